@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
-/** Suites that drive the built package or real processes; the rest of `test/` mirrors `src/`. */
-const builtSuites = ['test/package', 'test/examples', 'test/faults', 'test/runtimes']
+/** Suites that drive the built package, each in processes of its own; the rest of `test/` mirrors `src/`. */
+const builtSuites = ['package', 'examples', 'faults', 'runtimes']
 
 export default defineConfig({
   test: {
@@ -10,9 +10,17 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: builtSuites.map((folder) => `${folder}/**`),
+          exclude: builtSuites.map((suite) => `test/${suite}/**`),
         },
       },
+      ...builtSuites.map((suite) => ({
+        test: {
+          name: suite,
+          include: [`test/${suite}/**/*.test.ts`],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      })),
     ],
   },
 })
