@@ -1,0 +1,118 @@
+import { DeliveryError } from '../errors.ts'
+
+/** Stands where an object contains itself. */
+export const CIRCULAR = '[Circular]'
+/** Stands where reading a value threw: a getter, a `toJSON`, a proxy's trap. */
+export const THROWS = '[Throws]'
+
+/** Deeper than any real event, and far from the depth that exhausts the stack. */
+const MAX_DEPTH = 2_000
+/** Each value takes at least two bytes of JSON, so that an event within its limit has fewer. */
+const MAX_VALUES = 32_768
+/** A text longer than a whole event can only be too large; copying 512 MB to learn that would hurt. */
+const MAX_TEXT_LENGTH = 32_768
+
+interface State {
+  /** The objects that contain the one being copied, outermost first. */
+  readonly ancestors: object[]
+  values: number
+}
+
+/**
+ * A deep copy of plain data that writes the same JSON as `value` would: functions and symbols left out,
+ * `toJSON` called, class instances reduced to their own enumerable keys. Dates stay Dates. Where
+ * `JSON.stringify` would throw, the copy has a stand-in: a BigInt is its decimal string, an object inside
+ * itself is `"[Circular]"`, a value that throws when read is `"[Throws]"`.
+ *
+ * @throws DeliveryError `unserializable` beyond 2,000 levels; `too_large` beyond 32,768 values or when one
+ * text is longer than that.
+ */
+export function snapshot(value: unknown): unknown {
+  return copy(value, '', { ancestors: [], values: 0 })
+}
+
+function copy(value: unknown, key: string, state: State): unknown {
+  if (++state.values > MAX_VALUES) throw new DeliveryError('too_large', `more than ${MAX_VALUES} values`)
+  switch (typeof value) {
+    case 'string':
+      if (value.length > MAX_TEXT_LENGTH) {
+        throw new DeliveryError('too_large', `a text of ${value.length} characters`)
+      }
+      return value
+    case 'number':
+    case 'boolean':
+      return value
+    case 'bigint':
+      return String(value)
+    case 'object':
+      return value === null ? null : copyObject(value, key, state)
+    default:
+      return undefined
+  }
+}
+
+function copyObject(value: object, key: string, state: State): unknown {
+  const { toJSON } = value as { toJSON?: unknown }
+  if (typeof toJSON !== 'function') return descend(value, state)
+  if (value instanceof Date && toJSON === Date.prototype.toJSON) return new Date(value.getTime())
+  const json: unknown = toJSON.call(value, key)
+  // As in JSON.stringify, the result is not asked for a toJSON of its own.
+  return typeof json === 'object' && json !== null ? descend(json, state) : copy(json, key, state)
+}
+
+function descend(value: object, state: State): unknown {
+  const { ancestors } = state
+  if (ancestors.includes(value)) return CIRCULAR
+  if (ancestors.length >= MAX_DEPTH) {
+    throw new DeliveryError('unserializable', `more than ${MAX_DEPTH} levels deep`)
+  }
+  ancestors.push(value)
+  const copied = Array.isArray(value) ? copyArray(value, state) : (unbox(value) ?? copyPlain(value, state))
+  ancestors.pop()
+  return copied
+}
+
+function copyArray(value: readonly unknown[], state: State): unknown[] {
+  const list: unknown[] = []
+  for (let index = 0; index < value.length; index++) list.push(copyProperty(value, String(index), state))
+  return list
+}
+
+/** The primitive inside `Object(1)` and its like, read from its slot: `valueOf` is never called. */
+function unbox(value: object): string | number | boolean | undefined {
+  if (value instanceof Number) return Number.prototype.valueOf.call(value)
+  if (value instanceof String) return String.prototype.valueOf.call(value)
+  if (value instanceof Boolean) return Boolean.prototype.valueOf.call(value)
+  if (value instanceof BigInt) return BigInt.prototype.toString.call(value)
+  return undefined
+}
+
+function copyPlain(value: object, state: State): Record<string, unknown> {
+  const plain: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) {
+    const copied = copyProperty(value, key, state)
+    if (copied === undefined) continue
+    // Assigning this one key would set the prototype instead.
+    if (key === '__proto__') {
+      Object.defineProperty(plain, key, {
+        value: copied,
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      })
+    } else plain[key] = copied
+  }
+  return plain
+}
+
+/** Reads one property exactly once. What throws on the way costs that property only. */
+function copyProperty(holder: object, key: string, state: State): unknown {
+  const depth = state.ancestors.length
+  try {
+    return copy((holder as Record<string, unknown>)[key], key, state)
+  } catch (error) {
+    if (error instanceof DeliveryError) throw error
+    state.ancestors.length = depth
+    return THROWS
+  }
+}

@@ -1,0 +1,29 @@
+/** A calendar date, with or without a time of day, as RFC 3339 and ISO-8601 write it. */
+const ISO_DATE_TIME =
+  /^[+-]?\d{4,6}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?)?$/i
+
+let cachedMs = Number.NaN
+let cachedText = ''
+
+/** `ms` since the epoch as ISO-8601 text. Calls within the same millisecond share one text. */
+export function isoTime(ms: number): string {
+  if (ms !== cachedMs) {
+    cachedText = new Date(ms).toISOString()
+    cachedMs = ms
+  }
+  return cachedText
+}
+
+/**
+ * What a caller may give as a timestamp, as ISO-8601 text in UTC of the same instant; `undefined` for
+ * anything that names no instant.
+ */
+export function toIsoTime(value: unknown): string | undefined {
+  let ms: number
+  if (value instanceof Date) ms = value.getTime()
+  else if (typeof value === 'number') ms = value
+  else if (typeof value === 'string' && ISO_DATE_TIME.test(value)) ms = Date.parse(value.replace(',', '.'))
+  else return undefined
+  // Beyond these, a Date is invalid and toISOString throws: ECMA-262, section 21.4.1.1.
+  return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : undefined
+}

@@ -1,0 +1,32 @@
+import { runtimeProcess } from './host.ts'
+
+/** The JavaScript runtimes that `_metadata.jsRuntime` tells apart. */
+export type JsRuntime = 'node' | 'bun' | 'deno' | 'cloudflare-worker' | 'vercel-edge' | 'browser' | 'unknown'
+
+/** Facts about the runtime that every message carries as `_metadata`. */
+export interface RuntimeMetadata {
+  /** The Node.js version, or the one that the runtime claims to be compatible with; without a leading `v`. */
+  nodeVersion?: string
+  jsRuntime: JsRuntime
+}
+
+export function detectRuntime(): RuntimeMetadata {
+  const nodeVersion = runtimeProcess?.versions?.['node']
+  const jsRuntime = nameRuntime()
+  return nodeVersion === undefined ? { jsRuntime } : { nodeVersion, jsRuntime }
+}
+
+function nameRuntime(): JsRuntime {
+  const scope = globalThis as Record<string, unknown>
+  const versions = runtimeProcess?.versions
+  // The order matters: Bun, Deno and workerd all offer a `process` with a Node.js version as well.
+  if (versions?.['bun'] !== undefined) return 'bun'
+  if (scope['Deno'] !== undefined) return 'deno'
+  if ((scope['navigator'] as { userAgent?: string } | undefined)?.userAgent === 'Cloudflare-Workers') {
+    return 'cloudflare-worker'
+  }
+  if (scope['EdgeRuntime'] !== undefined) return 'vercel-edge'
+  if (versions?.['node'] !== undefined) return 'node'
+  if (scope['document'] !== undefined) return 'browser'
+  return 'unknown'
+}
