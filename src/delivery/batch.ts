@@ -1,0 +1,67 @@
+import type { DeliveryError, FailureCode } from '../errors.ts'
+import { byteLength } from '../message/byte-length.ts'
+import type { SerializedMessage } from '../message/serialize.ts'
+
+/** The largest request body, in UTF-8 bytes: within both readings of "500 KB". @see spec.md, section 5 */
+export const MAX_BODY_BYTES = 500_000
+
+/** One request's worth of events on its way, from its first attempt to its outcome. */
+export class Batch<Entry extends SerializedMessage> {
+  /** Requests made, uncounted retries included. */
+  attempts = 0
+  /** Counted retries. */
+  retries = 0
+  /** The retry at once after a lost connection was used. */
+  isFreeRetryUsed = false
+  /** The credentials were renewed for this batch. */
+  isRenewed = false
+  isSettled = false
+  /** Makes the error that the last answer stands for. */
+  failure: ((code: FailureCode) => DeliveryError) | undefined
+  /** The monotonic moments at which a batch that keeps failing, or keeps being told to wait, is given up. */
+  backoffUntilMs: number | undefined
+  limitedUntilMs: number | undefined
+
+  constructor(readonly entries: readonly Entry[]) {}
+
+  /** When its time is over: the first failure, and the first wait, start a clock that later ones do not reset. */
+  get expiresAtMs(): number {
+    return Math.min(
+      this.backoffUntilMs ?? Number.POSITIVE_INFINITY,
+      this.limitedUntilMs ?? Number.POSITIVE_INFINITY,
+    )
+  }
+
+  /** The messages and the commas between them. */
+  get bytes(): number {
+    return this.entries.reduce((sum, { bytes }) => sum + bytes + 1, -1)
+  }
+}
+
+/** Writes request bodies around serialised messages. The messages are byte-equal in every attempt. */
+export class Envelope {
+  readonly #writeKeyJson: string
+  /** Bytes of a body without its messages. */
+  readonly bytes: number
+
+  constructor(writeKey: string) {
+    this.#writeKeyJson = JSON.stringify(writeKey)
+    this.bytes = byteLength(this.write([], new Date(0).toISOString()))
+  }
+
+  /** @param sentAt The moment of this attempt, as ISO-8601 text of 24 characters. */
+  write(entries: readonly SerializedMessage[], sentAt: string): string {
+    return write(entries, this.#writeKeyJson, sentAt)
+  }
+
+  /** The same body without the write key, for those who look on. */
+  writeRedacted(entries: readonly SerializedMessage[], sentAt: string): string {
+    return write(entries, '"[redacted]"', sentAt)
+  }
+}
+
+function write(entries: readonly SerializedMessage[], writeKeyJson: string, sentAt: string): string {
+  let messages = ''
+  for (const { json } of entries) messages += messages === '' ? json : `,${json}`
+  return `{"batch":[${messages}],"writeKey":${writeKeyJson},"sentAt":"${sentAt}"}`
+}

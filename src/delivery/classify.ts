@@ -1,0 +1,43 @@
+/**
+ * What to do about an answer.
+ *
+ * - `delivered`: every event of the batch arrived
+ * - `retry`: a counted retry
+ * - `limited`: everything waits; a counted retry only when the answer does not say for how long
+ * - `split`: halve the batch and send again
+ * - `renew`: get a new token and send again, once
+ * - `rejected`, `auth`: final
+ */
+export type Action = 'delivered' | 'retry' | 'limited' | 'split' | 'renew' | 'rejected' | 'auth'
+
+/**
+ * The status policy of the client.
+ *
+ * @param renewable Whether the credentials can be renewed: a token can, a write key cannot.
+ * @see spec.md, section 8
+ */
+export function classify(status: number, renewable: boolean): Action {
+  switch (status) {
+    case 401:
+    case 511:
+      return renewable ? 'renew' : 'auth'
+    case 403:
+      return 'auth'
+    case 413:
+      return 'split'
+    case 429:
+      return 'limited'
+    case 408:
+    case 410:
+    case 425:
+    case 460:
+      return 'retry'
+    case 501:
+    case 505:
+      return 'rejected'
+  }
+  if (status >= 200 && status < 300) return 'delivered'
+  // No status of HTTP: the answer is broken, and another one may not be.
+  if (status < 200 || status >= 600) return 'retry'
+  return status >= 500 ? 'retry' : 'rejected'
+}

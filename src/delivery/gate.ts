@@ -1,0 +1,110 @@
+import type { Host } from '../host.ts'
+import { backoffMs } from './backoff.ts'
+
+/** The right to make one request. */
+export interface Pass {
+  /** The state of the gate when the request went out: what it learns later may be about an earlier outage. */
+  readonly generation: number
+  readonly isProbe: boolean
+}
+
+/**
+ * When may the next request go? One gate for the whole client: while it is shut nothing is sent; when it
+ * opens, one request goes first, and only its success lets the others through. An outage thus makes a few
+ * requests a minute, whatever waits.
+ *
+ * @see spec.md, section 8
+ */
+export class Gate {
+  readonly #maxConcurrent: number
+  readonly #host: Pick<Host, 'monotonic' | 'random'>
+  #inFlight = 0
+  /** Failures in a row, of the service as a whole. */
+  #failures = 0
+  /** Grows each time the gate shuts. */
+  #generation = 0
+  /** While this is set, at most one request is under way from `#opensAtMs` on. */
+  #isProbing = false
+  #isProbeOut = false
+  #opensAtMs = Number.NEGATIVE_INFINITY
+
+  constructor(maxConcurrent: number, host: Pick<Host, 'monotonic' | 'random'>) {
+    this.#maxConcurrent = maxConcurrent
+    this.#host = host
+  }
+
+  /** Whether the next request would be the one that goes first. */
+  get isProbing(): boolean {
+    return this.#isProbing
+  }
+
+  /** Milliseconds until a request may go: 0 = now, infinite = only after an answer. */
+  waitMs(): number {
+    if (this.#inFlight >= this.#maxConcurrent) return Number.POSITIVE_INFINITY
+    if (!this.#isProbing) return 0
+    if (this.#isProbeOut) return Number.POSITIVE_INFINITY
+    return Math.max(0, this.#opensAtMs - this.#host.monotonic())
+  }
+
+  /** Takes a place. Call only when {@link waitMs} is 0. */
+  enter(): Pass {
+    this.#inFlight++
+    const pass = { generation: this.#generation, isProbe: this.#isProbing }
+    if (pass.isProbe) this.#isProbeOut = true
+    return pass
+  }
+
+  /** Gives the place back: the socket is free. */
+  leave(): void {
+    this.#inFlight--
+  }
+
+  /** Whether the gate has stayed open since this request went out. */
+  isOpenFor(pass: Pass): boolean {
+    return !this.#isProbing && pass.generation === this.#generation
+  }
+
+  /** The service answered, so it is there. */
+  succeed(pass: Pass): void {
+    if (!this.#isCurrent(pass)) return
+    this.#failures = 0
+    this.#isProbing = false
+    this.#isProbeOut = false
+  }
+
+  /**
+   * The service failed: shuts the gate for the next backoff, or until `floorMs` if that is later. Requests
+   * that failed side by side count as one failure.
+   */
+  fail(pass: Pass, floorMs = 0): void {
+    if (!this.#isCurrent(pass)) return this.#extend(floorMs)
+    this.#failures++
+    this.#shut(Math.max(floorMs, backoffMs(this.#failures, this.#host.random())))
+  }
+
+  /** The service asks for a rest. */
+  rest(pass: Pass, waitMs: number): void {
+    if (this.#isCurrent(pass)) this.#shut(waitMs)
+    else this.#extend(waitMs)
+  }
+
+  /** Lets one request go first, without a wait: what is sent next is a guess at what the service takes. */
+  probe(pass: Pass): void {
+    if (this.#isCurrent(pass)) this.#shut(0)
+  }
+
+  #isCurrent(pass: Pass): boolean {
+    return pass.generation === this.#generation
+  }
+
+  #shut(waitMs: number): void {
+    this.#generation++
+    this.#isProbing = true
+    this.#isProbeOut = false
+    this.#opensAtMs = this.#host.monotonic() + waitMs
+  }
+
+  #extend(waitMs: number): void {
+    if (waitMs > 0) this.#opensAtMs = Math.max(this.#opensAtMs, this.#host.monotonic() + waitMs)
+  }
+}

@@ -1,0 +1,103 @@
+/** No answer makes the client wait for longer than this. @see spec.md, section 8 */
+export const MAX_WAIT_MS = 300_000
+/** Longer header values are no list of times but an attack on the parser. */
+const MAX_HEADER_LENGTH = 1_024
+
+const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec'
+const CLOCK = '(\\d\\d):(\\d\\d):(\\d\\d)'
+/** The three forms of RFC 9110, section 5.6.7; all of them are GMT, whether they say so or not. */
+const IMF_FIXDATE = new RegExp(`^[A-Z][a-z]{2}, (\\d\\d) ([A-Z][a-z]{2}) (\\d{4}) ${CLOCK} GMT$`)
+const RFC_850 = new RegExp(`^[A-Z][a-z]{5,8}, (\\d\\d)-([A-Z][a-z]{2})-(\\d\\d) ${CLOCK} GMT$`)
+const ASCTIME = new RegExp(`^[A-Z][a-z]{2} ([A-Z][a-z]{2}) ([ \\d]\\d) ${CLOCK} (\\d{4})$`)
+
+/** Reads one response header by its lower-case name. */
+export type ReadHeader = (name: string) => string | undefined
+
+/**
+ * Milliseconds to wait from `Retry-After`: delay-seconds or any legal HTTP-date, the longest of several.
+ * A date is measured from the answer's own `Date`, so that a server with a wrong clock is understood; a past
+ * one gives 0. Anything malformed gives `undefined`. Never more than 300,000.
+ *
+ * @param nowMs Current time, milliseconds since the epoch.
+ * @see RFC 9110, section 10.2.3
+ */
+export function retryAfterMs(read: ReadHeader, nowMs: number): number | undefined {
+  const value = read('retry-after')
+  if (value === undefined || value.length > MAX_HEADER_LENGTH) return undefined
+  let longestMs: number | undefined
+  for (const item of splitList(value)) {
+    const seconds = readSeconds(item)
+    const dateMs = seconds === undefined ? parseHttpDate(item, nowMs) : undefined
+    const waitMs =
+      seconds !== undefined
+        ? seconds * 1_000
+        : dateMs !== undefined
+          ? dateMs - serverNowMs(read, nowMs)
+          : undefined
+    if (waitMs !== undefined) longestMs = Math.max(longestMs ?? 0, waitMs)
+  }
+  return longestMs === undefined ? undefined : Math.min(longestMs, MAX_WAIT_MS)
+}
+
+/**
+ * Milliseconds to wait after a 429: `Retry-After`, else one of the headers that tell when the limit resets.
+ * `undefined` when the answer does not say, or says a time that is over.
+ */
+export function rateLimitMs(read: ReadHeader, nowMs: number): number | undefined {
+  const waitMs = retryAfterMs(read, nowMs) ?? resetMs(read, nowMs)
+  return waitMs !== undefined && waitMs > 0 ? waitMs : undefined
+}
+
+/** `X-RateLimit-Reset`, `RateLimit-Reset`, or the `t` parameter of `RateLimit`: seconds, or a moment since the epoch. */
+function resetMs(read: ReadHeader, nowMs: number): number | undefined {
+  const value =
+    read('x-ratelimit-reset') ??
+    read('ratelimit-reset') ??
+    /;\s*t=(\d{1,15})/.exec(read('ratelimit') ?? '')?.[1]
+  const number = value === undefined ? undefined : readSeconds(value.trim())
+  if (number === undefined) return undefined
+  // Below 10^9 it counts seconds from now; below 10^12, seconds since the epoch; above, milliseconds.
+  let waitMs = number * 1_000
+  if (number >= 1e12) waitMs = number - serverNowMs(read, nowMs)
+  else if (number >= 1e9) waitMs = number * 1_000 - serverNowMs(read, nowMs)
+  return Math.min(Math.max(waitMs, 0), MAX_WAIT_MS)
+}
+
+function readSeconds(text: string): number | undefined {
+  return /^\d{1,20}$/.test(text) ? Number(text) : undefined
+}
+
+/** Splits at commas, but not at the one behind a date's day name. */
+function splitList(value: string): string[] {
+  return value
+    .split(/(?<!\b[A-Z][a-z]{2,8}),/)
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}
+
+function serverNowMs(read: ReadHeader, nowMs: number): number {
+  const date = read('date')
+  return (
+    (date === undefined || date.length > MAX_HEADER_LENGTH ? undefined : parseHttpDate(date, nowMs)) ?? nowMs
+  )
+}
+
+/** Milliseconds since the epoch of an HTTP-date, or `undefined`. Two-digit years follow RFC 9110. */
+export function parseHttpDate(text: string, nowMs: number): number | undefined {
+  const imf = IMF_FIXDATE.exec(text)
+  if (imf) return utcMs(imf[3], imf[2], imf[1], imf.slice(4))
+  const asctime = ASCTIME.exec(text)
+  if (asctime) return utcMs(asctime[6], asctime[1], asctime[2], asctime.slice(3))
+  const rfc850 = RFC_850.exec(text)
+  if (!rfc850) return undefined
+  const thisYear = new Date(nowMs).getUTCFullYear()
+  const year = thisYear - (thisYear % 100) + Number(rfc850[3])
+  // More than 50 years ahead means the past century.
+  return utcMs(String(year > thisYear + 50 ? year - 100 : year), rfc850[2], rfc850[1], rfc850.slice(4))
+}
+
+function utcMs(year = '', monthName = '', day = '', clock: string[] = []): number | undefined {
+  const month = MONTHS.indexOf(monthName) / 3
+  if (!Number.isInteger(month) || month < 0) return undefined
+  return Date.UTC(Number(year), month, Number(day), Number(clock[0]), Number(clock[1]), Number(clock[2]))
+}

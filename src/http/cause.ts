@@ -1,0 +1,63 @@
+/** How far a chain of causes is followed. */
+const MAX_DEPTH = 5
+
+/** Error codes of a connection that was lost while a request was under way on it. */
+const LOST = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET', 'ConnectionClosed'])
+
+/** Whether a connection that was there was lost: unlike one that was refused, it may have been a stale one. */
+export function isConnectionLost(cause: unknown): boolean {
+  return chain(cause).some(({ code }) => LOST.has(code))
+}
+
+/** What went wrong, in one line: the messages and codes of a chain of causes. */
+export function describeCause(cause: unknown): string {
+  const parts: string[] = []
+  for (const { message, code } of chain(cause)) {
+    const part = code !== '' && !message.includes(code) ? `${message} (${code})` : message
+    if (part !== '' && !parts.includes(part)) parts.push(part)
+  }
+  return parts.join(': ') || 'unknown error'
+}
+
+/**
+ * A copy of a chain of causes with nothing but names, messages and codes. HTTP clients hang the whole
+ * request on their errors, credentials included.
+ *
+ * @param redact Takes secrets out of a text.
+ */
+export function copyCause(cause: unknown, redact: (text: string) => string): Error | undefined {
+  let copy: Error | undefined
+  for (const { name, message, code } of chain(cause).reverse()) {
+    const error = new Error(redact(message), copy === undefined ? undefined : { cause: copy })
+    error.name = name
+    // The stack would be that of this copy, which tells nobody anything.
+    Object.defineProperty(error, 'stack', { value: `${name}: ${error.message}`, configurable: true })
+    copy = code === '' ? error : Object.assign(error, { code })
+  }
+  return copy
+}
+
+interface Link {
+  readonly name: string
+  readonly message: string
+  readonly code: string
+}
+
+function chain(cause: unknown): Link[] {
+  const links: Link[] = []
+  let link = cause
+  while (link !== undefined && link !== null && links.length < MAX_DEPTH) {
+    try {
+      const { name, message, code } = link as Record<string, unknown>
+      links.push({
+        name: typeof name === 'string' ? name : 'Error',
+        message: typeof message === 'string' ? message : typeof link === 'string' ? link : '',
+        code: typeof code === 'string' ? code : '',
+      })
+      link = (link as { cause?: unknown }).cause
+    } catch {
+      break
+    }
+  }
+  return links
+}

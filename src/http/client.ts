@@ -1,0 +1,79 @@
+/** One request, as a client object receives it. */
+export interface HTTPClientRequest {
+  /** Absolute address, for instance `https://api.segment.io/v1/batch`. */
+  url: string
+  method: 'POST'
+  headers: Record<string, string>
+  body: string
+  /** Longest wait for the whole exchange, in milliseconds. */
+  httpRequestTimeout: number
+  /** Aborted at the end of that time and when the client is closed. A client may ignore it. */
+  signal?: AbortSignal
+}
+
+/** Response headers: a `Headers` object, or a plain one with names in any case. */
+export type HTTPHeaders = Record<string, unknown> | Pick<Headers, 'get' | 'forEach'>
+
+/** What a client object answers with; a `Response` of fetch is one. */
+export interface HTTPResponse {
+  status: number
+  statusText: string
+  headers?: HTTPHeaders
+  text?: () => Promise<string>
+}
+
+/** An exchangeable HTTP implementation. Rejects when there is no answer; every status is an answer. */
+export interface HTTPClient {
+  makeRequest(request: HTTPClientRequest): Promise<HTTPResponse>
+}
+
+/** What a fetch function is given as its second argument. */
+export interface HTTPFetchRequest {
+  method: 'POST'
+  headers: Record<string, string>
+  body: string
+  redirect: 'manual'
+  // `any`: fetch implementations declare their own, mutually incompatible, AbortSignal types.
+  // biome-ignore lint/suspicious/noExplicitAny: see above
+  signal: any
+}
+
+/** A function with the call signature of `fetch`. */
+export type HTTPFetchFn = (url: string, request: HTTPFetchRequest) => Promise<HTTPResponse>
+
+/** The client over `fetch`: the runtime's, or a function of the same shape. Never follows a redirect. */
+export class FetchHTTPClient implements HTTPClient {
+  readonly #fetch: HTTPFetchFn | undefined
+
+  /** @param fetch Default: the global `fetch`, looked up at each request so that patched ones are used. */
+  constructor(fetch?: HTTPFetchFn) {
+    this.#fetch = fetch
+  }
+
+  makeRequest(request: HTTPClientRequest): Promise<HTTPResponse> {
+    const send = this.#fetch ?? (globalThis.fetch as unknown as HTTPFetchFn)
+    return send(request.url, {
+      method: request.method,
+      headers: request.headers,
+      body: request.body,
+      redirect: 'manual',
+      signal: request.signal ?? AbortSignal.timeout(request.httpRequestTimeout),
+    })
+  }
+}
+
+/** The value of one response header, whatever shape the headers have; `undefined` when absent or not text. */
+export function headerValue(headers: HTTPHeaders | undefined, name: string): string | undefined {
+  if (headers === undefined || headers === null) return undefined
+  if (typeof headers.get === 'function') return textOf(headers.get(name))
+  for (const [key, value] of Object.entries(headers)) {
+    if (key.toLowerCase() === name) return textOf(value)
+  }
+  return undefined
+}
+
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number') return String(value)
+  return Array.isArray(value) ? value.join(', ') : undefined
+}

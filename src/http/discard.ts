@@ -1,0 +1,41 @@
+import type { HTTPResponse } from './client.ts'
+
+/** Reply bodies are read up to here, so that the socket can be used again; beyond it the socket is closed. */
+const MAX_REPLY_BYTES = 65_536
+
+type Streaming = HTTPResponse & { body?: ReadableStream<Uint8Array> | null }
+
+/**
+ * Reads a reply body to its end and throws it away, or cancels it past 64 KiB. Either way the connection is
+ * free for the next request, or gone. Never rejects.
+ */
+export async function discardBody(response: HTTPResponse): Promise<void> {
+  try {
+    const { body } = response as Streaming
+    if (typeof body?.getReader === 'function') await readAll(body)
+    else if (body === undefined) await response.text?.()
+  } catch {
+    // The outcome was settled by the status; a body that breaks off changes nothing.
+  }
+}
+
+async function readAll(body: ReadableStream<Uint8Array>): Promise<void> {
+  if (body.locked) return
+  const reader = body.getReader()
+  for (let bytes = 0; bytes <= MAX_REPLY_BYTES; ) {
+    const { done, value } = await reader.read()
+    if (done) return
+    bytes += value.byteLength
+  }
+  await reader.cancel()
+}
+
+/** Gives up a reply that came too late for anyone to want it. Never throws or rejects. */
+export function cancelBody(response: unknown): void {
+  try {
+    const { body } = response as Streaming
+    Promise.resolve(body?.cancel?.()).catch(() => {})
+  } catch {
+    // A malformed answer of a custom client.
+  }
+}

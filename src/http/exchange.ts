@@ -1,0 +1,116 @@
+import type { Host } from '../host.ts'
+import type { HTTPClient, HTTPHeaders, HTTPResponse } from './client.ts'
+import { cancelBody, discardBody } from './discard.ts'
+
+/** What one request came to. No retry and no policy here: every status is a `response`. */
+export type Answer =
+  | { readonly status: number; readonly statusText: string; readonly headers: HTTPHeaders | undefined }
+  | { readonly status: undefined; readonly cause: unknown; readonly timedOut: boolean }
+
+/** One request under way. */
+export interface Exchange {
+  /** Settles once the response headers are complete, at the deadline, or when it is aborted. Never rejects. */
+  readonly answer: Promise<Answer>
+  /** Settles when the reply body has been read or given up: from then on the socket is free. Never rejects. */
+  readonly finished: Promise<void>
+  abort(): void
+}
+
+export interface ExchangeRequest {
+  readonly url: string
+  readonly headers: Record<string, string>
+  readonly body: string
+  /** Bound on the whole exchange, in milliseconds. */
+  readonly timeoutMs: number
+}
+
+/** A reply body that is not there by then is given up: its status is known, and a socket waits for it. */
+const BODY_GRACE_MS = 1_000
+/** A deadline that fires this much late was held up by a stalled host, not by the server. */
+const STALL_MS = 1_000
+
+/**
+ * Sends one request under one deadline for headers and body, with any client: one that throws, never
+ * settles, ignores the signal or answers with nonsense comes out as an {@link Answer} all the same.
+ */
+export function startExchange(client: HTTPClient, request: ExchangeRequest, host: Host): Exchange {
+  const controller = new AbortController()
+  let answered: (answer: Answer) => void = () => {}
+  let finished: () => void = () => {}
+  let isAnswered = false
+  let cancelTimer = (): void => {}
+
+  const finish = (): void => {
+    cancelTimer()
+    finished()
+  }
+  const answer = (result: Answer): boolean => {
+    if (isAnswered) return false
+    isAnswered = true
+    answered(result)
+    return true
+  }
+  const fail = (cause: unknown, timedOut = false): void => {
+    if (answer({ status: undefined, cause, timedOut })) finish()
+  }
+  const abort = (cause: Error, timedOut = false): void => {
+    fail(cause, timedOut)
+    finish()
+    controller.abort(cause)
+  }
+
+  const onResponse = (response: HTTPResponse): void => {
+    if (isAnswered) return cancelBody(response)
+    const malformed = malformation(response)
+    if (malformed !== undefined) return fail(new TypeError(malformed))
+    cancelTimer()
+    cancelTimer = host.setTimer(() => abort(new Error('the reply body did not end')), BODY_GRACE_MS)
+    void discardBody(response).then(finish)
+    const { status, statusText, headers } = response
+    answer({ status, statusText: typeof statusText === 'string' ? statusText : '', headers })
+  }
+
+  const deadlineMs = host.monotonic() + request.timeoutMs
+  const onDeadline = (): void => {
+    const lateMs = host.monotonic() - deadlineMs
+    if (lateMs > STALL_MS && lateMs < Number.POSITIVE_INFINITY && !isStalled) {
+      // The host was blocked or frozen, and the answer may lie in the socket's buffer: let it be read first.
+      isStalled = true
+      cancelTimer = host.setTimer(onDeadline, STALL_MS)
+      return
+    }
+    abort(new Error(`no answer within ${request.timeoutMs} ms`), true)
+  }
+  let isStalled = false
+
+  const exchange: Exchange = {
+    answer: new Promise((resolve) => {
+      answered = resolve
+    }),
+    finished: new Promise((resolve) => {
+      finished = resolve
+    }),
+    abort: () => abort(new Error('the client was closed')),
+  }
+  cancelTimer = host.setTimer(onDeadline, request.timeoutMs)
+  try {
+    const { url, headers, body, timeoutMs } = request
+    const { signal } = controller
+    Promise.resolve(
+      client.makeRequest({ url, method: 'POST', headers, body, httpRequestTimeout: timeoutMs, signal }),
+    ).then(onResponse, fail)
+  } catch (error) {
+    fail(error)
+  }
+  return exchange
+}
+
+function malformation(response: unknown): string | undefined {
+  try {
+    const status = (response as HTTPResponse | undefined)?.status
+    if (Number.isInteger(status)) return undefined
+    return 'the HTTP client answered with no integer status'
+  } catch {
+    return 'the HTTP client answered with an object that throws'
+  }
+}
