@@ -1,0 +1,41 @@
+export {
+  Analytics,
+  Analytics as default,
+  type AnalyticsEvents,
+  type Callback,
+  type ErrorEvent,
+  type FlushOptions,
+  type PublicSettings,
+} from './analytics.ts'
+export type { RequestInfo, ResponseInfo } from './delivery/sender.ts'
+export { DeliveryError, type FailureCode, SettingsError, TrackpostError } from './errors.ts'
+export {
+  FetchHTTPClient,
+  type HTTPClient,
+  type HTTPClientRequest,
+  type HTTPFetchFn,
+  type HTTPFetchRequest,
+  type HTTPHeaders,
+  type HTTPResponse,
+} from './http/client.ts'
+export type { FlushSummary, Stats } from './ledger.ts'
+export type {
+  AliasParams,
+  EventProperties,
+  ExtraContext,
+  GroupParams,
+  GroupTraits,
+  Id,
+  IdentifyParams,
+  Integrations,
+  Kind,
+  PageParams,
+  ScreenParams,
+  Timestamp,
+  TrackParams,
+  UserTraits,
+} from './message/types.ts'
+export { Context, type ContextEvent, type LogEntry, type LogLevel } from './pipeline/context.ts'
+export type { Plugin, PluginHost, PluginType } from './pipeline/plugin.ts'
+export type { AnalyticsSettings } from './settings.ts'
+// ContextCancelation stays inside: `ctx.cancel()` throws it, and only the pipeline tells it apart.
