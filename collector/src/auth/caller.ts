@@ -1,0 +1,88 @@
+import type { Config } from '../config/schema.ts'
+import { readCredentials } from './credentials.ts'
+import type { LoginLimit } from './login-limit.ts'
+import type { Source, Sources } from './sources.ts'
+import type { TokenServer } from './tokens.ts'
+
+/** Whom a request comes from, or how it is to be answered. */
+export type Caller =
+  | { outcome: 'source'; source: Source }
+  /** Answered 200 and recorded as not accepted. */
+  | { outcome: 'unknown'; reason: 'no_write_key' | 'unknown_write_key' }
+  | { outcome: 'unauthorized'; challenge: string }
+  | { outcome: 'forbidden'; challenge: string }
+  | { outcome: 'wait'; seconds: number }
+
+const REALM = 'realm="trackpost-collector"'
+const BASIC_CHALLENGE = `Basic ${REALM}`
+const INVALID_TOKEN = `Bearer ${REALM}, error="invalid_token", error_description="The access token is invalid or expired"`
+const NEEDED_SCOPE = 'tracking_api:write'
+const NOT_ALLOWED = `Bearer ${REALM}, error="insufficient_scope", scope="${NEEDED_SCOPE}"`
+
+/** Finds out who calls, by the three schemes of spec section 3. */
+export class Authenticator {
+  readonly #sources: Sources
+  readonly #tokens: TokenServer | undefined
+  readonly #loginLimit: LoginLimit
+  readonly #rejectsUnknownKeys: boolean
+
+  constructor(
+    config: Pick<Config, 'rejectUnknownKeys'>,
+    sources: Sources,
+    tokens: TokenServer | undefined,
+    loginLimit: LoginLimit,
+  ) {
+    this.#sources = sources
+    this.#tokens = tokens
+    this.#loginLimit = loginLimit
+    this.#rejectsUnknownKeys = config.rejectUnknownKeys
+  }
+
+  async identify(authorization: string | undefined, bodyKey: unknown, address: string): Promise<Caller> {
+    const credential = authorization ?? (typeof bodyKey === 'string' ? bodyKey : '')
+    const seconds = this.#loginLimit.waitSeconds(address, credential)
+    if (seconds !== undefined) return { outcome: 'wait', seconds }
+    const caller = await this.#check(authorization, bodyKey)
+    if (caller.outcome === 'unauthorized') this.#loginLimit.failed(address)
+    if (caller.outcome === 'source') this.#loginLimit.succeeded(credential)
+    return caller
+  }
+
+  async #check(authorization: string | undefined, bodyKey: unknown): Promise<Caller> {
+    const credentials = readCredentials(authorization, bodyKey)
+    switch (credentials.scheme) {
+      case 'malformed':
+        return { outcome: 'unauthorized', challenge: BASIC_CHALLENGE }
+      case 'none':
+        return this.#rejectsUnknownKeys
+          ? { outcome: 'unauthorized', challenge: BASIC_CHALLENGE }
+          : { outcome: 'unknown', reason: 'no_write_key' }
+      case 'key': {
+        const source = this.#sources.find(credentials.writeKey)
+        if (source !== undefined) return { outcome: 'source', source }
+        return this.#rejectsUnknownKeys
+          ? { outcome: 'unauthorized', challenge: BASIC_CHALLENGE }
+          : { outcome: 'unknown', reason: 'unknown_write_key' }
+      }
+      case 'bearer':
+        return this.#checkBearer(credentials.token, credentials.writeKey)
+    }
+  }
+
+  async #checkBearer(token: string, writeKey: string | undefined): Promise<Caller> {
+    const owner = await this.#tokens?.verify(token)
+    if (owner === undefined) return { outcome: 'unauthorized', challenge: INVALID_TOKEN }
+    if (!owner.scopes.includes(NEEDED_SCOPE)) return { outcome: 'forbidden', challenge: NOT_ALLOWED }
+    if (writeKey === undefined) return { outcome: 'unknown', reason: 'no_write_key' }
+    const source = this.#sources.find(writeKey)
+    if (source === undefined) {
+      return this.#rejectsUnknownKeys
+        ? { outcome: 'unauthorized', challenge: BASIC_CHALLENGE }
+        : { outcome: 'unknown', reason: 'unknown_write_key' }
+    }
+    if (owner.sources !== undefined && !owner.sources.includes(source.name)) {
+      return { outcome: 'forbidden', challenge: NOT_ALLOWED }
+    }
+    return { outcome: 'source', source }
+  }
+}

@@ -1,0 +1,33 @@
+/** What an `Authorization` header and a body say about the caller. */
+export type Credentials =
+  | { scheme: 'none' }
+  | { scheme: 'key'; writeKey: string }
+  | { scheme: 'bearer'; token: string; writeKey: string | undefined }
+  | { scheme: 'malformed' }
+
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
+const BEARER_TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
+
+/**
+ * Reads the three authentication schemes of spec section 3.
+ *
+ * The header decides when there is one: with Basic, a `writeKey` in the body is not looked at; with Bearer
+ * it names the source. Basic must be `base64(writeKey + ":")`; what follows the colon is ignored.
+ */
+export function readCredentials(authorization: string | undefined, bodyKey: unknown): Credentials {
+  const writeKey = typeof bodyKey === 'string' && bodyKey !== '' ? bodyKey : undefined
+  if (authorization === undefined) {
+    return writeKey === undefined ? { scheme: 'none' } : { scheme: 'key', writeKey }
+  }
+  const space = authorization.indexOf(' ')
+  const scheme = (space < 0 ? authorization : authorization.slice(0, space)).toLowerCase()
+  const value = space < 0 ? '' : authorization.slice(space + 1).trim()
+  if (scheme === 'basic') {
+    if (value === '' || !BASE64.test(value)) return { scheme: 'malformed' }
+    const text = Buffer.from(value, 'base64').toString('utf8')
+    const colon = text.indexOf(':')
+    return colon < 1 ? { scheme: 'malformed' } : { scheme: 'key', writeKey: text.slice(0, colon) }
+  }
+  if (scheme === 'bearer' && BEARER_TOKEN.test(value)) return { scheme: 'bearer', token: value, writeKey }
+  return { scheme: 'malformed' }
+}

@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto'
+import type { Host } from '../host.ts'
+
+const WINDOW_MS = 60_000
+const MAX_ADDRESSES = 10_000
+const MAX_KNOWN = 1000
+
+/**
+ * Limits failed logins by address, so that keys cannot be guessed at full speed.
+ *
+ * Credentials that have worked before are never held up: on a developer's machine everybody has the same
+ * address, and one misconfigured service must not lock the others out.
+ */
+export class LoginLimit {
+  readonly #maxFailures: number
+  readonly #host: Host
+  readonly #failures = new Map<string, { count: number; startMs: number }>()
+  /** Hashes; the credentials themselves are kept nowhere. */
+  readonly #known = new Set<string>()
+
+  constructor(maxFailuresPerMinute: number, host: Host) {
+    this.#maxFailures = maxFailuresPerMinute
+    this.#host = host
+  }
+
+  /** Seconds until this address may try these credentials; undefined = now. */
+  waitSeconds(address: string, credential: string): number | undefined {
+    const failed = this.#failures.get(address)
+    if (failed === undefined || failed.count < this.#maxFailures) return undefined
+    const leftMs = failed.startMs + WINDOW_MS - this.#host.now()
+    if (leftMs <= 0) {
+      this.#failures.delete(address)
+      return undefined
+    }
+    return this.#known.has(fingerprint(credential)) ? undefined : Math.ceil(leftMs / 1000)
+  }
+
+  failed(address: string): void {
+    const nowMs = this.#host.now()
+    const failed = this.#failures.get(address)
+    if (failed !== undefined && nowMs - failed.startMs < WINDOW_MS) {
+      failed.count++
+      return
+    }
+    if (this.#failures.size >= MAX_ADDRESSES) this.#failures.clear()
+    this.#failures.set(address, { count: 1, startMs: nowMs })
+  }
+
+  succeeded(credential: string): void {
+    const hash = fingerprint(credential)
+    if (this.#known.has(hash)) return
+    if (this.#known.size >= MAX_KNOWN) this.#known.clear()
+    this.#known.add(hash)
+  }
+}
+
+function fingerprint(credential: string): string {
+  return createHash('sha256').update(credential).digest('base64')
+}

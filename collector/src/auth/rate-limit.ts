@@ -1,0 +1,39 @@
+import type { Host } from '../host.ts'
+
+const WINDOW_MS = 1000
+const MAX_SOURCES = 10_000
+
+/**
+ * Counts requests by source in windows of one second, each beginning with its first request.
+ *
+ * A window rather than a bucket: in no second that the client can see is more than the rate accepted, and
+ * the wait that it is told is exact.
+ */
+export class RateLimit {
+  readonly #host: Host
+  readonly #windows = new Map<string, { startMs: number; count: number }>()
+
+  constructor(host: Host) {
+    this.#host = host
+  }
+
+  /**
+   * Takes one request into account.
+   *
+   * @returns Milliseconds until the next window; undefined = the request is within the rate.
+   */
+  take(source: string, requestsPerSecond: number): number | undefined {
+    const nowMs = this.#host.now()
+    const window = this.#windows.get(source)
+    if (window === undefined || nowMs - window.startMs >= WINDOW_MS || nowMs < window.startMs) {
+      if (this.#windows.size >= MAX_SOURCES) this.#windows.clear()
+      this.#windows.set(source, { startMs: nowMs, count: 1 })
+      return undefined
+    }
+    if (window.count < requestsPerSecond) {
+      window.count++
+      return undefined
+    }
+    return window.startMs + WINDOW_MS - nowMs
+  }
+}

@@ -1,0 +1,133 @@
+import { parseArgs } from 'node:util'
+import { startCollector } from './collector.ts'
+import { keygen } from './config/keygen.ts'
+import { ConfigError, loadConfig } from './config/load.ts'
+import type { Config } from './config/schema.ts'
+
+const HELP = `trackpost-collector: the HTTP tracking API on your machine
+
+Usage: trackpost-collector [options]
+       trackpost-collector keygen [--client-id <id>] [--key-id <id>]
+
+  --port <number>      port, 0 = any free one            (8787)
+  --host <address>     address to listen on              (127.0.0.1)
+  --database <path>    SQLite file, or :memory:          (trackpost-collector.db)
+  --config <path>      sources, destinations, OAuth ...  (none: any write key is taken)
+  --region <name>      default or eu                     (default)
+  --rate <number>      requests a second for each source (no limit)
+  --allow-public       listen on an address that other machines reach; needs a TLS proxy in front
+  --quiet              print nothing but errors
+  --help               this text
+
+keygen makes an RSA key pair and prints the settings for the SDK and for the config file.
+`
+
+const OPTIONS = {
+  port: { type: 'string', default: '8787' },
+  host: { type: 'string', default: '127.0.0.1' },
+  database: { type: 'string', default: 'trackpost-collector.db' },
+  config: { type: 'string' },
+  region: { type: 'string' },
+  rate: { type: 'string' },
+  'allow-public': { type: 'boolean', default: false },
+  quiet: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const
+
+const KEYGEN_OPTIONS = {
+  'client-id': { type: 'string', default: 'local-app' },
+  'key-id': { type: 'string', default: 'local-key' },
+  help: { type: 'boolean', default: false },
+} as const
+
+/** Runs the command line; resolves with the exit code when a signal ends the collector, or it cannot start. */
+export async function main(args: readonly string[]): Promise<number> {
+  try {
+    if (args[0] === 'keygen') return runKeygen(args.slice(1))
+    return await runCollector(args)
+  } catch (cause) {
+    process.stderr.write(`trackpost-collector: ${oneLine(cause)}\n`)
+    return 1
+  }
+}
+
+function runKeygen(args: readonly string[]): number {
+  const { values } = parseArgs({ args: [...args], options: KEYGEN_OPTIONS })
+  process.stdout.write(values.help ? HELP : keygen(values['client-id'], values['key-id']))
+  return 0
+}
+
+async function runCollector(args: readonly string[]): Promise<number> {
+  const { values } = parseArgs({ args: [...args], options: OPTIONS })
+  if (values.help) {
+    process.stdout.write(HELP)
+    return 0
+  }
+  const port = wholeNumber('--port', values.port, 0, 65_535)
+  const fromFile: Partial<Config> = values.config === undefined ? {} : loadConfig(values.config)
+  const config = { ...fromFile }
+  if (values.rate !== undefined) config.rate = wholeNumber('--rate', values.rate, 1, 1_000_000)
+  if (values.region !== undefined) {
+    if (values.region !== 'default' && values.region !== 'eu')
+      throw new ConfigError('--region: default or eu')
+    config.region = values.region
+  }
+  const faults = new FaultLog()
+  const collector = await startCollector({
+    port,
+    host: values.host,
+    allowPublic: values['allow-public'],
+    database: values.database,
+    config,
+    onFault: (what, cause) => faults.report(what, cause),
+  })
+  if (!values.quiet) {
+    process.stdout.write(`trackpost-collector listens on ${collector.url}, page and API; Ctrl+C ends it\n`)
+    if (values['allow-public']) {
+      process.stdout.write('it speaks no TLS and its page asks for no password: keep a proxy in front\n')
+    }
+  }
+  const signal = await nextSignal()
+  await collector.close()
+  if (!values.quiet) process.stdout.write(`trackpost-collector ended by ${signal}\n`)
+  return 0
+}
+
+function nextSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve(signal))
+  })
+}
+
+function wholeNumber(option: string, text: string, min: number, max: number): number {
+  const value = Number(text)
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value
+  throw new ConfigError(
+    `${option}: expected a whole number from ${min} to ${max}, got ${JSON.stringify(text)}`,
+  )
+}
+
+const FAULT_INTERVAL_MS = 10_000
+
+/** Prints a fault at most once in ten seconds for each kind: a full disk must not fill the log as well. */
+class FaultLog {
+  readonly #lastMs = new Map<string, number>()
+
+  report(what: string, cause: unknown): void {
+    const nowMs = Date.now()
+    if (nowMs - (this.#lastMs.get(what) ?? 0) < FAULT_INTERVAL_MS) return
+    this.#lastMs.set(what, nowMs)
+    process.stderr.write(`trackpost-collector: ${what}: ${oneLine(cause)}\n`)
+  }
+}
+
+/** A cause as one line; control characters, which could come from a caller's data, are taken out. */
+function oneLine(cause: unknown): string {
+  const error = cause as NodeJS.ErrnoException & { port?: number; address?: string }
+  if (error?.code === 'EADDRINUSE') return `port ${error.port} is in use; say --port <another>`
+  if (error?.code === 'EACCES') return `port ${error.port} is not allowed to this user`
+  if (error?.code === 'EADDRNOTAVAIL') return `${error.address} is not an address of this machine`
+  const text = cause instanceof Error ? cause.message : String(cause)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
+}

@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { type Config, configSchema } from './schema.ts'
+
+/** Settings that cannot be used; the message is one line for the person who wrote them. */
+export class ConfigError extends Error {}
+
+/**
+ * Checks a config and fills in its defaults.
+ *
+ * @param origin What the message calls it, for example the file's path.
+ * @throws ConfigError naming every wrong setting.
+ */
+export function parseConfig(value: unknown, origin: string): Config {
+  const result = configSchema.safeParse(value)
+  if (result.success) return result.data
+  const problems = result.error.issues.map(({ path, message }) =>
+    path.length === 0 ? message : `${path.join('.')}: ${message}`,
+  )
+  throw new ConfigError(`${origin}: ${problems.join('; ')}`)
+}
+
+/**
+ * Reads a config file (JSON). Paths in it are relative to the file.
+ *
+ * @throws ConfigError when it cannot be read, is no JSON, or holds a wrong setting.
+ */
+export function loadConfig(path: string): Config {
+  const config = parseConfig(readJson(path), path)
+  const folder = dirname(resolve(path))
+  for (const destination of config.destinations) {
+    if (destination.type === 'file') destination.path = resolve(folder, destination.path)
+  }
+  for (const key of config.oauth?.applications.flatMap((application) => application.keys) ?? []) {
+    if (key.publicKeyFile !== undefined) key.publicKeyFile = resolve(folder, key.publicKeyFile)
+  }
+  return config
+}
+
+function readJson(path: string): unknown {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new ConfigError(`${path}: cannot be read (${(cause as NodeJS.ErrnoException).code})`)
+  }
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    // The parser quotes the text around the mistake, line breaks included; the answer is one line.
+    throw new ConfigError(`${path}: not JSON (${(cause as Error).message.replace(/\s+/g, ' ')})`)
+  }
+}

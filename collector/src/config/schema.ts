@@ -1,0 +1,138 @@
+import { z } from 'zod'
+
+const name = z.string().min(1).max(200)
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'expected 64 lower-case hexadecimal digits')
+const region = z.enum(['default', 'eu'])
+const rate = z.number().int().min(1).max(1_000_000)
+const httpUrl = z.url({ protocol: /^https?$/ })
+
+const source = z
+  .strictObject({
+    name,
+    /** The key in clear, or its SHA-256; one of the two. Only the hash is kept in memory. */
+    writeKey: z.string().min(1).optional(),
+    writeKeySha256: sha256.optional(),
+    region: region.optional(),
+    /** Requests a second, in place of the general rate. */
+    rate: rate.optional(),
+    /** Names of the destinations that are enabled; default: all. */
+    destinations: z.array(name).optional(),
+  })
+  .refine((value) => (value.writeKey === undefined) !== (value.writeKeySha256 === undefined), {
+    message: 'expected exactly one of writeKey and writeKeySha256',
+  })
+
+const destinationBase = {
+  name,
+  /** Other names under which `integrations` may switch it. */
+  alternativeNames: z.array(name).default([]),
+  enabled: z.boolean().default(true),
+  /** Whether events from the past (history imports) are wanted. */
+  pastData: z.boolean().default(true),
+  /** From which age on an event counts as past, in hours. */
+  pastAfterHours: z.number().positive().default(24),
+}
+
+const destination = z.discriminatedUnion('type', [
+  z.strictObject({ ...destinationBase, type: z.literal('file'), path: z.string().min(1) }),
+  z.strictObject({
+    ...destinationBase,
+    type: z.literal('webhook'),
+    url: httpUrl,
+    headers: z.record(z.string(), z.string()).default({}),
+    /** Attempts before an event is given up. */
+    maxAttempts: z.number().int().min(1).max(1000).default(10),
+    /** Wait before the second attempt, milliseconds; doubles from there to a minute. */
+    firstDelay: z.number().int().min(1).max(60_000).default(500),
+    /** Longest wait for an answer, milliseconds. */
+    timeout: z.number().int().min(1).max(300_000).default(10_000),
+  }),
+])
+
+const application = z.strictObject({
+  clientId: z.string().min(1),
+  keys: z
+    .array(
+      z
+        .strictObject({
+          keyId: z.string().min(1),
+          /** The public key, PEM (SPKI), or the path of a file with it, relative to the config file. */
+          publicKey: z.string().min(1).optional(),
+          publicKeyFile: z.string().min(1).optional(),
+        })
+        .refine((key) => (key.publicKey === undefined) !== (key.publicKeyFile === undefined), {
+          message: 'expected exactly one of publicKey and publicKeyFile',
+        }),
+    )
+    .min(1),
+  scopes: z.array(z.string().min(1)).default(['tracking_api:write']),
+  /** Names of the sources it may write to; default: all. */
+  sources: z.array(name).optional(),
+})
+
+const oauth = z.strictObject({
+  applications: z.array(application).min(1),
+  /** Life time of a token, seconds. */
+  tokenLifetime: z.number().int().min(1).max(86_400).default(3600),
+  /** Further values of `aud` that an assertion may carry, beside the collector's own address. */
+  audiences: z.array(z.string().min(1)).default([]),
+})
+
+function repeated(values: readonly string[]): string | undefined {
+  return values.find((value, index) => values.indexOf(value) !== index)
+}
+
+/** The config file. Unknown names are errors, so that a misspelt one is found at the start. */
+export const configSchema = z
+  .strictObject({
+    /** The region this collector stands for; a source of another one is recorded as `wrong_region`. */
+    region: region.default('default'),
+    /** Requests a second for each source; default: no limit. */
+    rate: rate.optional(),
+    /** How `Retry-After` is written. */
+    retryAfter: z.enum(['seconds', 'date']).default('seconds'),
+    /** Default: any write key is a source of that name. */
+    sources: z.array(source).min(1).optional(),
+    /** Answer 401 to a write key that no source has, in place of recording `unknown_write_key`. */
+    rejectUnknownKeys: z.boolean().default(false),
+    /** Failed logins a minute from one address before only known credentials are taken from it. */
+    failedLoginsPerMinute: z.number().int().min(1).default(300),
+    destinations: z.array(destination).default([]),
+    oauth: oauth.optional(),
+    durability: z.enum(['process', 'power']).default('process'),
+    /** Seconds for which a messageId is remembered; default: for ever. */
+    dedupWindow: z.number().positive().optional(),
+    /** Events kept. */
+    maxEvents: z.number().int().min(1).default(10_000_000),
+    /** Size at which the database refuses to grow, bytes; default: as large as the disk. */
+    maxDatabaseBytes: z.number().int().min(65_536).optional(),
+  })
+  .superRefine((config, context) => {
+    const problem = (message: string, ...path: Array<string | number>) =>
+      context.addIssue({ code: 'custom', message, path })
+    if (config.rejectUnknownKeys && config.sources === undefined) {
+      problem('needs sources: without them every key is known', 'rejectUnknownKeys')
+    }
+    const sourceNames = config.sources?.map((one) => one.name) ?? []
+    const destinationNames = config.destinations.map((one) => one.name)
+    const twice = repeated(sourceNames) ?? repeated(destinationNames)
+    if (twice !== undefined) problem(`the name ${JSON.stringify(twice)} is used twice`)
+    for (const [index, one] of (config.sources ?? []).entries()) {
+      for (const wanted of one.destinations ?? []) {
+        if (!destinationNames.includes(wanted)) {
+          problem(`no destination is named ${JSON.stringify(wanted)}`, 'sources', index, 'destinations')
+        }
+      }
+    }
+    const clientIds = config.oauth?.applications.map((one) => one.clientId) ?? []
+    const twiceId = repeated(clientIds)
+    if (twiceId !== undefined) problem(`the clientId ${JSON.stringify(twiceId)} is used twice`, 'oauth')
+  })
+
+/** The config file with every default filled in. */
+export type Config = z.output<typeof configSchema>
+/** The config file as it is written. */
+export type ConfigInput = z.input<typeof configSchema>
+export type SourceConfig = z.output<typeof source>
+export type DestinationConfig = z.output<typeof destination>
+export type ApplicationConfig = z.output<typeof application>

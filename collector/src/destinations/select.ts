@@ -1,0 +1,58 @@
+import type { Source } from '../auth/sources.ts'
+import type { DestinationConfig } from '../config/schema.ts'
+import type { ReadMessage } from '../ingest/message.ts'
+import type { PlannedDelivery } from '../store/store.ts'
+
+const HOUR_MS = 3_600_000
+
+/** Why an event does not go to a destination. */
+export const SKIP_REASONS = {
+  not_enabled: 'not enabled for this source',
+  integrations: 'turned off by integrations',
+  past_data: 'takes no past data',
+} as const
+export type SkipReason = keyof typeof SKIP_REASONS
+
+/** What `integrations` says about a name: on, off, or nothing. Own keys only; names are case-sensitive. */
+function switchFor(integrations: Readonly<Record<string, unknown>>, name: string): boolean | undefined {
+  if (!Object.hasOwn(integrations, name)) return undefined
+  const value = integrations[name]
+  if (typeof value === 'boolean') return value
+  // An object holds options for the destination, which turns it on.
+  return typeof value === 'object' && value !== null ? true : undefined
+}
+
+/**
+ * Whether `integrations` lets an event through to a destination, spec section 2.
+ *
+ * The destination's own name is asked first, then its alternative names in order, then `All`; what is not mentioned is on.
+ */
+export function isSwitchedOn(
+  integrations: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): boolean {
+  for (const name of names) {
+    const explicit = switchFor(integrations, name)
+    if (explicit !== undefined) return explicit
+  }
+  return switchFor(integrations, 'All') ?? true
+}
+
+/** Where an accepted event goes, and where not and why. A destination that is turned off altogether is not mentioned. */
+export function planDeliveries(
+  destinations: readonly DestinationConfig[],
+  source: Source,
+  message: Pick<ReadMessage, 'integrations' | 'timestampMs'>,
+  receivedAtMs: number,
+): PlannedDelivery[] {
+  const planned: PlannedDelivery[] = []
+  for (const { name, alternativeNames, enabled, pastData, pastAfterHours } of destinations) {
+    if (!enabled) continue
+    let skip: SkipReason | undefined
+    if (source.destinations !== undefined && !source.destinations.includes(name)) skip = 'not_enabled'
+    else if (!isSwitchedOn(message.integrations, [name, ...alternativeNames])) skip = 'integrations'
+    else if (!pastData && receivedAtMs - message.timestampMs > pastAfterHours * HOUR_MS) skip = 'past_data'
+    planned.push(skip === undefined ? { destination: name } : { destination: name, skippedBecause: skip })
+  }
+  return planned
+}

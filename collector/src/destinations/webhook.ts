@@ -1,0 +1,45 @@
+import type { DestinationConfig } from '../config/schema.ts'
+import type { DueDelivery } from '../store/store.ts'
+
+/** What one attempt came to. */
+export type AttemptResult =
+  | { result: 'delivered' }
+  | { result: 'retry'; reason: string }
+  | { result: 'failed'; reason: string }
+
+// What may be different next time; any other 4xx would be refused again.
+const RETRIED_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
+
+/** Posts one message. Redirects are not followed: the address is the one in the config, or none. */
+export async function postMessage(
+  destination: Extract<DestinationConfig, { type: 'webhook' }>,
+  delivery: DueDelivery,
+  signal: AbortSignal,
+): Promise<AttemptResult> {
+  try {
+    const response = await fetch(destination.url, {
+      method: 'POST',
+      headers: {
+        ...destination.headers,
+        'content-type': 'application/json',
+        // The same on every attempt: at least once becomes once for a receiver that remembers it.
+        'idempotency-key': `${delivery.source}-${delivery.seq}`.replace(/[^\x21-\x7e]/g, '_'),
+        'x-trackpost-attempt': String(delivery.attempts + 1),
+      },
+      body: delivery.body,
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(destination.timeout)]),
+    })
+    await response.body?.cancel()
+    if (response.ok) return { result: 'delivered' }
+    const canRetry = response.status >= 500 || RETRIED_STATUSES.has(response.status)
+    return { result: canRetry ? 'retry' : 'failed', reason: `answered ${response.status}` }
+  } catch (cause) {
+    return { result: 'retry', reason: reasonOf(cause) }
+  }
+}
+
+function reasonOf(cause: unknown): string {
+  const { name, cause: inner } = cause as Error & { cause?: NodeJS.ErrnoException }
+  return name === 'TimeoutError' ? 'no answer in time' : (inner?.code ?? 'the connection failed')
+}

@@ -1,0 +1,90 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import type { Reason } from '../record.ts'
+
+/** A body that was read, or why it was not. */
+export type BodyResult =
+  | { body: Buffer }
+  | { refused: Extract<Reason, 'body_too_large' | 'bad_encoding'> }
+  | 'aborted'
+
+const inflate = promisify(gunzip)
+
+/**
+ * Reads a request's body, counting while it arrives, and inflates gzip.
+ *
+ * Stops at the limit: by `content-length` before a byte is read, else at the first chunk beyond it. The limit holds
+ * for what is sent and for what it inflates to.
+ */
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<BodyResult> {
+  const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
+  if (encoding !== 'identity' && encoding !== 'gzip') return { refused: 'bad_encoding' }
+  const sent = await collect(request, maxBytes)
+  if (sent === 'aborted') return 'aborted'
+  if (sent === 'too large') return { refused: 'body_too_large' }
+  if (encoding === 'identity') return { body: sent }
+  try {
+    return { body: await inflate(sent, { maxOutputLength: maxBytes }) }
+  } catch (cause) {
+    const isTooLarge = (cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
+    return { refused: isTooLarge ? 'body_too_large' : 'bad_encoding' }
+  }
+}
+
+function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer | 'too large' | 'aborted'> {
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.resolve('too large')
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const settle = (result: Buffer | 'too large' | 'aborted') => {
+      request.off('data', take).off('end', finish).off('close', abort).off('error', abort)
+      resolve(result)
+    }
+    const take = (chunk: Buffer) => {
+      size += chunk.length
+      if (size > maxBytes) {
+        request.pause()
+        settle('too large')
+      } else {
+        chunks.push(chunk)
+      }
+    }
+    const finish = () => settle(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size))
+    const abort = () => settle('aborted')
+    request.on('data', take).on('end', finish).on('close', abort).on('error', abort)
+  })
+}
+
+// As much of a refused body is still read, and so long is it waited for.
+const LINGER_BYTES = 65_536
+const LINGER_MS = 500
+
+/**
+ * Ends an answer that was given before the request had been read to its end, and closes the connection.
+ *
+ * A socket closed with unread bytes is reset, and the reset can overtake the answer: so a little more is
+ * read, or waited for, while the client takes note.
+ */
+export function endEarly(request: IncomingMessage, response: ServerResponse): void {
+  if (request.complete) {
+    response.end()
+    return
+  }
+  let read = 0
+  const finish = () => {
+    clearTimeout(timer)
+    request.off('data', drain).off('end', finish).off('close', finish)
+    request.pause()
+    response.end()
+    request.socket.destroySoon()
+  }
+  const drain = (chunk: Buffer) => {
+    read += chunk.length
+    if (read >= LINGER_BYTES) request.pause()
+  }
+  const timer = setTimeout(finish, LINGER_MS)
+  request.on('data', drain).on('end', finish).on('close', finish)
+  request.on('error', () => {})
+  request.resume()
+}

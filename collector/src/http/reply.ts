@@ -1,0 +1,49 @@
+import type { ServerResponse } from 'node:http'
+
+/** An answer that is not a success, thrown or returned by what handles a request. */
+export class HttpProblem extends Error {
+  readonly status: number
+  /** Stable, for programs; the message is for people. */
+  readonly code: string
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.headers = headers
+  }
+}
+
+/** Headers of every answer. Nothing here ever allows another origin. */
+export const SECURITY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+} as const
+
+/** Answers with a JSON value. */
+export function replyJson(
+  response: ServerResponse,
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const body = JSON.stringify(value)
+  response.writeHead(status, {
+    ...SECURITY_HEADERS,
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    ...headers,
+  })
+  response.end(body)
+}
+
+/** The JSON body that goes with a problem. */
+export function problemBody(problem: Pick<HttpProblem, 'code' | 'message'>): unknown {
+  return { success: false, code: problem.code, message: problem.message }
+}
+
+/** Answers with a problem. */
+export function replyProblem(response: ServerResponse, problem: HttpProblem): void {
+  replyJson(response, problem.status, problemBody(problem), problem.headers)
+}

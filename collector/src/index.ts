@@ -1,0 +1,18 @@
+export { type Collector, type CollectorOptions, startCollector } from './collector.ts'
+export { ConfigError } from './config/load.ts'
+export type { ConfigInput as CollectorConfig } from './config/schema.ts'
+export type { Host } from './host.ts'
+export type { ServerLimits } from './http/server.ts'
+export type { Stats } from './live/stats.ts'
+export { type WaitOptions, WaitTimeoutError } from './live/waiters.ts'
+export {
+  type DestinationOutcome,
+  type EventRecord,
+  type EventSummary,
+  KINDS,
+  type Kind,
+  type Message,
+  REASONS,
+  type Reason,
+} from './record.ts'
+export type { EventFilter, EventQuery } from './store/filter.ts'

@@ -1,0 +1,112 @@
+/** Where an item lies in the body: byte offsets, end exclusive, without the white space around it. */
+export interface Slice {
+  start: number
+  end: number
+}
+
+/** What can be said about JSON text before it is parsed. */
+export interface JsonShape {
+  isTooDeep: boolean
+  /** The elements of the top-level `batch` array, of the last one when the key is repeated. */
+  items: Slice[]
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+
+function isBlank(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+}
+
+function trimmed(bytes: Uint8Array, from: number, to: number): Slice | undefined {
+  let start = from
+  let end = to
+  while (start < end && isBlank(bytes[start])) start++
+  while (end > start && isBlank(bytes[end - 1])) end--
+  return start < end ? { start, end } : undefined
+}
+
+/**
+ * Measures JSON in one pass over its bytes, without recursion and without building anything.
+ *
+ * The depth is known before the parser runs, so that hostile nesting costs nothing; the items' sizes are
+ * those on the wire, which a parsed value no longer tells. Says nothing about validity: the slices
+ * are only meaningful when `JSON.parse` takes the same text.
+ *
+ * @param maxDepth Levels of objects and arrays; the scan stops where one more is opened.
+ */
+export function scanJson(bytes: Uint8Array, maxDepth: number): JsonShape {
+  const length = bytes.length
+  let items: Slice[] = []
+  let depth = 0
+  let isRootObject = false
+  let isInBatch = false
+  let itemStart = 0
+  let stringStart = 0
+  let stringEnd = 0
+
+  const closeItem = (end: number) => {
+    const slice = trimmed(bytes, itemStart, end)
+    if (slice) items.push(slice)
+    itemStart = end + 1
+  }
+
+  for (let i = 0; i < length; i++) {
+    switch (bytes[i]) {
+      case QUOTE: {
+        const start = i
+        i++
+        while (i < length && bytes[i] !== QUOTE) i += bytes[i] === BACKSLASH ? 2 : 1
+        if (depth === 1) {
+          stringStart = start
+          stringEnd = i + 1
+        }
+        break
+      }
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        depth++
+        if (depth > maxDepth) return { isTooDeep: true, items: [] }
+        if (depth === 1) {
+          isRootObject = bytes[i] === OPEN_BRACE
+        } else if (depth === 2 && isRootObject && bytes[i] === OPEN_BRACKET) {
+          // In an object a bracket can only follow a key, so the last string is the key.
+          if (isBatchKey(bytes, stringStart, stringEnd)) {
+            isInBatch = true
+            items = []
+            itemStart = i + 1
+          }
+        }
+        break
+      case CLOSE_BRACE:
+      case CLOSE_BRACKET:
+        if (isInBatch && depth === 2) {
+          closeItem(i)
+          isInBatch = false
+        }
+        depth--
+        break
+      case COMMA:
+        if (isInBatch && depth === 2) closeItem(i)
+        break
+    }
+  }
+  return { isTooDeep: false, items }
+}
+
+function isBatchKey(bytes: Uint8Array, start: number, end: number): boolean {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8')
+  if (text === '"batch"') return true
+  if (!text.includes('\\')) return false
+  try {
+    // The parser knows "b\u0061tch" as the same key, so this must too.
+    return JSON.parse(text) === 'batch'
+  } catch {
+    return false
+  }
+}

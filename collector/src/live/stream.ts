@@ -1,0 +1,82 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { SECURITY_HEADERS } from '../http/reply.ts'
+import type { Stats } from './stats.ts'
+
+const TICK_MS = 250
+const QUIET_TICKS = 4
+const MAX_CLIENTS = 100
+/** A page that does not read is sent no more until it has caught up. */
+const MAX_UNREAD_BYTES = 262_144
+
+/**
+ * Server-sent events for the page: at most four times a second, the newest `seq` and the totals.
+ *
+ * The events themselves are fetched by the page, with its filters: the stream stays small at any rate, and the
+ * filtering is done in one place.
+ */
+export class LiveStream {
+  readonly #stats: () => Stats
+  readonly #clients = new Set<ServerResponse>()
+  #timer: NodeJS.Timeout | undefined
+  #lastSeq = 0
+  #epoch = 0
+  #hasNews = false
+  #ticksSinceSent = 0
+
+  constructor(stats: () => Stats) {
+    this.#stats = stats
+  }
+
+  /** @param lastSeq Newest record there is. */
+  notify(lastSeq: number): void {
+    this.#lastSeq = lastSeq
+    this.#hasNews = true
+  }
+
+  /** Tells pages that what they show is gone, or that the past has changed. */
+  reset(): void {
+    this.#epoch++
+    this.#hasNews = true
+  }
+
+  open(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#clients.size >= MAX_CLIENTS) {
+      response.writeHead(503, { ...SECURITY_HEADERS, 'content-length': 0 }).end()
+      return
+    }
+    response.writeHead(200, { ...SECURITY_HEADERS, 'content-type': 'text/event-stream; charset=utf-8' })
+    response.write(`retry: 1000\n\n${this.#message()}`)
+    this.#clients.add(response)
+    request.once('close', () => this.#leave(response))
+    response.once('close', () => this.#leave(response))
+    this.#timer ??= setInterval(() => this.#tick(), TICK_MS).unref()
+  }
+
+  #leave(response: ServerResponse): void {
+    this.#clients.delete(response)
+    if (this.#clients.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #tick(): void {
+    this.#ticksSinceSent++
+    // The chart moves on without news, once a second.
+    if (!this.#hasNews && this.#ticksSinceSent < QUIET_TICKS) return
+    const text = this.#message()
+    this.#hasNews = false
+    this.#ticksSinceSent = 0
+    for (const client of this.#clients) {
+      if (client.writableLength < MAX_UNREAD_BYTES) client.write(text)
+    }
+  }
+
+  #message(): string {
+    return `data: ${JSON.stringify({ lastSeq: this.#lastSeq, epoch: this.#epoch, stats: this.#stats() })}\n\n`
+  }
+
+  close(): void {
+    for (const client of [...this.#clients]) client.end()
+    clearInterval(this.#timer)
+  }
+}

@@ -1,0 +1,115 @@
+/** The six kinds of message, spec section 1. */
+export const KINDS = ['identify', 'track', 'page', 'screen', 'group', 'alias'] as const
+export type Kind = (typeof KINDS)[number]
+
+const kindNames: ReadonlySet<unknown> = new Set(KINDS)
+
+/** Whether a value names one of the six kinds. */
+export function isKind(value: unknown): value is Kind {
+  return kindNames.has(value)
+}
+
+/**
+ * Why a message or a request was not accepted: every code, with the sentence that people read.
+ *
+ * The first group is answered 200 (a 200 promises nothing, spec section 3), the second 400, the third 401
+ * or 403.
+ */
+export const REASONS = {
+  no_user_anon_id: 'neither userId nor anonymousId',
+  no_user_id: 'an alias needs a userId',
+  no_event: 'a track needs an event name',
+  no_group_id: 'a group needs a groupId',
+  no_previous_id: 'an alias needs a previousId',
+  bad_type: 'type is not one of identify, track, page, screen, group, alias',
+  bad_item: 'a batch item is not an object',
+  bad_message_id: 'messageId is not a string of 1 to 99 characters',
+  bad_timestamp: 'timestamp is not an ISO-8601 date-time',
+  bad_field: 'properties, traits, context or integrations is not an object',
+  duplicate: 'this messageId was seen before, with the same content',
+  dedup_conflict: 'this messageId was seen before, with different content; the first one counts',
+  no_write_key: 'no write key in the header or the body',
+  unknown_write_key: 'no source has this write key',
+  wrong_region: 'the source belongs to another region',
+
+  bad_content_type: 'Content-Type is not application/json',
+  bad_encoding: 'the body is not plain or gzip, or the gzip data is broken',
+  body_too_large: 'the body is over the limit',
+  event_too_large: 'the event is over 32,768 bytes',
+  batch_refused: 'another item made the service refuse the whole batch',
+  invalid_json: 'the body is not JSON in UTF-8',
+  too_deep: 'the body is nested deeper than 64 levels',
+  not_an_object: 'the body is not a JSON object',
+  batch_not_an_array: 'batch is not an array',
+
+  bad_credentials: 'the credentials are missing, malformed, unknown or expired',
+  source_not_allowed: 'the OAuth application may not write to this source',
+} as const
+export type Reason = keyof typeof REASONS
+
+/** What became of one accepted event at one destination. */
+export interface DestinationOutcome {
+  name: string
+  state: 'pending' | 'delivered' | 'skipped' | 'failed'
+  /** Why it was skipped or failed, or what the last attempt met; absent when there is nothing to say. */
+  reason?: string
+  attempts: number
+}
+
+/** One line of the list: everything but the message itself. */
+export interface EventSummary {
+  /** Position in the order of arrival, from 1; grows by one for each recorded message. */
+  seq: number
+  /** ISO-8601, when the service had the whole request. */
+  receivedAt: string
+  /** Name of the source; empty when the caller could not be told. */
+  source: string
+  status: 'accepted' | 'rejected'
+  reason: Reason | null
+  /** The kind; `batch` for a refused request that could not be taken apart; null for an unknown kind. */
+  type: Kind | 'batch' | null
+  /** Event name of a track, name of a page or screen, groupId of a group, previousId of an alias. */
+  name: string | null
+  userId: string | null
+  anonymousId: string | null
+  messageId: string | null
+  destinations: DestinationOutcome[]
+}
+
+/**
+ * What a `message` holds: the fields of spec section 1 as the service keeps them.
+ *
+ * A caller's own data is `any`: reading it in an assertion must not need casts.
+ */
+export interface Message {
+  type?: string
+  messageId?: string
+  /** ISO-8601, corrected for the client's clock. */
+  timestamp?: string
+  /** The client's own, when it gave one. */
+  originalTimestamp?: string
+  sentAt?: string
+  receivedAt?: string
+  userId?: string
+  anonymousId?: string
+  event?: string
+  name?: string
+  groupId?: string
+  previousId?: string
+  // biome-ignore-start lint/suspicious/noExplicitAny: see above
+  properties?: any
+  traits?: any
+  context?: any
+  integrations?: any
+  [field: string]: any
+  // biome-ignore-end lint/suspicious/noExplicitAny: see above
+}
+
+/** One recorded message. */
+export interface EventRecord extends EventSummary {
+  /**
+   * The message as it is kept: envelope merged in, `timestamp` corrected, `receivedAt` added, write key
+   * taken out. Null for a request that could not be read.
+   */
+  message: Message | null
+}

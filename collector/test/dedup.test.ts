@@ -1,0 +1,132 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { startCollector } from '../src/index.ts'
+import { basic, fakeClock, openCollector, post, track } from './support.ts'
+
+function databaseFile(): string {
+  return join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+}
+
+test('the same message again is answered 200 and recorded as duplicate', async () => {
+  const collector = await openCollector()
+  const message = track({ messageId: 'once' })
+
+  await post(collector, '/v1/batch', { batch: [message], sentAt: '2026-05-17T10:00:00Z' })
+  const again = await post(collector, '/v1/batch', { batch: [message], sentAt: '2026-05-17T10:00:09Z' })
+
+  expect(again.status).toBe(200)
+  expect(collector.events().map(({ reason }) => reason)).toEqual([null, 'duplicate'])
+})
+
+test('the same id with other content is a dedup_conflict; the first one counts', async () => {
+  const collector = await openCollector()
+
+  await post(collector, '/v1/batch', {
+    batch: [track({ messageId: 'x', event: 'First' }), track({ messageId: 'x', event: 'Second' })],
+  })
+
+  expect(collector.events().map(({ name, reason }) => [name, reason])).toEqual([
+    ['First', null],
+    ['Second', 'dedup_conflict'],
+  ])
+})
+
+test('a single message that is sent again with a new sentAt is a duplicate, not a conflict', async () => {
+  const collector = await openCollector()
+  const message = track({ messageId: 'x' })
+
+  await post(collector, '/v1/track', { ...message, sentAt: '2026-05-17T10:00:00Z' })
+  await post(collector, '/v1/track', { ...message, sentAt: '2026-05-17T10:00:07Z' })
+
+  expect(collector.events()[1]?.reason).toBe('duplicate')
+})
+
+test('ids are kept apart by source, and a rejected message does not use its id up', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', { userId: 'u', messageId: 'x' })
+
+  await post(collector, '/v1/track', track({ messageId: 'x' }))
+  await post(collector, '/v1/track', track({ messageId: 'x' }), { authorization: basic('other') })
+
+  expect(collector.events().map(({ reason }) => reason)).toEqual(['no_event', null, null])
+})
+
+test('each of 500 ids posted twenty times at once is accepted exactly once', async () => {
+  const collector = await openCollector()
+  const batch = Array.from({ length: 500 }, (_, index) => track({ messageId: `race-${index}` }))
+
+  await Promise.all(Array.from({ length: 20 }, () => post(collector, '/v1/batch', { batch })))
+
+  const accepted = collector.events({ status: 'accepted' }).map(({ messageId }) => messageId)
+  expect(accepted).toHaveLength(500)
+  expect(new Set(accepted).size).toBe(500)
+  expect(collector.count({ reason: 'duplicate' })).toBe(19 * 500)
+})
+
+test('two collectors on one file count an id once between them', async () => {
+  const database = databaseFile()
+  const first = await openCollector({ database })
+  const second = await openCollector({ database })
+  const batch = Array.from({ length: 60 }, (_, index) => track({ messageId: `shared-${index}` }))
+
+  await Promise.all(
+    Array.from({ length: 8 }, (_, turn) => post(turn % 2 === 0 ? first : second, '/v1/batch', { batch })),
+  )
+
+  expect(first.count({ status: 'accepted' })).toBe(60)
+  expect(first.count()).toBe(8 * 60)
+})
+
+test('the memory of ids is kept over a restart', async () => {
+  const database = databaseFile()
+  const first = await startCollector({ port: 0, database })
+  await post(first, '/v1/track', track({ messageId: 'kept' }))
+  await first.close()
+
+  const second = await openCollector({ database })
+  await post(second, '/v1/track', track({ messageId: 'kept' }))
+
+  expect(second.events().map(({ reason }) => reason)).toEqual([null, 'duplicate'])
+  expect(second.stats()).toMatchObject({ accepted: 1, rejected: 1 })
+})
+
+test('after the window an id is accepted again, and the memory shrinks', async () => {
+  const clock = fakeClock()
+  const collector = await openCollector({ system: clock, config: { dedupWindow: 1 } })
+  const batch = Array.from({ length: 400 }, (_, index) => track({ messageId: `w-${index}` }))
+  const send = async () => {
+    await post(collector, '/v1/batch', { batch })
+    return collector.count({ status: 'accepted' })
+  }
+  await send()
+
+  clock.advance(999)
+  expect(await send()).toBe(400)
+  clock.advance(1)
+  expect(await send()).toBe(800)
+})
+
+test('clear forgets the records and the ids, and numbers go on', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ messageId: 'x' }))
+  const before = collector.events()[0]?.seq ?? 0
+
+  collector.clear()
+  await post(collector, '/v1/track', track({ messageId: 'x' }))
+
+  expect(collector.events()).toMatchObject([{ reason: null, seq: before + 1 }])
+  expect(collector.stats()).toMatchObject({ accepted: 1, rejected: 0 })
+})
+
+test('over the retention limit the oldest events go, their ids stay known', async () => {
+  const collector = await openCollector({ config: { maxEvents: 100 } })
+  const batch = Array.from({ length: 1500 }, (_, index) => track({ messageId: `r-${index}`, properties: {} }))
+
+  for (let i = 0; i < 1500; i += 500) await post(collector, '/v1/batch', { batch: batch.slice(i, i + 500) })
+  await post(collector, '/v1/batch', { batch: batch.slice(0, 500) })
+  await expect.poll(() => collector.count()).toBeLessThanOrEqual(1100)
+
+  expect(collector.count({ status: 'accepted', after: 1500 })).toBe(0)
+})

@@ -1,0 +1,96 @@
+import { connect } from 'node:net'
+import { onTestFinished } from 'vitest'
+import { type Collector, type CollectorOptions, startCollector } from '../src/index.ts'
+
+/** A collector on a free port, in memory unless told otherwise, closed when the test ends. */
+export async function openCollector(options: CollectorOptions = {}): Promise<Collector> {
+  const collector = await startCollector({ port: 0, ...options })
+  onTestFinished(() => collector.close())
+  return collector
+}
+
+/** A track that is in order; the id differs each time unless one is given. */
+export function track(fields: Record<string, unknown> = {}): Record<string, unknown> {
+  nextId++
+  return {
+    type: 'track',
+    userId: 'zoë-12',
+    event: 'Bestellung "Größe L" aufgegeben',
+    messageId: `message-${nextId}`,
+    properties: { total: 19.9, currency: 'EUR' },
+    ...fields,
+  }
+}
+let nextId = 0
+
+/** Posts JSON (or the given text or bytes) as the source `shop`. */
+export function post(
+  collector: Pick<Collector, 'url'>,
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  const raw = typeof body === 'string' || body instanceof Uint8Array
+  return fetch(`${collector.url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: basic('shop'), ...headers },
+    body: raw ? (body as string) : JSON.stringify(body),
+  })
+}
+
+/** Posts without the default `Authorization`. */
+export function postPlain(
+  collector: Pick<Collector, 'url'>,
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(`${collector.url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+}
+
+export function basic(writeKey: string): string {
+  return `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`
+}
+
+/** Sends bytes as they are and resolves with everything that comes back until the connection ends. */
+export function exchange(port: number, ...parts: Array<string | Buffer>): Promise<string> {
+  return new Promise((resolve) => {
+    let answer = ''
+    const socket = connect(port, '127.0.0.1', () => {
+      for (const part of parts) socket.write(part)
+    })
+    socket.on('data', (chunk) => {
+      answer += chunk.toString('latin1')
+    })
+    socket.on('error', () => {})
+    socket.on('close', () => resolve(answer))
+  })
+}
+
+/** A clock that stands until it is moved. */
+export function fakeClock(startMs = Date.UTC(2026, 4, 17, 9, 30)) {
+  let nowMs = startMs
+  let timers: Array<{ atMs: number; run(): void }> = []
+  return {
+    now: () => nowMs,
+    setTimer(run: () => void, delayMs: number) {
+      const timer = { atMs: nowMs + delayMs, run }
+      timers.push(timer)
+      return () => {
+        timers = timers.filter((one) => one !== timer)
+      }
+    },
+    advance(ms: number) {
+      nowMs += ms
+      const due = timers.filter(({ atMs }) => atMs <= nowMs)
+      timers = timers.filter(({ atMs }) => atMs > nowMs)
+      for (const { run } of due) run()
+    },
+    /** Waits of the timers that are set, milliseconds from now. */
+    delays: () => timers.map(({ atMs }) => atMs - nowMs),
+  }
+}

@@ -1,0 +1,295 @@
+import { gzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { basic, fakeClock, openCollector, post, postPlain, track } from './support.ts'
+
+const kinds: Array<[kind: string, message: Record<string, unknown>, name: string | null]> = [
+  ['identify', { userId: 'u1', traits: { email: 'zoë@example.com' } }, null],
+  ['track', { userId: 'u1', event: 'Order Completed', properties: { total: 3 } }, 'Order Completed'],
+  [
+    'page',
+    { anonymousId: 'a1', name: 'Startseite', properties: { url: 'https://example.com/' } },
+    'Startseite',
+  ],
+  ['screen', { anonymousId: 'a1', name: 'Home', category: 'main' }, 'Home'],
+  ['group', { userId: 'u1', groupId: 'g1', traits: { plan: 'gold' } }, 'g1'],
+  ['alias', { userId: 'u1', previousId: 'a1' }, 'a1'],
+]
+
+test.each(kinds)('%s is taken on its own path and kept whole', async (kind, message, name) => {
+  const collector = await openCollector()
+
+  const response = await post(collector, `/v1/${kind}`, { ...message, messageId: 'm1' })
+
+  expect(response.status).toBe(200)
+  expect(await response.json()).toEqual({ success: true })
+  const [record] = collector.events()
+  expect(record).toMatchObject({ status: 'accepted', reason: null, source: 'shop', type: kind, name })
+  expect(record?.message).toMatchObject({ ...message, type: kind, messageId: 'm1' })
+})
+
+test('a batch of all six kinds is taken, alias included', async () => {
+  const collector = await openCollector()
+
+  await post(collector, '/v1/batch', { batch: kinds.map(([type, message]) => ({ ...message, type })) })
+
+  expect(collector.events().map(({ type, status }) => [type, status])).toEqual(
+    kinds.map(([type]) => [type, 'accepted']),
+  )
+})
+
+test('the context and integrations of a batch are merged under those of each item', async () => {
+  const collector = await openCollector()
+
+  await post(collector, '/v1/batch', {
+    context: { locale: 'de-DE', app: { name: 'shop' } },
+    integrations: { All: false, Warehouse: true },
+    batch: [track({ context: { app: { build: 7 } }, integrations: { Warehouse: false } }), track()],
+  })
+
+  const [own, inherited] = collector.events().map(({ message }) => message)
+  expect(own?.context).toEqual({ locale: 'de-DE', app: { build: 7 } })
+  expect(own?.integrations).toEqual({ All: false, Warehouse: false })
+  expect(inherited?.context).toEqual({ locale: 'de-DE', app: { name: 'shop' } })
+})
+
+const rejected: Array<[reason: string, path: string, message: Record<string, unknown>]> = [
+  ['no_user_anon_id', 'track', { event: 'x' }],
+  ['no_user_anon_id', 'page', { userId: '', anonymousId: null }],
+  ['no_user_anon_id', 'identify', { userId: { id: 1 } }],
+  ['no_event', 'track', { userId: 'u' }],
+  ['no_event', 'track', { userId: 'u', event: 7 }],
+  ['no_group_id', 'group', { userId: 'u' }],
+  ['no_previous_id', 'alias', { userId: 'u' }],
+  ['no_user_id', 'alias', { anonymousId: 'a', previousId: 'p' }],
+  ['bad_message_id', 'track', { userId: 'u', event: 'x', messageId: 'ü'.repeat(100) }],
+  ['bad_message_id', 'track', { userId: 'u', event: 'x', messageId: 5 }],
+  ['bad_message_id', 'track', { userId: 'u', event: 'x', messageId: '' }],
+  ['bad_timestamp', 'track', { userId: 'u', event: 'x', timestamp: 'yesterday' }],
+  ['bad_timestamp', 'track', { userId: 'u', event: 'x', timestamp: 1700000000000 }],
+  ['bad_field', 'track', { userId: 'u', event: 'x', properties: [1] }],
+  ['bad_field', 'identify', { userId: 'u', traits: 'gold' }],
+]
+
+test.each(rejected)('%s is recorded for a %s of %j, and answered 200', async (reason, path, message) => {
+  const collector = await openCollector()
+
+  const response = await post(collector, `/v1/${path}`, message)
+
+  expect(response.status).toBe(200)
+  expect(collector.events()).toMatchObject([{ status: 'rejected', reason }])
+})
+
+test.each([
+  ['bad_type', { userId: 'u', event: 'x', type: 'Track' }],
+  ['bad_type', { userId: 'u', event: 'x' }],
+  ['bad_item', 'not an object'],
+  ['bad_item', null],
+])('%s is recorded for a batch item %j; its neighbours are accepted', async (reason, item) => {
+  const collector = await openCollector()
+
+  const response = await post(collector, '/v1/batch', { batch: [track(), item, track()] })
+
+  expect(response.status).toBe(200)
+  expect(collector.events().map((record) => record.reason)).toEqual([null, reason, null])
+})
+
+test('a messageId of 99 characters is accepted, and a missing one is made up', async () => {
+  const collector = await openCollector()
+
+  await post(collector, '/v1/batch', {
+    batch: [track({ messageId: 'ü'.repeat(99) }), track({ messageId: undefined })],
+  })
+
+  const [long, missing] = collector.events()
+  expect(long).toMatchObject({ status: 'accepted', messageId: 'ü'.repeat(99) })
+  expect(missing?.status).toBe('accepted')
+  expect(missing?.messageId).toMatch(/^collector-.{36}$/)
+})
+
+test('an empty batch is answered 200 and records nothing', async () => {
+  const collector = await openCollector()
+
+  expect((await post(collector, '/v1/batch', { batch: [] })).status).toBe(200)
+  expect(collector.count()).toBe(0)
+})
+
+test('the timestamp is corrected by the distance between sentAt and the receipt', async () => {
+  const clock = fakeClock(Date.parse('2026-05-17T12:00:00.000Z'))
+  const collector = await openCollector({ system: clock })
+
+  // The client's clock is an hour behind; the event happened five seconds before it was sent.
+  await post(collector, '/v1/batch', {
+    sentAt: '2026-05-17T11:00:00.000Z',
+    batch: [track({ timestamp: '2026-05-17T10:59:55.000Z' })],
+  })
+
+  expect(collector.events()[0]?.message).toMatchObject({
+    timestamp: '2026-05-17T11:59:55.000Z',
+    originalTimestamp: '2026-05-17T10:59:55.000Z',
+    sentAt: '2026-05-17T11:00:00.000Z',
+    receivedAt: '2026-05-17T12:00:00.000Z',
+  })
+})
+
+test('without a timestamp the time is that of the receipt; without sentAt the timestamp stays', async () => {
+  const clock = fakeClock(Date.parse('2026-05-17T12:00:00.000Z'))
+  const collector = await openCollector({ system: clock })
+
+  await post(collector, '/v1/batch', { batch: [track(), track({ timestamp: '2019-03-01T08:00:00+01:00' })] })
+
+  expect(collector.events().map(({ message }) => message?.timestamp)).toEqual([
+    '2026-05-17T12:00:00.000Z',
+    '2019-03-01T07:00:00.000Z',
+  ])
+})
+
+test('context.direct takes the address of the caller', async () => {
+  const collector = await openCollector()
+
+  await post(collector, '/v1/batch', {
+    batch: [
+      track({ context: { direct: true, ip: '203.0.113.9' } }),
+      track({ context: { ip: '203.0.113.9' } }),
+    ],
+  })
+
+  expect(collector.events().map(({ message }) => message?.context.ip)).toEqual(['127.0.0.1', '203.0.113.9'])
+})
+
+test('the write key is taken from the body when there is no header, and is not kept with the message', async () => {
+  const collector = await openCollector()
+
+  await postPlain(collector, '/v1/track', track({ writeKey: 'from-the-body' }))
+  await postPlain(collector, '/v1/batch', {
+    writeKey: 'from-the-batch',
+    batch: [track({ writeKey: 'inner' })],
+  })
+
+  const records = collector.events()
+  expect(records.map(({ source }) => source)).toEqual(['from-the-body', 'from-the-batch'])
+  expect(records.map(({ message }) => message)).not.toContainEqual(
+    expect.objectContaining({ writeKey: expect.anything() }),
+  )
+})
+
+test('the header decides when header and body name different keys', async () => {
+  const collector = await openCollector()
+
+  await postPlain(collector, '/v1/track', track({ writeKey: 'body' }), { authorization: basic('header') })
+
+  expect(collector.events()[0]?.source).toBe('header')
+})
+
+test('without any key the answer is 200 and the reason no_write_key', async () => {
+  const collector = await openCollector()
+
+  expect((await postPlain(collector, '/v1/track', track())).status).toBe(200)
+  expect(collector.events()).toMatchObject([{ source: '', reason: 'no_write_key' }])
+})
+
+test('an unknown key is recorded, and with rejectUnknownKeys answered 401', async () => {
+  const sources = [{ name: 'web', writeKey: 'web-key' }]
+  const lenient = await openCollector({ config: { sources } })
+  const strict = await openCollector({ config: { sources, rejectUnknownKeys: true } })
+
+  const answers = await Promise.all(
+    [lenient, strict].map((collector) =>
+      postPlain(collector, '/v1/track', track(), { authorization: basic('nobody') }),
+    ),
+  )
+
+  expect(answers.map(({ status }) => status)).toEqual([200, 401])
+  expect(answers[1]?.headers.get('www-authenticate')).toMatch(/^Basic /)
+  expect(lenient.events()).toMatchObject([{ reason: 'unknown_write_key' }])
+  await strict.waitFor({ reason: 'bad_credentials' })
+})
+
+test('a source of the other region is answered 200 and never accepted', async () => {
+  const config = { sources: [{ name: 'berlin', writeKey: 'k', region: 'eu' as const }] }
+  const us = await openCollector({ config })
+  const eu = await openCollector({ config: { ...config, region: 'eu' } })
+
+  for (const collector of [us, eu]) {
+    expect((await post(collector, '/v1/track', track(), { authorization: basic('k') })).status).toBe(200)
+  }
+
+  expect(us.events()).toMatchObject([{ source: 'berlin', reason: 'wrong_region' }])
+  expect(eu.events()).toMatchObject([{ source: 'berlin', reason: null }])
+})
+
+test('a gzip body is taken', async () => {
+  const collector = await openCollector()
+  const body = gzipSync(JSON.stringify({ batch: [track(), track()] }))
+
+  expect((await post(collector, '/v1/batch', body, { 'content-encoding': 'gzip' })).status).toBe(200)
+  expect(collector.count({ status: 'accepted' })).toBe(2)
+})
+
+test.each(['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', ''])(
+  'a body of type %j is answered 400 and recorded',
+  async (type) => {
+    const collector = await openCollector()
+
+    const response = await post(collector, '/v1/track', JSON.stringify(track()), { 'content-type': type })
+
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ success: false, code: 'bad_content_type' })
+    await collector.waitFor({ reason: 'bad_content_type' })
+  },
+)
+
+test('a path that is none of the seven is 404, and another method 405', async () => {
+  const collector = await openCollector()
+
+  expect((await post(collector, '/v1/import', {})).status).toBe(404)
+  const get = await fetch(`${collector.url}/v1/track`)
+  expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST'])
+})
+
+test('over the rate the answer is 429 with both headers, for that source alone', async () => {
+  const clock = fakeClock()
+  const collector = await openCollector({ system: clock, config: { rate: 2 } })
+  const send = (key: string) => post(collector, '/v1/track', track(), { authorization: basic(key) })
+  await send('a')
+  await send('a')
+
+  const [over, other] = [await send('a'), await send('b')]
+  clock.advance(1000)
+  const later = await send('a')
+
+  expect([over.status, other.status, later.status]).toEqual([429, 200, 200])
+  expect(over.headers.get('retry-after')).toBe('1')
+  expect(over.headers.get('x-ratelimit-reset')).toBe('1')
+  expect(collector.count()).toBe(4)
+})
+
+test('twice the rate for ten seconds: what is accepted is the rate, to 5 %', async () => {
+  const clock = fakeClock()
+  const collector = await openCollector({ system: clock, config: { rate: 10 } })
+  const statuses: number[] = []
+
+  for (let i = 0; i < 200; i++) {
+    statuses.push((await post(collector, '/v1/track', track())).status)
+    clock.advance(50)
+  }
+
+  const accepted = statuses.filter((status) => status === 200).length
+  expect(accepted).toBeGreaterThanOrEqual(95)
+  expect(accepted).toBeLessThanOrEqual(105)
+})
+
+test('a source may have a rate of its own, and Retry-After may be a date', async () => {
+  const clock = fakeClock(Date.parse('2026-05-17T12:00:00.250Z'))
+  const config = {
+    rate: 100,
+    retryAfter: 'date' as const,
+    sources: [{ name: 's', writeKey: 'shop', rate: 1 }],
+  }
+  const collector = await openCollector({ system: clock, config })
+  await post(collector, '/v1/track', track())
+
+  const over = await post(collector, '/v1/track', track())
+
+  expect(over.status).toBe(429)
+  expect(over.headers.get('retry-after')).toBe('Sun, 17 May 2026 12:00:02 GMT')
+})

@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest'
+import { WaitTimeoutError } from '../src/index.ts'
+import { openCollector, post, track } from './support.ts'
+
+test('waitFor resolves with what is there already', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: 'A' }))
+
+  expect(await collector.waitFor({ count: 1, event: 'A' })).toMatchObject([{ name: 'A' }])
+})
+
+test('waitFor resolves when the last missing one arrives, counting only what matches', async () => {
+  const collector = await openCollector()
+  const waiting = collector.waitFor({ count: 3, event: 'A', userId: 'u1' })
+  let isDone = false
+  waiting.then(() => {
+    isDone = true
+  })
+
+  await post(collector, '/v1/batch', {
+    batch: [
+      track({ event: 'A', userId: 'u1' }),
+      track({ event: 'A', userId: 'u2' }),
+      track({ event: 'B', userId: 'u1' }),
+      { type: 'page', userId: 'u1', name: 'A' },
+    ],
+  })
+  await post(collector, '/v1/track', track({ event: 'A', userId: 'u1' }))
+  expect(isDone).toBe(false)
+  await post(collector, '/v1/track', track({ event: 'A', userId: 'u1' }))
+
+  expect(await waiting).toHaveLength(3)
+})
+
+test('waitFor counts accepted messages unless asked for others', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', { userId: 'u1' })
+
+  await expect(collector.waitFor({ userId: 'u1', timeout: 20 })).rejects.toThrow(WaitTimeoutError)
+  expect(await collector.waitFor({ userId: 'u1', status: 'rejected' })).toHaveLength(1)
+  expect(await collector.waitFor({ reason: 'no_event' })).toHaveLength(1)
+})
+
+test('a wait that times out says what did arrive', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: 'Signed Up', userId: 'u9' }))
+
+  const error = await collector.waitFor({ count: 2, event: 'Order', timeout: 20 }).catch((cause) => cause)
+
+  expect(error).toMatchObject({ code: 'wait_timeout', found: 0 })
+  expect(error.message).toContain('waited 20 ms for 2 records matching {"event":"Order"')
+  expect(error.message).toContain('track Signed Up by u9 (accepted)')
+})
+
+test('waitFor by text looks into the message', async () => {
+  const collector = await openCollector()
+  const waiting = collector.waitFor({ text: 'sku-77' })
+
+  await post(collector, '/v1/track', track({ properties: { items: [{ id: 'SKU-77' }] } }))
+
+  expect(await waiting).toHaveLength(1)
+})
+
+test('close rejects who still waits', async () => {
+  const collector = await openCollector()
+  const waiting = collector.waitFor({ event: 'never' })
+
+  await Promise.all([expect(waiting).rejects.toThrow('closed'), collector.close()])
+})
+
+test('events filters by every field', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/batch', {
+    batch: [
+      track({ messageId: 'm1', event: 'A', userId: 'u1' }),
+      track({
+        messageId: 'm2',
+        event: 'B',
+        userId: undefined,
+        anonymousId: 'a1',
+        properties: { q: '100%_x' },
+      }),
+      { type: 'identify', messageId: 'm3', userId: 'u1' },
+      { type: 'track', messageId: 'm4', userId: 'u1' },
+    ],
+  })
+  const found = (filter: Parameters<typeof collector.events>[0]) =>
+    collector.events(filter).map(({ messageId }) => messageId)
+
+  expect(found({ event: 'A' })).toEqual(['m1'])
+  expect(found({ type: 'identify' })).toEqual(['m3'])
+  expect(found({ userId: 'u1' })).toEqual(['m1', 'm3', 'm4'])
+  expect(found({ anonymousId: 'a1' })).toEqual(['m2'])
+  expect(found({ messageId: 'm2' })).toEqual(['m2'])
+  expect(found({ status: 'rejected' })).toEqual(['m4'])
+  expect(found({ reason: 'no_event' })).toEqual(['m4'])
+  expect(found({ source: 'shop', order: 'newest', limit: 2 })).toEqual(['m4', 'm3'])
+  expect(found({ source: 'nobody' })).toEqual([])
+  expect(found({ text: '100%_' })).toEqual(['m2'])
+  expect(found({ text: '1_0%' })).toEqual([])
+  expect(found({ after: 1, before: 4 })).toEqual(['m2', 'm3'])
+})
