@@ -1,0 +1,27 @@
+import { writeKey } from './index.mjs'
+
+export const packageName = '@rudderstack/rudder-sdk-node'
+export const specifier = packageName
+export const defaultsNote = 'compresses with gzip by default'
+
+export async function open({ url, flushAt, isDefault, maxWaiting }) {
+  const { default: Analytics } = await import(packageName)
+  const settings = isDefault
+    ? { dataPlaneUrl: url, flushAt: 15 }
+    : { dataPlaneUrl: url, flushAt, gzip: false, maxInternalQueueSize: maxWaiting ?? 1_000_000 }
+  const analytics = new Analytics(writeKey, settings)
+  // A flush takes one batch; several are needed for a queue.
+  const flush = async () => {
+    while (analytics.queue.length > 0) await analytics.flush()
+    await analytics.pendingFlush
+  }
+  return {
+    track: (event) => analytics.track(event),
+    confirm: (event) =>
+      new Promise((resolve, reject) => {
+        analytics.track(event, (error) => (error ? reject(error) : resolve()))
+      }),
+    flush,
+    close: flush,
+  }
+}

@@ -1,0 +1,36 @@
+/** What `trackpost`, `@segment/analytics-node` and `@customerio/cdp-analytics-node` have in common. */
+
+/** A client over an `Analytics` of the usual surface. */
+export function wrap(analytics) {
+  return {
+    track: (event) => analytics.track(event),
+    confirm: (event) =>
+      new Promise((resolve, reject) => {
+        analytics.track(event, (error) => (error ? reject(error) : resolve()))
+      }),
+    flush: () => analytics.flush(),
+    close: () => analytics.closeAndFlush({ timeout: 60_000 }),
+  }
+}
+
+/** Five synchronous plugins, each with one small change to the event. */
+export function fivePlugins() {
+  const changes = [
+    ['before', (ctx) => ctx.updateEvent('context.app', { name: 'shop', version: '7.2.0' })],
+    ['before', (ctx) => ctx.updateEvent('properties.environment', 'production')],
+    ['enrichment', (ctx) => ctx.updateEvent('context.locale', 'fr-CA')],
+    ['enrichment', (ctx) => ctx.updateEvent('properties.tenant', 'atelier-östlich')],
+    ['enrichment', (ctx) => ctx.updateEvent('context.ip', '203.0.113.7')],
+  ]
+  return changes.map(([type, change], index) => ({
+    name: `plugin-${index + 1}`,
+    type,
+    version: '1.0.0',
+    isLoaded: () => true,
+    load: () => Promise.resolve(),
+    track(ctx) {
+      change(ctx)
+      return ctx
+    },
+  }))
+}

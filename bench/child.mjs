@@ -1,0 +1,184 @@
+/**
+ * One measured run, alone in its process: `node child.mjs '{"shape":"burst","adapter":"floor",...}'`.
+ * Prints its result as the last line of stdout, as JSON.
+ */
+import { generateKeyPairSync } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
+import { loadAdapter } from './adapters/index.mjs'
+import { makeEvent } from './payload.mjs'
+
+const run = JSON.parse(process.argv[2])
+
+/** Events of the warm-up count downwards from here; what the sink counts starts at 0. */
+let warmUpSeq = -1
+
+const shapes = {
+  /** `events` calls with a turn of the event loop after each hundred, then until all is delivered. */
+  async burst(open) {
+    const client = await open()
+    return measure(async () => {
+      await burst(client, run.events)
+      await client.close()
+    })
+  },
+
+  /** `events` calls at `perSecond`, in ticks of 10 ms, then until all is delivered. */
+  async paced(open) {
+    const client = await open()
+    return measure(async () => {
+      const startMs = performance.now()
+      let sent = 0
+      while (sent < run.events) {
+        const due = Math.min(run.events, Math.floor(((performance.now() - startMs) * run.perSecond) / 1000))
+        while (sent < due) client.track(makeEvent(sent++))
+        await sleep(10)
+      }
+      await client.close()
+    })
+  },
+
+  /** As burst, with the time of each call taken. */
+  async call(open) {
+    const client = await open()
+    const micros = new Float64Array(run.events)
+    for (let seq = 0; seq < run.events; seq++) {
+      const event = makeEvent(seq)
+      const start = process.hrtime.bigint()
+      client.track(event)
+      micros[seq] = Number(process.hrtime.bigint() - start) / 1000
+      if (seq % 100 === 99) await turn()
+    }
+    await client.close()
+    return { events: run.events, ...percentiles(micros) }
+  },
+
+  /** One event at a time, each awaited until it is delivered, for as long as `budgetMs`. */
+  async confirm(open) {
+    const client = await open()
+    const millis = []
+    const cpu = process.cpuUsage()
+    const endMs = performance.now() + run.budgetMs
+    while (millis.length < run.events && performance.now() < endMs) {
+      const event = makeEvent(millis.length)
+      const start = performance.now()
+      await client.confirm(event)
+      millis.push(performance.now() - start)
+    }
+    const { user, system } = process.cpuUsage(cpu)
+    await client.close()
+    return { events: millis.length, cpuMicros: (user + system) / millis.length, ...percentiles(millis) }
+  },
+
+  /** Memory with `events` events that nobody answers. */
+  async waiting(open) {
+    const client = await open({ url: run.holdingUrl })
+    const before = await settledMemory()
+    for (let seq = 0; seq < run.events; seq++) {
+      client.track(makeEvent(seq))
+      if (seq % 100 === 99) await turn()
+    }
+    await sleep(run.settleMs)
+    const after = await settledMemory()
+    return {
+      events: run.events,
+      heapBytesPerEvent: (after.heap - before.heap) / run.events,
+      rssBytesPerEvent: (after.rss - before.rss) / run.events,
+    }
+  },
+
+  /** `repeats` times `events` calls in one turn, each time until all is delivered. */
+  async queued(open) {
+    const client = await open()
+    let seq = 0
+    return measure(async () => {
+      for (let repeat = 0; repeat < run.repeats; repeat++) {
+        for (let index = 0; index < run.events; index++) client.track(makeEvent(seq++))
+        await client.flush()
+      }
+      await client.close()
+    }, run.events * run.repeats)
+  },
+}
+
+async function burst(client, events, seqOf = (index) => index) {
+  for (let index = 0; index < events; index++) {
+    client.track(makeEvent(seqOf(index)))
+    if (index % 100 === 99) await turn()
+  }
+}
+
+/** CPU of this process (all its threads) and wall time, per event. */
+async function measure(work, events = run.events) {
+  const cpu = process.cpuUsage()
+  const startMs = performance.now()
+  await work()
+  const { user, system } = process.cpuUsage(cpu)
+  return {
+    events,
+    cpuMicros: (user + system) / events,
+    wallMs: performance.now() - startMs,
+    heapBytes: process.memoryUsage().heapUsed,
+  }
+}
+
+async function settledMemory() {
+  for (let pass = 0; pass < 3; pass++) {
+    globalThis.gc()
+    await sleep(20)
+  }
+  const { heapUsed, external, rss } = process.memoryUsage()
+  return { heap: heapUsed + external, rss }
+}
+
+function percentiles(values) {
+  const sorted = Float64Array.from(values).sort()
+  const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]
+  return { p50: at(0.5), p99: at(0.99) }
+}
+
+/** The warm-up has a client of its own, closed at its end; the measured client is new, the code is warm. */
+async function warmUp(open) {
+  const client = await open({ url: run.url })
+  if (run.shape === 'confirm') {
+    const endMs = performance.now() + 1000
+    for (let index = 0; index < run.warmUp && performance.now() < endMs; index++) {
+      await client.confirm(makeEvent(warmUpSeq--))
+    }
+  } else {
+    await burst(client, run.warmUp, () => warmUpSeq--)
+  }
+  await client.close()
+}
+
+function oauthSettings() {
+  const { privateKey } = generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+  })
+  return { clientId: 'benchmark', clientKey: privateKey, keyId: 'key-1', authServer: run.url }
+}
+
+const adapter = await loadAdapter(run.adapter)
+const oauth = run.oauth ? oauthSettings() : undefined
+const open = (overrides) =>
+  adapter.open({
+    url: run.url,
+    flushAt: run.flushAt,
+    isDefault: run.isDefault,
+    maxWaiting: run.maxWaiting,
+    plugins: run.plugins,
+    oauth,
+    ...overrides,
+  })
+
+const rssAtStart = process.memoryUsage.rss()
+await warmUp(open)
+const result = await shapes[run.shape](open)
+const peakRssBytes = process.resourceUsage().maxRSS * 1024
+process.stdout.write(
+  `\n${JSON.stringify({ rssGrowthBytes: peakRssBytes - rssAtStart, peakRssBytes, ...result })}\n`,
+  // Some clients keep timers and sockets that would hold the process.
+  () => process.exit(0),
+)

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto'
+import http from 'node:http'
+
+const MAX_CONCURRENT_REQUESTS = 4
+const MAX_BODY_BYTES = 500_000
+/** Room for what stands around the messages in a body. */
+const ENVELOPE_BYTES = 256
+
+const LIBRARY = { name: 'floor', version: '0.0.0' }
+const METADATA = { nodeVersion: process.versions.node, jsRuntime: 'node' }
+
+/**
+ * The least a client can do and still put the same messages on the wire: one `JSON.stringify` per event,
+ * strings joined, a POST over kept-alive `node:http` sockets. No retry, no timer, no plugin, no limit on
+ * what waits, no account of outcomes.
+ *
+ * It forms batches by the rule of the SDK: `flushAt` waiting events start a request while fewer than four
+ * are open, and a batch takes all that waits, up to 500,000 bytes. With `grow: false` a batch never takes
+ * more than `flushAt` events. With `useFetch` it posts with `fetch` instead, for comparison.
+ */
+export class Floor {
+  #post
+  #flushAt
+  #grow
+  #writeKey
+  #batches = [newBatch()]
+  #waiting = 0
+  #inFlight = 0
+  #isFlushing = false
+  #drained = []
+
+  constructor({ url, writeKey, flushAt, authorization, grow = true, useFetch = false }) {
+    this.#flushAt = flushAt
+    this.#grow = grow
+    this.#writeKey = writeKey
+    const headers = {
+      'Content-Type': 'application/json',
+      Authorization: authorization ?? `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`,
+    }
+    this.#post = (useFetch ? overFetch : overHttp)(`${url}/v1/batch`, headers)
+  }
+
+  track(event, callback) {
+    const json = JSON.stringify({
+      type: 'track',
+      userId: event.userId,
+      event: event.event,
+      properties: event.properties,
+      context: { library: LIBRARY },
+      integrations: {},
+      timestamp: new Date(),
+      messageId: randomUUID(),
+      _metadata: METADATA,
+    })
+    const bytes = Buffer.byteLength(json) + 1
+    let batch = this.#batches[this.#batches.length - 1]
+    const isFull = this.#grow
+      ? batch.bytes + bytes > MAX_BODY_BYTES - ENVELOPE_BYTES
+      : batch.messages.length === this.#flushAt
+    if (isFull) {
+      batch = newBatch()
+      this.#batches.push(batch)
+    }
+    batch.messages.push(json)
+    batch.bytes += bytes
+    if (callback) batch.callbacks.push(callback)
+    this.#waiting++
+    this.#sendWhatIsDue()
+  }
+
+  /** Resolves when everything tracked before the call has been answered. */
+  flush() {
+    if (this.#waiting === 0 && this.#inFlight === 0) return Promise.resolve()
+    this.#isFlushing = true
+    return new Promise((resolve) => {
+      this.#drained.push(resolve)
+      this.#sendWhatIsDue()
+    })
+  }
+
+  #sendWhatIsDue() {
+    while (
+      this.#inFlight < MAX_CONCURRENT_REQUESTS &&
+      (this.#waiting >= this.#flushAt || (this.#isFlushing && this.#waiting > 0))
+    ) {
+      const batch = this.#batches.shift()
+      if (this.#batches.length === 0) this.#batches.push(newBatch())
+      this.#waiting -= batch.messages.length
+      this.#send(batch)
+    }
+  }
+
+  #send(batch) {
+    this.#inFlight++
+    const text = `{"batch":[${batch.messages.join(',')}],"writeKey":"${this.#writeKey}","sentAt":"${new Date().toISOString()}"}`
+    // The size is known from counting, so the text is encoded in one pass into memory of that size.
+    const room = Buffer.allocUnsafeSlow(batch.bytes + ENVELOPE_BYTES)
+    this.#post(room.subarray(0, room.write(text)), (status) => {
+      if (status !== 200) throw new Error(`the sink answered ${status}`)
+      for (const callback of batch.callbacks) callback()
+      this.#inFlight--
+      this.#sendWhatIsDue()
+      if (this.#inFlight === 0 && this.#waiting === 0) {
+        this.#isFlushing = false
+        for (const resolve of this.#drained.splice(0)) resolve()
+      }
+    })
+  }
+}
+
+/** Posts over `node:http`, four sockets at the most, kept alive. */
+function overHttp(url, headers) {
+  const { hostname, port, pathname: path } = new URL(url)
+  const agent = new http.Agent({ keepAlive: true, maxSockets: MAX_CONCURRENT_REQUESTS })
+  const options = { hostname, port, path, method: 'POST', agent, headers }
+  return (body, onStatus) => {
+    const request = http.request(options, (response) => {
+      response.resume()
+      onStatus(response.statusCode)
+    })
+    request.setHeader('Content-Length', body.length)
+    request.end(body)
+  }
+}
+
+/** Posts with the `fetch` of Node.js: the least for a client that has to use it. */
+function overFetch(url, headers) {
+  return async (body, onStatus) => {
+    const response = await fetch(url, { method: 'POST', headers, body })
+    onStatus(response.status)
+    await response.arrayBuffer()
+  }
+}
+
+function newBatch() {
+  return { messages: [], callbacks: [], bytes: 0 }
+}

@@ -1,0 +1,62 @@
+/**
+ * Where the time of one run goes: `node bench/profile.mjs <scenario> <adapter> [top] [--keep folder]`.
+ * Prints the functions with the most self time, garbage collection and idle included.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runOnce, startSink } from './runner.mjs'
+import { scenarios } from './scenarios.mjs'
+
+const [name, adapter, top = '25', flag, folder] = process.argv.slice(2)
+const scenario = scenarios.find((candidate) => candidate.name === name && candidate.run)
+if (!scenario || !adapter) {
+  console.error('usage: node bench/profile.mjs <scenario> <adapter> [top] [--keep folder]')
+  process.exit(2)
+}
+
+const profiles = flag === '--keep' ? folder : mkdtempSync(join(tmpdir(), 'trackpost-bench-'))
+const sink = await startSink()
+const result = await runOnce(
+  sink,
+  { ...scenario.run, adapter },
+  { execArgv: ['--cpu-prof', '--cpu-prof-interval', '200', `--cpu-prof-dir=${profiles}`] },
+)
+sink.stop()
+if (result.failed) {
+  console.error(result.failed)
+  process.exit(1)
+}
+
+const file = readdirSync(profiles)
+  .filter((entry) => entry.endsWith('.cpuprofile'))
+  .sort()
+  .at(-1)
+const { nodes, samples, timeDeltas } = JSON.parse(readFileSync(join(profiles, file), 'utf8'))
+if (flag !== '--keep') rmSync(profiles, { recursive: true })
+
+const places = new Map(
+  nodes.map(({ id, callFrame: { functionName, url, lineNumber } }) => [
+    id,
+    `${functionName || '(anonymous)'}  ${shortUrl(url)}${url ? `:${lineNumber + 1}` : ''}`,
+  ]),
+)
+const selfMicros = new Map()
+let totalMicros = 0
+samples.forEach((id, index) => {
+  const place = places.get(id)
+  selfMicros.set(place, (selfMicros.get(place) ?? 0) + timeDeltas[index])
+  if (!place.startsWith('(idle)')) totalMicros += timeDeltas[index]
+})
+
+console.log(
+  `${name}, ${adapter}: self time of the whole process, ${(totalMicros / 1000).toFixed(0)} ms without idle`,
+)
+for (const [place, micros] of [...selfMicros].sort((a, b) => b[1] - a[1]).slice(0, Number(top))) {
+  const share = place.startsWith('(idle)') ? '' : `${((100 * micros) / totalMicros).toFixed(1)} %`
+  console.log(`${(micros / 1000).toFixed(1).padStart(9)} ms ${share.padStart(7)}  ${place}`)
+}
+
+function shortUrl(url) {
+  return url.replace(/^.*\/(node_modules|main|dist|bench)\//, '$1/').replace(/^file:.*\//, '')
+}

@@ -1,0 +1,177 @@
+/**
+ * The benchmark: every client, every scenario, in rounds. See README.md for how to read it.
+ *
+ * node bench/run.mjs [--quick] [--only burst,trackpost,floor] [--other path/to/index.js] [--write]
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpus, totalmem } from 'node:os'
+import { resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
+import { adapterNames, loadAdapter } from './adapters/index.mjs'
+import { scenarioTable, table, targetRows } from './report.mjs'
+import { importOnce, runOnce, startSink } from './runner.mjs'
+import { scenarios } from './scenarios.mjs'
+
+const here = (name) => fileURLToPath(new URL(name, import.meta.url))
+
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    other: { type: 'string' },
+    write: { type: 'boolean' },
+  },
+})
+
+const only = options.only?.split(',') ?? []
+const unknown = only.filter(
+  (name) => !adapterNames.includes(name) && !scenarios.some((one) => one.name === name),
+)
+if (unknown.length > 0) {
+  console.error(
+    `nothing is called ${unknown.join(', ')}; scenarios: ${scenarios.map(({ name }) => name).join(', ')}; adapters: ${adapterNames.join(', ')}`,
+  )
+  process.exit(2)
+}
+const chosenScenarios = scenarios.filter(({ name }) => only.includes(name))
+const chosenAdapters = adapterNames.filter((name) => only.includes(name))
+// The harness alone is taken off both sides of a ratio, so it is never left out.
+const isChosen = (adapter) =>
+  chosenAdapters.length === 0 || adapter === 'none' || chosenAdapters.includes(adapter)
+
+const environment = options.other ? { BENCH_OTHER_BUILD: pathToFileURL(resolve(options.other)).href } : {}
+const isBuilt = existsSync(here('../dist/index.js'))
+if (!isBuilt)
+  console.error('dist/index.js is not there: trackpost is left out. Build it with `npm run build`.\n')
+
+const { version: ownVersion } = JSON.parse(readFileSync(here('../package.json'), 'utf8'))
+const { devDependencies: peers } = JSON.parse(readFileSync(here('package.json'), 'utf8'))
+installPeers()
+
+const startMs = Date.now()
+const sink = await startSink()
+const sections = []
+const verdicts = []
+try {
+  for (const scenario of chosenScenarios.length > 0 ? chosenScenarios : scenarios) {
+    const shown = { ...scenario, rows: await rowsOf(scenario) }
+    if (shown.rows.length === 0) continue
+    const results = await measureScenario(shown)
+    const section = scenarioTable(shown, results)
+    const targets = targetRows(shown, results)
+    console.log(section)
+    for (const target of targets) console.log(`  ${target.slice(1).join(' | ')}`)
+    if (targets.length > 0) console.log('')
+    sections.push(section)
+    verdicts.push(...targets)
+  }
+} finally {
+  sink.stop()
+}
+
+const verdictTable = table(['scenario', 'what', 'target', 'measured', ''], verdicts)
+console.log(['## Targets', '', ...verdictTable, ''].join('\n'))
+console.log(`${Math.round((Date.now() - startMs) / 1000)} s`)
+
+const isComplete = !options.quick && only.length === 0 && isBuilt
+if (options.write ?? isComplete) {
+  writeFileSync(here('results.md'), document())
+  console.log('written to bench/results.md')
+}
+
+/** The rows that can run here and were asked for; with `--other`, that build beside ours. */
+async function rowsOf(scenario) {
+  const available = scenario.rows
+    .flatMap((row) =>
+      options.other && row.adapter === 'trackpost'
+        ? [row, { ...row, adapter: 'trackpost-other', label: row.label.replace('trackpost', 'other build') }]
+        : [row],
+    )
+    .filter(({ adapter }) => isChosen(adapter) && (isBuilt || adapter !== 'trackpost'))
+  return Promise.all(
+    available.map(async (row) => {
+      const adapter = await loadAdapter(row.adapter)
+      return { ...row, adapterNote: scenario.notes && adapter[scenario.notes] }
+    }),
+  )
+}
+
+/** Results by row label, each a list by round. */
+async function measureScenario({ name, kind, run, rows, rounds, slowRounds }) {
+  const results = new Map(rows.map(({ label }) => [label, []]))
+  const last = options.quick ? Math.min(2, rounds) : rounds
+  for (let round = 0; round < last; round++) {
+    const taking = rows.filter(({ isSlow }) => !isSlow || round < (options.quick ? 1 : slowRounds))
+    // Another row begins each round: none always runs after the same neighbour's heat.
+    const turned = taking.map((_, index) => taking[(index + round) % taking.length])
+    for (const row of turned) {
+      progress(`${name} ${round + 1}/${last} ${row.label}`)
+      results.get(row.label)[round] = await measureRow(kind, run, row)
+    }
+  }
+  progress('')
+  return results
+}
+
+/** One line that overwrites itself; nothing where nobody watches. */
+function progress(text) {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`)
+}
+
+async function measureRow(kind, run, row) {
+  if (kind === 'import') {
+    const { specifier = new URL('empty.mjs', import.meta.url).href } = await loadAdapter(row.adapter)
+    return importOnce(row.adapter === 'trackpost-other' ? environment.BENCH_OTHER_BUILD : specifier, {
+      environment,
+    })
+  }
+  const execArgv = kind === 'waiting' ? ['--expose-gc'] : []
+  const result = await runOnce(sink, { ...run, ...row.run, adapter: row.adapter }, { execArgv, environment })
+  if (run.oauth && !result.failed && result.sink.bearer < result.sink.requests) {
+    return { failed: 'requests without a bearer token: no OAuth in this build' }
+  }
+  return result
+}
+
+/** `npm ci` in this folder, when what is installed is not what package.json asks for. */
+function installPeers() {
+  const isInstalled = Object.entries(peers).every(([name, version]) => {
+    try {
+      return JSON.parse(readFileSync(here(`node_modules/${name}/package.json`), 'utf8')).version === version
+    } catch {
+      return false
+    }
+  })
+  if (isInstalled) return
+  console.error('installing the peers (npm ci in bench/)')
+  const { status } = spawnSync('npm', ['ci', '--no-workspaces'], {
+    cwd: here('.'),
+    stdio: 'inherit',
+    shell: true,
+  })
+  if (status !== 0) process.exit(status ?? 1)
+}
+
+function document() {
+  const { length: cores, 0: cpu } = cpus()
+  const versions = [['trackpost', ownVersion], ...Object.entries(peers)]
+  return [
+    '# Results',
+    '',
+    'Written by `npm run bench`; README.md says how to read it. Ratios compare runs of the same round.',
+    '',
+    `- Date: ${new Date().toISOString().slice(0, 10)}`,
+    `- Machine: ${cpu.model.trim()}, ${cores} cores, ${Math.round(totalmem() / 1024 ** 3)} GB, ${process.platform} ${process.arch}`,
+    `- Node.js: ${process.versions.node}`,
+    `- Packages: ${versions.map(([name, version]) => `${name} ${version}`).join(', ')}`,
+    ...(options.quick ? ['- A quick run: fewer rounds than usual'] : []),
+    '',
+    '## Targets',
+    '',
+    ...verdictTable,
+    '',
+    ...sections,
+  ].join('\n')
+}

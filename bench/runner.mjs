@@ -1,0 +1,77 @@
+import { fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+const here = (name) => fileURLToPath(new URL(name, import.meta.url))
+
+/** The sink in a process of its own. */
+export async function startSink() {
+  const child = fork(here('sink.mjs'))
+  const [urls] = await once(child, 'message')
+  const ask = async (path, method) => {
+    const response = await fetch(urls.control + path, { method })
+    return response.json()
+  }
+  return {
+    ...urls,
+    reset: () => ask('/reset', 'POST'),
+    counts: () => ask('/counts', 'GET'),
+    stop: () => child.disconnect(),
+  }
+}
+
+/**
+ * One run in a fresh process, checked against what the sink got.
+ *
+ * The result is what the child measured and `sink`, `lost` and `twice`; or `{ failed: reason }`.
+ *
+ * @param {object} run The argument of `child.mjs`, without addresses.
+ * @param {{ execArgv?: string[], environment?: object, timeoutMs?: number }} [options]
+ */
+export async function runOnce(sink, run, options = {}) {
+  await sink.reset()
+  const argument = JSON.stringify({ ...run, url: sink.answering, holdingUrl: sink.holding })
+  const result = await lastJsonLine([...(options.execArgv ?? []), here('child.mjs'), argument], options)
+  if (result.failed) return result
+  const counts = await sink.counts()
+  // A client that waits for an answer that never comes has nothing to show at the sink.
+  const expected = run.adapter === 'none' || run.shape === 'waiting' ? counts.unique : result.events
+  return { ...result, sink: counts, lost: expected - counts.unique, twice: counts.events - counts.unique }
+}
+
+/** One cold import, in milliseconds. */
+export function importOnce(specifier, options = {}) {
+  return lastJsonLine([here('import.mjs'), specifier], options)
+}
+
+/** Runs Node and reads the last line of its stdout as JSON; `{ failed }` when there is none. */
+async function lastJsonLine(args, { environment = {}, timeoutMs = 90_000 }) {
+  const child = spawn(process.execPath, args, {
+    cwd: here('.'),
+    env: { ...process.env, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: timeoutMs,
+    killSignal: 'SIGKILL',
+  })
+  let out = ''
+  let err = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    err += text
+  })
+  const [code, signal] = await once(child, 'close')
+  const line = out.trimEnd().split('\n').at(-1)
+  if (code === 0 && line?.startsWith('{')) return JSON.parse(line)
+  const reason = err.split('\n').find((text) => /Error|error/.test(text)) ?? err.split('\n')[0]
+  return { failed: signal ? `stopped after ${timeoutMs / 1000} s` : reason || `exit code ${code}` }
+}
+
+/** The middle value; the mean of the two middle ones of an even number. `undefined` of none. */
+export function median(values) {
+  const sorted = values.filter((value) => Number.isFinite(value)).sort((a, b) => a - b)
+  if (sorted.length === 0) return undefined
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+}

@@ -1,0 +1,221 @@
+/**
+ * What is measured and what is asked of it.
+ *
+ * A scenario's `run` goes to `child.mjs`. Its entries are the rows of its table: an adapter, with changes to
+ * the run where there are any. Slow rows take part in fewer rounds (`slowRounds`); every round goes through
+ * its rows one after the other, so that a ratio compares what ran side by side.
+ *
+ * A target compares two rows: the median, over the rounds both took part in, of the one's metric divided by
+ * the other's (or minus it, where `difference` is set).
+ */
+
+/** Clients that take part in fewer rounds: nothing but the table depends on them. */
+const slow = ['rudderstack', 'posthog', 'amplitude', 'customerio']
+
+const rows = (...adapters) =>
+  adapters.map((adapter) => ({ adapter, label: adapter, isSlow: slow.includes(adapter) }))
+
+/** The common batch size of the scenarios that are not about defaults. */
+const flushAt = 100
+
+/** Divisible by both batch sizes: some clients keep a last batch that is not full until their timer fires. */
+const warmUp = 4500
+
+const burst = { shape: 'burst', events: 20_000, warmUp, flushAt }
+const paced = { shape: 'paced', events: 6_000, perSecond: 2_000, warmUp, flushAt }
+
+export const scenarios = [
+  {
+    name: 'burst',
+    about: '20,000 calls, a turn of the event loop after each 100; `flushAt` 100, no compression.',
+    kind: 'cpu',
+    run: burst,
+    rounds: 5,
+    slowRounds: 3,
+    rows: rows('none', 'floor', 'floor-fixed', 'floor-fetch', 'trackpost', 'segment', ...slow),
+    targets: [
+      {
+        metric: 'cpuMicros',
+        of: 'trackpost',
+        over: 'floor',
+        limit: 1.5,
+        text: 'CPU per event over the floor',
+      },
+      {
+        metric: 'cpuMicros',
+        of: 'trackpost',
+        over: 'segment',
+        limit: 0.25,
+        text: 'CPU per event over segment',
+      },
+      {
+        metric: 'rssGrowthBytes',
+        of: 'trackpost',
+        over: 'floor',
+        limit: 1.5,
+        text: 'RSS growth over the floor',
+      },
+    ],
+  },
+  {
+    name: 'paced',
+    about: '2,000 calls a second for 3 s, in ticks of 10 ms; `flushAt` 100, no compression.',
+    kind: 'cpu',
+    run: paced,
+    rounds: 5,
+    slowRounds: 2,
+    rows: rows('none', 'floor', 'floor-fetch', 'trackpost', 'segment', ...slow),
+    targets: [
+      {
+        metric: 'cpuMicros',
+        of: 'trackpost',
+        over: 'floor',
+        limit: 1.5,
+        text: 'CPU per event over the floor',
+      },
+      {
+        metric: 'cpuMicros',
+        of: 'trackpost',
+        over: 'segment',
+        limit: 0.25,
+        text: 'CPU per event over segment',
+      },
+    ],
+  },
+  {
+    name: 'default',
+    about: 'burst with default settings (key and address only) and `flushAt` 15 for all.',
+    kind: 'cpu',
+    notes: 'defaultsNote',
+    run: { ...burst, flushAt: 15, isDefault: true },
+    rounds: 5,
+    slowRounds: 2,
+    rows: rows('none', 'floor', 'floor-fixed', 'floor-fetch', 'trackpost', 'segment', ...slow),
+    targets: [
+      { metric: 'cpuMicros', of: 'trackpost', over: 'floor', limit: 2, text: 'CPU per event over the floor' },
+    ],
+  },
+  {
+    name: 'default-paced',
+    about: 'paced with default settings (key and address only) and `flushAt` 15 for all.',
+    kind: 'cpu',
+    notes: 'defaultsNote',
+    run: { ...paced, flushAt: 15, isDefault: true },
+    rounds: 3,
+    slowRounds: 1,
+    rows: rows('none', 'floor', 'floor-fetch', 'trackpost', 'segment'),
+    targets: [
+      { metric: 'cpuMicros', of: 'trackpost', over: 'floor', limit: 2, text: 'CPU per event over the floor' },
+    ],
+  },
+  {
+    name: 'call',
+    about: 'how long the call itself takes: 20,000 of them timed, as in burst.',
+    kind: 'call',
+    run: { ...burst, shape: 'call' },
+    rounds: 3,
+    slowRounds: 1,
+    rows: rows('none', 'floor', 'trackpost', 'segment', ...slow),
+    targets: [],
+  },
+  {
+    name: 'confirm',
+    about: '`flushAt` 1: one event after the other, each awaited until its callback.',
+    kind: 'confirm',
+    notes: 'confirmNote',
+    run: { shape: 'confirm', events: 400, budgetMs: 2_000, warmUp: 100, flushAt: 1 },
+    rounds: 5,
+    slowRounds: 1,
+    rows: rows('floor', 'floor-fetch', 'trackpost', 'segment', ...slow),
+    targets: [{ metric: 'p50', of: 'trackpost', over: 'floor', limit: 2, text: 'median over the floor' }],
+  },
+  {
+    name: 'plugins',
+    about: 'burst with five synchronous plugins, each making one change to the event.',
+    kind: 'cpu',
+    run: burst,
+    rounds: 5,
+    slowRounds: 2,
+    rows: ['trackpost', 'segment', 'customerio'].flatMap((adapter) => [
+      { adapter, label: adapter, isSlow: adapter !== 'trackpost' },
+      { adapter, label: `${adapter} + 5`, isSlow: adapter !== 'trackpost', run: { plugins: true } },
+    ]),
+    targets: [
+      {
+        metric: 'cpuMicros',
+        of: 'trackpost + 5',
+        over: 'trackpost',
+        limit: 1.3,
+        text: 'CPU with five plugins',
+      },
+    ],
+  },
+  {
+    name: 'oauth',
+    about: 'burst with a token from a local token server; the floor has a static one.',
+    kind: 'cpu',
+    run: { ...burst, oauth: true },
+    rounds: 3,
+    slowRounds: 1,
+    rows: rows('floor', 'trackpost', 'segment'),
+    targets: [],
+  },
+  {
+    name: 'import',
+    about: 'a cold `import()` of the package in a new process.',
+    kind: 'import',
+    rounds: 9,
+    slowRounds: 5,
+    rows: [{ adapter: 'none', label: 'empty module' }, ...rows('floor', 'trackpost', 'segment', ...slow)],
+    targets: [
+      {
+        metric: 'millis',
+        of: 'trackpost',
+        over: 'empty module',
+        difference: true,
+        limit: 10,
+        text: 'ms over an empty module',
+      },
+    ],
+  },
+  {
+    name: 'waiting',
+    about: 'memory per 10,000 events that wait: the service takes the requests and never answers.',
+    kind: 'waiting',
+    run: { shape: 'waiting', events: 10_000, settleMs: 500, warmUp: 300, flushAt },
+    rounds: 3,
+    slowRounds: 1,
+    rows: rows('floor', 'trackpost', 'segment', ...slow).map((row) =>
+      // Each of its calls walks its whole queue: 10,000 take minutes.
+      row.adapter === 'rudderstack' ? { ...row, run: { events: 1000 }, note: 'measured with 1,000' } : row,
+    ),
+    targets: [],
+  },
+  {
+    name: 'linear',
+    about: '200,000 events queued at once beside a hundred times 2,000, each until all is delivered.',
+    kind: 'cpu',
+    run: { shape: 'queued', warmUp, flushAt, maxWaiting: 1_000_000 },
+    rounds: 3,
+    slowRounds: 1,
+    rows: ['floor', 'trackpost'].flatMap((adapter) => [
+      { adapter, label: `${adapter}, 2,000`, run: { events: 2_000, repeats: 100 } },
+      { adapter, label: `${adapter}, 200,000`, run: { events: 200_000, repeats: 1 } },
+    ]),
+    targets: [
+      {
+        metric: 'cpuMicros',
+        of: 'trackpost, 200,000',
+        over: 'trackpost, 2,000',
+        limit: 1.2,
+        text: 'CPU per event, 200,000 queued over 2,000',
+      },
+      {
+        metric: 'cpuMicros',
+        of: 'floor, 200,000',
+        over: 'floor, 2,000',
+        text: 'the same of the floor',
+      },
+    ],
+  },
+]

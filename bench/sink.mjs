@@ -1,0 +1,123 @@
+/**
+ * Takes what every client posts and counts it. Runs in a process of its own so that its work is not part
+ * of anybody's measure: bodies are kept as they came and parsed only when the counts are asked for.
+ *
+ * Three ports, told to the parent in one message: `answering` (200 at once), `holding` (reads the request
+ * and never answers) and `control`:
+ *
+ * - `POST /reset` forgets what came so far;
+ * - `GET /counts` says what came since.
+ */
+import { createServer } from 'node:http'
+import { gunzipSync } from 'node:zlib'
+
+/** Satisfies every client: some read `code` or `status` out of the body, the rest look at the status only. */
+const ACCEPTED = Buffer.from('{"success":true,"code":200,"status":1}')
+const TOKEN = Buffer.from(
+  '{"access_token":"a-token-of-the-benchmark","expires_in":3600,"token_type":"Bearer"}',
+)
+
+/** @type {{ path: string, encoding: string | undefined, authorization: string | undefined, body: Buffer }[]} */
+let posts = []
+let tokenRequests = 0
+
+function receive(respond) {
+  return (request, response) => {
+    const chunks = []
+    request.on('data', (chunk) => chunks.push(chunk))
+    request.on('end', () => {
+      if (request.url === '/token') {
+        tokenRequests++
+        answer(response, TOKEN)
+        return
+      }
+      posts.push({
+        path: request.url,
+        encoding: request.headers['content-encoding'],
+        authorization: request.headers.authorization,
+        body: Buffer.concat(chunks),
+      })
+      respond(response)
+    })
+    request.on('error', () => {})
+  }
+}
+
+function answer(response, body) {
+  response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length })
+  response.end(body)
+}
+
+/** The events of one body: `batch` in most formats, `events` in Amplitude's. */
+function eventsOf({ encoding, body }) {
+  const text = encoding === 'gzip' ? gunzipSync(body) : body
+  const parsed = JSON.parse(text.toString())
+  return { events: parsed.batch ?? parsed.events, bytes: text.length }
+}
+
+function count() {
+  const seen = new Set()
+  const paths = {}
+  const counts = {
+    requests: 0,
+    events: 0,
+    unique: 0,
+    warmUp: 0,
+    bytes: 0,
+    unreadable: 0,
+    tokenRequests,
+    bearer: 0,
+  }
+  for (const post of posts) {
+    paths[post.path] = (paths[post.path] ?? 0) + 1
+    let read
+    try {
+      read = eventsOf(post)
+      if (!Array.isArray(read.events)) throw new Error('no list of events')
+    } catch {
+      counts.unreadable++
+      continue
+    }
+    let measured = 0
+    for (const event of read.events) {
+      const seq = (event.properties ?? event.event_properties)?.seq
+      if (typeof seq !== 'number') counts.unreadable++
+      else if (seq < 0) counts.warmUp++
+      else {
+        measured++
+        seen.add(seq)
+      }
+    }
+    if (measured > 0) {
+      counts.requests++
+      counts.bytes += read.bytes
+      if (post.authorization?.startsWith('Bearer ')) counts.bearer++
+    }
+    counts.events += measured
+  }
+  counts.unique = seen.size
+  return { ...counts, paths }
+}
+
+function control(request, response) {
+  if (request.url === '/reset') {
+    posts = []
+    tokenRequests = 0
+    answer(response, ACCEPTED)
+  } else {
+    answer(response, Buffer.from(JSON.stringify(count())))
+  }
+}
+
+async function listen(handler) {
+  const server = createServer({ keepAliveTimeout: 120_000 }, handler)
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${server.address().port}`
+}
+
+process.on('disconnect', () => process.exit(0))
+process.send({
+  answering: await listen(receive((response) => answer(response, ACCEPTED))),
+  holding: await listen(receive(() => {})),
+  control: await listen(control),
+})
