@@ -1,0 +1,43 @@
+// A service that loses no event when it is stopped: WRITE_KEY=... PORT=8080 node http-service.mjs
+import { createServer } from 'node:http'
+import { Analytics } from 'trackpost'
+
+const analytics = new Analytics({
+  writeKey: process.env.WRITE_KEY,
+  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  host: process.env.TRACKPOST_HOST,
+})
+
+// Each event that does not arrive is told of here, with the reason.
+analytics.on('error', ({ reason }) => console.error(`not delivered: ${reason.code}: ${reason.message}`))
+
+const server = createServer((request, response) => {
+  const { pathname } = new URL(request.url, 'http://localhost')
+  // Takes the event and returns at once: the visitor does not wait for it.
+  analytics.page({
+    anonymousId: request.headers['x-visitor-id'] ?? 'unknown-visitor',
+    properties: { path: pathname },
+    context: { userAgent: request.headers['user-agent'] },
+  })
+  response.end(`You are looking at ${pathname}\n`)
+})
+
+server.listen(Number(process.env.PORT ?? 8080), '127.0.0.1', () => {
+  console.log(`listening on http://127.0.0.1:${server.address().port}`)
+})
+
+for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, stop)
+
+async function stop() {
+  // First the visitors: requests that are being answered may still track something.
+  await new Promise((resolve) => {
+    server.close(resolve)
+    // Node.js 18 and older leave connections open that only might be used again.
+    server.closeIdleConnections?.()
+  })
+  // Then the events. Stay below the time that your platform gives a process between SIGTERM and SIGKILL.
+  const { failed } = await analytics.closeAndFlush({ timeout: 8_000 })
+
+  // No process.exit(): nothing keeps the process alive any more.
+  process.exitCode = failed === 0 ? 0 : 1
+}

@@ -1,0 +1,26 @@
+// Sends events through an HTTP proxy: npm install undici, then
+// WRITE_KEY=... PROXY_URL=http://proxy.internal:3128 node proxy.mjs
+import { Analytics } from 'trackpost'
+import { fetch, ProxyAgent } from 'undici'
+
+const proxy = new ProxyAgent(process.env.PROXY_URL)
+
+const analytics = new Analytics({
+  writeKey: process.env.WRITE_KEY,
+  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  host: process.env.TRACKPOST_HOST,
+  // Whatever is called like fetch can take its place; pass `request` on as it is, with its signal.
+  httpClient: (url, request) => fetch(url, { ...request, dispatcher: proxy }),
+})
+
+analytics.track({
+  userId: 'user-1042',
+  event: 'Report Exported',
+  properties: { format: 'pdf', pages: 12 },
+})
+
+const { delivered, failed } = await analytics.closeAndFlush()
+await proxy.close()
+
+console.log(`delivered: ${delivered}, failed: ${failed}`)
+process.exitCode = failed === 0 ? 0 : 1

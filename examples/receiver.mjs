@@ -1,0 +1,155 @@
+/**
+ * A receiver of the tracking API for trying things out: it keeps what it was sent in memory, so that one can
+ * look at what arrived. On its own: `node examples/receiver.mjs 4010`, then point a client's `host` at it.
+ */
+import { createServer } from 'node:http'
+import { fileURLToPath } from 'node:url'
+
+const KINDS = ['identify', 'track', 'page', 'screen', 'group', 'alias']
+const MAX_MESSAGE_BYTES = 32_768
+const MAX_BATCH_BYTES = 500_000
+
+/**
+ * Starts a receiver on 127.0.0.1.
+ *
+ * @param {object} [options]
+ * @param {number} [options.port] Default: any free port.
+ * @param {string} [options.writeKey] The only key that is let in. Default: `'demo-write-key'`.
+ * @param {{ status: number, headers?: Record<string, string> }[]} [options.faults] Answers to give instead of
+ *   taking what was sent: the first one to the next request, and so on. More can be pushed at any time.
+ * @param {(message: object) => boolean} [options.rejects] Answers 400 to a request with such a message.
+ * @param {(message: object) => object | undefined} [options.keep] What to keep of a message; `undefined`
+ *   loses it although the answer is 200. For those who test that a loss is noticed.
+ */
+export async function startReceiver({
+  port = 0,
+  writeKey = 'demo-write-key',
+  faults = [],
+  rejects = () => false,
+  keep = (message) => message,
+} = {}) {
+  const received = {
+    /** Distinct messages, each with its `type`, in the order of arrival. */
+    events: [],
+    /** Ids of messages that had arrived before. */
+    duplicates: [],
+    /** Messages that were answered 200 and are not accepted. */
+    refused: [],
+    /** One entry per request: `{ path, status, bytes, retryCount, ids, atMs }`. */
+    requests: [],
+    faults,
+    get bytes() {
+      return this.requests.reduce((sum, { bytes }) => sum + bytes, 0)
+    },
+  }
+  const seen = new Set()
+
+  function record(message) {
+    const { messageId, type, userId, anonymousId, event } = message
+    if (userId == null && anonymousId == null) return refuse(message, 'no_user_anon_id')
+    if (type === 'track' && typeof event !== 'string') return refuse(message, 'no_event')
+    if (seen.has(messageId)) return received.duplicates.push(messageId)
+    seen.add(messageId)
+    const kept = keep(message)
+    if (kept !== undefined) received.events.push(kept)
+  }
+
+  function refuse(message, reason) {
+    received.refused.push({ messageId: message.messageId, reason })
+  }
+
+  async function answer(request, response) {
+    const chunks = []
+    for await (const chunk of request) chunks.push(chunk)
+    const body = Buffer.concat(chunks)
+    const path = new URL(request.url, 'http://receiver').pathname
+    const messages = readMessages(path, body)
+
+    let fault = received.faults.shift()
+    fault ??= check(request, path, body, messages, writeKey)
+    if (fault === undefined && messages.some(rejects)) fault = { status: 400 }
+    if (fault === undefined) messages.forEach(record)
+
+    const { status, headers = {} } = fault ?? { status: 200 }
+    received.requests.push({
+      path,
+      status,
+      bytes: body.length,
+      retryCount: Number(request.headers['x-retry-count'] ?? 0),
+      ids: (messages ?? []).map(({ messageId }) => messageId),
+      atMs: performance.now(),
+    })
+    response.writeHead(status, { 'Content-Type': 'application/json', ...headers })
+    response.end(JSON.stringify({ success: status === 200 }))
+  }
+
+  const server = createServer((request, response) => {
+    // A client that goes away in the middle of its request is no concern of the others.
+    answer(request, response).catch(() => response.destroy())
+  })
+  await new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', resolve)
+  })
+  return Object.assign(received, {
+    url: `http://127.0.0.1:${server.address().port}`,
+    close() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      return closed
+    },
+  })
+}
+
+/** The messages in a request, each with its type; `undefined` when the body is no JSON of that shape. */
+function readMessages(path, body) {
+  const kind = path.replace('/v1/', '')
+  try {
+    const json = JSON.parse(body.toString('utf8'))
+    if (KINDS.includes(kind)) return [{ ...json, type: kind }]
+    const { batch, context, integrations } = json
+    return batch.map((message) => ({
+      ...message,
+      context: { ...context, ...message.context },
+      integrations: { ...integrations, ...message.integrations },
+    }))
+  } catch {
+    return undefined
+  }
+}
+
+/** What is wrong with a request, as the answer to give; `undefined` when nothing is. */
+function check(request, path, body, messages, writeKey) {
+  const isBatch = path === '/v1/batch'
+  if (request.method !== 'POST' || !(isBatch || KINDS.includes(path.replace('/v1/', '')))) {
+    return { status: 404 }
+  }
+  if (!/^application\/json\b/.test(request.headers['content-type'] ?? '')) return { status: 400 }
+  if (messages === undefined) return { status: 400 }
+  if (!isAuthentic(request, body, writeKey)) return { status: 401 }
+  if (body.length > (isBatch ? MAX_BATCH_BYTES : MAX_MESSAGE_BYTES)) return { status: 400 }
+  if (messages.some((message) => sizeOf(message) > MAX_MESSAGE_BYTES)) return { status: 400 }
+  if (messages.some(({ type }) => !KINDS.includes(type))) return { status: 400 }
+  return undefined
+}
+
+/** Basic credentials are the write key, a colon and nothing; without them, the key is in the body. */
+function isAuthentic(request, body, writeKey) {
+  const { authorization } = request.headers
+  if (authorization === undefined) return JSON.parse(body.toString('utf8')).writeKey === writeKey
+  return authorization === `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`
+}
+
+function sizeOf(message) {
+  return Buffer.byteLength(JSON.stringify(message))
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { url } = await startReceiver({
+    port: Number(process.argv[2] ?? 4010),
+    keep(message) {
+      console.log(JSON.stringify(message))
+    },
+  })
+  console.error(`listening on ${url}, for the write key 'demo-write-key'; Ctrl+C ends it`)
+}

@@ -1,0 +1,26 @@
+// A script that sends a few events and ends: WRITE_KEY=... node script.mjs
+import Analytics from 'trackpost' // or: import { Analytics } from 'trackpost'
+
+const analytics = new Analytics({
+  writeKey: process.env.WRITE_KEY,
+  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  host: process.env.TRACKPOST_HOST,
+})
+
+analytics.identify({
+  userId: 'user-1042',
+  traits: { name: 'Zoë Åström', email: 'zoe@example.com', plan: 'team' },
+})
+
+analytics.track({
+  userId: 'user-1042',
+  event: 'Report Exported',
+  properties: { format: 'pdf', pages: 12 },
+})
+
+// Sends what waits and says what became of it. Without this line the events would be sent all the same
+// when the script has nothing left to do, but nobody would hear of a failure.
+const { delivered, failed } = await analytics.closeAndFlush()
+
+console.log(`delivered: ${delivered}, failed: ${failed}`)
+process.exitCode = failed === 0 ? 0 : 1
