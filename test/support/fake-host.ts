@@ -1,99 +1,105 @@
 import type { Host } from '../../src/host.ts'
 
-interface FakeTimer {
+interface Timer {
   readonly atMs: number
-  readonly order: number
   readonly run: () => void
 }
 
-/** A host whose clock stands still until a test moves it, and whose chance repeats with its seed. */
-export class FakeHost implements Host {
-  /** How many holders keep the process alive. */
-  holds = 0
-  #elapsedMs = 0
-  #timers: FakeTimer[] = []
-  #order = 0
-  #state: number
-  readonly #epochMs: number
+/** Lets everything that is ready run: all microtasks, and what the runtime had queued behind them. */
+export function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
 
-  constructor({ seed = 1, epochMs = Date.UTC(2026, 0, 15, 12) }: { seed?: number; epochMs?: number } = {}) {
-    this.#state = seed
-    this.#epochMs = epochMs
+/** A host whose time stands still until it is advanced, and whose chance is seeded. */
+export class FakeHost implements Host {
+  /** Timers that were set and neither ran nor were cancelled, in the order in which they were set. */
+  #timers: Timer[] = []
+  #holds = 0
+  #nowMs: number
+  #monotonicMs = 0
+  #seed: number
+
+  constructor(now = '2026-11-20T09:30:00.000Z', seed = 1) {
+    this.#nowMs = Date.parse(now)
+    this.#seed = seed
   }
 
   now(): number {
-    return this.#epochMs + this.#elapsedMs
+    return this.#nowMs
   }
 
   monotonic(): number {
-    return this.#elapsedMs
+    return this.#monotonicMs
   }
 
-  /** mulberry32: small, and good enough for jitter. */
+  /** mulberry32: small, seeded, even enough for jitter. */
   random(): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
+    this.#seed = (this.#seed + 0x6d2b79f5) | 0
+    let mixed = Math.imul(this.#seed ^ (this.#seed >>> 15), 1 | this.#seed)
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
 
   setTimer(run: () => void, ms: number): () => void {
-    const timer = { atMs: this.#elapsedMs + ms, order: this.#order++, run }
+    if (!(ms >= 0)) throw new RangeError(`a timer of ${ms} ms`)
+    const timer = { atMs: this.#monotonicMs + ms, run }
     this.#timers.push(timer)
     return () => {
-      this.#timers = this.#timers.filter((other) => other !== timer)
+      this.#timers = this.#timers.filter((one) => one !== timer)
     }
   }
 
   hold(): () => void {
-    this.holds++
+    this.#holds++
+    let isHeld = true
     return () => {
-      this.holds--
+      if (isHeld) this.#holds--
+      isHeld = false
     }
   }
 
-  /** Timers that have not run and were not cancelled. */
-  get pendingTimers(): number {
+  /** How many timers are set. */
+  get timerCount(): number {
     return this.#timers.length
   }
 
-  /** Milliseconds until the next timer, or `undefined`. */
-  get nextTimerMs(): number | undefined {
-    const next = this.#next()
-    return next === undefined ? undefined : next.atMs - this.#elapsedMs
+  /** How many things keep the process alive. */
+  get holdCount(): number {
+    return this.#holds
   }
 
-  /** Moves the clock, running each timer at its moment and all promise work behind it. */
-  async advance(ms: number): Promise<void> {
-    const untilMs = this.#elapsedMs + ms
-    await settle()
-    for (let next = this.#next(); next !== undefined && next.atMs <= untilMs; next = this.#next()) {
-      const due = next
-      this.#elapsedMs = Math.max(this.#elapsedMs, due.atMs)
-      this.#timers = this.#timers.filter((timer) => timer !== due)
-      due.run()
-      await settle()
-    }
-    this.#elapsedMs = untilMs
+  /** The wall clock jumps; the monotonic one, and the timers on it, do not notice. */
+  jump(ms: number): void {
+    this.#nowMs += ms
   }
 
-  /** Moves the clock without running anything in between, as a blocked event loop does. */
+  /** The event loop stands still for `ms`: time goes by, and no timer runs. */
   stall(ms: number): void {
-    this.#elapsedMs += ms
+    this.#nowMs += ms
+    this.#monotonicMs += ms
   }
 
-  #next(): FakeTimer | undefined {
-    let next: FakeTimer | undefined
+  /** Lets `ms` go by: runs the timers that fall due, each at its time, and lets everything settle in between. */
+  async advance(ms: number): Promise<void> {
+    const endMs = this.#monotonicMs + ms
+    await settled()
+    for (;;) {
+      const next = this.#nextDue(endMs)
+      if (next === undefined) break
+      this.#timers = this.#timers.filter((one) => one !== next)
+      // A timer that was held up by a stall runs late, not in the past.
+      this.stall(Math.max(0, next.atMs - this.#monotonicMs))
+      next.run()
+      await settled()
+    }
+    this.stall(Math.max(0, endMs - this.#monotonicMs))
+  }
+
+  #nextDue(endMs: number): Timer | undefined {
+    let next: Timer | undefined
     for (const timer of this.#timers) {
-      if (next === undefined || timer.atMs < next.atMs || (timer.atMs === next.atMs && timer.order < next.order)) {
-        next = timer
-      }
+      if (timer.atMs <= endMs && (next === undefined || timer.atMs < next.atMs)) next = timer
     }
     return next
   }
-}
-
-/** Lets all promise work that is ready run, however long its chains are. */
-export function settle(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }

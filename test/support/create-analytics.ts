@@ -1,0 +1,53 @@
+import { Analytics, type Callback } from '../../src/analytics.ts'
+import type { Host } from '../../src/host.ts'
+import type { AnalyticsSettings } from '../../src/settings.ts'
+import { FakeHost } from './fake-host.ts'
+import { type Reply, ScriptedClient } from './scripted-client.ts'
+
+export const WRITE_KEY = 'wk_Zurich_7Qm4'
+
+/** The constructor with its second parameter, which is not declared for users. */
+const AnalyticsOnHost = Analytics as unknown as new (settings: AnalyticsSettings, host: Host) => Analytics
+
+export interface Harness {
+  readonly analytics: Analytics
+  readonly host: FakeHost
+  readonly client: ScriptedClient
+}
+
+/** A client on a host whose time stands still, with a service that answers as told; with 200 by default. */
+export function createAnalytics(
+  settings: Partial<AnalyticsSettings> = {},
+  replies: readonly Reply[] = [],
+  host = new FakeHost(),
+): Harness {
+  const client = new ScriptedClient(host, replies.length > 0 ? replies : undefined)
+  const analytics = new AnalyticsOnHost({ writeKey: WRITE_KEY, httpClient: client, ...settings }, host)
+  return { analytics, host, client }
+}
+
+/** A callback that remembers its calls: `delivered`, or the code of the failure. */
+export function recordOutcomes(): { outcomes: string[]; callback: Callback } {
+  const outcomes: string[] = []
+  return {
+    outcomes,
+    callback: (error) => {
+      outcomes.push(error === undefined ? 'delivered' : error.code)
+    },
+  }
+}
+
+/** Tracks `count` purchases, each with its number. */
+export function trackPurchases(analytics: Analytics, count: number, callback?: Callback): void {
+  for (let number = 1; number <= count; number++) {
+    analytics.track(
+      {
+        userId: 'usr_Zoë',
+        event: 'Commande passée',
+        messageId: `purchase-${number}`,
+        properties: { number, article: 'Thé à la menthe', price: 12.5 },
+      },
+      callback,
+    )
+  }
+}
