@@ -83,7 +83,8 @@ interface Entry {
   readonly kind: Kind
   readonly epoch: Epoch
   readonly callback: Callback | undefined
-  readonly ctx: Context | undefined
+  /** Made when plugins or a failure before the queue need one; else from the JSON, when somebody asks. */
+  ctx: Context | undefined
   /** Empty until the event has left the plugins. */
   json: string
   bytes: number
@@ -376,12 +377,13 @@ export class Analytics extends Emitter<AnalyticsEvents> {
   }
 
   /** From here on the event is its JSON. */
-  #send(entry: Entry, message: object): boolean {
+  #send(entry: Entry, message: Message | ContextEvent): boolean {
     try {
       const { json, bytes } = serialize(message)
       entry.json = json
       entry.bytes = bytes
     } catch (error) {
+      entry.ctx ??= new Context(toContextEvent(message))
       this.#settleEarly(entry, toDeliveryError(error))
       return false
     }
@@ -474,7 +476,11 @@ export class Analytics extends Emitter<AnalyticsEvents> {
     return new Promise((resolve) => {
       const release = this.#host.hold()
       let cancelTimer = (): void => {}
+      let isOver = false
       const end = (): void => {
+        // Once: a flush that timed out is still on the barrier's list.
+        if (isOver) return
+        isOver = true
         cancelTimer()
         release()
         resolve(barrier.summary())
@@ -503,6 +509,7 @@ export class Analytics extends Emitter<AnalyticsEvents> {
     const error = new DeliveryError('shutdown_timeout', message)
     for (const entry of this.#held) this.#settle(entry, error, 0)
     this.#held.clear()
+    this.#pipeline.abandon()
     this.#delivery.abandon(error)
   }
 
@@ -522,7 +529,7 @@ export class Analytics extends Emitter<AnalyticsEvents> {
   }
 }
 
-function toContextEvent(message: Message): ContextEvent {
+function toContextEvent(message: Message | ContextEvent): ContextEvent {
   return { ...message, timestamp: new Date(message.timestamp) }
 }
 

@@ -36,6 +36,8 @@ export class Pipeline {
   /** Destinations whose events wait for them, beside the delivery. */
   readonly #loadingDestinations = new Map<Plugin, Promise<unknown>>()
   #waiting: (() => void)[] = []
+  /** Ends the wait for one plugin each. */
+  readonly #giveUps = new Set<(reason: Error) => void>()
   #nesting = 0
 
   constructor(options: PipelineOptions) {
@@ -126,6 +128,12 @@ export class Pipeline {
   /** Runs the `after` plugins of a settled event. */
   conclude(kind: Kind, ctx: Context): Promise<unknown> | undefined {
     return all(this.#stages[kind].after.map((plugin) => this.#callAside(plugin, kind, ctx)))
+  }
+
+  /** Waits for no plugin any longer; what they were at is theirs to end. */
+  abandon(): void {
+    this.#waiting = []
+    for (const giveUp of this.#giveUps) giveUp(new Error('its time was over'))
   }
 
   #change(plugins: readonly Plugin[]): void {
@@ -224,20 +232,23 @@ export class Pipeline {
 
   #withTimeout(promise: PromiseLike<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
+      const end = (): void => {
+        cancel()
+        this.#giveUps.delete(giveUp)
+      }
+      const giveUp = (reason: unknown): void => {
+        end()
+        reject(reason)
+      }
       const cancel = this.#options.host.setTimer(
-        () => reject(new Error(`no answer within ${PLUGIN_TIMEOUT_MS} ms`)),
+        () => giveUp(new Error(`no answer within ${PLUGIN_TIMEOUT_MS} ms`)),
         PLUGIN_TIMEOUT_MS,
       )
-      promise.then(
-        (value) => {
-          cancel()
-          resolve(value)
-        },
-        (error) => {
-          cancel()
-          reject(error)
-        },
-      )
+      this.#giveUps.add(giveUp)
+      promise.then((value) => {
+        end()
+        resolve(value)
+      }, giveUp)
     })
   }
 

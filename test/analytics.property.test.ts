@@ -1,0 +1,270 @@
+import { expect, test } from 'vitest'
+import { Analytics } from '../src/analytics.ts'
+import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../src/http/client.ts'
+import type { FlushSummary } from '../src/ledger.ts'
+import { KINDS } from '../src/message/types.ts'
+import type { Plugin } from '../src/pipeline/plugin.ts'
+import { FakeHost, settled } from './support/fake-host.ts'
+
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10_000)
+const RUNS_PER_TEST = 2_500
+
+/** A plain comparison: expect() in this loop would take most of the time. */
+function check(holds: boolean, message: string): void {
+  if (!holds) throw new Error(message)
+}
+
+/** What the model knows of one call. */
+interface Call {
+  outcomes: number
+  callbacks: number
+  readonly hasCallback: boolean
+}
+
+/** What the model knows of one flush: the calls it covers. */
+interface Flush {
+  readonly covered: readonly number[]
+  readonly isTimed: boolean
+  summary: FlushSummary | undefined
+}
+
+/**
+ * One random interleaving: calls good and bad, flushes with and without a timeout, plugins of every type and
+ * temper, a service that answers, fails, limits, hangs and resets, and at last a close. After each step the
+ * account must balance; at the end every call must have had exactly one outcome.
+ */
+async function interleave(seed: number): Promise<{ calls: number; requests: number; outcomes: Set<string> }> {
+  const host = new FakeHost(undefined, seed)
+  const chance = (share: number): boolean => host.random() < share
+  const below = (limit: number): number => Math.floor(host.random() * limit)
+  const pick = <T>(choices: readonly T[]): T => choices[below(choices.length)] as T
+
+  const calls: Call[] = []
+  const flushes: Flush[] = []
+  const outcomes = new Set<string>()
+  let requests = 0
+  let isCallInside = false
+
+  const client: HTTPClient = {
+    makeRequest(request) {
+      requests++
+      return answerAtRandom(request, host, below(12), below(3_000))
+    },
+  }
+  const create = Analytics as unknown as new (settings: object, host: FakeHost) => Analytics
+  const analytics = new create(
+    {
+      writeKey: 'key',
+      httpClient: client,
+      flushAt: pick([1, 2, 5, 15]),
+      maxRetries: below(4),
+      maxQueueSize: pick([3, 10, 1_000]),
+      overflow: pick(['drop-newest', 'drop-oldest']),
+      maxConcurrentRequests: pick([1, 2, 4]),
+      maxTotalBackoffDuration: pick([2, 43_200]),
+      maxRateLimitDuration: pick([2, 43_200]),
+      disable: chance(0.03),
+      ...(chance(0.1) ? { waitUntil: () => {} } : {}),
+    },
+    host,
+  )
+
+  const conclude = (index: number, outcome: string): void => {
+    ;(calls[index] as Call).outcomes++
+    outcomes.add(outcome)
+    // Callbacks run inside no call: whoever makes one has its result in hand first.
+    check(!isCallInside, 'an outcome inside the call')
+  }
+  analytics.on('error', ({ reason, ctx }) => {
+    // A plugin that failed beside the event's way: reported, and no outcome.
+    if (ctx !== undefined && ctx.failedDelivery()?.reason !== reason) return
+    // A bad call has no context to know it by; its callback counts it.
+    if (ctx === undefined) outcomes.add(reason.code)
+    else conclude(ctx.event.properties?.['index'] as number, reason.code)
+  })
+  for (const kind of KINDS) {
+    analytics.on(kind, (ctx) => conclude(ctx.event.properties?.['index'] as number, 'delivered'))
+  }
+
+  const call = (): void => {
+    const index = calls.length
+    const hasCallback = chance(0.5)
+    const bad = chance(0.1)
+    const record: Call = { outcomes: 0, callbacks: 0, hasCallback: hasCallback || bad }
+    calls.push(record)
+    const callback = (): void => {
+      record.callbacks++
+      if (bad) record.outcomes++
+    }
+    const note = chance(0.02) ? 'é'.repeat(20_000) : 'Grüße'
+    isCallInside = true
+    analytics.track(
+      {
+        ...(bad ? {} : { userId: `user ${index}` }),
+        event: 'Order Completed',
+        properties: { index, note },
+      } as never,
+      record.hasCallback ? callback : undefined,
+    )
+    isCallInside = false
+  }
+  const flush = (isTimed: boolean): void => {
+    const covered = calls.flatMap(({ outcomes }, index) => (outcomes === 0 ? [index] : []))
+    const record: Flush = { covered, isTimed, summary: undefined }
+    flushes.push(record)
+    void analytics.flush(isTimed ? { timeout: below(5_000) } : {}).then((summary) => {
+      record.summary = summary
+      if (isTimed) return
+      for (const index of covered) check(calls[index]?.outcomes === 1, `a flush left call ${index}`)
+      check(summary.pending === 0, 'a flush resolved with events pending')
+    })
+  }
+  const checkAccount = (): void => {
+    const { accepted, delivered, failed, pending, failures } = analytics.stats
+    check(accepted === delivered + failed + pending, 'the account does not balance')
+    check(accepted === calls.length, 'a call was not counted')
+    const counted = Object.values(failures).reduce((sum, count) => sum + count, 0)
+    check(counted === failed, 'the reasons do not add up')
+    check(pending >= 0, 'more outcomes than calls')
+  }
+
+  const steps = 5 + below(25)
+  for (let step = 0; step < steps; step++) {
+    const dice = host.random()
+    if (dice < 0.5) for (let count = 1 + below(8); count > 0; count--) call()
+    else if (dice < 0.65) flush(chance(0.3))
+    else if (dice < 0.75) void analytics.register(randomPlugin(step, host, below))
+    else if (dice < 0.78) void analytics.deregister(`plugin ${below(step + 1)}`)
+    else if (dice < 0.85) await settled()
+    else await host.advance(below(8_000))
+    checkAccount()
+  }
+  const timeout = pick([0, 500, 20_000])
+  const closed = analytics.closeAndFlush({ timeout })
+  const callsAfterClose = below(3)
+  for (let count = callsAfterClose; count > 0; count--) call()
+  let summary: FlushSummary | undefined
+  void closed.then((result) => {
+    summary = result
+    checkAccount()
+    check(analytics.stats.pending <= callsAfterClose, 'closed with events pending')
+  })
+  await host.advance(timeout + 5_000)
+
+  checkAccount()
+  check(summary !== undefined, 'close did not resolve')
+  check(summary?.pending === 0 && analytics.stats.pending === 0, 'events are pending after close')
+  for (const [index, { outcomes, callbacks, hasCallback }] of calls.entries()) {
+    check(outcomes === 1, `call ${index} has ${outcomes} outcomes`)
+    check(callbacks === (hasCallback ? 1 : 0), `call ${index} had ${callbacks} callbacks`)
+  }
+  for (const { summary, covered } of flushes) {
+    check(summary !== undefined, 'a flush never resolved')
+    const { delivered, failed, pending } = summary as FlushSummary
+    check(delivered + failed + pending === covered.length, 'a summary does not add up')
+  }
+  check(host.holdCount === 0, 'something still holds the process')
+  const requestsAtClose = requests
+  await host.advance(100_000)
+  check(requests === requestsAtClose, 'requests after close')
+  check(host.timerCount === 0, 'timers after close')
+  return { calls: calls.length, requests, outcomes }
+}
+
+function answerAtRandom(
+  { signal }: HTTPClientRequest,
+  host: FakeHost,
+  dice: number,
+  delayMs: number,
+): Promise<HTTPResponse> {
+  const answer = (status: number, headers: Record<string, string> = {}): Promise<HTTPResponse> =>
+    new Promise((resolve) => {
+      host.setTimer(() => resolve({ status, statusText: 'Scripted', headers }), delayMs)
+    })
+  switch (dice) {
+    case 0:
+      return answer(503)
+    case 1:
+      return answer(429, { 'Retry-After': '2' })
+    case 2:
+      return answer(429)
+    case 3:
+      return answer(413)
+    case 4:
+      return answer(400)
+    case 5:
+      return Promise.reject(Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }))
+    case 6:
+      throw new Error('a client that throws')
+    case 7:
+      // Never settles, unless it is told to.
+      return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+    case 8:
+      return Promise.resolve(undefined as never)
+    default:
+      return answer(200, dice === 9 ? { 'retry-after': '1' } : {})
+  }
+}
+
+function randomPlugin(index: number, host: FakeHost, below: (limit: number) => number): Plugin {
+  const temper = below(6)
+  const wait = (ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      host.setTimer(resolve, ms)
+    })
+  return {
+    name: `plugin ${index}`,
+    type: (['before', 'enrichment', 'destination', 'after', 'utility'] as const)[below(5)] as Plugin['type'],
+    isLoaded: () => true,
+    load: () => (below(3) === 0 ? wait(below(7_000)) : undefined),
+    track(ctx) {
+      const mood = below(40)
+      if (mood === 0) throw new Error('a plugin that throws')
+      if (mood === 1) ctx.cancel('not this one')
+      if (mood === 2) return new Promise<never>(() => {})
+      if (mood === 3) return Promise.reject(new Error('a plugin that rejects'))
+      if (mood === 4) return 'nonsense' as never
+      if (temper === 0) return wait(below(2_000)).then(() => ctx)
+      ctx.event.context['seenBy'] = index
+      return ctx
+    },
+  }
+}
+
+for (let first = 1; first <= RUNS; first += RUNS_PER_TEST) {
+  const last = Math.min(first + RUNS_PER_TEST, RUNS + 1) - 1
+  test(`every event has one outcome and every flush waits for its events, interleavings ${first} to ${last}`, async () => {
+    const seen = new Set<string>()
+    let calls = 0
+    let requests = 0
+
+    for (let seed = first; seed <= last; seed++) {
+      try {
+        const run = await interleave(seed)
+        calls += run.calls
+        requests += run.requests
+        for (const outcome of run.outcomes) seen.add(outcome)
+      } catch (error) {
+        throw new Error(`interleaving ${seed}: ${(error as Error).message}`, { cause: error })
+      }
+    }
+
+    // The runs must have been worth it: all that can happen to an event has happened.
+    expect(calls).toBeGreaterThan(10 * (last - first))
+    expect(requests).toBeGreaterThan(last - first)
+    expect([...seen].sort()).toEqual(
+      expect.arrayContaining([
+        'delivered',
+        'invalid',
+        'plugin',
+        'queue_full',
+        'rejected',
+        'shutdown_timeout',
+      ]),
+    )
+    expect(seen).toContain('retries_exhausted')
+    expect(seen).toContain('deadline')
+    expect(seen).toContain('too_large')
+    expect(seen).toContain('closed')
+  }, 60_000)
+}
