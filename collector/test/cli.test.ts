@@ -1,0 +1,217 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { startCollector } from '../src/index.ts'
+import { openCollector, post, track } from './support.ts'
+
+const launcher = fileURLToPath(new URL('../bin/trackpost-collector.js', import.meta.url))
+
+function newFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
+}
+
+function launch(...args: string[]): ChildProcess {
+  const child = spawn(process.execPath, [launcher, ...args], { cwd: newFolder() })
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  return child
+}
+
+/** Runs to the end and says what came of it. */
+async function run(...args: string[]) {
+  const child = launch(...args)
+  let out = ''
+  let err = ''
+  child.stdout?.on('data', (chunk) => {
+    out += chunk
+  })
+  child.stderr?.on('data', (chunk) => {
+    err += chunk
+  })
+  const [code] = await once(child, 'close')
+  return { code, out, err }
+}
+
+/** Starts one and resolves with its address when it listens. */
+async function start(...args: string[]) {
+  const child = launch('--port', '0', ...args)
+  const [line] = await once(child.stdout ?? child, 'data')
+  const url = /http:\/\/\S+(?=,)/.exec(String(line))?.[0] ?? ''
+  return { child, url }
+}
+
+test('--help tells every option and exits 0', async () => {
+  const { code, out } = await run('--help')
+
+  expect(code).toBe(0)
+  for (const option of ['port', 'host', 'database', 'config', 'region', 'rate', 'allow-public', 'quiet']) {
+    expect(out).toContain(`--${option}`)
+  }
+})
+
+test('without configuration it listens, takes any key, and ends with 0 on SIGTERM', async () => {
+  const { child, url } = await start('--database', ':memory:')
+
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+  expect((await post({ url }, '/v1/track', track())).status).toBe(200)
+  child.kill('SIGTERM')
+  expect(await once(child, 'exit')).toEqual([0, null])
+})
+
+test('--quiet prints nothing', async () => {
+  const port = await freePort()
+  const child = launch('--port', String(port), '--database', ':memory:', '--quiet')
+  let out = ''
+  child.stdout?.on('data', (chunk) => {
+    out += chunk
+  })
+  await expect
+    .poll(() =>
+      fetch(`http://127.0.0.1:${port}/api/stats`).then(
+        (r) => r.status,
+        () => 0,
+      ),
+    )
+    .toBe(200)
+
+  child.kill('SIGINT')
+
+  expect(await once(child, 'exit')).toEqual([0, null])
+  expect(out).toBe('')
+})
+
+test('a port in use gets one clear line and exit code 1', async () => {
+  const first = await openCollector()
+
+  const { code, err } = await run('--port', String(first.port), '--database', ':memory:')
+
+  expect(code).toBe(1)
+  expect(err).toBe(`trackpost-collector: port ${first.port} is in use; say --port <another>\n`)
+})
+
+const folder = newFolder()
+const broken = join(folder, 'broken.json')
+writeFileSync(broken, '{ "rate": 5,\n\n oops')
+const wrong = join(folder, 'wrong.json')
+writeFileSync(wrong, JSON.stringify({ rates: 5, region: 'mars' }))
+const notDatabase = join(folder, 'not-a-database')
+writeFileSync(notDatabase, 'just some text, long enough to have a header of its own'.repeat(10))
+
+test.each([
+  ['an unknown option', ['--prot', '1'], /--prot/],
+  ['a port that is no number', ['--port', 'http'], /--port: expected a whole number/],
+  ['a rate of zero', ['--rate', '0'], /--rate/],
+  ['an unknown region', ['--region', 'mars'], /--region: default or eu/],
+  [
+    'a config file that is not there',
+    ['--config', join(folder, 'none.json')],
+    /none\.json: cannot be read \(ENOENT\)/,
+  ],
+  ['a config file that is no JSON', ['--config', broken], /broken\.json: not JSON/],
+  ['a config file with wrong settings', ['--config', wrong], /wrong\.json: .*region.*rates/],
+  ['a database that is none', ['--database', notDatabase], /not-a-database cannot be opened/],
+  [
+    'a database in a folder that is not there',
+    ['--database', join(folder, 'no', 'x.db')],
+    /cannot be opened/,
+  ],
+  ['an address that is not loopback', ['--host', '0.0.0.0'], /--allow-public/],
+  ['a host that does not exist', ['--host', 'no.such.host.invalid'], /cannot be resolved/],
+])('%s gets one line and exit code 1', async (_case, args, message) => {
+  const { code, out, err } = await run(...args)
+
+  expect({ code, out }).toEqual({ code: 1, out: '' })
+  expect(err).toMatch(/^trackpost-collector: [^\n]+\n$/)
+  expect(err).toMatch(message)
+})
+
+test('keygen prints settings with which the SDK side and the config side fit together', async () => {
+  const { code, out } = await run('keygen', '--client-id', 'shop', '--key-id', 'k1')
+
+  expect(code).toBe(0)
+  const [sdk, config] = [...out.matchAll(/^\{[\s\S]*?^\}/gm)].map(([text]) => JSON.parse(text))
+  expect(sdk.oauthSettings).toMatchObject({ clientId: 'shop', keyId: 'k1' })
+  expect(sdk.oauthSettings.clientKey).toMatch(/^-----BEGIN PRIVATE KEY-----/)
+  await (await startCollector({ port: 0, config })).close()
+})
+
+test('SIGTERM finishes the request that is under way', async () => {
+  const database = join(newFolder(), 'events.db')
+  const { child, url } = await start('--database', database)
+  const body = JSON.stringify(track({ messageId: 'under-way' }))
+  let finish = () => {}
+  const stream = new ReadableStream({
+    start(controller) {
+      const bytes = new TextEncoder().encode(body)
+      controller.enqueue(bytes.subarray(0, 20))
+      finish = () => {
+        controller.enqueue(bytes.subarray(20))
+        controller.close()
+      }
+    },
+  })
+  const init = {
+    method: 'POST',
+    body: stream,
+    duplex: 'half',
+    headers: { 'content-type': 'application/json' },
+  }
+  const answer = fetch(`${url}/v1/track`, init as RequestInit)
+  await expect.poll(() => fetch(`${url}/api/stats`).then((r) => r.status)).toBe(200)
+
+  child.kill('SIGTERM')
+  await expect
+    .poll(() =>
+      fetch(`${url}/api/stats`).then(
+        () => 'open',
+        () => 'closed',
+      ),
+    )
+    .toBe('closed')
+  finish()
+
+  expect((await answer).status).toBe(200)
+  expect(await once(child, 'exit')).toEqual([0, null])
+  const after = await openCollector({ database })
+  expect(after.events()).toMatchObject([{ messageId: 'under-way' }])
+})
+
+test('kill -9 in full flow loses nothing that was answered 200, and a re-sent batch is stored once', async () => {
+  const database = join(newFolder(), 'events.db')
+  const { child, url } = await start('--database', database)
+  const answered = new Set<string>()
+  const sent: Array<Array<Record<string, unknown>>> = []
+  const sender = async () => {
+    for (;;) {
+      const batch = Array.from({ length: 20 }, () => track())
+      sent.push(batch)
+      const response = await post({ url }, '/v1/batch', { batch }).catch(() => undefined)
+      if (response?.status !== 200) return
+      for (const { messageId } of batch) answered.add(String(messageId))
+      if (answered.size > 1000) child.kill('SIGKILL')
+    }
+  }
+  await Promise.all(Array.from({ length: 4 }, sender))
+
+  const collector = await openCollector({ database })
+  const kept = new Set(collector.events({ status: 'accepted' }).map(({ messageId }) => messageId))
+  expect(answered.size).toBeGreaterThan(1000)
+  expect([...answered].filter((id) => !kept.has(id))).toEqual([])
+
+  // What the client would do: send again whatever it had no answer for, here everything.
+  for (const batch of sent) await post(collector, '/v1/batch', { batch })
+  const all = collector.events({ status: 'accepted' }).map(({ messageId }) => messageId)
+  expect(all).toHaveLength(sent.length * 20)
+  expect(new Set(all).size).toBe(all.length)
+})
+
+async function freePort(): Promise<number> {
+  const collector = await startCollector({ port: 0 })
+  await collector.close()
+  return collector.port
+}
