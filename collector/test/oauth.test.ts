@@ -1,0 +1,346 @@
+import { createHmac, generateKeyPairSync, randomUUID } from 'node:crypto'
+import { SignJWT } from 'jose'
+import { beforeAll, expect, test } from 'vitest'
+import { TokenServer } from '../src/auth/tokens.ts'
+import { parseConfig } from '../src/config/load.ts'
+import type { Collector, CollectorOptions } from '../src/index.ts'
+import { basic, fakeClock, openCollector, postPlain, track } from './support.ts'
+
+const ours = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const theirs = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const publicPem = ours.publicKey.export({ type: 'spki', format: 'pem' }).toString()
+
+const config = {
+  sources: [
+    { name: 'shop', writeKey: 'shop-key' },
+    { name: 'blog', writeKey: 'blog-key' },
+  ],
+  oauth: {
+    tokenLifetime: 60,
+    applications: [
+      {
+        clientId: 'app',
+        keys: [{ keyId: 'k1', publicKey: publicPem }],
+        scopes: ['tracking_api:write', 'other'],
+        sources: ['shop'],
+      },
+    ],
+  },
+}
+
+const startMs = Date.UTC(2026, 4, 17, 9, 30)
+const nowSeconds = startMs / 1000
+
+interface AssertionParts {
+  claims?: Record<string, unknown>
+  header?: Record<string, unknown>
+  key?: Parameters<SignJWT['sign']>[0]
+}
+
+function assertion(
+  collector: Pick<Collector, 'url'>,
+  { claims, header, key }: AssertionParts = {},
+): Promise<string> {
+  const all = {
+    iss: 'app',
+    sub: 'app',
+    aud: collector.url,
+    iat: nowSeconds,
+    exp: nowSeconds + 60,
+    jti: randomUUID(),
+    ...claims,
+  }
+  const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
+  return new SignJWT(given)
+    .setProtectedHeader({ alg: 'RS256', kid: 'k1', ...header })
+    .sign(key ?? ours.privateKey)
+}
+
+async function requestToken(
+  collector: Pick<Collector, 'url'>,
+  client_assertion: string,
+  form: Record<string, string> = {},
+) {
+  const body = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion,
+    scope: 'tracking_api:write',
+    ...form,
+  })
+  const response = await fetch(`${collector.url}/token`, { method: 'POST', body })
+  const answer = (await response.json()) as { access_token?: string; error_description?: string }
+  return { status: response.status, ...answer }
+}
+
+function open(options: CollectorOptions = {}) {
+  return openCollector({ system: fakeClock(startMs), config, ...options })
+}
+
+async function tokenFor(collector: Collector): Promise<string> {
+  return (await requestToken(collector, await assertion(collector))).access_token ?? ''
+}
+
+test('an assertion buys a bearer token with which events are taken', async () => {
+  const collector = await open()
+
+  const answer = await requestToken(collector, await assertion(collector))
+  const response = await postPlain(
+    collector,
+    '/v1/batch',
+    { writeKey: 'shop-key', batch: [track()] },
+    {
+      authorization: `Bearer ${answer.access_token}`,
+    },
+  )
+
+  expect(answer).toMatchObject({
+    status: 200,
+    expires_in: 60,
+    token_type: 'Bearer',
+    scope: 'tracking_api:write',
+  })
+  expect(response.status).toBe(200)
+  expect(collector.events()).toMatchObject([{ source: 'shop', status: 'accepted' }])
+})
+
+test.each(['', '/', '/token'])('aud may be the address of the collector followed by %j', async (suffix) => {
+  const collector = await open()
+  const aud = `${collector.url.replace('127.0.0.1', 'localhost')}${suffix}`
+
+  expect(await requestToken(collector, await assertion(collector, { claims: { aud } }))).toMatchObject({
+    status: 200,
+  })
+})
+
+const badAssertions: Array<[what: string, parts: AssertionParts, description: RegExp]> = [
+  ['expired', { claims: { iat: nowSeconds - 120, exp: nowSeconds - 60 } }, /expired/],
+  ['from the future', { claims: { iat: nowSeconds + 60, exp: nowSeconds + 90 } }, /not yet valid/],
+  ['with nbf in the future', { claims: { nbf: nowSeconds + 60 } }, /not yet valid/],
+  ['that lives too long', { claims: { exp: nowSeconds + 61 } }, /longer than 60 s/],
+  ['for another audience', { claims: { aud: 'https://oauth2.example.com' } }, /aud/],
+  ['with another subject', { claims: { sub: 'someone' } }, /sub/],
+  ['of an unknown application', { claims: { iss: 'someone', sub: 'someone' } }, /issuer and key id/],
+  ['with an unknown kid', { header: { kid: 'k2' } }, /issuer and key id/],
+  ['without a kid', { header: { kid: undefined } }, /issuer and key id/],
+  ['signed with another key', { key: theirs.privateKey }, /signature/],
+  ['signed with PS256', { header: { alg: 'PS256' } }, /algorithm/],
+  ['without jti', { claims: { jti: undefined } }, /jti/],
+  ['with an endless jti', { claims: { jti: 'x'.repeat(257) } }, /jti/],
+  ['without exp', { claims: { exp: undefined } }, /exp/],
+  ['without iat', { claims: { iat: undefined } }, /iat/],
+]
+
+test.each(badAssertions)(
+  'an assertion %s is refused as invalid_client',
+  async (_what, parts, description) => {
+    const collector = await open()
+
+    const answer = await requestToken(collector, await assertion(collector, parts))
+
+    expect(answer).toMatchObject({ status: 401, error: 'invalid_client' })
+    expect(answer.error_description).toMatch(description)
+  },
+)
+
+/** A token put together by hand, for what no library would make. */
+function forged(header: object, payload: object, secret?: string): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const text = `${part(header)}.${part(payload)}`
+  const signature = secret === undefined ? '' : createHmac('sha256', secret).update(text).digest('base64url')
+  return `${text}.${signature}`
+}
+
+test('an assertion with alg none, or HS256 under the public key, or a key of its own, is refused', async () => {
+  const collector = await open()
+  const claims = {
+    iss: 'app',
+    sub: 'app',
+    aud: collector.url,
+    iat: nowSeconds,
+    exp: nowSeconds + 60,
+    jti: 'x',
+  }
+  const jwk = theirs.publicKey.export({ format: 'jwk' })
+
+  const answers = await Promise.all([
+    requestToken(collector, forged({ alg: 'none', kid: 'k1' }, claims)),
+    requestToken(collector, forged({ alg: 'HS256', kid: 'k1' }, claims, publicPem)),
+    requestToken(collector, await assertion(collector, { header: { jwk }, key: theirs.privateKey })),
+  ])
+
+  expect(answers.map(({ status }) => status)).toEqual([401, 401, 401])
+})
+
+test.each([
+  ['the grant type', { grant_type: 'password' }, 'unsupported_grant_type'],
+  ['the assertion type', { client_assertion_type: 'x' }, 'invalid_request'],
+  ['the assertion, which is no JWT', { client_assertion: 'x.y' }, 'invalid_request'],
+  ['the assertion, which is missing', { client_assertion: '' }, 'invalid_request'],
+  ['the scope', { scope: 'admin' }, 'invalid_scope'],
+])('a wrong form is refused for %s', async (_what, form, error) => {
+  const collector = await open()
+
+  expect(await requestToken(collector, await assertion(collector), form)).toMatchObject({
+    status: 400,
+    error,
+  })
+})
+
+test('a form of another type is 415', async () => {
+  const collector = await open()
+
+  expect((await postPlain(collector, '/token', {})).status).toBe(415)
+})
+
+test('an assertion is good once, in parallel too', async () => {
+  const collector = await open()
+  const same = await assertion(collector)
+
+  const answers = await Promise.all([requestToken(collector, same), requestToken(collector, same)])
+  const third = await requestToken(collector, same)
+
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 401])
+  expect(third).toMatchObject({ status: 401, error: 'invalid_client' })
+})
+
+const badHeaders: Array<[what: string, header: (collector: Collector) => string | Promise<string>]> = [
+  ['an unknown key', () => basic('nobody')],
+  ['a key that is nearly right', () => basic('shop-kex')],
+  ['an empty key', () => basic('')],
+  ['no colon', () => `Basic ${Buffer.from('shop-key').toString('base64')}`],
+  ['no base64', () => 'Basic ***'],
+  ['Basic with nothing', () => 'Basic'],
+  ['another scheme', () => 'Digest username="shop-key"'],
+  ['Bearer with nothing', () => 'Bearer '],
+  ['a bearer that is no JWT', () => 'Bearer abc'],
+  ['a bearer with alg none', () => `Bearer ${forged({ alg: 'none' }, { sub: 'app' })}`],
+  ['a bearer with HS256', () => `Bearer ${forged({ alg: 'HS256', kid: 'k1' }, { sub: 'app' }, publicPem)}`],
+  ['an assertion as bearer', async (collector) => `Bearer ${await assertion(collector)}`],
+  ['a bearer of another collector', async () => `Bearer ${await tokenFor(await open())}`],
+  [
+    'a bearer with a changed signature',
+    async (collector) => `Bearer ${(await tokenFor(collector)).slice(0, -8)}AAAAAAAA`,
+  ],
+]
+
+test.each(badHeaders)('%s is answered 401 with WWW-Authenticate', async (_what, header) => {
+  const collector = await open({ config: { ...config, rejectUnknownKeys: true } })
+
+  const body = { writeKey: 'shop-key', ...track() }
+  const response = await postPlain(collector, '/v1/track', body, { authorization: await header(collector) })
+
+  expect(response.status).toBe(401)
+  expect(response.headers.get('www-authenticate')).toMatch(/^(Basic|Bearer) realm=/)
+  expect(await response.json()).toEqual({
+    success: false,
+    code: 'bad_credentials',
+    message: 'the credentials are missing, malformed, unknown or expired',
+  })
+  expect(collector.count({ status: 'accepted' })).toBe(0)
+})
+
+test('an expired token is 401, and so is a revoked one', async () => {
+  const clock = fakeClock(startMs)
+  const collector = await open({ system: clock })
+  const send = (token: string) =>
+    postPlain(collector, '/v1/track', track({ writeKey: 'shop-key' }), { authorization: `Bearer ${token}` })
+  const first = await tokenFor(collector)
+  const second = await tokenFor(collector)
+  const statuses = [(await send(first)).status]
+
+  collector.revokeTokens()
+  statuses.push((await send(second)).status)
+  const third = await tokenFor(collector)
+  clock.advance(59_000)
+  statuses.push((await send(third)).status)
+  clock.advance(1000)
+  const expired = await send(third)
+
+  expect([...statuses, expired.status]).toEqual([200, 401, 200, 401])
+  expect(expired.headers.get('www-authenticate')).toContain('error="invalid_token"')
+})
+
+test('a token of too small a scope, or for another source, is 403', async () => {
+  const collector = await open()
+  const other = await requestToken(collector, await assertion(collector), { scope: 'other' })
+  const send = (token: string | undefined, writeKey: string) =>
+    postPlain(collector, '/v1/track', track({ writeKey }), { authorization: `Bearer ${token}` })
+
+  const small = await send(other.access_token, 'shop-key')
+  const foreign = await send(await tokenFor(collector), 'blog-key')
+
+  expect([small.status, foreign.status]).toEqual([403, 403])
+  expect(small.headers.get('www-authenticate')).toContain('insufficient_scope')
+})
+
+test('failed logins are limited by address, but credentials that worked go on working', async () => {
+  const collector = await open({ config: { ...config, rejectUnknownKeys: true, failedLoginsPerMinute: 3 } })
+  const send = (key: string) => postPlain(collector, '/v1/track', track(), { authorization: basic(key) })
+  await send('shop-key')
+
+  const guesses = []
+  for (let i = 0; i < 5; i++) guesses.push((await send(`guess-${i}`)).status)
+  const unproven = await send('blog-key')
+  const proven = await send('shop-key')
+
+  expect(guesses).toEqual([401, 401, 401, 429, 429])
+  expect([unproven.status, proven.status]).toEqual([429, 200])
+  expect(unproven.headers.get('retry-after')).toBe('60')
+})
+
+test('a token is good for the server that signed it, under its own name, and not before its time', async () => {
+  const seen = new Set<string>()
+  const { oauth } = parseConfig(config, 'config')
+  if (oauth === undefined) throw new Error('the config has OAuth settings')
+  const clock = fakeClock(startMs)
+  const open = () => new TokenServer(oauth, clock, (jti) => !seen.has(jti) && Boolean(seen.add(jti)))
+  const url = 'http://127.0.0.1:1'
+  const one = open()
+  const two = open()
+  for (const server of [one, two]) server.setIssuer(url)
+  const { access_token: token } = await one.issue(
+    new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: await assertion({ url }),
+    }),
+  )
+
+  expect(await two.verify(token)).toBeUndefined()
+  one.setIssuer('http://127.0.0.1:2')
+  expect(await one.verify(token)).toBeUndefined()
+  one.setIssuer(url)
+  clock.advance(-10_000)
+  expect(await one.verify(token)).toBeUndefined()
+  clock.advance(10_000)
+  expect(await one.verify(token)).toMatchObject({ clientId: 'app', sources: ['shop'] })
+})
+
+let smallKey = ''
+beforeAll(() => {
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
+  smallKey = publicKey.export({ type: 'spki', format: 'pem' }).toString()
+})
+
+test('public keys that cannot be used are named at the start', async () => {
+  const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const ecPem = ec.publicKey.export({ type: 'spki', format: 'pem' }).toString()
+  const withKey = (key: object) => ({
+    oauth: { applications: [{ clientId: 'app', keys: [{ keyId: 'k1', ...key }] }] },
+  })
+
+  await expect(openCollector({ config: withKey({ publicKey: 'nonsense' }) })).rejects.toThrow(
+    /"k1" of "app": not a public key/,
+  )
+  await expect(openCollector({ config: withKey({ publicKey: smallKey }) })).rejects.toThrow(
+    /at least 2048 bits/,
+  )
+  await expect(openCollector({ config: withKey({ publicKey: ecPem }) })).rejects.toThrow(
+    /expected an RSA key/,
+  )
+  await expect(openCollector({ config: withKey({ publicKeyFile: '/no/such/file' }) })).rejects.toThrow(
+    '/no/such/file',
+  )
+  await expect(openCollector({ config: withKey({}) })).rejects.toThrow(/exactly one of publicKey/)
+})
