@@ -1,0 +1,57 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { Sources } from '../src/auth/sources.ts'
+import { loadConfig, parseConfig } from '../src/config/load.ts'
+
+test('an empty config is complete', () => {
+  expect(parseConfig({}, 'config')).toMatchObject({
+    region: 'default',
+    rejectUnknownKeys: false,
+    destinations: [],
+  })
+})
+
+test.each([
+  [{ rate: 0 }, /rate/],
+  [{ rate: '5' }, /rate/],
+  [{ sorces: [] }, /sorces/],
+  [{ sources: [] }, /sources/],
+  [{ sources: [{ name: 'a' }] }, /sources\.0: expected exactly one of writeKey and writeKeySha256/],
+  [{ sources: [{ name: 'a', writeKeySha256: 'abc' }] }, /64 lower-case hexadecimal/],
+  [
+    {
+      sources: [
+        { name: 'a', writeKey: 'x' },
+        { name: 'a', writeKey: 'y' },
+      ],
+    },
+    /"a" is used twice/,
+  ],
+  [{ sources: [{ name: 'a', writeKey: 'x', destinations: ['B'] }] }, /no destination is named "B"/],
+  [{ rejectUnknownKeys: true }, /rejectUnknownKeys: needs sources/],
+  [{ destinations: [{ name: 'A', type: 'ftp' }] }, /destinations\.0\.type/],
+  [{ destinations: [{ name: 'A', type: 'webhook', url: 'file:///etc/passwd' }] }, /destinations\.0\.url/],
+  [{ oauth: { applications: [] } }, /oauth\.applications/],
+  [null, /expected object/],
+])('%j is refused with the place of the mistake', (config, message) => {
+  expect(() => parseConfig(config, 'my.json')).toThrow(message)
+  expect(() => parseConfig(config, 'my.json')).toThrow(/^my\.json: /)
+})
+
+test('paths in a config file are relative to it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
+  const path = join(folder, 'config.json')
+  writeFileSync(path, JSON.stringify({ destinations: [{ name: 'A', type: 'file', path: 'out/a.ndjson' }] }))
+
+  expect(loadConfig(path).destinations).toMatchObject([{ path: join(folder, 'out/a.ndjson') }])
+})
+
+test('a key may be given as its SHA-256', () => {
+  const writeKeySha256 = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'
+  const sources = new Sources(parseConfig({ sources: [{ name: 'web', writeKeySha256 }] }, 'config'))
+
+  expect(sources.find('test')).toMatchObject({ name: 'web' })
+  expect(sources.find('Test')).toBeUndefined()
+})

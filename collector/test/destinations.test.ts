@@ -1,0 +1,238 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { isSwitchedOn } from '../src/destinations/select.ts'
+import { type Collector, startCollector } from '../src/index.ts'
+import { fakeClock, openCollector, post, track } from './support.ts'
+
+function newFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
+}
+
+function linesOf(path: string): Array<Record<string, unknown>> {
+  return readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+}
+
+/** A receiver that answers by the script, the last status for ever; remembers what it was sent. */
+async function openReceiver(...statuses: number[]) {
+  const received: Array<{ headers: IncomingHttpHeaders; message: Record<string, unknown> }> = []
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    received.push({ headers: request.headers, message: JSON.parse(Buffer.concat(chunks).toString()) })
+    const status = statuses.length > 1 ? statuses.shift() : statuses[0]
+    response.writeHead(status ?? 200, status === 302 ? { location: '/elsewhere' } : {}).end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { received, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` }
+}
+
+/** What became of the first event at each destination. */
+function outcomes(collector: Collector, query = {}) {
+  return Object.fromEntries(
+    (collector.events(query)[0]?.destinations ?? []).map(({ name, ...rest }) => [name, rest]),
+  )
+}
+
+const switches: Array<[integrations: Record<string, unknown>, isOn: boolean]> = [
+  [{}, true],
+  [{ All: true }, true],
+  [{ All: false }, false],
+  [{ Warehouse: false }, false],
+  [{ All: false, Warehouse: true }, true],
+  [{ All: false, Warehouse: { table: 'x' } }, true],
+  [{ All: false, warehouse: true }, false],
+  [{ warehouse: false }, true],
+  [{ all: false }, true],
+  [{ All: false, DWH: true }, true],
+  [{ DWH: false }, false],
+  [{ Warehouse: true, DWH: false }, true],
+  [{ All: false, Other: true }, false],
+  [{ Warehouse: null }, true],
+  [{ All: 'false' }, true],
+  [JSON.parse('{"__proto__":{"All":false}}'), true],
+]
+
+test.each(switches)(
+  'integrations %j: the destination Warehouse, also called DWH, is on: %j',
+  (integrations, isOn) => {
+    expect(isSwitchedOn(integrations, ['Warehouse', 'DWH'])).toBe(isOn)
+  },
+)
+
+test('a name that every object has is no switch', () => {
+  expect(isSwitchedOn({ All: false }, ['constructor', 'toString'])).toBe(false)
+})
+
+test('accepted events are appended to a file as lines of JSON; rejected and duplicate ones are not', async () => {
+  const path = join(newFolder(), 'deep', 'events.ndjson')
+  const collector = await openCollector({ config: { destinations: [{ name: 'Lines', type: 'file', path }] } })
+
+  await post(collector, '/v1/batch', {
+    batch: [
+      track({ messageId: 'a', event: 'Größe\ngewählt' }),
+      track({ messageId: 'a', event: 'Größe\ngewählt' }),
+      { type: 'track', userId: 'u' },
+      track({ messageId: 'b' }),
+    ],
+  })
+  await expect
+    .poll(() => outcomes(collector, { messageId: 'b' }))
+    .toEqual({ Lines: { state: 'delivered', attempts: 1 } })
+
+  expect(linesOf(path).map(({ messageId, event }) => [messageId, event])).toEqual([
+    ['a', 'Größe\ngewählt'],
+    ['b', expect.any(String)],
+  ])
+})
+
+test('each event says where it went and why not', async () => {
+  const clock = fakeClock(Date.parse('2026-05-17T12:00:00Z'))
+  const folder = newFolder()
+  const file = (name: string, more = {}) => ({
+    name,
+    type: 'file' as const,
+    path: join(folder, name),
+    ...more,
+  })
+  const collector = await openCollector({
+    system: clock,
+    config: {
+      sources: [{ name: 'shop', writeKey: 'shop', destinations: ['A', 'B', 'Fresh'] }],
+      destinations: [
+        file('A'),
+        file('B', { alternativeNames: ['Bee'] }),
+        file('C'),
+        file('Fresh', { pastData: false }),
+        file('Off', { enabled: false }),
+      ],
+    },
+  })
+
+  await post(
+    collector,
+    '/v1/track',
+    track({ timestamp: '2020-01-01T00:00:00Z', integrations: { Bee: false } }),
+  )
+  await post(collector, '/v1/track', track({ messageId: 'new', timestamp: '2026-05-17T11:00:00Z' }))
+  await expect.poll(() => outcomes(collector, { messageId: 'new' })['Fresh']?.state).toBe('delivered')
+
+  expect(outcomes(collector)).toEqual({
+    A: { state: 'delivered', attempts: 1 },
+    B: { state: 'skipped', reason: 'integrations', attempts: 0 },
+    C: { state: 'skipped', reason: 'not_enabled', attempts: 0 },
+    Fresh: { state: 'skipped', reason: 'past_data', attempts: 0 },
+  })
+})
+
+const webhook = (url: string, more = {}) => ({
+  destinations: [{ name: 'Hook', type: 'webhook' as const, url, ...more }],
+})
+
+test('a webhook is posted each accepted message, with its own headers and a key for deduplication', async () => {
+  const { received, url } = await openReceiver(200)
+  const collector = await openCollector({ config: webhook(url, { headers: { 'x-secret': 's3' } }) })
+
+  await post(collector, '/v1/track', track({ messageId: 'hooked' }))
+  await expect.poll(() => outcomes(collector)).toEqual({ Hook: { state: 'delivered', attempts: 1 } })
+
+  expect(received).toMatchObject([
+    {
+      message: { messageId: 'hooked', type: 'track' },
+      headers: { 'x-secret': 's3', 'idempotency-key': 'shop-1', 'x-trackpost-attempt': '1' },
+    },
+  ])
+})
+
+test('a webhook that fails is tried again with waits that double, under the same key', async () => {
+  const clock = fakeClock()
+  const { received, url } = await openReceiver(503, 429, 500, 200)
+  const collector = await openCollector({ system: clock, config: webhook(url, { firstDelay: 500 }) })
+  const state = () => outcomes(collector)['Hook']
+  await post(collector, '/v1/track', track())
+  const waits: number[] = []
+
+  for (const attempts of [1, 2, 3]) {
+    await expect.poll(state).toMatchObject({ state: 'pending', attempts })
+    await expect.poll(() => clock.delays().length).toBe(1)
+    waits.push(clock.delays()[0] ?? 0)
+    clock.advance(waits.at(-1) ?? 0)
+  }
+  await expect.poll(state).toEqual({ state: 'delivered', attempts: 4 })
+
+  expect(waits).toEqual([500, 1000, 2000])
+  expect(new Set(received.map(({ headers }) => headers['idempotency-key']))).toEqual(new Set(['shop-1']))
+})
+
+test.each([
+  [404, { state: 'failed', reason: 'answered 404', attempts: 1 }],
+  [302, { state: 'failed', reason: 'answered 302', attempts: 1 }],
+])('an answer of %d is final', async (status, outcome) => {
+  const { received, url } = await openReceiver(status)
+  const collector = await openCollector({ config: webhook(url) })
+
+  await post(collector, '/v1/track', track())
+
+  await expect.poll(() => outcomes(collector)).toEqual({ Hook: outcome })
+  expect(received).toHaveLength(1)
+})
+
+test('after the last attempt an event is given up, with the reason', async () => {
+  const { received, url } = await openReceiver(500)
+  const collector = await openCollector({ config: webhook(url, { firstDelay: 1, maxAttempts: 3 }) })
+
+  await post(collector, '/v1/track', track())
+
+  await expect
+    .poll(() => outcomes(collector))
+    .toEqual({ Hook: { state: 'failed', reason: 'answered 500', attempts: 3 } })
+  expect(received).toHaveLength(3)
+})
+
+test('what is owed to a webhook survives a restart', async () => {
+  const database = join(newFolder(), 'events.db')
+  const { received, url } = await openReceiver(500, 200)
+  const config = webhook(url, { firstDelay: 50 })
+  const first = await startCollector({ port: 0, database, config })
+  await post(first, '/v1/track', track({ messageId: 'owed' }))
+  await expect.poll(() => received.length).toBe(1)
+  await first.close()
+
+  const second = await openCollector({ database, config })
+
+  await expect.poll(() => outcomes(second)).toMatchObject({ Hook: { state: 'delivered' } })
+  expect(received.at(-1)?.message).toMatchObject({ messageId: 'owed' })
+})
+
+test('a file that cannot be written is tried again until it can', async () => {
+  const clock = fakeClock()
+  const path = join(newFolder(), 'events.ndjson')
+  mkdirSync(path)
+  const collector = await openCollector({
+    system: clock,
+    config: { destinations: [{ name: 'Lines', type: 'file', path }] },
+  })
+  await post(collector, '/v1/track', track())
+  await expect
+    .poll(() => outcomes(collector))
+    .toMatchObject({
+      Lines: { state: 'pending', reason: 'cannot be written (EISDIR)' },
+    })
+  await expect.poll(() => clock.delays().length).toBe(1)
+
+  rmSync(path, { recursive: true })
+  clock.advance(2000)
+
+  await expect.poll(() => outcomes(collector)).toMatchObject({ Lines: { state: 'delivered', attempts: 2 } })
+  expect(linesOf(path)).toHaveLength(1)
+})
