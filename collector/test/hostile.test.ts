@@ -1,0 +1,384 @@
+import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { basic, exchange, openCollector, post, track } from './support.ts'
+
+const HEAD = 'Host: localhost\r\nContent-Type: application/json\r\n'
+const KEY = `Authorization: ${basic('shop')}\r\n`
+
+function padded(bytes: number, unit = 'x'): Record<string, unknown> {
+  const message = track({ messageId: 'sized', properties: { pad: '' } })
+  const left = bytes - Buffer.byteLength(JSON.stringify(message))
+  const size = Buffer.byteLength(unit)
+  return { ...message, properties: { pad: unit.repeat(Math.floor(left / size)) + 'x'.repeat(left % size) } }
+}
+
+test.each(['x', 'é', '€', '😀'])(
+  'a single request of 32,768 bytes of %s is taken, of 32,769 refused',
+  async (unit) => {
+    const collector = await openCollector()
+
+    const fits = await post(collector, '/v1/track', padded(32_768, unit))
+    const over = await post(collector, '/v1/track', padded(32_769, unit))
+
+    expect([fits.status, over.status]).toEqual([200, 400])
+    expect(await over.json()).toMatchObject({ code: 'body_too_large' })
+  },
+)
+
+test.each(['x', 'é', '😀'])(
+  'a batch item of 32,768 bytes of %s is taken; with one of 32,769 the whole batch is refused',
+  async (unit) => {
+    const collector = await openCollector()
+
+    const fits = await post(collector, '/v1/batch', { batch: [track(), padded(32_768, unit), track()] })
+    collector.clear()
+    const over = await post(collector, '/v1/batch', { batch: [track(), padded(32_769, unit), track()] })
+
+    expect([fits.status, over.status]).toEqual([200, 400])
+    expect(await over.json()).toMatchObject({ code: 'event_too_large' })
+    await collector.waitFor({ status: 'rejected', count: 3 })
+    const reasons = collector.events().map(({ reason }) => reason)
+    expect(reasons).toEqual(['batch_refused', 'event_too_large', 'batch_refused'])
+  },
+)
+
+test('the size of an item is that of its bytes on the wire, escapes and inner blanks included', async () => {
+  const collector = await openCollector()
+  const item = (escapes: number) =>
+    `{"type":"track","userId":"u","event":"x","p":"${'\\u0041'.repeat(escapes)}"}`
+  const base = item(0).length
+  const fitting = Math.floor((32_768 - base) / 6)
+
+  const fits = await post(collector, '/v1/batch', `{"batch":[ ${item(fitting)} ]}`)
+  const over = await post(collector, '/v1/batch', `{"b\\u0061tch":[\n${item(fitting + 1)}]}`)
+
+  expect([fits.status, over.status]).toEqual([200, 400])
+})
+
+function batchOf(bytes: number): string {
+  const items = Array.from({ length: 15 }, () => JSON.stringify(padded(32_000)))
+  const text = `{"batch":[${items.join(',')}]}`
+  const blanks = ' '.repeat(bytes - Buffer.byteLength(text))
+  return `${text.slice(0, -1)}${blanks}}`
+}
+
+test('a batch of 512,000 bytes is taken, one of 512,001 refused, told or counted', async () => {
+  const collector = await openCollector()
+  const chunked = (text: string) =>
+    fetch(`${collector.url}/v1/batch`, {
+      method: 'POST',
+      body: new Blob([text]).stream(),
+      duplex: 'half',
+      headers: { 'content-type': 'application/json', authorization: basic('shop') },
+    } as RequestInit)
+
+  const answers = [
+    await post(collector, '/v1/batch', batchOf(512_000)),
+    await post(collector, '/v1/batch', batchOf(512_001)),
+    await chunked(batchOf(512_000)),
+    await chunked(batchOf(512_001)),
+  ]
+
+  expect(answers.map(({ status }) => status)).toEqual([200, 400, 200, 400])
+  expect(await answers[3]?.json()).toMatchObject({ code: 'body_too_large' })
+})
+
+test('a body that never ends is refused at the limit, after little more has been read', async () => {
+  const collector = await openCollector()
+  const chunk = Buffer.alloc(65_536, 0x20)
+  let written = 0
+
+  const answer = await new Promise<string>((resolve) => {
+    let text = ''
+    const socket = connect(collector.port, '127.0.0.1')
+    socket.write(`POST /v1/batch HTTP/1.1\r\n${HEAD}${KEY}Transfer-Encoding: chunked\r\n\r\n`)
+    const pump = () => {
+      while (!socket.destroyed && written < 200_000_000) {
+        written += chunk.length
+        if (!socket.write(Buffer.concat([Buffer.from('10000\r\n'), chunk, Buffer.from('\r\n')]))) return
+      }
+    }
+    socket.on('drain', pump).on('error', () => {})
+    socket.on('data', (data) => {
+      text += data
+    })
+    socket.on('close', () => resolve(text))
+    pump()
+  })
+
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+  expect(answer).toContain('body_too_large')
+  // What the two ends of the connection buffer comes on top of what the collector takes from it.
+  expect(written).toBeLessThan(20_000_000)
+})
+
+test('a gzip bomb of 1000:1 is refused, and broken gzip and other encodings too', async () => {
+  const collector = await openCollector()
+  const bomb = gzipSync(Buffer.alloc(100_000_000, 0x20))
+  const before = process.memoryUsage().rss
+
+  const answers = [
+    await post(collector, '/v1/batch', bomb, { 'content-encoding': 'gzip' }),
+    await post(collector, '/v1/batch', Buffer.from('not gzip'), { 'content-encoding': 'gzip' }),
+    await post(collector, '/v1/batch', bomb.subarray(0, 500), { 'content-encoding': 'gzip' }),
+    await post(collector, '/v1/batch', bomb, { 'content-encoding': 'br' }),
+  ]
+
+  expect(bomb.length).toBeLessThan(500_000)
+  expect(
+    await Promise.all(
+      answers.map(async (answer) => [answer.status, ((await answer.json()) as { code: string }).code]),
+    ),
+  ).toEqual([
+    [400, 'body_too_large'],
+    [400, 'bad_encoding'],
+    [400, 'bad_encoding'],
+    [400, 'bad_encoding'],
+  ])
+  expect(process.memoryUsage().rss - before).toBeLessThan(32_000_000)
+})
+
+const nested = (levels: number) => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`
+const unreadable: Array<[what: string, code: string, body: string | Uint8Array]> = [
+  ['nothing', 'invalid_json', ''],
+  ['blanks', 'invalid_json', ' \n'],
+  ['text', 'invalid_json', 'hello'],
+  ['an open object', 'invalid_json', '{"a":1'],
+  ['a trailing comma', 'invalid_json', '{"a":1,}'],
+  ['two values', 'invalid_json', '{} {}'],
+  ['single quotes', 'invalid_json', "{'a':1}"],
+  ['NaN', 'invalid_json', '{"a":NaN}'],
+  ['a raw NUL in a string', 'invalid_json', '{"a":"\0"}'],
+  ['a NUL at the end', 'invalid_json', '{"a":1}\0'],
+  ['a byte order mark', 'invalid_json', '\ufeff{"a":1}'],
+  ['invalid UTF-8', 'invalid_json', Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d)],
+  ['a surrogate in UTF-8', 'invalid_json', Uint8Array.of(0x22, 0xed, 0xa0, 0x80, 0x22)],
+  ['UTF-16', 'invalid_json', Buffer.from('{"a":1}', 'utf16le')],
+  ['an escape cut short', 'invalid_json', '{"a":"\\u12"}'],
+  ['an unending string', 'invalid_json', '{"batch":["\\'],
+  ['brackets that do not match', 'invalid_json', '{"batch":[}]'],
+  ['null', 'not_an_object', 'null'],
+  ['a number', 'not_an_object', '1e999'],
+  ['an array', 'not_an_object', '[{"type":"track"}]'],
+  ['no batch', 'batch_not_an_array', '{}'],
+  ['a batch that is an object', 'batch_not_an_array', '{"batch":{"0":{}}}'],
+  ['a batch that ends up as a number', 'batch_not_an_array', '{"batch":[{}],"batch":1}'],
+  ['65 levels', 'too_deep', nested(64)],
+  ['100,000 levels', 'too_deep', nested(100_000)],
+  ['100,000 open levels', 'too_deep', '[{"a":'.repeat(50_000)],
+]
+
+test.each(unreadable)('%s as a batch is answered 400 with %s', async (_what, code, body) => {
+  const collector = await openCollector()
+
+  const response = await post(collector, '/v1/batch', body)
+
+  expect(response.status).toBe(400)
+  expect(await response.json()).toMatchObject({ success: false, code })
+  expect(await collector.waitFor({ reason: code })).toMatchObject([{ type: 'batch', source: '' }])
+})
+
+test('64 levels, repeated keys, huge numbers, lone surrogates and __proto__ are data like any other', async () => {
+  const collector = await openCollector()
+  const odd = [
+    `{"userId":"u","event":"deep","properties":${nested(62)}}`,
+    '{"userId":"u","event":"first","event":"last"}',
+    '{"userId":"u","event":"number","properties":{"n":1e999}}',
+    '{"userId":"\\ud800","event":"lone \\udc00 surrogate","properties":{"s":"\\ud83d"}}',
+    '{"userId":"u","event":"proto","__proto__":{"polluted":1},"properties":{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}},"context":{"__proto__":{"polluted":1}}}',
+  ]
+
+  for (const body of odd) expect((await post(collector, '/v1/track', body)).status).toBe(200)
+
+  const records = collector.events()
+  expect(records.map(({ name, status }) => [name, status])).toEqual([
+    ['deep', 'accepted'],
+    ['last', 'accepted'],
+    ['number', 'accepted'],
+    ['lone \ufffd surrogate', 'accepted'],
+    ['proto', 'accepted'],
+  ])
+  expect(records[3]?.message?.properties.s).toBe('\ud83d')
+  expect(Object.getOwnPropertyDescriptor(records[4]?.message?.properties, '__proto__')?.value).toEqual({
+    polluted: 1,
+  })
+  expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
+})
+
+test('headers that trickle are answered 408 at their time, a body that trickles at its own', async () => {
+  const collector = await openCollector({ limits: { headersMs: 300, requestMs: 600 } })
+  const startMs = performance.now()
+  const slow = (start: string) =>
+    new Promise<{ answer: string; ms: number }>((resolve) => {
+      let answer = ''
+      const socket = connect(collector.port, '127.0.0.1', () => socket.write(start))
+      const drip = setInterval(() => socket.write('x'), 50)
+      socket.on('data', (chunk) => {
+        answer += chunk
+      })
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        clearInterval(drip)
+        resolve({ answer, ms: performance.now() - startMs })
+      })
+    })
+  const header = 'POST /v1/track HTTP/1.1\r\nHost: localhost\r\nX-Slow: '
+  const body = `POST /v1/track HTTP/1.1\r\n${HEAD}${KEY}Content-Length: 9999\r\n\r\n`
+
+  const all = await Promise.all([
+    ...Array.from({ length: 100 }, () => slow(header)),
+    ...Array.from({ length: 100 }, () => slow(body)),
+    ...Array.from({ length: 50 }, () => post(collector, '/v1/track', track()).then(({ status }) => status)),
+  ])
+
+  const results = all.filter((one) => typeof one !== 'number')
+  expect(results.every(({ answer }) => /^HTTP\/1\.1 408 .*"timeout"/s.test(answer))).toBe(true)
+  // Not before its time; how much later depends on how busy the machine is.
+  expect(Math.min(...results.slice(0, 100).map(({ ms }) => ms))).toBeGreaterThan(290)
+  expect(Math.min(...results.slice(100).map(({ ms }) => ms))).toBeGreaterThan(590)
+  expect(all.filter((one) => one === 200)).toHaveLength(50)
+})
+
+const body = JSON.stringify(track({ messageId: 'raw' }))
+const bodyBytes = Buffer.byteLength(body)
+const smuggling: Array<[what: string, request: string]> = [
+  ['two lengths', `Content-Length: ${bodyBytes}\r\nContent-Length: 3\r\n\r\n${body}`],
+  ['a length and chunks', `Content-Length: ${bodyBytes}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+  ['chunks and a length', `Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n`],
+  ['chunked not last', `Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`],
+  ['a length with a sign', `Content-Length: +5\r\n\r\n{"a":`],
+  ['a chunk size that is none', `Transfer-Encoding: chunked\r\n\r\nxyz\r\n`],
+  ['a bare line feed in a header', `X-A: 1\nContent-Length: 5\r\n\r\n{"a":`],
+  ['a space before the colon', `Content-Length : 5\r\n\r\n{"a":`],
+]
+
+test.each(smuggling)('%s is refused with 400, and the connection closed', async (_what, rest) => {
+  const collector = await openCollector()
+  const second = `POST /v1/track HTTP/1.1\r\n${HEAD}${KEY}Content-Length: ${bodyBytes}\r\n\r\n${body}`
+
+  const answer = await exchange(collector.port, `POST /v1/track HTTP/1.1\r\n${HEAD}${KEY}${rest}`, second)
+
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+  expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1)
+  expect(answer).toMatch(/nosniff/i)
+  expect(collector.count({ status: 'accepted' })).toBe(0)
+})
+
+test('headers over 16 KB are answered 431', async () => {
+  const collector = await openCollector()
+
+  const answer = await exchange(
+    collector.port,
+    `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`,
+  )
+
+  expect(answer).toMatch(/^HTTP\/1\.1 431 /)
+})
+
+test('pipelined requests are answered in order', async () => {
+  const collector = await openCollector()
+  const request = (path: string, extra = '') =>
+    `POST ${path} HTTP/1.1\r\n${HEAD}${KEY}${extra}Content-Length: ${bodyBytes}\r\n\r\n${body}`
+
+  const answer = await exchange(
+    collector.port,
+    request('/v1/track') + request('/v1/nothing') + request('/v1/identify', 'Connection: close\r\n'),
+  )
+
+  expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '404', '200'])
+})
+
+test('Expect: 100-continue is answered, and HTTP/1.0 is served', async () => {
+  const collector = await openCollector()
+
+  const expected = await exchange(
+    collector.port,
+    `POST /v1/track HTTP/1.1\r\n${HEAD}${KEY}Expect: 100-continue\r\nConnection: close\r\nContent-Length: ${bodyBytes}\r\n\r\n`,
+    body,
+  )
+  const old = await exchange(
+    collector.port,
+    `POST /v1/track HTTP/1.0\r\n${HEAD}${KEY}Content-Length: ${bodyBytes}\r\n\r\n${body}`,
+  )
+
+  expect(expected).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/)
+  expect(old).toMatch(/^HTTP\/1\.1 200 OK/)
+})
+
+test('no answer allows another origin, every answer forbids sniffing, and input comes back only as JSON', async () => {
+  const collector = await openCollector()
+  const attack = '/<script>alert(1)</script>?type=<script>'
+  const headers = { origin: 'https://evil.example' }
+  const answers = await Promise.all([
+    fetch(`${collector.url}/`, { headers }),
+    fetch(`${collector.url}/api/events?type=<script>`, { headers }),
+    fetch(`${collector.url}${attack}`, { headers }),
+    fetch(`${collector.url}/v1/track`, {
+      method: 'OPTIONS',
+      headers: { ...headers, 'access-control-request-method': 'POST' },
+    }),
+    post(collector, '/v1/track', track(), headers),
+    post(collector, '/v1/track', '<script>', headers),
+  ])
+
+  for (const answer of answers) {
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+    expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
+  }
+  expect(answers.slice(1).map((answer) => answer.headers.get('content-type'))).toEqual(
+    Array(5).fill('application/json; charset=utf-8'),
+  )
+})
+
+test('a page of another site that made its name point here reads nothing', async () => {
+  const collector = await openCollector()
+  const ask = (host: string, path: string) =>
+    exchange(collector.port, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+
+  expect(await ask('evil.example', '/api/events')).toMatch(/^HTTP\/1\.1 403 /)
+  expect(await ask('evil.example:8787', '/')).toMatch(/^HTTP\/1\.1 403 /)
+  expect(await ask(`localhost:${collector.port}`, '/api/events')).toMatch(/^HTTP\/1\.1 200 /)
+})
+
+test('a database that is full answers 503 with Retry-After, and what was taken before stays', async () => {
+  const faults: string[] = []
+  const collector = await openCollector({
+    config: { maxDatabaseBytes: 200_000 },
+    onFault: (what) => faults.push(what),
+  })
+  const send = () => post(collector, '/v1/track', track({ properties: { pad: 'y'.repeat(20_000) } }))
+
+  let refused = await send()
+  for (let sent = 1; sent < 50 && refused.status === 200; sent++) refused = await send()
+
+  expect(refused.status).toBe(503)
+  expect(refused.headers.get('retry-after')).toBe('5')
+  expect(faults).toContain('the database cannot write')
+  expect(collector.count()).toBeGreaterThan(2)
+  // It works again as soon as there is room.
+  collector.clear()
+  expect((await post(collector, '/v1/track', track())).status).toBe(200)
+})
+
+test('one request that cannot be written does not cost the others in the same commit theirs', async () => {
+  const collector = await openCollector({ config: { maxDatabaseBytes: 300_000 } })
+  const huge = { batch: Array.from({ length: 15 }, () => track({ properties: { pad: 'z'.repeat(30_000) } })) }
+
+  const [big, ...small] = await Promise.all([
+    post(collector, '/v1/batch', huge),
+    ...Array.from({ length: 10 }, () => post(collector, '/v1/track', track())),
+  ])
+
+  expect(big?.status).toBe(503)
+  expect(small.map(({ status }) => status)).toEqual(Array(10).fill(200))
+})
+
+test('a public address is refused unless it is allowed', async () => {
+  await expect(openCollector({ host: '0.0.0.0' })).rejects.toThrow(
+    /TLS proxy in front and say --allow-public/,
+  )
+  await expect(openCollector({ host: '::' })).rejects.toThrow(/--allow-public/)
+  const local = await openCollector()
+  expect(local.url).toBe(`http://127.0.0.1:${local.port}`)
+})
