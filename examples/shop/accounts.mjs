@@ -1,0 +1,105 @@
+/**
+ * What does not agree between the visits, the SDK's own account and the receiver's, as texts; empty when every
+ * event is accounted for.
+ */
+export function findProblems({ expected, log, exit, receiver, startedMs, endedMs }) {
+  const problems = []
+  const check = (isTrue, problem) => isTrue || problems.push(problem)
+
+  check(exit.code === 0, `the shop ended with exit code ${exit.code}, signal ${exit.signal}`)
+  checkStats(check, expected, log)
+  checkOutcomes(check, expected, log)
+  checkArrivals(check, expected, receiver, startedMs, endedMs)
+  checkRetries(check, receiver)
+  return problems
+}
+
+/** The counters of the SDK against the visits. */
+function checkStats(check, expected, log) {
+  const stats = log.find(({ message }) => message === 'stopped')?.stats
+  if (stats === undefined) return check(false, 'the shop gave no account when it stopped')
+
+  const failing = expected.filter(({ fails }) => fails !== undefined)
+  const counts = {
+    accepted: [stats.accepted, expected.length],
+    delivered: [stats.delivered, expected.length - failing.length],
+    failed: [stats.failed, failing.length],
+    pending: [stats.pending, 0],
+  }
+  for (const code of Object.keys(stats.failures)) {
+    counts[`failures.${code}`] = [stats.failures[code], failing.filter(({ fails }) => fails === code).length]
+  }
+  for (const [name, [actual, wanted]] of Object.entries(counts)) {
+    check(actual === wanted, `stats.${name} is ${actual}, expected ${wanted}`)
+  }
+}
+
+/** One outcome per event, and the right one: no callback is missing, none has run twice. */
+function checkOutcomes(check, expected, log) {
+  const outcomes = new Map()
+  for (const { message, id, code } of log) {
+    if (id === undefined) continue
+    outcomes.set(id, [...(outcomes.get(id) ?? []), message === 'delivered' ? 'delivered' : code])
+  }
+  for (const [id, events] of groupById(expected)) {
+    const wanted = events.map(({ fails }) => fails ?? 'delivered').join(', ')
+    const actual = (outcomes.get(id) ?? ['none']).join(', ')
+    check(actual === wanted, `the outcome of ${id} is ${actual}, expected ${wanted}`)
+  }
+}
+
+/** Ids, content and times of what arrived. */
+function checkArrivals(check, expected, receiver, startedMs, endedMs) {
+  const arrived = new Map(receiver.events.map((message) => [message.messageId, message]))
+  check(arrived.size === receiver.events.length, 'an event was kept twice')
+  for (const { messageId, reason } of receiver.refused) check(false, `${messageId} was refused: ${reason}`)
+
+  const delivered = expected.filter(({ fails }) => fails === undefined)
+  const groups = groupById(delivered)
+  for (const [id, [event, ...repeated]] of groups) {
+    const message = arrived.get(id)
+    if (message === undefined) {
+      check(false, `${id} did not arrive`)
+      continue
+    }
+    const timeMs = Date.parse(message.timestamp)
+    const isNow = timeMs >= startedMs && timeMs <= endedMs
+    check(isNow || event.message.timestamp !== undefined, `${id} has the time ${message.timestamp}`)
+    for (const difference of differences({ type: event.kind, ...event.message }, message)) {
+      check(false, `${id} differs at ${difference}`)
+    }
+    const times = receiver.duplicates.filter((duplicate) => duplicate === id).length
+    check(times === repeated.length, `${id} was repeated ${times} times, expected ${repeated.length}`)
+  }
+  for (const id of arrived.keys()) check(groups.has(id), `${id} arrived, and nobody sent it`)
+}
+
+/** Whatever was in a request that failed came again in one that did not. */
+function checkRetries(check, { requests }) {
+  const taken = new Set(requests.filter(({ status }) => status === 200).flatMap(({ ids }) => ids))
+  const failed = requests.filter(({ status }) => status !== 200)
+  check(failed.length === 2, `${failed.length} requests were not answered 200, expected 2`)
+  for (const { status, ids } of failed) {
+    for (const id of ids) check(taken.has(id), `${id} was not sent again after the answer ${status}`)
+  }
+}
+
+function groupById(expected) {
+  const groups = new Map()
+  for (const event of expected) groups.set(event.id, [...(groups.get(event.id) ?? []), event])
+  return groups
+}
+
+/** Where `actual` lacks what is in `expected`, as texts. What is `undefined` there must not be here. */
+function differences(expected, actual, path = '') {
+  if (typeof expected !== 'object' || expected === null) {
+    if (Object.is(expected, actual)) return []
+    return [`${path}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`]
+  }
+  if (Array.isArray(expected) && expected.length !== actual?.length) {
+    return [`${path}: ${actual?.length} items instead of ${expected.length}`]
+  }
+  return Object.entries(expected).flatMap(([key, value]) =>
+    differences(value, actual?.[key], path === '' ? key : `${path}.${key}`),
+  )
+}
