@@ -168,14 +168,14 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
     check(delivered + failed + pending === covered.length, 'a summary does not add up')
   }
   check(host.holdCount === 0, 'something still holds the process')
-  const requestsAtClose = requests
-  await host.advance(100_000)
-  check(requests === requestsAtClose, 'requests after close')
-  check(host.timerCount === 0, 'timers after close')
   check(
     signals.every((signal) => signal?.aborted),
     'a request is still open after close',
   )
+  const requestsAtClose = requests
+  await host.advance(100_000)
+  check(requests === requestsAtClose, 'requests after close')
+  check(host.timerCount === 0, 'timers after close')
   check(violations.length === 0, violations.join())
   return { calls: calls.length, requests, outcomes }
 }
