@@ -67,7 +67,7 @@ export interface AnalyticsEvents {
 }
 
 /** The settings in force, without secrets. */
-export type PublicSettings = Omit<ResolvedSettings, 'writeKey' | 'httpClient' | 'waitUntil'>
+export type PublicSettings = Omit<ResolvedSettings, 'writeKey' | 'httpClient' | 'oauthSettings' | 'waitUntil'>
 
 export interface FlushOptions {
   /** Longest wait in milliseconds. Default: as long as it takes; 75,000 with `close`. */
@@ -553,6 +553,6 @@ function errorEvent(reason: DeliveryError, ctx: Context | undefined): ErrorEvent
 }
 
 function publicSettings(settings: ResolvedSettings): PublicSettings {
-  const { writeKey, httpClient, waitUntil, ...rest } = settings
+  const { writeKey, httpClient, oauthSettings, waitUntil, ...rest } = settings
   return rest
 }

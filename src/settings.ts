@@ -1,3 +1,4 @@
+import { type PrivateKey, readPrivateKey } from './auth/private-key.ts'
 import { SettingsError } from './errors.ts'
 import type { HTTPClient, HTTPFetchFn } from './http/client.ts'
 
@@ -25,6 +26,8 @@ export interface AnalyticsSettings {
   disable?: boolean | undefined
   /** Own HTTP implementation: a client object or a fetch function. Default: the global `fetch`. */
   httpClient?: HTTPClient | HTTPFetchFn | undefined
+  /** Access tokens instead of the write key as the proof of who sends. */
+  oauthSettings?: OAuthSettings | undefined
   /** Bound on the events that wait. Default: 100,000. */
   maxQueueSize?: number | undefined
   /** Bound on the bytes that wait. Default: 33,554,432. */
@@ -43,6 +46,38 @@ export interface AnalyticsSettings {
   waitUntil?: ((promise: Promise<unknown>) => void) | undefined
   /** How long a process that has run out of work is kept to deliver what waits, in milliseconds; 0 = not at all. Default: 5,000. */
   exitTimeout?: number | undefined
+}
+
+/** How to get access tokens: the client signs assertions of its own. @see spec.md, section 4 */
+export interface OAuthSettings {
+  /** The id of the OAuth application. */
+  clientId: string
+  /**
+   * Its RSA private key, of 2,048 bits or more: PEM text (PKCS#8 or PKCS#1), a `KeyObject` of Node.js, or a
+   * `CryptoKey` for RS256.
+   */
+  clientKey: string | CryptoKey | KeyObjectLike
+  /** The id of the public key that belongs to it. */
+  keyId: string
+  /** Base address of the token server, and the audience of the assertion. Default: the region's. */
+  authServer?: string | undefined
+  /** What the token is to allow, separated by spaces. Default: `tracking_api:write`. */
+  scope?: string | undefined
+  /**
+   * Retries of a token request, after which the events that wait for it fail. Default: as many as
+   * `maxTotalBackoffDuration` leaves time for.
+   */
+  maxRetries?: number | undefined
+  /** Own HTTP implementation for token requests. Default: the one for events. */
+  httpClient?: HTTPClient | HTTPFetchFn | undefined
+}
+
+/** A `KeyObject` of `node:crypto`, declared here because not every runtime has its types. */
+export interface KeyObjectLike {
+  readonly type: string
+  // `any`: the overloads of the real one accept no narrower declaration.
+  // biome-ignore lint/suspicious/noExplicitAny: see above
+  export(options?: any): any
 }
 
 /** Numbers: default, range (both ends included) and unit. All are integers. */
@@ -69,13 +104,23 @@ export const SWITCHES = ['disable', 'strict'] as const
 /** Default values of the settings that are text. `host` has one per region. */
 export const TEXTS = { path: '/v1/batch' } as const
 
+/** Default of `oauthSettings.scope`. */
+export const SCOPE = 'tracking_api:write'
+
 /** Base addresses of a region. @see spec.md, section 3 */
 export const REGIONS = {
   default: { host: 'https://api.segment.io', authServer: 'https://oauth2.segment.io' },
   eu: { host: 'https://events.eu1.segmentapis.com', authServer: 'https://oauth2.eu1.segmentapis.com' },
 } as const
 
-const OTHER_NAMES = ['writeKey', 'host', 'httpClient', 'waitUntil', 'maxEventsInBatch'] as const
+const OTHER_NAMES = [
+  'writeKey',
+  'host',
+  'httpClient',
+  'oauthSettings',
+  'waitUntil',
+  'maxEventsInBatch',
+] as const
 
 /** Every name that the constructor knows. */
 export const SETTING_NAMES: readonly string[] = [
@@ -96,7 +141,20 @@ export interface ResolvedSettings extends Numbers, Choices, Switches {
   readonly host: string
   readonly path: string
   readonly httpClient: HTTPClient | HTTPFetchFn | undefined
+  readonly oauthSettings: ResolvedOAuthSettings | undefined
   readonly waitUntil: ((promise: Promise<unknown>) => void) | undefined
+}
+
+/** The OAuth settings with every default in place, and the key read. */
+export interface ResolvedOAuthSettings {
+  readonly clientId: string
+  readonly key: PrivateKey
+  readonly keyId: string
+  readonly authServer: string
+  readonly scope: string
+  /** Infinite when not given. */
+  readonly maxRetries: number
+  readonly httpClient: HTTPClient | HTTPFetchFn | undefined
 }
 
 /**
@@ -108,10 +166,7 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
   if (typeof given !== 'object' || given === null) {
     throw new SettingsError('settings', `expected an object, got ${typeName(given)}`)
   }
-  const read = (name: string): unknown =>
-    // Own properties only: a polluted Object.prototype must not configure the client.
-    Object.hasOwn(given, name) ? (given as never)[name] : undefined
-
+  const read = reader(given)
   const resolved: Record<string, unknown> = { writeKey: readWriteKey(read('writeKey')) }
   for (const [name, range] of Object.entries(NUMBERS)) {
     const value = read(name) ?? (name === 'flushAt' ? read('maxEventsInBatch') : undefined)
@@ -123,8 +178,48 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
   resolved['host'] = readHost('host', read('host') ?? REGIONS[resolved['region'] as 'eu'].host)
   resolved['path'] = readPath(read('path') ?? TEXTS.path)
   resolved['httpClient'] = readHttpClient('httpClient', read('httpClient'))
+  resolved['oauthSettings'] = readOAuth(read('oauthSettings'), REGIONS[resolved['region'] as 'eu'].authServer)
   resolved['waitUntil'] = readFunction('waitUntil', read('waitUntil'))
   return Object.freeze(resolved) as unknown as ResolvedSettings
+}
+
+/** Own properties only: a polluted Object.prototype must not configure the client. */
+function reader(given: object): (name: string) => unknown {
+  return (name) => (Object.hasOwn(given, name) ? (given as never)[name] : undefined)
+}
+
+function readOAuth(given: unknown, authServer: string): ResolvedOAuthSettings | undefined {
+  if (given === undefined) return undefined
+  if (typeof given !== 'object' || given === null) {
+    throw new SettingsError('oauthSettings', `expected an object, got ${typeName(given)}`)
+  }
+  const read = reader(given)
+  const maxRetries = read('maxRetries')
+  const range = { ...NUMBERS.maxRetries, default: Number.POSITIVE_INFINITY }
+  return Object.freeze({
+    clientId: readWord('oauthSettings.clientId', read('clientId')),
+    key: readPrivateKey(read('clientKey')),
+    keyId: readWord('oauthSettings.keyId', read('keyId')),
+    authServer: readHost('oauthSettings.authServer', read('authServer') ?? authServer),
+    scope: readScope(read('scope') ?? SCOPE),
+    maxRetries: readNumber('oauthSettings.maxRetries', maxRetries, range),
+    httpClient: readHttpClient('oauthSettings.httpClient', read('httpClient')),
+  })
+}
+
+/** Text that is sent as it is, and is not shown. */
+function readWord(name: string, value: unknown): string {
+  if (typeof value === 'string' && /^[\x21-\x7e]{1,1024}$/.test(value)) return value
+  const got = typeof value === 'string' ? 'a string that is not' : typeName(value)
+  throw new SettingsError(name, `expected 1 to 1024 visible ASCII characters without spaces, got ${got}`)
+}
+
+/** Words with single spaces in between: RFC 6749, section 3.3. */
+function readScope(value: unknown): string {
+  if (typeof value === 'string' && value.length <= 1024 && /^[!#-[\]-~]+(?: [!#-[\]-~]+)*$/.test(value))
+    return value
+  const got = typeof value === 'string' ? 'a string that is not' : typeName(value)
+  throw new SettingsError('oauthSettings.scope', `expected words separated by single spaces, got ${got}`)
 }
 
 /** Own names in `given` that mean nothing here, each with the known name it is nearest to. */
