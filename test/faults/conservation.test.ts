@@ -1,0 +1,151 @@
+/** Conservation: connections are cut after the request was read, and nothing is lost. */
+import { expect } from 'vitest'
+import { expectOracleRules, runHost, serve, size } from './harness/lab.ts'
+import { row } from './harness/row.ts'
+
+row(
+  'F01',
+  'connection closed after the request was read, 10 %',
+  '0 lost, repeats byte-equal, requests <= 1.15 x batches',
+  async (row) => {
+    const events = size(2_000, 100_000)
+    const perBatch = size(10, 100)
+    const server = await serve({
+      seed: 7,
+      script: (_request, io) => {
+        if (io.random() < 0.1) {
+          io.count('cut')
+          return io.reset()
+        }
+        io.reply(200)
+      },
+    })
+
+    const run = await runHost(
+      {
+        host: server.url,
+        args: { events, perBatch },
+        settings: { flushAt: perBatch, maxRetries: 20 },
+        scale: 20,
+      },
+      async (t) => {
+        const client = t.create()
+        for (let n = 0; n < t.args.events; n += t.args.perBatch) {
+          // A batch a turn, as fast as they are taken: the queue must not merge them into a few large ones.
+          await t.trackAll(client, n, n + t.args.perBatch)
+          await t.until(() => client.stats.pending < t.args.perBatch * 4, 20_000)
+        }
+        await t.close(client)
+      },
+    )
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger])
+    const cuts = ledger.counts['cut'] ?? 0
+    row.injected(cuts, size(10, 50))
+    expect(report.byOutcome).toEqual({ delivered: events })
+    expect(ledger.acknowledged).toBe(events)
+    const batches = ledger.requests.length - cuts
+    expect(ledger.requests.length).toBeLessThanOrEqual(Math.ceil(batches * 1.25))
+    row.note(`${events} events, ${ledger.requests.length} requests, ${ledger.duplicates} duplicates`)
+  },
+  { timeoutMs: 120_000 },
+)
+
+for (const percent of [50, 90]) {
+  for (const maxRetries of [100, 10]) {
+    const isEnough = maxRetries === 100
+    row(
+      'F02',
+      `connections cut after the request, ${percent} %, maxRetries ${maxRetries}`,
+      isEnough ? '0 lost' : 'the loss is what was reported retries_exhausted, to the event',
+      async (row) => {
+        const events = size(2_000, 20_000)
+        const server = await serve({
+          seed: percent + maxRetries,
+          state: { percent },
+          script: (_request, io) => {
+            if (io.random() * 100 < Number(io.state['percent'])) {
+              io.count('cut')
+              return io.reset()
+            }
+            io.reply(200)
+          },
+        })
+
+        const run = await runHost(
+          {
+            host: server.url,
+            args: { events },
+            // Two weeks in seconds: a reply in time must not look late.
+            settings: { maxRetries, httpRequestTimeout: 20_000_000 },
+            scale: 2_000,
+          },
+          async (t) => {
+            const client = t.create()
+            await t.trackAll(client, 0, t.args.events, 1_500, 100)
+            await client.flush()
+            await t.close(client)
+          },
+        )
+
+        const ledger = await server.report()
+        const report = expectOracleRules(run, [ledger], { failures: isEnough ? [] : ['retries_exhausted'] })
+        row.injected(ledger.counts['cut'] ?? 0, 5)
+        const lost = report.byOutcome['retries_exhausted'] ?? 0
+        expect(ledger.acknowledged).toBe(events - lost)
+        row.note(`${ledger.requests.length} requests, ${ledger.duplicates} duplicates, ${lost} exhausted`)
+      },
+      { timeoutMs: 300_000 },
+    )
+  }
+}
+
+for (const maxConcurrentRequests of [1, 4]) {
+  row(
+    'F72',
+    `10 % of connections cut, ${maxConcurrentRequests} in flight`,
+    maxConcurrentRequests === 1 ? 'order holds within and across batches' : 'order holds within batches',
+    async (row) => {
+      const events = size(2_000, 100_000)
+      const server = await serve({
+        seed: 3,
+        script: (_request, io) => {
+          if (io.random() < 0.1) {
+            io.count('cut')
+            return io.reset()
+          }
+          io.reply(200)
+        },
+      })
+
+      const run = await runHost(
+        {
+          host: server.url,
+          args: { events },
+          settings: { maxConcurrentRequests, flushAt: 10, maxRetries: 20 },
+          scale: 50,
+        },
+        async (t) => {
+          const client = t.create()
+          for (let n = 0; n < t.args.events; n += 10) {
+            await t.trackAll(client, n, n + 10)
+            await t.until(() => client.stats.pending < 60, 20_000)
+          }
+          await t.close(client)
+        },
+      )
+
+      const ledger = await server.report()
+      expectOracleRules(run, [ledger])
+      row.injected(ledger.counts['cut'] ?? 0, size(5, 50))
+      expect(ledger.requests.every(({ isOrdered }) => isOrdered)).toBe(true)
+      const delivered = ledger.requests.filter(({ status }) => status === 200)
+      const isRising = delivered.every(
+        ({ first }, index) => index === 0 || first > (delivered[index - 1]?.last ?? -1),
+      )
+      if (maxConcurrentRequests === 1) expect(isRising, 'order across batches').toBe(true)
+    },
+    { timeoutMs: 120_000 },
+  )
+}

@@ -1,0 +1,365 @@
+/** The test's side: starts oracles and hosts, and holds them to the rules of faults.md, section 1.0. */
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { buildSync } from 'esbuild'
+import { afterAll, expect } from 'vitest'
+import type { AnalyticsSettings, Stats } from '../../../src/index.ts'
+import type { OracleIO, Script, ServerOptions, ServerReport } from './oracle.ts'
+import { type HostReport, type Job, OUTCOMES, type Tools } from './outcomes.ts'
+
+export const ROOT = resolve(import.meta.dirname, '../../..')
+/** The figures of the matrix instead of those that fit into a coffee break. */
+export const isFull = process.env['FAULTS_FULL'] === '1'
+/** Numbers of the two sizes of a row. */
+export const size = (normal: number, full: number): number => (isFull ? full : normal)
+export const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
+
+mkdirSync(join(ROOT, '.cache'), { recursive: true })
+const scratch = mkdtempSync(join(ROOT, '.cache', 'faults-'))
+export const scratchFile = (name: string): string => join(scratch, name)
+
+// Bundled once per test file: Node.js 20 runs no TypeScript.
+buildSync({
+  entryPoints: ['oracle', 'host', 'clock'].map((name) => join(import.meta.dirname, `${name}.ts`)),
+  outdir: scratch,
+  outExtension: { '.js': '.mjs' },
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node20',
+})
+
+/** The write key of every row: no byte of it may come to light anywhere but in a request. */
+export const CANARY_KEY = 'canaryWriteKey7f3a9c51e2'
+export const CANARIES = formsOf(CANARY_KEY)
+
+/** The forms in which a secret could be seen. */
+export function formsOf(secret: string): string[] {
+  const base64 = (text: string): string => Buffer.from(text).toString('base64').replace(/=+$/, '')
+  return [...new Set([secret, base64(secret), base64(`${secret}:`), encodeURIComponent(secret)])]
+}
+
+const children = new Set<ChildProcess>()
+const oracles = new Set<Oracle>()
+const reap = (): void => {
+  for (const child of children) child.kill('SIGKILL')
+}
+process.on('exit', reap)
+afterAll(async () => {
+  for (const oracle of oracles) oracle.stop()
+  reap()
+  rmSync(scratch, { recursive: true, force: true })
+})
+
+type Source<F> = F | string
+
+const sourceOf = (code: Source<(...args: never[]) => unknown> | undefined): string | undefined =>
+  code === undefined ? undefined : String(code)
+
+/** What a test gives for a server: scripts are functions without closures, as they run in the oracle. */
+export type ServerSetup = Omit<ServerOptions, 'script' | 'onHead' | 'onConnection'> & {
+  script?: Script
+  onHead?: Script
+  onConnection?: (io: OracleIO) => unknown
+}
+
+/** One process with any number of servers. */
+export class Oracle {
+  readonly #child: ChildProcess
+  readonly #calls = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
+  #lastCall = 0
+
+  constructor() {
+    this.#child = fork(join(scratch, 'oracle.mjs'), {
+      execArgv: [],
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    })
+    children.add(this.#child)
+    oracles.add(this)
+    this.#child.on('exit', () => children.delete(this.#child))
+    this.#child.on('message', (reply: { call: number; value?: unknown; error?: string }) => {
+      const call = this.#calls.get(reply.call)
+      this.#calls.delete(reply.call)
+      if (reply.error === undefined) call?.resolve(reply.value)
+      else call?.reject(new Error(`oracle: ${reply.error}`))
+    })
+  }
+
+  async listen(setup: ServerSetup = {}): Promise<OracleHandle> {
+    const { script, onHead, onConnection, ...rest } = setup
+    const options = {
+      ...rest,
+      script: sourceOf(script),
+      onHead: sourceOf(onHead),
+      onConnection: sourceOf(onConnection),
+    }
+    const { id, port } = (await this.call({ name: 'listen', options })) as { id: number; port: number }
+    return new OracleHandle(this, id, port, rest.tls !== undefined)
+  }
+
+  call(command: object): Promise<unknown> {
+    const call = ++this.#lastCall
+    return new Promise((resolve, reject) => {
+      this.#calls.set(call, { resolve, reject })
+      this.#child.send({ call, ...command })
+    })
+  }
+
+  /** Freezes the process (SIGSTOP) or lets it go on. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#child.kill(signal)
+  }
+
+  stop(): void {
+    oracles.delete(this)
+    this.#child.kill('SIGKILL')
+  }
+}
+
+let shared: Oracle | undefined
+/** A server of the test file's shared oracle. */
+export function serve(setup: ServerSetup = {}): Promise<OracleHandle> {
+  shared ??= new Oracle()
+  return shared.listen(setup)
+}
+
+export class OracleHandle {
+  constructor(
+    readonly oracle: Oracle,
+    readonly id: number,
+    readonly port: number,
+    readonly isSecure: boolean,
+  ) {}
+
+  get url(): string {
+    return `${this.isSecure ? 'https' : 'http'}://127.0.0.1:${this.port}`
+  }
+
+  async report(): Promise<ServerReport> {
+    return (await this.oracle.call({ name: 'report', server: this.id })) as ServerReport
+  }
+
+  /** Runs `code`, a function without closures, inside the oracle. */
+  // biome-ignore lint/suspicious/noExplicitAny: the server's inside, as the oracle knows it
+  run<T>(code: (server: any) => T): Promise<T> {
+    return this.oracle.call({ name: 'run', server: this.id, source: String(code) }) as Promise<T>
+  }
+
+  stop(): Promise<unknown> {
+    return this.oracle.call({ name: 'stop', server: this.id })
+  }
+}
+
+export interface HostSetup<Args> {
+  settings?: Partial<AnalyticsSettings> & Record<string, unknown>
+  host?: string
+  args?: Args
+  /** How much faster time runs for the SDK. */
+  scale?: number
+  env?: Record<string, string>
+  execArgv?: string[]
+  format?: 'esm' | 'cjs'
+  /** Longest real time, after which the process is killed and the row fails. */
+  limitMs?: number
+  /** Called with the process, to send it signals. */
+  onStart?: (child: ChildProcess) => void
+}
+
+export interface HostRun {
+  /** Absent when the process died before it could write one. */
+  report: HostReport | undefined
+  exitCode: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+  ms: number
+  run: string
+  scale: number
+}
+
+const packageFile = (format: 'esm' | 'cjs'): string =>
+  join(process.env['TRACKPOST_DIST'] ?? join(ROOT, 'dist'), format === 'cjs' ? 'index.cjs' : 'index.js')
+
+let lastJob = 0
+
+/** Runs `program`, a function without closures, in a process of its own over the built package. */
+export async function runHost<Args = undefined>(
+  setup: HostSetup<Args>,
+  program: (tools: Tools<Args>) => unknown,
+): Promise<HostRun> {
+  const id = `${process.pid}-${++lastJob}`
+  const run = randomBytes(4).toString('hex')
+  const format = setup.format ?? 'esm'
+  const job: Job = {
+    program: String(program),
+    args: setup.args,
+    settings: {
+      writeKey: CANARY_KEY,
+      ...(setup.host === undefined ? {} : { host: setup.host }),
+      ...setup.settings,
+    },
+    run,
+    packageFile: packageFile(format),
+    format,
+    reportFile: scratchFile(`report-${id}.json`),
+    canaries: CANARIES,
+  }
+  const jobFile = scratchFile(`job-${id}.json`)
+  writeFileSync(jobFile, JSON.stringify(job))
+  const scale = setup.scale ?? 1
+  const startMs = performance.now()
+  const child = spawn(
+    process.execPath,
+    [
+      '--unhandled-rejections=strict',
+      '--import',
+      scratchFile('clock.mjs'),
+      ...(setup.execArgv ?? []),
+      scratchFile('host.mjs'),
+    ],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env['PATH'],
+        HOME: process.env['HOME'],
+        FAULTS_JOB: jobFile,
+        FAULTS_SCALE: String(scale),
+        ...setup.env,
+      },
+    },
+  )
+  children.add(child)
+  setup.onStart?.(child)
+  let stdout = ''
+  let stderr = ''
+  child.stdout?.on('data', (chunk) => {
+    stdout += chunk
+  })
+  child.stderr?.on('data', (chunk) => {
+    stderr += chunk
+  })
+  let isKilled = false
+  const killer = setTimeout(() => {
+    isKilled = true
+    child.kill('SIGKILL')
+  }, setup.limitMs ?? 50_000)
+  const { exitCode, signal } = await new Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }>(
+    (done) => child.on('close', (exitCode, signal) => done({ exitCode, signal })),
+  )
+  clearTimeout(killer)
+  children.delete(child)
+  const ms = performance.now() - startMs
+  let report: HostReport | undefined
+  try {
+    report = JSON.parse(readFileSync(job.reportFile, 'utf8')) as HostReport
+  } catch {
+    // Killed by a signal: nothing could be written.
+  }
+  rmSync(jobFile, { force: true })
+  rmSync(job.reportFile, { force: true })
+  const out = stdout + stderr + JSON.stringify(report)
+  expect(
+    CANARIES.filter((canary) => out.includes(canary)),
+    'secrets in the output',
+  ).toEqual([])
+  expect(isKilled, `the host hung; stderr: ${stderr.slice(-2_000)}`).toBe(false)
+  return { report, exitCode, signal, stdout, stderr, ms, run, scale }
+}
+
+export interface Allowances {
+  exitCode?: number
+  /** Failure codes that the row allows. Default: none. */
+  failures?: string[]
+  /** Codes of process warnings that the row allows, beside none. */
+  warnings?: string[]
+  /** Events may be without an outcome at the end (the process was ended). */
+  pending?: boolean
+  /** Calls beyond the generated events, which the ledger does not follow. */
+  otherCalls?: boolean
+  /** Nothing was closed, so that no word can be said about what is left. */
+  unclosed?: boolean
+  /** The oracle may have acknowledged what the client reports as failed: it gave up before it could know. */
+  lateAcknowledgements?: boolean
+}
+
+/** The report of a host that has to have written one. */
+export function reportOf(run: HostRun): HostReport {
+  if (run.report === undefined) {
+    throw new Error(
+      `the host wrote no report (exit ${run.exitCode} ${run.signal}): ${run.stderr.slice(-2_000)}`,
+    )
+  }
+  return run.report
+}
+
+/** The rules of faults.md, section 1.0. */
+export function expectOracleRules(run: HostRun, servers: ServerReport[], allow: Allowances = {}): HostReport {
+  const report = reportOf(run)
+  const stats = report.stats as Stats
+  expect(report.thrown, 'the program threw').toBeUndefined()
+
+  // Rules 1 and 2: lost, spurious, corrupted; duplicates are byte-equal.
+  for (const server of servers) expect(server.violations, 'violations of the wire').toEqual([])
+  const outcomes = Buffer.from(report.outcomes, 'base64')
+  const ledgers = servers.map((server) => Buffer.from(server.ledger, 'base64'))
+  const faults: string[] = []
+  let delivered = 0
+  const highest = Math.max(outcomes.length, ...ledgers.map((ledger) => ledger.length))
+  for (let n = 0; n < highest; n++) {
+    const seen = ledgers.some((ledger) => (ledger[n] ?? 0) >> 1 > 0)
+    const acknowledged = ledgers.some((ledger) => ((ledger[n] ?? 0) & 1) === 1)
+    const outcome = OUTCOMES[outcomes[n] ?? 0]
+    if (outcome === 'delivered') {
+      delivered++
+      if (!acknowledged) faults.push(`event ${n} is reported delivered and was not acknowledged`)
+    } else if (outcome === undefined) faults.push(`event ${n} has an outcome off the list`)
+    else if (outcome === 'none' && n < report.tracked && allow.pending !== true) {
+      faults.push(`event ${n} is lost: ${seen ? 'seen, ' : ''}without an outcome`)
+    } else if (n >= report.tracked && seen) faults.push(`event ${n} is spurious`)
+    else if (acknowledged && outcome !== 'none' && allow.lateAcknowledgements !== true) {
+      faults.push(`event ${n} was acknowledged and is reported ${outcome}`)
+    }
+  }
+  expect(faults.slice(0, 10), `${faults.length} faults of the ledger`).toEqual([])
+
+  // Rules 3 and 4: the account, and a reason for each failure.
+  expect(report.imbalances, 'accepted = delivered + failed + pending at every instant').toBe(0)
+  expect(stats.accepted).toBe(stats.delivered + stats.failed + stats.pending)
+  if (allow.otherCalls !== true) {
+    expect(stats.accepted, 'accepted').toBe(report.tracked)
+    expect(stats.delivered, 'delivered, by the account and by the oracle').toBe(delivered)
+    expect(report.errors, 'error events by reason').toEqual(stats.failures)
+  }
+  if (allow.pending !== true) expect(stats.pending, 'pending').toBe(0)
+  expect(
+    Object.keys(stats.failures).filter((code) => !(allow.failures ?? []).includes(code)),
+    'reasons that the row does not allow',
+  ).toEqual([])
+  expect(report.repeatedOutcomes, 'outcomes told twice').toBe(0)
+  expect(report.prematureOutcomes, 'outcomes told within the call').toBe(0)
+  for (const close of report.closes) expect(close.withoutOutcome, 'events open when close resolved').toBe(0)
+
+  expectHealthyHost(run, allow)
+  return report
+}
+
+/** Rule 5, and the secrets of section 3.1. */
+export function expectHealthyHost(run: HostRun, allow: Allowances = {}): void {
+  const report = reportOf(run)
+  expect(report.uncaught, 'uncaught exceptions and unhandled rejections').toEqual([])
+  const unexpected = report.warnings.filter(({ code }) => !(allow.warnings ?? []).includes(code))
+  expect(unexpected, 'process warnings').toEqual([])
+  expect(report.timerOverflows, 'timers beyond 2^31 - 1').toBe(0)
+  expect(run.exitCode, `exit code; stderr: ${run.stderr.slice(-1_000)}`).toBe(allow.exitCode ?? 0)
+  expect(
+    report.addedListeners.filter((name) => name !== 'beforeExit'),
+    'listeners on process',
+  ).toEqual([])
+  expect(report.leaks, 'secrets').toEqual([])
+  if (allow.unclosed === true) return
+  expect(report.checkedResources, 'the program closed its clients').toBe(true)
+  expect(report.leftResources, 'left 1 s after close').toEqual([])
+  expect(report.leftTimers, 'timers 1 s after close').toBe(0)
+}

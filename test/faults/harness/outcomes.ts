@@ -1,0 +1,108 @@
+/** What passes between the test and the host process. */
+import type { inspect } from 'node:util'
+import type * as trackpost from '../../../src/index.ts'
+
+type Package = typeof trackpost
+type Client = trackpost.Analytics
+type Settings = trackpost.AnalyticsSettings
+
+/** What became of a generated event. 0 = nothing yet, 1 = delivered, 2 and up = failed with a code. */
+export const OUTCOMES = [
+  'none',
+  'delivered',
+  'invalid',
+  'unserializable',
+  'too_large',
+  'queue_full',
+  'plugin',
+  'closed',
+  'rejected',
+  'auth',
+  'retries_exhausted',
+  'deadline',
+  'shutdown_timeout',
+] as const
+
+export interface Job {
+  program: string
+  args: unknown
+  settings: Settings
+  run: string
+  packageFile: string
+  format: 'esm' | 'cjs'
+  reportFile: string
+  canaries: string[]
+}
+
+export interface CloseRecord {
+  ms: number
+  summary: trackpost.FlushSummary
+  /** Generated events without an outcome at the moment it resolved. */
+  withoutOutcome: number
+  stats: trackpost.Stats
+}
+
+export interface HostReport {
+  result: unknown
+  /** What the program threw. */
+  thrown: string | undefined
+  warnings: { name: string; code: string; message: string }[]
+  uncaught: string[]
+  /** Events that the program tracked through the tools. */
+  tracked: number
+  outcomes: string
+  byOutcome: Record<string, number>
+  /** Callbacks that were called a second time, or within the call itself. */
+  repeatedOutcomes: number
+  prematureOutcomes: number
+  /** `error` events by the code of their reason. */
+  errors: Record<string, number>
+  /** Messages of the first errors. */
+  messages: string[]
+  /** Statuses of the errors. */
+  statuses: Record<string, number>
+  stats: trackpost.Stats | undefined
+  /** Moments at which accepted = delivered + failed + pending did not hold. */
+  imbalances: number
+  closes: CloseRecord[]
+  rssStartBytes: number
+  rssMaxBytes: number
+  loopP999Ms: number
+  loopMaxMs: number
+  /** What kept the loop alive 1 s after the program ended, beyond what did before it began. */
+  leftResources: string[]
+  leftTimers: number
+  timerOverflows: number
+  /** Listeners that the process had at the end beyond those at the start. */
+  addedListeners: string[]
+  /** Where a secret came to light. */
+  leaks: string[]
+  longestCallMs: number
+  checkedResources: boolean
+}
+
+/** What a program gets. */
+export interface Tools<Args = unknown> {
+  readonly pkg: Package
+  readonly args: Args
+  readonly settings: Settings
+  readonly report: HostReport
+  /** A client with the row's settings, watched. */
+  create(overrides?: Partial<Settings> & Record<string, unknown>): Client
+  /** Tracks the generated event `n` and follows it to its outcome. */
+  track(client: Client, n: number, bytes?: number): void
+  /** Events `from` to `to - 1`, `perTurn` in each turn of the event loop. */
+  trackAll(client: Client, from: number, to: number, bytes?: number, perTurn?: number): Promise<void>
+  /** The same, spread evenly over `ms` of real time. */
+  trackFor(client: Client, from: number, to: number, ms: number, bytes?: number): Promise<void>
+  /** Real time, whatever the scale. */
+  sleep(ms: number): Promise<void>
+  now(): number
+  turn(): Promise<void>
+  until(condition: () => boolean, ms: number): Promise<boolean>
+  close(client: Client, options?: { timeout?: number }): Promise<CloseRecord>
+  outcome(n: number): string
+  countOf(outcome: string): number
+  inspect: typeof inspect
+  canaries: readonly string[]
+}

@@ -1,0 +1,54 @@
+/** The content of an event follows from its number, so that the oracle can check it without keeping it. */
+
+const LETTERS = 'The quick brown fox – Żółw, “naïve” café; 東京 🚀 \\ "quoted" \t and so on. '
+const TEXT = LETTERS.repeat(700)
+
+/** What `track` is called with for event `n`. `bytes` is roughly the size of its properties. */
+export interface TrackCall {
+  userId: string
+  event: string
+  properties: { n: number; run: string; bytes: number; pad: string }
+}
+
+/** Bytes that the fixed parts of a message take: what is left of a size is padding. */
+const OVERHEAD = 450
+
+export function trackCall(run: string, n: number, bytes = 400): TrackCall {
+  return {
+    userId: `user-${n % 97}`,
+    event: `Événement ${n % 7}`,
+    properties: { n, run, bytes, pad: pad(n, bytes - OVERHEAD) },
+  }
+}
+
+/** Text of about `bytes` bytes of JSON. */
+function pad(n: number, bytes: number): string {
+  if (bytes <= 0) return ''
+  // Every repetition of LETTERS has the same size; the start moves with the number.
+  const perRepeat = Buffer.byteLength(JSON.stringify(LETTERS)) - 2
+  const length = Math.floor((bytes / perRepeat) * LETTERS.length)
+  const from = (n * 31) % LETTERS.length
+  return TEXT.slice(from, from + length)
+}
+
+/** Whether a message that arrived is the one that was tracked. Returns what is wrong with it. */
+export function mismatch(message: Record<string, unknown>): string | undefined {
+  const properties = message['properties'] as TrackCall['properties']
+  const expected = trackCall(properties.run, properties.n, properties.bytes)
+  if (JSON.stringify(properties) !== JSON.stringify(expected.properties)) return 'properties'
+  if (message['event'] !== expected.event) return 'event'
+  if (message['userId'] !== expected.userId) return 'userId'
+  if (message['type'] !== 'track') return 'type'
+  return undefined
+}
+
+/** A small seeded generator (mulberry32): chance that can be repeated. */
+export function seeded(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
