@@ -78,6 +78,10 @@ export interface FlushOptions {
 
 const CLOSE_TIMEOUT_MS = 75_000
 
+/** Where the runtime has no such symbol (Node.js 16), the one that compilers put in its place. */
+const asyncDispose: typeof Symbol.asyncDispose =
+  Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose)
+
 /** One accepted call until it has its outcome. */
 interface Entry {
   readonly kind: Kind
@@ -212,12 +216,19 @@ export class Analytics extends Emitter<AnalyticsEvents> {
    * with `shutdown_timeout`, before this resolves. A second call returns the first one's promise.
    */
   closeAndFlush(options: { timeout?: number | undefined } = {}): Promise<FlushSummary> {
-    this.#closing ??= this.#close(options?.timeout)
+    if (this.#closing === undefined) {
+      let closed: (summary: FlushSummary) => void = () => {}
+      // Set before the work begins: a listener that it calls may close, or track, as well.
+      this.#closing = new Promise((resolve) => {
+        closed = resolve
+      })
+      void this.#close(options?.timeout).then(closed)
+    }
     return this.#closing
   }
 
   /** `await using analytics = new Analytics(...)` closes it at the end of the block. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  async [asyncDispose](): Promise<void> {
     await this.closeAndFlush()
   }
 

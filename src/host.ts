@@ -48,8 +48,16 @@ type ProcessLike = {
 
 export const runtimeProcess: ProcessLike | undefined = (globalThis as { process?: ProcessLike }).process
 
-/** Tells the developer once, on the channel that the runtime has for warnings. Never throws. */
-export function warn(code: string, message: string): void {
+/** Everything that could forge a line of a log, or colour it. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
+const CONTROLS = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/g
+
+/**
+ * Tells the developer once, on the channel that the runtime has for warnings. Control characters are
+ * escaped: names and reasons come from elsewhere. Never throws.
+ */
+export function warn(code: string, text: string): void {
+  const message = text.replace(CONTROLS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
   try {
     if (typeof runtimeProcess?.emitWarning === 'function') {
       runtimeProcess.emitWarning(message, {
