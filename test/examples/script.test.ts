@@ -1,0 +1,39 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Receiver, startReceiver } from '../../examples/receiver.mjs'
+import { examplePath, runNode, WRITE_KEY } from './run-node.ts'
+
+let receiver: Receiver
+
+beforeEach(async () => {
+  receiver = await startReceiver({ writeKey: WRITE_KEY })
+})
+afterEach(() => receiver.close())
+
+test('the script delivers its events and ends by itself', async () => {
+  const exit = await runNode([examplePath('script.mjs')], { WRITE_KEY, TRACKPOST_HOST: receiver.url })
+
+  expect(exit).toEqual({ code: 0, signal: null, stdout: 'delivered: 2, failed: 0\n', stderr: '' })
+  expect(receiver.events).toMatchObject([
+    { type: 'identify', userId: 'user-1042', traits: { name: 'Zoë Åström', plan: 'team' } },
+    { type: 'track', userId: 'user-1042', event: 'Report Exported', properties: { pages: 12 } },
+  ])
+  expect(receiver.requests).toHaveLength(1)
+})
+
+test('the script says that its events were lost, in its exit code too', async () => {
+  const exit = await runNode([examplePath('script.mjs')], {
+    WRITE_KEY: 'not-the-key',
+    TRACKPOST_HOST: receiver.url,
+  })
+
+  expect(exit).toMatchObject({ code: 1, stdout: 'delivered: 0, failed: 2\n' })
+  expect(exit.stderr).toContain('TRACKPOST_AUTH')
+  expect(receiver.events).toEqual([])
+})
+
+test('without a write key the script fails with the name of the setting', async () => {
+  const exit = await runNode([examplePath('script.mjs')], { TRACKPOST_HOST: receiver.url })
+
+  expect(exit.code).toBe(1)
+  expect(exit.stderr).toContain('writeKey: expected a string, got undefined')
+})
