@@ -62,7 +62,10 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, host
   const onResponse = (response: HTTPResponse): void => {
     if (isAnswered) return cancelBody(response)
     const malformed = malformation(response)
-    if (malformed !== undefined) return fail(new TypeError(malformed))
+    if (malformed !== undefined) {
+      cancelBody(response)
+      return fail(new TypeError(malformed))
+    }
     cancelTimer()
     cancelTimer = host.setTimer(() => abort(new Error('the reply body did not end')), BODY_GRACE_MS)
     void discardBody(response).then(finish)
