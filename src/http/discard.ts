@@ -24,10 +24,19 @@ async function readAll(body: ReadableStream<Uint8Array>): Promise<void> {
   const reader = body.getReader()
   for (let bytes = 0; bytes <= MAX_REPLY_BYTES; ) {
     const { done, value } = await reader.read()
-    if (done) return
+    if (done) return nextTurn()
     bytes += value.byteLength
   }
   await reader.cancel()
+}
+
+/**
+ * Fetch of Node.js takes its connection for busy until the turn after the end of the body: whoever sends
+ * before that opens one connection more than there are requests.
+ */
+function nextTurn(): Promise<void> {
+  const { setImmediate } = globalThis as { setImmediate?: (run: () => void) => unknown }
+  return setImmediate === undefined ? Promise.resolve() : new Promise((resolve) => setImmediate(resolve))
 }
 
 /** Gives up a reply that came too late for anyone to want it. Never throws or rejects. */
