@@ -169,14 +169,16 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
   const read = reader(given)
   const resolved: Record<string, unknown> = { writeKey: readWriteKey(read('writeKey')) }
   for (const [name, range] of Object.entries(NUMBERS)) {
-    const value = read(name) ?? (name === 'flushAt' ? read('maxEventsInBatch') : undefined)
-    resolved[name] = readNumber(name, value, range)
+    const value = read(name)
+    const older = name === 'flushAt' && value === undefined ? read('maxEventsInBatch') : undefined
+    resolved[name] =
+      older === undefined ? readNumber(name, value, range) : readNumber('maxEventsInBatch', older, range)
   }
   for (const [name, choices] of Object.entries(CHOICES))
     resolved[name] = readChoice(name, read(name), choices)
   for (const name of SWITCHES) resolved[name] = readSwitch(name, read(name))
-  resolved['host'] = readHost('host', read('host') ?? REGIONS[resolved['region'] as 'eu'].host)
-  resolved['path'] = readPath(read('path') ?? TEXTS.path)
+  resolved['host'] = readHost('host', orDefault(read('host'), REGIONS[resolved['region'] as 'eu'].host))
+  resolved['path'] = readPath(orDefault(read('path'), TEXTS.path))
   resolved['httpClient'] = readHttpClient('httpClient', read('httpClient'))
   resolved['oauthSettings'] = readOAuth(read('oauthSettings'), REGIONS[resolved['region'] as 'eu'].authServer)
   resolved['waitUntil'] = readFunction('waitUntil', read('waitUntil'))
@@ -200,8 +202,8 @@ function readOAuth(given: unknown, authServer: string): ResolvedOAuthSettings | 
     clientId: readWord('oauthSettings.clientId', read('clientId')),
     key: readPrivateKey(read('clientKey')),
     keyId: readWord('oauthSettings.keyId', read('keyId')),
-    authServer: readHost('oauthSettings.authServer', read('authServer') ?? authServer),
-    scope: readScope(read('scope') ?? SCOPE),
+    authServer: readHost('oauthSettings.authServer', orDefault(read('authServer'), authServer)),
+    scope: readScope(orDefault(read('scope'), SCOPE)),
     maxRetries: readNumber('oauthSettings.maxRetries', maxRetries, range),
     httpClient: readHttpClient('oauthSettings.httpClient', read('httpClient')),
   })
@@ -254,6 +256,11 @@ function editDistance(from: string, to: string): number {
     row = next
   }
   return row[to.length] as number
+}
+
+/** Not `??`: null is a bad value, and no way to ask for the default. */
+function orDefault(value: unknown, fallback: string): unknown {
+  return value === undefined ? fallback : value
 }
 
 function readWriteKey(value: unknown): string {
