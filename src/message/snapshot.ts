@@ -6,7 +6,7 @@ export const CIRCULAR = '[Circular]'
 export const THROWS = '[Throws]'
 
 /** Deeper than any real event, and far from the depth that exhausts the stack. */
-const MAX_DEPTH = 2_000
+const MAX_DEPTH = 500
 /** Each value takes at least two bytes of JSON, so that an event within its limit has fewer. */
 const MAX_VALUES = 32_768
 /** A text longer than a whole event can only be too large; copying 512 MB to learn that would hurt. */
@@ -24,7 +24,7 @@ interface State {
  * `JSON.stringify` would throw, the copy has a stand-in: a BigInt is its decimal string, an object inside
  * itself is `"[Circular]"`, a value that throws when read is `"[Throws]"`.
  *
- * @throws DeliveryError `unserializable` beyond 2,000 levels; `too_large` beyond 32,768 values or when one
+ * @throws DeliveryError `unserializable` beyond 500 levels; `too_large` beyond 32,768 values or when one
  * text is longer than that.
  */
 export function snapshot(value: unknown): unknown {
@@ -33,6 +33,18 @@ export function snapshot(value: unknown): unknown {
 
 function copy(value: unknown, key: string, state: State): unknown {
   if (++state.values > MAX_VALUES) throw new DeliveryError('too_large', `more than ${MAX_VALUES} values`)
+  const type = typeof value
+  if (value === null || (type !== 'object' && type !== 'function' && type !== 'bigint')) {
+    return copyAsIs(value, state)
+  }
+  const { toJSON } = value as { toJSON?: unknown }
+  if (typeof toJSON !== 'function') return copyAsIs(value, state)
+  if (value instanceof Date && toJSON === Date.prototype.toJSON) return new Date(value.getTime())
+  // As in JSON.stringify, the result is not asked for a toJSON of its own.
+  return copyAsIs(toJSON.call(value, key), state)
+}
+
+function copyAsIs(value: unknown, state: State): unknown {
   switch (typeof value) {
     case 'string':
       if (value.length > MAX_TEXT_LENGTH) {
@@ -45,19 +57,10 @@ function copy(value: unknown, key: string, state: State): unknown {
     case 'bigint':
       return String(value)
     case 'object':
-      return value === null ? null : copyObject(value, key, state)
+      return value === null ? null : descend(value, state)
     default:
       return undefined
   }
-}
-
-function copyObject(value: object, key: string, state: State): unknown {
-  const { toJSON } = value as { toJSON?: unknown }
-  if (typeof toJSON !== 'function') return descend(value, state)
-  if (value instanceof Date && toJSON === Date.prototype.toJSON) return new Date(value.getTime())
-  const json: unknown = toJSON.call(value, key)
-  // As in JSON.stringify, the result is not asked for a toJSON of its own.
-  return typeof json === 'object' && json !== null ? descend(json, state) : copy(json, key, state)
 }
 
 function descend(value: object, state: State): unknown {
@@ -92,8 +95,8 @@ function copyPlain(value: object, state: State): Record<string, unknown> {
   for (const key of Object.keys(value)) {
     const copied = copyProperty(value, key, state)
     if (copied === undefined) continue
-    // Assigning this one key would set the prototype instead.
-    if (key === '__proto__') {
+    // Assigning would run what the prototype has there: the setter of `__proto__`, or one that the host has added.
+    if (key in plain) {
       Object.defineProperty(plain, key, {
         value: copied,
         enumerable: true,
