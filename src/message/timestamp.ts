@@ -1,6 +1,6 @@
 /** A calendar date, with or without a time of day, as RFC 3339 and ISO-8601 write it. */
 const ISO_DATE_TIME =
-  /^[+-]?\d{4,6}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?)?$/i
+  /^([+-]?\d{4,6})-(\d\d)(?:-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?)?$/i
 
 let cachedMs = Number.NaN
 let cachedText = ''
@@ -22,8 +22,15 @@ export function toIsoTime(value: unknown): string | undefined {
   let ms: number
   if (value instanceof Date) ms = value.getTime()
   else if (typeof value === 'number') ms = value
-  else if (typeof value === 'string' && ISO_DATE_TIME.test(value)) ms = Date.parse(value.replace(',', '.'))
+  else if (typeof value === 'string') ms = parseIsoTime(value)
   else return undefined
   // Beyond these, a Date is invalid and toISOString throws: ECMA-262, section 21.4.1.1.
   return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : undefined
+}
+
+function parseIsoTime(text: string): number {
+  const [, year, month, day = '01'] = ISO_DATE_TIME.exec(text) ?? []
+  // The last day of a month is day 0 of the next. Date.parse would take 30 February for 2 March.
+  const lastDay = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
+  return Number(day) <= lastDay ? Date.parse(text.replace(',', '.')) : Number.NaN
 }
