@@ -58,7 +58,7 @@ export class SettingsError extends TrackpostError {
 export class DeliveryError extends TrackpostError {
   declare readonly code: FailureCode
   /** The HTTP status of the last answer, where there was one. */
-  readonly status?: number
+  declare readonly status?: number
 
   constructor(code: FailureCode, message: string, options: { cause?: unknown; status?: number } = {}) {
     super(code, message, options.cause)
