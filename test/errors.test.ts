@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest'
+import { DeliveryError, FAILURE_CODES, SettingsError, TrackpostError } from '../src/errors.ts'
+
+describe('errors', () => {
+  test('the codes are the closed list of the specification', () => {
+    expect([...FAILURE_CODES].sort()).toEqual([
+      'auth',
+      'closed',
+      'deadline',
+      'invalid',
+      'plugin',
+      'queue_full',
+      'rejected',
+      'retries_exhausted',
+      'shutdown_timeout',
+      'too_large',
+      'unserializable',
+    ])
+  })
+
+  test('a delivery error carries its code, status and cause', () => {
+    const cause = new Error('socket hang up')
+
+    const error = new DeliveryError('rejected', '[400] Bad Request', { cause, status: 400 })
+
+    expect(error).toBeInstanceOf(TrackpostError)
+    expect(error).toBeInstanceOf(Error)
+    expect(error).toMatchObject({ name: 'DeliveryError', code: 'rejected', status: 400, cause })
+    expect(error.message).toBe('[400] Bad Request')
+  })
+
+  test('a delivery error without an answer has neither status nor cause', () => {
+    const error = new DeliveryError('closed', 'the client was closed')
+
+    expect('status' in error).toBe(false)
+    expect('cause' in error).toBe(false)
+  })
+
+  test('a settings error names the setting in a property and at the head of its message', () => {
+    const error = new SettingsError('flushAt', 'expected an integer, got string')
+
+    expect(error).toBeInstanceOf(TrackpostError)
+    expect(error).toMatchObject({ name: 'SettingsError', code: 'invalid_setting', setting: 'flushAt' })
+    expect(error.message).toBe('flushAt: expected an integer, got string')
+  })
+})

@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'vitest'
+import { createMessageId, isMessageId } from '../../src/message/message-id.ts'
+
+describe('message ids', () => {
+  test('a new id is a random UUID that the service takes', () => {
+    const id = createMessageId()
+
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    expect(isMessageId(id)).toBe(true)
+  })
+
+  test('no two of 20,000 ids are equal', () => {
+    const ids = new Set(Array.from({ length: 20_000 }, createMessageId))
+
+    expect(ids.size).toBe(20_000)
+  })
+
+  test.each([
+    ['one character', 'é', true],
+    ['99 characters', 'é'.repeat(99), true],
+    ['100 characters', 'é'.repeat(100), false],
+    ['101 characters', 'é'.repeat(101), false],
+    ['49 emoji, of two UTF-16 units each', '🍰'.repeat(49), true],
+    ['50 emoji', '🍰'.repeat(50), false],
+    ['empty text', '', false],
+    ['a line break', 'commande\n17', false],
+    ['NUL', 'commande\u0000', false],
+    ['DEL', 'commande\u007f', false],
+    ['a space', 'commande 17', true],
+    ['a number', 17, false],
+    ['an object', {}, false],
+    ['null', null, false],
+    ['undefined', undefined, false],
+  ])('%s: %j is taken: %s', (_label, id, isTaken) => {
+    expect(isMessageId(id)).toBe(isTaken)
+  })
+})
