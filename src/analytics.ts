@@ -1,4 +1,4 @@
-import { basicCredentials } from './auth/basic.ts'
+import { createCredentials } from './auth/create-credentials.ts'
 import type { Credentials } from './auth/credentials.ts'
 import { Delivery } from './delivery/delivery.ts'
 import { type RequestInfo, type ResponseInfo, Sender } from './delivery/sender.ts'
@@ -7,7 +7,7 @@ import { DeliveryError } from './errors.ts'
 import { unwatchExit, watchExit } from './exit.ts'
 import { guard } from './guard.ts'
 import { type Host, systemHost, warn } from './host.ts'
-import { FetchHTTPClient } from './http/client.ts'
+import { FetchHTTPClient, type HTTPClient } from './http/client.ts'
 import { defaultClient } from './http/default-client.ts'
 import { type Epoch, type FlushSummary, Ledger, type Stats } from './ledger.ts'
 import { buildMessage, type MessageStamp } from './message/build.ts'
@@ -77,6 +77,7 @@ export interface FlushOptions {
 }
 
 const CLOSE_TIMEOUT_MS = 75_000
+const USER_AGENT = `trackpost/${VERSION}`
 
 /** Where the runtime has no such symbol (Node.js 16), the one that compilers put in its place. */
 const asyncDispose: typeof Symbol.asyncDispose =
@@ -141,9 +142,12 @@ export class Analytics extends Emitter<AnalyticsEvents> {
     this.#settings = resolved
     this.#host = host
     this.#stamp = { library: { name: 'trackpost', version: VERSION }, metadata: detectRuntime() }
-    this.#credentials = basicCredentials(resolved.writeKey)
+    const { httpClient } = resolved
+    const own = typeof httpClient === 'function' ? new FetchHTTPClient(httpClient) : httpClient
+    const client = own ?? defaultClient()
+    this.#credentials = createCredentials(resolved, client, USER_AGENT, host)
     this.#pipeline = new Pipeline({ host, client: this, report: (error, ctx) => this.#report(error, ctx) })
-    this.#delivery = this.#createDelivery()
+    this.#delivery = this.#createDelivery(client)
     for (const name of DETACHABLE) {
       // Not enumerable, and writable: tests of our users replace methods by their own.
       const value = (this[name] as (...args: never[]) => unknown).bind(this)
@@ -269,16 +273,15 @@ export class Analytics extends Emitter<AnalyticsEvents> {
     return { Analytics: this.toJSON() }
   }
 
-  #createDelivery(): Delivery<Entry> {
-    const { host, path, writeKey, httpClient, httpRequestTimeout } = this.#settings
+  #createDelivery(client: HTTPClient): Delivery<Entry> {
+    const { host, path, writeKey, httpRequestTimeout } = this.#settings
     const url = host + path
-    const client = typeof httpClient === 'function' ? new FetchHTTPClient(httpClient) : httpClient
     const sender = new Sender({
       url,
       writeKey,
-      userAgent: `trackpost/${VERSION}`,
+      userAgent: USER_AGENT,
       timeoutMs: httpRequestTimeout,
-      client: client ?? defaultClient(),
+      client,
       credentials: this.#credentials,
       observer: {
         onRequest: (info) => this.listenerCount('http_request') > 0 && this.emit('http_request', info()),

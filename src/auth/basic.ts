@@ -8,5 +8,11 @@ import type { Credentials } from './credentials.ts'
  */
 export function basicCredentials(writeKey: string): Credentials {
   const authorization = `Basic ${btoa(`${writeKey}:`)}`
-  return { isRenewable: false, authorization: () => authorization, refused() {}, close() {} }
+  return {
+    isRenewable: false,
+    authorization: () => authorization,
+    accepted() {},
+    refused: () => false,
+    close() {},
+  }
 }

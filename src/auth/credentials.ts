@@ -5,11 +5,17 @@ export interface Credentials {
   /**
    * The value of the `Authorization` header. A promise only while it has to be fetched first.
    *
-   * Rejects when there will be none: with a `DeliveryError` of code `auth`.
+   * The promise rejects, with a `DeliveryError`, when there will be none. This never throws.
    */
   authorization(): string | Promise<string>
-  /** The service refused this value: the next {@link Credentials.authorization} has to be another one. */
-  refused(authorization: string): void
+  /** The service took this value. */
+  accepted(authorization: string): void
+  /**
+   * The service refused this value.
+   *
+   * @returns Whether the next {@link Credentials.authorization} will be another one.
+   */
+  refused(authorization: string): boolean
   /** Forgets what is held and stops what is under way. */
   close(): void
 }

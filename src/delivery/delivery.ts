@@ -224,16 +224,16 @@ export class Delivery<Entry extends SerializedMessage> {
       // No await where the value is at hand: the request goes out in this very turn.
       authorization = typeof given === 'string' ? given : await given
     } catch (error) {
-      this.#gate.leave()
-      this.#gate.succeed(pass)
-      this.#inFlight.delete(batch)
-      this.#settle(batch, toAuthError(error))
+      this.#withdraw(batch, pass)
+      if (!batch.isSettled) this.#settle(batch, toAuthError(error))
       this.#pump()
       return
     }
-    if (batch.isSettled) {
-      this.#gate.leave()
-      this.#gate.probe(pass)
+    // While the credentials were fetched, the batch was given up, or the gate shut.
+    if (batch.isSettled || !this.#gate.isCurrent(pass)) {
+      this.#withdraw(batch, pass)
+      if (!batch.isSettled) this.#retrying.unshift(batch)
+      this.#pump()
       return
     }
     const attempt = sender.send(batch, authorization)
@@ -248,6 +248,13 @@ export class Delivery<Entry extends SerializedMessage> {
     this.#pump()
   }
 
+  /** Gives up the place of a batch that was not sent. Should it have been the probe, the next one is. */
+  #withdraw(batch: Batch<Entry>, pass: Pass): void {
+    this.#inFlight.delete(batch)
+    this.#gate.leave()
+    if (pass.isProbe) this.#gate.probe(pass)
+  }
+
   #conclude(batch: Batch<Entry>, pass: Pass, attempt: Attempt, answer: Answer): void {
     const { credentials, host, url } = this.#options
     batch.failure = (code) => answerError(code, answer, url, attempt.redact)
@@ -257,6 +264,7 @@ export class Delivery<Entry extends SerializedMessage> {
     const action = classify(answer.status, credentials.isRenewable)
     switch (action) {
       case 'delivered':
+        credentials.accepted(attempt.authorization)
         this.#succeed(pass, retryAfterMs(read, host.now()))
         return this.#settle(batch, undefined)
       case 'retry':
@@ -267,9 +275,8 @@ export class Delivery<Entry extends SerializedMessage> {
         return this.#split(batch, pass)
       case 'renew':
         this.#gate.succeed(pass)
-        if (batch.isRenewed) return this.#fail(batch, 'auth')
+        if (batch.isRenewed || !credentials.refused(attempt.authorization)) return this.#fail(batch, 'auth')
         batch.isRenewed = true
-        credentials.refused(attempt.authorization)
         this.#retrying.unshift(batch)
         return
       default:

@@ -64,9 +64,14 @@ export class Gate {
     return !this.#isProbing && pass.generation === this.#generation
   }
 
+  /** Whether the gate has not shut since this pass was given. */
+  isCurrent(pass: Pass): boolean {
+    return pass.generation === this.#generation
+  }
+
   /** The service answered, so it is there. */
   succeed(pass: Pass): void {
-    if (!this.#isCurrent(pass)) return
+    if (!this.isCurrent(pass)) return
     this.#failures = 0
     this.#isProbing = false
     this.#isProbeOut = false
@@ -77,24 +82,20 @@ export class Gate {
    * that failed side by side count as one failure.
    */
   fail(pass: Pass, floorMs = 0): void {
-    if (!this.#isCurrent(pass)) return this.#extend(floorMs)
+    if (!this.isCurrent(pass)) return this.#extend(floorMs)
     this.#failures++
     this.#shut(Math.max(floorMs, backoffMs(this.#failures, this.#host.random())))
   }
 
   /** The service asks for a rest. */
   rest(pass: Pass, waitMs: number): void {
-    if (this.#isCurrent(pass)) this.#shut(waitMs)
+    if (this.isCurrent(pass)) this.#shut(waitMs)
     else this.#extend(waitMs)
   }
 
   /** Lets one request go first, without a wait: what is sent next is a guess at what the service takes. */
   probe(pass: Pass): void {
-    if (this.#isCurrent(pass)) this.#shut(0)
-  }
-
-  #isCurrent(pass: Pass): boolean {
-    return pass.generation === this.#generation
+    if (this.isCurrent(pass)) this.#shut(0)
   }
 
   #shut(waitMs: number): void {

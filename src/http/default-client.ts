@@ -1,16 +1,25 @@
+import { platform } from '../platform/node.ts'
 import { FetchHTTPClient, type HTTPClient, type HTTPClientRequest, type HTTPResponse } from './client.ts'
 
 /** The client to use when the user gives none: over `fetch`, or over `node:http` where there is no `fetch`. */
 export function defaultClient(): HTTPClient {
-  return typeof globalThis.fetch === 'function' ? new FetchHTTPClient() : new LazyNodeClient()
+  const load = platform.loadHTTPClient
+  return typeof globalThis.fetch === 'function' || load === undefined
+    ? new FetchHTTPClient()
+    : new LazyHTTPClient(load)
 }
 
-/** Loads the `node:http` client with the first request: runtimes with `fetch` never need it. */
-class LazyNodeClient implements HTTPClient {
+/** Loads a client with the first request. */
+class LazyHTTPClient implements HTTPClient {
+  readonly #load: () => Promise<HTTPClient>
   #client: Promise<HTTPClient> | undefined
 
+  constructor(load: () => Promise<HTTPClient>) {
+    this.#load = load
+  }
+
   async makeRequest(request: HTTPClientRequest): Promise<HTTPResponse> {
-    this.#client ??= import('./node-client.ts').then(({ NodeHTTPClient }) => new NodeHTTPClient())
+    this.#client ??= this.#load()
     return (await this.#client).makeRequest(request)
   }
 }

@@ -1,7 +1,7 @@
-import { v4 } from '@lukeed/uuid/secure'
+import { platform } from '../platform/node.ts'
 
 /** A random UUID from the runtime's cryptographic source: the key by which the service deduplicates. */
-export const createMessageId: () => string = v4
+export const createMessageId: () => string = platform.randomId
 
 /** Messages with an id of this many UTF-16 units or more are refused. @see spec.md, section 1 */
 export const MESSAGE_ID_LIMIT = 100

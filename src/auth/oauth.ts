@@ -1,0 +1,232 @@
+import { backoffMs } from '../delivery/backoff.ts'
+import { DeliveryError, type FailureCode } from '../errors.ts'
+import type { Host } from '../host.ts'
+import type { Credentials } from './credentials.ts'
+import { ServerClock } from './server-clock.ts'
+import type { TokenAnswer, TokenFailure, TokenRequest } from './token-client.ts'
+
+export interface OAuthOptions {
+  /** Starts one request for a token, given the token server's time. */
+  readonly request: (nowMs: number) => TokenRequest
+  /** Host of the token server, for messages. */
+  readonly serverName: string
+  /** Retries of a token request, after which those who wait for it are told. Infinite = no bound. */
+  readonly maxRetries: number
+  /** Longest time that anyone waits for a token, in milliseconds. */
+  readonly maxWaitMs: number
+  /** Longest time of one request; one that has not ended well after it never will. */
+  readonly timeoutMs: number
+  readonly host: Host
+}
+
+/** A token is renewed when half of its life is over, and once in so many milliseconds at the least. */
+const MAX_REFRESH_MS = 86_400_000
+/** It is not used in the last quarter of its life, or in these last milliseconds: it might expire on its way. */
+const MARGIN_MS = 10_000
+/** Tokens that expire at once are asked for this often at the most. */
+const MIN_INTERVAL_MS = 1_000
+/** What the token server refuses, it will refuse for a while. */
+const REFUSAL_MS = 60_000
+/** A token that the API refuses leads to another one this often at the most. */
+const MIN_RENEWAL_INTERVAL_MS = 30_000
+/** Requests that are this late have been forgotten by the runtime: edge runtimes freeze what no handler waits for. */
+const LOST_MS = 5_000
+
+interface Token {
+  readonly authorization: string
+  /** Monotonic moments. */
+  readonly renewAtMs: number
+  readonly expiresAtMs: number
+  /** It was used since it was got: a client that sends nothing needs no new one. */
+  isUsed: boolean
+  /** The API took it. */
+  isAccepted: boolean
+}
+
+/** Those who wait for a token. */
+interface Waiting {
+  readonly promise: Promise<string>
+  readonly resolve: (authorization: string) => void
+  readonly reject: (error: DeliveryError) => void
+  readonly sinceMs: number
+  /** Counted failures meanwhile. */
+  failures: number
+}
+
+/**
+ * Access tokens as Bearer credentials: one request at a time, renewed before they expire, never asked for
+ * faster than the token server can bear.
+ *
+ * @see spec.md, section 4; RFC 6750, section 2.1
+ */
+export class OAuthCredentials implements Credentials {
+  readonly isRenewable = true
+  readonly #options: OAuthOptions
+  readonly #clock: ServerClock
+  #token: Token | undefined
+  #request: (TokenRequest & { readonly startedAtMs: number }) | undefined
+  #waiting: Waiting | undefined
+  /** No token request before this monotonic moment. */
+  #notBeforeMs = Number.NEGATIVE_INFINITY
+  /** Failures of the token server in a row. */
+  #failures = 0
+  /** Set while asking again is pointless. */
+  #refusal: { readonly error: DeliveryError; readonly untilMs: number } | undefined
+  #renewedAtMs = Number.NEGATIVE_INFINITY
+  #cancelTimer = (): void => {}
+  #isClosed = false
+
+  constructor(options: OAuthOptions) {
+    this.#options = options
+    this.#clock = new ServerClock(options.host)
+  }
+
+  authorization(): string | Promise<string> {
+    const nowMs = this.#options.host.monotonic()
+    const token = this.#token
+    if (token !== undefined && nowMs < token.expiresAtMs) {
+      token.isUsed = true
+      if (nowMs >= token.renewAtMs) this.#fetch()
+      return token.authorization
+    }
+    if (this.#isClosed) return Promise.reject(this.#error('auth', { message: 'the client was closed' }))
+    if (this.#refusal !== undefined && nowMs < this.#refusal.untilMs)
+      return Promise.reject(this.#refusal.error)
+    this.#waiting ??= createWaiting(nowMs)
+    const { promise } = this.#waiting
+    this.#fetch()
+    return promise
+  }
+
+  accepted(authorization: string): void {
+    if (this.#token?.authorization === authorization) this.#token.isAccepted = true
+  }
+
+  refused(authorization: string): boolean {
+    const token = this.#token
+    // Another one is there, or on its way.
+    if (token?.authorization !== authorization) return true
+    const nowMs = this.#options.host.monotonic()
+    const fromMs = this.#renewedAtMs + MIN_RENEWAL_INTERVAL_MS
+    // It is as new as can be and has never worked: so will the next one.
+    if (nowMs < fromMs && !token.isAccepted) return false
+    this.#token = undefined
+    this.#renewedAtMs = Math.max(nowMs, fromMs)
+    this.#notBeforeMs = Math.max(this.#notBeforeMs, fromMs)
+    return true
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#token = undefined
+    this.#cancelTimer()
+    this.#request?.abort()
+    this.#request = undefined
+    this.#waiting?.reject(this.#error('auth', { message: 'the client was closed' }))
+    this.#waiting = undefined
+  }
+
+  /** Gets a token: now, when its time has come, or not at all because that is being done. */
+  #fetch(): void {
+    const { host, request, timeoutMs } = this.#options
+    const nowMs = host.monotonic()
+    if (this.#request !== undefined && nowMs < this.#request.startedAtMs + timeoutMs + LOST_MS) return
+    // Set anew each time: whatever set the last one, the timer may have been frozen with it.
+    if (nowMs < this.#notBeforeMs) return this.#fetchAt(this.#notBeforeMs)
+    this.#cancelTimer()
+    const started = { ...request(this.#clock.nowMs()), startedAtMs: nowMs }
+    this.#request = started
+    void started.answer.then((answer) => {
+      // An older answer never replaces a newer one.
+      if (this.#request !== started) return
+      this.#request = undefined
+      this.#conclude(answer, started.startedAtMs)
+    })
+  }
+
+  #fetchAt(atMs: number): void {
+    const { host } = this.#options
+    this.#cancelTimer()
+    this.#cancelTimer = host.setTimer(
+      () => {
+        if (this.#waiting !== undefined || this.#token?.isUsed) this.#fetch()
+      },
+      Math.max(0, Math.ceil(atMs - host.monotonic())),
+    )
+  }
+
+  #conclude(answer: TokenAnswer, startedAtMs: number): void {
+    if (answer.outcome === 'token') return this.#accept(answer.token, answer.lifetimeMs, startedAtMs)
+    const { host } = this.#options
+    const nowMs = host.monotonic()
+    if (answer.outcome === 'refused') {
+      if (this.#clock.correct(answer.dateMs, answer.isClockBlamed)) return this.#fetch()
+      this.#notBeforeMs = nowMs + REFUSAL_MS
+      this.#refusal = { error: this.#error('auth', answer.failure), untilMs: this.#notBeforeMs }
+      return this.#giveUp(this.#refusal.error)
+    }
+    this.#failures++
+    this.#notBeforeMs = nowMs + Math.max(answer.waitMs ?? 0, backoffMs(this.#failures, host.random()))
+    this.#retry(answer.failure, answer.isLimited && answer.waitMs !== undefined)
+  }
+
+  #accept(value: string, lifetimeMs: number, startedAtMs: number): void {
+    // Counted from the request: the server started the clock somewhere between it and the answer.
+    const renewAtMs = startedAtMs + Math.max(MIN_INTERVAL_MS, Math.min(lifetimeMs / 2, MAX_REFRESH_MS))
+    const token: Token = {
+      authorization: `Bearer ${value}`,
+      renewAtMs,
+      expiresAtMs: startedAtMs + lifetimeMs - Math.min(lifetimeMs / 4, MARGIN_MS),
+      isUsed: this.#waiting !== undefined,
+      isAccepted: false,
+    }
+    this.#clock.confirm()
+    this.#failures = 0
+    this.#refusal = undefined
+    // One that has expired already is for those who wait, and for nobody after them.
+    this.#token = lifetimeMs > 0 ? token : undefined
+    this.#notBeforeMs =
+      lifetimeMs > MIN_INTERVAL_MS ? Number.NEGATIVE_INFINITY : startedAtMs + MIN_INTERVAL_MS
+    this.#waiting?.resolve(token.authorization)
+    this.#waiting = undefined
+    if (this.#token !== undefined) this.#fetchAt(renewAtMs)
+  }
+
+  #retry(failure: TokenFailure, isUncounted: boolean): void {
+    const waiting = this.#waiting
+    if (waiting !== undefined) {
+      if (!isUncounted) waiting.failures++
+      const { maxRetries, maxWaitMs } = this.#options
+      if (waiting.failures > maxRetries) return this.#giveUp(this.#error('retries_exhausted', failure))
+      if (this.#notBeforeMs > waiting.sinceMs + maxWaitMs)
+        return this.#giveUp(this.#error('deadline', failure))
+    }
+    this.#fetchAt(this.#notBeforeMs)
+  }
+
+  /** Tells those who wait. A token that is still good stays so. */
+  #giveUp(error: DeliveryError): void {
+    this.#waiting?.reject(error)
+    this.#waiting = undefined
+  }
+
+  #error(code: FailureCode, failure: TokenFailure): DeliveryError {
+    const { message, status, cause } = failure
+    return new DeliveryError(code, `no access token from ${this.#options.serverName}: ${message}`, {
+      ...(status !== undefined && { status }),
+      cause,
+    })
+  }
+}
+
+function createWaiting(sinceMs: number): Waiting {
+  let resolve: (authorization: string) => void = () => {}
+  let reject: (error: DeliveryError) => void = () => {}
+  const promise = new Promise<string>((onResolve, onReject) => {
+    resolve = onResolve
+    reject = onReject
+  })
+  // Whoever wants to know has it; nobody is no reason for an unhandled rejection.
+  promise.catch(() => {})
+  return { promise, resolve, reject, sinceMs, failures: 0 }
+}

@@ -1,0 +1,55 @@
+import type { Host } from '../host.ts'
+
+/** Differences below this are a slow network, and no reason to ask again. */
+const TOLERANCE_MS = 5_000
+/** A `Date` outside of these years is a server's mistake, whatever the local clock says. */
+const EARLIEST_MS = Date.UTC(2020, 0)
+const LATEST_MS = Date.UTC(2100, 0)
+
+/**
+ * The token server's time. It is the local time, until the server refuses an assertion and its `Date` shows
+ * that the local clock is wrong. A correction is kept only if the server then accepts what was made with it.
+ */
+export class ServerClock {
+  readonly #host: Pick<Host, 'now'>
+  #offsetMs = 0
+  /** The offset before the correction that is on trial. */
+  #formerMs: number | undefined
+
+  constructor(host: Pick<Host, 'now'>) {
+    this.#host = host
+  }
+
+  /** Milliseconds since the epoch. Finite, whatever the host's clock shows. */
+  nowMs(): number {
+    const nowMs = this.#host.now() + this.#offsetMs
+    return Number.isFinite(nowMs) ? nowMs : 0
+  }
+
+  /**
+   * Reads the `Date` of a refusal.
+   *
+   * @param dateMs `undefined` when there was none, or none that could be read.
+   * @param isBlamed The refusal says that the assertion has expired or is not valid yet.
+   * @returns Whether another assertion, made at once, may be accepted. Never twice in a row.
+   */
+  correct(dateMs: number | undefined, isBlamed: boolean): boolean {
+    if (this.#formerMs !== undefined) {
+      this.#offsetMs = this.#formerMs
+      this.#formerMs = undefined
+      return false
+    }
+    if (dateMs === undefined || !(dateMs >= EARLIEST_MS && dateMs < LATEST_MS)) return false
+    const nowMs = this.nowMs()
+    if (!isBlamed && Math.abs(dateMs - nowMs) < TOLERANCE_MS) return false
+    this.#formerMs = this.#offsetMs
+    const localMs = this.#host.now()
+    this.#offsetMs = Number.isFinite(localMs) ? dateMs - localMs : 0
+    return true
+  }
+
+  /** The server accepted an assertion, so the time in it was right. */
+  confirm(): void {
+    this.#formerMs = undefined
+  }
+}

@@ -1,0 +1,204 @@
+import { classify } from '../delivery/classify.ts'
+import { redactor } from '../delivery/failure.ts'
+import { parseHttpDate, type ReadHeader, rateLimitMs, retryAfterMs } from '../delivery/retry-after.ts'
+import type { Host } from '../host.ts'
+import { copyCause, describeCause } from '../http/cause.ts'
+import { type HTTPClient, headerValue } from '../http/client.ts'
+import { cancelBody } from '../http/discard.ts'
+import { type Answer, startExchange } from '../http/exchange.ts'
+import { readText } from '../http/read-text.ts'
+import type { ResolvedOAuthSettings } from '../settings.ts'
+import { AssertionSigner } from './assertion.ts'
+
+/** What one token request came to. No retry and no policy here. */
+export type TokenAnswer =
+  | { readonly outcome: 'token'; readonly token: string; readonly lifetimeMs: number }
+  /** Another request may succeed, after `waitMs` if the server said so; it is at fault, or busy (`isLimited`). */
+  | {
+      readonly outcome: 'retry'
+      readonly failure: TokenFailure
+      readonly waitMs: number | undefined
+      readonly isLimited: boolean
+    }
+  /** The request is at fault: with the same settings another one will fail, unless the clock was to blame. */
+  | {
+      readonly outcome: 'refused'
+      readonly failure: TokenFailure
+      readonly dateMs: number | undefined
+      readonly isClockBlamed: boolean
+    }
+
+/** Why there is no token, without any secret. */
+export interface TokenFailure {
+  readonly message: string
+  readonly status?: number
+  readonly cause?: Error | undefined
+}
+
+/** One token request under way. */
+export interface TokenRequest {
+  /** Never rejects. */
+  readonly answer: Promise<TokenAnswer>
+  abort(): void
+}
+
+export interface TokenClientOptions {
+  readonly settings: ResolvedOAuthSettings
+  readonly client: HTTPClient
+  /** Bound on one whole exchange, in milliseconds. */
+  readonly timeoutMs: number
+  readonly userAgent: string
+  readonly host: Host
+}
+
+/** A reply longer than this is no token. */
+const MAX_REPLY_BYTES = 65_536
+/** A token longer than this would not fit into the headers that servers take. */
+const MAX_TOKEN_LENGTH = 8_192
+/** What a token lasts when the server does not say. */
+const DEFAULT_LIFETIME_MS = 300_000
+
+/** Makes one request for a token. @see spec.md, section 4; RFC 6749, section 4.4; RFC 7523, section 2.2 */
+export class TokenClient {
+  readonly #options: TokenClientOptions
+  readonly #signer: AssertionSigner
+  readonly #url: string
+
+  constructor(options: TokenClientOptions) {
+    const { clientId, keyId, key, authServer } = options.settings
+    this.#options = options
+    this.#signer = new AssertionSigner(key, { clientId, keyId, audience: authServer })
+    this.#url = `${authServer}/token`
+  }
+
+  /** @param nowMs The token server's time, milliseconds since the epoch. */
+  request(nowMs: number): TokenRequest {
+    let isAborted = false
+    let abort = (): void => {}
+    const run = async (): Promise<TokenAnswer> => {
+      let assertion: string
+      try {
+        assertion = await this.#signer.sign(nowMs)
+      } catch {
+        // What the runtime says of a key may quote it.
+        return refused({ message: 'the assertion could not be signed: the key cannot be used here' })
+      }
+      if (isAborted) return retry({ message: 'the client was closed' })
+      const exchange = this.#exchange(assertion)
+      abort = exchange.abort
+      return exchange.answer
+    }
+    return {
+      answer: run(),
+      abort() {
+        isAborted = true
+        abort()
+      },
+    }
+  }
+
+  #exchange(assertion: string): TokenRequest {
+    const { settings, client, timeoutMs, userAgent, host } = this.#options
+    const body = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: assertion,
+      scope: settings.scope,
+    }).toString()
+    const headers = {
+      'Content-Type': 'application/x-www-form-urlencoded',
+      Accept: 'application/json',
+      'User-Agent': userAgent,
+    }
+    let text = ''
+    // The body belongs to the answer here, so it is read under the deadline of the exchange.
+    const whole: HTTPClient = {
+      async makeRequest(request) {
+        const response = await client.makeRequest(request)
+        if (request.signal?.aborted) cancelBody(response)
+        else text = await readText(response, MAX_REPLY_BYTES)
+        const { status, statusText, headers } = response
+        return { status, statusText, ...(headers !== undefined && { headers }), text: async () => '' }
+      },
+    }
+    const exchange = startExchange(whole, { url: this.#url, headers, body, timeoutMs }, host)
+    // Ids of a few letters are no secrets, and would be found in any text.
+    const ids = [settings.clientId, settings.keyId].filter((id) => id.length >= 6)
+    const redact = redactor([assertion, ...assertion.split('.'), ...ids])
+    return {
+      answer: exchange.answer.then((answer) => this.#read(answer, text, redact)),
+      abort: exchange.abort,
+    }
+  }
+
+  #read(answer: Answer, text: string, redact: (text: string) => string): TokenAnswer {
+    if (answer.status === undefined) {
+      const message = redact(describeCause(answer.cause))
+      return retry({ message, cause: copyCause(answer.cause, redact) })
+    }
+    const { status, statusText, headers } = answer
+    const read: ReadHeader = (name) => headerValue(headers, name)
+    const nowMs = this.#options.host.now()
+    const body = readObject(text)
+    const message = printable(redact(`[${status}] ${statusText}`))
+    switch (classify(status, false)) {
+      case 'delivered':
+        return readToken(body) ?? retry({ message: `${message} without a usable access token`, status })
+      case 'retry':
+        return retry({ message, status }, retryAfterMs(read, nowMs))
+      case 'limited':
+        return retry({ message, status }, rateLimitMs(read, nowMs), true)
+    }
+    const error = printable(redact([body['error'], body['error_description']].filter(isText).join(': ')))
+    const date = read('date')
+    return refused(
+      { message: error === '' ? message : `${message}: ${error}`, status },
+      date === undefined ? undefined : parseHttpDate(date, nowMs),
+      /\b(?:exp|iat|nbf|expired|expiry|time|timestamp|clock|future|yet valid|too old)\b/i.test(error),
+    )
+  }
+}
+
+function retry(failure: TokenFailure, waitMs?: number, isLimited = false): TokenAnswer {
+  return { outcome: 'retry', failure, waitMs, isLimited }
+}
+
+function refused(failure: TokenFailure, dateMs?: number, isClockBlamed = false): TokenAnswer {
+  return { outcome: 'refused', failure, dateMs, isClockBlamed }
+}
+
+/** The object that `text` is in JSON, or an empty one. */
+function readObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+  } catch {
+    return {}
+  }
+}
+
+function readToken(body: Record<string, unknown>): TokenAnswer | undefined {
+  const { access_token: token, token_type: type, expires_in: expiresIn } = body
+  // Visible ASCII only: nothing else may reach a header. RFC 6750, section 2.1.
+  if (!isText(token) || token.length > MAX_TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token)) return undefined
+  if (type !== undefined && type !== null && !/^bearer$/i.test(String(type))) return undefined
+  return { outcome: 'token', token, lifetimeMs: readLifetimeMs(expiresIn) }
+}
+
+/** RFC 6749 wants a number; some servers send its digits. */
+function readLifetimeMs(expiresIn: unknown): number {
+  const seconds = isText(expiresIn) && /^-?\d{1,15}$/.test(expiresIn) ? Number(expiresIn) : expiresIn
+  return typeof seconds === 'number' && Number.isFinite(seconds) ? seconds * 1_000 : DEFAULT_LIFETIME_MS
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+/** One short line without control characters, whatever a server sends. */
+function printable(text: string): string {
+  return text
+    .slice(0, 300)
+    .replace(/[^\x20-\x7e]/g, ' ')
+    .trimEnd()
+}
