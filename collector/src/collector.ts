@@ -178,7 +178,7 @@ class RunningCollector implements Collector {
       .filter(({ enabled }) => enabled)
       .map(
         (destination) =>
-          new Deliverer(destination, store, this.#system, () => this.#stream.reset(), this.#onFault),
+          new Deliverer(destination, store, this.#system, () => this.#stream.revise(), this.#onFault),
       )
   }
 

@@ -20,6 +20,7 @@ export class LiveStream {
   #timer: NodeJS.Timeout | undefined
   #lastSeq = 0
   #epoch = 0
+  #revision = 0
   #hasNews = false
   #ticksSinceSent = 0
 
@@ -33,9 +34,15 @@ export class LiveStream {
     this.#hasNews = true
   }
 
-  /** Tells pages that what they show is gone, or that the past has changed. */
+  /** Tells pages that what they show is gone. */
   reset(): void {
     this.#epoch++
+    this.#hasNews = true
+  }
+
+  /** Tells pages that destinations have reported on events they may be showing. */
+  revise(): void {
+    this.#revision++
     this.#hasNews = true
   }
 
@@ -72,7 +79,13 @@ export class LiveStream {
   }
 
   #message(): string {
-    return `data: ${JSON.stringify({ lastSeq: this.#lastSeq, epoch: this.#epoch, stats: this.#stats() })}\n\n`
+    const message = {
+      lastSeq: this.#lastSeq,
+      epoch: this.#epoch,
+      revision: this.#revision,
+      stats: this.#stats(),
+    }
+    return `data: ${JSON.stringify(message)}\n\n`
   }
 
   close(): void {
