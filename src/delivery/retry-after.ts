@@ -99,5 +99,8 @@ export function parseHttpDate(text: string, nowMs: number): number | undefined {
 function utcMs(year = '', monthName = '', day = '', clock: string[] = []): number | undefined {
   const month = MONTHS.indexOf(monthName) / 3
   if (!Number.isInteger(month) || month < 0) return undefined
-  return Date.UTC(Number(year), month, Number(day), Number(clock[0]), Number(clock[1]), Number(clock[2]))
+  const [hours = 0, minutes = 0, seconds = 0] = clock.map(Number)
+  // Date.UTC would carry what is too much over. 60 is a leap second.
+  if (hours > 23 || minutes > 59 || seconds > 60 || Number(day) < 1 || Number(day) > 31) return undefined
+  return Date.UTC(Number(year), month, Number(day), hours, minutes, seconds)
 }
