@@ -13,7 +13,8 @@ export function isConnectionLost(cause: unknown): boolean {
 export function describeCause(cause: unknown): string {
   const parts: string[] = []
   for (const { message, code } of chain(cause)) {
-    const part = code !== '' && !message.includes(code) ? `${message} (${code})` : message
+    // Node.js gives no message, only a code, where several addresses of one name were refused.
+    const part = message === '' ? code : message.includes(code) ? message : `${message} (${code})`
     if (part !== '' && !parts.includes(part)) parts.push(part)
   }
   return parts.join(': ') || 'unknown error'
