@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'vitest'
+import { backoffMs } from '../../src/delivery/backoff.ts'
+import { FakeHost } from '../support/fake-host.ts'
+
+const BOUNDS = [
+  { failures: 1, fromMs: 500, toMs: 1_000 },
+  { failures: 2, fromMs: 1_000, toMs: 2_000 },
+  { failures: 3, fromMs: 2_000, toMs: 4_000 },
+  { failures: 4, fromMs: 4_000, toMs: 8_000 },
+  { failures: 5, fromMs: 8_000, toMs: 16_000 },
+  { failures: 6, fromMs: 16_000, toMs: 32_000 },
+  { failures: 7, fromMs: 30_000, toMs: 60_000 },
+  { failures: 8, fromMs: 30_000, toMs: 60_000 },
+  { failures: 1_000, fromMs: 30_000, toMs: 60_000 },
+  { failures: 100_000, fromMs: 30_000, toMs: 60_000 },
+]
+
+// Row F32.
+describe('backoff', () => {
+  test.each(BOUNDS)('after $failures failures it is $fromMs to $toMs ms', ({ failures, fromMs, toMs }) => {
+    expect(backoffMs(failures, 0)).toBe(fromMs)
+    expect(backoffMs(failures, 1 - 2 ** -32)).toBeCloseTo(toMs, 3)
+    expect(backoffMs(failures, 1 - 2 ** -32)).toBeLessThan(toMs)
+  })
+
+  test.each(BOUNDS)(
+    'the delays after $failures failures fill the upper half of their bound evenly',
+    ({ failures, fromMs, toMs }) => {
+      const host = new FakeHost(undefined, failures)
+
+      const delays = Array.from({ length: 10_000 }, () => backoffMs(failures, host.random()))
+
+      expect(Math.min(...delays)).toBeGreaterThanOrEqual(fromMs)
+      expect(Math.max(...delays)).toBeLessThan(toMs)
+      const mean = delays.reduce((sum, delay) => sum + delay, 0) / delays.length
+      expect(Math.abs(mean / ((fromMs + toMs) / 2) - 1)).toBeLessThan(0.02)
+      expect(new Set(delays).size).toBeGreaterThan(9_900)
+    },
+  )
+})

@@ -1,0 +1,290 @@
+import fc from 'fast-check'
+import { afterEach, describe, expect, test } from 'vitest'
+import { parseHttpDate, rateLimitMs, retryAfterMs } from '../../src/delivery/retry-after.ts'
+
+const NOW = '2026-11-20T09:30:00.000Z'
+const NOW_MS = Date.parse(NOW)
+const ORIGINAL_TZ = process.env['TZ']
+
+/** Reads these headers, by lower-case names. */
+function reading(headers: Record<string, string>): (name: string) => string | undefined {
+  return (name) => headers[name]
+}
+
+function retryAfter(value: string, more: Record<string, string> = {}): number | undefined {
+  return retryAfterMs(reading({ 'retry-after': value, ...more }), NOW_MS)
+}
+
+function rateLimit(headers: Record<string, string>): number | undefined {
+  return rateLimitMs(reading(headers), NOW_MS)
+}
+
+afterEach(() => {
+  if (ORIGINAL_TZ === undefined) delete process.env['TZ']
+  else process.env['TZ'] = ORIGINAL_TZ
+})
+
+describe('Retry-After in seconds', () => {
+  test.each([
+    ['2', 2_000],
+    ['0', 0],
+    ['007', 7_000],
+    ['300', 300_000],
+    [' 2 ', 2_000],
+  ])('%j is %i ms', (value, ms) => {
+    expect(retryAfter(value)).toBe(ms)
+  })
+
+  // Row F44.
+  test.each(['301', '9999999999', '99999999999999999999'])('%s is clamped to five minutes', (value) => {
+    expect(retryAfter(value)).toBe(300_000)
+  })
+
+  test('without the header there is no wait', () => {
+    expect(retryAfterMs(reading({}), NOW_MS)).toBeUndefined()
+  })
+})
+
+// Rows F39 and F40.
+describe.each(['UTC', 'America/New_York', 'Asia/Kolkata'])(
+  'Retry-After as a date, in the zone %s',
+  (zone) => {
+    test.each([
+      ['an IMF-fixdate', 'Fri, 20 Nov 2026 09:30:03 GMT'],
+      ['an RFC 850 date', 'Friday, 20-Nov-26 09:30:03 GMT'],
+      ['an asctime date', 'Fri Nov 20 09:30:03 2026'],
+    ])('%s is read as GMT', (_form, value) => {
+      process.env['TZ'] = zone
+
+      expect(retryAfter(value)).toBe(3_000)
+    })
+
+    test.each([
+      ['ahead', 'Fri, 20 Nov 2026 10:30:00 GMT', 'Fri, 20 Nov 2026 10:30:03 GMT'],
+      ['behind', 'Fri, 20 Nov 2026 08:30:00 GMT', 'Fri, 20 Nov 2026 08:30:03 GMT'],
+    ])('a server whose clock is an hour %s is understood by its own Date', (_label, date, value) => {
+      process.env['TZ'] = zone
+
+      expect(retryAfter(value, { date })).toBe(3_000)
+    })
+  },
+)
+
+describe('dates', () => {
+  test('an asctime date with one digit for the day is read', () => {
+    expect(parseHttpDate('Sun Nov  6 08:49:37 1994', NOW_MS)).toBe(Date.parse('1994-11-06T08:49:37Z'))
+  })
+
+  test.each(['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'])(
+    'the month %s is read',
+    (month) => {
+      const expected = Date.parse(`1 ${month} 2026 00:00:00 GMT`)
+
+      expect(parseHttpDate(`Thu, 01 ${month} 2026 00:00:00 GMT`, NOW_MS)).toBe(expected)
+    },
+  )
+
+  test.each([
+    ['26', 2026],
+    ['00', 2000],
+    ['76', 2076],
+    ['77', 1977],
+    ['94', 1994],
+  ])('the two-digit year %s is %i', (digits, year) => {
+    const ms = parseHttpDate(`Sunday, 06-Nov-${digits} 08:49:37 GMT`, NOW_MS)
+
+    expect(new Date(ms as number).getUTCFullYear()).toBe(year)
+  })
+
+  test('a leap second is the start of the next minute', () => {
+    expect(parseHttpDate('Fri, 20 Nov 2026 09:30:60 GMT', NOW_MS)).toBe(NOW_MS + 60_000)
+  })
+
+  test('a date that is over means no wait', () => {
+    expect(retryAfter('Thu, 01 Jan 1970 00:00:00 GMT')).toBe(0)
+  })
+
+  test('a date far ahead is clamped to five minutes', () => {
+    expect(retryAfter('Fri, 31 Dec 9999 23:59:59 GMT')).toBe(300_000)
+  })
+
+  test('a Date header that is no date is ignored', () => {
+    expect(retryAfter('Fri, 20 Nov 2026 09:30:03 GMT', { date: 'hier' })).toBe(3_000)
+  })
+
+  test.each([
+    'Fri, 20 Nov 2026 09:30:03 CET',
+    'Fri, 20 Nov 2026 09:30:03 +0100',
+    'Fri, 20 Nov 2026 09:30 GMT',
+    'Fri, 20 nov 2026 09:30:03 GMT',
+    'Fri, 20 Xyz 2026 09:30:03 GMT',
+    'Fri, 20 anF 2026 09:30:03 GMT',
+    'Fri, 0 Nov 2026 09:30:03 GMT',
+    'Fri, 32 Nov 2026 09:30:03 GMT',
+    'Fri, 00 Nov 2026 09:30:03 GMT',
+    'Fri, 20 Nov 2026 25:30:03 GMT',
+    'Fri, 20 Nov 2026 09:61:03 GMT',
+    'Fri, 20 Nov 2026 09:30:61 GMT',
+    '2026-11-20T09:30:03Z',
+    'Fri Nov 20 09:30:03 2026 GMT',
+  ])('%s is no HTTP-date', (text) => {
+    expect(parseHttpDate(text, NOW_MS)).toBeUndefined()
+    expect(retryAfter(text)).toBeUndefined()
+  })
+})
+
+// Row F42.
+describe('several values', () => {
+  test.each([
+    ['2, 7', 7_000],
+    ['7, 2', 7_000],
+    ['2,garbage', 2_000],
+    ['garbage, , 2', 2_000],
+    ['Fri, 20 Nov 2026 09:30:03 GMT, 2', 3_000],
+    ['2, Fri, 20 Nov 2026 09:30:03 GMT', 3_000],
+    ['Friday, 20-Nov-26 09:30:03 GMT, Fri Nov 20 09:30:05 2026', 5_000],
+    ['Thu, 01 Jan 1970 00:00:00 GMT, 2', 2_000],
+  ])('of %j the longest counts', (value, ms) => {
+    expect(retryAfter(value)).toBe(ms)
+  })
+})
+
+// Row F43.
+describe('malformed values', () => {
+  test.each([
+    ['nothing', ''],
+    ['a word', 'garbage'],
+    ['a negative number', '-5'],
+    ['a signed number', '+5'],
+    ['a fraction', '1.5'],
+    ['an exponent', '1e9'],
+    ['hexadecimal', '0x10'],
+    ['digits and letters', '120abc'],
+    ['Infinity', 'Infinity'],
+    ['NaN', 'NaN'],
+    ['NUL', '\u0000'],
+    ['digits of another script', '٣'],
+    ['commas', ',,,'],
+    ['100 KB of digits', '9'.repeat(100_000)],
+  ])('%s means no wait that is known', (_label, value) => {
+    expect(retryAfter(value)).toBeUndefined()
+    expect(rateLimit({ 'retry-after': value })).toBeUndefined()
+    expect(rateLimit({ 'x-ratelimit-reset': value })).toBeUndefined()
+  })
+
+  const hostile = [
+    '9'.repeat(1_000_000),
+    ','.repeat(1_000_000),
+    ' '.repeat(1_000_000),
+    'Fri, '.repeat(200_000),
+    ';'.repeat(1_000_000),
+    `;${' '.repeat(999_999)}`,
+    '; '.repeat(500_000),
+    `;t=${'9'.repeat(999_997)}`,
+    'A'.repeat(1_000_000),
+    'Aaaaaaaaa,'.repeat(100_000),
+  ]
+
+  test.each(hostile.map((value) => [value.slice(0, 12), value]))(
+    'a megabyte of %j is refused without work that grows faster than it',
+    (_start, value) => {
+      // No measuring of time: what backtracks over a megabyte does not end within the test's limit.
+      for (const name of ['retry-after', 'x-ratelimit-reset', 'ratelimit-reset', 'ratelimit', 'date']) {
+        rateLimit({ [name]: value })
+        retryAfter('Fri, 20 Nov 2026 09:30:03 GMT', { [name]: value })
+      }
+
+      expect(retryAfter(value)).toBeUndefined()
+    },
+  )
+
+  test('whatever arrives, the answer is no wait or one of 0 to five minutes', () => {
+    const almost = fc
+      .array(
+        fc.constantFrom(
+          'Fri',
+          ', ',
+          '20',
+          ' ',
+          'Nov',
+          '-',
+          '2026',
+          '09:30:03',
+          ' GMT',
+          ',',
+          ';',
+          't=',
+          '9',
+          'e',
+        ),
+        { maxLength: 14 },
+      )
+      .map((parts) => parts.join(''))
+    const value = fc.oneof(fc.string({ unit: 'binary' }), almost)
+    const names = ['retry-after', 'x-ratelimit-reset', 'ratelimit-reset', 'ratelimit', 'date']
+    const headers = fc.dictionary(fc.constantFrom(...names), value, { noNullPrototype: true })
+
+    fc.assert(
+      fc.property(headers, fc.constantFrom(NOW_MS, 0, -NOW_MS, 8.64e15), (headers, nowMs) => {
+        for (const ms of [retryAfterMs(reading(headers), nowMs), rateLimitMs(reading(headers), nowMs)]) {
+          if (ms === undefined) continue
+          expect(ms).toBeGreaterThanOrEqual(0)
+          expect(ms).toBeLessThanOrEqual(300_000)
+        }
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+})
+
+// Row F41.
+describe('the headers of a rate limit', () => {
+  const epochSeconds = NOW_MS / 1_000
+
+  test.each([
+    ['X-RateLimit-Reset in seconds', { 'x-ratelimit-reset': '2' }],
+    ['X-RateLimit-Reset in epoch seconds', { 'x-ratelimit-reset': String(epochSeconds + 2) }],
+    ['X-RateLimit-Reset in epoch milliseconds', { 'x-ratelimit-reset': String(NOW_MS + 2_000) }],
+    ['X-RateLimit-Reset with spaces around it', { 'x-ratelimit-reset': ' 2 ' }],
+    ['RateLimit-Reset', { 'ratelimit-reset': '2' }],
+    ['RateLimit', { ratelimit: '"default";r=0;t=2' }],
+    ['RateLimit with spaces', { ratelimit: '"default"; r=0; t=2' }],
+    ['Retry-After', { 'retry-after': '2' }],
+    [
+      'Retry-After before all others',
+      { 'retry-after': '2', 'x-ratelimit-reset': '60', ratelimit: '"d";t=9' },
+    ],
+    ['X-RateLimit-Reset before RateLimit-Reset', { 'x-ratelimit-reset': '2', 'ratelimit-reset': '60' }],
+    ['a malformed Retry-After is passed over', { 'retry-after': 'bientôt', 'x-ratelimit-reset': '2' }],
+  ])('%s: 2 s', (_label, headers) => {
+    expect(rateLimit(headers as unknown as Record<string, string>)).toBe(2_000)
+  })
+
+  test('an epoch is measured from the Date of the answer', () => {
+    const headers = {
+      'x-ratelimit-reset': String(epochSeconds + 3_602),
+      date: 'Fri, 20 Nov 2026 10:30:00 GMT',
+    }
+
+    expect(rateLimit(headers)).toBe(2_000)
+  })
+
+  test.each([
+    ['999999999', 300_000],
+    [String(epochSeconds + 86_400), 300_000],
+    [String(NOW_MS + 86_400_000), 300_000],
+  ])('%s is clamped to five minutes', (value, ms) => {
+    expect(rateLimit({ 'x-ratelimit-reset': value })).toBe(ms)
+  })
+
+  test.each([
+    ['no header', {}],
+    ['zero', { 'retry-after': '0' }],
+    ['a date that is over', { 'retry-after': 'Thu, 01 Jan 1970 00:00:00 GMT' }],
+    ['an epoch that is over', { 'x-ratelimit-reset': '1000000000' }],
+    ['a reset of zero', { 'x-ratelimit-reset': '0' }],
+    ['a RateLimit without t', { ratelimit: '"default";r=0' }],
+  ])('%s says nothing of how long to wait', (_label, headers) => {
+    expect(rateLimit(headers as unknown as Record<string, string>)).toBeUndefined()
+  })
+})

@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest'
+import { copyCause, describeCause, isConnectionLost } from '../../src/http/cause.ts'
+
+const coded = (message: string, code: string, cause?: unknown): Error =>
+  Object.assign(new Error(message, cause === undefined ? undefined : { cause }), { code })
+
+const throwing = new Proxy(
+  {},
+  {
+    get() {
+      throw new Error('non')
+    },
+  },
+)
+
+describe('a lost connection', () => {
+  test.each(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET', 'ConnectionClosed'])(
+    '%s is one, also as a cause',
+    (code) => {
+      expect(isConnectionLost(coded('socket hang up', code))).toBe(true)
+      expect(
+        isConnectionLost(new TypeError('fetch failed', { cause: coded('other side closed', code) })),
+      ).toBe(true)
+    },
+  )
+
+  test.each([
+    ['a refused one', coded('connect ECONNREFUSED', 'ECONNREFUSED')],
+    ['an unknown name', coded('getaddrinfo ENOTFOUND', 'ENOTFOUND')],
+    ['a TLS failure', coded('self-signed certificate', 'DEPTH_ZERO_SELF_SIGNED_CERT')],
+    ['an error without a code', new Error('ECONNRESET')],
+    ['nothing', undefined],
+    ['null', null],
+    ['text', 'ECONNRESET'],
+    ['a number', 104],
+    ['an object that throws', throwing],
+  ])('%s is none', (_label, cause) => {
+    expect(isConnectionLost(cause)).toBe(false)
+  })
+})
+
+describe('describing a cause', () => {
+  test.each([
+    ['an error', new Error('échec'), 'échec'],
+    [
+      'a code that the message does not name',
+      coded('other side closed', 'UND_ERR_SOCKET'),
+      'other side closed (UND_ERR_SOCKET)',
+    ],
+    ['a code that the message names', coded('read ECONNRESET', 'ECONNRESET'), 'read ECONNRESET'],
+    [
+      'a chain',
+      new TypeError('fetch failed', { cause: coded('read ECONNRESET', 'ECONNRESET') }),
+      'fetch failed: read ECONNRESET',
+    ],
+    [
+      'a code without a message, as of a refused connection on two addresses',
+      new TypeError('fetch failed', { cause: coded('', 'ECONNREFUSED') }),
+      'fetch failed: ECONNREFUSED',
+    ],
+    ['a cause that says the same', new Error('échec', { cause: new Error('échec') }), 'échec'],
+    ['text', 'échec', 'échec'],
+    ['undefined', undefined, 'unknown error'],
+    ['null', null, 'unknown error'],
+    ['a number', 5, 'unknown error'],
+    ['an object that is no error', { reason: 'échec' }, 'unknown error'],
+    ['an object that throws', throwing, 'unknown error'],
+  ])('%s', (_label, cause, text) => {
+    expect(describeCause(cause)).toBe(text)
+  })
+
+  test('a cause that is its own cause ends', () => {
+    const error: Error = new Error('échec')
+    error.cause = error
+
+    expect(describeCause(error)).toBe('échec')
+    expect(copyCause(error, (text) => text)?.message).toBe('échec')
+  })
+})
+
+describe('copying a cause', () => {
+  test('names, messages and codes are kept, and nothing else', () => {
+    const inner = Object.assign(coded('read ECONNRESET', 'ECONNRESET'), { request: { headers: {} } })
+    const outer = Object.assign(new TypeError('fetch failed', { cause: inner }), { config: {} })
+
+    const copy = copyCause(outer, (text) => text)
+
+    expect(copy).toBeInstanceOf(Error)
+    expect(copy).toMatchObject({ name: 'TypeError', message: 'fetch failed' })
+    expect(copy?.cause).toMatchObject({ name: 'Error', message: 'read ECONNRESET', code: 'ECONNRESET' })
+    expect(copy).not.toHaveProperty('config')
+    expect(copy?.cause).not.toHaveProperty('request')
+    expect(copy).not.toHaveProperty('code')
+  })
+
+  test.each([
+    ['undefined', undefined],
+    ['null', null],
+    ['an object that throws', throwing],
+  ])('of %s there is none', (_label, cause) => {
+    expect(copyCause(cause, (text) => text)).toBeUndefined()
+  })
+})
