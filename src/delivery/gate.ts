@@ -82,20 +82,25 @@ export class Gate {
    * that failed side by side count as one failure.
    */
   fail(pass: Pass, floorMs = 0): void {
-    if (!this.isCurrent(pass)) return this.#extend(floorMs)
+    if (this.#isKnown(pass)) return this.#extend(floorMs)
     this.#failures++
     this.#shut(Math.max(floorMs, backoffMs(this.#failures, this.#host.random())))
   }
 
   /** The service asks for a rest. */
   rest(pass: Pass, waitMs: number): void {
-    if (this.isCurrent(pass)) this.#shut(waitMs)
-    else this.#extend(waitMs)
+    if (this.#isKnown(pass)) this.#extend(waitMs)
+    else this.#shut(waitMs)
   }
 
   /** Lets one request go first, without a wait: what is sent next is a guess at what the service takes. */
   probe(pass: Pass): void {
     if (this.isCurrent(pass)) this.#shut(0)
+  }
+
+  /** Whether the gate is shut already for what went wrong with this request. Once it has opened again, it is news. */
+  #isKnown(pass: Pass): boolean {
+    return this.#isProbing && !this.isCurrent(pass)
   }
 
   #shut(waitMs: number): void {
