@@ -1,0 +1,277 @@
+import { describe, expect, test } from 'vitest'
+import { Gate } from '../../src/delivery/gate.ts'
+import { FakeHost } from '../support/fake-host.ts'
+
+/** Jitter is left out: each backoff is the least that it can be. */
+class EvenHost extends FakeHost {
+  override random(): number {
+    return 0
+  }
+}
+
+function setUp(maxConcurrent = 4): { gate: Gate; host: EvenHost } {
+  const host = new EvenHost()
+  return { gate: new Gate(maxConcurrent, host), host }
+}
+
+describe('an open gate', () => {
+  test('as many requests may go side by side as the setting says', () => {
+    const { gate } = setUp(2)
+
+    gate.enter()
+    expect(gate.waitMs()).toBe(0)
+    gate.enter()
+    expect(gate.waitMs()).toBe(Number.POSITIVE_INFINITY)
+    gate.leave()
+
+    expect(gate.waitMs()).toBe(0)
+  })
+
+  test('a success leaves it open', () => {
+    const { gate } = setUp()
+    const pass = gate.enter()
+
+    gate.succeed(pass)
+
+    expect(gate.isOpenFor(pass)).toBe(true)
+    expect(gate.isProbing).toBe(false)
+    expect(gate.waitMs()).toBe(0)
+  })
+})
+
+describe('a failure', () => {
+  test('it shuts the gate for the backoff', () => {
+    const { gate, host } = setUp()
+
+    gate.fail(gate.enter())
+    gate.leave()
+
+    expect(gate.waitMs()).toBe(500)
+    host.stall(499)
+    expect(gate.waitMs()).toBe(1)
+    host.stall(1)
+    expect(gate.waitMs()).toBe(0)
+  })
+
+  test('the backoff doubles with each failure in a row', () => {
+    const { gate, host } = setUp()
+    const waits: number[] = []
+
+    for (let failure = 0; failure < 9; failure++) {
+      gate.fail(gate.enter())
+      gate.leave()
+      waits.push(gate.waitMs())
+      host.stall(gate.waitMs())
+    }
+
+    expect(waits).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
+  })
+
+  test('failures side by side count as one', () => {
+    const { gate } = setUp()
+    const passes = [gate.enter(), gate.enter(), gate.enter(), gate.enter()]
+
+    for (const pass of passes) {
+      gate.fail(pass)
+      gate.leave()
+    }
+
+    expect(gate.waitMs()).toBe(500)
+  })
+
+  test.each([
+    ['longer than the backoff', 7_000, 7_000],
+    ['shorter than the backoff', 100, 500],
+    ['zero', 0, 500],
+  ])('a floor that is %s gives the longer of the two', (_label, floorMs, waitMs) => {
+    const { gate } = setUp()
+
+    gate.fail(gate.enter(), floorMs)
+    gate.leave()
+
+    expect(gate.waitMs()).toBe(waitMs)
+  })
+
+  test('the floor of one that failed beside the first extends the wait, and never shortens it', () => {
+    const { gate } = setUp()
+    const passes = [gate.enter(), gate.enter(), gate.enter()] as const
+
+    gate.fail(passes[0])
+    gate.fail(passes[1], 9_000)
+    gate.fail(passes[2], 3_000)
+    for (const _ of passes) gate.leave()
+
+    expect(gate.waitMs()).toBe(9_000)
+  })
+})
+
+describe('the request that goes first', () => {
+  test('it goes alone, and its success lets the others through', () => {
+    const { gate, host } = setUp()
+    gate.fail(gate.enter())
+    gate.leave()
+    host.stall(500)
+
+    const probe = gate.enter()
+
+    expect(probe.isProbe).toBe(true)
+    expect(gate.waitMs()).toBe(Number.POSITIVE_INFINITY)
+    gate.succeed(probe)
+    expect(gate.waitMs()).toBe(0)
+    expect(gate.isProbing).toBe(false)
+  })
+
+  test('its success starts the backoff anew', () => {
+    const { gate, host } = setUp()
+    gate.fail(gate.enter())
+    host.stall(500)
+    gate.fail(gate.enter())
+    host.stall(1_000)
+    gate.succeed(gate.enter())
+
+    gate.fail(gate.enter())
+
+    host.stall(499)
+    gate.leave()
+    expect(gate.waitMs()).toBe(1)
+  })
+
+  test('its failure shuts the gate again, and another goes first', () => {
+    const { gate, host } = setUp()
+    gate.fail(gate.enter())
+    gate.leave()
+    host.stall(500)
+
+    gate.fail(gate.enter())
+    gate.leave()
+
+    expect(gate.waitMs()).toBe(1_000)
+    host.stall(1_000)
+    expect(gate.waitMs()).toBe(0)
+    expect(gate.enter().isProbe).toBe(true)
+  })
+
+  test('a late success from before the outage does not open the gate', () => {
+    const { gate } = setUp()
+    const early = gate.enter()
+    gate.fail(gate.enter())
+
+    gate.succeed(early)
+
+    expect(gate.isProbing).toBe(true)
+    expect(gate.waitMs()).toBe(500)
+  })
+
+  test('a late failure from before the outage takes nothing from the probe that is out', () => {
+    const { gate, host } = setUp()
+    const early = gate.enter()
+    gate.fail(gate.enter())
+    host.stall(500)
+    const probe = gate.enter()
+
+    gate.fail(early)
+
+    expect(gate.waitMs()).toBe(Number.POSITIVE_INFINITY)
+    gate.succeed(probe)
+    expect(gate.isProbing).toBe(false)
+  })
+
+  test('a request that is only a guess goes first without a wait', () => {
+    const { gate } = setUp()
+    const pass = gate.enter()
+
+    gate.probe(pass)
+    gate.leave()
+
+    expect(gate.waitMs()).toBe(0)
+    expect(gate.enter().isProbe).toBe(true)
+    expect(gate.waitMs()).toBe(Number.POSITIVE_INFINITY)
+  })
+})
+
+describe('a rest', () => {
+  test('everything waits for as long as the service says, and then one request goes first', () => {
+    const { gate, host } = setUp()
+
+    gate.rest(gate.enter(), 5_000)
+    gate.leave()
+
+    expect(gate.waitMs()).toBe(5_000)
+    host.stall(5_000)
+    expect(gate.enter().isProbe).toBe(true)
+    expect(gate.waitMs()).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  test('it is no failure: the backoff does not grow', () => {
+    const { gate, host } = setUp()
+    for (let times = 0; times < 5; times++) {
+      gate.rest(gate.enter(), 1_000)
+      gate.leave()
+      host.stall(1_000)
+    }
+
+    gate.fail(gate.enter())
+    gate.leave()
+
+    expect(gate.waitMs()).toBe(500)
+  })
+
+  test('of several side by side the longest counts', () => {
+    const { gate } = setUp()
+    const passes = [gate.enter(), gate.enter(), gate.enter()] as const
+
+    gate.rest(passes[0], 2_000)
+    gate.rest(passes[1], 5_000)
+    gate.rest(passes[2], 1_000)
+    for (const _ of passes) gate.leave()
+
+    expect(gate.waitMs()).toBe(5_000)
+  })
+})
+
+describe('an answer from before an outage that is over', () => {
+  /** A request that has been under way since before the gate shut and opened again. */
+  function recovered() {
+    const { gate, host } = setUp()
+    const early = gate.enter()
+    gate.fail(gate.enter())
+    gate.leave()
+    host.stall(500)
+    gate.succeed(gate.enter())
+    gate.leave()
+    return { gate, early }
+  }
+
+  test('everything waits when it asks for a rest', () => {
+    const { gate, early } = recovered()
+
+    gate.rest(early, 5_000)
+    gate.leave()
+
+    expect(gate.waitMs()).toBe(5_000)
+  })
+
+  test('a failure is not followed by a request at once', () => {
+    const { gate, early } = recovered()
+
+    gate.fail(early)
+    gate.leave()
+
+    expect(gate.waitMs()).toBeGreaterThanOrEqual(500)
+  })
+
+  test('a success changes nothing', () => {
+    const { gate, early } = recovered()
+
+    gate.succeed(early)
+    gate.leave()
+
+    expect(gate.waitMs()).toBe(0)
+  })
+
+  test('it is not the one whose connection may have been stale', () => {
+    const { gate, early } = recovered()
+
+    expect(gate.isOpenFor(early)).toBe(false)
+  })
+})
