@@ -1,0 +1,43 @@
+// Installs the pinned runtime binaries of runtimes.json into .cache/runtimes, once. Usage:
+//   node scripts/fetch-runtimes.mjs [name...]
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
+const CACHE = join(ROOT, '.cache', 'runtimes')
+
+/** Name to `{ package, version, binary, integrity }`. */
+export const MANIFEST = JSON.parse(readFileSync(new URL('./runtimes.json', import.meta.url), 'utf8'))
+
+/** The path of a runtime's binary; installs it first if it is not in the cache. */
+export function fetchRuntime(name) {
+  const { package: id, version, binary, integrity } = MANIFEST[name]
+  const folder = join(CACHE, `${name}-${version}`)
+  const path = join(folder, 'node_modules', id, binary)
+  if (existsSync(path)) return path
+  // Beside its place until it is complete: an install that broke off must not be taken for a runtime.
+  const draft = `${folder}.${process.pid}`
+  mkdirSync(draft, { recursive: true })
+  const dependencies = { [id]: version }
+  const write = (file, value) => writeFileSync(join(draft, file), JSON.stringify(value, undefined, 2))
+  write('package.json', { private: true, dependencies })
+  // The lockfile makes npm verify that the bytes are those that were pinned.
+  const packages = { '': { dependencies }, [`node_modules/${id}`]: { version, integrity } }
+  write('package-lock.json', { lockfileVersion: 3, requires: true, packages })
+  const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund']
+  const { status, stderr } = spawnSync('npm', args, { cwd: draft, encoding: 'utf8' })
+  if (status !== 0) {
+    rmSync(draft, { recursive: true, force: true })
+    throw new Error(`npm could not install ${id}@${version}: ${stderr}`)
+  }
+  rmSync(folder, { recursive: true, force: true })
+  renameSync(draft, folder)
+  return path
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const names = process.argv.slice(2)
+  for (const name of names.length > 0 ? names : Object.keys(MANIFEST)) console.log(name, fetchRuntime(name))
+}

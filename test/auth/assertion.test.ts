@@ -1,0 +1,52 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
+import { expect, test } from 'vitest'
+import { AssertionSigner } from '../../src/auth/assertion.ts'
+import { readPrivateKey } from '../../src/auth/private-key.ts'
+
+const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const CLAIMS = { clientId: 'client_Zürich', keyId: 'key-7', audience: 'https://oauth2.example.test' }
+
+function createSigner(): AssertionSigner {
+  return new AssertionSigner(readPrivateKey(privateKey), CLAIMS)
+}
+
+test('an assertion is signed with RS256 and names client, audience and key', async () => {
+  const assertion = await createSigner().sign(Date.now())
+
+  const { payload, protectedHeader } = await jwtVerify(assertion, publicKey, {
+    algorithms: ['RS256'],
+    audience: CLAIMS.audience,
+    issuer: CLAIMS.clientId,
+    subject: CLAIMS.clientId,
+    requiredClaims: ['iat', 'exp', 'jti'],
+  })
+  expect(protectedHeader).toEqual({ alg: 'RS256', typ: 'JWT', kid: 'key-7' })
+  expect(payload.aud).toBe(CLAIMS.audience)
+})
+
+test('the times are integers, at most 60 s apart, around the given moment', async () => {
+  const nowMs = Date.parse('2026-11-20T09:30:00.789Z')
+
+  const { iat, exp } = decodeJwt(await createSigner().sign(nowMs)) as { iat: number; exp: number }
+
+  expect([iat, exp].every(Number.isInteger)).toBe(true)
+  expect(exp - iat).toBeLessThanOrEqual(60)
+  expect(iat * 1_000).toBeLessThanOrEqual(nowMs)
+  expect(exp * 1_000).toBeGreaterThan(nowMs + 50_000)
+})
+
+test('no two of 300 assertions, of two signers, have the same id, and each has 128 bits', async () => {
+  const signers = [createSigner(), createSigner()]
+
+  const assertions = await Promise.all(
+    Array.from({ length: 300 }, (_, index) =>
+      (signers[index % 2] as AssertionSigner).sign(1_795_167_000_000),
+    ),
+  )
+
+  const ids = assertions.map((assertion) => decodeJwt(assertion).jti as string)
+  expect(new Set(ids).size).toBe(300)
+  expect(ids.every((id) => /^[0-9a-f]{32}$/.test(id))).toBe(true)
+  expect(decodeProtectedHeader(assertions[0] as string).alg).toBe('RS256')
+})

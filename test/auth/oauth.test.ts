@@ -1,0 +1,498 @@
+import { describe, expect, test } from 'vitest'
+import { OAuthCredentials, type OAuthOptions } from '../../src/auth/oauth.ts'
+import type { TokenAnswer } from '../../src/auth/token-client.ts'
+import type { DeliveryError } from '../../src/errors.ts'
+import { FakeHost, settled } from '../support/fake-host.ts'
+
+const HOUR = 3_600_000
+
+/** A token server of the test's: each request waits until it is answered. */
+class Tokens {
+  readonly host: FakeHost
+  readonly requests: {
+    atMs: number
+    nowMs: number
+    isAborted: boolean
+    answer: (answer: TokenAnswer) => void
+  }[] = []
+  readonly credentials: OAuthCredentials
+  /** Answers at once, when set. */
+  auto: (() => TokenAnswer) | undefined
+
+  constructor(options: Partial<OAuthOptions> = {}, seed = 1) {
+    this.host = new FakeHost(undefined, seed)
+    this.credentials = new OAuthCredentials({
+      request: (nowMs) => {
+        let answer: (answer: TokenAnswer) => void = () => {}
+        const promise = new Promise<TokenAnswer>((resolve) => {
+          answer = resolve
+        })
+        const request = { atMs: this.host.monotonic(), nowMs, isAborted: false, answer }
+        this.requests.push(request)
+        if (this.auto !== undefined) answer(this.auto())
+        return {
+          answer: promise,
+          abort() {
+            request.isAborted = true
+          },
+        }
+      },
+      serverName: 'oauth2.example.test',
+      maxRetries: Number.POSITIVE_INFINITY,
+      maxWaitMs: 12 * HOUR,
+      timeoutMs: 10_000,
+      host: this.host,
+      ...options,
+    })
+  }
+
+  /** Answers the latest request. */
+  async answer(answer: TokenAnswer): Promise<void> {
+    this.requests.at(-1)?.answer(answer)
+    await settled()
+  }
+
+  /** Gets the first token. */
+  async start(lifetimeMs = HOUR): Promise<void> {
+    void this.credentials.authorization()
+    await this.answer(token('first', lifetimeMs))
+  }
+
+  get gapsMs(): number[] {
+    return this.requests.slice(1).map(({ atMs }, index) => atMs - (this.requests[index]?.atMs ?? 0))
+  }
+}
+
+function token(value: string, lifetimeMs = HOUR): TokenAnswer {
+  return { outcome: 'token', token: value, lifetimeMs }
+}
+
+function retry(waitMs?: number, isLimited = false): TokenAnswer {
+  return {
+    outcome: 'retry',
+    failure: { message: '[503] Service Unavailable', status: 503 },
+    waitMs,
+    isLimited,
+  }
+}
+
+function refusal(dateMs?: number, isClockBlamed = false): TokenAnswer {
+  const failure = { message: '[400] Bad Request: invalid_client: unknown', status: 400 }
+  return { outcome: 'refused', failure, dateMs, isClockBlamed }
+}
+
+/** What a wait for a token came to, so far. */
+function watch(given: string | Promise<string>): { value?: string; error?: DeliveryError } {
+  const seen: { value?: string; error?: DeliveryError } = {}
+  Promise.resolve(given).then(
+    (value) => {
+      seen.value = value
+    },
+    (error) => {
+      seen.error = error
+    },
+  )
+  return seen
+}
+
+describe('getting a token', () => {
+  test('nothing is asked for before it is needed', async () => {
+    const tokens = new Tokens()
+
+    await tokens.host.advance(HOUR)
+
+    expect(tokens.requests).toHaveLength(0)
+    expect(tokens.host.timerCount).toBe(0)
+  })
+
+  test('fifty that need the first token share one request', async () => {
+    const tokens = new Tokens()
+    const waits = Array.from({ length: 50 }, () => watch(tokens.credentials.authorization()))
+
+    await tokens.host.advance(150)
+    await tokens.answer(token('first'))
+
+    expect(tokens.requests).toHaveLength(1)
+    expect(waits.every(({ value }) => value === 'Bearer first')).toBe(true)
+  })
+
+  test('a token that is there is given at once, without a promise', async () => {
+    const tokens = new Tokens()
+    await tokens.start()
+
+    expect(tokens.credentials.authorization()).toBe('Bearer first')
+    expect(tokens.requests).toHaveLength(1)
+  })
+
+  test('two clients never share a token', async () => {
+    const [one, other] = [new Tokens(), new Tokens()]
+    await one.start()
+
+    watch(other.credentials.authorization())
+    await other.answer(token('theirs'))
+
+    expect(one.credentials.authorization()).toBe('Bearer first')
+    expect(other.credentials.authorization()).toBe('Bearer theirs')
+  })
+})
+
+describe('renewing a token', () => {
+  test('at half of its life a new one is fetched, while the old one serves', async () => {
+    const tokens = new Tokens()
+    await tokens.start(3_600_000)
+
+    await tokens.host.advance(1_799_999)
+    expect(tokens.requests).toHaveLength(1)
+    await tokens.host.advance(1)
+    expect(tokens.requests).toHaveLength(2)
+    expect(tokens.credentials.authorization()).toBe('Bearer first')
+
+    await tokens.answer(token('second'))
+    expect(tokens.credentials.authorization()).toBe('Bearer second')
+  })
+
+  test('tokens of 2 s serve ten batches a second for a minute without a gap, at one request a second', async () => {
+    const tokens = new Tokens()
+    let count = 0
+    tokens.auto = () => token(`token-${++count}`, 2_000)
+    watch(tokens.credentials.authorization())
+    await settled()
+
+    for (let batch = 0; batch < 600; batch++) {
+      expect(tokens.credentials.authorization()).toMatch(/^Bearer token-/)
+      await tokens.host.advance(100)
+    }
+
+    expect(tokens.requests.length).toBeLessThanOrEqual(61)
+    expect(tokens.requests.length).toBeGreaterThan(50)
+  })
+
+  test('a client that sends nothing lets its token lapse, and gets one when it needs it', async () => {
+    const tokens = new Tokens()
+    await tokens.start(60_000)
+    await tokens.host.advance(30_000)
+    await tokens.answer(token('second', 60_000))
+
+    await tokens.host.advance(10 * HOUR)
+
+    expect(tokens.requests).toHaveLength(2)
+    expect(tokens.host.timerCount).toBe(0)
+    const wait = watch(tokens.credentials.authorization())
+    await tokens.answer(token('third'))
+    expect(wait.value).toBe('Bearer third')
+  })
+
+  test('a token is not used in the last seconds of its life', async () => {
+    const tokens = new Tokens()
+    await tokens.start(60_000)
+    await tokens.host.advance(49_999)
+    expect(tokens.credentials.authorization()).toBe('Bearer first')
+
+    await tokens.host.advance(1)
+
+    expect(tokens.credentials.authorization()).toBeInstanceOf(Promise)
+  })
+
+  test.each([
+    ['10^10 s', 1e13],
+    ['2^31 s', 2 ** 31 * 1_000],
+  ])('a life of %s is renewed after a day, with a timer that the runtime can set', async (_, lifetimeMs) => {
+    const tokens = new Tokens()
+    await tokens.start(lifetimeMs)
+
+    await tokens.host.advance(24 * HOUR - 1)
+    expect(tokens.requests).toHaveLength(1)
+    await tokens.host.advance(1)
+
+    expect(tokens.requests).toHaveLength(2)
+  })
+
+  test.each([0, -1_000])(
+    'a token with a life of %d ms is used once, and asked for once a second at most',
+    async (life) => {
+      const tokens = new Tokens()
+      let count = 0
+      tokens.auto = () => token(`token-${++count}`, life)
+      const values: unknown[] = []
+      for (let batch = 0; batch < 5; batch++) {
+        const wait = watch(tokens.credentials.authorization())
+        await tokens.host.advance(1_000)
+        values.push(wait.value)
+      }
+
+      expect(values).toEqual([1, 2, 3, 4, 5].map((number) => `Bearer token-${number}`))
+      expect(Math.min(...tokens.gapsMs)).toBeGreaterThanOrEqual(1_000)
+    },
+  )
+
+  test('a jump of the local clock makes no difference', async () => {
+    const tokens = new Tokens()
+    await tokens.start(3_600_000)
+
+    tokens.host.jump(-HOUR)
+    await tokens.host.advance(60_000)
+    tokens.host.jump(20 * HOUR)
+    await tokens.host.advance(60_000)
+
+    expect(tokens.credentials.authorization()).toBe('Bearer first')
+    expect(tokens.requests).toHaveLength(1)
+  })
+
+  test('a failed renewal leaves the token as it is, and is tried again', async () => {
+    const tokens = new Tokens()
+    await tokens.start(3_600_000)
+    await tokens.host.advance(1_800_000)
+
+    await tokens.answer(retry())
+    expect(tokens.credentials.authorization()).toBe('Bearer first')
+    await tokens.host.advance(1_000)
+    await tokens.answer(token('second'))
+
+    expect(tokens.credentials.authorization()).toBe('Bearer second')
+  })
+
+  test('a refused renewal leaves the token as it is until it expires', async () => {
+    const tokens = new Tokens()
+    await tokens.start(100_000)
+    await tokens.host.advance(50_000)
+    await tokens.answer(refusal())
+
+    expect(tokens.credentials.authorization()).toBe('Bearer first')
+    await tokens.host.advance(45_000)
+
+    const wait = watch(tokens.credentials.authorization())
+    await settled()
+    expect(wait.error?.code).toBe('auth')
+  })
+
+  test('a late token answer does not replace a newer one', async () => {
+    const tokens = new Tokens()
+    watch(tokens.credentials.authorization())
+    // The runtime forgot about the request: no answer, and no deadline either.
+    await tokens.host.advance(15_000)
+    watch(tokens.credentials.authorization())
+    expect(tokens.requests).toHaveLength(2)
+
+    await tokens.answer(token('newer'))
+    tokens.requests[0]?.answer(token('older'))
+    await settled()
+
+    expect(tokens.credentials.authorization()).toBe('Bearer newer')
+  })
+})
+
+describe('a token that the API refuses', () => {
+  test('leads to one new one, however many batches it had been sent with', async () => {
+    const tokens = new Tokens()
+    await tokens.start()
+
+    const answers = [1, 2, 3, 4].map(() => tokens.credentials.refused('Bearer first'))
+    const waits = [1, 2, 3, 4].map(() => watch(tokens.credentials.authorization()))
+    await tokens.answer(token('second'))
+
+    expect(answers).toEqual([true, true, true, true])
+    expect(tokens.requests).toHaveLength(2)
+    expect(waits.every(({ value }) => value === 'Bearer second')).toBe(true)
+    // The last of the four learned of it late: the new token is not given up for it.
+    expect(tokens.credentials.refused('Bearer first')).toBe(true)
+    expect(tokens.credentials.authorization()).toBe('Bearer second')
+  })
+
+  test('and that is new itself, and never worked, does not lead to another one for 30 s', async () => {
+    const tokens = new Tokens()
+    await tokens.start()
+    tokens.credentials.refused('Bearer first')
+    watch(tokens.credentials.authorization())
+    await tokens.answer(token('second'))
+
+    expect(tokens.credentials.refused('Bearer second')).toBe(false)
+    await tokens.host.advance(29_999)
+    expect(tokens.credentials.refused('Bearer second')).toBe(false)
+    expect(tokens.requests).toHaveLength(2)
+    await tokens.host.advance(1)
+
+    expect(tokens.credentials.refused('Bearer second')).toBe(true)
+  })
+
+  test('and that had worked is replaced when the 30 s are over, and its batches wait', async () => {
+    const tokens = new Tokens()
+    await tokens.start()
+    tokens.credentials.refused('Bearer first')
+    watch(tokens.credentials.authorization())
+    await tokens.answer(token('second'))
+    tokens.credentials.accepted('Bearer second')
+    await tokens.host.advance(10_000)
+
+    expect(tokens.credentials.refused('Bearer second')).toBe(true)
+    const wait = watch(tokens.credentials.authorization())
+    await tokens.host.advance(19_999)
+    expect(tokens.requests).toHaveLength(2)
+    await tokens.host.advance(1)
+    expect(tokens.requests).toHaveLength(3)
+    await tokens.answer(token('third'))
+
+    expect(wait.value).toBe('Bearer third')
+  })
+
+  test('is never given out again', async () => {
+    const tokens = new Tokens()
+    await tokens.start()
+
+    tokens.credentials.refused('Bearer first')
+
+    expect(tokens.credentials.authorization()).toBeInstanceOf(Promise)
+  })
+})
+
+describe('a token server in trouble', () => {
+  test('is asked at most eight times in a minute, with growing waits, and whoever waits gets the token in the end', async () => {
+    for (let seed = 1; seed <= 50; seed++) {
+      const tokens = new Tokens({}, seed)
+      tokens.auto = () => retry()
+      const wait = watch(tokens.credentials.authorization())
+
+      await tokens.host.advance(60_000)
+
+      expect(tokens.requests.length).toBeLessThanOrEqual(8)
+      expect(tokens.requests.length).toBeGreaterThanOrEqual(6)
+      tokens.auto = () => token('at last')
+      await tokens.host.advance(60_000)
+      expect(wait.value).toBe('Bearer at last')
+    }
+  })
+
+  test('that asks for a rest by 429 is given it, and the rests are not counted as retries', async () => {
+    const tokens = new Tokens({ maxRetries: 0 })
+    const wait = watch(tokens.credentials.authorization())
+    await tokens.answer(retry(120_000, true))
+
+    await tokens.host.advance(119_999)
+    expect(tokens.requests).toHaveLength(1)
+    await tokens.host.advance(1)
+    await tokens.answer(token('rested'))
+
+    expect(wait.value).toBe('Bearer rested')
+  })
+
+  test('that sends 429 with a second to wait, for ever, is asked at most eight times in a minute', async () => {
+    const tokens = new Tokens()
+    tokens.auto = () => retry(1_000, true)
+    watch(tokens.credentials.authorization())
+
+    await tokens.host.advance(60_000)
+
+    expect(tokens.requests.length).toBeLessThanOrEqual(8)
+  })
+
+  test('maxRetries bounds the requests of one wait, and the backoff goes on across waits', async () => {
+    const tokens = new Tokens({ maxRetries: 2 })
+    tokens.auto = () => retry()
+    const wait = watch(tokens.credentials.authorization())
+    await tokens.host.advance(10_000)
+
+    expect(tokens.requests).toHaveLength(3)
+    expect(wait.error).toMatchObject({ code: 'retries_exhausted', status: 503 })
+    expect(wait.error?.message).toBe('no access token from oauth2.example.test: [503] Service Unavailable')
+
+    for (let second = 0; second < 50; second++) {
+      watch(tokens.credentials.authorization())
+      await tokens.host.advance(1_000)
+    }
+    expect(tokens.requests.length).toBeLessThanOrEqual(8)
+  })
+
+  test('nobody waits for longer than the deadline', async () => {
+    const tokens = new Tokens({ maxWaitMs: 20_000 })
+    tokens.auto = () => retry()
+    const wait = watch(tokens.credentials.authorization())
+
+    await tokens.host.advance(20_000)
+
+    expect(wait.error?.code).toBe('deadline')
+  })
+})
+
+describe('a token server that refuses', () => {
+  test('is not asked again for a minute; whoever needs a token is told the reason at once', async () => {
+    const tokens = new Tokens()
+    tokens.auto = () => refusal()
+    const waits = [watch(tokens.credentials.authorization())]
+    await tokens.host.advance(30_000)
+    waits.push(watch(tokens.credentials.authorization()))
+    await tokens.host.advance(29_999)
+    waits.push(watch(tokens.credentials.authorization()))
+    await settled()
+
+    expect(tokens.requests).toHaveLength(1)
+    for (const { error } of waits) {
+      expect(error).toMatchObject({ code: 'auth', status: 400 })
+      expect(error?.message).toContain('invalid_client: unknown')
+    }
+  })
+
+  test('is asked again after the minute, and a token then clears it', async () => {
+    const tokens = new Tokens()
+    watch(tokens.credentials.authorization())
+    await tokens.answer(refusal())
+    await tokens.host.advance(60_000)
+
+    const wait = watch(tokens.credentials.authorization())
+    await tokens.answer(token('second'))
+
+    expect(wait.value).toBe('Bearer second')
+  })
+
+  test('because of the clock is asked again at once, with its own time', async () => {
+    const tokens = new Tokens()
+    const serverMs = tokens.host.now() + HOUR
+    const wait = watch(tokens.credentials.authorization())
+    await tokens.answer(refusal(serverMs, true))
+
+    expect(tokens.requests).toHaveLength(2)
+    expect(tokens.requests[1]?.nowMs).toBe(serverMs)
+    await tokens.answer(token('second'))
+    expect(wait.value).toBe('Bearer second')
+  })
+
+  test('because of the clock, again and again, is asked twice', async () => {
+    const tokens = new Tokens()
+    tokens.auto = () => refusal(tokens.host.now() + HOUR, true)
+    const wait = watch(tokens.credentials.authorization())
+
+    await tokens.host.advance(59_000)
+
+    expect(tokens.requests).toHaveLength(2)
+    expect(wait.error?.code).toBe('auth')
+  })
+})
+
+describe('closing', () => {
+  test('while a request is under way aborts it, tells who waits, and leaves no timer', async () => {
+    const tokens = new Tokens()
+    const wait = watch(tokens.credentials.authorization())
+    await tokens.host.advance(10)
+
+    tokens.credentials.close()
+    await tokens.answer(token('too late'))
+
+    expect(tokens.requests[0]?.isAborted).toBe(true)
+    expect(wait.error?.code).toBe('auth')
+    expect(tokens.host.timerCount).toBe(0)
+  })
+
+  test('between two tries leaves no timer and forgets the token', async () => {
+    const tokens = new Tokens()
+    await tokens.start()
+    await tokens.host.advance(HOUR / 2)
+    await tokens.answer(retry())
+
+    tokens.credentials.close()
+    await tokens.host.advance(HOUR)
+
+    expect(tokens.host.timerCount).toBe(0)
+    expect(tokens.requests).toHaveLength(2)
+    const wait = watch(tokens.credentials.authorization())
+    await settled()
+    expect(wait.error?.message).toContain('the client was closed')
+  })
+})

@@ -1,0 +1,161 @@
+import {
+  createPublicKey,
+  createSecretKey,
+  generateKeyPairSync,
+  type KeyObject,
+  verify,
+  webcrypto,
+} from 'node:crypto'
+import { inspect } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { importPrivateKey, readPrivateKey } from '../../src/auth/private-key.ts'
+import { SettingsError } from '../../src/errors.ts'
+
+const { privateKey: rsa, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const { privateKey: smallRsa } = generateKeyPairSync('rsa', { modulusLength: 1024 })
+const { privateKey: pss } = generateKeyPairSync('rsa-pss', { modulusLength: 2048 })
+const { privateKey: curve } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const { privateKey: edwards } = generateKeyPairSync('ed25519')
+
+function pem(key: KeyObject, type: 'pkcs1' | 'pkcs8' | 'sec1' = 'pkcs8'): string {
+  return key.export({ type, format: 'pem' } as { type: 'pkcs8'; format: 'pem' }) as string
+}
+
+const PKCS8 = pem(rsa)
+const PKCS1 = pem(rsa, 'pkcs1')
+const lines = (text: string): string[] => text.trim().split('\n')
+
+function importInto(name: string, hash: string, usages: KeyUsage[] = ['sign']): Promise<CryptoKey> {
+  const der = rsa.export({ type: 'pkcs8', format: 'der' })
+  return crypto.subtle.importKey('pkcs8', new Uint8Array(der), { name, hash }, false, usages)
+}
+
+const rs256 = await importInto('RSASSA-PKCS1-v1_5', 'SHA-256')
+const rs512 = await importInto('RSASSA-PKCS1-v1_5', 'SHA-512')
+const decryption = await importInto('RSA-OAEP', 'SHA-256', ['decrypt'])
+
+describe('a key that is accepted', () => {
+  test.each<[string, unknown]>([
+    ['PKCS#8 PEM', PKCS8],
+    ['PKCS#1 PEM', PKCS1],
+    ['CRLF line ends', PKCS8.replaceAll('\n', '\r\n')],
+    ['PKCS#1 with CRLF', PKCS1.replaceAll('\n', '\r\n')],
+    [
+      'indented lines and trailing spaces',
+      lines(PKCS8)
+        .map((line) => `   ${line} \t`)
+        .join('\n'),
+    ],
+    ['all on one line', lines(PKCS8).join(' ')],
+    ['no line end at all', lines(PKCS8).join('')],
+    ['line ends written as backslash and n', PKCS8.replaceAll('\n', '\\n')],
+    ['line ends written as backslash, r, backslash and n', PKCS8.replaceAll('\n', '\\r\\n')],
+    ['double spaces inside the BEGIN line', PKCS8.replace('BEGIN PRIVATE', 'BEGIN  PRIVATE')],
+    [
+      'text before and after, as other tools write it',
+      `Bag Attributes\n  friendlyName: Zürich\n${PKCS8}\nend\n`,
+    ],
+    ['a certificate before it', `-----BEGIN CERTIFICATE-----\nTUlJ\n-----END CERTIFICATE-----\n${PKCS8}`],
+    ['a KeyObject', rsa],
+    ['a CryptoKey for RS256', rs256],
+  ])('%s', async (_, value) => {
+    const key = await importPrivateKey(readPrivateKey(value))
+
+    const text = Buffer.from('assertion')
+    const signature = await webcrypto.subtle.sign('RSASSA-PKCS1-v1_5', key, text)
+    expect(verify('sha256', text, publicKey, Buffer.from(signature))).toBe(true)
+    expect(key.extractable).toBe(false)
+  })
+})
+
+describe('a key that is refused names what is wrong, and shows nothing of it', () => {
+  const encrypted = { cipher: 'aes-256-cbc', passphrase: 'Geheimnis-7' }
+  test.each<[string, unknown, RegExp]>([
+    ['nothing', undefined, /got undefined/],
+    ['null', null, /got object/],
+    ['a number', 17, /got number/],
+    ['empty text', '', /not PEM/],
+    ['a file name', '/etc/keys/trackpost.pem', /not PEM/],
+    ['text that is too long', `${PKCS8}${'x'.repeat(40_000)}`, /too long/],
+    ['bare base64', lines(PKCS8).slice(1, -1).join(''), /not PEM/],
+    ['a buffer', Buffer.from(PKCS8), /a buffer/],
+    ['without its END line', lines(PKCS8).slice(0, -1).join('\n'), /truncated/],
+    [
+      'cut in the middle',
+      [...lines(PKCS8).slice(0, 12), '-----END PRIVATE KEY-----'].join('\n'),
+      /truncated or damaged/,
+    ],
+    [
+      'PKCS#1 cut in the middle',
+      [...lines(PKCS1).slice(0, 3), '-----END RSA PRIVATE KEY-----'].join('\n'),
+      /truncated or damaged/,
+    ],
+    ['other characters than base64', PKCS8.replace(lines(PKCS8)[4] as string, '***'), /base64 is damaged/],
+    ['no bytes', '-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----', /truncated or damaged/],
+    ['a public key', publicKey.export({ type: 'spki', format: 'pem' }), /a public key/],
+    ['a PKCS#1 public key', publicKey.export({ type: 'pkcs1', format: 'pem' }), /a public key/],
+    ['a public KeyObject', createPublicKey(rsa), /a public key/],
+    ['a secret KeyObject', createSecretKey(Buffer.from('0123456789abcdef')), /a secret key/],
+    [
+      'a certificate',
+      '-----BEGIN CERTIFICATE-----\nTUlJ\n-----END CERTIFICATE-----',
+      /without a private key/,
+    ],
+    ['encrypted PKCS#8', rsa.export({ type: 'pkcs8', format: 'pem', ...encrypted }), /an encrypted key/],
+    ['encrypted PKCS#1', rsa.export({ type: 'pkcs1', format: 'pem', ...encrypted }), /an encrypted key/],
+    ['an EC key in SEC1', pem(curve, 'sec1'), /an elliptic curve key/],
+    ['an EC key in PKCS#8', pem(curve), /an elliptic curve key/],
+    ['an EC KeyObject', curve, /an elliptic curve key/],
+    ['an Ed25519 key', pem(edwards), /not RSA/],
+    ['an RSA-PSS key', pem(pss), /not RSA/],
+    ['1,024 bits in PKCS#8', pem(smallRsa), /1024 bits; it must have 2048/],
+    ['1,024 bits in PKCS#1', pem(smallRsa, 'pkcs1'), /1024 bits; it must have 2048/],
+    ['1,024 bits in a KeyObject', smallRsa, /1024 bits; it must have 2048/],
+    ['a CryptoKey for SHA-512', rs512, /cannot sign/],
+    ['a CryptoKey for decryption', decryption, /cannot sign/],
+    ['an object that claims to be a private key', { type: 'private' }, /cannot sign/],
+  ])('%s', (_, value, problem) => {
+    let error: unknown
+    try {
+      readPrivateKey(value)
+    } catch (thrown) {
+      error = thrown
+    }
+
+    expect(error).toBeInstanceOf(SettingsError)
+    expect((error as SettingsError).setting).toBe('oauthSettings.clientKey')
+    expect((error as SettingsError).message).toMatch(problem)
+    const shown = inspect(error, { depth: 9, showHidden: true })
+    for (const key of [PKCS8, PKCS1, pem(curve), pem(smallRsa)]) {
+      for (const line of lines(key).slice(1, -1)) expect(shown).not.toContain(line.slice(0, 24))
+    }
+    expect(shown).not.toContain('/etc/keys')
+  })
+
+  test('a key cut at any byte of its DER never passes, and never throws anything else', () => {
+    const der = rsa.export({ type: 'pkcs8', format: 'der' })
+    for (let length = 0; length < der.length; length += 7) {
+      const base64 = der.subarray(0, length).toString('base64')
+      const text = `-----BEGIN PRIVATE KEY-----\n${base64}\n-----END PRIVATE KEY-----`
+
+      expect(() => readPrivateKey(text)).toThrow(SettingsError)
+    }
+  })
+
+  test('hostile text is refused at once', () => {
+    const startedMs = performance.now()
+    for (const text of ['-----BEGIN ', '-----BEGIN A', ' ', '\\n', '-----BEGIN PRIVATE KEY-----']) {
+      expect(() => readPrivateKey(text.repeat(32_000 / text.length))).toThrow(SettingsError)
+    }
+
+    expect(performance.now() - startedMs).toBeLessThan(1_000)
+  })
+})
+
+test('the bytes of the key are wiped once it is imported', async () => {
+  const key = readPrivateKey(PKCS8) as { pkcs8: Uint8Array }
+
+  await importPrivateKey(key as never)
+
+  expect(key.pkcs8.every((byte) => byte === 0)).toBe(true)
+})
