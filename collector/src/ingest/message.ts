@@ -18,6 +18,8 @@ interface Incoming {
   properties?: unknown
   traits?: unknown
   writeKey?: unknown
+  originalTimestamp?: unknown
+  receivedAt?: unknown
 }
 
 /** What holds for all messages of a request. */
@@ -27,7 +29,11 @@ export interface Envelope {
   integrations: unknown
   /** The client's clock when it sent the request. */
   sentAt: unknown
+  /** The same in milliseconds since the epoch, when it can be read. */
+  sentAtMs: number | undefined
   receivedAtMs: number
+  /** The same as ISO-8601. */
+  receivedAt: string
   /** Address of the caller, for `context.direct`. */
   remoteAddress: string
 }
@@ -46,6 +52,9 @@ export interface ReadMessage {
   /** JSON text of the message as it is kept. */
   body: string
 }
+
+/** The last moment that a `Date` can hold. */
+const MAX_DATE_MS = 8.64e15
 
 /** Length limit of `messageId`, spec section 1: fewer than 100 characters. */
 const MESSAGE_ID_CHARACTERS = 99
@@ -129,10 +138,11 @@ function judge(kind: Kind | null, message: Incoming): Reason | null {
  * receipt, so far is `timestamp` moved; the given one stays in `originalTimestamp`. Batch `context` and
  * `integrations` are merged key by key, one level deep, so that an item's own value always wins whole.
  *
+ * @param item The parsed item; it is changed into what is kept, which at full load is cheaper than a copy.
  * @param pathKind The kind that the address names; undefined in a batch, where each item has its own type.
  */
 export function readMessage(item: unknown, pathKind: Kind | undefined, envelope: Envelope): ReadMessage {
-  const receivedAt = new Date(envelope.receivedAtMs).toISOString()
+  const { receivedAt, receivedAtMs } = envelope
   if (!isObject(item)) {
     return {
       reason: 'bad_item',
@@ -141,57 +151,72 @@ export function readMessage(item: unknown, pathKind: Kind | undefined, envelope:
       userId: null,
       anonymousId: null,
       messageId: null,
-      timestampMs: envelope.receivedAtMs,
+      timestampMs: receivedAtMs,
       integrations: {},
       body: JSON.stringify({ item, receivedAt }),
     }
   }
-  const incoming: Incoming = item
-  const kind = pathKind ?? (isKind(incoming.type) ? incoming.type : null)
-  const reason = judge(kind, incoming)
+  const message: Incoming = item
+  const kind = pathKind ?? (isKind(message.type) ? message.type : null)
+  const reason = judge(kind, message)
 
-  // The key is a credential: it is never kept with the message. Spread defines own properties, so a
-  // "__proto__" key in the data stays data.
-  const { writeKey: _writeKey, ...message } = incoming
-  const sentAt = incoming.sentAt ?? envelope.sentAt
-  const sentAtMs = isoTimeMs(sentAt)
-  const originalMs = isoTimeMs(incoming.timestamp)
-  let timestampMs = envelope.receivedAtMs
+  // The key is a credential: it is never kept with the message.
+  if (message.writeKey !== undefined) delete message.writeKey
+  const sentAt = message.sentAt ?? envelope.sentAt
+  const originalMs = isoTimeMs(message.timestamp)
+  let timestampMs = receivedAtMs
   if (originalMs !== undefined) {
-    const correctedMs = originalMs + (sentAtMs === undefined ? 0 : envelope.receivedAtMs - sentAtMs)
-    timestampMs = Math.abs(correctedMs) <= 8.64e15 ? correctedMs : originalMs
-    Object.assign(message, { originalTimestamp: incoming.timestamp })
+    const sentAtMs = sentAt === envelope.sentAt ? envelope.sentAtMs : isoTimeMs(sentAt)
+    const correctedMs = originalMs + (sentAtMs === undefined ? 0 : receivedAtMs - sentAtMs)
+    timestampMs = Math.abs(correctedMs) <= MAX_DATE_MS ? correctedMs : originalMs
+    message.originalTimestamp = message.timestamp
   }
   if (kind !== null) message.type = kind
-  if (reason !== 'bad_timestamp') message.timestamp = new Date(timestampMs).toISOString()
+  if (reason !== 'bad_timestamp') {
+    message.timestamp = originalMs === undefined ? receivedAt : new Date(timestampMs).toISOString()
+  }
   if (sentAt !== undefined && sentAt !== null) message.sentAt = sentAt
-  if (reason === null && typeof incoming.messageId !== 'string') {
+  if (reason === null && typeof message.messageId !== 'string') {
     // Without an id nothing can be deduplicated later, not even by a destination.
     message.messageId = `collector-${randomUUID()}`
   }
   if (reason !== 'bad_field') {
-    message.context = { ...objectOrEmpty(envelope.context), ...objectOrEmpty(incoming.context) }
-    message.integrations = {
-      ...objectOrEmpty(envelope.integrations),
-      ...objectOrEmpty(incoming.integrations),
-    }
-    const context = message.context as { direct?: unknown; ip?: unknown }
+    const context: { direct?: unknown; ip?: unknown } = merged(envelope.context, message.context)
     if (context.direct === true) context.ip = envelope.remoteAddress
+    message.context = context
+    message.integrations = merged(envelope.integrations, message.integrations)
   }
+  message.receivedAt = receivedAt
 
   return {
     reason,
     kind,
-    name: displayName(kind, incoming),
-    userId: idText(incoming.userId),
-    anonymousId: idText(incoming.anonymousId),
+    name: displayName(kind, message),
+    userId: idText(message.userId),
+    anonymousId: idText(message.anonymousId),
     messageId: text(message.messageId),
     timestampMs,
-    integrations: objectOrEmpty(message.integrations),
-    body: JSON.stringify({ ...message, receivedAt }),
+    integrations: isObject(message.integrations) ? message.integrations : {},
+    body: JSON.stringify(message),
   }
 }
 
-function objectOrEmpty(value: unknown): Record<string, unknown> {
-  return isObject(value) ? value : {}
+/** The batch's values under the item's own. Spread defines own properties, so a "__proto__" key stays data. */
+function merged(outer: unknown, own: unknown): Record<string, unknown> {
+  if (!isObject(outer)) return isObject(own) ? own : {}
+  return isObject(own) ? { ...outer, ...own } : { ...outer }
+}
+
+// What the service itself adds or corrects, or what a client renews with each attempt.
+const VOLATILE = ['receivedAt', 'sentAt', 'timestamp'] as const
+
+/** Whether two messages that are kept say the same, so that the second is the first one sent again. */
+export function isSameContent(one: string, other: string): boolean {
+  return stableText(one) === stableText(other)
+}
+
+function stableText(body: string): string {
+  const message = JSON.parse(body) as Record<string, unknown>
+  for (const field of VOLATILE) delete message[field]
+  return JSON.stringify(message)
 }

@@ -8,19 +8,14 @@ export const MAX_BATCH_BYTES = 500 * 1024
 /** Levels of objects and arrays in a body. */
 export const MAX_JSON_DEPTH = 64
 
-/** One message as it lay in the body. */
-export interface RawItem {
-  value: unknown
-  bytes: Uint8Array
-}
-
 /** A request taken apart. */
 export interface TrackingRequest {
   writeKey: unknown
   sentAt: unknown
   context: unknown
   integrations: unknown
-  items: RawItem[]
+  /** The messages, as parsed. */
+  items: unknown[]
 }
 
 /** Why a request is answered 400; `items` are what could still be made out in it. */
@@ -62,8 +57,7 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
   const { batch, writeKey, sentAt, context, integrations } = parsed as Record<string, unknown>
   if (path !== 'batch') {
     // The item holds these itself.
-    const items = [{ value: parsed, bytes: body }]
-    return { writeKey, sentAt: undefined, context: undefined, integrations: undefined, items }
+    return { writeKey, sentAt: undefined, context: undefined, integrations: undefined, items: [parsed] }
   }
   if (!Array.isArray(batch)) return { refused: 'batch_not_an_array' }
   const sizes = shape.items.map(({ start, end }) => end - start)
@@ -74,9 +68,5 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
     })
     return { refused: 'event_too_large', items }
   }
-  const items = batch.map((value, index) => {
-    const { start, end } = shape.items[index] ?? { start: 0, end: 0 }
-    return { value, bytes: body.subarray(start, end) }
-  })
-  return { writeKey, sentAt, context, integrations, items }
+  return { writeKey, sentAt, context, integrations, items: batch }
 }

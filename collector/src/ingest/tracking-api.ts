@@ -10,9 +10,8 @@ import { HttpProblem, problemBody, replyJson, replyProblem, SECURITY_HEADERS } f
 import { isKind, type Kind, REASONS, type Reason } from '../record.ts'
 import type { NewEvent } from '../store/store.ts'
 import type { Writer } from '../store/writer.ts'
-import { contentHash } from './content-hash.ts'
-import { type Envelope, type ReadMessage, readMessage } from './message.ts'
-import { type BadRequest, maxBodyBytes, type RawItem, readRequest } from './read-request.ts'
+import { type Envelope, isoTimeMs, type ReadMessage, readMessage } from './message.ts'
+import { type BadRequest, maxBodyBytes, readRequest } from './read-request.ts'
 
 /** Seconds that a client is told to wait when the database cannot write. */
 const STORAGE_RETRY_SECONDS = 5
@@ -57,11 +56,14 @@ export class TrackingApi {
       return this.#turnAway(request, response, path, caller)
     }
 
+    const receivedAtMs = host.now()
     const envelope: Envelope = {
       context: parsed.context,
       integrations: parsed.integrations,
       sentAt: parsed.sentAt,
-      receivedAtMs: host.now(),
+      sentAtMs: isoTimeMs(parsed.sentAt),
+      receivedAtMs,
+      receivedAt: new Date(receivedAtMs).toISOString(),
       remoteAddress: address,
     }
     const pathKind = path === 'batch' ? undefined : path
@@ -77,12 +79,12 @@ export class TrackingApi {
   }
 
   #newEvent(
-    item: RawItem,
+    item: unknown,
     pathKind: Kind | undefined,
     envelope: Envelope,
     caller: Extract<Caller, { outcome: 'source' | 'unknown' }>,
   ): NewEvent {
-    const message = readMessage(item.value, pathKind, envelope)
+    const message = readMessage(item, pathKind, envelope)
     const { config } = this.#parts
     const source = caller.outcome === 'source' ? caller.source : undefined
     let reason: Reason | null = message.reason
@@ -93,7 +95,7 @@ export class TrackingApi {
       source: source?.name ?? '',
       reason,
       receivedAtMs: envelope.receivedAtMs,
-      contentHash: reason === null ? hashOf(item) : 0,
+      receivedAt: envelope.receivedAt,
       deliveries: reason === null ? this.#plan(source, message, envelope.receivedAtMs) : [],
     }
   }
@@ -179,18 +181,11 @@ function recordFields({ kind, name, userId, anonymousId, messageId, timestampMs,
   return { kind, name, userId, anonymousId, messageId, timestampMs, body }
 }
 
-/** A re-sent message differs in `sentAt` at most, so that is left out of the comparison. */
-function hashOf({ value, bytes }: RawItem): number {
-  if (typeof value !== 'object' || value === null) return contentHash(bytes)
-  if (!('sentAt' in value) && !('writeKey' in value)) return contentHash(bytes)
-  const { sentAt: _sentAt, writeKey: _writeKey, ...content } = value as Record<string, unknown>
-  return contentHash(Buffer.from(JSON.stringify(content)))
-}
-
 // So much of an event over the limit is kept for people to recognise it by.
 const PREVIEW_CHARACTERS = 2000
 
 function refusedEvent(value: unknown, reason: Reason, path: Kind | 'batch', receivedAtMs: number): NewEvent {
+  const receivedAt = new Date(receivedAtMs).toISOString()
   const event: NewEvent = {
     source: '',
     reason,
@@ -200,9 +195,9 @@ function refusedEvent(value: unknown, reason: Reason, path: Kind | 'batch', rece
     anonymousId: null,
     messageId: null,
     receivedAtMs,
+    receivedAt,
     timestampMs: receivedAtMs,
     body: null,
-    contentHash: 0,
     deliveries: [],
   }
   if (value === undefined) return event
@@ -211,7 +206,9 @@ function refusedEvent(value: unknown, reason: Reason, path: Kind | 'batch', rece
     context: undefined,
     integrations: undefined,
     sentAt: undefined,
+    sentAtMs: undefined,
     receivedAtMs,
+    receivedAt,
     remoteAddress: '',
   })
   const preview = (text: string | null) => text?.slice(0, 200) ?? null

@@ -29,7 +29,6 @@ CREATE TABLE IF NOT EXISTS seen (
   message_id TEXT NOT NULL,
   seq INTEGER NOT NULL,
   at INTEGER NOT NULL,
-  hash INTEGER NOT NULL,
   PRIMARY KEY (source_id, message_id)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS delivery (

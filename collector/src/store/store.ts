@@ -1,4 +1,5 @@
 import Database from 'libsql'
+import { isSameContent } from '../ingest/message.ts'
 import type { DestinationOutcome, EventRecord, EventSummary, Kind, Reason } from '../record.ts'
 import { type EventFilter, type EventQuery, kindOf, whereClause } from './filter.ts'
 import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
@@ -38,9 +39,10 @@ export interface NewEvent {
   anonymousId: string | null
   messageId: string | null
   receivedAtMs: number
+  /** The same as ISO-8601. */
+  receivedAt: string
   timestampMs: number
   body: string | null
-  contentHash: number
   deliveries: readonly PlannedDelivery[]
 }
 
@@ -106,9 +108,9 @@ class RowInsert {
     let changes = 0
     let next = 0
     for (; next + ROWS_PER_STATEMENT <= rows.length; next += ROWS_PER_STATEMENT) {
-      changes += this.#many.run(...rows.slice(next, next + ROWS_PER_STATEMENT).flat()).changes
+      changes += this.#many.run(rows.slice(next, next + ROWS_PER_STATEMENT).flat()).changes
     }
-    for (const row of rows.slice(next)) changes += this.#one.run(...row).changes
+    for (; next < rows.length; next++) changes += this.#one.run(rows[next]).changes
     return changes
   }
 }
@@ -127,6 +129,7 @@ export class Store {
   readonly #insertSeen: RowInsert
   readonly #insertDeliveries: RowInsert
   readonly #seenBefore: Database.Statement
+  readonly #newest: Database.Statement
   #eventsUntilTrim = 0
   #lastSeq = 0
 
@@ -141,6 +144,8 @@ export class Store {
       // Bounds, so that memory and the log file stay flat however long it runs.
       database.pragma('cache_size = -16000')
       database.pragma('journal_size_limit = 67108864')
+      // 16 MB of log between two checkpoints: each one flushes the disk, and a page written twice is copied once.
+      database.pragma('wal_autocheckpoint = 4096')
       const version = (database.prepare('PRAGMA user_version').get() as { user_version: number }).user_version
       if (version !== 0 && version !== SCHEMA_VERSION) {
         throw new Error(`its tables are of version ${version}, expected ${SCHEMA_VERSION}`)
@@ -153,12 +158,15 @@ export class Store {
       const onConflict =
         options.dedupWindowMs === undefined
           ? 'ON CONFLICT DO NOTHING'
-          : `ON CONFLICT DO UPDATE SET seq = excluded.seq, at = excluded.at, hash = excluded.hash
+          : `ON CONFLICT DO UPDATE SET seq = excluded.seq, at = excluded.at
              WHERE seen.at <= excluded.at - ${Math.floor(options.dedupWindowMs)}`
       this.#insertEvents = new RowInsert(database, `event (${EVENT_COLUMNS})`, 12, '')
-      this.#insertSeen = new RowInsert(database, 'seen (source_id, message_id, seq, at, hash)', 5, onConflict)
+      this.#insertSeen = new RowInsert(database, 'seen (source_id, message_id, seq, at)', 4, onConflict)
       this.#insertDeliveries = new RowInsert(database, 'delivery (seq, destination, state, reason)', 4, '')
-      this.#seenBefore = database.prepare('SELECT seq, hash FROM seen WHERE source_id = ? AND message_id = ?')
+      this.#newest = database.prepare('SELECT max(seq) AS value FROM event')
+      this.#seenBefore =
+        database.prepare(`SELECT seen.seq AS seq, body FROM seen LEFT JOIN event ON event.seq = seen.seq
+         WHERE seen.source_id = ? AND seen.message_id = ?`)
     } catch (cause) {
       database.close()
       throw cause
@@ -186,9 +194,7 @@ export class Store {
   }
 
   #insert(events: readonly NewEvent[]): EventSummary[] {
-    const last = this.#database.prepare('SELECT max(seq) AS value FROM event').get() as {
-      value: number | null
-    }
+    const last = this.#newest.get() as { value: number | null }
     const firstSeq = Math.max(last.value ?? 0, this.#lastSeq) + 1
     this.#lastSeq = firstSeq + events.length - 1
     const reasons = this.#deduplicate(events, firstSeq)
@@ -199,7 +205,8 @@ export class Store {
     for (const [index, event] of events.entries()) {
       const seq = firstSeq + index
       const reason = reasons[index] ?? null
-      const { source, kind, name, userId, anonymousId, messageId, receivedAtMs, timestampMs, body } = event
+      const { source, kind, name, userId, anonymousId, messageId, receivedAt, receivedAtMs } = event
+      const { timestampMs, body } = event
       rows.push([
         seq,
         this.#sourceId(source),
@@ -222,7 +229,6 @@ export class Store {
           destinations.push(outcome({ destination, state, reason: skippedBecause ?? null, attempts: 0 }))
         }
       }
-      const receivedAt = new Date(receivedAtMs).toISOString()
       const status = reason === null ? 'accepted' : 'rejected'
       summaries.push({
         seq,
@@ -249,23 +255,20 @@ export class Store {
     const rows: SqlValue[][] = []
     for (const [index, event] of events.entries()) {
       if (event.reason !== null || event.messageId === null) continue
-      rows.push([
-        this.#sourceId(event.source),
-        event.messageId,
-        firstSeq + index,
-        event.receivedAtMs,
-        event.contentHash,
-      ])
+      rows.push([this.#sourceId(event.source), event.messageId, firstSeq + index, event.receivedAtMs])
     }
     if (this.#insertSeen.run(rows) === rows.length) return reasons
 
     // Some were known. Whose row carries this event's own seq is new; all others came too late.
-    for (const row of rows) {
-      const [sourceId, messageId, seq, , hash] = row
-      const first = this.#seenBefore.get(sourceId, messageId) as { seq: number; hash: number }
-      if (first.seq !== seq) {
-        reasons[Number(seq) - firstSeq] = first.hash === hash ? 'duplicate' : 'dedup_conflict'
-      }
+    for (const [sourceId, messageId, seq] of rows) {
+      const first = this.#seenBefore.get([sourceId, messageId]) as { seq: number; body: string | null }
+      if (first.seq === seq) continue
+      const index = Number(seq) - firstSeq
+      // The first one may have come in this very commit, and is then not in the table yet.
+      const firstBody = first.seq >= firstSeq ? events[first.seq - firstSeq]?.body : first.body
+      const body = events[index]?.body
+      const isConflict = firstBody && body && !isSameContent(firstBody, body)
+      reasons[index] = isConflict ? 'dedup_conflict' : 'duplicate'
     }
     return reasons
   }
