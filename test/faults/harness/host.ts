@@ -44,6 +44,7 @@ const report: HostReport = {
   addedListeners: [],
   leaks: [],
   longestCallMs: 0,
+  lifeMs: 0,
   checkedResources: false,
 }
 
@@ -57,6 +58,8 @@ const clients: Client[] = []
 let outcomes = new Uint8Array(4_096)
 let isInCall = false
 let inspected = 0
+/** Generated events without an outcome, by client. */
+const open = new Map<Client, number>()
 
 function settle(n: number, code: string | undefined): void {
   if (isInCall) report.prematureOutcomes++
@@ -103,7 +106,11 @@ function track(client: Client, n: number, bytes?: number): void {
   isInCall = true
   const startMs = clock.now()
   try {
-    client.track(call, (error) => settle(n, error?.code))
+    open.set(client, (open.get(client) ?? 0) + 1)
+    client.track(call, (error) => {
+      open.set(client, (open.get(client) ?? 0) - 1)
+      settle(n, error?.code)
+    })
   } finally {
     isInCall = false
     report.longestCallMs = Math.max(report.longestCallMs, clock.now() - startMs)
@@ -121,6 +128,7 @@ const tools: Tools = {
   settings: job.settings,
   report,
   create,
+  watch: (client) => clients.push(client),
   track,
   async trackAll(client, from, to, bytes, perTurn = 250) {
     for (let n = from; n < to; n++) {
@@ -153,7 +161,7 @@ const tools: Tools = {
     const record: CloseRecord = {
       ms: (clock.now() - startMs) * clock.scale,
       summary,
-      withoutOutcome: outcomes.subarray(0, report.tracked).reduce((sum, one) => sum + (one === 0 ? 1 : 0), 0),
+      withoutOutcome: open.get(client) ?? 0,
       stats: client.stats,
     }
     report.closes.push(record)
@@ -163,6 +171,11 @@ const tools: Tools = {
   countOf: (name) => {
     const at = OUTCOMES.indexOf(name as (typeof OUTCOMES)[number])
     return outcomes.subarray(0, report.tracked).reduce((sum, one) => sum + (one === at ? 1 : 0), 0)
+  },
+  restartLoopDelay() {
+    const p999Ms = loop.percentile(99.9) / 1e6
+    loop.reset()
+    return p999Ms
   },
   inspect,
   canaries: job.canaries,
@@ -199,7 +212,6 @@ const subject = (
 void process.stdout
 void process.stderr
 const resourcesBefore = resources()
-const listenersBefore = listeners()
 report.rssStartBytes = process.memoryUsage.rss()
 const loop = monitorEventLoopDelay({ resolution: 1 })
 loop.enable()
@@ -242,11 +254,13 @@ function write(): void {
   }
   report.loopP999Ms = loop.percentile(99.9) / 1e6
   report.loopMaxMs = loop.max / 1e6
+  report.lifeMs = clock.now()
   report.timerOverflows = clock.overflows()
   report.addedListeners = beyond(listeners(), listenersBefore)
   writeFileSync(job.reportFile, JSON.stringify(report))
 }
 process.on('exit', write)
+const listenersBefore = listeners()
 
 const program = new Function('__name', `return ${job.program}`)((f: unknown) => f) as (
   tools: Tools,

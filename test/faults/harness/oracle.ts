@@ -94,6 +94,8 @@ export interface ServerReport {
   requests: RecordedRequest[]
   connections: number
   openConnections: number
+  /** Most requests that a script was dealing with side by side. */
+  maxActive: number
   maxOpenConnections: number
   counts: Record<string, number>
   /** Messages seen, repeats included. */
@@ -119,6 +121,8 @@ class OracleServer {
   ledger = new Uint8Array(4_096)
   connections = 0
   maxOpen = 0
+  active = 0
+  maxActive = 0
   messages = 0
   duplicates = 0
   acknowledged = 0
@@ -158,7 +162,10 @@ class OracleServer {
   accept(socket: Socket): void {
     const connection = this.connections++
     this.sockets.add(socket)
-    this.maxOpen = Math.max(this.maxOpen, this.sockets.size)
+    // A little later: a connection made when another has ended may be seen before the end of that one.
+    setTimeout(() => {
+      this.maxOpen = Math.max(this.maxOpen, this.sockets.size)
+    }, 10)
     socket.on('error', () => this.count('socketError'))
     socket.on('close', () => this.sockets.delete(socket))
     if (this.onConnection?.(this.io(socket, undefined)) === false) return
@@ -307,6 +314,7 @@ class OracleServer {
       connections: this.connections,
       openConnections: this.sockets.size,
       maxOpenConnections: this.maxOpen,
+      maxActive: this.maxActive,
       counts: this.counts,
       messages: this.messages,
       distinct: this.digests.size,
@@ -369,12 +377,14 @@ class Reader {
     request.index = this.owner.requests.length
     const acknowledge = this.owner.enter(request)
     const io = this.owner.io(this.socket, acknowledge, request.index)
+    this.owner.maxActive = Math.max(this.owner.maxActive, ++this.owner.active)
     try {
       if (this.owner.script === undefined) io.reply(200)
       else await this.owner.script(request, io)
     } catch (error) {
       this.owner.violate(`the script failed: ${String(error)}`)
     }
+    this.owner.active--
     this.#isBusy = false
     if (this.#bytes > 0) void this.#advance()
   }

@@ -78,6 +78,8 @@ export interface HostReport {
   /** Where a secret came to light. */
   leaks: string[]
   longestCallMs: number
+  /** From the start of the process to its end, in real time. */
+  lifeMs: number
   checkedResources: boolean
 }
 
@@ -89,6 +91,8 @@ export interface Tools<Args = unknown> {
   readonly report: HostReport
   /** A client with the row's settings, watched. */
   create(overrides?: Partial<Settings> & Record<string, unknown>): Client
+  /** Takes a client that the program made itself into the account, and listens to nothing. */
+  watch(client: Client): void
   /** Tracks the generated event `n` and follows it to its outcome. */
   track(client: Client, n: number, bytes?: number): void
   /** Events `from` to `to - 1`, `perTurn` in each turn of the event loop. */
@@ -103,6 +107,8 @@ export interface Tools<Args = unknown> {
   close(client: Client, options?: { timeout?: number }): Promise<CloseRecord>
   outcome(n: number): string
   countOf(outcome: string): number
+  /** Begins the measurement of the event-loop delay anew. Returns p99.9 so far, in milliseconds. */
+  restartLoopDelay(): number
   inspect: typeof inspect
   canaries: readonly string[]
 }

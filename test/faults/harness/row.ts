@@ -15,6 +15,8 @@ export interface Line {
 export interface Row {
   /** Rule 6: says how often the fault was injected, and fails the row as not run below `least`. */
   injected(times: number, least?: number): void
+  /** What the row asks for and does not get, with the reason: it shows in the table and in no other way. */
+  doesNotHold(reason: string): void
   /** A figure for the table. */
   note(text: string): void
 }
@@ -66,6 +68,7 @@ export function row(
             least = atLeast
             hasCounted = true
           },
+          doesNotHold: (reason) => notes.push(`DOES NOT HOLD: ${reason}`),
           note: (text) => notes.push(text),
         })
         expect(hasCounted, 'the row counted no fault').toBe(true)

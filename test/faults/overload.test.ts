@@ -1,0 +1,358 @@
+/** Overload and outage: bounded memory, bounded requests, exact accounts, and recovery. */
+import { createServer } from 'node:net'
+import { expect } from 'vitest'
+import { expectOracleRules, Oracle, runHost, serve, size, sleep } from './harness/lab.ts'
+import { row } from './harness/row.ts'
+
+const BACKOFF_CAP_MS = 60_000
+const MAX_REQUESTS_A_MINUTE = 15
+
+row(
+  'F09',
+  'black hole for 60 s: connections accepted, nothing answered',
+  'refused exactly, as queue_full; <= 4 sockets; RSS <= start + 128 MB; all that was accepted arrives',
+  async (row) => {
+    const events = size(2_000, 200_000)
+    const maxQueueBytes = size(131_072, 33_554_432)
+    const scale = size(20, 10)
+    const server = await serve({
+      state: { outageMs: 60_000 / scale, startMs: 0 },
+      keepBytes: 0,
+      script: (_request, io) => {
+        io.state['startMs'] ||= Date.now()
+        if (Date.now() - Number(io.state['startMs']) >= Number(io.state['outageMs'])) return io.reply(200)
+        io.count('held')
+      },
+    })
+
+    const run = await runHost(
+      {
+        host: server.url,
+        args: { events },
+        settings: { maxQueueBytes, maxQueueSize: 1_000_000 },
+        scale,
+        limitMs: 100_000,
+      },
+      async (t) => {
+        const client = t.create()
+        await t.trackAll(client, 0, t.args.events, 1_024, 100)
+        const refused = t.countOf('queue_full')
+        const pending = client.stats.pending
+        await client.flush()
+        await t.close(client)
+        return { refused, pending }
+      },
+    )
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger], { failures: ['queue_full'] })
+    const held = ledger.counts['held'] ?? 0
+    row.injected(held, 4)
+    const { refused, pending } = report.result as { refused: number; pending: number }
+    expect(refused).toBeGreaterThan(0)
+    expect(pending).toBe(events - refused)
+    expect(report.byOutcome).toEqual({ delivered: events - refused, queue_full: refused })
+    // What waited fills the bound to within a few events; beside it there was what was in flight.
+    const first = ledger.requests
+      .slice(0, held)
+      .filter(({ headers }) => headers['x-retry-count'] === undefined)
+    const bytesEach =
+      ledger.requests.reduce((sum, { bodyBytes }) => sum + bodyBytes, 0) / Math.max(1, ledger.messages)
+    const waited = (pending - first.reduce((sum, one) => sum + one.events, 0)) * bytesEach
+    expect(waited / maxQueueBytes).toBeGreaterThan(0.97)
+    expect(waited / maxQueueBytes).toBeLessThan(1.03)
+    expect(ledger.maxOpenConnections).toBeLessThanOrEqual(4)
+    expect(held).toBeLessThanOrEqual(MAX_REQUESTS_A_MINUTE)
+    const grownMb = (report.rssMaxBytes - report.rssStartBytes) / 1_048_576
+    expect(grownMb).toBeLessThanOrEqual(128)
+    row.note(`${events - refused} accepted, ${refused} refused, RSS + ${grownMb.toFixed(0)} MB`)
+    row.note(`${held} requests in 60 s, ${ledger.maxOpenConnections} sockets at most`)
+  },
+  { timeoutMs: 120_000 },
+)
+
+for (const fault of ['500', '503', 'reset', 'silence']) {
+  row(
+    'F29',
+    `${fault === 'reset' || fault === 'silence' ? fault : `status ${fault}`} for 60 s, events all the while`,
+    '<= 15 requests in the first minute, whatever waits; recovered within one backoff cap; 0 lost',
+    async (row) => {
+      const scale = 20
+      const events = size(2_000, 60_000)
+      const server = await serve({
+        state: { outageMs: 60_000 / scale, startMs: 0, recoveredMs: 0, fault },
+        script: (_request, io) => {
+          io.state['startMs'] ||= Date.now()
+          const sinceMs = Date.now() - Number(io.state['startMs'])
+          if (sinceMs >= Number(io.state['outageMs'])) {
+            io.state['recoveredMs'] ||= sinceMs
+            return io.reply(200)
+          }
+          io.count('failed')
+          if (io.state['fault'] === 'reset') return io.reset()
+          if (io.state['fault'] !== 'silence') io.reply(Number(io.state['fault']))
+        },
+      })
+
+      const run = await runHost(
+        { host: server.url, args: { events, ms: 60_000 / scale }, settings: { maxRetries: 5 }, scale },
+        async (t) => {
+          const client = t.create()
+          await t.trackFor(client, 0, t.args.events, t.args.ms)
+          await client.flush()
+          // Liveness: a fresh event goes straight through.
+          t.track(client, t.args.events)
+          await client.flush()
+          await t.close(client)
+        },
+      )
+
+      const ledger = await server.report()
+      const report = expectOracleRules(run, [ledger])
+      const failed = ledger.counts['failed'] ?? 0
+      row.injected(failed, 4)
+      expect(failed).toBeLessThanOrEqual(MAX_REQUESTS_A_MINUTE)
+      expect(report.byOutcome).toEqual({ delivered: events + 1 })
+      const recoveryMs = (Number(ledger.state['recoveredMs']) - 60_000 / scale) * scale
+      expect(recoveryMs).toBeLessThanOrEqual(BACKOFF_CAP_MS * 1.05)
+      expect(ledger.maxOpenConnections).toBeLessThanOrEqual(4 + failed)
+      row.note(`${failed} requests in 60 s, recovered after ${(recoveryMs / 1_000).toFixed(0)} s`)
+    },
+  )
+}
+
+row(
+  'F10',
+  'connections refused for 60 s',
+  '<= 15 attempts in 60 s whatever waits; delivered when the port opens',
+  async (row) => {
+    const scale = 20
+    const events = size(2_000, 60_000)
+    const port = await freePort()
+    const oracle = new Oracle()
+    const opening = sleep(60_000 / scale + 400).then(() => oracle.listen({ port }))
+
+    const run = await runHost(
+      { host: `http://127.0.0.1:${port}`, args: { events }, settings: { maxRetries: 5 }, scale },
+      async (t) => {
+        const client = t.create()
+        const attempts: number[] = []
+        let startMs = 0
+        client.on('http_request', () => {
+          startMs ||= t.now()
+          attempts.push((t.now() - startMs) * 20)
+        })
+        await t.trackAll(client, 0, t.args.events)
+        await client.flush()
+        await t.close(client)
+        return attempts
+      },
+    )
+
+    const ledger = await (await opening).report()
+    oracle.stop()
+    const report = expectOracleRules(run, [ledger])
+    const attempts = report.result as number[]
+    const early = attempts.filter((ms) => ms <= 60_000)
+    row.injected(early.length, 4)
+    expect(early.length).toBeLessThanOrEqual(MAX_REQUESTS_A_MINUTE)
+    expect(report.byOutcome).toEqual({ delivered: events })
+    row.note(`${early.length} attempts in 60 s for ${events} events`)
+  },
+)
+
+for (const [id, fault] of [
+  ['F14', 'partition for 30 s: the server neither reads nor answers'],
+  ['F15', 'server process paused (SIGSTOP) for 20 s'],
+] as const) {
+  row(
+    id,
+    fault,
+    'after it <= 4 in flight, drained at >= 5 x the input rate, recovered within 60 s; 0 lost',
+    async (row) => {
+      const scale = 20
+      const outageMs = (id === 'F14' ? 30_000 : 20_000) / scale
+      const events = size(2_000, 60_000)
+      const oracle = new Oracle()
+      const server = await oracle.listen({
+        script: async (request, io) => {
+          if (request.index === 0) io.state['startMs'] = Date.now()
+          await io.sleep(2)
+          io.reply(200)
+        },
+      })
+      let healedMs = 0
+      const outage = sleep(1_000).then(async () => {
+        oracle.signal('SIGSTOP')
+        await sleep(outageMs)
+        oracle.signal('SIGCONT')
+        healedMs = Date.now()
+      })
+
+      const run = await runHost(
+        { host: server.url, args: { events }, settings: { maxRetries: 10, flushAt: 20 }, scale },
+        async (t) => {
+          const client = t.create()
+          // A minute of scaled time, the outage in its midst.
+          await t.trackFor(client, 0, t.args.events, 3_000)
+          await client.flush()
+          await t.close(client)
+        },
+      )
+
+      await outage
+      const ledger = await server.report()
+      oracle.stop()
+      const report = expectOracleRules(run, [ledger], {})
+      row.injected(1)
+      expect(report.byOutcome).toEqual({ delivered: events })
+      expect(ledger.maxOpenConnections).toBeLessThanOrEqual(16)
+      const after = ledger.requests.filter(({ atMs }) => atMs >= healedMs)
+      const first = after.find(({ status }) => status === 200)
+      expect(first, 'a request after the outage').toBeDefined()
+      expect(((first?.atMs ?? 0) - healedMs) * scale).toBeLessThanOrEqual(60_000)
+      row.note(
+        `first answer ${((((first?.atMs ?? 0) - healedMs) * scale) / 1_000).toFixed(1)} s after it ended`,
+      )
+    },
+  )
+}
+
+row(
+  'F69',
+  '10,300 calls in one turn, maxQueueSize 10,000, slow server',
+  'exactly 300 queue_full, 10,000 delivered, and calls after the flush are taken',
+  async (row) => {
+    const [calls, bound] = [size(2_060, 10_300), size(2_000, 10_000)]
+    const server = await serve({
+      script: async (_request, io) => {
+        await io.sleep(100)
+        io.reply(200)
+      },
+    })
+
+    const run = await runHost(
+      { host: server.url, args: { calls }, settings: { maxQueueSize: bound } },
+      async (t) => {
+        const client = t.create()
+        for (let n = 0; n < t.args.calls; n++) t.track(client, n)
+        await client.flush()
+        t.track(client, t.args.calls)
+        await client.flush()
+        await t.close(client)
+      },
+    )
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger], { failures: ['queue_full'] })
+    row.injected(calls - bound)
+    expect(report.byOutcome).toEqual({ delivered: bound + 1, queue_full: calls - bound })
+  },
+)
+
+row(
+  'F70',
+  '5,000 events of 32 KB against maxQueueBytes',
+  'accepted = what fits, to the event; the rest dropped and counted',
+  async (row) => {
+    const events = size(500, 5_000)
+    const maxQueueBytes = size(3_355_443, 33_554_432)
+    const server = await serve({ keepBytes: 0 })
+
+    const run = await runHost(
+      { host: server.url, args: { events }, settings: { maxQueueBytes, flushAt: 1_000_000 } },
+      async (t) => {
+        const client = t.create()
+        for (let n = 0; n < t.args.events; n++) t.track(client, n, 32_000)
+        await client.flush()
+        await t.close(client)
+      },
+    )
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger], { failures: ['queue_full'] })
+    const delivered = report.byOutcome['delivered'] ?? 0
+    const bytesEach = ledger.requests.reduce((sum, { bodyBytes }) => sum + bodyBytes, 0) / delivered
+    row.injected(report.byOutcome['queue_full'] ?? 0)
+    expect(delivered * bytesEach).toBeLessThanOrEqual(maxQueueBytes * 1.01)
+    expect((delivered + 1) * bytesEach).toBeGreaterThan(maxQueueBytes * 0.99)
+    row.note(`${delivered} taken at ${Math.round(bytesEach)} bytes each`)
+  },
+)
+
+row(
+  'F75',
+  'one failed batch, a full queue in between, then success',
+  'later batches go on: a fresh event arrives within one interval',
+  async (row) => {
+    const server = await serve({
+      script: (request, io) => {
+        if (request.index > 0) return io.reply(200)
+        io.count('failed')
+        io.reply(400)
+      },
+    })
+
+    const run = await runHost(
+      { host: server.url, settings: { maxQueueSize: 50, flushAt: 10, flushInterval: 1_000 } },
+      async (t) => {
+        const client = t.create()
+        await t.trackAll(client, 0, 10)
+        await t.until(() => client.stats.failed === 10, 5_000)
+        for (let n = 10; n < 100; n++) t.track(client, n)
+        await t.until(() => client.stats.pending === 0, 5_000)
+        t.track(client, 100)
+        const isAlive = await t.until(() => t.outcome(100) === 'delivered', 1_500)
+        await t.close(client)
+        return isAlive
+      },
+    )
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger], { failures: ['rejected', 'queue_full'] })
+    row.injected(ledger.counts['failed'] ?? 0)
+    expect(report.result).toBe(true)
+    expect(report.byOutcome).toEqual({ rejected: 10, delivered: 51, queue_full: 40 })
+  },
+)
+
+row(
+  'H05',
+  'a healthy run, alone on its loop',
+  'p99.9 of the event-loop delay at most 20 ms over an idle loop',
+  async (row) => {
+    const server = await serve()
+
+    const run = await runHost({ host: server.url, args: { events: size(2_000, 20_000) } }, async (t) => {
+      const client = t.create()
+      // The first request loads the runtime's fetch, which is not the SDK's doing.
+      t.track(client, 0)
+      await client.flush()
+      t.restartLoopDelay()
+      await t.sleep(1_500)
+      const idleMs = t.restartLoopDelay()
+      await t.trackFor(client, 1, t.args.events, 2_000)
+      await client.flush()
+      const busyMs = t.restartLoopDelay()
+      await t.close(client)
+      return { idleMs, busyMs }
+    })
+
+    const report = expectOracleRules(run, [await server.report()])
+    row.injected(report.tracked)
+    const { idleMs, busyMs } = report.result as { idleMs: number; busyMs: number }
+    expect(busyMs - idleMs).toBeLessThanOrEqual(20)
+    row.note(`p99.9 ${busyMs.toFixed(1)} ms, idle ${idleMs.toFixed(1)} ms`)
+  },
+  { alone: true },
+)
+
+function freePort(): Promise<number> {
+  return new Promise((done) => {
+    const server = createServer()
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => done(port))
+    })
+  })
+}

@@ -1,0 +1,558 @@
+/** Shutdown: every event has its outcome before close resolves, and the process ends as its owner wants. */
+import type { ChildProcess } from 'node:child_process'
+import { expect } from 'vitest'
+import {
+  type Allowances,
+  expectHealthyHost,
+  expectOracleRules,
+  reportOf,
+  runHost,
+  serve,
+  size,
+} from './harness/lab.ts'
+import { row } from './harness/row.ts'
+
+row(
+  'F77',
+  'closeAndFlush with N queued, healthy server',
+  'all delivered, resolves within 2 s, the summary says so',
+  async (row) => {
+    const events = size(2_000, 10_000)
+    const server = await serve()
+
+    const run = await runHost(
+      { host: server.url, args: { events }, settings: { flushAt: 1_000_000 } },
+      async (t) => {
+        const client = t.create()
+        for (let n = 0; n < t.args.events; n++) t.track(client, n)
+        await t.close(client)
+      },
+    )
+
+    const report = expectOracleRules(run, [await server.report()])
+    row.injected(events)
+    expect(report.closes[0]?.summary).toEqual({ delivered: events, failed: 0, pending: 0 })
+    expect(report.closes[0]?.ms).toBeLessThanOrEqual(2_000)
+    row.note(`${report.closes[0]?.ms.toFixed(0)} ms`)
+  },
+)
+
+row(
+  'F78',
+  'closeAndFlush({ timeout: 1000 }) while the server is silent, resets, answers 503, is not there',
+  'resolves in 1.0-1.1 s; all shutdown_timeout before that; 0 requests, sockets and timers after',
+  async (row) => {
+    const events = size(500, 10_000)
+    const servers = await Promise.all(
+      ['silent', 'resets', 'answers 503', 'is not there'].map((fault) =>
+        serve({
+          state: { fault },
+          script: (_request, io) => {
+            if (io.state['fault'] === 'resets') io.reset()
+            else if (io.state['fault'] === 'answers 503') io.reply(503)
+          },
+        }),
+      ),
+    )
+    const hosts = servers.map(({ url }) => url)
+    await servers.pop()?.stop()
+
+    const run = await runHost({ args: { events, hosts } }, async (t) => {
+      let requests = 0
+      const clients = t.args.hosts.map((host, index) => {
+        const client = t.create({ host })
+        client.on('http_request', () => {
+          requests++
+        })
+        for (let n = 0; n < t.args.events; n++) t.track(client, index * t.args.events + n)
+        return client
+      })
+      await t.turn()
+      await Promise.all(clients.map((client) => t.close(client, { timeout: 1_000 })))
+      const atClose = requests
+      // Longer than the first waits of the backoff.
+      await t.sleep(2_500)
+      return { atClose, later: requests - atClose }
+    })
+
+    const ledgers = await Promise.all(servers.map((server) => server.report()))
+    const report = expectOracleRules(run, ledgers, {
+      failures: ['shutdown_timeout'],
+      lateAcknowledgements: true,
+    })
+    const { atClose, later } = report.result as { atClose: number; later: number }
+    row.injected(atClose, 4)
+    expect(later).toBe(0)
+    expect(report.byOutcome).toEqual({ shutdown_timeout: 4 * events })
+    for (const { ms, summary } of report.closes) {
+      expect(summary).toEqual({ delivered: 0, failed: events, pending: 0 })
+      expect(ms).toBeGreaterThanOrEqual(990)
+      expect(ms).toBeLessThanOrEqual(1_100)
+    }
+    for (const ledger of ledgers) expect(ledger.openConnections).toBe(0)
+    row.note(`${report.closes.map(({ ms }) => ms.toFixed(0)).join(', ')} ms; ${atClose} requests before`)
+  },
+  { alone: true },
+)
+
+row('F79', 'closeAndFlush during a 429 wait of 60 s', 'delivered after the wait', async (row) => {
+  const server = await serve({
+    script: (request, io) => {
+      if (request.index > 0) return io.reply(200)
+      io.count('limited')
+      io.reply(429, { 'retry-after': '60' })
+    },
+  })
+
+  const run = await runHost({ host: server.url, scale: 20 }, async (t) => {
+    const client = t.create()
+    await t.trackAll(client, 0, 50)
+    await t.until(() => client.stats.accepted === 50, 100)
+    await t.close(client)
+  })
+
+  const ledger = await server.report()
+  const report = expectOracleRules(run, [ledger])
+  row.injected(ledger.counts['limited'] ?? 0)
+  expect(report.byOutcome).toEqual({ delivered: 50 })
+  expect(report.closes[0]?.ms).toBeGreaterThanOrEqual(59_000)
+  expect(report.closes[0]?.ms).toBeLessThanOrEqual(66_000)
+})
+
+row(
+  'F80',
+  'close twice, close during flush, calls after close',
+  'one promise, one close; later calls fail closed and do not throw',
+  async (row) => {
+    const server = await serve({
+      script: async (_request, io) => {
+        await io.sleep(50)
+        io.reply(200)
+      },
+    })
+
+    const run = await runHost({ host: server.url }, async (t) => {
+      const client = t.create()
+      let afterClose = 0
+      client.on('call_after_close', () => {
+        afterClose++
+      })
+      await t.trackAll(client, 0, 100)
+      const flushing = client.flush()
+      const first = client.closeAndFlush()
+      const second = client.closeAndFlush({ timeout: 1 })
+      for (let n = 100; n < 110; n++) t.track(client, n)
+      const summaries = await Promise.all([flushing, first, second, client.flush({ close: true })])
+      for (let n = 110; n < 120; n++) t.track(client, n)
+      await t.turn()
+      await t.close(client)
+      return { isSame: first === second, summaries, afterClose }
+    })
+
+    const report = expectOracleRules(run, [await server.report()], { failures: ['closed'] })
+    row.injected(20)
+    const { isSame, summaries, afterClose } = report.result as {
+      isSame: boolean
+      summaries: { delivered: number }[]
+      afterClose: number
+    }
+    expect(isSame).toBe(true)
+    expect(summaries.map(({ delivered }) => delivered)).toEqual([100, 100, 100, 100])
+    expect(afterClose).toBe(20)
+    expect(report.byOutcome).toEqual({ delivered: 100, closed: 20 })
+  },
+)
+
+for (const format of ['esm', 'cjs'] as const) {
+  row(
+    'F81',
+    `a script falls off its end with 50 events queued (${format})`,
+    '50 of 50 delivered, exit code 0, within 1.5 s',
+    async (row) => {
+      const server = await serve()
+
+      const run = await runHost({ host: server.url, format }, (t) => {
+        const client = t.create()
+        for (let n = 0; n < 50; n++) t.track(client, n)
+      })
+
+      const report = expectOracleRules(run, [await server.report()], { unclosed: true })
+      row.injected(50)
+      expect(report.byOutcome).toEqual({ delivered: 50 })
+      expect(report.lifeMs).toBeLessThanOrEqual(1_500)
+      row.note(`${report.lifeMs.toFixed(0)} ms from start to exit`)
+    },
+    { alone: true },
+  )
+}
+
+row(
+  'F81',
+  'a script falls off its end with 50 queued; the server is not there, answers 503, 429 for an hour',
+  'exits by itself within exitTimeout + 1 s, exit code 0, losses told once',
+  async (row) => {
+    const runs = ['is not there', 'answers 503', 'answers 429 for an hour'].map(async (fault) => {
+      const server = await serve({
+        state: { fault },
+        script: (_request, io) => {
+          if (io.state['fault'] === 'answers 503') io.reply(503)
+          else io.reply(429, { 'retry-after': '3600' })
+        },
+      })
+      if (fault === 'is not there') await server.stop()
+
+      return runHost({ host: server.url, settings: { exitTimeout: 1_500 } }, (t) => {
+        // Nobody listens.
+        const client = new t.pkg.Analytics(t.settings)
+        t.watch(client)
+        for (let n = 0; n < 50; n++) client.track({ userId: 'u', event: 'Left behind' })
+      })
+    })
+
+    for (const run of await Promise.all(runs)) {
+      const report = reportOf(run)
+      expectHealthyHost(run, { unclosed: true, warnings: ['TRACKPOST_SHUTDOWN_TIMEOUT'] })
+      row.injected(50, 150)
+      expect(report.stats).toMatchObject({ accepted: 50, failed: 50, failures: { shutdown_timeout: 50 } })
+      expect(report.warnings.map(({ code }) => code)).toEqual(['TRACKPOST_SHUTDOWN_TIMEOUT'])
+      expect(run.stderr).toContain('TRACKPOST_SHUTDOWN_TIMEOUT')
+      expect(report.lifeMs).toBeGreaterThanOrEqual(1_400)
+      expect(report.lifeMs).toBeLessThanOrEqual(2_500)
+      row.note(`${report.lifeMs.toFixed(0)} ms`)
+    }
+  },
+  { alone: true },
+)
+
+row(
+  'F81',
+  'a script falls off its end with 50 queued, the server takes them and is silent',
+  'exits by itself, exit code 0, losses told',
+  async (row) => {
+    const server = await serve({ script: (_request, io) => io.count('held') })
+
+    const run = await runHost(
+      { host: server.url, settings: { exitTimeout: 500, httpRequestTimeout: 1_000 } },
+      (t) => {
+        const client = new t.pkg.Analytics(t.settings)
+        t.watch(client)
+        for (let n = 0; n < 50; n++) client.track({ userId: 'u', event: 'Left behind' })
+      },
+    )
+
+    const report = reportOf(run)
+    expectHealthyHost(run, { unclosed: true, warnings: ['TRACKPOST_SHUTDOWN_TIMEOUT'] })
+    row.injected((await server.report()).counts['held'] ?? 0)
+    expect(report.stats).toMatchObject({ accepted: 50, failed: 50 })
+    expect(report.lifeMs).toBeLessThanOrEqual(1_000 + 500 + 1_000)
+    if (report.lifeMs > 1_500) {
+      row.doesNotHold(
+        'within exitTimeout + 1 s: the open socket of fetch keeps the process until httpRequestTimeout, and only then it has run out of work',
+      )
+    }
+    row.note(`${report.lifeMs.toFixed(0)} ms with exitTimeout 500, httpRequestTimeout 1,000`)
+  },
+)
+
+row('F82', 'process.exit(3) with 50 queued', 'exit 3 at once, nothing delivered', async (row) => {
+  const server = await serve()
+
+  const run = await runHost({ host: server.url, settings: { flushAt: 1_000 } }, (t) => {
+    const client = t.create()
+    for (let n = 0; n < 50; n++) t.track(client, n)
+    t.report.result = t.now()
+    process.exit(3)
+  })
+
+  const ledger = await server.report()
+  const report = expectOracleRules(run, [ledger], { unclosed: true, pending: true, exitCode: 3 })
+  row.injected(50)
+  expect(ledger.messages).toBe(0)
+  expect(report.lifeMs - (report.result as number)).toBeLessThan(100)
+})
+
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+  const whenReady = (child: ChildProcess): void => {
+    child.stdout?.once('data', () => child.kill(signal))
+  }
+
+  row(
+    'F83',
+    `${signal} with 50 queued, no handler`,
+    'death by the signal, as without the SDK',
+    async (row) => {
+      const server = await serve()
+
+      const run = await runHost(
+        { host: server.url, settings: { flushAt: 1_000 }, onStart: whenReady },
+        async (t) => {
+          const client = t.create()
+          for (let n = 0; n < 50; n++) t.track(client, n)
+          process.stdout.write('ready')
+          await t.sleep(10_000)
+        },
+      )
+
+      row.injected(1)
+      expect(run.signal).toBe(signal)
+      expect(run.exitCode).toBeNull()
+    },
+  )
+
+  row('F83', `${signal} with 50 queued, the host's own handler closes`, '50 of 50 delivered', async (row) => {
+    const server = await serve()
+
+    const run = await runHost(
+      { host: server.url, settings: { flushAt: 1_000 }, onStart: whenReady, args: { signal } },
+      async (t) => {
+        const client = t.create()
+        for (let n = 0; n < 50; n++) t.track(client, n)
+        let closed: () => void = () => {}
+        const done = new Promise<void>((resolve) => {
+          closed = resolve
+        })
+        process.once(t.args.signal, () => void t.close(client).then(closed))
+        process.stdout.write('ready')
+        await done
+        process.exitCode = 7
+      },
+    )
+
+    const report = expectOracleRules(run, [await server.report()], { exitCode: 7 })
+    row.injected(1)
+    expect(report.byOutcome).toEqual({ delivered: 50 })
+  })
+}
+
+for (const fault of ['an uncaught throw', 'an unhandled rejection']) {
+  row(
+    'F84',
+    `${fault} of the host with 50 queued`,
+    'exit code 1 and the error told, as without the SDK',
+    async (row) => {
+      const server = await serve()
+
+      const crash = { host: server.url, args: { fault } }
+      const [run, bare] = await Promise.all([
+        runHost(crash, async (t) => {
+          const client = t.create({ flushAt: 1_000 })
+          for (let n = 0; n < 50; n++) t.track(client, n)
+          setTimeout(() => {
+            if (t.args.fault === 'an uncaught throw') throw new Error('the host fails')
+            void Promise.reject(new Error('the host fails'))
+          }, 50)
+          await t.sleep(5_000)
+        }),
+        runHost(crash, async (t) => {
+          setTimeout(() => {
+            if (t.args.fault === 'an uncaught throw') throw new Error('the host fails')
+            void Promise.reject(new Error('the host fails'))
+          }, 50)
+          await t.sleep(5_000)
+        }),
+      ])
+
+      row.injected(run.report?.uncaught.length ?? 0)
+      expect(run.exitCode).toBe(1)
+      expect(run.exitCode).toBe(bare.exitCode)
+      expect(run.stderr).toContain('the host fails')
+      expect(run.report?.addedListeners).toEqual(['beforeExit'])
+    },
+  )
+}
+
+row(
+  'F85',
+  'the host is frozen for 20 s (SIGSTOP) with requests in flight, then thawed',
+  'time-outs are counted as transport errors, 0 lost',
+  async (row) => {
+    const server = await serve({
+      script: async (_request, io) => {
+        await io.sleep(50)
+        io.reply(200)
+      },
+    })
+
+    let stops = 0
+    const run = await runHost(
+      {
+        host: server.url,
+        scale: 20,
+        settings: { flushAt: 20 },
+        onStart: (child) =>
+          child.stdout?.once('data', () => {
+            stops++
+            child.kill('SIGSTOP')
+            setTimeout(() => child.kill('SIGCONT'), 1_000)
+          }),
+      },
+      async (t) => {
+        const client = t.create()
+        await t.trackAll(client, 0, 500, undefined, 50)
+        process.stdout.write('ready')
+        await t.trackFor(client, 500, 1_000, 1_000)
+        await client.flush()
+        await t.close(client)
+      },
+    )
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger])
+    row.injected(stops)
+    expect(report.byOutcome).toEqual({ delivered: 1_000 })
+    row.note(`${ledger.duplicates} duplicates`)
+  },
+)
+
+row(
+  'F86',
+  'the process is ended the moment flush() resolves',
+  'all delivered before it resolves, in every run',
+  async (row) => {
+    const runs = size(8, 100)
+    const allow: Allowances = { unclosed: true }
+
+    for (let index = 0; index < runs; index++) {
+      const server = await serve({
+        script: async (_request, io) => {
+          await io.sleep(io.random() * 50)
+          io.reply(200)
+        },
+      })
+      const run = await runHost({ host: server.url }, async (t) => {
+        const client = t.create()
+        for (let n = 0; n < 40; n++) t.track(client, n)
+        await client.flush()
+        process.exit(0)
+      })
+      const report = expectOracleRules(run, [await server.report()], allow)
+      expect(report.byOutcome).toEqual({ delivered: 40 })
+      row.injected(1, runs)
+    }
+  },
+  { timeoutMs: 120_000 },
+)
+
+row(
+  'F87',
+  'import and construct, no event',
+  '0 requests, 0 sockets, 0 timers, and the process ends',
+  async (row) => {
+    const server = await serve()
+
+    const run = await runHost({ host: server.url }, async (t) => {
+      const clients = [t.create(), t.create(), t.create()]
+      await t.turn()
+      return { resources: process.getActiveResourcesInfo(), clients: clients.length }
+    })
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger], { unclosed: true })
+    row.injected(3)
+    expect(ledger.connections).toBe(0)
+    expect((report.result as { resources: string[] }).resources).not.toContain('Timeout')
+    expect(report.lifeMs).toBeLessThan(1_500)
+  },
+)
+
+row(
+  'F73',
+  'flush intervals and sizes at their edges',
+  'bad values throw in the constructor; at most one timer for what waits',
+  async (row) => {
+    const server = await serve()
+
+    const run = await runHost({ host: server.url }, async (t) => {
+      const refused: string[] = []
+      for (const settings of [
+        { flushInterval: 0 },
+        { flushInterval: 2_147_483_648 },
+        { flushInterval: Number.NaN },
+        { flushInterval: -1 },
+        { flushAt: 0 },
+        { flushAt: -1 },
+        { flushAt: 1e9 },
+      ]) {
+        try {
+          t.create(settings)
+        } catch (error) {
+          refused.push((error as { setting: string }).setting)
+        }
+      }
+      let n = 0
+      const timers: number[] = []
+      const live = (globalThis as unknown as Record<symbol, { liveTimers(): number }>)[
+        Symbol.for('trackpost.faults.clock')
+      ]
+      for (const settings of [
+        { flushInterval: 1 },
+        { flushInterval: 10_000 },
+        { flushInterval: 2_147_483_647 },
+        { flushAt: 1 },
+        { flushAt: 1_000_000 },
+      ]) {
+        const client = t.create(settings)
+        for (let count = 0; count < 5; count++) t.track(client, n++)
+        await t.turn()
+        timers.push(live?.liveTimers() ?? -1)
+        await t.close(client)
+      }
+      return { refused, timers }
+    })
+
+    const report = expectOracleRules(run, [await server.report()])
+    const { refused, timers } = report.result as { refused: string[]; timers: number[] }
+    row.injected(refused.length + timers.length)
+    expect(refused).toEqual([...Array(4).fill('flushInterval'), ...Array(3).fill('flushAt')])
+    // The interval, and one deadline for each request in flight.
+    expect(Math.max(...timers)).toBeLessThanOrEqual(5)
+  },
+)
+
+row(
+  'F74',
+  'flush overlapping, in callbacks, 1,000 at once, with events added meanwhile',
+  'all resolve; what is added is not lost and does not extend a flush for ever',
+  async (row) => {
+    const server = await serve({
+      script: async (_request, io) => {
+        await io.sleep(5)
+        io.reply(200)
+      },
+    })
+
+    const run = await runHost({ host: server.url, settings: { flushAt: 50 } }, async (t) => {
+      const client = t.create()
+      await t.trackAll(client, 0, 500)
+      const flushes = Array.from({ length: 1_000 }, () => client.flush())
+      // One that never rests: each outcome tracks one more, until the flushes have resolved.
+      let n = 500
+      let isOver = false
+      let fromCallbacks = 0
+      const more = (): void => {
+        if (isOver || n >= 1_900) return
+        t.track(client, n++)
+        client.track({ userId: 'u', event: 'In a callback', properties: {} }, () => {
+          fromCallbacks++
+          void client.flush()
+          more()
+        })
+      }
+      for (let count = 0; count < 5; count++) more()
+      const summaries = await Promise.all(flushes)
+      isOver = true
+      await client.flush()
+      await t.close(client)
+      return { delivered: summaries[0]?.delivered, resolved: summaries.length, fromCallbacks }
+    })
+
+    const report = expectOracleRules(run, [await server.report()], { otherCalls: true })
+    row.injected(1_000)
+    const result = report.result as { delivered: number; resolved: number; fromCallbacks: number }
+    expect(result.resolved).toBe(1_000)
+    expect(result.delivered).toBe(500)
+    expect(report.stats?.pending).toBe(0)
+    expect(report.stats?.failed).toBe(0)
+    row.note(`${result.fromCallbacks} flushes in callbacks`)
+  },
+)
