@@ -84,6 +84,17 @@ function memoryMb() {
   }
 }
 
+/** Processor time that the collector has used, seconds; the clock of /proc ticks 100 times a second. */
+function processorSeconds() {
+  try {
+    const [, rest] = readFileSync(`/proc/${collector.pid}/stat`, 'utf8').split(') ')
+    const fields = rest.split(' ')
+    return (Number(fields[11]) + Number(fields[12])) / 100
+  } catch {
+    return Number.NaN
+  }
+}
+
 const latencies = []
 const memory = []
 let accepted = 0
@@ -94,6 +105,7 @@ const pending = new Set()
 
 for (let i = 0; i < 50; i++) await send(makeBatch())
 const startMs = performance.now()
+const processorBefore = processorSeconds()
 for (let sent = 0; sent < total; ) {
   const due = Math.min(total, Math.floor((performance.now() - startMs) / intervalMs) + 1)
   for (; sent < due; sent++) {
@@ -110,6 +122,7 @@ for (let sent = 0; sent < total; ) {
   await new Promise((resolve) => setTimeout(resolve, 1))
 }
 await Promise.all(pending)
+const processorUsed = processorSeconds() - processorBefore
 const tookSeconds = (performance.now() - startMs) / 1000
 memory.push(Math.round(memoryMb()))
 
@@ -129,6 +142,9 @@ console.log(
 )
 console.log(
   `latency    p50 ${percentile(0.5)} ms, p99 ${percentile(0.99)} ms, p99.9 ${percentile(0.999)} ms, max ${percentile(1)} ms`,
+)
+console.log(
+  `processor  ${processorUsed.toFixed(1)} s used by the collector, ${((processorUsed / accepted) * 1e6).toFixed(0)} µs an event`,
 )
 console.log(`memory     ${memory.join(' ')} MB`)
 console.log(`database   ${fileMb.toFixed(0)} MB`)

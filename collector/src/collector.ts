@@ -9,6 +9,7 @@ import { RateLimit } from './auth/rate-limit.ts'
 import { Sources } from './auth/sources.ts'
 import { handleToken } from './auth/token-api.ts'
 import { TokenServer } from './auth/tokens.ts'
+import { Checkpointer } from './checkpointer.ts'
 import { ConfigError, loadConfig, parseConfig } from './config/load.ts'
 import type { Config, ConfigInput } from './config/schema.ts'
 import { Deliverer } from './destinations/deliverer.ts'
@@ -65,6 +66,7 @@ export interface Collector extends AsyncDisposable {
 }
 
 const DEFAULT_PORT = 8787
+const MEMORY = ':memory:'
 const CLOSE_GRACE_MS = 5000
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]'])
 
@@ -86,12 +88,12 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
       : parseConfig(options.config ?? {}, 'config')
   const host = options.host ?? '127.0.0.1'
   const isLocal = await checkAddress(host, options.allowPublic ?? false)
-  const store = openStore(options.database ?? ':memory:', config)
+  const store = openStore(options.database ?? MEMORY, config)
   const running = new RunningCollector(config, store, options, isLocal)
   try {
     await running.listen(options.port ?? DEFAULT_PORT, host)
   } catch (cause) {
-    store.close()
+    await running.close()
     throw cause
   }
   return running
@@ -133,6 +135,7 @@ class RunningCollector implements Collector {
   readonly #stream: LiveStream
   readonly #waiters: Waiters
   readonly #deliverers: Deliverer[]
+  readonly #checkpointer: Checkpointer | undefined
   readonly #tracking: TrackingApi
   readonly #tokens: TokenServer | undefined
   readonly #loginLimit: LoginLimit
@@ -155,6 +158,9 @@ class RunningCollector implements Collector {
     this.#stats = new StatsKeeper(this.#system, store.totals())
     this.#stream = new LiveStream(() => this.#stats.snapshot())
     this.#waiters = new Waiters(store)
+    const database = options.database ?? MEMORY
+    this.#checkpointer =
+      database === MEMORY ? undefined : new Checkpointer(database, () => store.checkpoint(), this.#onFault)
     this.#writer = new Writer(
       (events) => store.commit(events),
       (summaries) => this.#committed(summaries),
@@ -246,6 +252,7 @@ class RunningCollector implements Collector {
   }
 
   #committed(summaries: readonly EventSummary[]): void {
+    this.#checkpointer?.committed(summaries.length)
     this.#stats.add(summaries)
     this.#stream.notify(summaries.at(-1)?.seq ?? 0)
     this.#waiters.add(summaries)
@@ -300,6 +307,7 @@ class RunningCollector implements Collector {
     await this.#server?.close(CLOSE_GRACE_MS)
     this.#writer.flush()
     await Promise.all(this.#deliverers.map((deliverer) => deliverer.close()))
+    await this.#checkpointer?.close()
     this.#store.close()
   }
 

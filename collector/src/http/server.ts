@@ -83,8 +83,12 @@ const STATUS_BY_ERROR: Readonly<Record<string, [status: string, code: string, me
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'timeout', 'the request took too long'],
 }
 
+const LINGER_MS = 500
+const answered = new WeakSet<Socket>()
+
 /** Answers what never became a request: broken or ambiguous HTTP, headers or body that do not come. */
 function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (answered.has(socket)) return
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
@@ -101,5 +105,10 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void
     'content-length': Buffer.byteLength(body),
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.end(`HTTP/1.1 ${status}\r\n${headers.join('')}\r\n${body}`, () => socket.destroy())
+  answered.add(socket)
+  // Whoever still sends is let send on for a moment: bytes that meet a closed socket cause a reset, and a reset
+  // can overtake the answer.
+  socket.removeAllListeners('data').resume()
+  socket.end(`HTTP/1.1 ${status}\r\n${headers.join('')}\r\n${body}`)
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }

@@ -144,8 +144,8 @@ export class Store {
       // Bounds, so that memory and the log file stay flat however long it runs.
       database.pragma('cache_size = -16000')
       database.pragma('journal_size_limit = 67108864')
-      // 16 MB of log between two checkpoints: each one flushes the disk, and a page written twice is copied once.
-      database.pragma('wal_autocheckpoint = 4096')
+      // A safety net of 64 MB: as a rule another thread sees to it before, see `Checkpointer`.
+      database.pragma('wal_autocheckpoint = 16384')
       const version = (database.prepare('PRAGMA user_version').get() as { user_version: number }).user_version
       if (version !== 0 && version !== SCHEMA_VERSION) {
         throw new Error(`its tables are of version ${version}, expected ${SCHEMA_VERSION}`)
@@ -441,6 +441,11 @@ export class Store {
       this.#rollback()
       throw cause
     }
+  }
+
+  /** Folds the log into the file as far as nobody is in the way. */
+  checkpoint(): void {
+    this.#database.pragma('wal_checkpoint(PASSIVE)')
   }
 
   /** Closes the file; the log is folded into it first, so that one file is all there is. */

@@ -1,0 +1,49 @@
+import { Worker } from 'node:worker_threads'
+
+/** Events between two checkpoints; some 8 MB of log. */
+const EVENTS_BETWEEN = 10_000
+
+/**
+ * Has the log folded into the database file while events come in.
+ *
+ * The bulk is done by another thread. What was committed meanwhile is little, and folding that in here brings the log to
+ * an end, so that it is written from its beginning again and stays small.
+ */
+export class Checkpointer {
+  readonly #worker: Worker
+  #eventsSince = 0
+  #isBusy = false
+
+  /** @param finish Folds in the remainder. This module lies one level below the package. */
+  constructor(path: string, finish: () => void, onFault: (what: string, cause: unknown) => void) {
+    this.#worker = new Worker(new URL('../workers/checkpoint.js', import.meta.url), { workerData: { path } })
+    this.#worker.unref()
+    this.#worker.on('message', (message: { done: boolean; cause?: unknown }) => {
+      this.#isBusy = false
+      this.#eventsSince = 0
+      try {
+        if (!message.done) throw message.cause
+        finish()
+      } catch (cause) {
+        onFault('the log could not be folded into the database', cause)
+      }
+    })
+    this.#worker.on('error', (cause) => onFault('the checkpoint thread ended', cause))
+  }
+
+  /** Told how many events were committed. */
+  committed(events: number): void {
+    this.#eventsSince += events
+    if (this.#isBusy || this.#eventsSince < EVENTS_BETWEEN) return
+    this.#isBusy = true
+    this.#worker.postMessage('checkpoint')
+  }
+
+  async close(): Promise<void> {
+    // Let go of so far; now the end of the process waits for it.
+    this.#worker.ref()
+    const ended = new Promise<void>((resolve) => this.#worker.once('exit', () => resolve()))
+    this.#worker.postMessage('close')
+    await ended
+  }
+}

@@ -1,0 +1,23 @@
+/**
+ * Folds the log into the database file, in a thread of its own: it waits for the disk, which the thread that answers
+ * requests must not.
+ */
+import { parentPort, workerData } from 'node:worker_threads'
+import Database from 'libsql'
+
+const database = new Database(workerData.path, { timeout: 5000 })
+
+parentPort.on('message', (message) => {
+  if (message === 'close') {
+    database.close()
+    parentPort.close()
+    return
+  }
+  try {
+    // Passive: takes what is committed and holds up neither readers nor the writer.
+    database.pragma('wal_checkpoint(PASSIVE)')
+    parentPort.postMessage({ done: true })
+  } catch (cause) {
+    parentPort.postMessage({ done: false, cause })
+  }
+})
