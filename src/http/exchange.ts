@@ -2,9 +2,15 @@ import type { Host } from '../host.ts'
 import type { HTTPClient, HTTPHeaders, HTTPResponse } from './client.ts'
 import { cancelBody, discardBody } from './discard.ts'
 
+interface Head {
+  readonly status: number
+  readonly statusText: string
+  readonly headers: HTTPHeaders | undefined
+}
+
 /** What one request came to. No retry and no policy here: every status is a `response`. */
 export type Answer =
-  | { readonly status: number; readonly statusText: string; readonly headers: HTTPHeaders | undefined }
+  | Head
   | { readonly status: undefined; readonly cause: unknown; readonly timedOut: boolean }
 
 /** One request under way. */
@@ -61,16 +67,18 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, host
 
   const onResponse = (response: HTTPResponse): void => {
     if (isAnswered) return cancelBody(response)
-    const malformed = malformation(response)
-    if (malformed !== undefined) {
+    const head = readHead(response)
+    if (typeof head === 'string') {
       cancelBody(response)
-      return fail(new TypeError(malformed))
+      return fail(new TypeError(head))
     }
     cancelTimer()
-    cancelTimer = host.setTimer(() => abort(new Error('the reply body did not end')), BODY_GRACE_MS)
+    const leftMs = deadlineMs - host.monotonic()
+    // Nothing is left after a stall only, and then the body has its time as well.
+    const graceMs = leftMs > 0 ? Math.min(leftMs, BODY_GRACE_MS) : BODY_GRACE_MS
+    cancelTimer = host.setTimer(() => abort(new Error('the reply body did not end')), graceMs)
     void discardBody(response).then(finish)
-    const { status, statusText, headers } = response
-    answer({ status, statusText: typeof statusText === 'string' ? statusText : '', headers })
+    answer(head)
   }
 
   const deadlineMs = host.monotonic() + request.timeoutMs
@@ -108,11 +116,12 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, host
   return exchange
 }
 
-function malformation(response: unknown): string | undefined {
+/** What counts of a response, or what is wrong with it. */
+function readHead(response: HTTPResponse | null | undefined): Head | string {
   try {
-    const status = (response as HTTPResponse | undefined)?.status
-    if (Number.isInteger(status)) return undefined
-    return 'the HTTP client answered with no integer status'
+    const { status, statusText, headers } = response ?? ({} as HTTPResponse)
+    if (!Number.isInteger(status)) return 'the HTTP client answered with no integer status'
+    return { status, statusText: typeof statusText === 'string' ? statusText : '', headers }
   } catch {
     return 'the HTTP client answered with an object that throws'
   }
