@@ -3,6 +3,9 @@ import type { HTTPResponse } from './client.ts'
 /** Reply bodies are read up to here, so that the socket can be used again; beyond it the socket is closed. */
 const MAX_REPLY_BYTES = 65_536
 
+/** A stream of the web, or one of Node.js. */
+type Cancellable = { cancel(): Promise<void>; destroy(): void }
+
 type Streaming = HTTPResponse & { body?: ReadableStream<Uint8Array> | null }
 
 /**
@@ -13,7 +16,8 @@ export async function discardBody(response: HTTPResponse): Promise<void> {
   try {
     const { body } = response as Streaming
     if (typeof body?.getReader === 'function') await readAll(body)
-    else if (body === undefined) await response.text?.()
+    // Also where the body is a stream of another kind, as that of node-fetch.
+    else if (body !== null) await response.text?.()
   } catch {
     // The outcome was settled by the status; a body that breaks off changes nothing.
   }
@@ -42,8 +46,9 @@ function nextTurn(): Promise<void> {
 /** Gives up a reply that came too late for anyone to want it. Never throws or rejects. */
 export function cancelBody(response: unknown): void {
   try {
-    const { body } = response as Streaming
-    Promise.resolve(body?.cancel?.()).catch(() => {})
+    const { body } = response as { body?: Partial<Cancellable> | null }
+    if (typeof body?.cancel === 'function') Promise.resolve(body.cancel()).catch(() => {})
+    else body?.destroy?.()
   } catch {
     // A malformed answer of a custom client.
   }
