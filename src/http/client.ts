@@ -62,12 +62,21 @@ export class FetchHTTPClient implements HTTPClient {
   }
 }
 
-/** The value of one response header, whatever shape the headers have; `undefined` when absent or not text. */
+/**
+ * The value of one response header, whatever shape the headers have; `undefined` when absent, when not text,
+ * and when the headers of a custom client throw.
+ *
+ * @param name In lower case.
+ */
 export function headerValue(headers: HTTPHeaders | undefined, name: string): string | undefined {
   if (headers === undefined || headers === null) return undefined
-  if (typeof headers.get === 'function') return textOf(headers.get(name))
-  for (const [key, value] of Object.entries(headers)) {
-    if (key.toLowerCase() === name) return textOf(value)
+  try {
+    if (typeof headers.get === 'function') return textOf(headers.get(name))
+    for (const [key, value] of Object.entries(headers)) {
+      if (key.toLowerCase() === name) return textOf(value)
+    }
+  } catch {
+    // As if it were absent: the status alone decides.
   }
   return undefined
 }
