@@ -1,0 +1,377 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
+import { type Answer, type Exchange, startExchange } from '../../src/http/exchange.ts'
+import { FakeHost, settled } from '../support/fake-host.ts'
+
+const REQUEST = {
+  url: 'https://api.segment.io/v1/batch',
+  headers: { 'Content-Type': 'application/json' },
+  body: '{"batch":[]}',
+  timeoutMs: 10_000,
+}
+
+/** An exchange with its outcomes at hand. */
+interface Watched {
+  readonly host: FakeHost
+  readonly exchange: Exchange
+  /** The request as the client got it. */
+  readonly request: HTTPClientRequest
+  answer: Answer | undefined
+  isFinished: boolean
+}
+
+function start(makeRequest: (request: HTTPClientRequest) => unknown, host = new FakeHost()): Watched {
+  let request: HTTPClientRequest | undefined
+  const client: HTTPClient = {
+    makeRequest(given) {
+      request = given
+      return makeRequest(given) as Promise<HTTPResponse>
+    },
+  }
+  const exchange = startExchange(client, REQUEST, host)
+  const watched: Watched = {
+    host,
+    exchange,
+    request: request as unknown as HTTPClientRequest,
+    answer: undefined,
+    isFinished: false,
+  }
+  void exchange.answer.then((answer) => {
+    watched.answer = answer
+  })
+  void exchange.finished.then(() => {
+    watched.isFinished = true
+  })
+  return watched
+}
+
+/** A promise, and the two functions that settle it. */
+function deferred<T>() {
+  let resolve: (value: T) => void = () => {}
+  let reject: (error: unknown) => void = () => {}
+  const promise = new Promise<T>((onResolve, onReject) => {
+    resolve = onResolve
+    reject = onReject
+  })
+  return { promise, resolve, reject }
+}
+
+const ok = (more: object = {}): HTTPResponse => ({
+  status: 200,
+  statusText: 'OK',
+  headers: {},
+  text: async () => '',
+  ...more,
+})
+
+/** Rejections that nobody handled: each would end the host's process. */
+const unhandled: unknown[] = []
+const onUnhandled = (reason: unknown): void => {
+  unhandled.push(reason)
+}
+beforeEach(() => {
+  unhandled.length = 0
+  process.on('unhandledRejection', onUnhandled)
+})
+afterEach(async () => {
+  await settled()
+  process.off('unhandledRejection', onUnhandled)
+  expect(unhandled).toEqual([])
+})
+
+describe('an exchange that goes well', () => {
+  test('the client is given the whole request', () => {
+    const { request } = start(() => Promise.resolve(ok()))
+
+    expect(request).toEqual({
+      url: REQUEST.url,
+      method: 'POST',
+      headers: REQUEST.headers,
+      body: REQUEST.body,
+      httpRequestTimeout: 10_000,
+      signal: expect.any(AbortSignal),
+    })
+  })
+
+  test('the answer is there with the headers, and the end with the body', async () => {
+    const body = deferred<string>()
+    const watched = start(() => Promise.resolve(ok({ text: () => body.promise, headers: { date: 'x' } })))
+
+    await settled()
+    expect(watched.answer).toEqual({ status: 200, statusText: 'OK', headers: { date: 'x' } })
+    expect(watched.isFinished).toBe(false)
+    body.resolve('{}')
+    await settled()
+
+    expect(watched.isFinished).toBe(true)
+    expect(watched.host.timerCount).toBe(0)
+    expect(watched.request.signal?.aborted).toBe(false)
+  })
+
+  test('a client may answer without a promise', async () => {
+    const watched = start(() => ok())
+
+    await settled()
+
+    expect(watched.answer?.status).toBe(200)
+    expect(watched.isFinished).toBe(true)
+  })
+
+  test('a status text that is none becomes empty', async () => {
+    const watched = start(() => ok({ statusText: undefined }))
+
+    await settled()
+
+    expect(watched.answer).toMatchObject({ status: 200, statusText: '' })
+  })
+})
+
+describe('the deadline', () => {
+  test('an exchange without an answer ends at its deadline and is aborted', async () => {
+    const watched = start(() => new Promise(() => {}))
+
+    await watched.host.advance(9_999)
+    expect(watched.answer).toBeUndefined()
+    await watched.host.advance(1)
+    await settled()
+
+    expect(watched.answer).toMatchObject({
+      status: undefined,
+      timedOut: true,
+      cause: { message: 'no answer within 10000 ms' },
+    })
+    expect(watched.isFinished).toBe(true)
+    expect(watched.request.signal?.aborted).toBe(true)
+    expect(watched.host.timerCount).toBe(0)
+  })
+
+  test('an answer that comes after it is given up unread', async () => {
+    const late = deferred<HTTPResponse>()
+    const watched = start(() => late.promise)
+    let isCancelled = false
+    await watched.host.advance(10_000)
+
+    const body = new ReadableStream({
+      cancel() {
+        isCancelled = true
+      },
+    })
+    late.resolve(ok({ body }))
+    await settled()
+
+    expect(watched.answer).toMatchObject({ status: undefined, timedOut: true })
+    expect(isCancelled).toBe(true)
+  })
+
+  test('a rejection that comes after it is swallowed', async () => {
+    const late = deferred<HTTPResponse>()
+    const watched = start(() => late.promise)
+    await watched.host.advance(10_000)
+
+    late.reject(new Error('zu spät'))
+    await settled()
+
+    expect(watched.answer).toMatchObject({ timedOut: true })
+  })
+
+  test('a body that never ends is given up a second after the headers; the status stands', async () => {
+    const watched = start(() => ok({ text: () => new Promise(() => {}) }))
+
+    await watched.host.advance(999)
+    expect(watched.answer?.status).toBe(200)
+    expect(watched.isFinished).toBe(false)
+    await watched.host.advance(1)
+    await settled()
+
+    expect(watched.isFinished).toBe(true)
+    expect(watched.request.signal?.aborted).toBe(true)
+    expect(watched.answer?.status).toBe(200)
+    expect(watched.host.timerCount).toBe(0)
+  })
+
+  test('headers that come just in time do not give the body time beyond the deadline', async () => {
+    const headers = deferred<HTTPResponse>()
+    const watched = start(() => headers.promise)
+    await watched.host.advance(9_900)
+    headers.resolve(ok({ text: () => new Promise(() => {}) }))
+
+    await watched.host.advance(100)
+    await settled()
+
+    expect(watched.answer?.status).toBe(200)
+    expect(watched.isFinished).toBe(true)
+  })
+
+  // Row F18.
+  test('after the host itself stood still, an answer that has come meanwhile is still read', async () => {
+    const answer = deferred<HTTPResponse>()
+    const watched = start(() => answer.promise)
+    watched.host.stall(15_000)
+    await watched.host.advance(0)
+
+    answer.resolve(ok())
+    await settled()
+
+    expect(watched.answer?.status).toBe(200)
+  })
+
+  test('after a stall the deadline is extended once, by a second', async () => {
+    const watched = start(() => new Promise(() => {}))
+    watched.host.stall(15_000)
+
+    await watched.host.advance(999)
+    expect(watched.answer).toBeUndefined()
+    await watched.host.advance(1)
+    await settled()
+
+    expect(watched.answer).toMatchObject({ timedOut: true })
+  })
+
+  test('a second stall extends it no further', async () => {
+    const watched = start(() => new Promise(() => {}))
+    watched.host.stall(15_000)
+    await watched.host.advance(0)
+    watched.host.stall(60_000)
+
+    await watched.host.advance(0)
+    await settled()
+
+    expect(watched.answer).toMatchObject({ timedOut: true })
+  })
+
+  test('a jump of the wall clock is no stall and no deadline', async () => {
+    const watched = start(() => new Promise(() => {}))
+    watched.host.jump(3_600_000)
+
+    await watched.host.advance(9_999)
+
+    expect(watched.answer).toBeUndefined()
+  })
+})
+
+// Row F20.
+describe('a client that misbehaves', () => {
+  const failures: [string, () => unknown, unknown][] = [
+    [
+      'throws at once',
+      () => {
+        throw new Error('sofort')
+      },
+      expect.objectContaining({ message: 'sofort' }),
+    ],
+    [
+      'throws undefined',
+      () => {
+        throw undefined
+      },
+      undefined,
+    ],
+    ['rejects', () => Promise.reject(new Error('refusé')), expect.objectContaining({ message: 'refusé' })],
+    ['rejects with undefined', () => Promise.reject(undefined), undefined],
+    ['answers undefined', () => undefined, expect.any(TypeError)],
+    ['answers null', () => Promise.resolve(null), expect.any(TypeError)],
+    ['answers text', () => 'OK', expect.any(TypeError)],
+    ['answers without a status', () => ({}), expect.any(TypeError)],
+    ['answers with a status that is text', () => ok({ status: '200' }), expect.any(TypeError)],
+    ['answers with a status that is a fraction', () => ok({ status: 200.5 }), expect.any(TypeError)],
+    ['answers with NaN', () => ok({ status: Number.NaN }), expect.any(TypeError)],
+    [
+      'answers with a status that throws',
+      () => ({
+        get status() {
+          throw new Error('non')
+        },
+      }),
+      expect.any(TypeError),
+    ],
+    [
+      'answers with a then that throws',
+      () => ({
+        // biome-ignore lint/suspicious/noThenProperty: the very object under test
+        get then() {
+          throw new Error('non')
+        },
+      }),
+      expect.objectContaining({ message: 'non' }),
+    ],
+  ]
+
+  test.each(failures)('one that %s is no answer', async (_label, makeRequest, cause) => {
+    const watched = start(makeRequest)
+
+    await settled()
+
+    expect(watched.answer).toEqual({ status: undefined, cause, timedOut: false })
+    expect(watched.isFinished).toBe(true)
+    expect(watched.host.timerCount).toBe(0)
+  })
+
+  test.each(['statusText', 'headers'])(
+    'one whose %s throws has come to an end all the same',
+    async (name) => {
+      const response = ok()
+      Object.defineProperty(response, name, {
+        get() {
+          throw new Error('non')
+        },
+      })
+      const watched = start(() => response)
+
+      await settled()
+
+      expect(watched.answer).toBeDefined()
+      expect(watched.isFinished).toBe(true)
+      expect(watched.host.timerCount).toBe(0)
+    },
+  )
+
+  test('a malformed answer has its body cancelled, so that its socket is free', async () => {
+    let isCancelled = false
+    const body = new ReadableStream({
+      cancel() {
+        isCancelled = true
+      },
+    })
+    start(() => ok({ status: '200', body }))
+
+    await settled()
+
+    expect(isCancelled).toBe(true)
+  })
+})
+
+describe('aborting', () => {
+  test('it ends the exchange at once, and leaves no timer', async () => {
+    const watched = start(() => new Promise(() => {}))
+
+    watched.exchange.abort()
+    await settled()
+
+    expect(watched.answer).toMatchObject({ status: undefined, timedOut: false })
+    expect(watched.isFinished).toBe(true)
+    expect(watched.request.signal?.aborted).toBe(true)
+    expect(watched.host.timerCount).toBe(0)
+  })
+
+  test('while the body is read, the status stands', async () => {
+    const watched = start(() => ok({ text: () => new Promise(() => {}) }))
+    await settled()
+
+    watched.exchange.abort()
+    await settled()
+
+    expect(watched.answer?.status).toBe(200)
+    expect(watched.isFinished).toBe(true)
+    expect(watched.host.timerCount).toBe(0)
+  })
+
+  test('after the end it changes nothing', async () => {
+    const watched = start(() => ok())
+    await settled()
+
+    watched.exchange.abort()
+    await settled()
+
+    expect(watched.answer?.status).toBe(200)
+  })
+})
