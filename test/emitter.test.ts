@@ -1,0 +1,207 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Emitter } from '../src/emitter.ts'
+import { settled } from './support/fake-host.ts'
+
+interface Events {
+  error: [Error]
+  track: [string, number?]
+  drained: []
+}
+
+let warnings: string[]
+beforeEach(() => {
+  warnings = []
+  vi.spyOn(process, 'emitWarning').mockImplementation((warning) => {
+    warnings.push(String(warning))
+  })
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+describe('the emitter', () => {
+  test('listeners are called in the order in which they were added, with all arguments', () => {
+    const emitter = new Emitter<Events>()
+    const calls: unknown[] = []
+    emitter.on('track', (...args) => calls.push(['first', ...args]))
+    emitter.on('track', (...args) => calls.push(['second', ...args]))
+
+    emitter.emit('track', 'Thé', 2)
+
+    expect(calls).toEqual([
+      ['first', 'Thé', 2],
+      ['second', 'Thé', 2],
+    ])
+  })
+
+  test('an event that nobody listens to, error included, does nothing', () => {
+    const emitter = new Emitter<Events>()
+
+    expect(() => emitter.emit('error', new Error('échec'))).not.toThrow()
+    expect(() => emitter.emit('drained')).not.toThrow()
+  })
+
+  test('a listener for once is called once', () => {
+    const emitter = new Emitter<Events>()
+    const listener = vi.fn()
+    emitter.once('drained', listener)
+
+    emitter.emit('drained').emit('drained')
+
+    expect(listener).toHaveBeenCalledTimes(1)
+    expect(emitter.listenerCount('drained')).toBe(0)
+  })
+
+  test('a listener for once that emits its own event is not called again', () => {
+    const emitter = new Emitter<Events>()
+    let calls = 0
+    emitter.once('drained', () => {
+      calls++
+      emitter.emit('drained')
+    })
+
+    emitter.emit('drained')
+
+    expect(calls).toBe(1)
+  })
+
+  test('a listener that is taken off is not called, and others are', () => {
+    const emitter = new Emitter<Events>()
+    const gone = vi.fn()
+    const stays = vi.fn()
+    emitter.on('track', gone).on('track', stays).on('track', gone)
+
+    emitter.off('track', gone).emit('track', 'Thé')
+
+    expect(gone).not.toHaveBeenCalled()
+    expect(stays).toHaveBeenCalledTimes(1)
+  })
+
+  test('a listener added during an event is called from the next one on', () => {
+    const emitter = new Emitter<Events>()
+    const late = vi.fn()
+    emitter.once('drained', () => emitter.on('drained', late))
+
+    emitter.emit('drained')
+    expect(late).not.toHaveBeenCalled()
+    emitter.emit('drained')
+
+    expect(late).toHaveBeenCalledTimes(1)
+  })
+
+  test('a listener that takes itself off during an event keeps nobody from being called', () => {
+    const emitter = new Emitter<Events>()
+    const second = vi.fn()
+    const first = vi.fn(() => emitter.off('drained', first))
+    emitter.on('drained', first).on('drained', second)
+
+    emitter.emit('drained').emit('drained')
+
+    expect(first).toHaveBeenCalledTimes(1)
+    expect(second).toHaveBeenCalledTimes(2)
+  })
+
+  test('all listeners of one event, or of all, can be taken off', () => {
+    const emitter = new Emitter<Events>()
+    const listener = vi.fn()
+    emitter.on('drained', listener).on('track', listener).on('error', listener)
+
+    emitter.removeAllListeners('drained')
+    expect(emitter.listenerCount('drained')).toBe(0)
+    expect(emitter.listenerCount('track')).toBe(1)
+    emitter.removeAllListeners()
+
+    emitter.emit('drained').emit('track', 'Thé').emit('error', new Error('échec'))
+    expect(listener).not.toHaveBeenCalled()
+  })
+
+  test.each([undefined, null, 5, 'listener', {}])('%j is no listener and is passed over', (value) => {
+    const emitter = new Emitter<Events>()
+
+    emitter.on('track', value as never).once('track', value as never)
+
+    expect(emitter.listenerCount('track')).toBe(0)
+    expect(() => emitter.emit('track', 'Thé')).not.toThrow()
+  })
+
+  test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
+    'an event may be called %s',
+    (name) => {
+      const emitter = new Emitter<Record<string, unknown[]>>()
+      const listener = vi.fn()
+
+      emitter.emit(name)
+      emitter.on(name, listener).emit(name)
+
+      expect(listener).toHaveBeenCalledTimes(1)
+    },
+  )
+})
+
+// Row F108.
+describe('listeners that fail', () => {
+  const failures: [string, () => unknown][] = [
+    [
+      'throws',
+      () => {
+        throw new Error('geheim')
+      },
+    ],
+    [
+      'throws null',
+      () => {
+        throw null
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('geheim'))],
+    ['rejects with undefined', () => Promise.reject(undefined)],
+    [
+      'returns a thenable that throws',
+      () => ({
+        // biome-ignore lint/suspicious/noThenProperty: the very object under test
+        then() {
+          throw new Error('geheim')
+        },
+      }),
+    ],
+  ]
+
+  test.each(failures)('one that %s harms nobody', async (_label, fail) => {
+    const emitter = new Emitter<Events>()
+    const next = vi.fn()
+    emitter.on('error', fail).on('error', next)
+
+    expect(() => emitter.emit('error', new Error('échec'))).not.toThrow()
+    await settled()
+
+    expect(next).toHaveBeenCalledTimes(1)
+  })
+
+  test('it is told once for each event, without the error, which may hold anything', async () => {
+    const emitter = new Emitter<Record<string, unknown[]>>()
+    const fail = () => {
+      throw new Error('geheim')
+    }
+    emitter.on('commande', fail).on('panier', () => Promise.reject(new Error('geheim')))
+
+    emitter.emit('commande').emit('commande').emit('panier').emit('panier')
+    await settled()
+
+    expect(warnings).toEqual([
+      expect.stringContaining("a listener of 'commande' threw"),
+      expect.stringContaining("a listener of 'panier' rejected"),
+    ])
+    expect(warnings.join()).not.toContain('geheim')
+  })
+
+  test('listeners 1,000 deep end where the stack does, without a throw', () => {
+    const emitter = new Emitter<Events>()
+    let depth = 0
+    emitter.on('drained', () => {
+      if (++depth < 1_000_000) emitter.emit('drained')
+    })
+
+    expect(() => emitter.emit('drained')).not.toThrow()
+    expect(depth).toBeGreaterThan(1_000)
+  })
+})
