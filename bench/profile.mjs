@@ -1,5 +1,6 @@
 /**
- * Where the time of one run goes: `node bench/profile.mjs <scenario> <adapter> [top] [--keep folder]`.
+ * Where the time of one run goes: `node bench/profile.mjs <scenario> <row> [top] [--keep folder]`. A row is
+ * named as in the table of its scenario.
  * Prints the functions with the most self time, garbage collection and idle included.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -8,10 +9,11 @@ import { join } from 'node:path'
 import { runOnce, startSink } from './runner.mjs'
 import { scenarios } from './scenarios.mjs'
 
-const [name, adapter, top = '25', flag, folder] = process.argv.slice(2)
+const [name, label, top = '25', flag, folder] = process.argv.slice(2)
 const scenario = scenarios.find((candidate) => candidate.name === name && candidate.run)
-if (!scenario || !adapter) {
-  console.error('usage: node bench/profile.mjs <scenario> <adapter> [top] [--keep folder]')
+const row = scenario?.rows.find((candidate) => candidate.label === label)
+if (!row) {
+  console.error('usage: node bench/profile.mjs <scenario> <row> [top] [--keep folder]')
   process.exit(2)
 }
 
@@ -19,7 +21,7 @@ const profiles = flag === '--keep' ? folder : mkdtempSync(join(tmpdir(), 'trackp
 const sink = await startSink()
 const result = await runOnce(
   sink,
-  { ...scenario.run, adapter },
+  { ...scenario.run, ...row.run, adapter: row.adapter },
   { execArgv: ['--cpu-prof', '--cpu-prof-interval', '200', `--cpu-prof-dir=${profiles}`] },
 )
 sink.stop()
@@ -50,7 +52,7 @@ samples.forEach((id, index) => {
 })
 
 console.log(
-  `${name}, ${adapter}: self time of the whole process, ${(totalMicros / 1000).toFixed(0)} ms without idle`,
+  `${name}, ${label}: self time of the whole process, ${(totalMicros / 1000).toFixed(0)} ms without idle`,
 )
 for (const [place, micros] of [...selfMicros].sort((a, b) => b[1] - a[1]).slice(0, Number(top))) {
   const share = place.startsWith('(idle)') ? '' : `${((100 * micros) / totalMicros).toFixed(1)} %`

@@ -102,6 +102,13 @@ function columnsOf(scenario, results) {
         ? number(ratio(runs, floor, metric, { harness: results.get('none') }), 2)
         : '-',
   })
+  const overEmpty = (title, metric) => ({
+    title,
+    cell(_row, runs) {
+      const empty = results.get('empty module')
+      return empty ? number(ratio(runs, empty, metric, { isDifference: true }), 2) : '-'
+    },
+  })
   const client = { title: 'client', cell: ({ label }) => label }
   const sink = (title, read) => ({
     title,
@@ -157,13 +164,8 @@ function columnsOf(scenario, results) {
         client,
         value('import ms', 'millis', 2),
         spread('min-max', 'millis', 1),
-        {
-          title: 'over empty ms',
-          cell(_row, runs) {
-            const empty = results.get('empty module')
-            return empty ? number(ratio(runs, empty, 'millis', { isDifference: true }), 2) : '-'
-          },
-        },
+        overEmpty('over empty ms', 'millis'),
+        overEmpty('CPU over empty ms', 'cpuMillis'),
         { title: 'run', cell: (_row, runs) => failures(runs) || 'ok' },
       ]
     default:

@@ -5,7 +5,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { cpus, totalmem } from 'node:os'
+import { cpus, loadavg, totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -51,6 +51,7 @@ const { devDependencies: peers } = JSON.parse(readFileSync(here('package.json'),
 installPeers()
 
 const startMs = Date.now()
+const [loadAtStart] = loadavg()
 const sink = await startSink()
 const sections = []
 const verdicts = []
@@ -164,6 +165,7 @@ function document() {
     '',
     `- Date: ${new Date().toISOString().slice(0, 10)}`,
     `- Machine: ${cpu.model.trim()}, ${cores} cores, ${Math.round(totalmem() / 1024 ** 3)} GB, ${process.platform} ${process.arch}`,
+    `- Load of the machine: ${loadAtStart.toFixed(1)} at the start, ${loadavg()[0].toFixed(1)} at the end; a quiet one ends below 2`,
     `- Node.js: ${process.versions.node}`,
     `- Packages: ${versions.map(([name, version]) => `${name} ${version}`).join(', ')}`,
     ...(options.quick ? ['- A quick run: fewer rounds than usual'] : []),

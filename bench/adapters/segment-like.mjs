@@ -16,10 +16,10 @@ export function wrap(analytics) {
 /** Five synchronous plugins, each with one small change to the event. */
 export function fivePlugins() {
   const changes = [
-    ['before', (ctx) => ctx.updateEvent('context.app', { name: 'shop', version: '7.2.0' })],
-    ['before', (ctx) => ctx.updateEvent('properties.environment', 'production')],
-    ['enrichment', (ctx) => ctx.updateEvent('context.locale', 'fr-CA')],
-    ['enrichment', (ctx) => ctx.updateEvent('properties.tenant', 'atelier-östlich')],
+    ['before', (ctx) => ctx.updateEvent('context.app', 'shop')],
+    ['before', (ctx) => ctx.updateEvent('properties.live', true)],
+    ['enrichment', (ctx) => ctx.updateEvent('context.locale', 'fr')],
+    ['enrichment', (ctx) => ctx.updateEvent('properties.tenant', 7)],
     ['enrichment', (ctx) => ctx.updateEvent('context.ip', '203.0.113.7')],
   ]
   return changes.map(([type, change], index) => ({
