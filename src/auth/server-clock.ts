@@ -3,7 +3,7 @@ import type { Host } from '../host.ts'
 /** Differences below this are a slow network, and no reason to ask again. */
 const TOLERANCE_MS = 5_000
 /** A `Date` outside of these years is a server's mistake, whatever the local clock says. */
-const EARLIEST_MS = Date.UTC(2020, 0)
+const EARLIEST_MS = Date.UTC(2000, 0)
 const LATEST_MS = Date.UTC(2100, 0)
 
 /**

@@ -1,0 +1,587 @@
+import type { RequestListener } from 'node:http'
+import { createServer, type Socket } from 'node:net'
+import { inspect } from 'node:util'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { Analytics, type ErrorEvent } from '../../src/analytics.ts'
+import { type Host, systemHost } from '../../src/host.ts'
+import type { AnalyticsSettings, OAuthSettings } from '../../src/settings.ts'
+import { trackPurchases, WRITE_KEY } from '../support/create-analytics.ts'
+import { type Loopback, listen, readBody } from '../support/loopback.ts'
+import {
+  CLIENT_ID,
+  CLIENT_KEY,
+  CLIENT_PEM,
+  KEY_ID,
+  TokenServer,
+  type TokenServerOptions,
+} from '../support/token-server.ts'
+
+const closers: (() => unknown)[] = []
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+/** An API that takes batches from whoever has a valid token. */
+class Api {
+  readonly authorizations: (string | undefined)[] = []
+  readonly messageIds: string[] = []
+  readonly bodies: string[] = []
+  /** Overrules the token check: the status of the next requests. */
+  readonly statuses: number[] = []
+  onRequest = (): void => {}
+  loopback: Loopback | undefined
+
+  constructor(readonly tokens: TokenServer) {}
+
+  readonly serve: RequestListener = async (request, response) => {
+    const body = await readBody(request)
+    this.bodies.push(body)
+    this.authorizations.push(request.headers.authorization)
+    this.onRequest()
+    const isAccepted = this.tokens.accepts(request.headers.authorization)
+    const status = this.statuses.shift() ?? (isAccepted ? 200 : 401)
+    if (status === 200) {
+      const { batch } = JSON.parse(body) as { batch: { messageId: string }[] }
+      this.messageIds.push(...batch.map(({ messageId }) => messageId))
+    }
+    response.writeHead(status).end('{}')
+  }
+}
+
+const AnalyticsOnHost = Analytics as unknown as new (settings: AnalyticsSettings, host: Host) => Analytics
+
+/** Time runs ten times as fast, so that waits of seconds cost none. */
+const fastHost: Host = {
+  ...systemHost,
+  monotonic: () => systemHost.monotonic() * 10,
+  setTimer: (run, ms) => systemHost.setTimer(run, ms / 10),
+}
+
+async function start(
+  oauth: Partial<OAuthSettings> = {},
+  settings: Partial<AnalyticsSettings> = {},
+  serverOptions: TokenServerOptions = {},
+  host: Host = fastHost,
+) {
+  const tokens = await TokenServer.start(serverOptions)
+  const api = new Api(tokens)
+  const loopback = await listen(api.serve)
+  const oauthSettings = {
+    clientId: CLIENT_ID,
+    clientKey: CLIENT_PEM,
+    keyId: KEY_ID,
+    authServer: tokens.url,
+    ...oauth,
+  }
+  const analytics = new AnalyticsOnHost(
+    { writeKey: WRITE_KEY, host: loopback.url, flushAt: 5, oauthSettings, ...settings },
+    host,
+  )
+  const errors: ErrorEvent[] = []
+  analytics.on('error', (error) => errors.push(error))
+  closers.push(
+    loopback.close,
+    () => tokens.close(),
+    () => analytics.closeAndFlush({ timeout: 100 }),
+  )
+  return { tokens, api, analytics, errors, codes: () => errors.map(({ reason }) => reason.code) }
+}
+
+const ids = (count: number): string[] => Array.from({ length: count }, (_, index) => `purchase-${index + 1}`)
+
+test('events arrive with a token that a verified assertion earned, and the write key in the body', async () => {
+  const { tokens, api, analytics } = await start()
+
+  trackPurchases(analytics, 12)
+  await analytics.flush()
+  trackPurchases(analytics, 3)
+  await analytics.flush()
+
+  expect(api.messageIds).toHaveLength(15)
+  expect(tokens.requests).toHaveLength(1)
+  expect(tokens.refusals).toEqual([])
+  expect(new Set(api.authorizations)).toEqual(new Set([`Bearer ${tokens.issued[0]}`]))
+  expect(api.bodies.every((body) => JSON.parse(body).writeKey === WRITE_KEY)).toBe(true)
+})
+
+test.each([
+  ['a KeyObject', CLIENT_KEY],
+  ['PKCS#1', CLIENT_KEY.export({ type: 'pkcs1', format: 'pem' }) as string],
+  ['PEM with CRLF', CLIENT_PEM.replaceAll('\n', '\r\n')],
+])('the key may be %s', async (_, clientKey) => {
+  const { api, analytics } = await start({ clientKey })
+
+  trackPurchases(analytics, 1)
+  await analytics.flush()
+
+  expect(api.messageIds).toEqual(ids(1))
+})
+
+test('fifty batches that need the first token share one request to a slow server', async () => {
+  const { tokens, api, analytics } = await start(
+    {},
+    { flushAt: 1, maxConcurrentRequests: 50 },
+    { delayMs: 150 },
+  )
+
+  trackPurchases(analytics, 50)
+  const summary = await analytics.flush()
+
+  expect(summary).toEqual({ delivered: 50, failed: 0, pending: 0 })
+  expect(tokens.requests).toHaveLength(1)
+  expect(api.bodies).toHaveLength(50)
+})
+
+test('a token revoked in mid-run costs one token request and no event, and is not used again', async () => {
+  const { tokens, api, analytics } = await start({}, { flushAt: 1 }, { delayMs: 20 })
+  let count = 0
+  api.onRequest = () => {
+    count++
+    if (count === 40) tokens.revokeAll()
+  }
+
+  for (let round = 0; round < 300; round++) {
+    analytics.track({ userId: 'usr_Zoë', event: 'Bestellung', messageId: `order-${round}` })
+    if (round % 4 === 3) await analytics.flush({ timeout: 30 })
+  }
+  await analytics.flush()
+
+  expect(analytics.stats).toMatchObject({ accepted: 300, delivered: 300, failed: 0 })
+  expect(new Set(api.messageIds).size).toBe(300)
+  expect(tokens.requests).toHaveLength(2)
+  const first = api.authorizations.indexOf(`Bearer ${tokens.issued[1]}`)
+  expect(first).toBeGreaterThan(39)
+  expect(api.authorizations.slice(first)).not.toContain(`Bearer ${tokens.issued[0]}`)
+})
+
+test('an API that refuses every token ends in auth after one renewal, without a loop', async () => {
+  const { tokens, api, analytics, codes } = await start({}, { flushAt: 1, maxConcurrentRequests: 1 })
+  api.statuses.push(...new Array(100).fill(401))
+
+  trackPurchases(analytics, 8)
+  const summary = await analytics.flush()
+
+  expect(summary).toEqual({ delivered: 0, failed: 8, pending: 0 })
+  expect(new Set(codes())).toEqual(new Set(['auth']))
+  expect(tokens.requests).toHaveLength(2)
+  expect(api.bodies.length).toBeLessThanOrEqual(9)
+})
+
+test.each([
+  [403, 'auth', 1, 1],
+  [400, 'rejected', 1, 1],
+  [511, undefined, 2, 2],
+])('%d from the API: %s', async (status, code, tokenRequests, apiRequests) => {
+  const { tokens, api, analytics, codes } = await start()
+  api.statuses.push(status)
+
+  trackPurchases(analytics, 1)
+  await analytics.flush()
+
+  expect(codes()).toEqual(code === undefined ? [] : [code])
+  expect(tokens.requests).toHaveLength(tokenRequests)
+  expect(api.bodies).toHaveLength(apiRequests)
+})
+
+describe('a token server that fails', () => {
+  test.each<[string, number | 'reset']>([
+    ['500', 500],
+    ['503', 503],
+    ['a reset connection', 'reset'],
+  ])('with %s is asked again, and the events wait', async (_, failure) => {
+    const { tokens, analytics } = await start()
+    tokens.replies.push((_request, response) => {
+      if (failure === 'reset') response.socket?.resetAndDestroy()
+      else response.writeHead(failure).end()
+    })
+
+    trackPurchases(analytics, 3)
+    const summary = await analytics.flush()
+
+    expect(summary).toEqual({ delivered: 3, failed: 0, pending: 0 })
+    expect(tokens.requests).toHaveLength(2)
+  })
+
+  test('by not being there keeps the events until it is', async () => {
+    const closed = await listen(() => {})
+    await closed.close()
+    const { api, analytics, errors } = await start({ authServer: closed.url })
+
+    trackPurchases(analytics, 3)
+    const summary = await analytics.flush({ timeout: 4_000 })
+
+    expect(summary).toEqual({ delivered: 0, failed: 0, pending: 3 })
+    expect(errors).toEqual([])
+    expect(api.bodies).toEqual([])
+  })
+
+  test.each<[string, (socket: Socket) => void]>([
+    ['before its headers', () => {}],
+    ['after its headers', (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 80\r\n\r\n')],
+    [
+      'in the middle of its JSON',
+      (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 80\r\n\r\n{"access_to'),
+    ],
+  ])('by hanging %s is given up and asked again', async (_, hang) => {
+    let connections = 0
+    const server = createServer((socket) => {
+      connections++
+      socket.on('error', () => {})
+      socket.once('data', () => hang(socket))
+      closers.push(() => socket.destroy())
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    closers.push(() => new Promise((resolve) => server.close(resolve)))
+    const { port } = server.address() as { port: number }
+    const { analytics } = await start({ authServer: `http://127.0.0.1:${port}` }, { httpRequestTimeout: 150 })
+
+    trackPurchases(analytics, 1)
+    const summary = await analytics.flush({ timeout: 8_000 })
+
+    expect(connections).toBeGreaterThan(1)
+    expect(summary.pending).toBe(1)
+    await analytics.closeAndFlush({ timeout: 10 })
+  })
+
+  test('by half an answer is asked again', async () => {
+    const { tokens, analytics } = await start()
+    tokens.replies.push((_request, response) => {
+      response.writeHead(200, { 'content-length': 100 }).write('{"access_token":"tok_half')
+      setTimeout(() => response.destroy(), 20)
+    })
+
+    trackPurchases(analytics, 1)
+
+    expect((await analytics.flush()).delivered).toBe(1)
+  })
+
+  test('by a redirect is not followed, and nothing is sent to its target', async () => {
+    const elsewhere: string[] = []
+    const target = await listen((request, response) => {
+      elsewhere.push(request.url ?? '')
+      response.end()
+    })
+    closers.push(target.close)
+    const { tokens, analytics, errors } = await start()
+    tokens.replies.push((_request, response) =>
+      response.writeHead(307, { location: `${target.url}/token` }).end(),
+    )
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(elsewhere).toEqual([])
+    expect(errors[0]?.reason).toMatchObject({ code: 'auth', status: 307 })
+  })
+})
+
+describe('a token server that refuses', () => {
+  test('is asked once, and every event fails with its code and description', async () => {
+    const { tokens, api, analytics, errors } = await start()
+    tokens.replies.push((_request, response) =>
+      tokens.send(response, 401, { error: 'invalid_client', error_description: 'The client was deleted.' }),
+    )
+
+    trackPurchases(analytics, 12)
+    await analytics.flush()
+    trackPurchases(analytics, 5)
+    const summary = await analytics.flush()
+
+    expect(summary.failed).toBe(5)
+    expect(tokens.requests).toHaveLength(1)
+    expect(api.bodies).toEqual([])
+    expect(errors).toHaveLength(17)
+    expect(errors[0]?.reason).toMatchObject({ code: 'auth', status: 401 })
+    expect(errors[0]?.reason.message).toContain('invalid_client: The client was deleted.')
+  })
+
+  test('because of a wrong audience names its host only', async () => {
+    const { tokens, analytics, errors } = await start()
+    const { host, port } = new URL(tokens.url)
+    const other = new Analytics({
+      writeKey: WRITE_KEY,
+      host: 'http://127.0.0.1:9',
+      oauthSettings: {
+        clientId: CLIENT_ID,
+        clientKey: CLIENT_PEM,
+        keyId: KEY_ID,
+        authServer: `http://localhost:${port}/geheim`,
+        httpClient: (_url, request) => fetch(`http://${host}/token`, request as RequestInit),
+      },
+    })
+    closers.push(() => other.closeAndFlush({ timeout: 10 }))
+    other.on('error', (error) => errors.push(error))
+
+    other.track({ userId: 'usr_Zoë', event: 'Bestellung' })
+    await other.flush()
+
+    expect(tokens.refusals[0]).toContain('aud')
+    expect(errors[0]?.reason.message).toContain(`no access token from localhost:${port}:`)
+    expect(errors[0]?.reason.message).not.toContain('geheim')
+    void analytics
+  })
+})
+
+describe('a clock that is wrong', () => {
+  const HOUR = 3_600_000
+  test.each([
+    ['30 s ahead', 30_000],
+    ['30 s behind', -30_000],
+    ['an hour ahead', HOUR],
+    ['an hour behind', -HOUR],
+    ['ten years ahead', 87_660 * HOUR],
+    ['ten years behind', -87_660 * HOUR],
+  ])('by being %s costs one refusal at most', async (_, wrongMs) => {
+    // The server's clock is the odd one, so that nothing in this process has to be patched.
+    const { tokens, api, analytics } = await start({}, {}, { nowMs: () => Date.now() - wrongMs })
+
+    trackPurchases(analytics, 2)
+    await analytics.flush()
+
+    expect(api.messageIds).toEqual(ids(2))
+    expect(tokens.requests.length).toBeLessThanOrEqual(2)
+    for (const { iat, exp } of tokens.claims) expect([iat, exp].every(Number.isInteger)).toBe(true)
+  })
+
+  test('by jumping back an hour in mid-run costs one refusal', async () => {
+    let jumpMs = 0
+    const host: Host = { ...fastHost, now: () => Date.now() + jumpMs }
+    const { tokens, api, analytics } = await start({}, {}, {}, host)
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    jumpMs = -HOUR
+    tokens.revokeAll()
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(api.messageIds).toHaveLength(2)
+    expect(tokens.requests).toHaveLength(3)
+  })
+
+  test.each([
+    ['absent', undefined],
+    ['garbage', 'garbage'],
+    ['in 1970', 'Thu, 01 Jan 1970 00:00:00 GMT'],
+    ['in 9999', 'Fri, 31 Dec 9999 23:59:59 GMT'],
+  ])('is not assumed because of a Date that is %s', async (_, date) => {
+    const { tokens, api, analytics } = await start()
+    tokens.replies.push((_request, response) => {
+      response.sendDate = false
+      response.writeHead(503, date === undefined ? {} : { date }).end()
+    })
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(api.messageIds).toEqual(ids(1))
+    expect(tokens.refusals).toEqual([])
+  })
+})
+
+describe('closing while a token is on its way', () => {
+  test('waits for it', async () => {
+    const { api, analytics } = await start({}, {}, { delayMs: 150 })
+    trackPurchases(analytics, 3)
+
+    const summary = await analytics.closeAndFlush({ timeout: 5_000 })
+
+    expect(summary).toEqual({ delivered: 3, failed: 0, pending: 0 })
+    expect(api.messageIds).toHaveLength(3)
+  })
+
+  test('gives it up when its own time is over', async () => {
+    const { tokens, api, analytics, codes } = await start()
+    let isAborted = false
+    tokens.replies.push((_request, response) => {
+      response.on('close', () => {
+        isAborted = true
+      })
+    })
+    trackPurchases(analytics, 3)
+
+    const summary = await analytics.closeAndFlush({ timeout: 600 })
+
+    expect(summary).toEqual({ delivered: 0, failed: 3, pending: 0 })
+    expect(codes()).toEqual(['shutdown_timeout', 'shutdown_timeout', 'shutdown_timeout'])
+    await vi.waitFor(() => expect(isAborted).toBe(true))
+    expect(api.bodies).toEqual([])
+  })
+})
+
+test("two clients never use each other's token", async () => {
+  const [one, other] = [await start(), await start()]
+
+  trackPurchases(one.analytics, 1)
+  trackPurchases(other.analytics, 1)
+  await Promise.all([one.analytics.flush(), other.analytics.flush()])
+
+  expect(one.api.authorizations).toEqual([`Bearer ${one.tokens.issued[0]}`])
+  expect(other.api.authorizations).toEqual([`Bearer ${other.tokens.issued[0]}`])
+})
+
+test("token requests use the OAuth settings' own client, and events the other one", async () => {
+  const used: string[] = []
+  const client = (name: string) => (url: string, request: object) => {
+    used.push(`${name} ${new URL(url).pathname}`)
+    return fetch(url, request as RequestInit)
+  }
+  const { analytics } = await start({ httpClient: client('own') }, { httpClient: client('events') })
+
+  trackPurchases(analytics, 1)
+  await analytics.flush()
+
+  expect(used).toEqual(['own /token', 'events /v1/batch'])
+})
+
+test('without one of their own, token requests use the client for events', async () => {
+  const used: string[] = []
+  const httpClient = (url: string, request: object) => {
+    used.push(new URL(url).pathname)
+    return fetch(url, request as RequestInit)
+  }
+  const { analytics } = await start({}, { httpClient })
+
+  trackPurchases(analytics, 1)
+  await analytics.flush()
+
+  expect(used).toEqual(['/token', '/v1/batch'])
+})
+
+describe('no secret is shown', () => {
+  test('by errors, events, inspection and JSON, whatever the servers answer', async () => {
+    const { tokens, api, analytics, errors } = await start({}, { flushAt: 1, maxRetries: 0 })
+    const seen: unknown[] = [errors]
+    for (const name of ['initialize', 'http_request', 'http_response', 'track', 'drained'] as const) {
+      analytics.on(name, (...args: unknown[]) => seen.push(args))
+    }
+    const warnings: unknown[] = []
+    const onWarning = (warning: Error) => warnings.push(warning)
+    process.on('warning', onWarning)
+    closers.push(() => process.off('warning', onWarning))
+
+    api.statuses.push(200, 503, 401, 401, 403, 413, 200)
+    for (let round = 0; round < 6; round++) {
+      trackPurchases(analytics, 1, (error, ctx) => seen.push([error, ctx, JSON.stringify(ctx)]))
+      await analytics.flush()
+    }
+    tokens.revokeAll()
+    tokens.replies.push((_request, response, body) =>
+      tokens.send(response, 400, { error: 'invalid_request', error_description: body }),
+    )
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    trackPurchases(analytics, 1, (error) => seen.push(error))
+    await analytics.flush({ timeout: 60_000 })
+    await analytics.closeAndFlush({ timeout: 100 })
+    seen.push(
+      warnings,
+      analytics,
+      JSON.stringify(analytics),
+      inspect(analytics, { showHidden: true, depth: 20 }),
+    )
+
+    const shown = inspect(seen, { depth: 30, showHidden: true, maxArrayLength: null, maxStringLength: null })
+    expect(errors.length).toBeGreaterThan(2)
+    const keyLines = CLIENT_PEM.split('\n').slice(1, -2)
+    const assertions = tokens.requests.map((form) => form.get('client_assertion') as string)
+    const basic = Buffer.from(`${WRITE_KEY}:`).toString('base64')
+    const secrets = [...keyLines, ...tokens.issued, ...assertions, WRITE_KEY, basic, CLIENT_ID, KEY_ID]
+    expect(tokens.issued.length).toBeGreaterThan(1)
+    for (const secret of secrets) {
+      expect(shown).not.toContain(secret)
+      expect(shown).not.toContain(encodeURIComponent(secret))
+      expect(shown).not.toContain(Buffer.from(secret).toString('base64'))
+    }
+  })
+})
+
+describe('tokens over plain http', () => {
+  function warningsOf(settings: Partial<AnalyticsSettings>, oauth: Partial<OAuthSettings> = {}): string[] {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const oauthSettings = { clientId: CLIENT_ID, clientKey: CLIENT_PEM, keyId: KEY_ID, ...oauth }
+    new Analytics({ writeKey: WRITE_KEY, oauthSettings, ...settings })
+    const messages = warn.mock.calls.map(([message]) => String(message))
+    warn.mockRestore()
+    return messages
+  }
+
+  test.each([
+    ['host', { host: 'http://api.example.test' }, {}],
+    ['oauthSettings.authServer', {}, { authServer: 'http://oauth2.example.test' }],
+    ['host', { host: 'http://127.0.0.1.example.test' }, {}],
+    ['host', { host: 'http://notlocalhost' }, {}],
+  ])('to another machine are warned of when the client is made: %s', (name, settings, oauth) => {
+    const messages = warningsOf(settings, oauth)
+
+    expect(messages).toHaveLength(1)
+    expect(messages[0]).toContain(`${name}: `)
+    expect(messages[0]).toContain('plain http')
+  })
+
+  test.each([
+    ['to this machine', { host: 'http://127.0.0.1:8080' }, { authServer: 'http://localhost:8081' }],
+    ['to this machine by IPv6', { host: 'http://[::1]:8080' }, { authServer: 'http://auth.localhost' }],
+    ['over https', { host: 'https://api.example.test' }, { authServer: 'https://oauth2.example.test' }],
+    ['that are not used', { host: 'http://api.example.test', oauthSettings: undefined }, {}],
+  ])('%s are no reason for a warning', (_, settings, oauth) => {
+    expect(warningsOf(settings, oauth)).toEqual([])
+  })
+})
+
+describe('the settings', () => {
+  const good = { clientId: CLIENT_ID, clientKey: CLIENT_PEM, keyId: KEY_ID }
+  test.each<[string, unknown, RegExp]>([
+    ['null', null, /^oauthSettings: expected an object, got null/],
+    ['text', 'secret', /^oauthSettings: expected an object, got string/],
+    ['no client id', { ...good, clientId: undefined }, /^oauthSettings.clientId: .*got undefined/],
+    ['an empty client id', { ...good, clientId: '' }, /^oauthSettings.clientId/],
+    ['a client id with CR LF', { ...good, clientId: 'a\r\nb' }, /^oauthSettings.clientId/],
+    ['no key id', { ...good, keyId: undefined }, /^oauthSettings.keyId/],
+    ['no key', { ...good, clientKey: undefined }, /^oauthSettings.clientKey/],
+    [
+      'a token server without a scheme',
+      { ...good, authServer: 'oauth2.segment.io' },
+      /^oauthSettings.authServer/,
+    ],
+    [
+      'a token server with credentials',
+      { ...good, authServer: 'https://a:b@oauth2.segment.io' },
+      /^oauthSettings.authServer/,
+    ],
+    ['an empty scope', { ...good, scope: '' }, /^oauthSettings.scope/],
+    ['a scope with a quote', { ...good, scope: 'a "b"' }, /^oauthSettings.scope/],
+    ['-1 retries', { ...good, maxRetries: -1 }, /^oauthSettings.maxRetries/],
+    ['half a retry', { ...good, maxRetries: 0.5 }, /^oauthSettings.maxRetries/],
+    ['a client that is none', { ...good, httpClient: {} }, /^oauthSettings.httpClient/],
+  ])('with %s are refused by name', (_, oauthSettings, message) => {
+    expect(() => new Analytics({ writeKey: WRITE_KEY, oauthSettings } as AnalyticsSettings)).toThrow(message)
+  })
+
+  test('a polluted prototype gives no key to a client', () => {
+    const polluted = Object.create({ clientKey: CLIENT_PEM }) as object
+    const oauthSettings = Object.assign(polluted, { clientId: CLIENT_ID, keyId: KEY_ID })
+
+    expect(() => new Analytics({ writeKey: WRITE_KEY, oauthSettings } as AnalyticsSettings)).toThrow(
+      /clientKey/,
+    )
+  })
+
+  test.each([
+    ['default', 'https://oauth2.segment.io/token'],
+    ['eu', 'https://oauth2.eu1.segmentapis.com/token'],
+  ] as const)('the region %s has its token server', async (region, url) => {
+    const urls: string[] = []
+    const httpClient = async (to: string) => {
+      urls.push(to)
+      return { status: 400, statusText: '' }
+    }
+    const analytics = new Analytics({ writeKey: WRITE_KEY, region, oauthSettings: { ...good, httpClient } })
+    analytics.on('error', () => {})
+
+    analytics.track({ userId: 'usr_Zoë', event: 'Bestellung' })
+    await analytics.closeAndFlush()
+
+    expect(urls).toEqual([url])
+  })
+})
