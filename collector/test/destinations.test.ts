@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { parseConfig } from '../src/config/load.ts'
+import { Deliverer } from '../src/destinations/deliverer.ts'
 import { isSwitchedOn } from '../src/destinations/select.ts'
 import { type Collector, startCollector } from '../src/index.ts'
 import { fakeClock, openCollector, post, track } from './support.ts'
@@ -235,4 +237,34 @@ test('a file that cannot be written is tried again until it can', async () => {
 
   await expect.poll(() => outcomes(collector)).toMatchObject({ Lines: { state: 'delivered', attempts: 2 } })
   expect(linesOf(path)).toHaveLength(1)
+})
+
+test('when an outcome cannot be written down, the receiver is not asked again at once', async () => {
+  const clock = fakeClock()
+  const { received, url } = await openReceiver(200)
+  const { destinations } = parseConfig(webhook(url), 'config')
+  const [destination] = destinations
+  if (destination === undefined) throw new Error('the config has a destination')
+  const store = {
+    dueDeliveries: () => [{ seq: 1, attempts: 0, source: 'shop', body: '{}' }],
+    nextDueMs: () => 0,
+    updateDeliveries: () => {
+      throw new Error('disk full')
+    },
+  }
+  const faults: unknown[] = []
+  const deliverer = new Deliverer(
+    destination,
+    store,
+    clock,
+    () => {},
+    (_what, cause) => faults.push(cause),
+  )
+  onTestFinished(() => deliverer.close())
+
+  deliverer.wake()
+  await expect.poll(() => clock.delays()).toEqual([5000])
+
+  expect(received).toHaveLength(1)
+  expect(faults).toEqual([new Error('disk full')])
 })

@@ -8,6 +8,10 @@ const FILE_BATCH = 500
 const WEBHOOK_BATCH = 8
 const MAX_DELAY_MS = 60_000
 const FILE_RETRY_MS = 2000
+const FAULT_RETRY_MS = 5000
+
+/** The part of the database that a deliverer works on. */
+export type DeliveryStore = Pick<Store, 'dueDeliveries' | 'nextDueMs' | 'updateDeliveries'>
 
 /**
  * Carries the events of one destination out of the database, at least once.
@@ -17,7 +21,7 @@ const FILE_RETRY_MS = 2000
  */
 export class Deliverer {
   readonly #destination: DestinationConfig
-  readonly #store: Store
+  readonly #store: DeliveryStore
   readonly #host: Host
   readonly #onChange: () => void
   readonly #onFault: (what: string, cause: unknown) => void
@@ -28,7 +32,7 @@ export class Deliverer {
   /** @param onChange Told when outcomes have been written. */
   constructor(
     destination: DestinationConfig,
-    store: Store,
+    store: DeliveryStore,
     host: Host,
     onChange: () => void,
     onFault: (what: string, cause: unknown) => void,
@@ -45,10 +49,15 @@ export class Deliverer {
     if (this.#running !== undefined || this.#stop.signal.aborted) return
     this.#cancelTimer()
     this.#running = this.#work()
-      .catch((cause: unknown) => this.#onFault(`destination ${this.#destination.name}`, cause))
-      .finally(() => {
+      .then(() => this.#store.nextDueMs(this.#destination.name))
+      .catch((cause: unknown) => {
+        // The outcome could not be written down. Not at once again: the receiver would get the same without end.
+        this.#onFault(`destination ${this.#destination.name}`, cause)
+        return this.#host.now() + FAULT_RETRY_MS
+      })
+      .then((dueMs) => {
         this.#running = undefined
-        this.#sleep()
+        this.#sleepUntil(dueMs)
       })
   }
 
@@ -105,10 +114,8 @@ export class Deliverer {
     return { seq, state: 'pending', reason: attempt.reason, attempts, dueAtMs: this.#host.now() + delayMs }
   }
 
-  #sleep(): void {
-    if (this.#stop.signal.aborted) return
-    const dueMs = this.#store.nextDueMs(this.#destination.name)
-    if (dueMs === undefined) return
+  #sleepUntil(dueMs: number | undefined): void {
+    if (this.#stop.signal.aborted || dueMs === undefined) return
     this.#cancelTimer = this.#host.setTimer(() => this.wake(), Math.max(1, dueMs - this.#host.now()))
   }
 

@@ -88,6 +88,8 @@ const EVENT_COLUMNS =
 const SUMMARY_COLUMNS =
   'seq, source.name AS source, status, reason, kind, event.name AS name, user_id, anonymous_id, message_id, received_at'
 const PAGE_BYTES = 4096
+const EVENTS_BETWEEN_TRIMS = 1000
+const ROWS_PER_TRIM = 5000
 
 type SqlValue = string | number | null
 
@@ -151,6 +153,9 @@ export class Store {
         throw new Error(`its tables are of version ${version}, expected ${SCHEMA_VERSION}`)
       }
       database.exec(SCHEMA)
+      // Without a window nothing is ever looked up by age, and the index would only cost.
+      if (options.dedupWindowMs !== undefined)
+        database.exec('CREATE INDEX IF NOT EXISTS seen_at ON seen (at)')
       if (version === 0) database.pragma(`user_version = ${SCHEMA_VERSION}`)
       if (options.maxBytes !== undefined) {
         database.pragma(`max_page_count = ${Math.floor(options.maxBytes / PAGE_BYTES)}`)
@@ -370,22 +375,29 @@ export class Store {
     })
   }
 
-  /** Deletes what is over the retention limit and messageIds older than the window, a bounded piece at a time. */
+  /**
+   * Deletes what is over the retention limit and messageIds older than the window: a little, and often enough to
+   * keep up with what comes.
+   */
   trim(nowMs: number): void {
     if (this.#eventsUntilTrim > 0) return
-    this.#eventsUntilTrim = Math.max(1000, Math.floor(this.#options.maxEvents / 100))
+    this.#eventsUntilTrim = EVENTS_BETWEEN_TRIMS
     const { dedupWindowMs, maxEvents } = this.#options
     this.#inTransaction(() => {
-      const oldestKept = `(SELECT max(seq) FROM event) - ${maxEvents}`
-      this.#database.exec(
-        `DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE seq <= ${oldestKept} ORDER BY seq LIMIT 20000)`,
-      )
-      this.#database.exec(
-        `DELETE FROM delivery WHERE seq IN (SELECT seq FROM delivery WHERE seq <= ${oldestKept} LIMIT 20000)`,
-      )
-      if (dedupWindowMs !== undefined) {
-        this.#database.prepare('DELETE FROM seen WHERE at <= ?').run(nowMs - dedupWindowMs)
-      }
+      this.#database
+        .prepare(
+          `DELETE FROM event WHERE seq <= (SELECT max(seq) FROM event) - ?
+           AND seq < (SELECT min(seq) FROM event) + ?`,
+        )
+        .run([maxEvents, ROWS_PER_TRIM])
+      this.#database.exec('DELETE FROM delivery WHERE seq < (SELECT min(seq) FROM event)')
+      if (dedupWindowMs === undefined) return
+      this.#database
+        .prepare(
+          `DELETE FROM seen WHERE (source_id, message_id) IN
+           (SELECT source_id, message_id FROM seen WHERE at <= ? LIMIT ?)`,
+        )
+        .run([nowMs - dedupWindowMs, ROWS_PER_TRIM])
     })
   }
 
@@ -448,7 +460,7 @@ export class Store {
     this.#database.pragma('wal_checkpoint(PASSIVE)')
   }
 
-  /** Closes the file; the log is folded into it first, so that one file is all there is. */
+  /** Closes the file; the log is folded into it first, so that it alone has everything. */
   close(): void {
     try {
       this.#database.pragma('wal_checkpoint(TRUNCATE)')
