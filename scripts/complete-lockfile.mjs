@@ -1,0 +1,51 @@
+// Fills in the lockfile entries of platform packages (`@esbuild/darwin-arm64` and its like) that the registry in use
+// does not carry. npm leaves them out when it writes the lockfile, and then `npm ci` refuses it as incomplete:
+// https://github.com/npm/cli/issues/9846. Version and platform are all that is needed to skip them elsewhere.
+import { readFileSync, writeFileSync } from 'node:fs'
+
+const OS = [
+  'aix',
+  'android',
+  'darwin',
+  'freebsd',
+  'linux',
+  'netbsd',
+  'openbsd',
+  'openharmony',
+  'sunos',
+  'win32',
+]
+const CPU = ['arm', 'arm64', 'ia32', 'loong64', 'mips64el', 'ppc64', 'riscv64', 's390x', 'wasm32', 'x64']
+
+const [path = 'package-lock.json'] = process.argv.slice(2)
+const lock = JSON.parse(readFileSync(path, 'utf8'))
+const added = []
+
+for (const [parent, { optionalDependencies = {}, dev }] of Object.entries(lock.packages)) {
+  for (const [name, version] of Object.entries(optionalDependencies)) {
+    const isThere = [`${parent}/node_modules/${name}`, `node_modules/${name}`].some(
+      (key) => lock.packages[key]?.version,
+    )
+    // A range is no platform package: those are pinned to the version of the package that they belong to.
+    if (isThere || !/^\d/.test(version)) continue
+    const words = name.split(/[-/]/)
+    const platform = (names) => names.filter((one) => words.includes(one))
+    const libc = words.flatMap((word) =>
+      word.startsWith('musl') ? ['musl'] : word.startsWith('gnu') ? ['glibc'] : [],
+    )
+    lock.packages[`node_modules/${name}`] = {
+      version,
+      cpu: platform(CPU),
+      ...(dev ? { dev } : {}),
+      ...(libc.length > 0 ? { libc } : {}),
+      optional: true,
+      os: platform(OS),
+    }
+    added.push(`${name}@${version}`)
+  }
+}
+
+const entries = Object.entries(lock.packages).sort(([one], [other]) => (one < other ? -1 : 1))
+lock.packages = Object.fromEntries(entries)
+writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`)
+console.log(added.length === 0 ? 'complete' : `added ${added.length} entries`)
