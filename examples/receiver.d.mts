@@ -25,6 +25,7 @@ export interface Fault {
 export interface ReceiverOptions {
   port?: number
   writeKey?: string
+  token?: string
   faults?: Fault[]
   rejects?: (message: ReceivedMessage) => boolean
   keep?: (message: ReceivedMessage) => ReceivedMessage | undefined

@@ -15,6 +15,7 @@ const MAX_BATCH_BYTES = 500_000
  * @param {object} [options]
  * @param {number} [options.port] Default: any free port.
  * @param {string} [options.writeKey] The only key that is let in. Default: `'demo-write-key'`.
+ * @param {string} [options.token] An OAuth access token that is let in beside the key. Default: none.
  * @param {{ status: number, headers?: Record<string, string> }[]} [options.faults] Answers to give instead of
  *   taking what was sent: the first one to the next request, and so on. More can be pushed at any time.
  * @param {(message: object) => boolean} [options.rejects] Answers 400 to a request with such a message.
@@ -24,6 +25,7 @@ const MAX_BATCH_BYTES = 500_000
 export async function startReceiver({
   port = 0,
   writeKey = 'demo-write-key',
+  token = undefined,
   faults = [],
   rejects = () => false,
   keep = (message) => message,
@@ -66,7 +68,7 @@ export async function startReceiver({
     const messages = readMessages(path, body)
 
     let fault = received.faults.shift()
-    fault ??= check(request, path, body, messages, writeKey)
+    fault ??= check(request, path, body, messages, { writeKey, token })
     if (fault === undefined && messages.some(rejects)) fault = { status: 400 }
     if (fault === undefined) messages.forEach(record)
 
@@ -119,24 +121,27 @@ function readMessages(path, body) {
 }
 
 /** What is wrong with a request, as the answer to give; `undefined` when nothing is. */
-function check(request, path, body, messages, writeKey) {
+function check(request, path, body, messages, secrets) {
   const isBatch = path === '/v1/batch'
   if (request.method !== 'POST' || !(isBatch || KINDS.includes(path.replace('/v1/', '')))) {
     return { status: 404 }
   }
   if (!/^application\/json\b/.test(request.headers['content-type'] ?? '')) return { status: 400 }
   if (messages === undefined) return { status: 400 }
-  if (!isAuthentic(request, body, writeKey)) return { status: 401 }
+  if (!isAuthentic(request, body, secrets)) return { status: 401 }
   if (body.length > (isBatch ? MAX_BATCH_BYTES : MAX_MESSAGE_BYTES)) return { status: 400 }
   if (messages.some((message) => sizeOf(message) > MAX_MESSAGE_BYTES)) return { status: 400 }
   if (messages.some(({ type }) => !KINDS.includes(type))) return { status: 400 }
   return undefined
 }
 
-/** Basic credentials are the write key, a colon and nothing; without them, the key is in the body. */
-function isAuthentic(request, body, writeKey) {
+/** Basic credentials are the write key, a colon and nothing; otherwise the key is in the body. */
+function isAuthentic(request, body, { writeKey, token }) {
   const { authorization } = request.headers
-  if (authorization === undefined) return JSON.parse(body.toString('utf8')).writeKey === writeKey
+  const isBearer = token !== undefined && authorization === `Bearer ${token}`
+  if (isBearer || authorization === undefined) {
+    return JSON.parse(body.toString('utf8')).writeKey === writeKey
+  }
   return authorization === `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`
 }
 

@@ -1,0 +1,90 @@
+import { execFile } from 'node:child_process'
+import { copyFile, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+
+export interface Tarball {
+  readonly path: string
+  /** Paths of the files in it, sorted. */
+  readonly files: string[]
+}
+
+/** A project of a user, with the packed package installed and nothing else. */
+export interface Project {
+  readonly folder: string
+  readonly tarball: Tarball
+  write(name: string, text: string): Promise<string>
+  /** Copies a file of the repository into the project. */
+  add(path: string): Promise<string>
+  remove(): Promise<void>
+}
+
+export interface Result {
+  readonly code: number
+  readonly output: string
+}
+
+/** Runs a command to its end; stdout and stderr are one text. */
+export function run(command: string, args: string[], folder = REPOSITORY): Promise<Result> {
+  return new Promise((resolve) => {
+    const options = { cwd: folder, env: environment(), maxBuffer: 16_777_216 }
+    execFile(command, args, options, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: stdout + stderr })
+    })
+  })
+}
+
+/** Runs a program of the repository's development dependencies. */
+export function runTool(name: string, args: string[], folder?: string): Promise<Result> {
+  return run(join(REPOSITORY, 'node_modules', '.bin', name), args, folder)
+}
+
+/** What `npm run` tells its children of the repository must not reach an npm in another folder. */
+function environment(): NodeJS.ProcessEnv {
+  const isAboutRepository = /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$)/
+  const entries = Object.entries(process.env).filter(([name]) => !isAboutRepository.test(name))
+  return { ...Object.fromEntries(entries), NO_COLOR: '1', FORCE_COLOR: '0' }
+}
+
+/** Packs the package as it was built, and installs it into an empty project. */
+export async function createProject(): Promise<Project> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'trackpost-package-')))
+  const write = async (name: string, text: string): Promise<string> => {
+    const path = join(folder, name)
+    await writeFile(path, text)
+    return path
+  }
+  try {
+    const tarball = await pack(folder)
+    await write('package.json', '{ "name": "a-user-of-trackpost", "private": true }')
+    const flags = ['--prefer-offline', '--no-package-lock', '--no-audit', '--no-fund']
+    const installed = await run('npm', ['install', tarball.path, ...flags], folder)
+    if (installed.code !== 0) throw new Error(installed.output)
+    return {
+      folder,
+      tarball,
+      write,
+      async add(path) {
+        const target = join(folder, basename(path))
+        await copyFile(join(REPOSITORY, path), target)
+        return target
+      },
+      remove: () => rm(folder, { recursive: true }),
+    }
+  } catch (error) {
+    await rm(folder, { recursive: true })
+    throw error
+  }
+}
+
+async function pack(folder: string): Promise<Tarball> {
+  const packed = await run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', folder])
+  if (packed.code !== 0) throw new Error(packed.output)
+  const [{ filename, files }] = JSON.parse(packed.output.slice(packed.output.indexOf('['))) as [
+    { filename: string; files: { path: string }[] },
+  ]
+  return { path: join(folder, filename), files: files.map(({ path }) => path).sort() }
+}

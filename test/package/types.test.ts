@@ -1,0 +1,118 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createProject, type Project, REPOSITORY, runTool } from './project.ts'
+
+/** What users write, mostly because it compiles with the SDK that they come from. */
+const ACCEPTED = {
+  'a callback with the parameters of today': `
+    const callback = (error?: unknown, ctx?: Context): void => console.log(error, ctx?.event.userId)
+    analytics.track({ userId: 'u', event: 'e' }, callback)`,
+  'settings that are undefined': `
+    new Analytics({ writeKey: 'k', host: undefined, path: undefined, httpClient: undefined, flushAt: undefined })`,
+  'fields that are undefined or null': `
+    analytics.page({ userId: 'u', anonymousId: undefined, name: undefined, properties: null, context: undefined })`,
+  'a function like fetch as the HTTP client': `
+    new Analytics({ writeKey: 'k', httpClient: fetch })
+    new Analytics({ writeKey: 'k', httpClient: (url, request) => fetch(url, { ...request }) })
+    new Analytics({ writeKey: 'k', httpClient: new FetchHTTPClient(fetch) })`,
+  'a plugin with asynchronous parts': `
+    const plugin: Plugin = {
+      name: 'p', type: 'destination', alternativeNames: ['P'], isLoaded: () => true,
+      load: async (ctx: Context, analytics: Analytics) => { analytics.on('track', () => ctx) },
+      unload: async () => {}, ready: async () => {}, track: async (ctx) => ctx, alias: (ctx) => ctx,
+    }
+    void analytics.register(plugin)`,
+  'listeners of every local event': `
+    analytics.on('error', ({ code, reason, ctx }) => console.log(code, reason, ctx?.event.type))
+    analytics.once('http_request', ({ url, method, headers, body }) => [url, method, headers['x'], body])
+    analytics.on('http_response', ({ url, status, statusText, headers }) => [url, status, statusText, headers])
+    analytics.on('call_after_close', (event) => event).on('drained', () => {}).on('initialize', () => {})
+    analytics.on('register', (names) => names.length).on('deregister', (names) => names.length)`,
+}
+
+/** The same, but refused so far: here our types are narrower than they need be. */
+const REFUSED_SO_FAR = {
+  'an interface as properties and traits': `
+    interface Order { id: string; coupon?: string }
+    const order: Order = { id: 'o' }
+    analytics.track({ userId: 'u', event: 'e', properties: order })
+    analytics.identify({ userId: 'u', traits: order })
+    analytics.group({ userId: 'u', groupId: 'g', traits: order })`,
+  'a plugin that reads properties and context': `
+    const plugin: Plugin = {
+      name: 'p', type: 'before', isLoaded: () => true, load: async () => {},
+      track: (ctx) => {
+        if (ctx.event.properties?.email.includes('@')) ctx.event.properties.email = ''
+        const ip: string | undefined = ctx.event.context?.ip
+        return ip === undefined ? ctx : ctx
+      },
+    }
+    void analytics.register(plugin)`,
+  'an HTTP client whose headers are a class or an interface': `
+    class Headers { get(name: string): string | null { return name } has(): boolean { return true } }
+    interface Raw { server?: string }
+    const raw: Raw = {}
+    const answers: HTTPResponse[] = [
+      { status: 200, statusText: 'OK', headers: new Headers() },
+      { status: 200, statusText: 'OK', headers: raw },
+    ]
+    console.log(answers)`,
+}
+
+const REFUSED = {
+  'an event without an identity': `analytics.track({ event: 'e' })`,
+  'a track without the name of the event': `analytics.track({ userId: 'u' })`,
+  'a group without its id': `analytics.group({ userId: 'u' })`,
+  'an alias without the former id': `analytics.alias({ userId: 'u' })`,
+  'settings without a write key': `new Analytics({ host: 'https://example.com' })`,
+  'a setting that does not exist': `new Analytics({ writeKey: 'k', flushSize: 20 })`,
+  'an event that is never fired': `analytics.on('trakc', () => {})`,
+}
+
+let project: Project
+/** What the compiler says, by the name of the snippet. */
+let complaints: Map<string, string[]>
+
+beforeAll(async () => {
+  project = await createProject()
+  complaints = await compileAll({ ...ACCEPTED, ...REFUSED_SO_FAR, ...REFUSED })
+})
+afterAll(() => project?.remove())
+
+async function compileAll(snippets: Record<string, string>): Promise<Map<string, string[]>> {
+  const names = Object.keys(snippets)
+  const files = names.map((_, index) => `snippet-${index}.mts`)
+  for (const [index, name] of names.entries()) {
+    const header = `import { Analytics, FetchHTTPClient, type Context, type HTTPResponse, type Plugin } from 'trackpost'
+      declare const analytics: Analytics
+      export type { Context, HTTPResponse, Plugin, FetchHTTPClient, Analytics }\n`
+    await project.write(files[index] as string, header + snippets[name])
+  }
+  const compilerOptions = {
+    module: 'node16',
+    target: 'ES2022',
+    types: ['node'],
+    typeRoots: [join(REPOSITORY, 'node_modules/@types')],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noEmit: true,
+  }
+  const path = await project.write('tsconfig.json', JSON.stringify({ compilerOptions, files }))
+  const { output } = await runTool('tsc', ['--project', path, '--pretty', 'false'], project.folder)
+  const lines = output.split('\n').filter((line) => line !== '')
+  return new Map(
+    names.map((name, index) => [name, lines.filter((line) => line.startsWith(`${files[index]}(`))]),
+  )
+}
+
+test.each(Object.keys(ACCEPTED))('%s compiles', (name) => {
+  expect(complaints.get(name)).toEqual([])
+})
+
+test.fails.each(Object.keys(REFUSED_SO_FAR))('%s compiles', (name) => {
+  expect(complaints.get(name)).toEqual([])
+})
+
+test.each(Object.keys(REFUSED))('%s does not compile', (name) => {
+  expect(complaints.get(name)).toHaveLength(1)
+})
