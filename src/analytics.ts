@@ -3,7 +3,7 @@ import type { Credentials } from './auth/credentials.ts'
 import { Delivery } from './delivery/delivery.ts'
 import { type RequestInfo, type ResponseInfo, Sender } from './delivery/sender.ts'
 import { Emitter } from './emitter.ts'
-import { DeliveryError } from './errors.ts'
+import { DeliveryError, isInstance } from './errors.ts'
 import { unwatchExit, watchExit } from './exit.ts'
 import { guard } from './guard.ts'
 import { type Host, systemHost, warn } from './host.ts'
@@ -548,7 +548,7 @@ function toContextEvent(message: Message | ContextEvent): ContextEvent {
 }
 
 function toDeliveryError(error: unknown): DeliveryError {
-  if (error instanceof DeliveryError) return error
+  if (isInstance(error, DeliveryError)) return error
   return new DeliveryError('unserializable', 'a field of the event throws when it is read', { cause: error })
 }
 

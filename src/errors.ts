@@ -65,3 +65,12 @@ export class DeliveryError extends TrackpostError {
     if (options.status !== undefined) this.status = options.status
   }
 }
+
+/** `instanceof` for what user code threw: by itself it throws on a proxy whose traps do. */
+export function isInstance<T>(thrown: unknown, type: abstract new (...args: never[]) => T): thrown is T {
+  try {
+    return thrown instanceof type
+  } catch {
+    return false
+  }
+}

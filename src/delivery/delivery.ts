@@ -1,5 +1,5 @@
 import type { Credentials } from '../auth/credentials.ts'
-import { DeliveryError, type FailureCode } from '../errors.ts'
+import { DeliveryError, type FailureCode, isInstance } from '../errors.ts'
 import type { Host } from '../host.ts'
 import { isConnectionLost } from '../http/cause.ts'
 import { headerValue } from '../http/client.ts'
@@ -340,5 +340,5 @@ export class Delivery<Entry extends SerializedMessage> {
 }
 
 function toAuthError(error: unknown): DeliveryError {
-  return error instanceof DeliveryError ? error : new DeliveryError('auth', 'there are no credentials')
+  return isInstance(error, DeliveryError) ? error : new DeliveryError('auth', 'there are no credentials')
 }

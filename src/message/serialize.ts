@@ -1,4 +1,4 @@
-import { DeliveryError } from '../errors.ts'
+import { DeliveryError, isInstance } from '../errors.ts'
 import { byteLength } from './byte-length.ts'
 import { snapshot } from './snapshot.ts'
 
@@ -37,7 +37,7 @@ function serializeTolerantly(message: object): string {
   try {
     return JSON.stringify(snapshot(message))
   } catch (error) {
-    if (error instanceof DeliveryError) throw error
+    if (isInstance(error, DeliveryError)) throw error
     throw new DeliveryError('unserializable', 'the message cannot be written as JSON', { cause: error })
   }
 }

@@ -1,4 +1,4 @@
-import { DeliveryError } from '../errors.ts'
+import { DeliveryError, isInstance } from '../errors.ts'
 
 /** Stands where an object contains itself. */
 export const CIRCULAR = '[Circular]'
@@ -114,7 +114,7 @@ function copyProperty(holder: object, key: string, state: State): unknown {
   try {
     return copy((holder as Record<string, unknown>)[key], key, state)
   } catch (error) {
-    if (error instanceof DeliveryError) throw error
+    if (isInstance(error, DeliveryError)) throw error
     state.ancestors.length = depth
     return THROWS
   }

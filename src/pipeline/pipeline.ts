@@ -1,4 +1,4 @@
-import { DeliveryError, SettingsError } from '../errors.ts'
+import { DeliveryError, isInstance, SettingsError } from '../errors.ts'
 import { isThenable } from '../guard.ts'
 import type { Host } from '../host.ts'
 import { describeCause } from '../http/cause.ts'
@@ -203,7 +203,7 @@ export class Pipeline {
       this.#report(plugin, 'failed and was skipped', error, ctx)
       return undefined
     }
-    const verb = error instanceof ContextCancelation ? 'dropped the event' : 'failed'
+    const verb = isInstance(error, ContextCancelation) ? 'dropped the event' : 'failed'
     return pluginError(plugin, verb, error)
   }
 
