@@ -71,7 +71,13 @@ function settle(n: number, code: string | undefined): void {
 
 /** Looks for secrets in all that can be seen of a value, its chain of causes included. */
 function searchForSecrets(value: unknown, where: string): void {
-  const text = inspect(value, { depth: 12, showHidden: true, maxStringLength: null, maxArrayLength: 1_000 })
+  let text: string
+  try {
+    text = inspect(value, { depth: 12, showHidden: true, maxStringLength: null, maxArrayLength: 1_000 })
+  } catch {
+    // What a program threw on purpose cannot be shown, by nobody.
+    return
+  }
   if (job.canaries.some((canary) => text.includes(canary))) report.leaks.push(where)
 }
 
