@@ -4,7 +4,7 @@ import type { Host } from '../host.ts'
 import { isConnectionLost } from '../http/cause.ts'
 import { headerValue } from '../http/client.ts'
 import type { Answer } from '../http/exchange.ts'
-import type { SerializedMessage } from '../message/serialize.ts'
+import { MAX_MESSAGE_BYTES, type SerializedMessage } from '../message/serialize.ts'
 import type { ResolvedSettings } from '../settings.ts'
 import { Batch, MAX_BODY_BYTES } from './batch.ts'
 import { classify } from './classify.ts'
@@ -81,14 +81,15 @@ export class Delivery<Entry extends SerializedMessage> {
 
   /** Ends every event that has no outcome yet, aborts what is under way, and leaves no timer behind. */
   abandon(error: DeliveryError): void {
+    // All is taken out before the first outcome is told: a callback may flush, and must find nothing to send.
     const batches = [...this.#inFlight, ...this.#retrying.splice(0)]
+    const waiting = this.#queue.take(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
     this.#clearTimers()
     this.#due = 0
-    for (const batch of batches) this.#settle(batch, error)
-    for (let entry = this.#queue.shift(); entry !== undefined; entry = this.#queue.shift()) {
-      this.#options.settle(entry, error, 0)
-    }
+    this.#isBlocked = false
     this.#options.sender.abort()
+    for (const batch of batches) this.#settle(batch, error)
+    for (const entry of waiting) this.#options.settle(entry, error, 0)
   }
 
   /**
@@ -119,10 +120,11 @@ export class Delivery<Entry extends SerializedMessage> {
 
   readonly #onTurn = (): void => {
     this.#isTurnScheduled = false
-    const { flushAt, maxQueueSize } = this.#options.settings
+    const { flushAt, maxQueueSize, maxQueueBytes } = this.#options.settings
     const { length, bytes } = this.#queue
     // A full body or a full queue is reason enough as well: waiting longer gains nothing.
-    if (length >= Math.min(flushAt, maxQueueSize) || bytes >= this.#maxMessagesBytes) this.#due = length
+    const isFull = bytes >= this.#maxMessagesBytes || bytes + MAX_MESSAGE_BYTES > maxQueueBytes
+    if (isFull || length >= Math.min(flushAt, maxQueueSize)) this.#due = length
     if (this.#due > 0 && !this.#isBlocked) this.#pump()
     this.#armInterval()
   }
@@ -208,7 +210,8 @@ export class Delivery<Entry extends SerializedMessage> {
   #expire(): void {
     const nowMs = this.#options.host.monotonic()
     for (const batch of [...this.#retrying]) {
-      if (batch.expiresAtMs > nowMs) continue
+      // Settled meanwhile: the callback of an earlier one may have flushed.
+      if (batch.isSettled || batch.expiresAtMs > nowMs) continue
       this.#retrying.splice(this.#retrying.indexOf(batch), 1)
       this.#fail(batch, 'deadline')
     }
