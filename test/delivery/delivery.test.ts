@@ -1,0 +1,1080 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { basicCredentials } from '../../src/auth/basic.ts'
+import type { Credentials } from '../../src/auth/credentials.ts'
+import { Delivery } from '../../src/delivery/delivery.ts'
+import { Sender } from '../../src/delivery/sender.ts'
+import { DeliveryError } from '../../src/errors.ts'
+import { type SerializedMessage, serialize } from '../../src/message/serialize.ts'
+import { type AnalyticsSettings, resolveSettings } from '../../src/settings.ts'
+import { FakeHost, settled } from '../support/fake-host.ts'
+import {
+  hangUntilAborted,
+  networkError,
+  type Reply,
+  ScriptedClient,
+  type SentRequest,
+  silence,
+  status,
+} from '../support/scripted-client.ts'
+
+const WRITE_KEY = 'wk_Zurich_7Qm4'
+const URL = 'https://api.segment.io/v1/batch'
+
+interface Entry extends SerializedMessage {
+  readonly id: string
+}
+
+interface Outcome {
+  readonly id: string
+  readonly error: DeliveryError | undefined
+  readonly attempts: number
+}
+
+/** An event whose message has `bytes` bytes, or as few as it needs. */
+function createEntry(id: string, bytes = 0): Entry {
+  const frame = Buffer.byteLength(JSON.stringify({ messageId: id, note: '' }))
+  const note = 'x'.repeat(Math.max(0, bytes - frame))
+  return { id, ...serialize({ messageId: id, note }) }
+}
+
+interface SetUp {
+  settings?: Partial<AnalyticsSettings>
+  replies?: Reply[]
+  credentials?: Credentials
+  onSettle?: (outcome: Outcome) => void
+}
+
+function setUp({ settings = {}, replies = [status(200)], credentials, onSettle }: SetUp = {}) {
+  const host = new FakeHost()
+  const client = new ScriptedClient(host, replies)
+  const resolved = resolveSettings({ writeKey: WRITE_KEY, ...settings })
+  const outcomes: Outcome[] = []
+  const given = credentials ?? basicCredentials(WRITE_KEY)
+  const observer = { onRequest() {}, onResponse() {} }
+  const sender = new Sender({
+    url: URL,
+    writeKey: WRITE_KEY,
+    userAgent: 'trackpost/0.1.0',
+    timeoutMs: resolved.httpRequestTimeout,
+    client,
+    credentials: given,
+    observer,
+    host,
+  })
+  const note = (outcome: Outcome): void => {
+    outcomes.push(outcome)
+    onSettle?.(outcome)
+  }
+  const delivery = new Delivery<Entry>({
+    settings: resolved,
+    url: URL,
+    sender,
+    credentials: given,
+    host,
+    settle: ({ id }, error, attempts) => note({ id, error, attempts }),
+    displace: ({ id }, error) => note({ id, error, attempts: 0 }),
+  })
+  /** Enqueues events with these ids; says which were taken. */
+  const enqueue = (...entries: (string | Entry)[]): boolean[] =>
+    entries.map((entry) => delivery.enqueue(typeof entry === 'string' ? createEntry(entry) : entry, 0, false))
+  return { host, client, delivery, outcomes, enqueue }
+}
+
+/** `count` ids: a1, a2, ... */
+function ids(count: number, prefix = 'a'): string[] {
+  return Array.from({ length: count }, (_, index) => `${prefix}${index + 1}`)
+}
+
+const codesOf = (outcomes: Outcome[]): string[] => outcomes.map(({ error }) => error?.code ?? 'delivered')
+const idsOf = (outcomes: Outcome[]): string[] => outcomes.map(({ id }) => id)
+
+const unhandled: unknown[] = []
+const onUnhandled = (reason: unknown): void => {
+  unhandled.push(reason)
+}
+beforeEach(() => {
+  unhandled.length = 0
+  process.on('unhandledRejection', onUnhandled)
+})
+afterEach(async () => {
+  await settled()
+  process.off('unhandledRejection', onUnhandled)
+  expect(unhandled).toEqual([])
+})
+
+describe('when a batch goes', () => {
+  test('fewer events than flushAt wait for the interval', async () => {
+    const { host, client, enqueue, outcomes } = setUp()
+
+    enqueue(...ids(14))
+    await host.advance(9_999)
+    expect(client.requests).toHaveLength(0)
+    await host.advance(1)
+    await settled()
+
+    expect(client.batchSizes).toEqual([14])
+    expect(codesOf(outcomes)).toEqual(new Array(14).fill('delivered'))
+  })
+
+  test('as many events as flushAt go when the turn is over, not within the call', async () => {
+    const { client, enqueue } = setUp()
+
+    enqueue(...ids(15))
+    expect(client.requests).toHaveLength(0)
+    await settled()
+
+    expect(client.batchSizes).toEqual([15])
+  })
+
+  test('everything that one turn brings goes together', async () => {
+    const { client, enqueue } = setUp()
+
+    enqueue(...ids(100))
+    await settled()
+
+    expect(client.batchSizes).toEqual([100])
+    expect(client.requests[0]?.messageIds).toEqual(ids(100))
+  })
+
+  test('the interval counts from the first event that waits, and is not pushed back by later ones', async () => {
+    const { host, client, enqueue } = setUp()
+
+    enqueue('a1')
+    await host.advance(9_000)
+    enqueue('a2')
+    await host.advance(1_000)
+    await settled()
+
+    expect(client.requests[0]?.messageIds).toEqual(['a1', 'a2'])
+  })
+
+  test('with nothing waiting there is no timer', async () => {
+    const { host, client, enqueue } = setUp()
+    enqueue(...ids(15))
+    await settled()
+
+    await host.advance(60_000)
+
+    expect(host.timerCount).toBe(0)
+    expect(client.requests).toHaveLength(1)
+  })
+
+  test('with flushAt 1 each event has a request of its own, as long as requests keep up', async () => {
+    const { client, enqueue } = setUp({ settings: { flushAt: 1 } })
+
+    enqueue('a1', 'a2', 'a3')
+    await settled()
+
+    expect(client.batchSizes).toEqual([1, 1, 1])
+  })
+
+  test('when requests cannot keep up, the next batch takes all that waits', async () => {
+    const answers: (() => void)[] = []
+    const slow: Reply = () =>
+      new Promise((resolve) => {
+        answers.push(() => resolve({ status: 200, statusText: 'OK' }))
+      })
+    const { client, enqueue } = setUp({ settings: { flushAt: 1, maxConcurrentRequests: 1 }, replies: [slow] })
+    enqueue('a1')
+    await settled()
+
+    enqueue(...ids(500, 'b'))
+    await settled()
+    answers[0]?.()
+    await settled()
+
+    expect(client.batchSizes).toEqual([1, 500])
+  })
+
+  test('a full body goes although flushAt is not reached', async () => {
+    const { client, enqueue } = setUp({ settings: { flushAt: 1_000 } })
+
+    enqueue(...ids(16).map((id) => createEntry(id, 32_768)))
+    await settled()
+
+    expect(client.batchSizes).toEqual([15, 1])
+  })
+
+  test('a queue that is full by count goes although flushAt is not reached', async () => {
+    const { client, enqueue } = setUp({ settings: { flushAt: 1_000, maxQueueSize: 5 } })
+
+    enqueue(...ids(5))
+    await settled()
+
+    expect(client.batchSizes).toEqual([5])
+  })
+
+  test('a queue that is full by bytes goes although flushAt is not reached', async () => {
+    const { client, enqueue } = setUp({ settings: { flushAt: 1_000, maxQueueBytes: 65_536 } })
+
+    const taken = enqueue(...ids(3).map((id) => createEntry(id, 30_000)))
+    await settled()
+
+    expect(taken).toEqual([true, true, false])
+    expect(client.batchSizes).toEqual([2])
+  })
+
+  test('at most maxConcurrentRequests requests are under way', async () => {
+    const { client, enqueue } = setUp({
+      settings: { flushAt: 1, maxConcurrentRequests: 3 },
+      replies: [silence],
+    })
+
+    enqueue(...ids(10))
+    await settled()
+
+    expect(client.requests).toHaveLength(3)
+    expect(client.mostOpen).toBe(3)
+  })
+
+  test('with one request at a time, events arrive in the order of their calls across batches', async () => {
+    const { host, client, delivery, enqueue } = setUp({
+      settings: { flushAt: 10, maxConcurrentRequests: 1 },
+      replies: [status(503), status(200), networkError('ECONNRESET'), status(200)],
+    })
+
+    for (const part of [ids(30, 'x'), ids(30, 'y'), ids(30, 'z')]) {
+      enqueue(...part)
+      await settled()
+    }
+    delivery.flush()
+    await host.advance(60_000)
+
+    const delivered = client.requests.flatMap(({ messageIds }, index) =>
+      [0, 2].includes(index) ? [] : messageIds,
+    )
+    expect(delivered).toEqual([...ids(30, 'x'), ...ids(30, 'y'), ...ids(30, 'z')])
+  })
+
+  test('a socket counts as taken until its reply body has ended', async () => {
+    const ends: (() => void)[] = []
+    const slowBody: Reply = () => ({
+      status: 200,
+      statusText: 'OK',
+      text: () => new Promise((resolve) => ends.push(() => resolve(''))),
+    })
+    const { client, enqueue, outcomes } = setUp({
+      settings: { flushAt: 1, maxConcurrentRequests: 1 },
+      replies: [slowBody],
+    })
+    enqueue('a1')
+    await settled()
+    enqueue('a2')
+    await settled()
+
+    expect(codesOf(outcomes)).toEqual(['delivered'])
+    expect(client.requests).toHaveLength(1)
+    ends[0]?.()
+    await settled()
+
+    expect(client.requests).toHaveLength(2)
+  })
+})
+
+describe('sizes', () => {
+  test('a body of exactly 500,000 bytes goes as one, and one byte more as two', async () => {
+    const limit = 500_000
+    const frame = Buffer.byteLength(
+      `{"batch":[],"writeKey":"${WRITE_KEY}","sentAt":"2026-11-20T09:30:00.000Z"}`,
+    )
+    for (const [extra, batches] of [
+      [0, 1],
+      [1, 2],
+    ] as const) {
+      const { client, delivery, enqueue } = setUp({ settings: { flushAt: 1_000 } })
+      const sizes = new Array(15).fill(32_768)
+      const left = limit + extra - frame - sizes.reduce((sum, size) => sum + size + 1, 0)
+      enqueue(...[...sizes, left].map((size, index) => createEntry(`a${index}`, size)))
+      delivery.flush()
+      await settled()
+
+      expect(client.requests).toHaveLength(batches)
+      if (batches === 1) expect(Buffer.byteLength(client.requests[0]?.body as string)).toBe(limit)
+      for (const { body } of client.requests) expect(Buffer.byteLength(body)).toBeLessThanOrEqual(limit)
+    }
+  })
+})
+
+describe('the bounds of the queue', () => {
+  // Row F69.
+  test('with drop-newest the events that find no room are refused, and the others delivered', async () => {
+    const { host, delivery, enqueue, outcomes } = setUp({ settings: { maxQueueSize: 1_000 } })
+
+    const taken = enqueue(...ids(1_030))
+    delivery.flush()
+    await host.advance(0)
+
+    expect(taken.filter((isTaken) => !isTaken)).toHaveLength(30)
+    expect(taken.indexOf(false)).toBe(1_000)
+    expect(outcomes).toHaveLength(1_000)
+    expect(enqueue('later')).toEqual([true])
+  })
+
+  // Row F70.
+  test('the bound in bytes is exact', async () => {
+    const { enqueue } = setUp({ settings: { maxQueueBytes: 100_000 }, replies: [silence] })
+
+    const taken = enqueue(createEntry('a', 32_768), createEntry('b', 32_768), createEntry('c', 32_768))
+    const last = enqueue(createEntry('d', 1_697), createEntry('e', 1_696), createEntry('f', 40))
+
+    expect(taken).toEqual([true, true, true])
+    expect(last).toEqual([false, true, false])
+  })
+
+  test('with drop-oldest the oldest events make room, with queue_full', async () => {
+    const { delivery, client, enqueue, outcomes } = setUp({
+      settings: { maxQueueSize: 3, flushAt: 3, overflow: 'drop-oldest' },
+    })
+
+    const taken = enqueue(...ids(5))
+    expect(idsOf(outcomes)).toEqual(['a1', 'a2'])
+    expect(codesOf(outcomes)).toEqual(['queue_full', 'queue_full'])
+    delivery.flush()
+    await settled()
+
+    expect(taken).toEqual(new Array(5).fill(true))
+    expect(client.requests[0]?.messageIds).toEqual(['a3', 'a4', 'a5'])
+  })
+
+  test('with drop-oldest as many make room as the bytes of the new one take', () => {
+    const { enqueue, outcomes } = setUp({ settings: { maxQueueBytes: 70_000, overflow: 'drop-oldest' } })
+
+    enqueue(createEntry('a', 20_000), createEntry('b', 20_000), createEntry('c', 20_000))
+    enqueue(createEntry('d', 32_768))
+
+    expect(idsOf(outcomes)).toEqual(['a', 'b'])
+  })
+
+  test('events that are elsewhere on their way here count, and cannot be displaced', () => {
+    const { delivery, outcomes } = setUp({ settings: { maxQueueSize: 3, overflow: 'drop-oldest' } })
+
+    expect(delivery.enqueue(createEntry('a'), 2, false)).toBe(true)
+    expect(delivery.enqueue(createEntry('b'), 3, false)).toBe(false)
+
+    expect(outcomes).toEqual([])
+  })
+
+  test('events in flight do not count', async () => {
+    const { enqueue } = setUp({
+      settings: { maxQueueSize: 2, flushAt: 2, maxConcurrentRequests: 1 },
+      replies: [silence],
+    })
+
+    enqueue('a1', 'a2')
+    await settled()
+
+    expect(enqueue('b1', 'b2', 'b3')).toEqual([true, true, false])
+  })
+})
+
+describe('retries', () => {
+  // Row F30.
+  test.each([0, 1, 3, 10])(
+    'with maxRetries %i, a service that is down sees one request more',
+    async (maxRetries) => {
+      const { host, client, enqueue, outcomes } = setUp({
+        settings: { flushAt: 1, maxRetries },
+        replies: [status(503)],
+      })
+
+      enqueue('a1')
+      await host.advance(3_600_000)
+
+      expect(client.requests.map(({ headers }) => headers['X-Retry-Count'])).toEqual([
+        undefined,
+        ...Array.from({ length: maxRetries }, (_, index) => String(index + 1)),
+      ])
+      expect(codesOf(outcomes)).toEqual(['retries_exhausted'])
+      expect(outcomes[0]?.error?.message).toBe('[503] Service Unavailable')
+      expect(outcomes[0]?.error?.status).toBe(503)
+      expect(outcomes[0]?.attempts).toBe(maxRetries + 1)
+      expect(host.timerCount).toBe(0)
+    },
+  )
+
+  test.each([408, 410, 425, 460, 500, 502, 503, 504])(
+    'after a %i the batch arrives with the next attempt',
+    async (code) => {
+      const { host, client, enqueue, outcomes } = setUp({
+        settings: { flushAt: 1 },
+        replies: [status(code), status(200)],
+      })
+
+      enqueue('a1')
+      await host.advance(2_000)
+
+      expect(codesOf(outcomes)).toEqual(['delivered'])
+      expect(outcomes[0]?.attempts).toBe(2)
+      expect(client.gapsMs[0]).toBeGreaterThanOrEqual(500)
+      expect(client.gapsMs[0]).toBeLessThanOrEqual(1_000)
+    },
+  )
+
+  test.each([300, 301, 307, 400, 404, 407, 409, 422, 501, 505])('a %i is final', async (code) => {
+    const { host, client, enqueue, outcomes } = setUp({ settings: { flushAt: 2 }, replies: [status(code)] })
+
+    enqueue('a1', 'a2')
+    await host.advance(600_000)
+
+    expect(client.requests).toHaveLength(1)
+    expect(codesOf(outcomes)).toEqual(['rejected', 'rejected'])
+    expect(outcomes[0]?.error?.status).toBe(code)
+  })
+
+  test.each([401, 403, 511])('a %i with a write key is a failure of authentication', async (code) => {
+    const { host, client, enqueue, outcomes } = setUp({ settings: { flushAt: 1 }, replies: [status(code)] })
+
+    enqueue('a1')
+    await host.advance(600_000)
+
+    expect(client.requests).toHaveLength(1)
+    expect(codesOf(outcomes)).toEqual(['auth'])
+  })
+
+  test('a batch that is refused does not hold up later ones', async () => {
+    const { enqueue, outcomes } = setUp({
+      settings: { flushAt: 1, maxConcurrentRequests: 1 },
+      replies: [status(400), status(200)],
+    })
+
+    enqueue('a1', 'a2')
+    await settled()
+
+    expect(codesOf(outcomes)).toEqual(['rejected', 'delivered'])
+  })
+
+  test('each wait is drawn from the upper half of its bound, which doubles', async () => {
+    const { host, client, enqueue } = setUp({
+      settings: { flushAt: 1, maxRetries: 8 },
+      replies: [status(500)],
+    })
+
+    enqueue('a1')
+    await host.advance(3_600_000)
+
+    const bounds = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]
+    expect(client.gapsMs).toHaveLength(bounds.length)
+    client.gapsMs.forEach((gapMs, index) => {
+      const boundMs = bounds[index] as number
+      expect(gapMs).toBeGreaterThanOrEqual(boundMs / 2)
+      expect(gapMs).toBeLessThanOrEqual(boundMs + 1)
+    })
+  })
+
+  test('no answer within the request timeout is a counted retry', async () => {
+    const { host, client, enqueue, outcomes } = setUp({
+      settings: { flushAt: 1, httpRequestTimeout: 2_000, maxRetries: 1 },
+      replies: [hangUntilAborted],
+    })
+
+    enqueue('a1')
+    await host.advance(2_000)
+    expect(client.requests).toHaveLength(1)
+    await host.advance(60_000)
+
+    expect(client.requests).toHaveLength(2)
+    expect(codesOf(outcomes)).toEqual(['retries_exhausted'])
+    expect(outcomes[0]?.error?.message).toBe('no answer within 2000 ms')
+  })
+
+  // Row F31.
+  test('a batch that keeps failing is given up at maxTotalBackoffDuration', async () => {
+    const { host, client, enqueue, outcomes } = setUp({
+      settings: { flushAt: 1, maxRetries: 1_000, maxTotalBackoffDuration: 10 },
+      replies: [status(503)],
+    })
+
+    enqueue('a1')
+    await host.advance(9_999)
+    expect(outcomes).toEqual([])
+    const requests = client.requests.length
+    await host.advance(1)
+    await settled()
+    await host.advance(600_000)
+
+    expect(codesOf(outcomes)).toEqual(['deadline'])
+    expect(outcomes[0]?.error?.message).toBe('[503] Service Unavailable')
+    expect(client.requests).toHaveLength(requests)
+    expect(host.timerCount).toBe(0)
+  })
+})
+
+// Row F03.
+describe('a connection that is lost', () => {
+  test('it is tried again once at once, uncounted, and then waited for', async () => {
+    const { host, client, enqueue, outcomes } = setUp({
+      settings: { flushAt: 1, maxRetries: 2 },
+      replies: [
+        networkError('ECONNRESET'),
+        networkError('ECONNRESET'),
+        networkError('ECONNRESET'),
+        status(200),
+      ],
+    })
+
+    enqueue('a1')
+    await host.advance(60_000)
+
+    expect(codesOf(outcomes)).toEqual(['delivered'])
+    expect(client.requests).toHaveLength(4)
+    const [free, first, second] = client.gapsMs as [number, number, number]
+    expect(free).toBe(0)
+    expect(first).toBeGreaterThanOrEqual(500)
+    expect(first).toBeLessThanOrEqual(1_001)
+    expect(second).toBeGreaterThanOrEqual(1_000)
+    expect(second).toBeLessThanOrEqual(2_001)
+  })
+
+  test('a connection that is refused waits at once', async () => {
+    const { host, client, enqueue } = setUp({
+      settings: { flushAt: 1 },
+      replies: [networkError('ECONNREFUSED'), status(200)],
+    })
+
+    enqueue('a1')
+    await host.advance(60_000)
+
+    expect(client.gapsMs[0]).toBeGreaterThanOrEqual(500)
+  })
+
+  test('during an outage it waits as well', async () => {
+    const { host, client, enqueue } = setUp({
+      settings: { flushAt: 1 },
+      replies: [status(503), networkError('ECONNRESET'), status(200)],
+    })
+
+    enqueue('a1')
+    await host.advance(60_000)
+
+    expect(client.gapsMs[0]).toBeGreaterThanOrEqual(500)
+    expect(client.gapsMs[1]).toBeGreaterThanOrEqual(1_000)
+  })
+
+  test('each of the attempts is numbered, the uncounted one too', async () => {
+    const { host, client, enqueue } = setUp({
+      settings: { flushAt: 1, maxRetries: 0 },
+      replies: [networkError('ECONNRESET'), status(200)],
+    })
+
+    enqueue('a1')
+    await host.advance(0)
+
+    expect(client.requests.map(({ headers }) => headers['X-Retry-Count'])).toEqual([undefined, '1'])
+  })
+})
+
+describe('Retry-After', () => {
+  // Row F38.
+  test.each([429, 503, 408])('after a %i that asks for 7 s, nothing is sent for 7 s', async (code) => {
+    const { host, client, enqueue } = setUp({
+      settings: { flushAt: 1 },
+      replies: [status(code, { 'Retry-After': '7' }), status(200)],
+    })
+
+    enqueue('a1')
+    await host.advance(6_999)
+    enqueue('a2')
+    await settled()
+    expect(client.requests).toHaveLength(1)
+    await host.advance(1)
+    await settled()
+
+    expect(client.requests).toHaveLength(3)
+  })
+
+  test('on a 429 it spends no retry', async () => {
+    const { host, enqueue, outcomes } = setUp({
+      settings: { flushAt: 1, maxRetries: 0 },
+      replies: [status(429, { 'Retry-After': '2' }), status(429, { 'Retry-After': '2' }), status(200)],
+    })
+
+    enqueue('a1')
+    await host.advance(4_000)
+    await settled()
+
+    expect(codesOf(outcomes)).toEqual(['delivered'])
+    expect(outcomes[0]?.attempts).toBe(3)
+  })
+
+  test('on a 503 it does', async () => {
+    const { host, enqueue, outcomes } = setUp({
+      settings: { flushAt: 1, maxRetries: 1 },
+      replies: [status(503, { 'Retry-After': '2' })],
+    })
+
+    enqueue('a1')
+    await host.advance(60_000)
+
+    expect(codesOf(outcomes)).toEqual(['retries_exhausted'])
+    expect(outcomes[0]?.attempts).toBe(2)
+  })
+
+  // Rows F43 and F45.
+  test.each([undefined, '', 'garbage', '-5', '0', '1.5', '0x10', 'Thu, 01 Jan 1970 00:00:00 GMT'])(
+    'a 429 with Retry-After %j is a counted retry after the backoff',
+    async (value) => {
+      const headers = value === undefined ? {} : { 'Retry-After': value }
+      const { host, client, enqueue, outcomes } = setUp({
+        settings: { flushAt: 1, maxRetries: 1 },
+        replies: [status(429, headers as Record<string, string>)],
+      })
+
+      enqueue('a1')
+      await host.advance(60_000)
+
+      expect(client.requests).toHaveLength(2)
+      expect(client.gapsMs[0]).toBeGreaterThanOrEqual(500)
+      expect(codesOf(outcomes)).toEqual(['retries_exhausted'])
+      expect(outcomes[0]?.error?.message).toBe('[429] Too Many Requests')
+    },
+  )
+
+  // Row F44.
+  test('a wait that is far too long is five minutes', async () => {
+    const { host, client, enqueue } = setUp({
+      settings: { flushAt: 1 },
+      replies: [status(429, { 'Retry-After': '9999999999' }), status(200)],
+    })
+
+    enqueue('a1')
+    await host.advance(600_000)
+
+    expect(client.gapsMs).toEqual([300_000])
+  })
+
+  // Row F50.
+  test('on a 200 the event is delivered, and the next batch waits', async () => {
+    const { host, client, enqueue, outcomes } = setUp({
+      settings: { flushAt: 1 },
+      replies: [status(200, { 'Retry-After': '2' }), status(200)],
+    })
+
+    enqueue('a1')
+    await settled()
+    enqueue('a2')
+    await host.advance(1_999)
+    expect(idsOf(outcomes)).toEqual(['a1'])
+    expect(client.requests).toHaveLength(1)
+    await host.advance(1)
+    await settled()
+
+    expect(idsOf(outcomes)).toEqual(['a1', 'a2'])
+    expect(client.requests).toHaveLength(2)
+  })
+
+  // Row F46.
+  test('when the gate opens one request goes first, and then the others', async () => {
+    const answers: (() => void)[] = []
+    const slow: Reply = () =>
+      new Promise((resolve) => {
+        answers.push(() => resolve({ status: 200, statusText: 'OK' }))
+      })
+    const { host, client, enqueue } = setUp({
+      settings: { flushAt: 1, maxConcurrentRequests: 4 },
+      replies: [status(429, { 'Retry-After': '5' }), slow],
+    })
+    enqueue('a1')
+    await settled()
+
+    for (let number = 0; number < 50; number++) {
+      enqueue(createEntry(`b${number}`, 30_000))
+      await settled()
+    }
+    await host.advance(4_999)
+    expect(client.requests).toHaveLength(1)
+    await host.advance(1)
+    await settled()
+    expect(client.requests).toHaveLength(2)
+    answers[0]?.()
+    await settled()
+
+    expect(client.requests.length - 2).toBeGreaterThan(1)
+    expect(client.mostOpen).toBeLessThanOrEqual(4)
+  })
+
+  // Row F47.
+  test('a rate limit that never ends is given up at maxRateLimitDuration', async () => {
+    const { host, client, enqueue, outcomes } = setUp({
+      settings: { flushAt: 1, maxRateLimitDuration: 10 },
+      replies: [status(429, { 'Retry-After': '1' })],
+    })
+
+    enqueue('a1')
+    await host.advance(600_000)
+
+    expect(codesOf(outcomes)).toEqual(['deadline'])
+    expect(outcomes[0]?.error?.message).toBe('[429] Too Many Requests')
+    expect(client.requests.length).toBeLessThanOrEqual(11)
+    expect(host.timerCount).toBe(0)
+  })
+})
+
+describe('an outage', () => {
+  // Rows F10 and F29.
+  test.each([
+    ['answers with 500', status(500)],
+    ['refuses connections', networkError('ECONNREFUSED')],
+    ['resets connections', networkError('ECONNRESET')],
+  ])('a service that %s for a minute sees at most 15 requests, and nothing is lost', async (_label, down) => {
+    const { host, client, delivery, enqueue, outcomes } = setUp({ replies: [down] })
+    let sent = 0
+
+    for (let second = 0; second < 60; second++) {
+      enqueue(...Array.from({ length: 100 }, () => `a${sent++}`))
+      await host.advance(1_000)
+    }
+    const requests = client.requests.length
+    client.answerWith(status(200))
+    delivery.flush()
+    await host.advance(60_000)
+
+    expect(requests).toBeLessThanOrEqual(15)
+    expect(outcomes).toHaveLength(6_000)
+    expect(codesOf(outcomes).filter((code) => code !== 'delivered')).toEqual([])
+  })
+
+  test('batches that failed side by side wait together, and one of them goes first', async () => {
+    const { host, client, enqueue } = setUp({
+      settings: { flushAt: 1, maxConcurrentRequests: 4 },
+      replies: [status(503), status(503), status(503), status(503), silence],
+    })
+
+    enqueue('a1', 'a2', 'a3', 'a4')
+    await settled()
+    expect(client.requests).toHaveLength(4)
+    await host.advance(1_000)
+    await settled()
+
+    expect(client.requests).toHaveLength(5)
+  })
+
+  // Row F75.
+  test('when it is over, what waited goes without waiting for the interval', async () => {
+    const { host, enqueue, outcomes } = setUp({
+      settings: { flushAt: 5 },
+      replies: [status(503), status(200)],
+    })
+
+    enqueue(...ids(5))
+    await settled()
+    enqueue(...ids(5, 'b'))
+    await host.advance(1_001)
+    await settled()
+
+    expect(codesOf(outcomes)).toEqual(new Array(10).fill('delivered'))
+  })
+})
+
+describe('a batch that is too large for the service', () => {
+  /** A service that takes this many events at the most. */
+  const takingAtMost =
+    (count: number): Reply =>
+    (request) =>
+      status(request.batch.length > count ? 413 : 200)(request)
+
+  // Row F34.
+  test('it is halved until it is taken, and the size is kept for the next one', async () => {
+    const { host, client, enqueue, outcomes } = setUp({
+      settings: { flushAt: 100 },
+      replies: [takingAtMost(10)],
+    })
+    const entries = (prefix: string): Entry[] => ids(100, prefix).map((id) => createEntry(id, 200))
+
+    enqueue(...entries('a'))
+    await host.advance(0)
+    const refusals = client.batchSizes.filter((size) => size > 10).length
+    enqueue(...entries('b'))
+    await host.advance(0)
+
+    expect(codesOf(outcomes)).toEqual(new Array(200).fill('delivered'))
+    expect(refusals).toBeLessThanOrEqual(8)
+    expect(client.batchSizes.filter((size) => size > 10)).toHaveLength(refusals)
+  })
+
+  // Row F35.
+  test('one event alone is too_large, and its neighbours are delivered', async () => {
+    const refusing: Reply = (request) => status(request.body.includes('"big"') ? 413 : 200)(request)
+    const { host, enqueue, outcomes } = setUp({ settings: { flushAt: 7 }, replies: [refusing] })
+
+    enqueue(...ids(3), createEntry('big', 20_000), ...ids(3, 'b'))
+    await host.advance(0)
+
+    const failed = outcomes.filter(({ error }) => error !== undefined)
+    expect(idsOf(failed)).toEqual(['big'])
+    expect(failed[0]?.error).toMatchObject({
+      code: 'too_large',
+      status: 413,
+      message: '[413] Payload Too Large',
+    })
+    expect(outcomes).toHaveLength(7)
+  })
+
+  test('the events keep their order', async () => {
+    const { host, enqueue, outcomes } = setUp({
+      settings: { flushAt: 20, maxConcurrentRequests: 1 },
+      replies: [takingAtMost(6)],
+    })
+
+    enqueue(...ids(20).map((id) => createEntry(id, 100)))
+    await host.advance(0)
+
+    expect(idsOf(outcomes)).toEqual(ids(20))
+  })
+})
+
+describe('abandoning', () => {
+  const over = new DeliveryError('shutdown_timeout', 'zu spät')
+
+  test('what waits, what is in flight and what waits for a retry ends at once, each once', async () => {
+    const { host, client, delivery, enqueue, outcomes } = setUp({
+      settings: { flushAt: 1, maxConcurrentRequests: 2 },
+      replies: [hangUntilAborted, status(503), status(503)],
+    })
+    enqueue('a1', 'a2')
+    await settled()
+    enqueue('a3', 'a4')
+    await settled()
+
+    delivery.abandon(over)
+    await host.advance(3_600_000)
+
+    expect(idsOf(outcomes).sort()).toEqual(['a1', 'a2', 'a3', 'a4'])
+    expect(new Set(codesOf(outcomes))).toEqual(new Set(['shutdown_timeout']))
+    expect(client.requests).toHaveLength(2)
+    expect(client.requests[0]?.signal?.aborted).toBe(true)
+    expect(host.timerCount).toBe(0)
+  })
+
+  test('an answer that comes afterwards changes nothing', async () => {
+    let answer = (): void => {}
+    const slow: Reply = () =>
+      new Promise((resolve) => {
+        answer = () => resolve({ status: 503, statusText: 'Service Unavailable' })
+      })
+    const { host, client, delivery, enqueue, outcomes } = setUp({ settings: { flushAt: 1 }, replies: [slow] })
+    enqueue('a1')
+    await settled()
+
+    delivery.abandon(over)
+    answer()
+    await host.advance(600_000)
+
+    expect(outcomes).toEqual([{ id: 'a1', error: over, attempts: 1 }])
+    expect(client.requests).toHaveLength(1)
+  })
+
+  test('what comes afterwards is delivered: a process whose exit was put off goes on', async () => {
+    const { host, client, delivery, enqueue, outcomes } = setUp({
+      settings: { flushAt: 1, maxConcurrentRequests: 1 },
+      replies: [hangUntilAborted, status(200)],
+    })
+    enqueue('a1')
+    await settled()
+    delivery.abandon(over)
+
+    enqueue('a2')
+    await host.advance(0)
+
+    expect(outcomes.at(-1)).toEqual({ id: 'a2', error: undefined, attempts: 1 })
+    expect(client.requests).toHaveLength(2)
+  })
+
+  test('after an outage too, what comes afterwards goes when the gate opens', async () => {
+    const { host, delivery, enqueue, outcomes } = setUp({
+      settings: { flushAt: 1, maxConcurrentRequests: 1 },
+      replies: [status(503), status(200)],
+    })
+    enqueue('a1')
+    await settled()
+    delivery.abandon(over)
+
+    enqueue('a2')
+    await host.advance(1_000)
+    await settled()
+
+    expect(outcomes.at(-1)).toEqual({ id: 'a2', error: undefined, attempts: 1 })
+  })
+})
+
+describe('code of the user that calls back in', () => {
+  test('flushes from callbacks while several batches expire lose none of the others', async () => {
+    const late: (() => void)[] = []
+    const setup = setUp({
+      settings: { flushAt: 1, maxRetries: 1_000, maxTotalBackoffDuration: 20, maxConcurrentRequests: 4 },
+      replies: [
+        status(503),
+        status(503),
+        (request) =>
+          new Promise((resolve) => {
+            late.push(() => resolve(status(503)(request)))
+          }),
+        status(503),
+      ],
+      onSettle: () => setup.delivery.flush(),
+    })
+    const { host, enqueue, outcomes } = setup
+    enqueue('a1', 'a2', 'late')
+    await settled()
+    await host.advance(9_000)
+    late[0]?.()
+
+    await host.advance(11_000)
+    await settled()
+    expect(idsOf(outcomes).sort()).toEqual(['a1', 'a2'])
+    await host.advance(60_000)
+
+    expect(idsOf(outcomes).sort()).toEqual(['a1', 'a2', 'late'])
+    expect(codesOf(outcomes)).toEqual(['deadline', 'deadline', 'deadline'])
+  })
+
+  test('flushes from callbacks while everything is abandoned send nothing', async () => {
+    const setup = setUp({
+      settings: { flushAt: 10, maxConcurrentRequests: 1 },
+      replies: [hangUntilAborted],
+      onSettle: () => setup.delivery.flush(),
+    })
+    const { host, client, delivery, enqueue, outcomes } = setup
+    enqueue(...ids(10))
+    await settled()
+    enqueue(...ids(20, 'b'))
+    await settled()
+
+    delivery.abandon(new DeliveryError('shutdown_timeout', 'zu spät'))
+    await host.advance(600_000)
+
+    expect(idsOf(outcomes)).toEqual([...ids(10), ...ids(20, 'b')])
+    expect(client.requests).toHaveLength(1)
+    expect(host.timerCount).toBe(0)
+  })
+
+  test('events that are added from a callback are delivered', async () => {
+    const setup = setUp({
+      settings: { flushAt: 1 },
+      onSettle: ({ id }) => {
+        if (id === 'a1') setup.enqueue('a2')
+      },
+    })
+
+    setup.enqueue('a1')
+    await settled()
+
+    expect(codesOf(setup.outcomes)).toEqual(['delivered', 'delivered'])
+  })
+})
+
+describe('credentials that can be renewed', () => {
+  /** Tokens t1, t2, ...; each fetch takes a turn. */
+  function createTokens(limit = Number.POSITIVE_INFINITY) {
+    let number = 1
+    const refused: string[] = []
+    const credentials: Credentials = {
+      isRenewable: true,
+      authorization: async () => {
+        if (number > limit) throw new DeliveryError('auth', 'kein Token')
+        return `Bearer token-${number}`
+      },
+      accepted() {},
+      refused(authorization) {
+        refused.push(authorization)
+        number++
+        return true
+      },
+      close() {},
+    }
+    return { credentials, refused }
+  }
+  const accepting =
+    (token: string): Reply =>
+    (request) =>
+      status(request.headers['Authorization'] === `Bearer ${token}` ? 200 : 401)(request)
+
+  test('a 401 gets a new token, and the batch is sent again at once', async () => {
+    const { credentials, refused } = createTokens()
+    const { client, enqueue, outcomes } = setUp({
+      settings: { flushAt: 1, maxRetries: 0 },
+      replies: [accepting('token-2')],
+      credentials,
+    })
+
+    enqueue('a1')
+    await settled()
+
+    expect(codesOf(outcomes)).toEqual(['delivered'])
+    expect(refused).toEqual(['Bearer token-1'])
+    expect(client.requests.map(({ headers }: SentRequest) => headers['Authorization'])).toEqual([
+      'Bearer token-1',
+      'Bearer token-2',
+    ])
+  })
+
+  test('a 401 for the new token as well is a failure of authentication, not a loop', async () => {
+    const { credentials } = createTokens()
+    const { host, client, enqueue, outcomes } = setUp({
+      settings: { flushAt: 1 },
+      replies: [status(401)],
+      credentials,
+    })
+
+    enqueue('a1')
+    await host.advance(600_000)
+
+    expect(codesOf(outcomes)).toEqual(['auth'])
+    expect(client.requests).toHaveLength(2)
+  })
+
+  test('a 403 is final', async () => {
+    const { credentials, refused } = createTokens()
+    const { enqueue, outcomes } = setUp({ settings: { flushAt: 1 }, replies: [status(403)], credentials })
+
+    enqueue('a1')
+    await settled()
+
+    expect(codesOf(outcomes)).toEqual(['auth'])
+    expect(refused).toEqual([])
+  })
+
+  test('without credentials the batch fails, and later ones are not held up', async () => {
+    const { credentials } = createTokens(1)
+    const { enqueue, client, outcomes } = setUp({
+      settings: { flushAt: 1, maxConcurrentRequests: 1 },
+      replies: [status(401)],
+      credentials,
+    })
+
+    enqueue('a1')
+    await settled()
+    enqueue('a2')
+    await settled()
+
+    expect(codesOf(outcomes)).toEqual(['auth', 'auth'])
+    expect(client.requests).toHaveLength(1)
+  })
+
+  test('batches that are abandoned while their token is fetched leave their places free', async () => {
+    const tokens: (() => void)[] = []
+    const credentials: Credentials = {
+      ...createTokens().credentials,
+      authorization: () =>
+        new Promise((resolve) => {
+          tokens.push(() => resolve('Bearer token-1'))
+        }),
+    }
+    const { delivery, client, enqueue, outcomes } = setUp({
+      settings: { flushAt: 1, maxConcurrentRequests: 1 },
+      credentials,
+    })
+    enqueue('a1')
+    await settled()
+    delivery.abandon(new DeliveryError('shutdown_timeout', 'zu spät'))
+    tokens[0]?.()
+    await settled()
+
+    enqueue('a2')
+    await settled()
+    tokens[1]?.()
+    await settled()
+
+    expect(codesOf(outcomes)).toEqual(['shutdown_timeout', 'delivered'])
+    expect(client.requests.map(({ messageIds }) => messageIds)).toEqual([['a2']])
+  })
+})

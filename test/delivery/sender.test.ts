@@ -1,0 +1,210 @@
+import { describe, expect, test } from 'vitest'
+import { basicCredentials } from '../../src/auth/basic.ts'
+import { Batch } from '../../src/delivery/batch.ts'
+import { type RequestInfo, type ResponseInfo, Sender } from '../../src/delivery/sender.ts'
+import type { HTTPHeaders } from '../../src/http/client.ts'
+import { serialize } from '../../src/message/serialize.ts'
+import { FakeHost, settled } from '../support/fake-host.ts'
+import {
+  hangUntilAborted,
+  type Reply,
+  ScriptedClient,
+  type SentRequest,
+  status,
+} from '../support/scripted-client.ts'
+
+const WRITE_KEY = 'wk_Zurich_7Qm4'
+const URL = 'https://api.segment.io/v1/batch'
+const AUTHORIZATION = `Basic ${btoa(`${WRITE_KEY}:`)}`
+
+function setUp(...replies: Reply[]) {
+  const host = new FakeHost('2026-11-20T09:30:00.000Z')
+  const client = new ScriptedClient(host, replies.length > 0 ? replies : [status(200)])
+  const requests: RequestInfo[] = []
+  const responses: ResponseInfo[] = []
+  const sender = new Sender({
+    url: URL,
+    writeKey: WRITE_KEY,
+    userAgent: 'trackpost/0.1.0',
+    timeoutMs: 10_000,
+    client,
+    credentials: basicCredentials(WRITE_KEY),
+    observer: {
+      onRequest: (info) => requests.push(info()),
+      onResponse: (info) => responses.push(info()),
+    },
+    host,
+  })
+  const batch = new Batch([
+    serialize({ messageId: 'a', event: 'Commande passée' }),
+    serialize({ messageId: 'b', event: 'Thé 🍰' }),
+  ])
+  return { host, client, sender, batch, requests, responses }
+}
+
+describe('one attempt', () => {
+  test('it goes out with its headers and the body of the envelope', async () => {
+    const { client, sender, batch } = setUp()
+
+    const { answer } = sender.send(batch, AUTHORIZATION)
+    await answer
+
+    const [sent] = client.requests as [SentRequest]
+    expect(sent.url).toBe(URL)
+    expect(sent.method).toBe('POST')
+    expect(sent.httpRequestTimeout).toBe(10_000)
+    expect(sent.headers).toEqual({
+      'Content-Type': 'application/json',
+      Authorization: AUTHORIZATION,
+      'User-Agent': 'trackpost/0.1.0',
+    })
+    expect(sent.body).toBe(
+      '{"batch":[{"messageId":"a","event":"Commande passée"},{"messageId":"b","event":"Thé 🍰"}],' +
+        '"writeKey":"wk_Zurich_7Qm4","sentAt":"2026-11-20T09:30:00.000Z"}',
+    )
+  })
+
+  test('another attempt has its number and a new time of sending, and the same messages', async () => {
+    const { host, client, sender, batch } = setUp(status(503))
+    await sender.send(batch, AUTHORIZATION).answer
+    host.stall(1_500)
+
+    await sender.send(batch, AUTHORIZATION).answer
+    await sender.send(batch, AUTHORIZATION).answer
+
+    const [first, second, third] = client.requests as [SentRequest, SentRequest, SentRequest]
+    expect(first.headers).not.toHaveProperty('X-Retry-Count')
+    expect(second.headers['X-Retry-Count']).toBe('1')
+    expect(third.headers['X-Retry-Count']).toBe('2')
+    expect(second.body).toBe(first.body.replace('09:30:00.000', '09:30:01.500'))
+    expect(batch.attempts).toBe(3)
+  })
+
+  test('the answer and the end are those of the exchange', async () => {
+    const { sender, batch } = setUp(status(429, { 'Retry-After': '2' }))
+
+    const attempt = sender.send(batch, AUTHORIZATION)
+
+    expect(await attempt.answer).toEqual({
+      status: 429,
+      statusText: 'Too Many Requests',
+      headers: { 'Retry-After': '2' },
+    })
+    await expect(attempt.finished).resolves.toBeUndefined()
+  })
+
+  test('its credentials are taken out of texts, with and without their scheme', () => {
+    const { sender, batch } = setUp()
+
+    const { redact } = sender.send(batch, AUTHORIZATION)
+
+    expect(redact(`${AUTHORIZATION}, ${AUTHORIZATION.slice(6)} and ${WRITE_KEY}`)).toBe(
+      '[redacted], [redacted] and [redacted]',
+    )
+  })
+})
+
+describe('those who look on', () => {
+  test('they see the request without its credentials', async () => {
+    const { sender, batch, requests } = setUp()
+
+    await sender.send(batch, AUTHORIZATION).answer
+
+    expect(requests).toEqual([
+      {
+        url: URL,
+        method: 'POST',
+        headers: {
+          'Content-Type': 'application/json',
+          Authorization: '[redacted]',
+          'User-Agent': 'trackpost/0.1.0',
+        },
+        body: expect.stringContaining('"writeKey":"[redacted]"'),
+      },
+    ])
+    expect(JSON.stringify(requests)).not.toContain(WRITE_KEY)
+    expect(JSON.stringify(requests)).not.toContain(AUTHORIZATION.slice(6))
+  })
+
+  test('changing what they see changes nothing that is sent', async () => {
+    const { client, sender, batch, requests } = setUp()
+
+    await sender.send(batch, AUTHORIZATION).answer
+    ;(requests[0] as RequestInfo).headers['Authorization'] = 'volé'
+
+    expect(client.requests[0]?.headers['Authorization']).toBe(AUTHORIZATION)
+  })
+
+  const answers: [string, HTTPHeaders | undefined, Record<string, string>][] = [
+    [
+      'plain headers',
+      { 'Content-Type': 'text/html', 'Set-Cookie': 'geheim' },
+      { 'Content-Type': 'text/html', 'Set-Cookie': '[redacted]' },
+    ],
+    [
+      'a Headers object',
+      new Headers({ 'x-a': 'é'.normalize(), 'set-cookie': 'geheim' }),
+      { 'x-a': 'é', 'set-cookie': '[redacted]' },
+    ],
+    ['no headers', undefined, {}],
+    [
+      'headers that throw',
+      {
+        get() {
+          throw new Error('non')
+        },
+        forEach() {
+          throw new Error('non')
+        },
+      } as never,
+      {},
+    ],
+  ]
+  test.each(answers)('they see an answer with %s', async (_label, headers, seen) => {
+    const { sender, batch, responses } = setUp(() => ({
+      status: 200,
+      statusText: 'OK',
+      ...(headers === undefined ? {} : { headers }),
+    }))
+
+    await sender.send(batch, AUTHORIZATION).finished
+    await settled()
+
+    expect(responses).toEqual([{ url: URL, status: 200, statusText: 'OK', headers: seen }])
+  })
+
+  test('where there is no answer they see none', async () => {
+    const { sender, batch, responses } = setUp(() => Promise.reject(new Error('refusé')))
+
+    await sender.send(batch, AUTHORIZATION).finished
+    await settled()
+
+    expect(responses).toEqual([])
+  })
+})
+
+describe('aborting', () => {
+  test('everything under way ends, and no timer is left', async () => {
+    const { host, sender, batch, client } = setUp(hangUntilAborted)
+    const attempts = [sender.send(batch, AUTHORIZATION), sender.send(batch, AUTHORIZATION)]
+
+    sender.abort()
+    const answers = await Promise.all(attempts.map(({ answer }) => answer))
+
+    expect(answers).toEqual([
+      { status: undefined, cause: expect.any(Error), timedOut: false },
+      { status: undefined, cause: expect.any(Error), timedOut: false },
+    ])
+    expect(client.requests.every(({ signal }) => signal?.aborted)).toBe(true)
+    expect(host.timerCount).toBe(0)
+  })
+
+  test('what has ended is not aborted', async () => {
+    const { sender, batch, client } = setUp()
+    await sender.send(batch, AUTHORIZATION).finished
+
+    sender.abort()
+
+    expect(client.requests[0]?.signal?.aborted).toBe(false)
+  })
+})
