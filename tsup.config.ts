@@ -6,6 +6,8 @@ export default defineConfig({
   target: 'node16',
   platform: 'neutral',
   external: [/^node:/],
+  // Runtimes other than Node.js know its modules by this prefix only.
+  removeNodeProtocol: false,
   dts: true,
   clean: true,
   // No `splitting`: ES modules are split by default, and for CommonJS it would turn every import() into a

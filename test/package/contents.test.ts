@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { builtinModules } from 'node:module'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createProject, type Project, REPOSITORY, runTool } from './project.ts'
@@ -57,6 +58,15 @@ test('no file in the tarball knows where it was built', async () => {
   for (const path of project.tarball.files) {
     const text = await readFile(join(project.folder, 'node_modules/trackpost', path), 'utf8')
     expect(text, path).not.toContain(REPOSITORY)
+  }
+})
+
+test('modules of Node.js carry their prefix, which other runtimes ask for', async () => {
+  const bare = new RegExp(`(?:from|import|require)[ (]*"(?:${builtinModules.join('|')})"`)
+
+  for (const path of project.tarball.files.filter((path) => /\.c?js$/.test(path))) {
+    const text = await readFile(join(project.folder, 'node_modules/trackpost', path), 'utf8')
+    expect(bare.exec(text)?.[0], path).toBeUndefined()
   }
 })
 
