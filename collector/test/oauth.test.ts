@@ -240,6 +240,15 @@ test.each(badHeaders)('%s is answered 401 with WWW-Authenticate', async (_what, 
   expect(collector.count({ status: 'accepted' })).toBe(0)
 })
 
+test.each(badHeaders.slice(2, 9))('%s is 401 even where any key is taken', async (_what, header) => {
+  const collector = await openCollector()
+
+  const body = { writeKey: 'shop-key', ...track() }
+  const response = await postPlain(collector, '/v1/track', body, { authorization: await header(collector) })
+
+  expect(response.status).toBe(401)
+})
+
 test('an expired token is 401, and so is a revoked one', async () => {
   const clock = fakeClock(startMs)
   const collector = await open({ system: clock })
