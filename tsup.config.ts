@@ -1,15 +1,13 @@
-import { defineConfig } from 'tsup'
+import { fileURLToPath } from 'node:url'
+import type { Plugin } from 'esbuild'
+import { defineConfig, type Options } from 'tsup'
 
-export default defineConfig({
-  entry: ['src/index.ts'],
-  format: ['esm', 'cjs'],
+const common: Options = {
   target: 'node16',
   platform: 'neutral',
   external: [/^node:/],
   // Runtimes other than Node.js know its modules by this prefix only.
   removeNodeProtocol: false,
-  dts: true,
-  clean: true,
   // No `splitting`: ES modules are split by default, and for CommonJS it would turn every import() into a
   // require(), which cannot load jose, an ES module, before Node.js 20.19.
   esbuildOptions(options, { format }) {
@@ -19,4 +17,19 @@ export default defineConfig({
     // It leaves out the default export; never executed, only read.
     options.footer = { js: '0 && (exports.default = 0);' }
   },
-})
+}
+
+/** Edge runtimes have no `node:` modules: their build has `platform/web.ts` in the place of `platform/node.ts`. */
+const webPlatform: Plugin = {
+  name: 'web-platform',
+  setup(build) {
+    const path = fileURLToPath(new URL('src/platform/web.ts', import.meta.url))
+    build.onResolve({ filter: /\/platform\/node\.ts$/ }, () => ({ path }))
+  },
+}
+
+export default defineConfig([
+  // The two run side by side: cleaning must not remove what the other one has just written.
+  { ...common, entry: ['src/index.ts'], format: ['esm', 'cjs'], dts: true, clean: ['!web.js'] },
+  { ...common, entry: { web: 'src/index.ts' }, format: 'esm', esbuildPlugins: [webPlatform] },
+])
