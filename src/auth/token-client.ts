@@ -124,7 +124,7 @@ export class TokenClient {
     const exchange = startExchange(whole, { url: this.#url, headers, body, timeoutMs }, host)
     // Ids of a few letters are no secrets, and would be found in any text.
     const ids = [settings.clientId, settings.keyId].filter((id) => id.length >= 6)
-    const redact = redactor([assertion, ...assertion.split('.'), ...ids])
+    const redact = redactor([...assertion.split('.'), ...ids])
     return {
       answer: exchange.answer.then((answer) => this.#read(answer, text, redact)),
       abort: exchange.abort,
