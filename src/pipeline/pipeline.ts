@@ -275,7 +275,8 @@ function stagesOf(plugins: readonly Plugin[]): Record<Kind, Stages> {
 /** The selection rules of the specification. Names are case-sensitive. @see spec.md, section 2 */
 function isSwitchedOn(plugin: Plugin, integrations: Integrations | undefined): boolean {
   if (integrations === undefined || integrations === null) return true
-  for (const name of [plugin.name, ...(plugin.alternativeNames ?? [])]) {
+  const { alternativeNames } = plugin
+  for (const name of [plugin.name, ...(Array.isArray(alternativeNames) ? alternativeNames : [])]) {
     const value = Object.hasOwn(integrations, name) ? integrations[name] : undefined
     if (value !== undefined && value !== null) return value !== false
   }
