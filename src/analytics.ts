@@ -453,6 +453,8 @@ export class Analytics extends Emitter<AnalyticsEvents> {
     if (entry.ctx !== undefined && entry.json !== '')
       this.#await(epoch, this.#pipeline.conclude(kind, entry.ctx))
     this.#ledger.endWork(epoch)
+    // An old generation that is collected late would keep the text of every event until then.
+    entry.json = ''
     if (this.#ledger.pending === 0) this.#onDrained()
   }
 

@@ -1,6 +1,6 @@
 import type { Credentials } from '../auth/credentials.ts'
 import type { Host } from '../host.ts'
-import type { HTTPClient, HTTPHeaders } from '../http/client.ts'
+import { type HTTPClient, type HTTPHeaders, isByteClient } from '../http/client.ts'
 import { type Answer, type Exchange, startExchange } from '../http/exchange.ts'
 import type { SerializedMessage } from '../message/serialize.ts'
 import { type Batch, Envelope } from './batch.ts'
@@ -80,7 +80,8 @@ export class Sender {
       headers: redactHeaders(headers),
       body: this.envelope.writeRedacted(batch.entries, sentAt),
     }))
-    const body = this.envelope.write(batch.entries, sentAt)
+    const takesBytes = isByteClient(client) && client.takesBytes()
+    const body = takesBytes ? this.envelope.encode(batch, sentAt) : this.envelope.write(batch.entries, sentAt)
     const exchange = startExchange(client, { url, headers, body, timeoutMs }, host)
     this.#open.add(exchange)
     void exchange.finished.then(() => this.#open.delete(exchange))

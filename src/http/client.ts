@@ -1,10 +1,10 @@
 /** One request, as a client object receives it. */
-export interface HTTPClientRequest {
+export interface HTTPClientRequest<Body = string> {
   /** Absolute address, for instance `https://api.segment.io/v1/batch`. */
   url: string
   method: 'POST'
   headers: Record<string, string>
-  body: string
+  body: Body
   /** Longest wait for the whole exchange, in milliseconds. */
   httpRequestTimeout: number
   /** Aborted at the end of that time and when the client is closed. A client may ignore it. */
@@ -27,6 +27,17 @@ export interface HTTPClient {
   makeRequest(request: HTTPClientRequest): Promise<HTTPResponse>
 }
 
+/** A client of our own. It spares the encoding of a text where it can send bytes as they are. */
+export interface ByteHTTPClient extends HTTPClient {
+  /** Whether the next request may have its body as UTF-8 bytes. They are not written to after the call. */
+  takesBytes(): boolean
+  makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse>
+}
+
+export function isByteClient(client: HTTPClient): client is ByteHTTPClient {
+  return typeof (client as Partial<ByteHTTPClient>).takesBytes === 'function'
+}
+
 /** What a fetch function is given as its second argument. */
 export interface HTTPFetchRequest {
   method: 'POST'
@@ -42,7 +53,7 @@ export interface HTTPFetchRequest {
 export type HTTPFetchFn = (url: string, request: HTTPFetchRequest) => Promise<HTTPResponse>
 
 /** The client over `fetch`: the runtime's, or a function of the same shape. Never follows a redirect. */
-export class FetchHTTPClient implements HTTPClient {
+export class FetchHTTPClient implements ByteHTTPClient {
   readonly #fetch: HTTPFetchFn | undefined
 
   /** @param fetch Default: the global `fetch`, looked up at each request so that patched ones are used. */
@@ -50,16 +61,33 @@ export class FetchHTTPClient implements HTTPClient {
     this.#fetch = fetch
   }
 
-  makeRequest(request: HTTPClientRequest): Promise<HTTPResponse> {
+  /** Only the fetch of Node.js itself: one that was put in its place may want to read the body as text. */
+  takesBytes(): boolean {
+    return this.#fetch === undefined && isNodeFetch(globalThis.fetch)
+  }
+
+  makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
     const send = this.#fetch ?? (globalThis.fetch as unknown as HTTPFetchFn)
     return send(request.url, {
       method: request.method,
       headers: request.headers,
-      body: request.body,
+      body: request.body as string,
       redirect: 'manual',
       signal: request.signal ?? AbortSignal.timeout(request.httpRequestTimeout),
     })
   }
+}
+
+let lastFetch: unknown
+let isLastFetchNode = false
+
+/** Node.js has its fetch from undici and says so in its source; whatever else is there is taken for a stranger's. */
+function isNodeFetch(fetch: unknown): boolean {
+  if (fetch !== lastFetch) {
+    lastFetch = fetch
+    isLastFetchNode = typeof fetch === 'function' && /undici/i.test(Function.prototype.toString.call(fetch))
+  }
+  return isLastFetchNode
 }
 
 /**

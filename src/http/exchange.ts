@@ -25,7 +25,8 @@ export interface Exchange {
 export interface ExchangeRequest {
   readonly url: string
   readonly headers: Record<string, string>
-  readonly body: string
+  /** Bytes only for a client that takes them. */
+  readonly body: string | Uint8Array
   /** Bound on the whole exchange, in milliseconds. */
   readonly timeoutMs: number
 }
@@ -105,7 +106,8 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, host
   }
   cancelTimer = host.setTimer(onDeadline, request.timeoutMs)
   try {
-    const { url, headers, body, timeoutMs } = request
+    const { url, headers, timeoutMs } = request
+    const body = request.body as string
     const { signal } = controller
     Promise.resolve(
       client.makeRequest({ url, method: 'POST', headers, body, httpRequestTimeout: timeoutMs, signal }),

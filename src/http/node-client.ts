@@ -1,6 +1,6 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
-import type { HTTPClient, HTTPClientRequest, HTTPResponse } from './client.ts'
+import type { ByteHTTPClient, HTTPClientRequest, HTTPResponse } from './client.ts'
 
 /** A reply body longer than this is cut off and its socket closed. */
 const MAX_REPLY_BYTES = 65_536
@@ -8,16 +8,21 @@ const MAX_REPLY_BYTES = 65_536
 const KEEP_ALIVE_MS = 4_000
 
 /** The client over `node:http` and `node:https`, with connections kept alive. Never follows a redirect. */
-export class NodeHTTPClient implements HTTPClient {
+export class NodeHTTPClient implements ByteHTTPClient {
   readonly #http = new HttpAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS })
   readonly #https = new HttpsAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS })
 
-  makeRequest(request: HTTPClientRequest): Promise<HTTPResponse> {
+  takesBytes(): boolean {
+    return true
+  }
+
+  makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
     const isSecure = request.url.startsWith('https:')
     const send = isSecure ? requestHttps : requestHttp
-    const { method, url, body } = request
+    const { method, url, signal } = request
+    const body = typeof request.body === 'string' ? Buffer.from(request.body) : request.body
     // With the length given the body goes out in one piece, not in chunks.
-    const headers = { ...request.headers, 'Content-Length': Buffer.byteLength(body) }
+    const headers = { ...request.headers, 'Content-Length': body.byteLength }
     return new Promise((resolve, reject) => {
       const agent = isSecure ? this.#https : this.#http
       const outgoing = send(url, { method, headers, agent }, (incoming) => resolve(toResponse(incoming)))
@@ -25,12 +30,12 @@ export class NodeHTTPClient implements HTTPClient {
       const abort = (): void => {
         outgoing.destroy(new Error('the request was aborted'))
       }
-      request.signal?.addEventListener('abort', abort, { once: true })
-      outgoing.on('close', () => request.signal?.removeEventListener('abort', abort))
-      // The idle limit of a kept connection is not the limit of an exchange.
-      outgoing.setTimeout(request.httpRequestTimeout, () =>
-        outgoing.destroy(new Error('the request timed out')),
-      )
+      if (signal !== undefined) {
+        signal.addEventListener('abort', abort, { once: true })
+        outgoing.on('close', () => signal.removeEventListener('abort', abort))
+      }
+      // Also for whoever has no signal: the idle limit of a kept connection is not the limit of an exchange.
+      outgoing.setTimeout(request.httpRequestTimeout, abort)
       outgoing.end(body)
     })
   }
