@@ -65,6 +65,8 @@ export interface ServerOptions {
   port?: number
   /** Keeps request bodies up to this many bytes in all; beyond it their digests. Default: 16 MiB. */
   keepBytes?: number
+  /** For hours: keeps one digest for each event and no record of requests. */
+  isLight?: boolean
   /** Bytes of a body after which the connection is reset, for the first `resetTimes` requests. */
   resetAtBytes?: number
   resetTimes?: number
@@ -119,6 +121,9 @@ class OracleServer {
   readonly sockets = new Set<Socket>()
   readonly digests = new Map<string, string>()
   ledger = new Uint8Array(4_096)
+  /** The digests of a light ledger, by event number. */
+  shortDigests = new Uint32Array(4_096)
+  requestCount = 0
   connections = 0
   maxOpen = 0
   active = 0
@@ -187,7 +192,7 @@ class OracleServer {
           lines.push(`content-length: ${Buffer.byteLength(body)}`)
           if (headers['content-type'] === undefined) lines.push('content-type: application/json')
         }
-        const record = this.requests.at(requestIndex ?? -1)
+        const record = requestIndex === undefined ? undefined : this.requests[requestIndex]
         if (record !== undefined) record.status = status
         // Before the bytes go: once they have gone the client may have counted it.
         if (status >= 200 && status < 300) acknowledge?.()
@@ -225,7 +230,8 @@ class OracleServer {
       body: keeps ? body.toString('utf8') : undefined,
       acknowledged: false,
     }
-    this.requests.push(record)
+    this.requestCount++
+    if (this.options.isLight !== true) this.requests.push(record)
     const numbers = request.method === 'POST' && body.length > 0 ? this.enterBatch(request, record) : []
     request.events = record.events
     return () => {
@@ -278,13 +284,7 @@ class OracleServer {
         this.violate(`messageId: ${String(messageId)}`)
         continue
       }
-      const digest = createHash('md5').update(slice).digest('base64')
-      const known = this.digests.get(messageId)
-      if (known === undefined) this.digests.set(messageId, digest)
-      else {
-        this.duplicates++
-        if (known !== digest) this.violate(`the repeat of ${messageId} has other bytes`)
-      }
+      const known = this.options.isLight === true ? undefined : this.enterDigest(messageId, slice)
       const properties = message['properties'] as { n?: unknown; run?: unknown } | undefined
       if (typeof properties?.n !== 'number' || typeof properties.run !== 'string') continue
       const { n } = properties
@@ -294,17 +294,40 @@ class OracleServer {
         const grown = new Uint8Array(Math.max(n + 1, this.ledger.length * 2))
         grown.set(this.ledger)
         this.ledger = grown
+        const digests = new Uint32Array(grown.length)
+        digests.set(this.shortDigests)
+        this.shortDigests = digests
       }
       this.maxEvent = Math.max(this.maxEvent, n)
       if (record.first < 0) record.first = n
       if (n <= record.last) record.isOrdered = false
       record.last = n
       const times = (this.ledger[n] as number) >> 1
-      if (times > 0 && known === undefined) this.violate(`event ${n} came under two message ids`)
+      if (this.options.isLight === true) {
+        const digest = createHash('md5').update(slice).digest().readUInt32LE(0)
+        if (times > 0) {
+          this.duplicates++
+          if (this.shortDigests[n] !== digest) this.violate(`the repeat of event ${n} has other bytes`)
+        }
+        this.shortDigests[n] = digest
+      } else if (times > 0 && known === undefined) this.violate(`event ${n} came under two message ids`)
       this.ledger[n] = (Math.min(times + 1, 127) << 1) | ((this.ledger[n] as number) & 1)
       numbers.push(n)
     }
     return numbers
+  }
+
+  /** Returns whether the id was known. */
+  enterDigest(messageId: string, slice: string): true | undefined {
+    const digest = createHash('md5').update(slice).digest('base64')
+    const known = this.digests.get(messageId)
+    if (known === undefined) {
+      this.digests.set(messageId, digest)
+      return undefined
+    }
+    this.duplicates++
+    if (known !== digest) this.violate(`the repeat of ${messageId} has other bytes`)
+    return true
   }
 
   /** Without the bodies: they are for `run` to look at. */
@@ -374,7 +397,7 @@ class Reader {
     this.#request = undefined
     this.#served++
     this.#isBusy = true
-    request.index = this.owner.requests.length
+    request.index = this.owner.requestCount
     const acknowledge = this.owner.enter(request)
     const io = this.owner.io(this.socket, acknowledge, request.index)
     this.owner.maxActive = Math.max(this.owner.maxActive, ++this.owner.active)
@@ -407,7 +430,7 @@ class Reader {
     this.#expected = Number(headers['content-length'] ?? 0)
     if (headers['transfer-encoding'] !== undefined) this.owner.violate('a chunked request')
     this.#request = {
-      index: this.owner.requests.length,
+      index: this.owner.requestCount,
       connection: this.connection,
       isReused: this.#served > 0,
       atMs: Date.now(),
