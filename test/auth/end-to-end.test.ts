@@ -1,4 +1,4 @@
-import type { RequestListener } from 'node:http'
+import type { RequestListener, ServerResponse } from 'node:http'
 import { createServer, type Socket } from 'node:net'
 import { inspect } from 'node:util'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -30,6 +30,8 @@ class Api {
   /** Overrules the token check: the status of the next requests. */
   readonly statuses: number[] = []
   onRequest = (): void => {}
+  /** Answers in the place of the API, if it returns true. */
+  respond: (response: ServerResponse) => boolean = () => false
   loopback: Loopback | undefined
 
   constructor(readonly tokens: TokenServer) {}
@@ -39,6 +41,7 @@ class Api {
     this.bodies.push(body)
     this.authorizations.push(request.headers.authorization)
     this.onRequest()
+    if (this.respond(response)) return
     const isAccepted = this.tokens.accepts(request.headers.authorization)
     const status = this.statuses.shift() ?? (isAccepted ? 200 : 401)
     if (status === 200) {
@@ -166,6 +169,60 @@ test('an API that refuses every token ends in auth after one renewal, without a 
   expect(new Set(codes())).toEqual(new Set(['auth']))
   expect(tokens.requests).toHaveLength(2)
   expect(api.bodies.length).toBeLessThanOrEqual(9)
+})
+
+test('a new token that was refused as well is tried once for each batch, and not renewed', async () => {
+  const { tokens, api, analytics, codes } = await start()
+  api.statuses.push(...new Array(100).fill(401))
+
+  for (let round = 0; round < 3; round++) {
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+  }
+
+  expect(codes()).toEqual(['auth', 'auth', 'auth'])
+  expect(api.bodies).toHaveLength(4)
+  expect(tokens.requests).toHaveLength(2)
+})
+
+test('a token that is revoked twice within 30 s costs no event', async () => {
+  const { tokens, analytics } = await start()
+
+  for (let round = 0; round < 3; round++) {
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+    tokens.revokeAll()
+  }
+
+  expect(analytics.stats).toMatchObject({ delivered: 3, failed: 0 })
+  expect(tokens.requests).toHaveLength(3)
+})
+
+test('a batch whose token arrives while the API asks for a rest waits for its end', async () => {
+  const { tokens, api, analytics } = await start({}, { flushAt: 1 }, { delayMs: 60 })
+  trackPurchases(analytics, 1)
+  await analytics.flush()
+  tokens.revokeAll()
+  const times: number[] = []
+  let isLimited = false
+  api.respond = (response) => {
+    times.push(performance.now())
+    if (times.length === 1) response.writeHead(401).end()
+    // Two seconds of the fast host, from after the 401 until after the new token.
+    else if (!isLimited) {
+      isLimited = true
+      setTimeout(() => response.writeHead(429, { 'Retry-After': '2' }).end(), 20)
+    } else return false
+    return true
+  }
+
+  analytics.track({ userId: 'usr_Zoë', event: 'eins' })
+  await new Promise((resolve) => setImmediate(resolve))
+  analytics.track({ userId: 'usr_Zoë', event: 'zwei' })
+  await analytics.flush()
+
+  expect(analytics.stats).toMatchObject({ delivered: 3, failed: 0 })
+  expect((times[2] as number) - (times[1] as number)).toBeGreaterThan(200)
 })
 
 test.each([
@@ -389,6 +446,16 @@ describe('closing while a token is on its way', () => {
 
     expect(summary).toEqual({ delivered: 3, failed: 0, pending: 0 })
     expect(api.messageIds).toHaveLength(3)
+  })
+
+  test('ends the renewals', async () => {
+    const { tokens, analytics } = await start({}, {}, { expiresIn: 2 })
+    trackPurchases(analytics, 1)
+
+    await analytics.closeAndFlush()
+    await new Promise((resolve) => setTimeout(resolve, 200))
+
+    expect(tokens.requests).toHaveLength(1)
   })
 
   test('gives it up when its own time is over', async () => {
