@@ -5,6 +5,8 @@ export default defineConfig({
     name: 'collector',
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/build.setup.ts'],
-    testTimeout: 15_000,
+    testTimeout: 30_000,
+    // What is polled for comes at once or never; the limit only has to outlast a busy machine.
+    expect: { poll: { timeout: 10_000 } },
   },
 })

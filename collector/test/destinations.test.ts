@@ -73,7 +73,7 @@ test.each(switches)(
 )
 
 test('a name that every object has is no switch', () => {
-  expect(isSwitchedOn({ All: false }, ['constructor', 'toString'])).toBe(false)
+  expect(isSwitchedOn({ All: false }, ['constructor', 'toString', '__proto__'])).toBe(false)
 })
 
 test('accepted events are appended to a file as lines of JSON; rejected and duplicate ones are not', async () => {

@@ -247,8 +247,9 @@ test('100,000 events do not slow the page', async () => {
   const { longest } = await page.evaluate(() => (window as unknown as { watch: { longest: number } }).watch)
 
   expect(inDocument).toBeLessThan(60)
-  expect(clickMs).toBeLessThan(2000)
-  expect(longest).toBeLessThan(250)
+  // Far above what it takes, for a machine that does other things too; all rows drawn would take many times as long.
+  expect(clickMs).toBeLessThan(3000)
+  expect(longest).toBeLessThan(1000)
 }, 40_000)
 
 test('light, dark and phone width: nothing runs over the edge, and all of it can be looked at', async () => {
