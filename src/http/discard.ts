@@ -35,10 +35,10 @@ async function readAll(body: ReadableStream<Uint8Array>): Promise<void> {
 }
 
 /**
- * Fetch of Node.js takes its connection for busy until the turn after the end of the body: whoever sends
- * before that opens one connection more than there are requests.
+ * Fetch of Node.js takes its connection for busy until the turn after the end of the body, or after the
+ * request was aborted: whoever sends before that opens one connection more than there are requests.
  */
-function nextTurn(): Promise<void> {
+export function nextTurn(): Promise<void> {
   const { setImmediate } = globalThis as { setImmediate?: (run: () => void) => unknown }
   return setImmediate === undefined ? Promise.resolve() : new Promise((resolve) => setImmediate(resolve))
 }

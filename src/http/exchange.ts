@@ -1,6 +1,6 @@
 import type { Host } from '../host.ts'
 import type { HTTPClient, HTTPHeaders, HTTPResponse } from './client.ts'
-import { cancelBody, discardBody } from './discard.ts'
+import { cancelBody, discardBody, nextTurn } from './discard.ts'
 
 interface Head {
   readonly status: number
@@ -61,9 +61,11 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, host
     if (answer({ status: undefined, cause, timedOut })) finish()
   }
   const abort = (cause: Error, timedOut = false): void => {
-    fail(cause, timedOut)
-    finish()
+    cancelTimer()
+    answer({ status: undefined, cause, timedOut })
     controller.abort(cause)
+    // The connection is gone when this turn is over, and not before.
+    void nextTurn().then(finish)
   }
 
   const onResponse = (response: HTTPResponse): void => {
