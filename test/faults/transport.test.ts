@@ -1,0 +1,713 @@
+/** Connections that break, stall, lie about who they are, or are slow. */
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { expect } from 'vitest'
+import { expectOracleRules, reportOf, runHost, scratchFile, serve, size } from './harness/lab.ts'
+import { elsewhere, row } from './harness/row.ts'
+
+row(
+  'F03',
+  'RST before any reply byte, three times',
+  'once more at once and uncounted, then after 0.5-1 s and 1-2 s; delivered on attempt 4',
+  async (row) => {
+    const scale = 2
+    const server = await serve({
+      script: (request, io) => {
+        if (request.index >= 3) return io.reply(200)
+        io.count('reset')
+        io.reset()
+      },
+    })
+
+    const run = await runHost({ host: server.url, scale, settings: { maxRetries: 2 } }, async (t) => {
+      const client = t.create()
+      await t.trackAll(client, 0, 10)
+      await t.close(client)
+    })
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger])
+    row.injected(ledger.counts['reset'] ?? 0, 3)
+    expect(report.byOutcome).toEqual({ delivered: 10 })
+    const at = ledger.requests.map(({ atMs }) => atMs * scale)
+    const waits = at.slice(1).map((ms, index) => ms - (at[index] ?? 0))
+    expect(waits).toHaveLength(3)
+    expect(waits[0]).toBeLessThan(400)
+    expect(waits[1]).toBeGreaterThanOrEqual(480)
+    expect(waits[1]).toBeLessThan(1_500)
+    expect(waits[2]).toBeGreaterThanOrEqual(980)
+    expect(waits[2]).toBeLessThan(2_500)
+    expect(ledger.requests.map(({ headers }) => headers['x-retry-count'])).toEqual([undefined, '1', '2', '3'])
+    row.note(`waits of ${waits.map((ms) => ms.toFixed(0)).join(', ')} ms`)
+  },
+)
+
+row(
+  'F04',
+  'RST after 100 KB of a body of 480 KB',
+  'retried, 0 lost, nothing reaches the host',
+  async (row) => {
+    const server = await serve({ resetAtBytes: 100_000, resetTimes: 3 })
+
+    const run = await runHost({ host: server.url, scale: 10, settings: { flushAt: 1_000 } }, async (t) => {
+      const client = t.create()
+      for (let n = 0; n < 60; n++) t.track(client, n, 8_000)
+      await t.close(client)
+    })
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger])
+    row.injected(ledger.counts['reset in mid body'] ?? 0, 3)
+    expect(report.byOutcome).toEqual({ delivered: 60 })
+  },
+)
+
+row(
+  'F05',
+  'RST after complete 2xx headers, the body cut',
+  'counted delivered, 0 sent again, 0 errors',
+  async (row) => {
+    const server = await serve({
+      script: (_request, io) => {
+        io.count('cut')
+        io.acknowledge()
+        io.raw('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{')
+        setTimeout(() => io.reset(), 30)
+      },
+    })
+
+    const run = await runHost({ host: server.url }, async (t) => {
+      const client = t.create()
+      await t.trackAll(client, 0, 200, undefined, 20)
+      await t.close(client)
+    })
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger])
+    row.injected(ledger.counts['cut'] ?? 0)
+    expect(report.byOutcome).toEqual({ delivered: 200 })
+    expect(ledger.duplicates).toBe(0)
+  },
+)
+
+row(
+  'F06',
+  '2xx bodies that never end',
+  'delivered; at most 4 sockets open at any time; all closed 2 s after',
+  async (row) => {
+    const batches = size(40, 200)
+    const server = await serve({
+      script: (_request, io) => {
+        io.count('endless')
+        io.acknowledge()
+        io.raw('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{')
+      },
+    })
+
+    const run = await runHost(
+      { host: server.url, scale: 5, args: { batches }, settings: { flushAt: 10 } },
+      async (t) => {
+        const client = t.create()
+        for (let batch = 0; batch < t.args.batches; batch++) {
+          await t.trackAll(client, batch * 10, batch * 10 + 10)
+          await t.until(() => client.stats.pending === 0, 5_000)
+        }
+        await t.close(client)
+      },
+    )
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger])
+    row.injected(ledger.counts['endless'] ?? 0, batches)
+    expect(report.byOutcome).toEqual({ delivered: batches * 10 })
+    expect(ledger.maxOpenConnections).toBeLessThanOrEqual(4)
+    expect(ledger.openConnections).toBe(0)
+    row.note(`${ledger.maxOpenConnections} sockets at most`)
+  },
+)
+
+row(
+  'F07',
+  '503 headers, then a body that stalls',
+  'retried within 2 s + backoff; the status is the recorded cause',
+  async (row) => {
+    const server = await serve({
+      script: (request, io) => {
+        if (request.index === 1) return io.reply(200)
+        io.count('stalled')
+        io.raw('HTTP/1.1 503 Service Unavailable\r\ncontent-length: 1000\r\n\r\n{')
+      },
+    })
+
+    const run = await runHost({ host: server.url, scale: 4 }, async (t) => {
+      const client = t.create()
+      await t.trackAll(client, 0, 10)
+      await client.flush()
+      const other = t.create({ maxRetries: 0 })
+      t.track(other, 10)
+      await other.flush()
+      await t.close(client)
+      await t.close(other)
+    })
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger], { failures: ['retries_exhausted'] })
+    row.injected(ledger.counts['stalled'] ?? 0, 2)
+    const waitMs = ((ledger.requests[1]?.atMs ?? 0) - (ledger.requests[0]?.atMs ?? 0)) * 4
+    expect(waitMs).toBeLessThan(3_000)
+    expect(report.statuses).toEqual({ 503: 1 })
+    expect(report.messages).toEqual(['[503] Service Unavailable'])
+  },
+)
+
+for (const where of ['headers', 'an error body', 'a 2xx body']) {
+  row(
+    'F08',
+    `slow-loris reply: ${where}, 1 byte each 100 ms`,
+    'one deadline for headers and body; retried or delivered by the status',
+    async (row) => {
+      const server = await serve({
+        state: { where, ends: [] },
+        script: async (request, io) => {
+          if (request.index > 0 && io.state['where'] !== 'a 2xx body') return io.reply(200)
+          io.count('dripped')
+          const startMs = Date.now()
+          io.socket.on('close', () => (io.state['ends'] as number[]).push(Date.now() - startMs))
+          if (io.state['where'] === 'an error body') {
+            io.raw('HTTP/1.1 500 Oh\r\ncontent-length: 100000\r\n\r\n')
+          } else if (io.state['where'] === 'a 2xx body') {
+            io.acknowledge()
+            io.raw('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n')
+          } else io.raw('HTTP/1.1 200 OK\r\n')
+          while (!io.socket.destroyed) {
+            io.raw('x')
+            await io.sleep(100)
+          }
+        },
+      })
+
+      const run = await runHost({ host: server.url, settings: { httpRequestTimeout: 2_000 } }, async (t) => {
+        const client = t.create()
+        await t.trackAll(client, 0, 10)
+        await client.flush()
+        await t.close(client)
+      })
+
+      const ledger = await server.report()
+      const report = expectOracleRules(run, [ledger])
+      row.injected(ledger.counts['dripped'] ?? 0)
+      expect(report.byOutcome).toEqual({ delivered: 10 })
+      const [endMs = 0] = ledger.state['ends'] as number[]
+      expect(endMs).toBeLessThanOrEqual(2_300)
+      if (where === 'headers') expect(endMs).toBeGreaterThanOrEqual(1_800)
+      row.note(`given up after ${endMs} ms`)
+    },
+  )
+}
+
+row(
+  'F11',
+  'DNS: ENOTFOUND, EAI_AGAIN, a look-up that hangs, an answer that changes',
+  'retried; the hang ends at the deadline; the new address is used; 0 lost',
+  async (row) => {
+    const [old, fresh] = [await serve(), await serve()]
+
+    const run = await runHost(
+      {
+        host: `http://tracking.invalid:${old.port}`,
+        args: { freshPort: fresh.port },
+        settings: { maxRetries: 10 },
+        scale: 20,
+      },
+      async (t) => {
+        const dns = process.getBuiltinModule('node:dns')
+        const steps = ['ENOTFOUND', 'EAI_AGAIN', 'hang', '127.0.0.1', '127.0.0.2']
+        let step = 0
+        // biome-ignore lint/suspicious/noExplicitAny: the overloads of dns.lookup
+        ;(dns as any).lookup = (_name: string, options: any, callback: any): void => {
+          const answer = steps[Math.min(step++, steps.length - 1)] as string
+          if (answer === 'hang') return
+          if (answer.startsWith('E')) {
+            process.nextTick(callback, Object.assign(new Error(`getaddrinfo ${answer}`), { code: answer }))
+          } else if (options.all === true)
+            process.nextTick(callback, null, [{ address: '127.0.0.1', family: 4 }])
+          else process.nextTick(callback, null, '127.0.0.1', 4)
+        }
+        const client = t.create()
+        await t.trackAll(client, 0, 100)
+        await client.flush()
+        await t.close(client)
+        return step
+      },
+    )
+
+    const report = expectOracleRules(run, [await old.report(), await fresh.report()])
+    row.injected(Number(report.result) - 1, 3)
+    expect(report.byOutcome).toEqual({ delivered: 100 })
+  },
+)
+
+for (const fault of ['self-signed', 'expired', 'wrong host', 'plain HTTP', 'handshake hang']) {
+  row(
+    'F12',
+    `TLS: ${fault}`,
+    'counted retries, then retries_exhausted with the code; no byte in clear',
+    async (row) => {
+      const { key, cert } = certificate(fault)
+      const server = await serve(
+        fault === 'plain HTTP'
+          ? {
+              onConnection: (io) => {
+                io.socket.on('data', (chunk) => {
+                  if (String(chunk).includes('POST')) io.count('in clear')
+                  io.raw('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n')
+                  io.close()
+                })
+                return false
+              },
+            }
+          : fault === 'handshake hang'
+            ? {
+                onConnection: (io) => {
+                  io.count('hang')
+                  io.socket.on('data', (chunk) => {
+                    if (String(chunk).includes('POST')) io.count('in clear')
+                  })
+                  return false
+                },
+              }
+            : { tls: { key, cert } },
+      )
+
+      const run = await runHost(
+        {
+          host: `https://${fault === 'wrong host' ? 'localhost' : '127.0.0.1'}:${server.port}`,
+          scale: 20,
+          settings: { maxRetries: 2 },
+          env: fault === 'self-signed' ? {} : { NODE_EXTRA_CA_CERTS: cert },
+        },
+        async (t) => {
+          const client = t.create()
+          let requests = 0
+          client.on('http_request', () => {
+            requests++
+          })
+          await t.trackAll(client, 0, 20)
+          await client.flush()
+          await t.close(client)
+          return requests
+        },
+      )
+
+      const ledger = await server.report()
+      const report = expectOracleRules(run, [ledger], { failures: ['retries_exhausted'] })
+      row.injected(Number(report.result), 3)
+      expect(report.byOutcome).toEqual({ retries_exhausted: 20 })
+      expect(ledger.messages).toBe(0)
+      expect(ledger.requests).toEqual([])
+      expect(ledger.counts['in clear']).toBeUndefined()
+      const expected: Record<string, RegExp> = {
+        'self-signed': /SELF_SIGNED/,
+        expired: /CERT_HAS_EXPIRED/,
+        'wrong host': /ERR_TLS_CERT_ALTNAME_INVALID/,
+        'plain HTTP': /ERR_SSL|EPROTO|SSL/,
+        'handshake hang': /no answer within|timeout/i,
+      }
+      expect(report.messages.join()).toMatch(expected[fault] as RegExp)
+      row.note(`${report.messages[0]?.slice(0, 90)}`)
+    },
+  )
+}
+
+row(
+  'F12',
+  'TLS: a certificate that is good',
+  'delivered (the rows above fail for their reason only)',
+  async (row) => {
+    const { key, cert } = certificate('good')
+    const server = await serve({ tls: { key, cert } })
+
+    const run = await runHost({ host: server.url, env: { NODE_EXTRA_CA_CERTS: cert } }, async (t) => {
+      const client = t.create()
+      await t.trackAll(client, 0, 50)
+      await t.close(client)
+    })
+
+    const report = expectOracleRules(run, [await server.report()])
+    row.injected(1)
+    expect(report.byOutcome).toEqual({ delivered: 50 })
+  },
+)
+
+row(
+  'F13',
+  'keep-alive race: the server drops kept connections when the next request arrives',
+  'sent again at once, once, without spending a retry; 0 lost',
+  async (row) => {
+    const requests = size(300, 5_000)
+    const server = await serve({
+      script: (request, io) => {
+        if (!request.isReused || io.random() > 0.3) return io.reply(200)
+        io.count('dropped')
+        io.reset()
+      },
+    })
+
+    const run = await runHost(
+      { host: server.url, args: { requests }, settings: { maxRetries: 0, flushAt: 1 }, limitMs: 250_000 },
+      async (t) => {
+        const client = t.create()
+        for (let n = 0; n < t.args.requests; n++) {
+          t.track(client, n)
+          await t.until(() => client.stats.pending === 0, 5_000)
+        }
+        await t.close(client)
+      },
+    )
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger])
+    const dropped = ledger.counts['dropped'] ?? 0
+    row.injected(dropped, 50)
+    expect(report.byOutcome).toEqual({ delivered: requests })
+    expect(ledger.requests.length).toBe(requests + dropped)
+    expect(ledger.requests.filter(({ headers }) => headers['x-retry-count'] === '1')).toHaveLength(dropped)
+  },
+  { timeoutMs: 300_000 },
+)
+
+row(
+  'F13',
+  'the server closes idle connections after 50 ms, a request every 60 ms',
+  '0 lost',
+  async (row) => {
+    const requests = size(40, 5_000)
+    const server = await serve({
+      script: (_request, io) => {
+        io.reply(200)
+        const closing = setTimeout(() => {
+          io.count('closed')
+          io.close()
+        }, 50)
+        io.socket.once('data', () => clearTimeout(closing))
+      },
+    })
+
+    const run = await runHost(
+      { host: server.url, args: { requests }, settings: { flushAt: 1 }, limitMs: 550_000 },
+      async (t) => {
+        const client = t.create()
+        for (let n = 0; n < t.args.requests; n++) {
+          t.track(client, n)
+          await t.sleep(58 + (n % 5))
+        }
+        await t.close(client)
+      },
+    )
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger])
+    row.injected(ledger.counts['closed'] ?? 0, 20)
+    expect(report.byOutcome).toEqual({ delivered: requests })
+  },
+  { timeoutMs: 600_000 },
+)
+
+row(
+  'F16',
+  'latency 2 s ± 1 s, replies in slices of a few bytes, body read at 500 KB/s',
+  'no false time-outs; throughput >= 90 % of 4 x batch / time',
+  async (row) => {
+    const scale = 10
+    const events = 1_600
+    const server = await serve({
+      state: { latencyMs: 0 },
+      script: async (_request, io) => {
+        io.count('delayed')
+        const startMs = Date.now()
+        await io.sleep(100 + io.random() * 200)
+        io.acknowledge()
+        for (const slice of ['HTTP/1.', '1 200 O', 'K\r\ncon', 'tent-le', 'ngth: 2', '\r\n\r', '\n{', '}']) {
+          io.raw(slice)
+          await io.sleep(1)
+        }
+        io.state['latencyMs'] = Number(io.state['latencyMs']) + Date.now() - startMs
+      },
+    })
+
+    const run = await runHost(
+      { host: server.url, scale, args: { events }, settings: { flushAt: 1_000_000 } },
+      async (t) => {
+        const client = t.create()
+        for (let n = 0; n < t.args.events; n++) t.track(client, n, 8_000)
+        const startMs = t.now()
+        await client.flush()
+        const ms = t.now() - startMs
+        await t.close(client)
+        return ms
+      },
+    )
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger])
+    row.injected(ledger.counts['delayed'] ?? 0, 20)
+    expect(report.byOutcome).toEqual({ delivered: events })
+    expect(ledger.duplicates).toBe(0)
+    expect(ledger.maxActive).toBeLessThanOrEqual(4)
+    const inFlight = Number(ledger.state['latencyMs']) / Number(report.result)
+    row.note(`${inFlight.toFixed(1)} requests in flight on average`)
+    // The last batches find no company: of 26 or so, the last three.
+    expect(inFlight).toBeGreaterThanOrEqual(4 * 0.9 * 0.85)
+  },
+)
+
+for (const status of [413, 401]) {
+  row(
+    'F17',
+    `early ${status} while the body is still going out, then close`,
+    'the status is seen, not a socket error',
+    async (row) => {
+      const server = await serve({
+        state: { status },
+        onHead: (request, io) => {
+          if (Number(request.headers['content-length']) < 100_000) return true
+          io.count('early')
+          io.reply(Number(io.state['status']))
+          io.close()
+          return false
+        },
+      })
+
+      const run = await runHost({ host: server.url, scale: 10, settings: { flushAt: 1_000 } }, async (t) => {
+        const client = t.create()
+        for (let n = 0; n < 60; n++) t.track(client, n, 8_000)
+        await t.close(client)
+      })
+
+      const ledger = await server.report()
+      const report = expectOracleRules(run, [ledger], { failures: status === 401 ? ['auth'] : [] })
+      row.injected(ledger.counts['early'] ?? 0)
+      expect(report.byOutcome).toEqual(status === 401 ? { auth: 60 } : { delivered: 60 })
+      row.note(`${ledger.counts['early']} early replies`)
+    },
+  )
+}
+
+row(
+  'F18',
+  'the host stalls its own event loop for longer than the time-out',
+  'at most one extra attempt for each batch in flight; 0 lost',
+  async (row) => {
+    const server = await serve({
+      script: async (_request, io) => {
+        await io.sleep(100)
+        io.reply(200)
+      },
+    })
+
+    const run = await runHost(
+      { host: server.url, settings: { flushAt: 25, httpRequestTimeout: 500 } },
+      async (t) => {
+        const client = t.create()
+        for (let n = 0; n < 100; n += 25) {
+          await t.trackAll(client, n, n + 25)
+          await t.turn()
+        }
+        await t.sleep(50)
+        const endMs = t.now() + 2_500
+        while (t.now() < endMs);
+        await client.flush()
+        await t.close(client)
+      },
+    )
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger])
+    row.injected(1)
+    expect(report.byOutcome).toEqual({ delivered: 100 })
+    expect(ledger.requests.length).toBeLessThanOrEqual(8)
+    row.note(`${ledger.requests.length} requests, ${ledger.duplicates} duplicates`)
+  },
+)
+
+elsewhere(
+  'F19',
+  'a proxy that refuses',
+  'the SDK has no proxy setting: a proxy is the httpClient of the user, whose 407 is a status like any (F24)',
+)
+
+row(
+  'F20',
+  'an httpClient that throws, rejects with nothing, never settles, answers with nonsense or too late',
+  'each is a counted retry or a time-out; the late body is cancelled; 0 crashes',
+  async (row) => {
+    const server = await serve()
+
+    const run = await runHost(
+      { host: server.url, scale: 20, settings: { maxRetries: 1, httpRequestTimeout: 1_000 } },
+      async (t) => {
+        // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
+        const clients: Record<string, (...args: any[]) => any> = {
+          'throws synchronously': () => {
+            throw new Error('no network')
+          },
+          'throws null': () => {
+            throw null
+          },
+          'rejects with undefined': () => Promise.reject(undefined),
+          'never settles': () => new Promise(() => {}),
+          'answers undefined': () => undefined,
+          'answers null': async () => null,
+          'answers a number': async () => 5,
+          'answers an object': async () => ({}),
+          'answers a text status': async () => ({ status: '200' }),
+          'answers what throws': async () => ({
+            get status() {
+              throw new Error('x')
+            },
+          }),
+          'answers a hostile proxy': async () =>
+            new Proxy(
+              {},
+              {
+                get() {
+                  throw 1
+                },
+              },
+            ),
+          'is a hostile thenable': () => ({
+            // biome-ignore lint/suspicious/noThenProperty: the case
+            get then() {
+              throw new Error('then')
+            },
+          }),
+        }
+        const results: Record<string, string> = {}
+        let n = 0
+        for (const [name, httpClient] of Object.entries(clients)) {
+          const client = t.create({ httpClient })
+          const at = n++
+          t.track(client, at)
+          await client.flush()
+          results[name] = t.outcome(at)
+          await t.close(client)
+        }
+        const good: Record<string, unknown> = {
+          'no headers': { status: 200, statusText: 'OK' },
+          'headers that throw': {
+            status: 200,
+            get headers() {
+              throw new Error('x')
+            },
+          },
+          'a body that throws': {
+            status: 200,
+            get body() {
+              throw new Error('x')
+            },
+          },
+          'a text that never settles': { status: 200, text: () => new Promise(() => {}) },
+          'a text that rejects': { status: 200, text: () => Promise.reject(new Error('x')) },
+          'headers that are null': { status: 200, headers: null },
+          'odd headers': { status: 200, headers: { 'Retry-After': ['0'], 5: 5 } },
+        }
+        for (const [name, response] of Object.entries(good)) {
+          const client = t.create({ httpClient: async () => response as never })
+          client.on('http_response', () => {})
+          const at = n++
+          t.track(client, at)
+          await client.flush()
+          results[name] = t.outcome(at)
+          await t.close(client)
+        }
+        let cancelled = 0
+        const late = t.create({
+          maxRetries: 0,
+          httpClient: async () => {
+            await t.sleep(120)
+            return {
+              status: 200,
+              statusText: 'OK',
+              body: {
+                cancel: async () => {
+                  cancelled++
+                },
+              },
+            } as never
+          },
+        })
+        t.track(late, n)
+        await late.flush()
+        results['too late'] = t.outcome(n)
+        await t.sleep(150)
+        await t.close(late)
+        return { results, cancelled }
+      },
+    )
+
+    const { report } = run
+    const { results, cancelled } = reportOf(run).result as {
+      results: Record<string, string>
+      cancelled: number
+    }
+    const names = Object.keys(results)
+    row.injected(names.length, 20)
+    const wrong = names.filter(
+      (name, index) =>
+        results[name] !==
+        (index < 12 || name === 'headers that throw' || name === 'too late'
+          ? 'retries_exhausted'
+          : 'delivered'),
+    )
+    expect(wrong.map((name) => `${name}: ${results[name]}`)).toEqual([])
+    expect(cancelled).toBe(1)
+    expect(report?.uncaught).toEqual([])
+    expect(report?.warnings).toEqual([])
+    expect(run.exitCode).toBe(0)
+    expect(report?.leftTimers).toBe(0)
+  },
+)
+
+/** A key and a certificate, made for the run. */
+function certificate(fault: string): { key: string; cert: string } {
+  const name = fault.replace(/\W/g, '-')
+  const key = scratchFile(`${name}.key`)
+  const cert = scratchFile(`${name}.pem`)
+  const request = scratchFile(`${name}.csr`)
+  const extensions = scratchFile(`${name}.ext`)
+  const openssl = (...args: string[]): void => {
+    execFileSync('openssl', args, { stdio: 'pipe' })
+  }
+  const host = fault === 'wrong host' ? 'DNS:elsewhere.example' : 'IP:127.0.0.1'
+  writeFileSync(extensions, `subjectAltName=${host}\nbasicConstraints=critical,CA:TRUE\n`)
+  openssl(
+    'req',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:P-256',
+    '-nodes',
+    '-keyout',
+    key,
+    '-out',
+    request,
+    '-subj',
+    '/CN=faults',
+  )
+  const days = fault === 'expired' ? '-1' : '1'
+  openssl(
+    'x509',
+    '-req',
+    '-in',
+    request,
+    '-signkey',
+    key,
+    '-days',
+    days,
+    '-extfile',
+    extensions,
+    '-out',
+    cert,
+  )
+  return { key, cert }
+}
