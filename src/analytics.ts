@@ -379,13 +379,13 @@ export class Analytics extends Emitter<AnalyticsEvents> {
 
   #leavePlugins(entry: Entry, ctx: Context): void {
     const { kind } = entry
-    if (ctx.event.type !== kind) ctx.event = { ...ctx.event, type: kind }
-    if (!isMessageId(ctx.event.messageId)) {
-      const error = new DeliveryError(
-        'invalid',
-        'messageId: a plugin replaced it by one that the service refuses',
-      )
-      return this.#settleEarly(entry, error)
+    try {
+      if (ctx.event.type !== kind) ctx.event = { ...ctx.event, type: kind }
+      if (!isMessageId(ctx.event.messageId)) {
+        throw new DeliveryError('invalid', 'messageId: a plugin replaced it by one that the service refuses')
+      }
+    } catch (error) {
+      return this.#settleEarly(entry, toPluginError(error))
     }
     if (this.#send(entry, ctx.event)) this.#await(entry.epoch, this.#pipeline.distribute(kind, ctx))
   }
@@ -487,7 +487,7 @@ export class Analytics extends Emitter<AnalyticsEvents> {
   #drain(timeout: number | undefined, onTimeout: () => void): Promise<FlushSummary> {
     const barrier = this.#ledger.barrier()
     if (barrier === undefined) return Promise.resolve({ delivered: 0, failed: 0, pending: 0 })
-    const timeoutMs = typeof timeout === 'number' && timeout >= 0 ? timeout : undefined
+    const timeoutMs = isTimeout(timeout) ? timeout : undefined
     this.#delivery.flush()
     return new Promise((resolve) => {
       const release = this.#host.hold()
@@ -512,7 +512,8 @@ export class Analytics extends Emitter<AnalyticsEvents> {
 
   async #close(timeout: number | undefined): Promise<FlushSummary> {
     const message = 'it was still waiting when closeAndFlush() timed out'
-    const summary = await this.#drain(timeout ?? CLOSE_TIMEOUT_MS, () => this.#abandon(message))
+    const timeoutMs = isTimeout(timeout) ? timeout : CLOSE_TIMEOUT_MS
+    const summary = await this.#drain(timeoutMs, () => this.#abandon(message))
     this.#abandon(message)
     this.#credentials.close()
     unwatchExit(this.#exit)
@@ -552,6 +553,16 @@ function toContextEvent(message: Message | ContextEvent): ContextEvent {
 function toDeliveryError(error: unknown): DeliveryError {
   if (isInstance(error, DeliveryError)) return error
   return new DeliveryError('unserializable', 'a field of the event throws when it is read', { cause: error })
+}
+
+/** Any other value counts as none given. */
+function isTimeout(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0
+}
+
+function toPluginError(error: unknown): DeliveryError {
+  if (error instanceof DeliveryError) return error
+  return new DeliveryError('plugin', 'a plugin replaced the event by what is none', { cause: error })
 }
 
 function queueFull(): DeliveryError {
