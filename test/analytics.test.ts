@@ -1,0 +1,1353 @@
+import { inspect } from 'node:util'
+import { HttpResponse, http } from 'msw'
+import { setupServer } from 'msw/node'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Analytics, type Callback, type ErrorEvent } from '../src/analytics.ts'
+import type { RequestInfo, ResponseInfo } from '../src/delivery/sender.ts'
+import { type DeliveryError, FAILURE_CODES, SettingsError } from '../src/errors.ts'
+import DefaultExport, { Analytics as NamedExport } from '../src/index.ts'
+import { KINDS, type Kind } from '../src/message/types.ts'
+import type { Context } from '../src/pipeline/context.ts'
+import type { Plugin } from '../src/pipeline/plugin.ts'
+import { VERSION } from '../src/version.ts'
+import { createAnalytics, recordOutcomes, trackPurchases, WRITE_KEY } from './support/create-analytics.ts'
+import { FakeHost, settled } from './support/fake-host.ts'
+import {
+  hangUntilAborted,
+  networkError,
+  type SentRequest,
+  silence,
+  status,
+} from './support/scripted-client.ts'
+
+const NOW = '2026-11-20T09:30:00.000Z'
+const BASIC = btoa(`${WRITE_KEY}:`)
+const LIBRARY = { name: 'trackpost', version: VERSION }
+const METADATA = { nodeVersion: process.versions.node, jsRuntime: 'node' }
+
+let warnings: { message: string; code: string }[]
+const unhandled: unknown[] = []
+const onUnhandled = (reason: unknown): void => {
+  unhandled.push(reason)
+}
+
+beforeEach(() => {
+  warnings = []
+  vi.spyOn(process, 'emitWarning').mockImplementation((message, options) => {
+    warnings.push({ message: String(message), code: (options as { code: string }).code })
+  })
+  unhandled.length = 0
+  process.on('unhandledRejection', onUnhandled)
+})
+afterEach(async () => {
+  await settled()
+  process.off('unhandledRejection', onUnhandled)
+  vi.restoreAllMocks()
+  expect(unhandled).toEqual([])
+})
+
+/** A call of each kind, with all that it takes. */
+const CALLS: Record<Kind, { params: Record<string, unknown>; own: Record<string, unknown> }> = {
+  identify: {
+    params: { traits: { name: 'Zoë Müller', plan: 'Élite' } },
+    own: { traits: { name: 'Zoë Müller', plan: 'Élite' } },
+  },
+  track: {
+    params: { event: 'Commande passée', properties: { article: 'Thé 🍰', price: 12.5 } },
+    own: { event: 'Commande passée', properties: { article: 'Thé 🍰', price: 12.5 } },
+  },
+  page: {
+    params: { name: 'Thés', category: 'Boutique', properties: { url: 'https://c.example/thés' } },
+    own: {
+      name: 'Thés',
+      category: 'Boutique',
+      properties: { url: 'https://c.example/thés', category: 'Boutique' },
+    },
+  },
+  screen: {
+    params: { name: 'Panier', category: 'Boutique', properties: { dark: true } },
+    own: { name: 'Panier', category: 'Boutique', properties: { dark: true } },
+  },
+  group: {
+    params: { groupId: 'Café Müller', traits: { employees: 7 } },
+    own: { groupId: 'Café Müller', traits: { employees: 7 } },
+  },
+  alias: { params: { previousId: 'anon_42' }, own: { previousId: 'anon_42' } },
+}
+
+function call(analytics: Analytics, kind: Kind, params: object, callback?: Callback): void {
+  ;(analytics[kind] as (params: unknown, callback?: Callback) => void)(params, callback)
+}
+
+describe('the six calls', () => {
+  test.each(KINDS)('%s is on the wire field by field', async (kind) => {
+    const { analytics, client } = createAnalytics()
+
+    call(analytics, kind, {
+      userId: 'usr_Zoë',
+      messageId: 'message-1',
+      timestamp: new Date('2019-07-01T10:00:00Z'),
+      context: { ip: '192.0.2.7', direct: true },
+      integrations: { All: false, Mixpanel: true },
+      ...CALLS[kind].params,
+    })
+    await analytics.flush()
+
+    expect(client.requests).toHaveLength(1)
+    expect(JSON.parse((client.requests[0] as SentRequest).body)).toEqual({
+      batch: [
+        {
+          type: kind,
+          messageId: 'message-1',
+          timestamp: '2019-07-01T10:00:00.000Z',
+          userId: 'usr_Zoë',
+          ...CALLS[kind].own,
+          context: { ip: '192.0.2.7', direct: true, library: LIBRARY },
+          integrations: { All: false, Mixpanel: true },
+          _metadata: METADATA,
+        },
+      ],
+      writeKey: WRITE_KEY,
+      sentAt: NOW,
+    })
+  })
+
+  test('the request goes to the path of the host, with the key as credentials', async () => {
+    const { analytics, client } = createAnalytics({ host: 'https://c.example/segment/', path: 'v2/lot' })
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(client.requests[0]).toMatchObject({
+      url: 'https://c.example/segment/v2/lot',
+      method: 'POST',
+      headers: {
+        'Content-Type': 'application/json',
+        Authorization: `Basic ${BASIC}`,
+        'User-Agent': expect.stringMatching(new RegExp(`^trackpost/${VERSION.replaceAll('.', '\\.')}`)),
+      },
+    })
+  })
+
+  test.each([
+    ['default', 'https://api.segment.io/v1/batch'],
+    ['eu', 'https://events.eu1.segmentapis.com/v1/batch'],
+  ] as const)('the region %s sends to %s', async (region, url) => {
+    const { analytics, client } = createAnalytics({ region })
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(client.requests[0]?.url).toBe(url)
+  })
+
+  test('methods may be detached', async () => {
+    const { analytics } = createAnalytics()
+    const { track, identify, page, screen, group, alias, flush, closeAndFlush, register, deregister } =
+      analytics
+    const kinds = { identify, track, page, screen, group, alias }
+
+    await register({ name: 'a', type: 'utility', isLoaded: () => true, load() {} })
+    await deregister('a')
+    for (const kind of KINDS) {
+      ;(kinds[kind] as (params: unknown) => void)({ userId: 'usr_Zoë', ...CALLS[kind].params })
+    }
+
+    expect(await flush()).toEqual({ delivered: 6, failed: 0, pending: 0 })
+    expect(await closeAndFlush()).toEqual({ delivered: 0, failed: 0, pending: 0 })
+  })
+
+  test('several clients with different settings do not know of each other', async () => {
+    const one = createAnalytics({ flushAt: 1 })
+    const other = createAnalytics({ writeKey: 'wk_Łódź'.normalize('NFD').replace(/[^\x21-\x7e]/g, 'x') })
+
+    trackPurchases(one.analytics, 2)
+    await settled()
+
+    expect(one.client.batchSizes).toEqual([1, 1])
+    expect(other.client.requests).toEqual([])
+    expect(other.analytics.stats.accepted).toBe(0)
+  })
+
+  test('the version, the named and the default export are there', () => {
+    expect(createAnalytics().analytics.VERSION).toBe(VERSION)
+    expect(NamedExport).toBe(Analytics)
+    expect(DefaultExport).toBe(Analytics)
+  })
+})
+
+describe('what was passed is what is sent', () => {
+  test('later changes by the caller do not show', async () => {
+    const { analytics, client } = createAnalytics()
+    const at = new Date('2019-07-01T10:00:00Z')
+    const properties = { article: { name: 'Thé' }, list: [1, 2], at }
+
+    analytics.track({ userId: 'usr_Zoë', event: 'Commande passée', properties, timestamp: at })
+    properties.article.name = 'Café'
+    properties.list.push(3)
+    at.setFullYear(1999)
+    await analytics.flush()
+
+    expect(client.requests[0]?.batch[0]).toMatchObject({
+      timestamp: '2019-07-01T10:00:00.000Z',
+      properties: { article: { name: 'Thé' }, list: [1, 2], at: '2019-07-01T10:00:00.000Z' },
+    })
+  })
+
+  test('with plugins that write to the event, the caller’s objects stay as they were', async () => {
+    const { analytics, client } = createAnalytics()
+    await analytics.register({
+      name: 'géo',
+      type: 'enrichment',
+      isLoaded: () => true,
+      load() {},
+      track(ctx) {
+        ctx.updateEvent('properties.article.name', 'Café')
+        ctx.updateEvent('context.ville', 'Łódź')
+        return ctx
+      },
+    })
+    const params = {
+      userId: 'usr_Zoë',
+      event: 'Commande passée',
+      properties: { article: { name: 'Thé' } },
+      context: { ip: '192.0.2.7' },
+    }
+    const before = structuredClone(params)
+
+    analytics.track(params)
+    await analytics.flush()
+
+    expect(params).toEqual(before)
+    expect(client.requests[0]?.batch[0]).toMatchObject({
+      properties: { article: { name: 'Café' } },
+      context: { ip: '192.0.2.7', ville: 'Łódź' },
+    })
+  })
+
+  test('one object used for 1,000 calls gives 1,000 events', async () => {
+    const { analytics, client } = createAnalytics()
+    const params = { userId: 'usr_Zoë', event: 'Vue', properties: { number: 0 } }
+
+    for (let number = 0; number < 1_000; number++) {
+      params.properties.number = number
+      analytics.track(params)
+    }
+    await analytics.flush()
+
+    const sent = client.requests.flatMap(({ batch }) => batch as { properties?: { number: number } }[])
+    expect(sent.map(({ properties }) => properties?.number)).toEqual(
+      Array.from({ length: 1_000 }, (_, i) => i),
+    )
+  })
+
+  test('a call from a getter of another event is an event of its own', async () => {
+    const { analytics, client } = createAnalytics()
+
+    analytics.track({
+      userId: 'usr_Zoë',
+      event: 'dehors',
+      properties: {
+        get inside() {
+          analytics.track({ userId: 'usr_Zoë', event: 'dedans' })
+          return 1
+        },
+      },
+    })
+    await analytics.flush()
+
+    expect(client.requests[0]?.batch.map(({ event }) => event).sort()).toEqual(['dedans', 'dehors'])
+  })
+})
+
+describe('outcomes', () => {
+  test.each(KINDS)('a delivered %s ends in its callback and its event, with the context', async (kind) => {
+    const { analytics } = createAnalytics()
+    const calls: [string, unknown, Context | undefined][] = []
+    analytics.on(kind, (ctx) => calls.push(['event', undefined, ctx]))
+    analytics.on('error', ({ ctx }) => calls.push(['error', undefined, ctx]))
+
+    call(analytics, kind, { userId: 'usr_Zoë', messageId: 'm1', ...CALLS[kind].params }, (error, ctx) => {
+      calls.push(['callback', error, ctx])
+    })
+    await analytics.flush()
+
+    expect(calls.map(([what, error]) => [what, error])).toEqual([
+      ['callback', undefined],
+      ['event', undefined],
+    ])
+    const [[, , ctx]] = calls as [[string, unknown, Context]]
+    expect(ctx.id).toBe('m1')
+    expect(ctx.attempts).toBe(1)
+    expect(ctx.event.timestamp).toEqual(new Date(NOW))
+    expect(ctx.event).toMatchObject({ type: kind, integrations: {} })
+    expect(ctx.failedDelivery()).toBeUndefined()
+  })
+
+  test('a failed event ends in its callback and in error', async () => {
+    const { analytics } = createAnalytics({}, [status(400)])
+    const errors: ErrorEvent[] = []
+    const callback = vi.fn()
+    analytics.on('error', (event) => errors.push(event))
+
+    trackPurchases(analytics, 1, callback)
+    await analytics.flush()
+
+    expect(errors).toHaveLength(1)
+    const { code, reason, ctx } = errors[0] as ErrorEvent
+    expect(code).toBe('delivery_failure')
+    expect(reason).toMatchObject({ code: 'rejected', status: 400, message: '[400] Bad Request' })
+    expect(ctx?.failedDelivery()?.reason).toBe(reason)
+    expect(callback).toHaveBeenCalledExactlyOnceWith(reason, ctx)
+  })
+
+  const oversized = { userId: 'usr_Zoë', event: 'Vue', properties: { text: 'é'.repeat(20_000) } }
+  const throwing = {
+    userId: 'usr_Zoë',
+    event: 'Vue',
+    get properties(): object {
+      throw new Error('base fermée')
+    },
+  }
+  const failures: [
+    code: string,
+    emitted: string,
+    params: object,
+    settings: object,
+    replies: ReturnType<typeof status>[],
+  ][] = [
+    ['invalid', 'invalid', { event: 'Vue' }, {}, []],
+    ['unserializable', 'unserializable', throwing, {}, []],
+    ['too_large', 'too_large', oversized, {}, []],
+    ['too_large', 'delivery_failure', { userId: 'u', event: 'Vue' }, {}, [status(413)]],
+    ['rejected', 'delivery_failure', { userId: 'u', event: 'Vue' }, {}, [status(404)]],
+    ['auth', 'delivery_failure', { userId: 'u', event: 'Vue' }, {}, [status(401)]],
+    [
+      'retries_exhausted',
+      'delivery_failure',
+      { userId: 'u', event: 'Vue' },
+      { maxRetries: 0 },
+      [status(503)],
+    ],
+    [
+      'deadline',
+      'delivery_failure',
+      { userId: 'u', event: 'Vue' },
+      { maxRetries: 99, maxTotalBackoffDuration: 1 },
+      [status(503)],
+    ],
+  ]
+  test.each(failures)(
+    'a loss by %s is emitted as %s and counted',
+    async (code, emitted, params, settings, replies) => {
+      const { analytics, host } = createAnalytics(settings, replies)
+      const errors: ErrorEvent[] = []
+      const { outcomes, callback } = recordOutcomes()
+      analytics.on('error', (event) => errors.push(event))
+
+      call(analytics, 'track', params, callback)
+      const flushed = analytics.flush()
+      await host.advance(60_000)
+
+      expect(await flushed).toEqual({ delivered: 0, failed: 1, pending: 0 })
+      expect(outcomes).toEqual([code])
+      expect(errors.map((event) => [event.code, event.reason.code])).toEqual([[emitted, code]])
+      expect(analytics.stats).toMatchObject({ accepted: 1, failed: 1, pending: 0 })
+      expect(analytics.stats.failures[code as 'auth']).toBe(1)
+    },
+  )
+
+  test('a full queue is queue_full', async () => {
+    const { analytics } = createAnalytics({ maxQueueSize: 3 })
+    const { outcomes, callback } = recordOutcomes()
+
+    trackPurchases(analytics, 5, callback)
+    await analytics.flush()
+
+    expect(outcomes.sort()).toEqual(['delivered', 'delivered', 'delivered', 'queue_full', 'queue_full'])
+    expect(analytics.stats.failures.queue_full).toBe(2)
+  })
+
+  test('a bad call harms no neighbour', async () => {
+    const { analytics, client } = createAnalytics()
+
+    analytics.track({ userId: 'usr_Zoë', event: 'bon 1' })
+    for (const bad of [undefined, null, 5, 'x', [], () => {}, {}, { userId: {} }]) {
+      call(analytics, 'track', bad as never)
+    }
+    analytics.track({ userId: 'usr_Zoë', event: 'bon 2' })
+    await analytics.flush()
+
+    expect(client.requests[0]?.batch.map(({ event }) => event)).toEqual(['bon 1', 'bon 2'])
+    expect(analytics.stats).toMatchObject({ accepted: 10, delivered: 2, failed: 8, pending: 0 })
+    expect(analytics.stats.failures.invalid).toBe(8)
+  })
+
+  test('callbacks never run within the call', async () => {
+    const { analytics } = createAnalytics()
+    const calls: string[] = []
+
+    call(analytics, 'track', {}, () => calls.push('callback'))
+    calls.push('after the call')
+    await settled()
+
+    expect(calls).toEqual(['after the call', 'callback'])
+  })
+
+  test.each([null, undefined, 5, 'x', {}])('%j is no callback and is passed over', async (callback) => {
+    const { analytics } = createAnalytics()
+
+    call(analytics, 'track', { userId: 'usr_Zoë', event: 'Vue' }, callback as never)
+
+    expect(await analytics.flush()).toMatchObject({ delivered: 1 })
+  })
+
+  test.each<[string, Callback]>([
+    [
+      'throws',
+      () => {
+        throw new Error('non')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('non'))],
+    ['never ends', () => new Promise(() => {})],
+  ])('a callback that %s changes nobody’s outcome', async (_label, bad) => {
+    const { analytics } = createAnalytics()
+    const { outcomes, callback } = recordOutcomes()
+    const listener = vi.fn()
+    analytics.on('track', listener)
+
+    analytics.track({ userId: 'usr_Zoë', event: 'Vue' }, bad)
+    trackPurchases(analytics, 2, callback)
+
+    expect(await analytics.flush()).toEqual({ delivered: 3, failed: 0, pending: 0 })
+    expect(outcomes).toEqual(['delivered', 'delivered'])
+    expect(listener).toHaveBeenCalledTimes(3)
+  })
+
+  test('the account balances at every instant', async () => {
+    const { analytics, host } = createAnalytics({ flushAt: 4, maxRetries: 1 }, [
+      status(503),
+      status(200),
+      status(400),
+    ])
+    const check = () => {
+      const { accepted, delivered, failed, pending, failures } = analytics.stats
+      expect(accepted).toBe(delivered + failed + pending)
+      expect(Object.keys(failures)).toEqual([...FAILURE_CODES])
+      expect(Object.values(failures).reduce((sum, count) => sum + count, 0)).toBe(failed)
+    }
+    analytics.on('error', check).on('track', check)
+
+    for (let round = 0; round < 10; round++) {
+      trackPurchases(analytics, 3, check)
+      check()
+      await host.advance(700)
+      check()
+    }
+    void analytics.flush()
+    await host.advance(60_000)
+
+    expect(analytics.stats).toMatchObject({ accepted: 30, pending: 0 })
+    check()
+  })
+
+  test('drained comes each time the last pending event has its outcome', async () => {
+    const { analytics } = createAnalytics()
+    const drained = vi.fn()
+    analytics.on('drained', drained)
+
+    trackPurchases(analytics, 3)
+    await analytics.flush()
+    expect(drained).toHaveBeenCalledTimes(1)
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(drained).toHaveBeenCalledTimes(2)
+  })
+})
+
+describe('strict', () => {
+  test('bad calls throw, and are not accepted', async () => {
+    const { analytics } = createAnalytics({ strict: true })
+    const callback = vi.fn()
+
+    expect(() => call(analytics, 'track', { event: 'Vue' }, callback)).toThrow(
+      expect.objectContaining({
+        code: 'invalid',
+        message: 'track: expected userId or anonymousId, got neither',
+      }),
+    )
+    await settled()
+
+    expect(callback).not.toHaveBeenCalled()
+    expect(analytics.stats.accepted).toBe(0)
+  })
+
+  test('good calls, and losses on the way, do not throw', async () => {
+    const { analytics } = createAnalytics({ strict: true }, [status(400)])
+
+    expect(() => trackPurchases(analytics, 1)).not.toThrow()
+    expect(await analytics.flush()).toMatchObject({ failed: 1 })
+  })
+})
+
+describe('disable', () => {
+  test('no request is made, and everything settles as delivered', async () => {
+    const { analytics, client, host } = createAnalytics({ disable: true, flushAt: 1 })
+    const { outcomes, callback } = recordOutcomes()
+
+    trackPurchases(analytics, 3, callback)
+    call(analytics, 'track', {}, callback)
+
+    expect(await analytics.flush()).toEqual({ delivered: 3, failed: 1, pending: 0 })
+    expect(await analytics.closeAndFlush()).toEqual({ delivered: 0, failed: 0, pending: 0 })
+    expect(outcomes).toEqual(['delivered', 'delivered', 'delivered', 'invalid'])
+    expect(client.requests).toEqual([])
+    expect(host.timerCount).toBe(0)
+  })
+})
+
+describe('flush', () => {
+  test('with nothing to wait for it resolves at once', async () => {
+    expect(await createAnalytics().analytics.flush()).toEqual({ delivered: 0, failed: 0, pending: 0 })
+  })
+
+  test('it does not wait for the interval, and holds the process while it waits', async () => {
+    const { analytics, host } = createAnalytics({}, [status(503), status(200)])
+
+    trackPurchases(analytics, 2)
+    const flushed = analytics.flush()
+    await settled()
+    expect(host.holdCount).toBe(1)
+    await host.advance(1_001)
+
+    expect(await flushed).toEqual({ delivered: 2, failed: 0, pending: 0 })
+    expect(host.holdCount).toBe(0)
+    expect(host.timerCount).toBe(0)
+  })
+
+  test('at its timeout it says what is pending, and the events go on', async () => {
+    const { analytics, host } = createAnalytics({}, [hangUntilAborted, status(200)])
+
+    trackPurchases(analytics, 2)
+    const flushed = analytics.flush({ timeout: 500 })
+    await host.advance(500)
+
+    expect(await flushed).toEqual({ delivered: 0, failed: 0, pending: 2 })
+    expect(host.holdCount).toBe(0)
+    await host.advance(60_000)
+    expect(analytics.stats).toMatchObject({ delivered: 2, pending: 0 })
+  })
+
+  // Row F74.
+  test('1,000 flushes at once all resolve, and one request is made', async () => {
+    const { analytics, client, host } = createAnalytics()
+    trackPurchases(analytics, 10)
+
+    const summaries = await Promise.all(Array.from({ length: 1_000 }, () => analytics.flush()))
+
+    expect(summaries.every(({ delivered }) => delivered === 10)).toBe(true)
+    expect(client.requests).toHaveLength(1)
+    expect(host.holdCount).toBe(0)
+  })
+
+  test('what is tracked while it waits does not hold it up', async () => {
+    const { analytics } = createAnalytics({}, [status(200), silence])
+
+    trackPurchases(analytics, 1)
+    const flushed = analytics.flush()
+    await Promise.resolve()
+    analytics.track({ userId: 'usr_Zoë', event: 'plus tard' })
+
+    expect(await flushed).toEqual({ delivered: 1, failed: 0, pending: 0 })
+    expect(analytics.stats.pending).toBe(1)
+  })
+
+  test('a flush from a callback resolves', async () => {
+    const { analytics } = createAnalytics({ flushAt: 1 })
+    const summaries: unknown[] = []
+
+    trackPurchases(analytics, 2, () => {
+      void analytics.flush().then((summary) => summaries.push(summary))
+    })
+    await settled()
+
+    expect(summaries).toHaveLength(2)
+  })
+
+  test.each([null, 5, 'x', { timeout: 'bald' }, { timeout: -1 }, { timeout: Number.NaN }])(
+    'with %j for options it flushes',
+    async (options) => {
+      const { analytics } = createAnalytics()
+      trackPurchases(analytics, 1)
+
+      expect(await analytics.flush(options as never)).toEqual({ delivered: 1, failed: 0, pending: 0 })
+    },
+  )
+
+  test('with close it closes', async () => {
+    const { analytics } = createAnalytics()
+    const { outcomes, callback } = recordOutcomes()
+
+    await analytics.flush({ close: true })
+    trackPurchases(analytics, 1, callback)
+    await settled()
+
+    expect(outcomes).toEqual(['closed'])
+  })
+})
+
+describe('closeAndFlush', () => {
+  // Row F77.
+  test('it delivers what waits, and leaves neither timer nor hold', async () => {
+    const { analytics, host } = createAnalytics()
+    trackPurchases(analytics, 1_000)
+
+    const summary = await analytics.closeAndFlush()
+
+    expect(summary).toEqual({ delivered: 1_000, failed: 0, pending: 0 })
+    expect(host.timerCount).toBe(0)
+    expect(host.holdCount).toBe(0)
+  })
+
+  // Row F78.
+  test('at its timeout every event has its outcome before it resolves, and no request follows', async () => {
+    const { analytics, client, host } = createAnalytics({ flushAt: 5, maxQueueSize: 100 }, [hangUntilAborted])
+    const { outcomes, callback } = recordOutcomes()
+    trackPurchases(analytics, 40, callback)
+    let outcomesAtEnd: string[] | undefined
+    const closed = analytics.closeAndFlush({ timeout: 1_000 }).then((summary) => {
+      outcomesAtEnd = [...outcomes]
+      return summary
+    })
+
+    await host.advance(1_000)
+    await settled()
+    const requests = client.requests.length
+    await host.advance(600_000)
+
+    expect(await closed).toEqual({ delivered: 0, failed: 40, pending: 0 })
+    expect(outcomesAtEnd).toEqual(new Array(40).fill('shutdown_timeout'))
+    expect(client.requests).toHaveLength(requests)
+    expect(client.requests.every(({ signal }) => signal?.aborted)).toBe(true)
+    expect(host.timerCount).toBe(0)
+    expect(host.holdCount).toBe(0)
+  })
+
+  // Row F79.
+  test('by default it waits 75 s, longer than a rate limit of a minute', async () => {
+    const { analytics, host } = createAnalytics({}, [status(429, { 'Retry-After': '60' }), status(200)])
+    trackPurchases(analytics, 2)
+
+    const closed = analytics.closeAndFlush()
+    await host.advance(60_001)
+
+    expect(await closed).toEqual({ delivered: 2, failed: 0, pending: 0 })
+  })
+
+  test('after 75 s without an answer it gives up', async () => {
+    const { analytics, host } = createAnalytics({ maxRetries: 100 }, [silence])
+    trackPurchases(analytics, 2)
+
+    const closed = analytics.closeAndFlush()
+    await host.advance(75_000)
+
+    expect(await closed).toEqual({ delivered: 0, failed: 2, pending: 0 })
+  })
+
+  test.each([Number.NaN, -1, 'bald', null])('a timeout of %s counts as none given', async (timeout) => {
+    const { analytics, host } = createAnalytics({ maxRetries: 100 }, [silence])
+    trackPurchases(analytics, 1)
+
+    const closed = analytics.closeAndFlush({ timeout: timeout as never })
+    await host.advance(75_000)
+    await settled()
+
+    expect(analytics.stats.failures.shutdown_timeout).toBe(1)
+    expect(await closed).toMatchObject({ failed: 1 })
+  })
+
+  // Row F80.
+  test('a second call returns the promise of the first', async () => {
+    const { analytics } = createAnalytics()
+
+    const first = analytics.closeAndFlush()
+
+    expect(analytics.closeAndFlush({ timeout: 1 })).toBe(first)
+    expect(analytics.flush({ close: true })).toBe(first)
+    await first
+  })
+
+  test('a call afterwards fires call_after_close, and its callback with closed', async () => {
+    const { analytics, client } = createAnalytics()
+    const submitted: unknown[] = []
+    const { outcomes, callback } = recordOutcomes()
+    analytics.on('call_after_close', (message) => submitted.push(message))
+    await analytics.closeAndFlush()
+
+    analytics.track({ userId: 'usr_Zoë', event: 'trop tard' }, callback)
+    await settled()
+
+    expect(submitted).toEqual([expect.objectContaining({ type: 'track', event: 'trop tard' })])
+    expect(outcomes).toEqual(['closed'])
+    expect(analytics.stats).toMatchObject({ accepted: 1, failed: 1, pending: 0 })
+    expect(client.requests).toEqual([])
+  })
+
+  test('a bad call afterwards is closed as well, strict or not', async () => {
+    const { analytics } = createAnalytics({ strict: true })
+    const { outcomes, callback } = recordOutcomes()
+    await analytics.closeAndFlush()
+
+    expect(() => call(analytics, 'track', undefined as never, callback)).not.toThrow()
+    await settled()
+
+    expect(outcomes).toEqual(['closed'])
+  })
+
+  test('await using closes at the end of the block', async () => {
+    const { analytics, client } = createAnalytics()
+
+    trackPurchases(analytics, 2)
+    await analytics[Symbol.asyncDispose]()
+
+    expect(client.batchSizes).toEqual([2])
+    trackPurchases(analytics, 1)
+    expect((await analytics.flush()).failed).toBe(1)
+  })
+
+  test('events inside a plugin that hangs fail with shutdown_timeout, and no timer is left', async () => {
+    const { analytics, host } = createAnalytics()
+    const { outcomes, callback } = recordOutcomes()
+    await analytics.register(createPlugin('lent', 'before', () => new Promise(() => {})))
+    trackPurchases(analytics, 2, callback)
+
+    const closed = analytics.closeAndFlush({ timeout: 1_000 })
+    await host.advance(1_000)
+
+    expect(await closed).toEqual({ delivered: 0, failed: 2, pending: 0 })
+    expect(outcomes).toEqual(['shutdown_timeout', 'shutdown_timeout'])
+    expect(host.timerCount).toBe(0)
+  })
+})
+
+describe('waitUntil', () => {
+  test('what one turn tracks is flushed together, and its promise handed over', async () => {
+    const promises: Promise<unknown>[] = []
+    const { analytics, client } = createAnalytics({ waitUntil: (promise) => promises.push(promise) })
+
+    trackPurchases(analytics, 3)
+    expect(promises).toHaveLength(1)
+    await promises[0]
+
+    expect(client.batchSizes).toEqual([3])
+    trackPurchases(analytics, 1)
+    await promises[1]
+    expect(client.batchSizes).toEqual([3, 1])
+  })
+
+  test('one that throws harms nobody', async () => {
+    const { analytics, client } = createAnalytics({
+      waitUntil: () => {
+        throw new Error('non')
+      },
+    })
+
+    expect(() => trackPurchases(analytics, 2)).not.toThrow()
+    await settled()
+
+    expect(client.batchSizes).toEqual([2])
+  })
+})
+
+describe('local events', () => {
+  test('initialize shows the settings in force, without secrets', async () => {
+    const { analytics } = createAnalytics({ flushAt: 7, waitUntil: () => {} })
+    const seen: unknown[] = []
+    analytics.on('initialize', (settings) => seen.push(settings))
+    await settled()
+
+    expect(seen).toEqual([
+      expect.objectContaining({ flushAt: 7, host: 'https://api.segment.io', maxRetries: 3 }),
+    ])
+    expect(JSON.stringify(seen)).not.toContain(WRITE_KEY)
+    expect(Object.keys(seen[0] as object)).not.toContain('httpClient')
+  })
+
+  test('http_request and http_response show each attempt without credentials', async () => {
+    const { analytics, host } = createAnalytics({}, [
+      status(503, { 'Set-Cookie': 'geheim' }),
+      status(200, { Date: 'Fri, 20 Nov 2026 09:30:00 GMT' }),
+    ])
+    const requests: RequestInfo[] = []
+    const responses: ResponseInfo[] = []
+    analytics.on('http_request', (info) => requests.push(info))
+    analytics.on('http_response', (info) => responses.push(info))
+
+    trackPurchases(analytics, 1)
+    void analytics.flush()
+    await host.advance(1_001)
+
+    expect(requests).toHaveLength(2)
+    expect(requests[0]).toMatchObject({ method: 'POST', headers: { Authorization: '[redacted]' } })
+    expect(requests[1]?.headers['X-Retry-Count']).toBe('1')
+    expect(JSON.parse(requests[0]?.body as string)).toMatchObject({ writeKey: '[redacted]', sentAt: NOW })
+    expect(responses).toEqual([
+      expect.objectContaining({
+        status: 503,
+        statusText: 'Service Unavailable',
+        headers: { 'Set-Cookie': '[redacted]' },
+      }),
+      expect.objectContaining({ status: 200, statusText: 'OK' }),
+    ])
+    for (const secret of [WRITE_KEY, BASIC, 'geheim']) {
+      expect(JSON.stringify([requests, responses])).not.toContain(secret)
+    }
+  })
+
+  test('register and deregister name the plugins', async () => {
+    const { analytics } = createAnalytics()
+    const seen: unknown[] = []
+    analytics.on('register', (names) => seen.push(['register', names]))
+    analytics.on('deregister', (names) => seen.push(['deregister', names]))
+
+    await analytics.register(createPlugin('a', 'before'), createPlugin('b', 'after'))
+    await analytics.deregister('a', 'b')
+
+    expect(seen).toEqual([
+      ['register', ['a', 'b']],
+      ['deregister', ['a', 'b']],
+    ])
+  })
+})
+
+describe('secrets', () => {
+  test('neither inspecting nor serialising the client shows the key', () => {
+    const { analytics } = createAnalytics()
+    trackPurchases(analytics, 1)
+
+    const shown = [
+      inspect(analytics, { depth: 20, showHidden: true }),
+      JSON.stringify(analytics),
+      String(analytics),
+      JSON.stringify(Object.getOwnPropertyDescriptors(analytics)),
+    ].join()
+
+    expect(shown).not.toContain(WRITE_KEY)
+    expect(shown).not.toContain(BASIC)
+    expect(JSON.parse(JSON.stringify(analytics))).toEqual({
+      host: 'https://api.segment.io',
+      stats: analytics.stats,
+    })
+  })
+
+  test('an HTTP client that quotes the request in its error shows no key', async () => {
+    const { analytics } = createAnalytics({ maxRetries: 0 }, [
+      ({ headers, body }) => Promise.reject(new Error(`failed: ${JSON.stringify(headers)} ${body}`)),
+    ])
+    const errors: DeliveryError[] = []
+    analytics.on('error', ({ reason }) => errors.push(reason))
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    const shown = inspect(errors, { depth: 20, showHidden: true })
+    expect(errors).toHaveLength(1)
+    expect(shown).not.toContain(WRITE_KEY)
+    expect(shown).not.toContain(BASIC)
+  })
+})
+
+describe('warnings', () => {
+  test('with nobody listening the first loss of each reason is told once', async () => {
+    const { analytics } = createAnalytics({}, [status(400)])
+
+    call(analytics, 'track', {})
+    call(analytics, 'track', {})
+    trackPurchases(analytics, 3)
+    await analytics.flush()
+
+    expect(warnings.map(({ code }) => code)).toEqual(['TRACKPOST_INVALID', 'TRACKPOST_REJECTED'])
+    expect(warnings[1]?.message).toContain('[400] Bad Request')
+  })
+
+  test('who listens, or has a callback, is not warned', async () => {
+    const { analytics } = createAnalytics({}, [status(400)])
+    trackPurchases(analytics, 1, () => {})
+    await analytics.flush()
+    analytics.on('error', () => {})
+
+    call(analytics, 'track', {})
+    await settled()
+
+    expect(warnings).toEqual([])
+  })
+
+  test('an unknown setting is told, with the name that it is near', () => {
+    createAnalytics({ flushAtt: 5 } as never)
+
+    expect(warnings).toEqual([
+      {
+        code: 'TRACKPOST_UNKNOWN_SETTING',
+        message: "the setting 'flushAtt' is unknown; did you mean 'flushAt'?",
+      },
+    ])
+  })
+
+  test('bad settings throw in the constructor', () => {
+    expect(() => new Analytics({ writeKey: '' })).toThrow(SettingsError)
+    expect(() => new (Analytics as unknown as new () => Analytics)()).toThrow(SettingsError)
+  })
+})
+
+function createPlugin(name: string, type: Plugin['type'], track?: Plugin['track']): Plugin {
+  return { name, type, isLoaded: () => true, load() {}, ...(track === undefined ? {} : { track }) }
+}
+
+describe('plugins', () => {
+  test('a before plugin that throws costs its event only, with plugin', async () => {
+    const { analytics, client } = createAnalytics()
+    const errors: ErrorEvent[] = []
+    analytics.on('error', (event) => errors.push(event))
+    await analytics.register(
+      createPlugin('filtre', 'before', (ctx) => {
+        if (ctx.event.properties?.['number'] === 2) ctx.cancel('sans accord')
+        return ctx
+      }),
+    )
+
+    trackPurchases(analytics, 3)
+    await analytics.flush()
+
+    expect(client.requests[0]?.messageIds).toEqual(['purchase-1', 'purchase-3'])
+    expect(errors.map(({ code, reason, ctx }) => [code, reason.code, ctx?.id])).toEqual([
+      ['plugin', 'plugin', 'purchase-2'],
+    ])
+  })
+
+  test('an after plugin sees the outcome, and a flush waits for it', async () => {
+    const { analytics, host } = createAnalytics({}, [status(400)])
+    const seen: unknown[] = []
+    await analytics.register(
+      createPlugin('bilan', 'after', async (ctx) => {
+        await new Promise<void>((resolve) => host.setTimer(resolve, 100))
+        seen.push(ctx.failedDelivery()?.reason.code)
+        return ctx
+      }),
+    )
+
+    trackPurchases(analytics, 1)
+    const flushed = analytics.flush().then(() => seen.push('flushed'))
+    await host.advance(100)
+    await flushed
+
+    expect(seen).toEqual(['rejected', 'flushed'])
+  })
+
+  test('a destination gets the finished event, and its failure is reported beside the delivery', async () => {
+    const { analytics, client } = createAnalytics()
+    const errors: ErrorEvent[] = []
+    const { outcomes, callback } = recordOutcomes()
+    analytics.on('error', (event) => errors.push(event))
+    await analytics.register(
+      createPlugin('géo', 'enrichment', (ctx) => {
+        ctx.updateEvent('context.ville', 'Łódź')
+        return ctx
+      }),
+      createPlugin('entrepôt', 'destination', (ctx) => {
+        throw new Error(`vu ${ctx.event.context['ville']}`)
+      }),
+    )
+
+    trackPurchases(analytics, 1, callback)
+    await analytics.flush()
+
+    expect(outcomes).toEqual(['delivered'])
+    expect(client.requests[0]?.batch[0]?.context).toMatchObject({ ville: 'Łódź' })
+    expect(errors.map(({ reason }) => reason.message)).toEqual(["the plugin 'entrepôt' failed: vu Łódź"])
+  })
+
+  test('one that makes the event too large costs it with too_large', async () => {
+    const { analytics } = createAnalytics()
+    const { outcomes, callback } = recordOutcomes()
+    await analytics.register(
+      createPlugin('bavard', 'enrichment', (ctx) => {
+        ctx.updateEvent('properties.text', 'é'.repeat(500_000))
+        return ctx
+      }),
+    )
+
+    trackPurchases(analytics, 1, callback)
+    await analytics.flush()
+
+    expect(outcomes).toEqual(['too_large'])
+  })
+
+  test('one that changes the messageId sends that, and one that spoils it costs the event', async () => {
+    const { analytics, client } = createAnalytics()
+    const { outcomes, callback } = recordOutcomes()
+    await analytics.register(
+      createPlugin('a', 'before', (ctx) => {
+        ctx.updateEvent('messageId', ctx.id === 'purchase-1' ? 'autre' : 'x'.repeat(100))
+        return ctx
+      }),
+    )
+
+    trackPurchases(analytics, 2, callback)
+    await analytics.flush()
+
+    expect(client.requests[0]?.messageIds).toEqual(['autre'])
+    expect(outcomes.sort()).toEqual(['delivered', 'invalid'])
+  })
+
+  test('one that changes the type does not turn the event into another kind', async () => {
+    const { analytics, client } = createAnalytics()
+    await analytics.register(
+      createPlugin('a', 'before', (ctx) => {
+        ctx.updateEvent('type', undefined)
+        return ctx
+      }),
+    )
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(client.requests[0]?.batch[0]?.type).toBe('track')
+  })
+
+  const spoilt: [string, unknown][] = [
+    ['null', null],
+    ['undefined', undefined],
+    ['text', 'événement'],
+    ['an empty object', {}],
+    [
+      'an object that throws',
+      new Proxy(
+        {},
+        {
+          get() {
+            throw new Error('non')
+          },
+        },
+      ),
+    ],
+  ]
+  test.each(
+    spoilt.flatMap(([label, value]) => [
+      { label, value, pace: 'at once' },
+      { label, value, pace: 'later' },
+    ]),
+  )('one that replaces the event by $label, $pace, costs that event only', async ({ value, pace }) => {
+    const { analytics, client } = createAnalytics()
+    const { outcomes, callback } = recordOutcomes()
+    let isFirst = true
+    await analytics.register(
+      createPlugin('vandale', 'before', (ctx) => {
+        if (isFirst) ctx.event = value as never
+        isFirst = false
+        return pace === 'later' ? Promise.resolve(ctx) : ctx
+      }),
+    )
+
+    expect(() => trackPurchases(analytics, 2, callback)).not.toThrow()
+    void analytics.flush()
+    await settled()
+
+    expect(outcomes).toHaveLength(2)
+    expect(outcomes.filter((outcome) => outcome === 'delivered')).toHaveLength(1)
+    expect(client.requests[0]?.messageIds).toEqual(['purchase-2'])
+    expect(analytics.stats.pending).toBe(0)
+  })
+
+  test('events tracked while a plugin loads wait for it, and ready says when', async () => {
+    const { analytics, client } = createAnalytics()
+    let loaded = (): void => {}
+    const plugin = createPlugin('lent', 'enrichment', (ctx) => {
+      ctx.updateEvent('properties.vu', true)
+      return ctx
+    })
+    plugin.load = () =>
+      new Promise<void>((resolve) => {
+        loaded = resolve
+      })
+    void analytics.register(plugin)
+
+    trackPurchases(analytics, 1)
+    await settled()
+    expect(analytics.stats.pending).toBe(1)
+    loaded()
+    await analytics.ready
+    await analytics.flush()
+
+    expect(client.requests[0]?.batch[0]).toMatchObject({ properties: { vu: true } })
+  })
+
+  test('what is no plugin is reported, and register resolves', async () => {
+    const { analytics } = createAnalytics()
+    const errors: ErrorEvent[] = []
+    analytics.on('error', (event) => errors.push(event))
+
+    await analytics.register(
+      undefined as never,
+      { name: 'a' } as never,
+      createPlugin('b', 'before'),
+      createPlugin('b', 'before'),
+    )
+
+    expect(errors.map(({ code }) => code)).toEqual(['plugin', 'plugin', 'plugin'])
+  })
+
+  test('what is held inside plugins counts against the queue', async () => {
+    const { analytics, host } = createAnalytics({ maxQueueSize: 3 })
+    const { outcomes, callback } = recordOutcomes()
+    await analytics.register(createPlugin('lent', 'before', () => new Promise(() => {})))
+
+    trackPurchases(analytics, 5, callback)
+    await settled()
+    expect(outcomes).toEqual(['queue_full', 'queue_full'])
+    await host.advance(5_000)
+
+    expect(outcomes.slice(2)).toEqual(['plugin', 'plugin', 'plugin'])
+  })
+
+  test('a plugin may track, flush, deregister itself and close', async () => {
+    const { analytics, client } = createAnalytics()
+    let calls = 0
+    await analytics.register(
+      createPlugin('remuant', 'before', (ctx) => {
+        calls++
+        analytics.page({ userId: 'usr_Zoë', name: 'écho' })
+        void analytics.flush()
+        void analytics.deregister('remuant')
+        void analytics.closeAndFlush()
+        return ctx
+      }),
+    )
+
+    trackPurchases(analytics, 2)
+    const summary = await analytics.closeAndFlush()
+
+    expect(calls).toBe(1)
+    expect(summary).toMatchObject({ pending: 0 })
+    expect(analytics.stats).toMatchObject({ accepted: 3, pending: 0 })
+    expect(client.requests.flatMap(({ batch }) => batch.map(({ type }) => type)).sort()).toEqual([
+      'page',
+      'track',
+    ])
+  })
+})
+
+describe('the end of the process', () => {
+  /** The listeners that clients have put on the process. */
+  async function createOnProcess(settings: object, replies: Parameters<typeof createAnalytics>[1]) {
+    const listeners: (() => void)[] = []
+    const events: string[] = []
+    const on = vi.spyOn(process, 'on').mockImplementation((event, listener) => {
+      events.push(String(event))
+      listeners.push(listener as () => void)
+      return process
+    })
+    vi.resetModules()
+    const { createAnalytics } = await import('./support/create-analytics.ts')
+    const harness = createAnalytics(settings, replies, new FakeHost())
+    const runOutOfWork = (): void => {
+      for (const listener of listeners) listener()
+    }
+    return { ...harness, events, runOutOfWork, restore: () => on.mockRestore() }
+  }
+
+  // Row F87.
+  test('a client without events listens to nothing and sets no timer', async () => {
+    const { events, host, restore } = await createOnProcess({}, [status(200)])
+    restore()
+
+    expect(events).toEqual([])
+    expect(host.timerCount).toBe(0)
+    expect(host.holdCount).toBe(0)
+  })
+
+  // Row F81.
+  test('a process that runs out of work is held until what waits is delivered', async () => {
+    const { analytics, client, host, events, runOutOfWork, restore } = await createOnProcess({}, [
+      status(200),
+    ])
+    trackPurchases(analytics, 3)
+    await settled()
+    restore()
+
+    runOutOfWork()
+    expect(host.holdCount).toBe(1)
+    await settled()
+
+    expect(events).toEqual(['beforeExit'])
+    expect(client.batchSizes).toEqual([3])
+    expect(host.holdCount).toBe(0)
+  })
+
+  test('at exitTimeout what is left fails with shutdown_timeout, and the process is let go', async () => {
+    const { analytics, host, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 2_000 }, [
+      hangUntilAborted,
+    ])
+    const { outcomes, callback } = recordOutcomes()
+    trackPurchases(analytics, 2, callback)
+    restore()
+
+    runOutOfWork()
+    await host.advance(1_999)
+    expect(outcomes).toEqual([])
+    await host.advance(1)
+    await settled()
+
+    expect(outcomes).toEqual(['shutdown_timeout', 'shutdown_timeout'])
+    expect(host.holdCount).toBe(0)
+    expect(host.timerCount).toBe(0)
+  })
+
+  test('with exitTimeout 0 it is not held at all', async () => {
+    const { analytics, host, client, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 0 }, [
+      status(200),
+    ])
+    const { outcomes, callback } = recordOutcomes()
+    trackPurchases(analytics, 2, callback)
+    restore()
+
+    runOutOfWork()
+
+    expect(outcomes).toEqual(['shutdown_timeout', 'shutdown_timeout'])
+    expect(host.holdCount).toBe(0)
+    await settled()
+    expect(client.requests).toEqual([])
+  })
+
+  test('code that tracks in answer to each loss does not keep the process for ever', async () => {
+    const { analytics, host, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 1_000 }, [
+      silence,
+    ])
+    analytics.on('error', () => analytics.track({ userId: 'usr_Zoë', event: 'encore' }))
+    trackPurchases(analytics, 1)
+    restore()
+
+    let rounds = 0
+    while (analytics.stats.pending > 0 && rounds < 5) {
+      rounds++
+      runOutOfWork()
+      await host.advance(1_000)
+      expect(host.holdCount).toBe(0)
+    }
+
+    expect(host.monotonic()).toBeLessThanOrEqual(5_000)
+  })
+})
+
+describe('over the global fetch', () => {
+  const server = setupServer()
+  beforeAll(() => server.listen({ onUnhandledRequest: 'error' }))
+  afterEach(() => server.resetHandlers())
+  afterAll(() => server.close())
+
+  /** A client on a fake clock that uses the global `fetch`. */
+  function createOverFetch(settings: object = {}): Analytics {
+    const { analytics } = createAnalytics({ ...settings, httpClient: undefined })
+    return analytics
+  }
+
+  test('an event arrives as JSON with the key as credentials', async () => {
+    const seen: { body: unknown; headers: Headers }[] = []
+    server.use(
+      http.post('https://api.segment.io/v1/batch', async ({ request }) => {
+        seen.push({ body: await request.json(), headers: request.headers })
+        return HttpResponse.json({ success: true })
+      }),
+    )
+    const analytics = createOverFetch()
+
+    analytics.track({ userId: 'usr_Zoë', event: 'Commande passée 🍰' })
+    const summary = await analytics.flush()
+
+    expect(summary).toEqual({ delivered: 1, failed: 0, pending: 0 })
+    expect(seen[0]?.body).toMatchObject({ batch: [{ event: 'Commande passée 🍰' }], writeKey: WRITE_KEY })
+    expect(seen[0]?.headers.get('authorization')).toBe(`Basic ${BASIC}`)
+  })
+
+  test('a redirect is a failure that names its host, and its target is not asked', async () => {
+    server.use(
+      http.post('https://api.segment.io/v1/batch', () =>
+        HttpResponse.text(null, { status: 307, headers: { Location: 'https://login.example/x' } }),
+      ),
+    )
+    const analytics = createOverFetch()
+    const errors: DeliveryError[] = []
+    analytics.on('error', ({ reason }) => errors.push(reason))
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(errors[0]?.code).toBe('rejected')
+    expect(errors[0]?.message).toMatch(/^\[307\] .*: the redirect to login\.example was not followed$/)
+  })
+
+  test('a page of HTML with 200 is delivered', async () => {
+    server.use(http.post('https://api.segment.io/v1/batch', () => HttpResponse.html('<h1>Bienvenue</h1>')))
+    const analytics = createOverFetch()
+
+    trackPurchases(analytics, 1)
+
+    expect(await analytics.flush()).toMatchObject({ delivered: 1 })
+  })
+
+  test('a network failure ends in the message of fetch', async () => {
+    server.use(http.post('https://api.segment.io/v1/batch', () => HttpResponse.error()))
+    const analytics = createOverFetch({ maxRetries: 0 })
+    const errors: DeliveryError[] = []
+    analytics.on('error', ({ reason }) => errors.push(reason))
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(errors[0]).toMatchObject({ code: 'retries_exhausted' })
+    expect(errors[0]?.message).toContain('Failed to fetch')
+  })
+})
+
+describe('a hostile HTTP client', () => {
+  test.each<[string, Parameters<typeof createAnalytics>[1]]>([
+    [
+      'headers that throw',
+      [
+        () => ({
+          status: 503,
+          statusText: 'Service Unavailable',
+          get headers(): never {
+            throw new Error('non')
+          },
+        }),
+      ],
+    ],
+    [
+      'a header that throws',
+      [
+        () => ({
+          status: 503,
+          statusText: 'Service Unavailable',
+          headers: {
+            get 'retry-after'() {
+              throw new Error('non')
+            },
+          },
+        }),
+      ],
+    ],
+    ['no answer but undefined', [() => undefined as never]],
+    ['a connection that breaks each time', [networkError('ECONNRESET')]],
+  ])('%s costs retries, and nothing else', async (_label, replies) => {
+    const { analytics, host } = createAnalytics({ maxRetries: 1 }, replies)
+    const { outcomes, callback } = recordOutcomes()
+
+    trackPurchases(analytics, 1, callback)
+    void analytics.flush()
+    await host.advance(60_000)
+
+    expect(outcomes).toEqual(['retries_exhausted'])
+  })
+})
