@@ -59,6 +59,10 @@ export class AssertionSigner {
     // Not SignJWT: it needs structuredClone, which Node.js 16 does not have.
     const { CompactSign } = await import('jose/jws/compact/sign')
     const key = await importPrivateKey(this.#key)
+    if (!(Symbol.toStringTag in key)) {
+      // By this jose knows a CryptoKey; those of Node.js 16 do not have it.
+      Object.defineProperty(key, Symbol.toStringTag, { value: 'CryptoKey', configurable: true })
+    }
     this.#key = { ready: key }
     const header = { alg: 'RS256', typ: 'JWT', kid: this.#claims.keyId }
     return (payload) => new CompactSign(payload).setProtectedHeader(header).sign(key)

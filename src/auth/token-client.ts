@@ -79,9 +79,10 @@ export class TokenClient {
       let assertion: string
       try {
         assertion = await this.#signer.sign(nowMs)
-      } catch {
-        // What the runtime says of a key may quote it.
-        return refused({ message: 'the assertion could not be signed: the key cannot be used here' })
+      } catch (error) {
+        // The name only: what a runtime says of a key may quote it.
+        const name = error instanceof Error ? error.name : typeof error
+        return refused({ message: `the assertion could not be signed (${name})` })
       }
       if (isAborted) return retry({ message: 'the client was closed' })
       const exchange = this.#exchange(assertion)

@@ -1,0 +1,139 @@
+import { execFile } from 'node:child_process'
+import { readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fetchRuntime } from '../../scripts/fetch-runtimes.mjs'
+import { createProject, type Project } from '../package/project.ts'
+import { CLIENT_PEM } from '../support/token-server.ts'
+
+let project: Project
+
+beforeAll(async () => {
+  project = await createProject()
+})
+afterAll(() => project?.remove())
+
+const FILES = {
+  'load.mjs': `import { Analytics } from 'trackpost'\nawait (await import('./load.cjs')).default(Analytics)\n`,
+  'load.cjs': `
+module.exports = async function load(Analytics) {
+  const oauthSettings = { clientId: 'client', keyId: 'key', clientKey: process.env.CLIENT_KEY }
+  const httpClient = async () => ({ status: 200, statusText: 'OK', text: async () => '{"access_token":"tok"}' })
+  const analytics = new Analytics({
+    writeKey: 'wk',
+    httpClient,
+    ...(process.env.CLIENT_KEY && { oauthSettings }),
+  })
+  let reason
+  analytics.on('error', (error) => {
+    reason = error.reason.message
+  })
+  analytics.track({ userId: 'u', event: 'loaded' })
+  const { delivered } = await analytics.closeAndFlush()
+  console.log(JSON.stringify({ delivered, reason, crypto: typeof globalThis.crypto }))
+}
+if (require.main === module) module.exports(require('trackpost').Analytics)
+`,
+}
+
+/** What a client came to that has OAuth settings, or none. */
+async function load(file: string, withOAuth: boolean, node = process.execPath) {
+  const env = { PATH: '/usr/bin:/bin', ...(withOAuth && { CLIENT_KEY: CLIENT_PEM }) }
+  const output = await new Promise<string>((resolve, reject) => {
+    execFile(node, [join(project.folder, file)], { env }, (error, stdout, stderr) => {
+      if (error !== null || stderr !== '') reject(new Error(`${error?.message}\n${stderr}`))
+      else resolve(stdout)
+    })
+  })
+  return JSON.parse(output) as { delivered: number; reason?: string; crypto: string }
+}
+
+describe.each(Object.keys(FILES))('%s', (file) => {
+  beforeAll(async () => {
+    for (const [name, text] of Object.entries(FILES)) await project.write(name, text)
+  })
+
+  test.each(['node-16', 'node-18'])(
+    'in %s Web Crypto becomes a global with OAuth settings only',
+    async (name) => {
+      const node = fetchRuntime(name)
+
+      expect(await load(file, false, node)).toEqual({ delivered: 1, crypto: 'undefined' })
+      expect(await load(file, true, node)).toEqual({ delivered: 1, crypto: 'object' })
+    },
+  )
+})
+
+describe.each([
+  ['workerd', ['workerd', 'worker', 'browser']],
+  ['worker', ['worker']],
+  ['edge-light', ['edge-light']],
+  ['browser', ['browser']],
+])('with the condition %s', (_, conditions) => {
+  test('a bundle needs no module of Node.js, and loads jose with the first token only', async () => {
+    const entry = await project.write('edge.mjs', `export { Analytics } from 'trackpost'\n`)
+
+    const { metafile, warnings } = await build({
+      entryPoints: [entry],
+      bundle: true,
+      splitting: true,
+      format: 'esm',
+      platform: 'neutral',
+      conditions,
+      outdir: join(project.folder, 'edge'),
+      metafile: true,
+      logLevel: 'silent',
+    })
+
+    expect(warnings).toEqual([])
+    const outputs = Object.values(metafile.outputs)
+    const first = outputs.find(({ entryPoint }) => entryPoint?.endsWith('edge.mjs'))
+    const others = outputs.filter((output) => output !== first)
+    const isJose = (path: string): boolean => path.includes('node_modules/jose/')
+    expect(Object.keys(first?.inputs ?? {}).filter(isJose)).toEqual([])
+    expect(others.some(({ inputs }) => Object.keys(inputs).some(isJose))).toBe(true)
+    expect(first?.imports.filter(({ external }) => external)).toEqual([])
+  })
+})
+
+test('without a condition for edge runtimes, a bundle does need modules of Node.js', async () => {
+  const entry = await project.write('node.mjs', `export { Analytics } from 'trackpost'\n`)
+  const options = {
+    entryPoints: [entry],
+    bundle: true,
+    write: false,
+    platform: 'neutral',
+    logLevel: 'silent',
+  } as const
+
+  await expect(build({ ...options, entryPoints: [entry], format: 'esm' })).rejects.toThrow(/node:http/)
+})
+
+test('the build for edge runtimes names no module of Node.js', async () => {
+  const text = await readFile(join(project.folder, 'node_modules/trackpost/dist/web.js'), 'utf8')
+
+  const imported = [...text.matchAll(/\b(?:from|import|require) ?\(? ?"([^"]+)"/g)].map(([, name]) => name)
+  expect(imported.sort()).toEqual(['dset', 'jose/jws/compact/sign'])
+})
+
+describe('where jose is not installed', () => {
+  beforeAll(async () => {
+    for (const [name, text] of Object.entries(FILES)) await project.write(name, text)
+    await rm(join(project.folder, 'node_modules/jose'), { recursive: true })
+  })
+
+  test.each(Object.keys(FILES))('a client without OAuth settings does not miss it: %s', async (file) => {
+    expect(await load(file, false)).toMatchObject({ delivered: 1 })
+  })
+
+  test.each(Object.keys(FILES))(
+    'a client with OAuth settings says that there is no token: %s',
+    async (file) => {
+      expect(await load(file, true)).toMatchObject({
+        delivered: 0,
+        reason: expect.stringContaining('no access token'),
+      })
+    },
+  )
+})

@@ -1,0 +1,202 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { fetchRuntime, MANIFEST } from '../../scripts/fetch-runtimes.mjs'
+import { createProject, type Project, REPOSITORY } from '../package/project.ts'
+import { type Loopback, listen, readBody } from '../support/loopback.ts'
+import { CLIENT_ID, CLIENT_PEM, KEY_ID, TokenServer } from '../support/token-server.ts'
+import { bundleWorker, startWorker } from '../support/workerd.ts'
+
+const WRITE_KEY = 'wk_Runtimes_7'
+
+/** A runtime, and one way to load the package in it. */
+interface Case {
+  readonly name: string
+  /** In the manifest. */
+  readonly binary: string
+  readonly title: string
+  readonly modules: string
+  readonly jsRuntime: string
+  /** What the runtime is given before the program. */
+  readonly args?: readonly string[]
+  readonly flags?: readonly string[]
+}
+
+const bothModules = (binary: string, title: string, jsRuntime: string, args: string[] = []): Case[] =>
+  ['ESM', 'CommonJS'].map((modules) => ({
+    name: `${binary} ${modules}`,
+    binary,
+    title,
+    modules,
+    jsRuntime,
+    args,
+  }))
+
+const inWorkerd = (title: string, flags: string[]): Case => {
+  const shared = { binary: 'workerd', modules: 'ESM', jsRuntime: 'cloudflare-worker' }
+  return { name: title, title, flags, ...shared }
+}
+
+const ALL: Case[] = [
+  ...['16', '18', '20', '22', '24', '26'].flatMap((major) => bothModules(`node-${major}`, 'Node.js', 'node')),
+  ...bothModules('bun', 'Bun', 'bun'),
+  ...bothModules('deno', 'Deno', 'deno', [
+    'run',
+    '--allow-net',
+    '--allow-env',
+    '--allow-read',
+    '--node-modules-dir=manual',
+  ]),
+  inWorkerd('workerd', []),
+  inWorkerd('workerd with `nodejs_compat`', ['nodejs_compat']),
+]
+
+/** `RUNTIMES=node-16,bun` leaves out the others. */
+const chosen = process.env['RUNTIMES']?.split(',')
+const CASES = ALL.filter(({ binary }) => chosen === undefined || chosen.includes(binary))
+
+interface Received {
+  readonly part: string
+  readonly atMs: number
+  readonly status: number
+  readonly authorization: string | undefined
+  readonly batch: Record<string, unknown>[]
+}
+
+let project: Project
+let tokens: TokenServer
+let api: Loopback
+/** What the API received, by case. */
+const received = new Map<string, Received[]>()
+const rows: string[] = []
+
+beforeAll(async () => {
+  for (const name of new Set(CASES.map(({ binary }) => binary))) fetchRuntime(name)
+  tokens = await TokenServer.start()
+  api = await listen(async (request, response) => {
+    const [, name = '', part = '', ...path] = decodeURIComponent(request.url ?? '').split('/')
+    const { batch, writeKey } = JSON.parse(await readBody(request))
+    const log = received.get(name) ?? []
+    received.set(name, log)
+    const { authorization } = request.headers
+    const isFirst = !log.some((one) => one.part === part)
+    const isKnown =
+      part === 'oauth'
+        ? tokens.accepts(authorization) && writeKey === WRITE_KEY
+        : authorization === `Basic ${btoa(`${WRITE_KEY}:`)}`
+    let status = path.join('/') === 'v1/batch' && isKnown ? 200 : 401
+    if (isFirst && part === 'retry') status = 503
+    if (isFirst && part === 'limit') status = 429
+    log.push({ part, atMs: performance.now(), status, authorization, batch })
+    response.writeHead(status, status === 429 ? { 'Retry-After': '1' } : {}).end('{"success":true}')
+  })
+  project = await createProject()
+  await cp(join(REPOSITORY, 'test/runtimes/scenario'), join(project.folder, 'scenario'), { recursive: true })
+  await bundleWorker(join(project.folder, 'scenario/worker.mjs'), join(project.folder, 'worker.bundle.mjs'))
+}, 300_000)
+
+afterAll(async () => {
+  await Promise.all([tokens?.close(), api?.close(), project?.remove()])
+  if (rows.length === 0) return
+  const table = [
+    '| Runtime | Version | Modules | Six kinds | Retry | 429 | Close | Own client | OAuth | `jsRuntime` |',
+    '|---|---|---|---|---|---|---|---|---|---|',
+    ...rows.sort(),
+  ].join('\n')
+  console.log(table)
+  await mkdir(join(REPOSITORY, 'test-results'), { recursive: true })
+  await writeFile(join(REPOSITORY, 'test-results/runtimes.md'), `${table}\n`)
+})
+
+async function runCase({ name, binary, modules, args = [], flags }: Case): Promise<Record<string, unknown>> {
+  const oauthSettings = { clientId: CLIENT_ID, clientKey: CLIENT_PEM, keyId: KEY_ID, authServer: tokens.url }
+  const config = { apiUrl: `${api.url}/${encodeURIComponent(name)}`, writeKey: WRITE_KEY, oauthSettings }
+  const path = fetchRuntime(binary)
+  if (flags !== undefined) {
+    const worker = await startWorker(path, project.folder, 'worker.bundle.mjs', flags)
+    try {
+      const response = await fetch(worker.url, { method: 'POST', body: JSON.stringify(config) })
+      const text = await response.text()
+      if (!response.ok) throw new Error(`${text}\n${worker.log()}`)
+      expect(worker.log()).toBe('')
+      const results = JSON.parse(text)
+      // Only the flag brings what Node.js has.
+      expect(results.version !== undefined).toBe(flags.includes('nodejs_compat'))
+      return { ...results, version: MANIFEST[binary]?.version }
+    } finally {
+      worker.stop()
+    }
+  }
+  const entry = join(project.folder, 'scenario', modules === 'ESM' ? 'entry.mjs' : 'entry.cjs')
+  const env = {
+    PATH: '/usr/bin:/bin',
+    HOME: project.folder,
+    DENO_NO_UPDATE_CHECK: '1',
+    SCENARIO: JSON.stringify(config),
+  }
+  const output = await new Promise<string>((resolve, reject) => {
+    execFile(path, [...args, entry], { cwd: project.folder, env }, (error, stdout, stderr) => {
+      if (error !== null || stderr !== '') reject(new Error(`${error?.message}\n${stdout}\n${stderr}`))
+      else resolve(stdout)
+    })
+  })
+  return JSON.parse(output)
+}
+
+test.concurrent.each(CASES)('$name', async (one) => {
+  const results = await runCase(one)
+
+  const log = received.get(one.name) ?? []
+  const of = (part: string): Received[] => log.filter((request) => request.part === part)
+  const eventsOf = (part: string): Record<string, unknown>[] =>
+    of(part).flatMap(({ status, batch }) => (status === 200 ? batch : []))
+
+  const delivered = (count: number) => ({ delivered: count, failed: 0, pending: 0 })
+  expect(results['kinds']).toEqual(delivered(6))
+  expect(eventsOf('kinds').map(({ type }) => type)).toEqual([
+    'identify',
+    'track',
+    'page',
+    'screen',
+    'group',
+    'alias',
+  ])
+  expect(eventsOf('kinds')[1]).toMatchObject({ userId: 'usr_Zoë', properties: { price: 12.5, emoji: '🍰' } })
+  for (const { messageId } of eventsOf('kinds')) {
+    expect(messageId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  }
+
+  expect(results['retry']).toEqual(delivered(1))
+  expect(of('retry').map(({ status }) => status)).toEqual([503, 200])
+  expect(of('retry')[1]?.batch).toEqual(of('retry')[0]?.batch)
+
+  expect(results['limit']).toEqual(delivered(1))
+  const [limited, rested] = of('limit') as [Received, Received]
+  expect([limited.status, rested.status]).toEqual([429, 200])
+  // A timer may fire a hair before its time, seen from another process.
+  expect(rested.atMs - limited.atMs).toBeGreaterThan(950)
+
+  expect(results['close']).toEqual({ ...delivered(250), late: 'closed' })
+  expect(eventsOf('close')).toHaveLength(250)
+
+  expect(results['objectClient']).toEqual({ ...delivered(1), requests: 1 })
+  expect(of('object')).toEqual([])
+  if (one.binary === 'node-16') expect(results['functionClient']).toBe('no fetch')
+  else {
+    expect(results['functionClient']).toEqual({ ...delivered(1), requests: 1 })
+    expect(eventsOf('function')).toHaveLength(1)
+  }
+
+  expect(results['oauth']).toEqual({ delivered: 2, failed: 0 })
+  const authorizations = new Set(of('oauth').map(({ authorization }) => authorization))
+  expect([...authorizations]).toEqual([expect.stringMatching(/^Bearer tok_/)])
+  expect(results['badKey']).toBe('oauthSettings.clientKey')
+  expect(tokens.refusals).toEqual([])
+
+  const metadata = eventsOf('kinds')[0]?.['_metadata'] as { jsRuntime: string }
+  expect(metadata.jsRuntime).toBe(one.jsRuntime)
+  rows.push(
+    `| ${one.title} | ${results['version']} | ${one.modules} | yes | yes | yes | yes | yes | yes | \`${metadata.jsRuntime}\` |`,
+  )
+})
