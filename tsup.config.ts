@@ -19,6 +19,12 @@ const common: Options = {
   },
 }
 
+const declarations: Options['dts'] = {
+  compilerOptions: { stripInternal: true },
+  // For `await using`: not every project's settings name this library.
+  banner: '/// <reference lib="esnext.disposable" />',
+}
+
 /** Edge runtimes have no `node:` modules: their build has `platform/web.ts` in the place of `platform/node.ts`. */
 const webPlatform: Plugin = {
   name: 'web-platform',
@@ -30,6 +36,12 @@ const webPlatform: Plugin = {
 
 export default defineConfig([
   // The two run side by side: cleaning must not remove what the other one has just written.
-  { ...common, entry: ['src/index.ts'], format: ['esm', 'cjs'], dts: true, clean: ['!web.js'] },
+  {
+    ...common,
+    entry: ['src/index.ts', 'src/node.ts'],
+    format: ['esm', 'cjs'],
+    dts: declarations,
+    clean: ['!web.js'],
+  },
   { ...common, entry: { web: 'src/index.ts' }, format: 'esm', esbuildPlugins: [webPlatform] },
 ])

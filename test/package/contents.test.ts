@@ -17,16 +17,23 @@ async function readJson(path: string): Promise<Record<string, unknown>> {
 
 test('the tarball holds these files and no others', () => {
   // Files that the build splits off carry a hash of their content in the name.
-  const names = project.tarball.files.map((path) => path.replace(/-[A-Z0-9]{8}\./, '-[hash].'))
+  const names = project.tarball.files.map((path) => path.replace(/-[A-Za-z0-9]{8}\./, '-[hash].'))
 
   expect(names).toEqual([
     'LICENSE',
     'README.md',
+    'dist/chunk-[hash].js',
+    'dist/client-[hash].d.cts',
+    'dist/client-[hash].d.ts',
     'dist/index.cjs',
     'dist/index.d.cts',
     'dist/index.d.ts',
     'dist/index.js',
     'dist/node-client-[hash].js',
+    'dist/node.cjs',
+    'dist/node.d.cts',
+    'dist/node.d.ts',
+    'dist/node.js',
     'dist/web.js',
     'package.json',
   ])
