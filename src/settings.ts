@@ -1,4 +1,4 @@
-import { type PrivateKey, readPrivateKey } from './auth/private-key.ts'
+import { type CryptoKey, type PrivateKey, readPrivateKey } from './auth/private-key.ts'
 import { SettingsError } from './errors.ts'
 import type { HTTPClient, HTTPFetchFn } from './http/client.ts'
 

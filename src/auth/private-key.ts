@@ -1,5 +1,8 @@
 import { SettingsError } from '../errors.ts'
 
+/** Web Crypto's `CryptoKey`: with the types of Node.js alone, there is no global of that name. */
+export type CryptoKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>
+
 /** A private key that has been checked: its PKCS#8 bytes, or one that is ready for signing. */
 export type PrivateKey = { readonly pkcs8: Uint8Array<ArrayBuffer> } | { readonly ready: CryptoKey }
 

@@ -12,7 +12,8 @@ export interface HTTPClientRequest<Body = string> {
 }
 
 /** Response headers: a `Headers` object, or a plain one with names in any case. */
-export type HTTPHeaders = Record<string, unknown> | Pick<Headers, 'get' | 'forEach'>
+// biome-ignore lint/suspicious/noExplicitAny: headers of an interface or class type are assignable to `any` only
+export type HTTPHeaders = Record<string, any> | Pick<Headers, 'get' | 'forEach'>
 
 /** What a client object answers with; a `Response` of fetch is one. */
 export interface HTTPResponse {

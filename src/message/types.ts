@@ -39,7 +39,8 @@ export interface UserTraits {
   title?: string | undefined
   username?: string | undefined
   website?: string | undefined
-  [trait: string]: unknown
+  // biome-ignore lint/suspicious/noExplicitAny: a value of an interface type is assignable to `any` only
+  [trait: string]: any
 }
 
 /** Free-form; the named ones are the standard traits of a group. */
@@ -52,11 +53,13 @@ export interface GroupTraits {
   name?: string | undefined
   plan?: string | undefined
   website?: string | undefined
-  [trait: string]: unknown
+  // biome-ignore lint/suspicious/noExplicitAny: a value of an interface type is assignable to `any` only
+  [trait: string]: any
 }
 
 /** Free-form properties of an event, a page or a screen. */
-export type EventProperties = Record<string, unknown>
+// biome-ignore lint/suspicious/noExplicitAny: a value of an interface type is assignable to `any` only
+export type EventProperties = Record<string, any>
 
 /** At least one of the two. */
 export type Identity =
@@ -110,8 +113,8 @@ export interface Message<Time = string> {
   name?: string | undefined
   category?: string | undefined
   properties?: EventProperties | undefined
-  traits?: Record<string, unknown> | undefined
-  context: { library: { name: string; version: string }; [fact: string]: unknown }
+  traits?: (UserTraits & GroupTraits) | undefined
+  context: ExtraContext & { library: { name: string; version: string } }
   integrations: Integrations
   _metadata: { nodeVersion?: string; jsRuntime: string }
 }
