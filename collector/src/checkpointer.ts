@@ -11,12 +11,15 @@ const EVENTS_BETWEEN = 10_000
  */
 export class Checkpointer {
   readonly #worker: Worker
+  readonly #ended: Promise<void>
   #eventsSince = 0
   #isBusy = false
 
   /** @param finish Folds in the remainder. This module lies one level below the package. */
   constructor(path: string, finish: () => void, onFault: (what: string, cause: unknown) => void) {
     this.#worker = new Worker(new URL('../workers/checkpoint.js', import.meta.url), { workerData: { path } })
+    // From the start on: a thread that has ended before it is asked to is not waited for.
+    this.#ended = new Promise((resolve) => this.#worker.once('exit', () => resolve()))
     this.#worker.unref()
     this.#worker.on('message', (message: { done: boolean; cause?: unknown }) => {
       this.#isBusy = false
@@ -42,8 +45,7 @@ export class Checkpointer {
   async close(): Promise<void> {
     // Let go of so far; now the end of the process waits for it.
     this.#worker.ref()
-    const ended = new Promise<void>((resolve) => this.#worker.once('exit', () => resolve()))
     this.#worker.postMessage('close')
-    await ended
+    await this.#ended
   }
 }

@@ -1,0 +1,46 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { parseConfig } from '../src/config/load.ts'
+import { configSchema } from '../src/config/schema.ts'
+import { REASONS } from '../src/record.ts'
+
+const path = (name: string) => fileURLToPath(new URL(`../${name}`, import.meta.url))
+const readme = readFileSync(path('README.md'), 'utf8')
+
+test('the config file in the README is taken as it stands, and shows every setting but OAuth', () => {
+  const json = JSON.parse(/```json\n([\s\S]*?)```/.exec(readme)?.[1] ?? '')
+
+  parseConfig(json, 'README.md')
+  expect([...Object.keys(json), 'oauth'].sort()).toEqual(Object.keys(configSchema.shape).sort())
+})
+
+test('the README names every option of the command line, with its default', () => {
+  const help = execFileSync(process.execPath, [path('bin/trackpost-collector.js'), '--help'], {
+    encoding: 'utf8',
+  })
+  const inHelp = [...help.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, option]) => option)
+  const inReadme = [...readme.matchAll(/^\| `(--[a-z-]+)/gm)].map(([, option]) => option)
+
+  expect(inReadme.sort()).toEqual(inHelp.sort())
+  for (const [, option, text] of help.matchAll(/^ {2}(--[a-z-]+).*\((.+)\)$/gm)) {
+    const row = readme
+      .split('\n')
+      .find((line) => line.startsWith(`| \`${option}`))
+      ?.replace(/ +/g, ' ')
+    if (!text?.startsWith('no')) expect(row).toContain(`| ${text} |`)
+  }
+})
+
+test('the README names every reason for which an event that was answered 200 is not accepted', () => {
+  const answered = Object.keys(REASONS)
+  const accepted = answered.slice(0, answered.indexOf('bad_content_type'))
+
+  for (const reason of accepted) expect(readme).toContain(`\`${reason}\``)
+})
+
+test('the files that the README points to are there', () => {
+  for (const [, file] of readme.matchAll(/\]\((?!http)([^)]+)\)/g))
+    expect(existsSync(path(file ?? ''))).toBe(true)
+})
