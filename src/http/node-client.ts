@@ -20,6 +20,8 @@ export class NodeHTTPClient implements ByteHTTPClient {
     const isSecure = request.url.startsWith('https:')
     const send = isSecure ? requestHttps : requestHttp
     const { method, url, signal } = request
+    // An exchange that was over before this module was loaded.
+    if (signal?.aborted) return Promise.reject(new Error('the request was aborted'))
     const body = typeof request.body === 'string' ? Buffer.from(request.body) : request.body
     // With the length given the body goes out in one piece, not in chunks.
     const headers = { ...request.headers, 'Content-Length': body.byteLength }
