@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Batch, Envelope, MAX_BODY_BYTES } from '../../src/delivery/batch.ts'
 import { serialize } from '../../src/message/serialize.ts'
@@ -23,6 +24,24 @@ describe('the envelope', () => {
     const body = envelope.write(batch.entries, SENT_AT)
 
     expect(envelope.bytes + batch.bytes).toBe(Buffer.byteLength(body))
+  })
+
+  test('as bytes a body is the same as its text, whatever is in it', () => {
+    const envelope = new Envelope('wk_Zurich_7Qm4')
+    const messages = fc.array(fc.dictionary(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' })), {
+      minLength: 1,
+      maxLength: 8,
+    })
+
+    fc.assert(
+      fc.property(messages, (messages) => {
+        const batch = new Batch(messages.map(serialize))
+
+        const bytes = envelope.encode(batch, SENT_AT)
+
+        expect(Buffer.from(bytes).toString('utf8')).toBe(envelope.write(batch.entries, SENT_AT))
+      }),
+    )
   })
 
   test('those who look on see the same body without the key', () => {

@@ -144,7 +144,7 @@ describe('the queue', () => {
           }
         },
       ),
-      { numRuns: 80 },
+      { numRuns: 60 },
     )
   })
 

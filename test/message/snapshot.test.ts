@@ -259,6 +259,12 @@ describe('what JSON.stringify cannot write', () => {
     },
   )
 
+  test('a branch that throws twice is marked so twice, and not as its own ancestor', () => {
+    const lying = new Proxy({}, { ownKeys: () => ['a', 'a'] })
+
+    expect(snapshot({ first: lying, second: lying })).toEqual({ first: THROWS, second: THROWS })
+  })
+
   test('a revoked proxy costs its branch only', () => {
     const { proxy, revoke } = Proxy.revocable({}, {})
     revoke()

@@ -477,6 +477,23 @@ describe('loading', () => {
     },
   )
 
+  test('events wait for the last of several plugins that load', async () => {
+    const { pipeline, run } = setUp()
+    const first = deferred()
+    const second = deferred()
+    void pipeline.register(createPlugin('a', 'before', { load: () => first.promise, track: (ctx) => ctx }))
+    void pipeline.register(createPlugin('b', 'after', { load: () => second.promise, track: (ctx) => ctx }))
+
+    const { ends } = run()
+    first.resolve()
+    await settled()
+    expect(ends).toEqual([])
+    second.resolve()
+    await settled()
+
+    expect(ends).toEqual([undefined])
+  })
+
   test('the events that waited go through the plugin', async () => {
     const { pipeline, run } = setUp()
     const loading = deferred()
@@ -663,5 +680,19 @@ describe('abandoning', () => {
     await settled()
 
     expect(host.timerCount).toBe(0)
+  })
+
+  test('events that waited for a plugin to load are not handed to it afterwards', async () => {
+    const { pipeline, run } = setUp()
+    const order: string[] = []
+    const loading = deferred()
+    void pipeline.register(createScribe('lent', 'before', order, { load: () => loading.promise }))
+    run()
+
+    pipeline.abandon()
+    loading.resolve()
+    await settled()
+
+    expect(order).toEqual([])
   })
 })

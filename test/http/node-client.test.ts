@@ -1,0 +1,163 @@
+import { syncBuiltinESMExports } from 'node:module'
+import { HttpResponse, http } from 'msw'
+import { setupServer } from 'msw/node'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type HTTPClientRequest, headerValue } from '../../src/http/client.ts'
+import { defaultClient } from '../../src/http/default-client.ts'
+import { NodeHTTPClient } from '../../src/http/node-client.ts'
+
+const URLS = ['https://api.segment.io/v1/batch', 'http://localhost:8080/v1/batch']
+const URL = URLS[0] as string
+const BODY = '{"batch":[{"event":"Commande passée 🍰"}]}'
+const server = setupServer()
+
+beforeAll(() => {
+  server.listen({ onUnhandledRequest: 'error' })
+  // The client imports `request` by name, and would keep the one that does not know of the server.
+  syncBuiltinESMExports()
+})
+afterEach(() => {
+  server.resetHandlers()
+  vi.unstubAllGlobals()
+})
+afterAll(() => {
+  server.close()
+  syncBuiltinESMExports()
+})
+
+function request(more: Partial<HTTPClientRequest> = {}): HTTPClientRequest {
+  return {
+    url: URL,
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Authorization: 'Basic d2s6' },
+    body: BODY,
+    httpRequestTimeout: 10_000,
+    ...more,
+  }
+}
+
+describe('the client over node:http', () => {
+  test.each(URLS)('it posts the body to %s, with its length in bytes', async (url) => {
+    const seen: { headers: Headers; body: string }[] = []
+    server.use(
+      http.post(url, async ({ request }) => {
+        seen.push({ headers: request.headers, body: await request.text() })
+        return HttpResponse.json({ success: true })
+      }),
+    )
+
+    const response = await new NodeHTTPClient().makeRequest(request({ url }))
+
+    expect(response.status).toBe(200)
+    expect(await response.text?.()).toBe('{"success":true}')
+    expect(seen.map(({ body }) => body)).toEqual([BODY])
+    expect(Object.fromEntries(seen[0]?.headers ?? [])).toMatchObject({
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(BODY)),
+      authorization: 'Basic d2s6',
+    })
+  })
+
+  test('a body of bytes is sent as it is', async () => {
+    const bodies: string[] = []
+    server.use(
+      http.post(URL, async ({ request }) => {
+        bodies.push(await request.text())
+        return new HttpResponse(null, { status: 204 })
+      }),
+    )
+    const client = new NodeHTTPClient()
+
+    await client.makeRequest({ ...request(), body: new TextEncoder().encode(BODY) })
+
+    expect(client.takesBytes()).toBe(true)
+    expect(bodies).toEqual([BODY])
+  })
+
+  test.each([301, 302, 307, 308])('a redirect with %i is an answer and is not followed', async (status) => {
+    server.use(
+      http.post(
+        URL,
+        () => new HttpResponse(null, { status, headers: { Location: 'https://login.example/' } }),
+      ),
+    )
+
+    const response = await new NodeHTTPClient().makeRequest(request())
+
+    expect(response.status).toBe(status)
+    expect(headerValue(response.headers, 'location')).toBe('https://login.example/')
+  })
+
+  test('an error status is an answer, with its text and headers', async () => {
+    server.use(
+      http.post(URL, () => new HttpResponse('désolé', { status: 503, headers: { 'Retry-After': '2' } })),
+    )
+
+    const response = await new NodeHTTPClient().makeRequest(request())
+
+    expect(response).toMatchObject({ status: 503, statusText: 'Service Unavailable' })
+    expect(headerValue(response.headers, 'retry-after')).toBe('2')
+    expect(await response.text?.()).toBe('désolé')
+  })
+
+  test('a network failure is a rejection', async () => {
+    server.use(http.post(URL, () => HttpResponse.error()))
+
+    await expect(new NodeHTTPClient().makeRequest(request())).rejects.toThrow()
+  })
+
+  test('the signal aborts a request that is under way', async () => {
+    const controller = new AbortController()
+    server.use(
+      http.post(URL, () => {
+        controller.abort()
+        return new Promise<never>(() => {})
+      }),
+    )
+
+    const answer = new NodeHTTPClient().makeRequest(request({ signal: controller.signal }))
+
+    await expect(answer).rejects.toThrow('aborted')
+  })
+
+  // Row F28.
+  test('a reply body beyond 64 KiB is cut off', async () => {
+    server.use(http.post(URL, () => HttpResponse.text('x'.repeat(200_000))))
+
+    const response = await new NodeHTTPClient().makeRequest(request())
+
+    await expect(response.text?.()).rejects.toThrow()
+  })
+})
+
+describe('where there is no fetch', () => {
+  test('the default client is the one over node:http', async () => {
+    server.use(http.post(URL, () => HttpResponse.json({ success: true })))
+    vi.stubGlobal('fetch', undefined)
+
+    const response = await defaultClient().makeRequest(request())
+
+    expect(response.status).toBe(200)
+    expect(await response.text?.()).toBe('{"success":true}')
+  })
+})
+
+// The client is loaded with the first request: the exchange may be over before it can begin.
+describe('a signal that was aborted before the request', () => {
+  test('nothing is sent', async () => {
+    let requests = 0
+    server.use(
+      http.post(URL, () => {
+        requests++
+        return HttpResponse.json({ success: true })
+      }),
+    )
+    const controller = new AbortController()
+    controller.abort()
+
+    const answer = new NodeHTTPClient().makeRequest(request({ signal: controller.signal }))
+
+    await expect(answer).rejects.toThrow('aborted')
+    expect(requests).toBe(0)
+  })
+})
