@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
 /** Suites that drive the built package, each in processes of its own; the rest of `test/` mirrors `src/`. */
-const builtSuites = ['package', 'examples', 'faults', 'runtimes']
+const builtSuites = ['package', 'examples', 'faults', 'runtimes', 'serverless']
 
 export default defineConfig({
   test: {

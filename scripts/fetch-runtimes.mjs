@@ -26,7 +26,7 @@ export function fetchRuntime(name) {
   // The lockfile makes npm verify that the bytes are those that were pinned.
   const packages = { '': { dependencies }, [`node_modules/${id}`]: { version, integrity } }
   write('package-lock.json', { lockfileVersion: 3, requires: true, packages })
-  const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund']
+  const args = ['ci', '--ignore-scripts', '--legacy-peer-deps', '--no-audit', '--no-fund']
   const { status, stderr } = spawnSync('npm', args, { cwd: draft, encoding: 'utf8' })
   if (status !== 0) {
     rmSync(draft, { recursive: true, force: true })

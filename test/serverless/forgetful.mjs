@@ -1,0 +1,9 @@
+// What a handler must not be: it returns without a flush.
+import { Analytics } from 'trackpost'
+
+const analytics = new Analytics({ writeKey: process.env.WRITE_KEY, host: process.env.TRACKPOST_HOST })
+
+export async function handler({ orderId, userId }) {
+  for (const event of ['one', 'two', 'three']) analytics.track({ userId, event, properties: { orderId } })
+  return { statusCode: 200, body: JSON.stringify({ orderId }) }
+}
