@@ -59,6 +59,23 @@ test('waitFor by text looks into the message', async () => {
   await post(collector, '/v1/track', track({ properties: { items: [{ id: 'SKU-77' }] } }))
 
   expect(await waiting).toHaveLength(1)
+  const two = collector.waitFor({ text: 'sku-7', count: 3 })
+  await post(collector, '/v1/track', track({ properties: { id: 'sku-78' } }))
+  await post(collector, '/v1/track', track({ properties: { id: 'other' } }))
+  await post(collector, '/v1/track', track({ properties: { id: 'sku-79' } }))
+  expect(await two).toHaveLength(3)
+})
+
+test('what was cleared away does not count', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: 'A' }))
+  const waiting = collector.waitFor({ event: 'A', count: 2 })
+
+  collector.clear()
+  await post(collector, '/v1/track', track({ event: 'A', userId: 'second' }))
+  await post(collector, '/v1/track', track({ event: 'A', userId: 'third' }))
+
+  expect((await waiting).map(({ userId }) => userId)).toEqual(['second', 'third'])
 })
 
 test('close rejects who still waits', async () => {

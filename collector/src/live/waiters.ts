@@ -32,6 +32,8 @@ export interface WaitSource {
 interface Waiter {
   filter: EventFilter
   missing: number
+  /** Newest record that `missing` takes into account. */
+  lastSeq: number
   check(): void
 }
 
@@ -68,7 +70,9 @@ export class Waiters {
       const waiter: Waiter = {
         filter,
         missing: 0,
+        lastSeq: 0,
         check: () => {
+          waiter.lastSeq = this.#source.summaries({ order: 'newest', limit: 1 })[0]?.seq ?? 0
           const found = this.#source.count(filter)
           waiter.missing = count - found
           if (waiter.missing > 0) return
@@ -94,13 +98,20 @@ export class Waiters {
   /** Tells the waiters what was committed; the table is counted only when that can be the end of the wait. */
   add(events: readonly EventSummary[]): void {
     for (const waiter of [...this.#waiters]) {
-      // `text` is matched by the database alone; everything else is known from the summary.
-      if (waiter.filter.text === undefined) {
-        waiter.missing -= events.filter((event) => matches(waiter.filter, event)).length
-        if (waiter.missing > 0) continue
-      }
-      waiter.check()
+      waiter.missing -= this.#countNew(waiter, events)
+      if (waiter.missing <= 0) waiter.check()
     }
+  }
+
+  #countNew(waiter: Waiter, events: readonly EventSummary[]): number {
+    const { filter, lastSeq } = waiter
+    const newest = events.at(-1)?.seq ?? lastSeq
+    waiter.lastSeq = newest
+    // `text` is matched by the database alone, and there in what is new; everything else is known from the summary.
+    if (filter.text !== undefined) {
+      return this.#source.count({ ...filter, after: Math.max(filter.after ?? 0, lastSeq) })
+    }
+    return events.filter((event) => event.seq > lastSeq && matches(filter, event)).length
   }
 
   /** Rejects everybody who still waits. */
