@@ -14,10 +14,5 @@ export const platform: Platform = {
   async installWebCrypto() {
     const { webcrypto } = await import('node:crypto')
     Object.defineProperty(globalThis, 'crypto', { value: webcrypto, writable: true, configurable: true })
-    // jose knows a key by this tag, which Node.js 16 has not yet given it.
-    const { prototype } = (webcrypto as unknown as { CryptoKey: { prototype: object } }).CryptoKey
-    if (!(Symbol.toStringTag in prototype)) {
-      Object.defineProperty(prototype, Symbol.toStringTag, { value: 'CryptoKey', configurable: true })
-    }
   },
 }
