@@ -1,0 +1,4 @@
+import { testInterleavings } from './support/interleavings.ts'
+
+testInterleavings(0)
+testInterleavings(1)
