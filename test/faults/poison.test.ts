@@ -1,6 +1,8 @@
 /** Bad input: each between two good events, in batches of 1, 3 and 100. */
+import fc from 'fast-check'
 import { expect } from 'vitest'
-import { expectOracleRules, type HostRun, isFull, runHost, serve, size } from './harness/lab.ts'
+import { Analytics } from '../../src/index.ts'
+import { CANARY_KEY, expectOracleRules, type HostRun, isFull, runHost, serve, size } from './harness/lab.ts'
 import type { Tools } from './harness/outcomes.ts'
 import { elsewhere, row } from './harness/row.ts'
 
@@ -991,4 +993,72 @@ elsewhere(
   'B39',
   'the host uses fake timers',
   'documentation: construct the client after installing them, or pass httpClient',
+)
+
+row(
+  'B67',
+  'arbitrary values of a seeded generator, each as properties, traits and context',
+  'never throws, one outcome each; where JSON.stringify is defined the wire has what it has; nothing polluted',
+  async (row) => {
+    const cases = size(2_000, 100_000)
+    const seed = Number(process.env['FAULTS_SEED'] ?? 20_261_120)
+    const client = new Analytics({
+      writeKey: CANARY_KEY,
+      flushAt: 1,
+      httpClient: async (_url, { body }) => {
+        last = body
+        return { status: 200, statusText: 'OK' }
+      },
+    })
+    client.on('error', () => {})
+    let last = ''
+    const values = fc.sample(
+      fc.anything({
+        withBigInt: true,
+        withDate: true,
+        withMap: true,
+        withSet: true,
+        withBoxedValues: true,
+        withNullPrototype: true,
+        withObjectString: true,
+        withTypedArray: true,
+        withSparseArray: true,
+        withUnicodeString: true,
+        maxDepth: 4,
+        key: fc.oneof(
+          fc.string(),
+          fc.constantFrom('__proto__', 'constructor', 'prototype', 'toJSON', 'then', 'length'),
+        ),
+      } as never),
+      { numRuns: cases, seed },
+    )
+
+    for (const [index, value] of values.entries()) {
+      let outcome: string | undefined
+      let wanted: string | undefined
+      try {
+        wanted = JSON.stringify({ v: value })
+      } catch {
+        // A BigInt: the tolerant pass.
+      }
+      last = ''
+      const call = { userId: 'u', event: 'Any', properties: { v: value }, context: { v: value } }
+      client.track(call, (error) => {
+        outcome = error?.code ?? 'delivered'
+      })
+      await client.flush()
+      const problem = `case ${index} of seed ${seed}`
+      expect(['delivered', 'too_large', 'unserializable'], problem).toContain(outcome)
+      if (outcome !== 'delivered') continue
+      const [message] = JSON.parse(last).batch
+      expect(Buffer.byteLength(JSON.stringify(message)), problem).toBeLessThanOrEqual(32_768)
+      if (wanted !== undefined) expect(JSON.stringify(message.properties), problem).toBe(wanted)
+    }
+    await client.closeAndFlush()
+    row.injected(values.length, cases)
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
+    expect(client.stats.accepted).toBe(cases)
+    row.note(`${client.stats.delivered} delivered, ${client.stats.failed} failed`)
+  },
+  { timeoutMs: 300_000 },
 )

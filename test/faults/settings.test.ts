@@ -1,0 +1,394 @@
+/** Settings, hosts of odd make, and more than one client in a process. */
+import { expect } from 'vitest'
+import {
+  CANARIES,
+  CANARY_KEY,
+  expectHealthyHost,
+  expectOracleRules,
+  reportOf,
+  runHost,
+  serve,
+  size,
+} from './harness/lab.ts'
+import { elsewhere, row } from './harness/row.ts'
+
+row(
+  'B61',
+  'write keys, hosts, numbers, switches, functions of every wrong sort',
+  'the constructor throws, names the setting, and shows no value',
+  async (row) => {
+    const run = await runHost({ args: { key: CANARY_KEY } }, (t) => {
+      const { key } = t.args
+      const numbers = [
+        'maxRetries',
+        'flushAt',
+        'flushInterval',
+        'httpRequestTimeout',
+        'maxQueueSize',
+        'maxQueueBytes',
+        'maxConcurrentRequests',
+        'maxTotalBackoffDuration',
+        'maxRateLimitDuration',
+        'exitTimeout',
+      ]
+      const cases: [string, Record<string, unknown> | null | undefined | string][] = [
+        ...[
+          undefined,
+          '',
+          '  ',
+          5,
+          null,
+          {},
+          `${key}\r\nX: y`,
+          `${key}:`,
+          `${key}\u0000`,
+          `${key}é`,
+          key.repeat(60),
+        ].map((writeKey): [string, Record<string, unknown>] => ['writeKey', { writeKey }]),
+        ...[
+          'api.example.com',
+          `https://user:${key}@example.com`,
+          'https://example.com?a',
+          'https://example.com#a',
+          'file:///etc',
+          'https://example.com:99999',
+          5,
+          {},
+          '',
+          'ftp://example.com',
+          'https://',
+          'javascript:1',
+        ].map((host): [string, Record<string, unknown>] => ['host', { writeKey: key, host }]),
+        ...numbers.flatMap((name) =>
+          [Number.NaN, -1, '10', Number.POSITIVE_INFINITY, 1.5, 2 ** 53, null, {}].map(
+            (value): [string, Record<string, unknown>] => [name, { writeKey: key, [name]: value }],
+          ),
+        ),
+        ...['yes', 1, null].map((disable): [string, Record<string, unknown>] => [
+          'disable',
+          { writeKey: key, disable },
+        ]),
+        ...['mars', 5].map((region): [string, Record<string, unknown>] => [
+          'region',
+          { writeKey: key, region },
+        ]),
+        ...['drop', 5].map((overflow): [string, Record<string, unknown>] => [
+          'overflow',
+          { writeKey: key, overflow },
+        ]),
+        ...[5, 'fetch', {}].map((httpClient): [string, Record<string, unknown>] => [
+          'httpClient',
+          { writeKey: key, httpClient },
+        ]),
+        ['waitUntil', { writeKey: key, waitUntil: 5 }],
+        ['path', { writeKey: key, path: '/a b' }],
+        ['path', { writeKey: key, path: 5 }],
+        ['settings', undefined],
+        ['settings', null],
+        ['settings', 'text'],
+      ]
+      const wrong: string[] = []
+      for (const [setting, settings] of cases) {
+        try {
+          new t.pkg.Analytics(settings as never)
+          wrong.push(
+            `${setting} was taken: ${typeof settings === 'object' ? JSON.stringify(Object.values(settings ?? {}).slice(-1)) : ''}`,
+          )
+        } catch (error) {
+          const {
+            name,
+            setting: named,
+            message,
+          } = error as { name: string; setting?: string; message: string }
+          if (name !== 'SettingsError' || named !== setting) wrong.push(`${setting}: ${name} ${named}`)
+          if (message.includes(key) || t.inspect(error, { depth: 9 }).includes(key))
+            wrong.push(`${setting}: shows the value`)
+        }
+      }
+      return { count: cases.length, wrong: wrong.map((text) => text.replaceAll(key, '<key>')) }
+    })
+
+    const report = reportOf(run)
+    const { count, wrong } = report.result as { count: number; wrong: string[] }
+    row.injected(count, 100)
+    expect(wrong).toEqual([])
+    expect(run.exitCode).toBe(0)
+    row.note('B62 and B63 among them')
+  },
+)
+
+elsewhere('B62', 'hosts', 'in B61; what is taken and how it is normalised: the unit tests of the settings')
+elsewhere('B63', 'numbers', 'in B61')
+
+row('B64', 'unknown and misspelt settings', 'one warning each, naming the nearest', async (row) => {
+  const server = await serve()
+
+  const run = await runHost(
+    { host: server.url, settings: { flushat: 5, nonsense: 1 } as never },
+    async (t) => {
+      const client = t.create()
+      await t.trackAll(client, 0, 20)
+      await t.close(client)
+    },
+  )
+
+  const report = expectOracleRules(run, [await server.report()], { warnings: ['TRACKPOST_UNKNOWN_SETTING'] })
+  row.injected(2)
+  expect(report.warnings).toHaveLength(2)
+  expect(report.warnings[0]?.message).toContain("'flushAt'")
+})
+
+row(
+  'B65',
+  'settings changed or frozen after construction, with getters, on a polluted prototype',
+  'own values, each read once',
+  async (row) => {
+    const server = await serve()
+
+    const run = await runHost({ host: server.url }, async (t) => {
+      let reads = 0
+      const settings = {
+        ...t.settings,
+        get flushAt() {
+          reads++
+          return 5
+        },
+      }
+      Object.setPrototypeOf(settings, { disable: true, path: '/polluted' })
+      const client = new t.pkg.Analytics(settings)
+      t.watch(client)
+      Object.assign(settings, { writeKey: 'other', host: 'http://127.0.0.1:9', path: '/other' })
+      const frozen = new t.pkg.Analytics(Object.freeze({ ...t.settings }))
+      t.watch(frozen)
+      await t.trackAll(client, 0, 5)
+      await t.trackAll(frozen, 5, 10)
+      await t.close(client)
+      await t.close(frozen)
+      return reads
+    })
+
+    const report = reportOf(run)
+    expectHealthyHost(run)
+    row.injected(3)
+    expect(report.result).toBe(1)
+    const ledger = await server.report()
+    expect(ledger.messages).toBe(10)
+    expect(ledger.requests.every(({ path }) => path === '/v1/batch')).toBe(true)
+  },
+)
+
+for (const [name, execArgv, env] of [
+  ['no fetch', ['--no-experimental-fetch'], {}],
+  [
+    '--permission without a right to the file system for more than the code',
+    ['--experimental-permission', '--allow-fs-read=*', '--allow-fs-write=*'],
+    {},
+  ],
+  ['--frozen-intrinsics', ['--frozen-intrinsics'], {}],
+  ['--throw-deprecation', [], { NODE_OPTIONS: '--throw-deprecation' }],
+  ['--disable-proto=delete', ['--disable-proto=delete'], {}],
+] as const) {
+  row(
+    'B66',
+    `environment: ${name}`,
+    'works, or a clear constructor error; never a crash at a later call',
+    async (row) => {
+      const server = await serve()
+
+      const run = await runHost({ host: server.url, execArgv: [...execArgv], env: { ...env } }, async (t) => {
+        const client = t.create()
+        await t.trackAll(client, 0, 50)
+        await client.flush()
+        await t.close(client)
+      })
+
+      const report = reportOf(run)
+      row.injected(1)
+      expect(report.thrown).toBeUndefined()
+      expect(report.uncaught).toEqual([])
+      expect(run.exitCode).toBe(0)
+      expect(report.byOutcome).toEqual({ delivered: 50 })
+      const ledger = await server.report()
+      expect(ledger.violations).toEqual([])
+      expect(ledger.maxOpenConnections).toBeLessThanOrEqual(4)
+    },
+  )
+}
+
+row(
+  'F76',
+  'two clients in a process; 20 worker threads (4 in the default size)',
+  'counters separate, no shared state, no id twice',
+  async (row) => {
+    const workers = size(4, 20)
+    const each = size(200, 20_000)
+    const server = await serve({ keepBytes: 0 })
+
+    const run = await runHost(
+      { host: server.url, args: { workers, each, ids: size(200_000, 10_000_000) }, limitMs: 280_000 },
+      async (t) => {
+        const one = t.create()
+        const other = t.create({ flushAt: 1 })
+        await t.trackAll(one, 0, 100)
+        await t.trackAll(other, 100, 150)
+        await t.close(one)
+        const separate = [one.stats.accepted, other.stats.accepted]
+        await t.close(other)
+        const { Worker } = process.getBuiltinModule('node:worker_threads')
+        const packageUrl = process
+          .getBuiltinModule('node:url')
+          .pathToFileURL(
+            JSON.parse(
+              process.getBuiltinModule('node:fs').readFileSync(process.env['FAULTS_JOB'] as string, 'utf8'),
+            ).packageFile,
+          ).href
+        const source = `
+          import(${JSON.stringify(packageUrl)}).then(async ({ Analytics }) => {
+            const { parentPort } = require('node:worker_threads')
+            const client = new Analytics(${JSON.stringify(t.settings)})
+            for (let n = 0; n < ${t.args.each}; n++) {
+              client.track({ userId: 'u', event: 'From a thread' })
+              if (n % 500 === 499) await client.flush()
+            }
+            await client.closeAndFlush()
+            parentPort.postMessage(client.stats)
+          })`
+        const stats = await Promise.all(
+          Array.from(
+            { length: t.args.workers },
+            () =>
+              new Promise<{ accepted: number; delivered: number }>((done, fail) => {
+                const worker = new Worker(source, { eval: true })
+                worker.once('message', done)
+                worker.once('error', fail)
+              }),
+          ),
+        )
+        await t.sleep(100)
+        return { separate, stats }
+      },
+    )
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger])
+    row.injected(workers * each + 150)
+    const { separate, stats } = report.result as {
+      separate: number[]
+      stats: { accepted: number; delivered: number }[]
+    }
+    expect(separate).toEqual([100, 50])
+    for (const { accepted, delivered } of stats) expect([accepted, delivered]).toEqual([each, each])
+    expect(ledger.distinct).toBe(workers * each + 150)
+    expect(ledger.duplicates).toBe(0)
+  },
+  { timeoutMs: 300_000 },
+)
+
+row(
+  'S01',
+  'canary write key in every form, in all that can be seen',
+  '0 occurrences outside the request itself; the hooks show [redacted]',
+  async (row) => {
+    const server = await serve({
+      script: (request, io) => {
+        // Servers that quote the request are no excuse.
+        const { authorization = '' } = request.headers
+        if (request.index % 3 === 0)
+          return io.reply(
+            400,
+            { 'x-quoted': authorization, 'set-cookie': authorization },
+            request.body.toString(),
+          )
+        if (request.index % 3 === 1)
+          return io.raw(`HTTP/1.1 400 ${authorization}\r\ncontent-length: 0\r\n\r\n`)
+        io.reply(302, { location: `http://${authorization.slice(6, 20).replace(/\W/g, '')}.example/` })
+      },
+    })
+
+    const run = await runHost(
+      { host: server.url, settings: { flushAt: 1 }, args: { canaries: CANARIES } },
+      async (t) => {
+        const client = t.create()
+        const seen: string[] = []
+        const look = (value: unknown): void => {
+          seen.push(t.inspect(value, { depth: 20, showHidden: true }), JSON.stringify(value) ?? '')
+        }
+        for (const name of [
+          'error',
+          'track',
+          'http_request',
+          'initialize',
+          'register',
+          'drained',
+          'call_after_close',
+        ] as never[]) {
+          client.on(name, look)
+        }
+        // biome-ignore lint/suspicious/noExplicitAny: a plugin sees whatever it can
+        const plugin: any = {
+          name: 'Nosy',
+          type: 'after',
+          isLoaded: () => true,
+          load: (...args: unknown[]) => look(args),
+          track: (ctx: unknown) => {
+            look(ctx)
+            return ctx
+          },
+        }
+        await client.register(plugin)
+        for (let n = 0; n < 9; n++) {
+          client.track({ userId: 'u', event: 'Seen' }, (error, ctx) => {
+            look(error)
+            look(error?.stack)
+            look(ctx)
+          })
+          await client.flush()
+        }
+        for (const httpClient of [
+          // An HTTP client that hangs the whole request on its error.
+          async (url: string, request: { headers: unknown; body: unknown }) => {
+            throw Object.assign(new Error(`could not send ${JSON.stringify(request)} to ${url}`), {
+              request,
+              code: 'E',
+              cause: Object.assign(new Error(JSON.stringify(request.headers)), { config: request }),
+            })
+          },
+        ]) {
+          const other = t.create({ maxRetries: 0, httpClient: httpClient as never })
+          other.on('error', look)
+          other.track({ userId: 'u', event: 'Seen' }, look)
+          await other.flush()
+          look(other)
+          await t.close(other)
+        }
+        look(client)
+        look(client.stats)
+        await t.close(client)
+        client.track({ userId: 'u', event: 'Late' })
+        await t.turn()
+        const hits = seen.filter((text) => t.args.canaries.some((canary) => text.includes(canary)))
+        const redacted = seen.filter((text) => text.includes('[redacted]')).length
+        return {
+          looks: seen.length,
+          redacted,
+          hits: hits.length,
+          first: hits[0]?.slice(0, 300).replaceAll(t.args.canaries[0] ?? '', '<canary>'),
+        }
+      },
+    )
+
+    const report = reportOf(run)
+    const { looks, redacted, hits, first } = report.result as {
+      looks: number
+      redacted: number
+      hits: number
+      first: string
+    }
+    row.injected(looks, 50)
+    expect(first).toBeUndefined()
+    expect(hits).toBe(0)
+    expect(redacted).toBeGreaterThan(0)
+    expect(report.leaks).toEqual([])
+    row.note(`${looks} looks here, and every row of the suite searches its output, errors and clients`)
+  },
+)
