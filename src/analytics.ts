@@ -7,6 +7,7 @@ import { DeliveryError, isInstance } from './errors.ts'
 import { unwatchExit, watchExit } from './exit.ts'
 import { guard } from './guard.ts'
 import { type Host, systemHost, warn } from './host.ts'
+import { describeCause } from './http/cause.ts'
 import { FetchHTTPClient, type HTTPClient } from './http/client.ts'
 import { defaultClient } from './http/default-client.ts'
 import { type Epoch, type FlushSummary, Ledger, type Stats } from './ledger.ts'
@@ -107,6 +108,10 @@ const DETACHABLE = [
   'closeAndFlush',
   'register',
   'deregister',
+  'on',
+  'once',
+  'off',
+  'emit',
 ] as const
 
 /**
@@ -245,16 +250,18 @@ export class Analytics extends Emitter<AnalyticsEvents> {
       plugins.map(async (plugin) => {
         try {
           await this.#pipeline.register(plugin)
+          return plugin.name
         } catch (error) {
-          this.#report(new DeliveryError('plugin', (error as Error).message, { cause: error }), undefined)
+          this.#report(new DeliveryError('plugin', describeCause(error), { cause: error }), undefined)
+          return undefined
         }
       }),
     )
     this.#ready = Promise.all([this.#ready, loading])
-    await loading
+    const names = await loading
     this.emit(
       'register',
-      plugins.map((plugin) => plugin?.name),
+      names.filter((name) => name !== undefined),
     )
   }
 

@@ -187,7 +187,7 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
 
 /** Own properties only: a polluted Object.prototype must not configure the client. */
 function reader(given: object): (name: string) => unknown {
-  return (name) => (Object.hasOwn(given, name) ? (given as never)[name] : undefined)
+  return (name) => (Object.getOwnPropertyDescriptor(given, name) ? (given as never)[name] : undefined)
 }
 
 function readOAuth(given: unknown, authServer: string): ResolvedOAuthSettings | undefined {

@@ -141,6 +141,39 @@ describe('the six calls', () => {
     expect(client.requests[0]?.url).toBe(url)
   })
 
+  test('the methods of the emitter may be detached', async () => {
+    const { analytics } = createAnalytics()
+    const { on, off } = analytics
+    const heard: string[] = []
+    const listener = (ctx: Context): void => {
+      heard.push(ctx.id)
+    }
+
+    on('track', listener)
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+    off('track', listener)
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(heard).toEqual(['purchase-1'])
+  })
+
+  test('a plugin whose name throws is reported, and registering it does not reject', async () => {
+    const { analytics } = createAnalytics()
+    const codes: string[] = []
+    analytics.on('error', ({ code }) => codes.push(code))
+    const hostile = {
+      get name(): string {
+        throw null
+      },
+    }
+
+    await analytics.register(hostile as never)
+
+    expect(codes).toEqual(['plugin'])
+  })
+
   test('methods may be detached', async () => {
     const { analytics } = createAnalytics()
     const { track, identify, page, screen, group, alias, flush, closeAndFlush, register, deregister } =

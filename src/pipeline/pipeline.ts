@@ -78,6 +78,8 @@ export class Pipeline {
     const plugin = this.#plugins.find((one) => one.name === name)
     if (plugin === undefined) return
     this.#change(this.#plugins.filter((one) => one !== plugin))
+    // Nobody waits for a plugin that is on its way out.
+    this.#endLoading(plugin)
     try {
       await plugin.unload?.(new Context(undefined, SYSTEM_EVENT), this.#options.client)
     } catch (error) {
@@ -112,16 +114,16 @@ export class Pipeline {
   distribute(kind: Kind, ctx: Context): Promise<unknown> | undefined {
     const { destinations } = this.#stages[kind]
     if (destinations.length === 0) return undefined
-    const { integrations } = ctx.event
-    const chosen = destinations.filter((plugin) => isSwitchedOn(plugin, integrations))
     return all(
-      chosen.map((plugin) => {
-        const loading = this.#loadingDestinations.get(plugin)
-        if (loading === undefined) return this.#callAside(plugin, kind, ctx)
-        return loading.then(() =>
-          this.#plugins.includes(plugin) ? this.#callAside(plugin, kind, ctx) : undefined,
-        )
-      }),
+      destinations
+        .filter((plugin) => isChosen(plugin, ctx))
+        .map((plugin) => {
+          const loading = this.#loadingDestinations.get(plugin)
+          if (loading === undefined) return this.#callAside(plugin, kind, ctx)
+          return loading.then(() =>
+            this.#plugins.includes(plugin) ? this.#callAside(plugin, kind, ctx) : undefined,
+          )
+        }),
     )
   }
 
@@ -272,12 +274,22 @@ function stagesOf(plugins: readonly Plugin[]): Record<Kind, Stages> {
   return Object.fromEntries(entries) as Record<Kind, Stages>
 }
 
+/** Switches that throw when they are read switch nothing off. */
+function isChosen(plugin: Plugin, ctx: Context): boolean {
+  try {
+    return isSwitchedOn(plugin, ctx.event.integrations)
+  } catch {
+    return true
+  }
+}
+
 /** The selection rules of the specification. Names are case-sensitive. @see spec.md, section 2 */
 function isSwitchedOn(plugin: Plugin, integrations: Integrations | undefined): boolean {
   if (integrations === undefined || integrations === null) return true
   const { alternativeNames } = plugin
   for (const name of [plugin.name, ...(Array.isArray(alternativeNames) ? alternativeNames : [])]) {
-    const value = Object.hasOwn(integrations, name) ? integrations[name] : undefined
+    const isOwn = Object.getOwnPropertyDescriptor(integrations, name) !== undefined
+    const value = isOwn ? integrations[name] : undefined
     if (value !== undefined && value !== null) return value !== false
   }
   return integrations['All'] !== false

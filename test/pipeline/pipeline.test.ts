@@ -401,6 +401,24 @@ describe('destinations', () => {
     expect(order).toEqual(['a', 'b'])
   })
 
+  test('switches that throw when they are read switch nothing off', async () => {
+    const { pipeline } = setUp()
+    const order: string[] = []
+    await pipeline.register(createScribe('warehouse', 'destination', order))
+    const hostile = new Proxy(
+      {},
+      {
+        getOwnPropertyDescriptor: () => {
+          throw new Error('no')
+        },
+      },
+    )
+
+    pipeline.distribute('track', createContext(hostile))
+
+    expect(order).toEqual(['warehouse'])
+  })
+
   test('one that is still loading gets its events when it has loaded, and holds nothing else up', async () => {
     const { pipeline, run } = setUp()
     const order: string[] = []
@@ -588,6 +606,16 @@ describe('taking plugins out', () => {
 
     expect(order).toEqual([])
     expect(unloaded).toEqual([[true, client]])
+  })
+
+  test('events do not wait for one that is taken out while it loads', async () => {
+    const { pipeline, run } = setUp()
+    void pipeline.register(createScribe('slow', 'before', [], { load: () => new Promise(() => {}) }))
+    const { ends } = run()
+
+    void pipeline.deregister('slow')
+
+    expect(ends).toEqual([undefined])
   })
 
   test('a name that is not there is passed over', async () => {
