@@ -3,7 +3,8 @@ import type { Plugin } from 'esbuild'
 import { defineConfig, type Options } from 'tsup'
 
 const common: Options = {
-  target: 'node16',
+  // The first one that has Object.hasOwn, and errors with a cause.
+  target: 'node16.9',
   platform: 'neutral',
   external: [/^node:/],
   // Runtimes other than Node.js know its modules by this prefix only.

@@ -10,7 +10,10 @@ export const platform: Platform = {
   randomId() {
     // Loaded with the first event and not with this module: it costs more than all the rest of it. Node.js 16
     // and 18 have no global to take it from; require() takes it from any path.
-    randomSource ??= globalThis.crypto ?? (createRequire('/')('node:crypto') as RandomSource)
+    randomSource ??=
+      typeof globalThis.crypto?.randomUUID === 'function'
+        ? globalThis.crypto
+        : (createRequire('/')('node:crypto') as RandomSource)
     return randomSource.randomUUID()
   },
 
