@@ -535,6 +535,7 @@ export class Analytics extends Emitter<AnalyticsEvents> {
     this.#held.clear()
     this.#pipeline.abandon()
     this.#delivery.abandon(error)
+    this.#credentials.abort()
   }
 
   #onExit(): void {

@@ -13,6 +13,7 @@ export function basicCredentials(writeKey: string): Credentials {
     authorization: () => authorization,
     accepted() {},
     refused: () => false,
+    abort() {},
     close() {},
   }
 }

@@ -16,6 +16,8 @@ export interface Credentials {
    * @returns Whether the next {@link Credentials.authorization} will be another one.
    */
   refused(authorization: string): boolean
-  /** Forgets what is held and stops what is under way. */
+  /** Stops what is under way: whoever waits is told that there will be none. */
+  abort(): void
+  /** Does that, forgets what is held, and has no more. */
   close(): void
 }

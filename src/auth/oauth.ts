@@ -1,6 +1,6 @@
 import { backoffMs } from '../delivery/backoff.ts'
 import { DeliveryError, type FailureCode } from '../errors.ts'
-import type { Host } from '../host.ts'
+import { type Host, warn } from '../host.ts'
 import type { Credentials } from './credentials.ts'
 import { ServerClock } from './server-clock.ts'
 import type { TokenAnswer, TokenFailure, TokenRequest } from './token-client.ts'
@@ -31,6 +31,10 @@ const REFUSAL_MS = 60_000
 const MIN_RENEWAL_INTERVAL_MS = 30_000
 /** Requests that are this late have been forgotten by the runtime: edge runtimes freeze what no handler waits for. */
 const LOST_MS = 5_000
+/** After so many failures in a row somebody should know: events wait, and nothing else shows it. */
+const FAILURES_TO_TELL = 3
+
+const CLOSED: TokenFailure = { message: 'the client was closed' }
 
 interface Token {
   readonly authorization: string
@@ -89,7 +93,7 @@ export class OAuthCredentials implements Credentials {
       if (nowMs >= token.renewAtMs) this.#fetch()
       return token.authorization
     }
-    if (this.#isClosed) return Promise.reject(this.#error('auth', { message: 'the client was closed' }))
+    if (this.#isClosed) return Promise.reject(this.#error('auth', CLOSED))
     if (this.#refusal !== undefined && nowMs < this.#refusal.untilMs)
       return Promise.reject(this.#refusal.error)
     this.#waiting ??= createWaiting(nowMs)
@@ -116,14 +120,17 @@ export class OAuthCredentials implements Credentials {
     return true
   }
 
-  close(): void {
-    this.#isClosed = true
-    this.#token = undefined
+  abort(): void {
     this.#cancelTimer()
     this.#request?.abort()
     this.#request = undefined
-    this.#waiting?.reject(this.#error('auth', { message: 'the client was closed' }))
-    this.#waiting = undefined
+    this.#giveUp(this.#error('auth', CLOSED))
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#token = undefined
+    this.abort()
   }
 
   /** Gets a token: now, when its time has come, or not at all because that is being done. */
@@ -167,6 +174,9 @@ export class OAuthCredentials implements Credentials {
     }
     this.#failures++
     this.#notBeforeMs = nowMs + Math.max(answer.waitMs ?? 0, backoffMs(this.#failures, host.random()))
+    if (this.#failures === FAILURES_TO_TELL && this.#waiting !== undefined) {
+      warn('no_token', `${this.#error('auth', answer.failure).message}; events wait, and it is asked again`)
+    }
     this.#retry(answer.failure, answer.isLimited && answer.waitMs !== undefined)
   }
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { OAuthCredentials, type OAuthOptions } from '../../src/auth/oauth.ts'
 import type { TokenAnswer } from '../../src/auth/token-client.ts'
 import type { DeliveryError } from '../../src/errors.ts'
@@ -403,6 +403,23 @@ describe('a token server in trouble', () => {
     expect(tokens.requests.length).toBeLessThanOrEqual(8)
   })
 
+  test('is told of once in an outage, when events have waited for three tries', async () => {
+    const warnings = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const tokens = new Tokens()
+    tokens.auto = () => retry()
+    watch(tokens.credentials.authorization())
+
+    await settled()
+    await tokens.host.advance(900)
+    expect(warnings).not.toHaveBeenCalled()
+    await tokens.host.advance(60_000)
+
+    expect(warnings.mock.calls.map(([message]) => message)).toEqual([
+      'no access token from oauth2.example.test: [503] Service Unavailable; events wait, and it is asked again',
+    ])
+    warnings.mockRestore()
+  })
+
   test('nobody waits for longer than the deadline', async () => {
     const tokens = new Tokens({ maxWaitMs: 20_000 })
     tokens.auto = () => retry()
@@ -495,6 +512,22 @@ describe('closing', () => {
     expect(tokens.requests[0]?.isAborted).toBe(true)
     expect(wait.error?.code).toBe('auth')
     expect(tokens.host.timerCount).toBe(0)
+  })
+
+  test('what is under way only, tells who waits, and leaves the client able to get a token', async () => {
+    const tokens = new Tokens()
+    const wait = watch(tokens.credentials.authorization())
+    await settled()
+
+    tokens.credentials.abort()
+    await settled()
+
+    expect(tokens.requests[0]?.isAborted).toBe(true)
+    expect(wait.error?.code).toBe('auth')
+    expect(tokens.host.timerCount).toBe(0)
+    const later = watch(tokens.credentials.authorization())
+    await tokens.answer(token('second'))
+    expect(later.value).toBe('Bearer second')
   })
 
   test('between two tries leaves no timer and forgets the token', async () => {

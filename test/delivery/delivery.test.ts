@@ -979,6 +979,7 @@ describe('credentials that can be renewed', () => {
         number++
         return true
       },
+      abort() {},
       close() {},
     }
     return { credentials, refused }

@@ -5,6 +5,7 @@ import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { fetchRuntime } from '../../scripts/fetch-runtimes.mjs'
 import { createProject, type Project } from '../package/project.ts'
+import { listen } from '../support/loopback.ts'
 import { CLIENT_PEM } from '../support/token-server.ts'
 
 let project: Project
@@ -115,6 +116,33 @@ test('the build for edge runtimes names no module of Node.js', async () => {
 
   const imported = [...text.matchAll(/\b(?:from|import|require) ?\(? ?"([^"]+)"/g)].map(([, name]) => name)
   expect(imported.sort()).toEqual(['dset', 'jose/jws/compact/sign'])
+})
+
+test('a token server that does not answer holds an ending process for exitTimeout, and no longer', async () => {
+  const silent = await listen(() => {})
+  const path = await project.write(
+    'exit.mjs',
+    `import { Analytics } from 'trackpost'
+const oauthSettings = { clientId: 'client', keyId: 'key', clientKey: process.env.CLIENT_KEY, authServer: process.env.URL }
+const analytics = new Analytics({ writeKey: 'wk', host: process.env.URL, oauthSettings, exitTimeout: 300 })
+analytics.on('error', ({ reason }) => console.log(reason.code))
+analytics.track({ userId: 'u', event: 'last' })`,
+  )
+  const env = { PATH: '/usr/bin:/bin', CLIENT_KEY: CLIENT_PEM, URL: silent.url }
+  const startedMs = performance.now()
+  try {
+    const output = await new Promise<string>((resolve, reject) => {
+      execFile(process.execPath, [path], { env }, (error, stdout) =>
+        error ? reject(error) : resolve(stdout),
+      )
+    })
+
+    expect(output).toBe('shutdown_timeout\n')
+    // Far below the ten seconds that the request itself may take.
+    expect(performance.now() - startedMs).toBeLessThan(5_000)
+  } finally {
+    await silent.close()
+  }
 })
 
 describe('where jose is not installed', () => {
