@@ -215,6 +215,7 @@ for (const [id, fault] of [
         `first answer ${((((first?.atMs ?? 0) - healedMs) * scale) / 1_000).toFixed(1)} s after it ended`,
       )
     },
+    { measuresTime: true },
   )
 }
 

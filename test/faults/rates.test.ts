@@ -110,6 +110,7 @@ row(
     }
     await Promise.all([429, 503, 408].map(check))
   },
+  { measuresTime: true },
 )
 
 row('F39', 'Retry-After as IMF-fixdate, RFC 850 and asctime', '3 s, all read as GMT', async (row) => {

@@ -55,6 +55,17 @@ function printTable() {
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
+    .filter(
+      (line, _index, all) =>
+        line.isStart !== true ||
+        !all.some(
+          (end) =>
+            end.isStart !== true &&
+            end.row === line.row &&
+            end.injected === line.injected &&
+            end.title === line.title,
+        ),
+    )
     .sort((one, other) => one.row.localeCompare(other.row, 'en', { numeric: true }))
   const cut = (text, width) => (text.length > width ? `${text.slice(0, width - 1)}…` : text.padEnd(width))
   console.log(`\n${cut('row', 6)} ${cut('injected', 56)} ${'times'.padStart(8)}  ${cut('s', 5)} outcome`)

@@ -40,6 +40,7 @@ row(
     expect(ledger.requests.map(({ headers }) => headers['x-retry-count'])).toEqual([undefined, '1', '2', '3'])
     row.note(`waits of ${waits.map((ms) => ms.toFixed(0)).join(', ')} ms`)
   },
+  { measuresTime: true },
 )
 
 row(
@@ -207,6 +208,7 @@ for (const where of ['headers', 'an error body', 'a 2xx body']) {
       if (where === 'headers') expect(endMs).toBeGreaterThanOrEqual(1_800)
       row.note(`given up after ${endMs} ms`)
     },
+    { measuresTime: true },
   )
 }
 
@@ -423,14 +425,14 @@ row(
   'latency 2 s ± 1 s, replies in slices of a few bytes, body read at 500 KB/s',
   'no false time-outs; throughput >= 90 % of 4 x batch / time',
   async (row) => {
-    const scale = 10
+    const scale = 5
     const events = 1_600
     const server = await serve({
       state: { latencyMs: 0 },
       script: async (_request, io) => {
         io.count('delayed')
         const startMs = Date.now()
-        await io.sleep(100 + io.random() * 200)
+        await io.sleep(200 + io.random() * 400)
         io.acknowledge()
         for (const slice of ['HTTP/1.', '1 200 O', 'K\r\ncon', 'tent-le', 'ngth: 2', '\r\n\r', '\n{', '}']) {
           io.raw(slice)
@@ -464,6 +466,7 @@ row(
     // The last batches find no company: of 26 or so, the last three.
     expect(inFlight).toBeGreaterThanOrEqual(4 * 0.9 * 0.85)
   },
+  { measuresTime: true },
 )
 
 for (const status of [413, 401]) {

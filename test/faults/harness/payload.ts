@@ -13,7 +13,7 @@ export interface TrackCall {
 /** Bytes that the fixed parts of a message take: what is left of a size is padding. */
 const OVERHEAD = 450
 
-export function trackCall(run: string, n: number, bytes = 400): TrackCall {
+export function trackCall(run: string, n: number, bytes = 600): TrackCall {
   return {
     userId: `user-${n % 97}`,
     event: `Événement ${n % 7}`,
