@@ -1,16 +1,28 @@
+/** The collector's records, told apart by what the service would have made of each message. */
+export function collectorAccount(records) {
+  const rejected = records.filter(({ status }) => status === 'rejected')
+  return {
+    /** The messages that were accepted. */
+    events: records.filter(({ status }) => status === 'accepted').map(({ message }) => message),
+    /** Ids of messages that had arrived before. */
+    duplicates: rejected.filter(({ reason }) => reason === 'duplicate').map(({ messageId }) => messageId),
+    refused: rejected.filter(({ reason }) => reason !== 'duplicate'),
+  }
+}
+
 /**
- * What does not agree between the visits, the SDK's own account and the receiver's, as texts; empty when every
+ * What does not agree between the visits, the SDK's own account and the collector's, as texts; empty when every
  * event is accounted for.
  */
-export function findProblems({ expected, log, exit, receiver, startedMs, endedMs }) {
+export function findProblems({ expected, log, exit, recorded, requests, startedMs, endedMs }) {
   const problems = []
   const check = (isTrue, problem) => isTrue || problems.push(problem)
 
   check(exit.code === 0, `the shop ended with exit code ${exit.code}, signal ${exit.signal}`)
   checkStats(check, expected, log)
   checkOutcomes(check, expected, log)
-  checkArrivals(check, expected, receiver, startedMs, endedMs)
-  checkRetries(check, receiver)
+  checkArrivals(check, expected, recorded, startedMs, endedMs)
+  checkRetries(check, requests)
   return problems
 }
 
@@ -49,10 +61,10 @@ function checkOutcomes(check, expected, log) {
 }
 
 /** Ids, content and times of what arrived. */
-function checkArrivals(check, expected, receiver, startedMs, endedMs) {
-  const arrived = new Map(receiver.events.map((message) => [message.messageId, message]))
-  check(arrived.size === receiver.events.length, 'an event was kept twice')
-  for (const { messageId, reason } of receiver.refused) check(false, `${messageId} was refused: ${reason}`)
+function checkArrivals(check, expected, { events, duplicates, refused }, startedMs, endedMs) {
+  const arrived = new Map(events.map((message) => [message.messageId, message]))
+  check(arrived.size === events.length, 'an event was accepted twice')
+  for (const { messageId, reason } of refused) check(false, `${messageId} was refused: ${reason}`)
 
   const delivered = expected.filter(({ fails }) => fails === undefined)
   const groups = groupById(delivered)
@@ -62,20 +74,24 @@ function checkArrivals(check, expected, receiver, startedMs, endedMs) {
       check(false, `${id} did not arrive`)
       continue
     }
-    const timeMs = Date.parse(message.timestamp)
+    // The collector moves `timestamp` by as long as the message was on its way.
+    const sent = { ...message, timestamp: message.originalTimestamp }
+    const timeMs = Date.parse(sent.timestamp)
     const isNow = timeMs >= startedMs && timeMs <= endedMs
-    check(isNow || event.message.timestamp !== undefined, `${id} has the time ${message.timestamp}`)
-    for (const difference of differences({ type: event.kind, ...event.message }, message)) {
+    check(isNow || event.message.timestamp !== undefined, `${id} has the time ${sent.timestamp}`)
+    const movedMs = Date.parse(message.timestamp) - timeMs
+    check(movedMs >= 0 && movedMs <= endedMs - startedMs, `the time of ${id} was moved by ${movedMs} ms`)
+    for (const difference of differences({ type: event.kind, ...event.message }, sent)) {
       check(false, `${id} differs at ${difference}`)
     }
-    const times = receiver.duplicates.filter((duplicate) => duplicate === id).length
+    const times = duplicates.filter((duplicate) => duplicate === id).length
     check(times === repeated.length, `${id} was repeated ${times} times, expected ${repeated.length}`)
   }
   for (const id of arrived.keys()) check(groups.has(id), `${id} arrived, and nobody sent it`)
 }
 
 /** Whatever was in a request that failed came again in one that did not. */
-function checkRetries(check, { requests }) {
+function checkRetries(check, requests) {
   const taken = new Set(requests.filter(({ status }) => status === 200).flatMap(({ ids }) => ids))
   const failed = requests.filter(({ status }) => status !== 200)
   check(failed.length === 2, `${failed.length} requests were not answered 200, expected 2`)

@@ -1,42 +1,73 @@
 /**
- * Sends a few hundred visits to the shop, a process of its own, while the service has a bad moment; stops the
- * shop; and compares three accounts of every event: what the visits lead to, what the SDK says, what arrived.
- * Exits 0 only if they agree.
+ * Sends a few hundred visits to the shop, a process of its own, whose events go through a relay with a bad moment
+ * to the collector; stops the shop; and compares three accounts of every event: what the visits lead to, what the
+ * SDK says, what the collector recorded. Exits 0 only if they agree.
+ *
+ * With `--stay` the collector's page stays open until Ctrl+C.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { startReceiver } from '../receiver.mjs'
-import { findProblems } from './accounts.mjs'
+import { parseArgs } from 'node:util'
+import { startCollector } from 'trackpost-collector'
+import { collectorAccount, findProblems } from './accounts.mjs'
+import { startRelay } from './relay.mjs'
 import { printReport } from './report.mjs'
 import { expectedEvents, readVisits, visitShop } from './visits.mjs'
 
 const WRITE_KEY = 'demo-write-key'
+/** Where the page is with `--stay`, unless something else is there already. */
+const PAGE_PORT = 8787
 /** Longer than the shop gives itself. */
 const STOP_TIMEOUT_MS = 10_000
-/** For the test of this demo: `lose` or `change` makes the receiver spoil one event after answering 200. */
+/** For the test of this demo: `lose` or `change` has the relay spoil one event on its way. */
 const SABOTAGE = process.env.DEMO_SABOTAGE
+
+const { stay } = parseArgs({ options: { stay: { type: 'boolean', default: false } } }).values
 
 const startedMs = Date.now()
 const visits = readVisits()
-const receiver = await startReceiver({ writeKey: WRITE_KEY, keep })
-const shop = await startShop(receiver.url)
+const collector = await openCollector()
+const relay = await startRelay(collector.url, SABOTAGE ? spoil : undefined)
+const shop = await startShop(relay.url)
 
 for (const [index, visit] of visits.entries()) {
   // The bad moment: one error, and then a rate limit.
   if (index === Math.floor(visits.length * 0.6)) {
-    receiver.faults.push({ status: 503 }, { status: 429, headers: { 'Retry-After': '1' } })
+    relay.faults.push({ status: 503 }, { status: 429, headers: { 'Retry-After': '1' } })
   }
   await visitShop(shop.url, visit)
 }
 const exit = await shop.stop()
-await receiver.close()
+await relay.close()
 
 const expected = visits.flatMap(expectedEvents)
-const problems = findProblems({ expected, log: shop.log, exit, receiver, startedMs, endedMs: Date.now() })
-printReport({ visits, expected, log: shop.log, receiver, problems, elapsedMs: Date.now() - startedMs })
+const recorded = collectorAccount(collector.events())
+const { requests } = relay
+const { log } = shop
+const endedMs = Date.now()
+const problems = findProblems({ expected, log, exit, recorded, requests, startedMs, endedMs })
+printReport({ visits, expected, log, recorded, requests, problems, elapsedMs: endedMs - startedMs })
 process.exitCode = problems.length === 0 ? 0 : 1
+
+if (stay) {
+  const isAsked = Promise.race(['SIGINT', 'SIGTERM'].map((signal) => once(process, signal)))
+  console.log(`\nThe events are on the collector's page, ${collector.url}; Ctrl+C ends it.`)
+  await isAsked
+}
+await collector.close()
+
+async function openCollector() {
+  const open = (port) => startCollector({ port, database: ':memory:' })
+  if (!stay) return open(0)
+  try {
+    return await open(PAGE_PORT)
+  } catch (error) {
+    if (error.code !== 'EADDRINUSE') throw error
+    return open(0)
+  }
+}
 
 async function startShop(host) {
   const child = spawn(process.execPath, [fileURLToPath(new URL('shop.mjs', import.meta.url))], {
@@ -69,7 +100,7 @@ async function startShop(host) {
   }
 }
 
-function keep(message) {
-  if (SABOTAGE === undefined || message.messageId !== 'visit-0100') return message
+function spoil(message) {
+  if (message.messageId !== 'visit-0100') return message
   return SABOTAGE === 'lose' ? undefined : { ...message, userId: 'somebody-else' }
 }

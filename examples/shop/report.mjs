@@ -2,12 +2,12 @@ const KINDS = ['identify', 'track', 'page', 'screen', 'group', 'alias']
 const MAX_PROBLEMS = 10
 
 /** Prints, for a person, what was sent, what arrived, and what became of the rest. */
-export function printReport({ visits, expected, log, receiver, problems, elapsedMs }) {
+export function printReport({ visits, expected, log, recorded, requests, problems, elapsedMs }) {
   console.log(`\nThe shop had ${visits.length} visits, which led to ${expected.length} events.\n`)
-  printTable(kindTable(expected, log, receiver))
+  printTable(kindTable(expected, log, recorded))
 
   console.log('\nOn the way')
-  for (const line of [...trafficLines(receiver), ...troubleLines(receiver), stopLine(log)]) {
+  for (const line of [...trafficLines(requests, recorded), ...troubleLines(requests), stopLine(log)]) {
     console.log(`  ${line}`)
   }
 
@@ -26,27 +26,31 @@ export function printReport({ visits, expected, log, receiver, problems, elapsed
   if (problems.length > MAX_PROBLEMS) console.log(`  ... and ${problems.length - MAX_PROBLEMS} more`)
 }
 
-function kindTable(expected, log, receiver) {
+function kindTable(expected, log, recorded) {
   const kindOf = new Map(expected.map(({ id, kind }) => [id, kind]))
-  const repeatedKinds = receiver.duplicates.map((id) => kindOf.get(id))
+  const repeatedKinds = recorded.duplicates.map((id) => kindOf.get(id))
   const row = (name, isCounted) => [
     name,
     expected.filter(({ kind }) => isCounted(kind)).length,
     log.filter(({ message, kind }) => message === 'delivered' && isCounted(kind)).length,
     log.filter(({ message, kind }) => message === 'not delivered' && isCounted(kind)).length,
-    receiver.events.filter(({ type }) => isCounted(type)).length,
+    recorded.events.filter(({ type }) => isCounted(type)).length,
     repeatedKinds.filter(isCounted).length,
   ]
   return [
-    ['', 'sent', 'delivered', 'failed', 'arrived', 'repeated*'],
+    ['', 'sent', 'delivered', 'failed', 'recorded', 'repeated*'],
     ...KINDS.map((kind) => row(kind, (other) => other === kind)),
     row('total', () => true),
+    [
+      'sent: what the visits should lead to; delivered, failed: what the SDK says; the rest: what the collector has',
+    ],
     ['* the import of some orders was run twice; their ids are the same, so they count once'],
   ]
 }
 
-function trafficLines({ requests, events, bytes }) {
+function trafficLines(requests, { events }) {
   const sizes = requests.map(({ ids }) => ids.length)
+  const bytes = requests.reduce((sum, request) => sum + request.bytes, 0)
   const count = format(requests.length)
   return [
     `${count} requests, of ${Math.min(...sizes)} to ${Math.max(...sizes)} events each`,
@@ -55,12 +59,12 @@ function trafficLines({ requests, events, bytes }) {
 }
 
 /** What came of the requests that the service did not take. */
-function troubleLines({ requests }) {
+function troubleLines(requests) {
   return requests.flatMap((request, index) => {
     if (request.status === 200) return []
     const later = requests.slice(index + 1)
     const taken = later.find(({ status, ids }) => status === 200 && ids.includes(request.ids[0]))
-    const said = `request ${index + 1}, of ${request.ids.length} events, was answered ${request.status}`
+    const said = `request ${index + 1}, of ${request.ids.length} events, was answered ${request.status} by the relay`
     if (taken === undefined) return [`${said}, and its events never arrived`]
     const seconds = ((taken.atMs - request.atMs) / 1_000).toFixed(1)
     return [`${said}; its events arrived ${seconds} s later with request ${requests.indexOf(taken) + 1}`]

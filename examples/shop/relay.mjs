@@ -1,0 +1,60 @@
+/**
+ * Stands between the shop and the collector and plays the network and the service on a bad day: it passes on
+ * what it gets, gives the answers of a service in trouble when it is told to, and keeps a list of the requests.
+ */
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+
+/**
+ * Starts a relay on 127.0.0.1.
+ *
+ * @param {string} target The address of the service that requests are passed on to.
+ * @param {(message: object) => object | undefined} [alter] Changes a message on its way, or loses it
+ *   (`undefined`). For those who test that this is noticed.
+ */
+export async function startRelay(target, alter) {
+  /** One entry per request: `{ status, bytes, ids, atMs }`. */
+  const requests = []
+  /** Answers to give instead of passing a request on, the first one to the next request; more can be pushed. */
+  const faults = []
+
+  async function answer(incoming, response) {
+    const body = await buffer(incoming)
+    const { batch, ...envelope } = JSON.parse(body)
+    const altered =
+      alter && JSON.stringify({ ...envelope, batch: batch.flatMap((message) => alter(message) ?? []) })
+    const { status, headers, text } = faults.shift() ?? (await passOn(target, incoming, altered ?? body))
+
+    const ids = batch.map(({ messageId }) => messageId)
+    requests.push({ status, bytes: body.length, ids, atMs: performance.now() })
+    response.writeHead(status, headers).end(text)
+  }
+
+  const server = createServer((incoming, response) => {
+    // To the shop that is a lost connection, and it sends again.
+    answer(incoming, response).catch(() => response.destroy())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    requests,
+    faults,
+    async close() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+async function passOn(target, { method, url, headers }, body) {
+  const outgoing = request(new URL(url, target), {
+    method,
+    headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+  })
+  outgoing.end(body)
+  const [reply] = await once(outgoing, 'response')
+  return { status: reply.statusCode, headers: reply.headers, text: await buffer(reply) }
+}
