@@ -1,7 +1,7 @@
 import type { RequestListener, ServerResponse } from 'node:http'
 import { createServer, type Socket } from 'node:net'
 import { inspect } from 'node:util'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { Analytics, type ErrorEvent } from '../../src/analytics.ts'
 import { type Host, systemHost } from '../../src/host.ts'
 import type { AnalyticsSettings, OAuthSettings } from '../../src/settings.ts'
@@ -242,6 +242,18 @@ test.each([
 })
 
 describe('a token server that fails', () => {
+  let closedUrl = ''
+  beforeAll(async () => {
+    const closed = await listen(() => {})
+    closedUrl = closed.url
+    await closed.close()
+  })
+  /** As fetch words it; no name leaves this machine. */
+  const unknownName = (): Promise<never> => {
+    const cause = Object.assign(new Error('getaddrinfo ENOTFOUND oauth2.invalid'), { code: 'ENOTFOUND' })
+    return Promise.reject(new TypeError('fetch failed', { cause }))
+  }
+
   test.each<[string, number | 'reset']>([
     ['500', 500],
     ['503', 503],
@@ -299,6 +311,27 @@ describe('a token server that fails', () => {
     expect(connections).toBeGreaterThan(1)
     expect(summary.pending).toBe(1)
     await analytics.closeAndFlush({ timeout: 10 })
+  })
+
+  test.each<[string, RegExp, (url: string) => Partial<OAuthSettings>]>([
+    [
+      'speaks plain http where TLS is due',
+      /SSL|EPROTO|wrong version/i,
+      (url) => ({ authServer: url.replace('http:', 'https:') }),
+    ],
+    ['refuses the connection', /ECONNREFUSED/, () => ({ authServer: closedUrl })],
+    ['has a name that nobody knows', /ENOTFOUND/, () => ({ httpClient: unknownName })],
+  ])('because it %s costs counted retries, and the error says why', async (_, why, oauth) => {
+    const plain = await listen((_request, response) => response.end())
+    closers.push(plain.close)
+    const { api, analytics, errors } = await start({ ...oauth(plain.url), maxRetries: 1 })
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(errors[0]?.reason).toMatchObject({ code: 'retries_exhausted' })
+    expect(errors[0]?.reason.message).toMatch(why)
+    expect(api.bodies).toEqual([])
   })
 
   test('by half an answer is asked again', async () => {

@@ -19,7 +19,19 @@ const FILES = {
   'load.mjs': `import { Analytics } from 'trackpost'\nawait (await import('./load.cjs')).default(Analytics)\n`,
   'load.cjs': `
 module.exports = async function load(Analytics) {
-  const oauthSettings = { clientId: 'client', keyId: 'key', clientKey: process.env.CLIENT_KEY }
+  const crypto = require('node:crypto')
+  const key = process.env.CLIENT_KEY && crypto.createPrivateKey(process.env.CLIENT_KEY)
+  const algorithm = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
+  const keys = {
+    pem: () => process.env.CLIENT_KEY,
+    KeyObject: () => key,
+    CryptoKey: () => {
+      const pkcs8 = key.export({ type: 'pkcs8', format: 'der' })
+      return crypto.webcrypto.subtle.importKey('pkcs8', pkcs8, algorithm, false, ['sign'])
+    },
+  }
+  const clientKey = key && (await keys[process.env.KEY_TYPE || 'pem']())
+  const oauthSettings = { clientId: 'client', keyId: 'key', clientKey }
   const httpClient = async () => ({ status: 200, statusText: 'OK', text: async () => '{"access_token":"tok"}' })
   const analytics = new Analytics({
     writeKey: 'wk',
@@ -39,8 +51,8 @@ if (require.main === module) module.exports(require('trackpost').Analytics)
 }
 
 /** What a client came to that has OAuth settings, or none. */
-async function load(file: string, withOAuth: boolean, node = process.execPath) {
-  const env = { PATH: '/usr/bin:/bin', ...(withOAuth && { CLIENT_KEY: CLIENT_PEM }) }
+async function load(file: string, withOAuth: boolean, node = process.execPath, keyType = 'pem') {
+  const env = { PATH: '/usr/bin:/bin', KEY_TYPE: keyType, ...(withOAuth && { CLIENT_KEY: CLIENT_PEM }) }
   const output = await new Promise<string>((resolve, reject) => {
     execFile(node, [join(project.folder, file)], { env }, (error, stdout, stderr) => {
       if (error !== null || stderr !== '') reject(new Error(`${error?.message}\n${stderr}`))
@@ -64,6 +76,14 @@ describe.each(Object.keys(FILES))('%s', (file) => {
       expect(await load(file, true, node)).toEqual({ delivered: 1, crypto: 'object' })
     },
   )
+})
+
+test.each(['node-16', 'node-18', 'node-22', 'node-26'])('%s signs with any kind of key', async (name) => {
+  for (const [file, text] of Object.entries(FILES)) await project.write(file, text)
+
+  for (const keyType of ['pem', 'KeyObject', 'CryptoKey']) {
+    expect(await load('load.mjs', true, fetchRuntime(name), keyType)).toMatchObject({ delivered: 1 })
+  }
 })
 
 describe.each([
