@@ -175,7 +175,10 @@ test('SIGTERM finishes the request that is under way', async () => {
     .toBe('closed')
   finish()
 
-  expect((await answer).status).toBe(200)
+  const { status, headers } = await answer
+  expect(status).toBe(200)
+  // A connection that is kept would hold up the end for as long as it is let.
+  expect(headers.get('connection')).toBe('close')
   expect(await once(child, 'exit')).toEqual([0, null])
   const after = await openCollector({ database })
   expect(after.events()).toMatchObject([{ messageId: 'under-way' }])

@@ -32,6 +32,7 @@ export async function listen(
   handle: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<RunningServer> {
   let isClosing = false
+  const openResponses = new Set<ServerResponse>()
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -42,8 +43,9 @@ export async function listen(
       noDelay: true,
     },
     (request, response) => {
-      // A kept connection must not hold up the end, nor take new requests on the way there.
-      if (isClosing) response.setHeader('connection', 'close')
+      if (isClosing) endConnectionAfter(response)
+      openResponses.add(response)
+      response.once('close', () => openResponses.delete(response))
       handle(request, response)
     },
   )
@@ -58,9 +60,15 @@ export async function listen(
     address: server.address() as AddressInfo,
     close(graceMs) {
       isClosing = true
+      for (const response of openResponses) endConnectionAfter(response)
       return closeServer(server, graceMs)
     },
   }
+}
+
+/** A kept connection must not hold up the end, nor take new requests on the way there. */
+function endConnectionAfter(response: ServerResponse): void {
+  if (!response.headersSent) response.setHeader('connection', 'close')
 }
 
 function closeServer(server: Server, graceMs: number): Promise<void> {
