@@ -85,13 +85,15 @@ export class Sender {
     const exchange = startExchange(client, { url, headers, body, timeoutMs }, host)
     this.#open.add(exchange)
     void exchange.finished.then(() => this.#open.delete(exchange))
+    const redact = redactor([authorization, authorization.slice(authorization.indexOf(' ') + 1), writeKey])
     void exchange.answer.then((answer) => {
       if (answer.status === undefined) return
-      const { status, statusText, headers } = answer
-      observer.onResponse(() => ({ url, status, statusText, headers: readableHeaders(headers) }))
+      const { status, headers } = answer
+      // A server may quote the request, credentials included.
+      const statusText = redact(answer.statusText)
+      observer.onResponse(() => ({ url, status, statusText, headers: readableHeaders(headers, redact) }))
     })
-    const secrets = [authorization, authorization.slice(authorization.indexOf(' ') + 1), writeKey]
-    return { answer: exchange.answer, finished: exchange.finished, authorization, redact: redactor(secrets) }
+    return { answer: exchange.answer, finished: exchange.finished, authorization, redact }
   }
 
   /** Aborts every request under way and every reply body that is still being read. */
@@ -107,7 +109,10 @@ function redactHeaders(headers: Record<string, string>): Record<string, string> 
   )
 }
 
-function readableHeaders(headers: HTTPHeaders | undefined): Record<string, string> {
+function readableHeaders(
+  headers: HTTPHeaders | undefined,
+  redact: (text: string) => string,
+): Record<string, string> {
   const readable: Record<string, string> = {}
   try {
     if (typeof headers?.forEach === 'function') {
@@ -117,6 +122,9 @@ function readableHeaders(headers: HTTPHeaders | undefined): Record<string, strin
     } else Object.assign(readable, headers)
   } catch {
     // Headers of a custom client that throw when read; the outcome does not depend on this copy.
+  }
+  for (const [name, value] of Object.entries(readable)) {
+    if (typeof value === 'string') readable[name] = redact(value)
   }
   return redactHeaders(readable)
 }
