@@ -320,7 +320,7 @@ row(
 row(
   'H05',
   'a healthy run, alone on its loop',
-  'p99.9 of the event-loop delay at most 20 ms over an idle loop',
+  'event-loop delay over that of an idle loop: p99 <= 20 ms; p99.9, where batches are assembled, <= 50 ms',
   async (row) => {
     const server = await serve()
 
@@ -331,19 +331,21 @@ row(
       await client.flush()
       t.restartLoopDelay()
       await t.sleep(1_500)
-      const idleMs = t.restartLoopDelay()
+      const idle = t.restartLoopDelay()
       await t.trackFor(client, 1, t.args.events, 2_000)
       await client.flush()
-      const busyMs = t.restartLoopDelay()
+      const busy = t.restartLoopDelay()
       await t.close(client)
-      return { idleMs, busyMs }
+      return { idle, busy }
     })
 
     const report = expectOracleRules(run, [await server.report()])
     row.injected(report.tracked)
-    const { idleMs, busyMs } = report.result as { idleMs: number; busyMs: number }
-    expect(busyMs - idleMs).toBeLessThanOrEqual(20)
-    row.note(`p99.9 ${busyMs.toFixed(1)} ms, idle ${idleMs.toFixed(1)} ms`)
+    const { idle, busy } = report.result as Record<'idle' | 'busy', { p99Ms: number; p999Ms: number }>
+    expect(busy.p99Ms - idle.p99Ms).toBeLessThanOrEqual(20)
+    expect(busy.p999Ms - idle.p999Ms).toBeLessThanOrEqual(50)
+    row.note(`p99 ${busy.p99Ms.toFixed(1)} ms, p99.9 ${busy.p999Ms.toFixed(1)} ms`)
+    row.note(`idle ${idle.p99Ms.toFixed(1)} and ${idle.p999Ms.toFixed(1)} ms`)
   },
   { alone: true },
 )

@@ -1,4 +1,5 @@
 /** Settings, hosts of odd make, and more than one client in a process. */
+import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'vitest'
 import {
   CANARIES,
@@ -317,6 +318,7 @@ row(
           'error',
           'track',
           'http_request',
+          'http_response',
           'initialize',
           'register',
           'drained',
@@ -390,5 +392,129 @@ row(
     expect(redacted).toBeGreaterThan(0)
     expect(report.leaks).toEqual([])
     row.note(`${looks} looks here, and every row of the suite searches its output, errors and clients`)
+  },
+)
+
+row(
+  'S01',
+  'canary private key, client id, assertion and token, with servers that quote them',
+  '0 occurrences in output, errors, causes, events, inspections',
+  async (row) => {
+    const { privateKey } = generateKeyPairSync('rsa', {
+      modulusLength: 2_048,
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+    })
+    const token = 'canaryTokenb81f0d44'
+    const api = await serve({
+      script: (request, io) => {
+        io.count('refused')
+        const { authorization = '' } = request.headers
+        if (request.index % 2 === 0) return io.reply(401, { 'x-quoted': authorization }, authorization)
+        io.raw(`HTTP/1.1 400 ${authorization}\r\ncontent-length: 0\r\n\r\n`)
+      },
+    })
+    const auth = await serve({
+      state: { token },
+      script: (request, io) => {
+        io.count('asked')
+        const quoted = request.body.toString().slice(0, 4_000)
+        if (request.index % 4 === 3)
+          return io.reply(400, {}, JSON.stringify({ error: 'invalid_client', error_description: quoted }))
+        if (request.index % 4 === 2) return io.raw(`HTTP/1.1 503 ${quoted}\r\ncontent-length: 0\r\n\r\n`)
+        io.reply(
+          200,
+          {},
+          JSON.stringify({
+            access_token: `${io.state['token']}${request.index}`,
+            expires_in: 3_600,
+            token_type: 'Bearer',
+          }),
+        )
+      },
+    })
+
+    const run = await runHost(
+      {
+        host: api.url,
+        args: { privateKey, token, authServer: auth.url },
+        settings: { flushAt: 1, maxRetries: 1 },
+        scale: 20,
+      },
+      async (t) => {
+        const seen: string[] = []
+        const look = (value: unknown): void => {
+          seen.push(t.inspect(value, { depth: 20, showHidden: true }), JSON.stringify(value) ?? '')
+        }
+        const assertions: string[] = []
+        const realFetch = globalThis.fetch
+        globalThis.fetch = ((url: string, request: RequestInit) => {
+          const assertion = new URLSearchParams(String(request.body)).get('client_assertion')
+          if (assertion !== null) assertions.push(assertion)
+          return realFetch(url, request)
+        }) as typeof fetch
+        const clientId = 'canaryClientId55c1'
+        for (let round = 0; round < 4; round++) {
+          const client = t.create({
+            oauthSettings: {
+              clientId,
+              clientKey: t.args.privateKey,
+              keyId: 'canaryKeyId',
+              authServer: t.args.authServer,
+            },
+          })
+          for (const name of [
+            'error',
+            'track',
+            'http_request',
+            'http_response',
+            'initialize',
+            'drained',
+          ] as const) {
+            client.on(name as 'error', look)
+          }
+          for (let n = 0; n < 3; n++) {
+            client.track({ userId: 'u', event: 'Seen' }, (error, ctx) => {
+              look(error)
+              look(error?.stack)
+              look(ctx)
+            })
+            await client.flush({ timeout: 20_000 })
+          }
+          look(client)
+          await t.close(client, { timeout: 20_000 })
+        }
+        // Any line of the key, whole or in part.
+        const lines = t.args.privateKey.split('\n').filter((line) => line !== '' && !line.startsWith('-----'))
+        const secrets = [
+          t.args.token,
+          ...lines.map((line) => line.slice(0, 24)),
+          ...assertions.flatMap((one) => one.split('.').slice(1)),
+        ]
+        const hits = secrets.filter((secret) => seen.some((text) => text.includes(secret)))
+        return {
+          looks: seen.length,
+          assertions: assertions.length,
+          hits: hits.length,
+          errors: t.report.errors,
+        }
+      },
+    )
+
+    const report = reportOf(run)
+    const { looks, assertions, hits } = report.result as { looks: number; assertions: number; hits: number }
+    row.injected(
+      ((await api.report()).counts['refused'] ?? 0) + ((await auth.report()).counts['asked'] ?? 0),
+      8,
+    )
+    expect(report.thrown).toBeUndefined()
+    expect(assertions).toBeGreaterThanOrEqual(4)
+    expect(looks).toBeGreaterThan(40)
+    expect(hits).toBe(0)
+    const output = run.stdout + run.stderr
+    for (const secret of [token, ...privateKey.split('\n').slice(1, -2)])
+      expect(output).not.toContain(secret.slice(0, 24))
+    expect(run.exitCode).toBe(0)
+    row.note(`${looks} looks, ${assertions} assertions`)
   },
 )

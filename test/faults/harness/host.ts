@@ -179,9 +179,9 @@ const tools: Tools = {
     return outcomes.subarray(0, report.tracked).reduce((sum, one) => sum + (one === at ? 1 : 0), 0)
   },
   restartLoopDelay() {
-    const p999Ms = loop.percentile(99.9) / 1e6
+    const delays = { p99Ms: loop.percentile(99) / 1e6, p999Ms: loop.percentile(99.9) / 1e6 }
     loop.reset()
-    return p999Ms
+    return delays
   },
   inspect,
   canaries: job.canaries,

@@ -107,8 +107,8 @@ export interface Tools<Args = unknown> {
   close(client: Client, options?: { timeout?: number }): Promise<CloseRecord>
   outcome(n: number): string
   countOf(outcome: string): number
-  /** Begins the measurement of the event-loop delay anew. Returns p99.9 so far, in milliseconds. */
-  restartLoopDelay(): number
+  /** Begins the measurement of the event-loop delay anew. Returns what it was so far, in milliseconds. */
+  restartLoopDelay(): { p99Ms: number; p999Ms: number }
   inspect: typeof inspect
   canaries: readonly string[]
 }
