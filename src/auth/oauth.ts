@@ -31,8 +31,8 @@ const REFUSAL_MS = 60_000
 const MIN_RENEWAL_INTERVAL_MS = 30_000
 /** Requests that are this late have been forgotten by the runtime: edge runtimes freeze what no handler waits for. */
 const LOST_MS = 5_000
-/** After so many failures in a row somebody should know: events wait, and nothing else shows it. */
-const FAILURES_TO_TELL = 3
+/** So many failures in a row take more than a minute: somebody should know, as events wait and nothing else shows it. */
+const FAILURES_TO_TELL = 8
 
 const CLOSED: TokenFailure = { message: 'the client was closed' }
 
