@@ -1,21 +1,9 @@
-import { createRequire } from 'node:module'
+import { v4 } from '@lukeed/uuid/secure'
 import type { Platform } from './platform.ts'
-
-type RandomSource = Pick<Crypto, 'randomUUID'>
-
-let randomSource: RandomSource | undefined
 
 /** The platform of the main build. The build for edge runtimes puts `web.ts` in the place of this module. */
 export const platform: Platform = {
-  randomId() {
-    // Loaded with the first event and not with this module: it costs more than all the rest of it. Node.js 16
-    // and 18 have no global to take it from; require() takes it from any path.
-    randomSource ??=
-      typeof globalThis.crypto?.randomUUID === 'function'
-        ? globalThis.crypto
-        : (createRequire('/')('node:crypto') as RandomSource)
-    return randomSource.randomUUID()
-  },
+  randomId: v4,
 
   async loadHTTPClient() {
     const { NodeHTTPClient } = await import('../http/node-client.ts')
