@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { basic, exchange, openCollector, post, track } from './support.ts'
 
 const HEAD = 'Host: localhost\r\nContent-Type: application/json\r\n'
@@ -334,14 +334,39 @@ test('no answer allows another origin, every answer forbids sniffing, and input 
   )
 })
 
-test('a page of another site that made its name point here reads nothing', async () => {
-  const collector = await openCollector()
-  const ask = (host: string, path: string) =>
-    exchange(collector.port, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+describe('a page of another site that made its name point here', () => {
+  const ask = (port: number, host: string, path = '/api/events') =>
+    exchange(port, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
 
-  expect(await ask('evil.example', '/api/events')).toMatch(/^HTTP\/1\.1 403 /)
-  expect(await ask('evil.example:8787', '/')).toMatch(/^HTTP\/1\.1 403 /)
-  expect(await ask(`localhost:${collector.port}`, '/api/events')).toMatch(/^HTTP\/1\.1 200 /)
+  test.each([
+    'evil.example',
+    'evil.example:8787',
+    '127.evil.example',
+    'localhost.evil.example',
+    '10.1.2.3',
+    '',
+  ])('reads nothing: %s', async (name) => {
+    const { port } = await openCollector()
+
+    expect(await ask(port, name)).toMatch(/^HTTP\/1\.1 403 /)
+    expect(await ask(port, name, '/')).toMatch(/^HTTP\/1\.1 403 /)
+  })
+
+  test.each(['localhost', 'LocalHost:8787', '127.0.0.1', '127.0.0.1:8787', '127.1.2.3:8787', '[::1]:8787'])(
+    'is not meant by a name of the machine: %s',
+    async (name) => {
+      const { port } = await openCollector()
+
+      expect(await ask(port, name)).toMatch(/^HTTP\/1\.1 200 /)
+    },
+  )
+
+  test('cannot be told apart where the collector has names that it does not know', async () => {
+    // Reached from this machine alone, and yet none of the addresses that count as loopback.
+    const { port } = await openCollector({ host: '::ffff:127.0.0.1', allowPublic: true })
+
+    expect(await ask(port, 'collector.example')).toMatch(/^HTTP\/1\.1 200 /)
+  })
 })
 
 test('a database that is full answers 503 with Retry-After, and what was taken before stays', async () => {
