@@ -43,7 +43,7 @@ row(
   'closeAndFlush({ timeout: 1000 }) while the server is silent, resets, answers 503, is not there',
   'resolves in 1.0-1.1 s; all shutdown_timeout before that; 0 requests, sockets and timers after',
   async (row) => {
-    const events = size(500, 10_000)
+    const events = size(500, 2_500)
     const servers = await Promise.all(
       ['silent', 'resets', 'answers 503', 'is not there'].map((fault) =>
         serve({
