@@ -3,8 +3,7 @@ import type { Plugin } from 'esbuild'
 import { defineConfig, type Options } from 'tsup'
 
 const common: Options = {
-  // The first one that has Object.hasOwn, and errors with a cause.
-  target: 'node16.9',
+  target: 'node16',
   platform: 'neutral',
   external: [/^node:/],
   // Runtimes other than Node.js know its modules by this prefix only.
