@@ -21,7 +21,8 @@ if (!existsSync(join(given, 'index.js'))) {
   console.error('test:faults: there is no built package; run `npm run build` first')
   process.exit(1)
 }
-const copy = join(root, '.cache', `faults-dist-${process.pid}`)
+const scratch = join(root, '.cache', `faults-${process.pid}`)
+const copy = join(scratch, 'dist')
 cpSync(given, copy, { recursive: true })
 
 const startMs = performance.now()
@@ -41,11 +42,17 @@ const { status } = spawnSync(
   {
     cwd: root,
     stdio: 'inherit',
-    env: { ...process.env, FAULTS_FULL: isFull ? '1' : '0', FAULTS_LINES: lines, TRACKPOST_DIST: copy },
+    env: {
+      ...process.env,
+      FAULTS_FULL: isFull ? '1' : '0',
+      FAULTS_LINES: lines,
+      TRACKPOST_DIST: copy,
+      FAULTS_SCRATCH: scratch,
+    },
   },
 )
 const seconds = (performance.now() - startMs) / 1_000
-rmSync(copy, { recursive: true, force: true })
+rmSync(scratch, { recursive: true, force: true })
 printTable()
 process.exit(status ?? 1)
 

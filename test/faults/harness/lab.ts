@@ -16,8 +16,10 @@ export const isFull = process.env['FAULTS_FULL'] === '1'
 export const size = (normal: number, full: number): number => (isFull ? full : normal)
 export const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-mkdirSync(join(ROOT, '.cache'), { recursive: true })
-const scratch = mkdtempSync(join(ROOT, '.cache', 'faults-'))
+// Inside the package, so that its dependencies are found. The runner takes its own folder away at the end.
+const scratchBase = process.env['FAULTS_SCRATCH'] ?? join(ROOT, '.cache')
+mkdirSync(scratchBase, { recursive: true })
+const scratch = mkdtempSync(join(scratchBase, 'faults-'))
 export const scratchFile = (name: string): string => join(scratch, name)
 
 // Bundled once per test file: Node.js 20 runs no TypeScript.
