@@ -545,6 +545,8 @@ row(
       }
       for (let count = 0; count < 5; count++) more()
       const summaries = await Promise.all(flushes)
+      // It has not rested: only the flushes before it have ended.
+      await t.until(() => fromCallbacks >= 100, 5_000)
       isOver = true
       await client.flush()
       await t.close(client)
@@ -555,6 +557,7 @@ row(
     row.injected(1_000)
     const result = report.result as { delivered: number; resolved: number; fromCallbacks: number }
     expect(result.resolved).toBe(1_000)
+    expect(result.fromCallbacks).toBeGreaterThanOrEqual(100)
     expect(result.delivered).toBe(500)
     expect(report.stats?.pending).toBe(0)
     expect(report.stats?.failed).toBe(0)
