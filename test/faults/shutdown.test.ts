@@ -539,8 +539,8 @@ row(
         t.track(client, n++)
         client.track({ userId: 'u', event: 'In a callback', properties: {} }, () => {
           fromCallbacks++
-          void client.flush()
           more()
+          void client.flush()
         })
       }
       for (let count = 0; count < 5; count++) more()
