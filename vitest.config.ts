@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
+/** Over real sockets, in real time: what is true of the sources as a whole. */
+const endToEnd = ['test/auth/end-to-end.test.ts']
+
 /** Suites that drive the built package, each in processes of its own; the rest of `test/` mirrors `src/`. */
 const builtSuites = ['package', 'examples', 'faults', 'runtimes', 'serverless']
 
@@ -10,9 +13,10 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: builtSuites.map((suite) => `test/${suite}/**`),
+          exclude: [...builtSuites.map((suite) => `test/${suite}/**`), ...endToEnd],
         },
       },
+      { test: { name: 'end-to-end', include: endToEnd } },
       ...builtSuites.map((suite) => ({
         test: {
           name: suite,
