@@ -90,7 +90,7 @@ async function rowsOf(scenario) {
         ? [row, { ...row, adapter: 'trackpost-other', label: row.label.replace('trackpost', 'other build') }]
         : [row],
     )
-    .filter(({ adapter }) => isChosen(adapter) && (isBuilt || adapter !== 'trackpost'))
+    .filter(({ adapter }) => isChosen(adapter) && (isBuilt || !adapter.startsWith('trackpost')))
   return Promise.all(
     available.map(async (row) => {
       const adapter = await loadAdapter(row.adapter)

@@ -15,6 +15,7 @@ export const adapterNames = [
   'floor-fixed',
   'floor-fetch',
   'trackpost',
+  'trackpost-node',
   'segment',
   'rudderstack',
   'posthog',
