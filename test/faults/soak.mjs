@@ -252,11 +252,18 @@ function summarise({ code, end, ledger, samples, faults, durationMs }) {
   const warm = samples.filter(({ atMs }) => atMs >= warmMs && atMs <= durationMs)
   const slope = slopePerHour(warm.map(({ atMs, rss }) => [atMs, rss / 1_048_576]))
   const heapSlope = slopePerHour(warm.map(({ atMs, heapKept }) => [atMs, heapKept / 1_048_576]))
+  // What an outage piles up comes and goes: the floor of each minute shows what stays.
+  const minutes = new Map()
+  for (const { atMs, rss } of warm) {
+    const minute = Math.floor(atMs / 60_000)
+    minutes.set(minute, Math.min(minutes.get(minute) ?? Number.POSITIVE_INFINITY, rss / 1_048_576))
+  }
+  const floorSlope = slopePerHour([...minutes].map(([minute, rss]) => [minute * 60_000, rss]))
   const isLong = durationMs >= 1_800_000
   check(
     isLong ? 'RSS slope under 1 MB an hour' : 'RSS slope (too short a run to judge)',
     !isLong || slope < 1,
-    `${slope.toFixed(2)} MB/h over ${((durationMs - warmMs) / 60_000).toFixed(0)} min (heap after collection ${heapSlope.toFixed(2)} MB/h)`,
+    `${slope.toFixed(2)} MB/h over ${((durationMs - warmMs) / 60_000).toFixed(0)} min (floor of each minute ${floorSlope.toFixed(2)}, heap after collection ${heapSlope.toFixed(2)} MB/h)`,
   )
   const rss = warm.map((one) => one.rss / 1_048_576)
   console.log(`RSS ${Math.min(...rss).toFixed(1)} to ${Math.max(...rss).toFixed(1)} MB after the warm-up`)
