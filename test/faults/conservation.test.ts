@@ -46,7 +46,7 @@ row(
     expect(report.byOutcome).toEqual({ delivered: events })
     expect(ledger.acknowledged).toBe(events)
     const batches = ledger.requests.length - cuts
-    expect(ledger.requests.length).toBeLessThanOrEqual(Math.ceil(batches * 1.25))
+    expect(ledger.requests.length).toBeLessThanOrEqual(Math.ceil(batches * size(1.25, 1.15)))
     row.note(`${events} events, ${ledger.requests.length} requests, ${ledger.duplicates} duplicates`)
   },
   { timeoutMs: 120_000 },
