@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject, type Project } from '../package/project.ts'
 
 /** Bytes, minified and gzipped, dependencies included, jose left out. */
-const MAX_BUNDLE_BYTES = { node: 19_600, workerd: 18_900 }
+const MAX_BUNDLE_BYTES = { node: 20_500, workerd: 19_800 }
 /** KiB on disk, in blocks, as `du` counts. jose alone takes 536 of them. */
 const MAX_INSTALLED_KIB = { all: 1_200, withoutJose: 660 }
 const MAX_PACKAGES = 5
