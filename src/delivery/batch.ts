@@ -56,18 +56,20 @@ export class Envelope {
 
   /**
    * The same body as UTF-8 bytes, each message written once to its place: neither a text of the whole body nor a
-   * second copy is made. For runtimes with `Buffer`.
+   * second copy is made.
+   *
+   * @param bytes Takes the body from its beginning on; has room for {@link Envelope.bytes} and those of the batch.
+   * @returns The part of `bytes` that is the body.
    */
-  encode(batch: Batch<SerializedMessage>, sentAt: string): Uint8Array {
+  encode(batch: Batch<SerializedMessage>, sentAt: string, bytes: Buffer): Uint8Array {
     const [head, tail] = frame(this.#writeKeyJson, sentAt)
-    const bytes = Buffer.allocUnsafeSlow(this.bytes + batch.bytes)
     let at = bytes.write(head)
     for (const [index, { json }] of batch.entries.entries()) {
       if (index > 0) bytes[at++] = COMMA
       at += bytes.write(json, at)
     }
-    bytes.write(tail, at)
-    return bytes
+    at += bytes.write(tail, at)
+    return bytes.subarray(0, at)
   }
 
   /** The same body without the write key, for those who look on. */

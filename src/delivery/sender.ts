@@ -3,7 +3,7 @@ import type { Host } from '../host.ts'
 import { type HTTPClient, type HTTPHeaders, isByteClient } from '../http/client.ts'
 import { type Answer, type Exchange, startExchange } from '../http/exchange.ts'
 import type { SerializedMessage } from '../message/serialize.ts'
-import { type Batch, Envelope } from './batch.ts'
+import { type Batch, Envelope, MAX_BODY_BYTES } from './batch.ts'
 import { redactor } from './failure.ts'
 
 /** One attempt, as those who look on see it: without credentials. */
@@ -57,6 +57,7 @@ export class Sender {
   readonly envelope: Envelope
   readonly #options: SenderOptions
   readonly #open = new Set<Exchange>()
+  #scratch: Buffer | undefined
 
   constructor(options: SenderOptions) {
     this.#options = options
@@ -80,8 +81,7 @@ export class Sender {
       headers: redactHeaders(headers),
       body: this.envelope.writeRedacted(batch.entries, sentAt),
     }))
-    const takesBytes = isByteClient(client) && client.takesBytes()
-    const body = takesBytes ? this.envelope.encode(batch, sentAt) : this.envelope.write(batch.entries, sentAt)
+    const body = this.#write(batch, sentAt)
     const exchange = startExchange(client, { url, headers, body, timeoutMs }, host)
     this.#open.add(exchange)
     void exchange.finished.then(() => this.#open.delete(exchange))
@@ -94,6 +94,19 @@ export class Sender {
       observer.onResponse(() => ({ url, status, statusText, headers: readableHeaders(headers, redact) }))
     })
     return { answer: exchange.answer, finished: exchange.finished, authorization, redact }
+  }
+
+  #write(batch: Batch<SerializedMessage>, sentAt: string): string | Uint8Array {
+    const { client } = this.#options
+    const use = isByteClient(client) ? client.takesBytes() : undefined
+    if (use === undefined) return this.envelope.write(batch.entries, sentAt)
+    const length = this.envelope.bytes + batch.bytes
+    if (use === 'kept') return this.envelope.encode(batch, sentAt, Buffer.allocUnsafeSlow(length))
+    // One buffer for all bodies: half a megabyte for each would wait for the next collection.
+    if (this.#scratch === undefined || this.#scratch.length < length) {
+      this.#scratch = Buffer.allocUnsafeSlow(Math.max(length, Math.min(length * 2, MAX_BODY_BYTES)))
+    }
+    return this.envelope.encode(batch, sentAt, this.#scratch)
   }
 
   /** Aborts every request under way and every reply body that is still being read. */

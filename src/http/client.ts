@@ -30,8 +30,11 @@ export interface HTTPClient {
 
 /** A client of our own. It spares the encoding of a text where it can send bytes as they are. */
 export interface ByteHTTPClient extends HTTPClient {
-  /** Whether the next request may have its body as UTF-8 bytes. They are not written to after the call. */
-  takesBytes(): boolean
+  /**
+   * Whether the next request may have its body as UTF-8 bytes: `kept` when they are read after the call as well,
+   * `copied` when they may be written to as soon as it has returned.
+   */
+  takesBytes(): 'kept' | 'copied' | undefined
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse>
 }
 
@@ -63,8 +66,9 @@ export class FetchHTTPClient implements ByteHTTPClient {
   }
 
   /** Only the fetch of Node.js itself: one that was put in its place may want to read the body as text. */
-  takesBytes(): boolean {
-    return this.#fetch === undefined && isNodeFetch(globalThis.fetch)
+  takesBytes(): 'copied' | undefined {
+    // A request copies its body when it is made: Fetch standard, section 5.2, "extract a body".
+    return this.#fetch === undefined && isNodeFetch(globalThis.fetch) ? 'copied' : undefined
   }
 
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {

@@ -12,8 +12,8 @@ export class NodeHTTPClient implements ByteHTTPClient {
   readonly #http = new HttpAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS })
   readonly #https = new HttpsAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS })
 
-  takesBytes(): boolean {
-    return true
+  takesBytes(): 'kept' {
+    return 'kept'
   }
 
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {

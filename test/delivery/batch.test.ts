@@ -37,7 +37,7 @@ describe('the envelope', () => {
       fc.property(messages, (messages) => {
         const batch = new Batch(messages.map(serialize))
 
-        const bytes = envelope.encode(batch, SENT_AT)
+        const bytes = envelope.encode(batch, SENT_AT, Buffer.alloc(envelope.bytes + batch.bytes))
 
         expect(Buffer.from(bytes).toString('utf8')).toBe(envelope.write(batch.entries, SENT_AT))
       }),

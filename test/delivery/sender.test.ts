@@ -2,7 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { basicCredentials } from '../../src/auth/basic.ts'
 import { Batch } from '../../src/delivery/batch.ts'
 import { type RequestInfo, type ResponseInfo, Sender } from '../../src/delivery/sender.ts'
-import type { HTTPHeaders } from '../../src/http/client.ts'
+import type {
+  ByteHTTPClient,
+  HTTPClient,
+  HTTPClientRequest,
+  HTTPHeaders,
+  HTTPResponse,
+} from '../../src/http/client.ts'
 import { serialize } from '../../src/message/serialize.ts'
 import { FakeHost, settled } from '../support/fake-host.ts'
 import {
@@ -19,7 +25,10 @@ const AUTHORIZATION = `Basic ${btoa(`${WRITE_KEY}:`)}`
 
 function setUp(...replies: Reply[]) {
   const host = new FakeHost('2026-11-20T09:30:00.000Z')
-  const client = new ScriptedClient(host, replies.length > 0 ? replies : [status(200)])
+  return setUpWith(new ScriptedClient(host, replies.length > 0 ? replies : [status(200)]), host)
+}
+
+function setUpWith<Client extends HTTPClient>(client: Client, host: FakeHost) {
   const requests: RequestInfo[] = []
   const responses: ResponseInfo[] = []
   const sender = new Sender({
@@ -41,6 +50,47 @@ function setUp(...replies: Reply[]) {
   ])
   return { host, client, sender, batch, requests, responses }
 }
+
+/** A client that takes bytes, and holds on to what it was given. */
+class ByteClient implements ByteHTTPClient {
+  readonly given: Uint8Array[] = []
+  readonly copies: string[] = []
+
+  constructor(readonly use: 'kept' | 'copied' | undefined) {}
+
+  takesBytes(): 'kept' | 'copied' | undefined {
+    return this.use
+  }
+
+  async makeRequest({ body }: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
+    if (typeof body !== 'string') this.given.push(body)
+    this.copies.push(Buffer.from(body as string).toString('utf8'))
+    return { status: 200, statusText: 'OK' }
+  }
+}
+
+describe('a client that takes bytes', () => {
+  test.each(['kept', 'copied', undefined] as const)('gets the same body, when they are %s', async (use) => {
+    const { client, sender, batch } = setUpWith(new ByteClient(use), new FakeHost('2026-11-20T09:30:00.000Z'))
+    const longer = new Batch([...batch.entries, serialize({ messageId: 'c', event: 'Crème '.repeat(200) })])
+
+    await Promise.all([batch, longer, batch].map((one) => sender.send(one, AUTHORIZATION).answer))
+
+    const sentAt = '2026-11-20T09:30:00.000Z'
+    const expected = [batch, longer, batch].map(({ entries }) => sender.envelope.write(entries, sentAt))
+    expect(client.copies).toEqual(expected)
+    expect(client.given).toHaveLength(use === undefined ? 0 : 3)
+  })
+
+  test('finds them untouched for as long as it keeps them', async () => {
+    const { client, sender, batch } = setUpWith(new ByteClient('kept'), new FakeHost())
+    const other = new Batch([serialize({ messageId: 'z', event: 'Ein anderes Ereignis' })])
+
+    await Promise.all([batch, other].map((one) => sender.send(one, AUTHORIZATION).answer))
+
+    expect(client.given.map((bytes) => Buffer.from(bytes).toString('utf8'))).toEqual(client.copies)
+  })
+})
 
 describe('one attempt', () => {
   test('it goes out with its headers and the body of the envelope', async () => {
