@@ -1,6 +1,6 @@
-import { backoffMs } from '../delivery/backoff.ts'
 import { DeliveryError, type FailureCode } from '../errors.ts'
 import { type Host, warn } from '../host.ts'
+import { backoffMs } from '../policy/backoff.ts'
 import type { Credentials } from './credentials.ts'
 import { ServerClock } from './server-clock.ts'
 import type { TokenAnswer, TokenFailure, TokenRequest } from './token-client.ts'

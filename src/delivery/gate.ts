@@ -1,5 +1,5 @@
 import type { Host } from '../host.ts'
-import { backoffMs } from './backoff.ts'
+import { backoffMs } from '../policy/backoff.ts'
 
 /** The right to make one request. */
 export interface Pass {

@@ -3,8 +3,8 @@ import type { Host } from '../host.ts'
 import { type HTTPClient, type HTTPHeaders, isByteClient } from '../http/client.ts'
 import { type Answer, type Exchange, startExchange } from '../http/exchange.ts'
 import type { SerializedMessage } from '../message/serialize.ts'
+import { redactor } from '../policy/redact.ts'
 import { type Batch, Envelope, MAX_BODY_BYTES } from './batch.ts'
-import { redactor } from './failure.ts'
 
 /** One attempt, as those who look on see it: without credentials. */
 export interface RequestInfo {

@@ -9,9 +9,7 @@ interface Head {
 }
 
 /** What one request came to. No retry and no policy here: every status is a `response`. */
-export type Answer =
-  | Head
-  | { readonly status: undefined; readonly cause: unknown; readonly timedOut: boolean }
+export type Answer = Head | { readonly status: undefined; readonly cause: unknown }
 
 /** One request under way. */
 export interface Exchange {
@@ -57,12 +55,12 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, host
     answered(result)
     return true
   }
-  const fail = (cause: unknown, timedOut = false): void => {
-    if (answer({ status: undefined, cause, timedOut })) finish()
+  const fail = (cause: unknown): void => {
+    if (answer({ status: undefined, cause })) finish()
   }
-  const abort = (cause: Error, timedOut = false): void => {
+  const abort = (cause: Error): void => {
     cancelTimer()
-    answer({ status: undefined, cause, timedOut })
+    answer({ status: undefined, cause })
     controller.abort(cause)
     // The connection is gone when this turn is over, and not before.
     void nextTurn().then(finish)
@@ -85,17 +83,16 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, host
   }
 
   const deadlineMs = host.monotonic() + request.timeoutMs
+  let isStalled = false
   const onDeadline = (): void => {
-    const lateMs = host.monotonic() - deadlineMs
-    if (lateMs > STALL_MS && lateMs < Number.POSITIVE_INFINITY && !isStalled) {
+    if (!isStalled && host.monotonic() - deadlineMs > STALL_MS) {
       // The host was blocked or frozen, and the answer may lie in the socket's buffer: let it be read first.
       isStalled = true
       cancelTimer = host.setTimer(onDeadline, STALL_MS)
       return
     }
-    abort(new Error(`no answer within ${request.timeoutMs} ms`), true)
+    abort(new Error(`no answer within ${request.timeoutMs} ms`))
   }
-  let isStalled = false
 
   const exchange: Exchange = {
     answer: new Promise((resolve) => {

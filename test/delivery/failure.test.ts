@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { answerError, redactor } from '../../src/delivery/failure.ts'
+import { answerError } from '../../src/delivery/failure.ts'
 import type { HTTPHeaders } from '../../src/http/client.ts'
+import { redactor } from '../../src/policy/redact.ts'
 
 const URL = 'https://api.segment.io/v1/batch'
 const asIs = (text: string): string => text
@@ -62,7 +63,7 @@ describe('the error of an answer', () => {
     const reset = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', request })
     const cause = Object.assign(new TypeError('fetch failed', { cause: reset }), { request })
 
-    const error = answerError('retries_exhausted', { status: undefined, cause, timedOut: false }, URL, asIs)
+    const error = answerError('retries_exhausted', { status: undefined, cause }, URL, asIs)
 
     expect(error.message).toBe('fetch failed: read ECONNRESET')
     expect(error.status).toBeUndefined()
@@ -80,7 +81,7 @@ describe('the error of an answer', () => {
     const inner = new Error('refused Basic d2tfWnVyaWNo')
     const cause = new Error('POST with wk_Zurich_7Qm4', { cause: inner })
 
-    const unanswered = answerError('auth', { status: undefined, cause, timedOut: false }, URL, redact)
+    const unanswered = answerError('auth', { status: undefined, cause }, URL, redact)
     const answered = answerError(
       'auth',
       { status: 401, statusText: 'no d2tfWnVyaWNo', headers: {} },
@@ -93,19 +94,5 @@ describe('the error of an answer', () => {
     expect((unanswered.cause as Error).stack).not.toContain('wk_Zurich_7Qm4')
     expect(((unanswered.cause as Error).cause as Error).message).toBe('refused [redacted]')
     expect(answered.message).toBe('[401] no [redacted]')
-  })
-})
-
-describe('redacting', () => {
-  test('every occurrence goes', () => {
-    expect(redactor(['geheimnis'])('geheimnis und geheimnis')).toBe('[redacted] und [redacted]')
-  })
-
-  test('a secret is text, not a pattern', () => {
-    expect(redactor(['.*.*.*.*.*'])('alles bleibt')).toBe('alles bleibt')
-  })
-
-  test('a key too short to be one does not blacken ordinary words', () => {
-    expect(redactor(['x'])('exact')).toBe('exact')
   })
 })

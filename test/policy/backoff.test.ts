@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { backoffMs } from '../../src/delivery/backoff.ts'
+import { backoffMs } from '../../src/policy/backoff.ts'
 import { FakeHost } from '../support/fake-host.ts'
 
 const BOUNDS = [

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Action, classify } from '../../src/delivery/classify.ts'
+import { type Action, classify } from '../../src/policy/classify.ts'
 
 /** The table of section 8 of the specification, range by range. */
 const POLICY: [from: number, to: number, writeKey: Action, token: Action][] = [

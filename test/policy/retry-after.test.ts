@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { parseHttpDate, rateLimitMs, retryAfterMs } from '../../src/delivery/retry-after.ts'
+import { parseHttpDate, rateLimitMs, retryAfterMs } from '../../src/policy/retry-after.ts'
 
 const NOW = '2026-11-20T09:30:00.000Z'
 const NOW_MS = Date.parse(NOW)
