@@ -378,13 +378,13 @@ export class Analytics extends Emitter<AnalyticsEvents> {
       this.#held.delete(entry)
       // Its time was over while it was inside a plugin.
       if (entry.isSettled) return
-      if (error === undefined) this.#leavePlugins(entry, ctx)
+      if (error === undefined) this.#leavePlugins(entry, ctx, message)
       else this.#settleEarly(entry, error)
     })
     if (!isDone) this.#held.add(entry)
   }
 
-  #leavePlugins(entry: Entry, ctx: Context): void {
+  #leavePlugins(entry: Entry, ctx: Context, original: Message): void {
     const { kind } = entry
     try {
       if (ctx.event.type !== kind) ctx.event = { ...ctx.event, type: kind }
@@ -394,18 +394,18 @@ export class Analytics extends Emitter<AnalyticsEvents> {
     } catch (error) {
       return this.#settleEarly(entry, toPluginError(error))
     }
-    if (this.#send(entry, ctx.event)) this.#await(entry.epoch, this.#pipeline.distribute(kind, ctx))
+    if (this.#send(entry, ctx.event, original)) this.#await(entry.epoch, this.#pipeline.distribute(kind, ctx))
   }
 
   /** From here on the event is its JSON. */
-  #send(entry: Entry, message: Message | ContextEvent): boolean {
+  #send(entry: Entry, message: Message | ContextEvent, original?: Message): boolean {
     try {
       const { json, bytes } = serialize(message)
       entry.json = json
       entry.bytes = bytes
     } catch (error) {
       entry.ctx ??= new Context(toContextEvent(message))
-      this.#settleEarly(entry, toDeliveryError(error))
+      this.#settleEarly(entry, withFormerSize(toDeliveryError(error), original))
       return false
     }
     if (this.#settings.disable) this.#settleEarly(entry, undefined)
@@ -571,6 +571,17 @@ function isTimeout(value: unknown): value is number {
 function toPluginError(error: unknown): DeliveryError {
   if (error instanceof DeliveryError) return error
   return new DeliveryError('plugin', 'a plugin replaced the event by what is none', { cause: error })
+}
+
+/** Whoever looks for what made an event too large should know whether it was a plugin. */
+function withFormerSize(error: DeliveryError, original: Message | undefined): DeliveryError {
+  if (error.code !== 'too_large' || original === undefined) return error
+  try {
+    const { bytes } = serialize(original)
+    return new DeliveryError(error.code, `${error.message}; before the plugins it had ${bytes}`)
+  } catch {
+    return error
+  }
 }
 
 function queueFull(): DeliveryError {

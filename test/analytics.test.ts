@@ -1019,6 +1019,8 @@ describe('plugins', () => {
   test('one that makes the event too large costs it with too_large', async () => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
+    const messages: string[] = []
+    analytics.on('error', ({ reason }) => messages.push(reason.message))
     await analytics.register(
       createPlugin('bavard', 'enrichment', (ctx) => {
         ctx.updateEvent('properties.text', 'é'.repeat(500_000))
@@ -1030,6 +1032,11 @@ describe('plugins', () => {
     await analytics.flush()
 
     expect(outcomes).toEqual(['too_large'])
+    expect(messages).toEqual([
+      expect.stringMatching(
+        /^the message has 1000\d{3} bytes; the limit is 32768; before the plugins it had \d{3}$/,
+      ),
+    ])
   })
 
   test('one that changes the messageId sends that, and one that spoils it costs the event', async () => {
