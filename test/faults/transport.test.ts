@@ -205,7 +205,8 @@ for (const where of ['headers', 'an error body', 'a 2xx body']) {
       expect(report.byOutcome).toEqual({ delivered: 10 })
       const [endMs = 0] = ledger.state['ends'] as number[]
       expect(endMs).toBeLessThanOrEqual(2_300)
-      if (where === 'headers') expect(endMs).toBeGreaterThanOrEqual(1_800)
+      // Seen from the server: the deadline began before the request had come this far.
+      if (where === 'headers') expect(endMs).toBeGreaterThanOrEqual(1_600)
       row.note(`given up after ${endMs} ms`)
     },
     { measuresTime: true },
