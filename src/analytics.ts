@@ -135,7 +135,7 @@ export class Analytics extends Emitter<AnalyticsEvents> {
   #ready: Promise<unknown> = Promise.resolve()
   #closing: Promise<FlushSummary> | undefined
   #isHandedOver = false
-  readonly #exit = { isWatched: false, isRunning: false, spentMs: 0, onExit: () => this.#onExit() }
+  readonly #exit = { isWatched: false, isRunning: false, hasTimedOut: false, onExit: () => this.#onExit() }
 
   /**
    * @throws SettingsError when a setting is missing, misspelt or out of range; it names the setting.
@@ -541,15 +541,17 @@ export class Analytics extends Emitter<AnalyticsEvents> {
   #onExit(): void {
     const exit = this.#exit
     if (exit.isRunning) return
+    const { exitTimeout } = this.#settings
     const message = 'the process ended, and exitTimeout with it'
-    const leftMs = this.#settings.exitTimeout - exit.spentMs
-    // The time is one for the whole exit: code that tracks in answer to losses must not keep the process for ever.
-    if (leftMs <= 0) return this.#abandon(message)
+    // Code that tracks in answer to losses must not keep the process for ever.
+    if (exitTimeout === 0 || exit.hasTimedOut) return this.#abandon(message)
     exit.isRunning = true
-    const startedMs = this.#host.monotonic()
-    void this.#drain(leftMs, () => this.#abandon(message)).then(() => {
+    const giveUp = (): void => {
+      exit.hasTimedOut = true
+      this.#abandon(message)
+    }
+    void this.#drain(exitTimeout, giveUp).then(() => {
       exit.isRunning = false
-      exit.spentMs += this.#host.monotonic() - startedMs
     })
   }
 }

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { Analytics, type Callback, type ErrorEvent } from '../src/analytics.ts'
 import type { RequestInfo, ResponseInfo } from '../src/delivery/sender.ts'
 import { type DeliveryError, FAILURE_CODES, SettingsError } from '../src/errors.ts'
+import type { HTTPResponse } from '../src/http/client.ts'
 import DefaultExport, { Analytics as NamedExport } from '../src/index.ts'
 import { KINDS, type Kind } from '../src/message/types.ts'
 import type { Context } from '../src/pipeline/context.ts'
@@ -1273,6 +1274,25 @@ describe('the end of the process', () => {
     expect(host.holdCount).toBe(0)
     await settled()
     expect(client.requests).toEqual([])
+  })
+
+  test('a script that awaits one event after the other has the whole time for each', async () => {
+    const answers: (() => void)[] = []
+    const slow = (): Promise<HTTPResponse> =>
+      new Promise((resolve) => answers.push(() => resolve({ status: 200, statusText: 'OK', headers: {} })))
+    const { analytics, host, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 1_000 }, [slow])
+    const { outcomes, callback } = recordOutcomes()
+
+    for (let round = 0; round < 5; round++) {
+      trackPurchases(analytics, 1, callback)
+      runOutOfWork()
+      await host.advance(400)
+      answers.shift()?.()
+      await settled()
+    }
+    restore()
+
+    expect(outcomes).toEqual(Array.from({ length: 5 }, () => 'delivered'))
   })
 
   test('code that tracks in answer to each loss does not keep the process for ever', async () => {
