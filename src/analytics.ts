@@ -135,7 +135,7 @@ export class Analytics extends Emitter<AnalyticsEvents> {
   #ready: Promise<unknown> = Promise.resolve()
   #closing: Promise<FlushSummary> | undefined
   #isHandedOver = false
-  readonly #exit = { isWatched: false, isRunning: false, hasTimedOut: false, onExit: () => this.#onExit() }
+  readonly #exit = { isWatched: false, isRunning: false, timeouts: 0, onExit: () => this.#onExit() }
 
   /**
    * @throws SettingsError when a setting is missing, misspelt or out of range; it names the setting.
@@ -541,17 +541,20 @@ export class Analytics extends Emitter<AnalyticsEvents> {
   #onExit(): void {
     const exit = this.#exit
     if (exit.isRunning) return
-    const { exitTimeout } = this.#settings
     const message = 'the process ended, and exitTimeout with it'
-    // Code that tracks in answer to losses must not keep the process for ever.
-    if (exitTimeout === 0 || exit.hasTimedOut) return this.#abandon(message)
+    // Half as long after each time-out in a row: code that tracks in answer to losses must not keep the process for ever,
+    // and a script that goes on after an outage must not lose what comes after it.
+    const timeoutMs = this.#settings.exitTimeout / 2 ** exit.timeouts
+    if (timeoutMs < 1) return this.#abandon(message)
     exit.isRunning = true
+    let timeouts = 0
     const giveUp = (): void => {
-      exit.hasTimedOut = true
+      timeouts = exit.timeouts + 1
       this.#abandon(message)
     }
-    void this.#drain(exitTimeout, giveUp).then(() => {
+    void this.#drain(timeoutMs, giveUp).then(() => {
       exit.isRunning = false
+      exit.timeouts = timeouts
     })
   }
 }
