@@ -13,6 +13,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
+          setupFiles: ['test/support/seed.ts'],
           exclude: [...builtSuites.map((suite) => `test/${suite}/**`), ...endToEnd],
         },
       },

@@ -107,7 +107,7 @@ describe('what JSON.stringify can write', () => {
       fc.date({ noInvalidDate: false }),
       fc.func(fc.integer()),
       fc.array(tie('value'), { maxLength: 5 }),
-      fc.sparseArray(tie('value'), { maxLength: 5 }),
+      fc.sparseArray(tie('value'), { maxLength: 5, maxNumElements: 5 }),
       fc.dictionary(
         fc.oneof(fc.string(), fc.constantFrom('__proto__', 'constructor', 'length', 'toString')),
         tie('value'),
