@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { basicCredentials } from '../../src/auth/basic.ts'
 import type { Credentials } from '../../src/auth/credentials.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
@@ -16,6 +16,7 @@ import {
   silence,
   status,
 } from '../support/scripted-client.ts'
+import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 const WRITE_KEY = 'wk_Zurich_7Qm4'
 const URL = 'https://api.segment.io/v1/batch'
@@ -88,19 +89,7 @@ function ids(count: number, prefix = 'a'): string[] {
 const codesOf = (outcomes: Outcome[]): string[] => outcomes.map(({ error }) => error?.code ?? 'delivered')
 const idsOf = (outcomes: Outcome[]): string[] => outcomes.map(({ id }) => id)
 
-const unhandled: unknown[] = []
-const onUnhandled = (reason: unknown): void => {
-  unhandled.push(reason)
-}
-beforeEach(() => {
-  unhandled.length = 0
-  process.on('unhandledRejection', onUnhandled)
-})
-afterEach(async () => {
-  await settled()
-  process.off('unhandledRejection', onUnhandled)
-  expect(unhandled).toEqual([])
-})
+failOnUnhandledRejections()
 
 describe('when a batch goes', () => {
   test('fewer events than flushAt wait for the interval', async () => {

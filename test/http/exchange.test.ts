@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
 import { type Answer, type Exchange, startExchange } from '../../src/http/exchange.ts'
 import { FakeHost, settled } from '../support/fake-host.ts'
+import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 const REQUEST = {
   url: 'https://api.segment.io/v1/batch',
@@ -64,20 +65,7 @@ const ok = (more: object = {}): HTTPResponse => ({
   ...more,
 })
 
-/** Rejections that nobody handled: each would end the host's process. */
-const unhandled: unknown[] = []
-const onUnhandled = (reason: unknown): void => {
-  unhandled.push(reason)
-}
-beforeEach(() => {
-  unhandled.length = 0
-  process.on('unhandledRejection', onUnhandled)
-})
-afterEach(async () => {
-  await settled()
-  process.off('unhandledRejection', onUnhandled)
-  expect(unhandled).toEqual([])
-})
+failOnUnhandledRejections()
 
 /** The answer at the deadline of these tests. */
 const TIMED_OUT = { status: undefined, cause: { message: 'no answer within 10000 ms' } }

@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { DeliveryError } from '../../src/errors.ts'
 import { KINDS } from '../../src/message/types.ts'
 import { Context, type ContextEvent } from '../../src/pipeline/context.ts'
 import { Pipeline } from '../../src/pipeline/pipeline.ts'
 import type { Plugin, PluginHost, PluginType } from '../../src/pipeline/plugin.ts'
 import { FakeHost, settled } from '../support/fake-host.ts'
+import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 interface Report {
   readonly error: DeliveryError
@@ -61,19 +62,7 @@ function deferred(): { promise: Promise<undefined>; resolve: () => void } {
   return { promise, resolve }
 }
 
-const unhandled: unknown[] = []
-const onUnhandled = (reason: unknown): void => {
-  unhandled.push(reason)
-}
-beforeEach(() => {
-  unhandled.length = 0
-  process.on('unhandledRejection', onUnhandled)
-})
-afterEach(async () => {
-  await settled()
-  process.off('unhandledRejection', onUnhandled)
-  expect(unhandled).toEqual([])
-})
+failOnUnhandledRejections()
 
 describe('the order', () => {
   test('types run in theirs, and plugins of one type in the order of their registration', async () => {

@@ -1,0 +1,19 @@
+import { afterEach, beforeEach, expect } from 'vitest'
+import { settled } from './fake-host.ts'
+
+/** Each test of the file fails on a rejection that nobody handled: it would end the host's process. */
+export function failOnUnhandledRejections(): void {
+  const unhandled: unknown[] = []
+  const onUnhandled = (reason: unknown): void => {
+    unhandled.push(reason)
+  }
+  beforeEach(() => {
+    unhandled.length = 0
+    process.on('unhandledRejection', onUnhandled)
+  })
+  afterEach(async () => {
+    await settled()
+    process.off('unhandledRejection', onUnhandled)
+    expect(unhandled).toEqual([])
+  })
+}
