@@ -1,6 +1,6 @@
 import type { Host } from '../host.ts'
 import { copyCause, describeCause } from '../http/cause.ts'
-import { type HTTPClient, headerValue } from '../http/client.ts'
+import { type HTTPClient, headerValue, MAX_REPLY_BYTES } from '../http/client.ts'
 import { cancelBody } from '../http/discard.ts'
 import { type Answer, startExchange } from '../http/exchange.ts'
 import { readText } from '../http/read-text.ts'
@@ -51,8 +51,6 @@ export interface TokenClientOptions {
   readonly host: Host
 }
 
-/** A reply longer than this is no token. */
-const MAX_REPLY_BYTES = 65_536
 /** A token longer than this would not fit into the headers that servers take. */
 const MAX_TOKEN_LENGTH = 8_192
 /** What a token lasts when the server does not say. */

@@ -23,6 +23,9 @@ export interface HTTPResponse {
   text?: () => Promise<string>
 }
 
+/** Reply bodies are read up to here: the API's and the token server's are far shorter. Beyond it the socket is closed. */
+export const MAX_REPLY_BYTES = 65_536
+
 /** An exchangeable HTTP implementation. Rejects when there is no answer; every status is an answer. */
 export interface HTTPClient {
   makeRequest(request: HTTPClientRequest): Promise<HTTPResponse>

@@ -1,7 +1,4 @@
-import type { HTTPResponse } from './client.ts'
-
-/** Reply bodies are read up to here, so that the socket can be used again; beyond it the socket is closed. */
-const MAX_REPLY_BYTES = 65_536
+import { type HTTPResponse, MAX_REPLY_BYTES } from './client.ts'
 
 /** A stream of the web, or one of Node.js. */
 type Cancellable = { cancel(): Promise<void>; destroy(): void }
