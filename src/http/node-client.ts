@@ -1,7 +1,10 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
-import { type ByteHTTPClient, type HTTPClientRequest, type HTTPResponse, MAX_REPLY_BYTES } from './client.ts'
+import type { ByteHTTPClient, HTTPClientRequest, HTTPResponse } from './client.ts'
 
+// Not the one of client.ts: sharing a value would split the build into one more file, which every import loads.
+/** A reply body longer than this is cut off and its socket closed. */
+const MAX_REPLY_BYTES = 65_536
 /** Idle connections are given up before common servers (5 s) and load balancers close them. */
 const KEEP_ALIVE_MS = 4_000
 
