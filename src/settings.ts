@@ -24,7 +24,10 @@ export interface AnalyticsSettings {
   httpRequestTimeout?: number | undefined
   /** Makes no request at all; callbacks and promises still settle, as delivered. Default: false. */
   disable?: boolean | undefined
-  /** Own HTTP implementation: a client object or a fetch function. Default: the global `fetch`. */
+  /**
+   * Own HTTP implementation: a client object or a fetch function. Default: the global `fetch`, and where that is the
+   * one of Node.js, the dispatcher below it.
+   */
   httpClient?: HTTPClient | HTTPFetchFn | undefined
   /** Access tokens instead of the write key as the proof of who sends. */
   oauthSettings?: OAuthSettings | undefined

@@ -4,7 +4,7 @@ import { type HTTPClient, type HTTPHeaders, isByteClient } from '../http/client.
 import { type Answer, type Exchange, startExchange } from '../http/exchange.ts'
 import type { SerializedMessage } from '../message/serialize.ts'
 import { redactor } from '../policy/redact.ts'
-import { type Batch, Envelope, MAX_BODY_BYTES } from './batch.ts'
+import { type Batch, Envelope } from './batch.ts'
 
 /** One attempt, as those who look on see it: without credentials. */
 export interface RequestInfo {
@@ -57,7 +57,6 @@ export class Sender {
   readonly envelope: Envelope
   readonly #options: SenderOptions
   readonly #open = new Set<Exchange>()
-  #scratch: Buffer | undefined
 
   constructor(options: SenderOptions) {
     this.#options = options
@@ -98,15 +97,9 @@ export class Sender {
 
   #write(batch: Batch<SerializedMessage>, sentAt: string): string | Uint8Array {
     const { client } = this.#options
-    const use = isByteClient(client) ? client.takesBytes() : undefined
-    if (use === undefined) return this.envelope.write(batch.entries, sentAt)
+    if (!isByteClient(client) || !client.takesBytes()) return this.envelope.write(batch.entries, sentAt)
     const length = this.envelope.bytes + batch.bytes
-    if (use === 'kept') return this.envelope.encode(batch, sentAt, Buffer.allocUnsafeSlow(length))
-    // One buffer for all bodies: half a megabyte for each would wait for the next collection.
-    if (this.#scratch === undefined || this.#scratch.length < length) {
-      this.#scratch = Buffer.allocUnsafeSlow(Math.max(length, Math.min(length * 2, MAX_BODY_BYTES)))
-    }
-    return this.envelope.encode(batch, sentAt, this.#scratch)
+    return this.envelope.encode(batch, sentAt, Buffer.allocUnsafeSlow(length))
   }
 
   /** Aborts every request under way and every reply body that is still being read. */

@@ -33,11 +33,8 @@ export interface HTTPClient {
 
 /** A client of our own. It spares the encoding of a text where it can send bytes as they are. */
 export interface ByteHTTPClient extends HTTPClient {
-  /**
-   * Whether the next request may have its body as UTF-8 bytes: `kept` when they are read after the call as well,
-   * `copied` when they may be written to as soon as it has returned.
-   */
-  takesBytes(): 'kept' | 'copied' | undefined
+  /** Whether the next request may have its body as UTF-8 bytes. They stay as they are until it is over. */
+  takesBytes(): boolean
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse>
 }
 
@@ -60,7 +57,7 @@ export interface HTTPFetchRequest {
 export type HTTPFetchFn = (url: string, request: HTTPFetchRequest) => Promise<HTTPResponse>
 
 /** The client over `fetch`: the runtime's, or a function of the same shape. Never follows a redirect. */
-export class FetchHTTPClient implements ByteHTTPClient {
+export class FetchHTTPClient implements HTTPClient {
   readonly #fetch: HTTPFetchFn | undefined
 
   /** @param fetch Default: the global `fetch`, looked up at each request so that patched ones are used. */
@@ -68,34 +65,16 @@ export class FetchHTTPClient implements ByteHTTPClient {
     this.#fetch = fetch
   }
 
-  /** Only the fetch of Node.js itself: one that was put in its place may want to read the body as text. */
-  takesBytes(): 'copied' | undefined {
-    // A request copies its body when it is made: Fetch standard, section 5.2, "extract a body".
-    return this.#fetch === undefined && isNodeFetch(globalThis.fetch) ? 'copied' : undefined
-  }
-
-  makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
+  makeRequest(request: HTTPClientRequest): Promise<HTTPResponse> {
     const send = this.#fetch ?? (globalThis.fetch as unknown as HTTPFetchFn)
     return send(request.url, {
       method: request.method,
       headers: request.headers,
-      body: request.body as string,
+      body: request.body,
       redirect: 'manual',
       signal: request.signal ?? AbortSignal.timeout(request.httpRequestTimeout),
     })
   }
-}
-
-let lastFetch: unknown
-let isLastFetchNode = false
-
-/** Node.js has its fetch from undici and says so in its source; whatever else is there is taken for a stranger's. */
-function isNodeFetch(fetch: unknown): boolean {
-  if (fetch !== lastFetch) {
-    lastFetch = fetch
-    isLastFetchNode = typeof fetch === 'function' && /undici/i.test(Function.prototype.toString.call(fetch))
-  }
-  return isLastFetchNode
 }
 
 /**

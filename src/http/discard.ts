@@ -32,7 +32,7 @@ async function readAll(body: ReadableStream<Uint8Array>): Promise<void> {
 }
 
 /**
- * Fetch of Node.js takes its connection for busy until the turn after the end of the body, or after the
+ * Node.js, below its `fetch`, takes a connection for busy until the turn after the end of the body, or after the
  * request was aborted: whoever sends before that opens one connection more than there are requests.
  */
 export function nextTurn(): Promise<void> {

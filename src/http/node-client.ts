@@ -13,8 +13,8 @@ export class NodeHTTPClient implements ByteHTTPClient {
   readonly #http = new HttpAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS })
   readonly #https = new HttpsAgent({ keepAlive: true, timeout: KEEP_ALIVE_MS })
 
-  takesBytes(): 'kept' {
-    return 'kept'
+  takesBytes(): boolean {
+    return true
   }
 
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {

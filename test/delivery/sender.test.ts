@@ -56,10 +56,10 @@ class ByteClient implements ByteHTTPClient {
   readonly given: Uint8Array[] = []
   readonly copies: string[] = []
 
-  constructor(readonly use: 'kept' | 'copied' | undefined) {}
+  constructor(readonly isWilling: boolean) {}
 
-  takesBytes(): 'kept' | 'copied' | undefined {
-    return this.use
+  takesBytes(): boolean {
+    return this.isWilling
   }
 
   async makeRequest({ body }: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
@@ -70,8 +70,9 @@ class ByteClient implements ByteHTTPClient {
 }
 
 describe('a client that takes bytes', () => {
-  test.each(['kept', 'copied', undefined] as const)('gets the same body, when they are %s', async (use) => {
-    const { client, sender, batch } = setUpWith(new ByteClient(use), new FakeHost('2026-11-20T09:30:00.000Z'))
+  test.each([true, false])('gets the same body whether it does now or not: %s', async (isWilling) => {
+    const host = new FakeHost('2026-11-20T09:30:00.000Z')
+    const { client, sender, batch } = setUpWith(new ByteClient(isWilling), host)
     const longer = new Batch([...batch.entries, serialize({ messageId: 'c', event: 'Crème '.repeat(200) })])
 
     await Promise.all([batch, longer, batch].map((one) => sender.send(one, AUTHORIZATION).answer))
@@ -79,11 +80,11 @@ describe('a client that takes bytes', () => {
     const sentAt = '2026-11-20T09:30:00.000Z'
     const expected = [batch, longer, batch].map(({ entries }) => sender.envelope.write(entries, sentAt))
     expect(client.copies).toEqual(expected)
-    expect(client.given).toHaveLength(use === undefined ? 0 : 3)
+    expect(client.given).toHaveLength(isWilling ? 3 : 0)
   })
 
   test('finds them untouched for as long as it keeps them', async () => {
-    const { client, sender, batch } = setUpWith(new ByteClient('kept'), new FakeHost())
+    const { client, sender, batch } = setUpWith(new ByteClient(true), new FakeHost())
     const other = new Batch([serialize({ messageId: 'z', event: 'Ein anderes Ereignis' })])
 
     await Promise.all([batch, other].map((one) => sender.send(one, AUTHORIZATION).answer))

@@ -252,7 +252,7 @@ row(
     expect(report.lifeMs).toBeLessThanOrEqual(1_000 + 500 + 1_000)
     if (report.lifeMs > 1_500) {
       row.doesNotHold(
-        'within exitTimeout + 1 s: the open socket of fetch keeps the process until httpRequestTimeout, and only then it has run out of work',
+        'within exitTimeout + 1 s: the socket of the open request keeps the process until httpRequestTimeout, and only then it has run out of work',
       )
     }
     row.note(`${report.lifeMs.toFixed(0)} ms with exitTimeout 500, httpRequestTimeout 1,000`)

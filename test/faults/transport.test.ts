@@ -126,7 +126,7 @@ row(
     expect(ledger.maxOpenConnections).toBeLessThanOrEqual(8)
     if (ledger.maxOpenConnections > 4) {
       row.doesNotHold(
-        `4 sockets: fetch of Node.js connects anew by itself after each abort, ${ledger.maxOpenConnections} were open`,
+        `4 sockets: undici, in Node.js, connects anew by itself after each abort, ${ledger.maxOpenConnections} were open`,
       )
     }
   },

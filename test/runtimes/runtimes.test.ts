@@ -61,6 +61,8 @@ interface Received {
   readonly atMs: number
   readonly status: number
   readonly authorization: string | undefined
+  /** A header that `fetch` of Node.js adds of its own. */
+  readonly fetchMode: unknown
   readonly batch: Record<string, unknown>[]
 }
 
@@ -79,7 +81,7 @@ beforeAll(async () => {
     const { batch, writeKey } = JSON.parse(await readBody(request))
     const log = received.get(name) ?? []
     received.set(name, log)
-    const { authorization } = request.headers
+    const { authorization, 'sec-fetch-mode': fetchMode } = request.headers
     const isFirst = !log.some((one) => one.part === part)
     const isKnown =
       part === 'oauth'
@@ -88,7 +90,7 @@ beforeAll(async () => {
     let status = path.join('/') === 'v1/batch' && isKnown ? 200 : 401
     if (isFirst && part === 'retry') status = 503
     if (isFirst && part === 'limit') status = 429
-    log.push({ part, atMs: performance.now(), status, authorization, batch })
+    log.push({ part, atMs: performance.now(), status, authorization, fetchMode, batch })
     response.writeHead(status, status === 429 ? { 'Retry-After': '1' } : {}).end('{"success":true}')
   })
   project = await createProject()
@@ -186,7 +188,13 @@ test.concurrent.each(CASES)('$name', async (one) => {
   else {
     expect(results['functionClient']).toEqual({ ...delivered(1), requests: 1 })
     expect(eventsOf('function')).toHaveLength(1)
+    // By itself the client goes through the dispatcher below fetch, which knows nothing of the Fetch standard.
+    if (one.jsRuntime === 'node') expect(of('function')[0]?.fetchMode).toBe('cors')
   }
+  if (one.jsRuntime === 'node')
+    expect(new Set(log.filter(({ part }) => part !== 'function').map(({ fetchMode }) => fetchMode))).toEqual(
+      new Set([undefined]),
+    )
 
   expect(results['oauth']).toEqual({ delivered: 2, failed: 0 })
   const authorizations = new Set(of('oauth').map(({ authorization }) => authorization))

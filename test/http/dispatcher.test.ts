@@ -1,0 +1,301 @@
+import type { RequestListener } from 'node:http'
+import { getGlobalDispatcher, MockAgent, setGlobalDispatcher } from 'undici'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { isConnectionLost } from '../../src/http/cause.ts'
+import { type HTTPClientRequest, headerValue } from '../../src/http/client.ts'
+import { defaultClient } from '../../src/http/default-client.ts'
+import { type Dispatcher, dispatchRequest, fetchDispatcher } from '../../src/http/dispatcher.ts'
+import { type Loopback, listen, readBody } from '../support/loopback.ts'
+
+const GLOBAL_DISPATCHER = Symbol.for('undici.globalDispatcher.1')
+const globals = globalThis as unknown as { [GLOBAL_DISPATCHER]: Dispatcher | undefined }
+const BODY = '{"batch":[{"event":"Commande passée 🍰"}]}'
+const open: Loopback[] = []
+
+afterEach(async () => {
+  vi.unstubAllGlobals()
+  await Promise.all(open.splice(0).map((server) => server.close()))
+})
+
+async function serve(handler: RequestListener): Promise<string> {
+  const server = await listen(handler)
+  open.push(server)
+  return `${server.url}/proxy/v1/batch?source=a`
+}
+
+function request(
+  url: string,
+  more: Partial<HTTPClientRequest<string | Uint8Array>> = {},
+): HTTPClientRequest<string | Uint8Array> {
+  return {
+    url,
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Authorization: 'Basic d2s6', 'X-Retry-Count': '2' },
+    body: BODY,
+    httpRequestTimeout: 10_000,
+    ...more,
+  }
+}
+
+function post(url: string, more: Partial<HTTPClientRequest<string | Uint8Array>> = {}) {
+  return dispatchRequest(fetchDispatcher() as Dispatcher, request(url, more))
+}
+
+describe('a request through the dispatcher of fetch', () => {
+  test.each([
+    ['text', BODY],
+    ['bytes', new TextEncoder().encode(BODY)],
+  ])('it posts %s and the headers as they are', async (_label, body) => {
+    const seen: { method: string; url: string; headers: object; body: string }[] = []
+    const url = await serve(async (incoming, reply) => {
+      const { method = '', url = '', headers } = incoming
+      seen.push({ method, url, headers, body: await readBody(incoming) })
+      reply.end('{"success":true}')
+    })
+
+    const response = await post(url, { body })
+
+    expect(response).toMatchObject({ status: 200, statusText: 'OK' })
+    expect(await response.text?.()).toBe('{"success":true}')
+    expect(seen).toEqual([
+      { method: 'POST', url: '/proxy/v1/batch?source=a', headers: expect.any(Object), body: BODY },
+    ])
+    expect(seen[0]?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(BODY)),
+      authorization: 'Basic d2s6',
+      'x-retry-count': '2',
+    })
+  })
+
+  test.each([301, 302, 303, 307, 308, 401, 407, 429, 503])('%i is an answer', async (status) => {
+    let requests = 0
+    const url = await serve((_incoming, reply) => {
+      requests++
+      reply.writeHead(status, { Location: '/elsewhere', 'Retry-After': '7' }).end()
+    })
+
+    const response = await post(url)
+    await response.text?.()
+
+    expect(response.status).toBe(status)
+    expect(headerValue(response.headers, 'location')).toBe('/elsewhere')
+    expect(headerValue(response.headers, 'retry-after')).toBe('7')
+    expect(requests).toBe(1)
+  })
+
+  test('of a header that came more than once all values are there', async () => {
+    const url = await serve((_incoming, reply) => {
+      reply.writeHead(200, [
+        ['Retry-After', '2'],
+        ['RETRY-AFTER', '7'],
+      ] as unknown as Record<string, string>)
+      reply.end()
+    })
+
+    const { headers } = await post(url)
+
+    expect(headerValue(headers, 'retry-after')).toBe('2, 7')
+  })
+
+  test('an informational answer is not the answer', async () => {
+    const url = await serve((_incoming, reply) => {
+      reply.writeEarlyHints({ link: '</style.css>; rel=preload' })
+      reply.writeHead(202).end()
+    })
+
+    const response = await post(url)
+
+    expect(response.status).toBe(202)
+  })
+
+  test('a reply longer than 64 KiB is cut off', async () => {
+    const url = await serve((incoming, reply) => {
+      incoming.socket.on('error', () => {})
+      reply.end('x'.repeat(5_000_000))
+    })
+
+    const response = await post(url)
+
+    expect(response.status).toBe(200)
+    await expect(response.text?.()).rejects.toThrow('longer than 65536 bytes')
+  })
+
+  test('when the signal is aborted, the request is as well', async () => {
+    const controller = new AbortController()
+    let isClosed: () => void = () => {}
+    const closed = new Promise<void>((resolve) => {
+      isClosed = resolve
+    })
+    const url = await serve((incoming) => {
+      incoming.socket.on('close', isClosed)
+      controller.abort()
+    })
+
+    await expect(post(url, { signal: controller.signal })).rejects.toThrow('aborted')
+
+    await closed
+  })
+
+  test('when the signal is aborted after the headers, the reply body breaks off', async () => {
+    const url = await serve((_incoming, reply) => {
+      reply.write('{')
+    })
+    const controller = new AbortController()
+
+    const response = await post(url, { signal: controller.signal })
+    const text = response.text?.()
+    controller.abort()
+
+    await expect(text).rejects.toThrow('aborted')
+  })
+
+  test('a signal that was aborted before keeps the request from being made', async () => {
+    let requests = 0
+    const url = await serve((_incoming, reply) => {
+      requests++
+      reply.end()
+    })
+
+    await expect(post(url, { signal: AbortSignal.abort() })).rejects.toThrow('aborted')
+    await (await post(url)).text?.()
+
+    expect(requests).toBe(1)
+  })
+
+  test('one that was given up before it had a connection is not sent on it', async () => {
+    const controller = new AbortController()
+    let connected: (abort: (reason: Error) => void) => void = () => {}
+    const dispatcher: Dispatcher = {
+      dispatch(_options, handler) {
+        connected = (abort) => handler.onConnect(abort)
+      },
+    }
+    const answer = dispatchRequest(dispatcher, request('http://127.0.0.1/', { signal: controller.signal }))
+    controller.abort()
+    await expect(answer).rejects.toThrow('aborted')
+
+    const aborted: Error[] = []
+    connected((reason) => aborted.push(reason))
+
+    expect(aborted.map(({ message }) => message)).toEqual(['the request was aborted'])
+  })
+
+  test('a refused connection is told with its code', async () => {
+    const url = await serve(() => {})
+    await Promise.all(open.splice(0).map((server) => server.close()))
+
+    await expect(post(url)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  })
+
+  test('a connection that is lost is told as such', async () => {
+    const url = await serve((incoming) => incoming.socket.destroy())
+
+    const error = await post(url).catch((cause: unknown) => cause)
+
+    expect(isConnectionLost(error)).toBe(true)
+  })
+
+  test('nothing listens to the signal when all is over', async () => {
+    const url = await serve((_incoming, reply) => {
+      reply.end()
+    })
+    const { signal } = new AbortController()
+    const added = vi.spyOn(signal, 'addEventListener')
+    const removed = vi.spyOn(signal, 'removeEventListener')
+
+    await (await post(url, { signal })).text?.()
+
+    expect(added).toHaveBeenCalledTimes(1)
+    expect(removed.mock.calls[0]?.[1]).toBe(added.mock.calls[0]?.[1])
+  })
+})
+
+describe('the default client', () => {
+  test('is mocked by the agent that undici has for it', async () => {
+    const before = getGlobalDispatcher()
+    const agent = new MockAgent()
+    agent.disableNetConnect()
+    const mock = { path: '/v1/batch', method: 'POST', body: BODY }
+    agent
+      .get('https://api.segment.io')
+      .intercept(mock)
+      .reply(202, '{}', { headers: { 'Retry-After': '3' } })
+    setGlobalDispatcher(agent)
+    try {
+      const url = 'https://api.segment.io/v1/batch'
+
+      const response = await defaultClient().makeRequest(request(url) as HTTPClientRequest)
+
+      expect(response.status).toBe(202)
+      expect(headerValue(response.headers, 'retry-after')).toBe('3')
+      expect(await response.text?.()).toBe('{}')
+      agent.assertNoPendingInterceptors()
+    } finally {
+      setGlobalDispatcher(before)
+    }
+  })
+
+  test('sends through the dispatcher that the process has at that moment', async () => {
+    const original = fetchDispatcher()
+    const origins: string[] = []
+    const seen = async (): Promise<number> => {
+      globals[GLOBAL_DISPATCHER] = {
+        dispatch(options, handler) {
+          origins.push(options.origin)
+          handler.onHeaders(207, [], () => {}, 'Mocked')
+          handler.onComplete()
+        },
+      }
+      try {
+        return (
+          await defaultClient().makeRequest(request('https://api.segment.io/v1/batch') as HTTPClientRequest)
+        ).status
+      } finally {
+        globals[GLOBAL_DISPATCHER] = original
+      }
+    }
+
+    expect(await seen()).toBe(207)
+    expect(origins).toEqual(['https://api.segment.io'])
+  })
+
+  const others: [string, unknown][] = [
+    ['a function of the user', async () => ({ status: 299, statusText: 'Patched' })],
+    [
+      'one around undici',
+      async function fetch(_input: string, _init = undefined) {
+        const undici = async () => ({ status: 299, statusText: 'Patched' })
+        return undici()
+      },
+    ],
+    ['a bound one', (async () => ({ status: 299, statusText: 'Patched' })).bind(undefined)],
+    ['a mock', vi.fn(async () => ({ status: 299, statusText: 'Patched' }))],
+  ]
+  test.each(others)(
+    'calls the fetch that stands in the place of the one of Node.js: %s',
+    async (_label, fetch) => {
+      vi.stubGlobal('fetch', fetch)
+
+      const { status } = await defaultClient().makeRequest(
+        request('http://127.0.0.1:9/') as HTTPClientRequest,
+      )
+
+      expect(status).toBe(299)
+      expect(fetchDispatcher()).toBeUndefined()
+    },
+  )
+
+  test('calls fetch where there is no dispatcher behind it', () => {
+    const original = fetchDispatcher()
+    try {
+      for (const odd of [undefined, null, {}, { dispatch: 1 }]) {
+        globals[GLOBAL_DISPATCHER] = odd as never
+        expect(fetchDispatcher()).toBeUndefined()
+      }
+    } finally {
+      globals[GLOBAL_DISPATCHER] = original
+    }
+    expect(fetchDispatcher()).toBe(original)
+  })
+})
