@@ -2,6 +2,7 @@ import { createCredentials } from './auth/create-credentials.ts'
 import type { Credentials } from './auth/credentials.ts'
 import { Delivery } from './delivery/delivery.ts'
 import { type RequestInfo, type ResponseInfo, Sender } from './delivery/sender.ts'
+import { type Stored, textOf } from './delivery/store.ts'
 import { Emitter } from './emitter.ts'
 import { DeliveryError, isInstance } from './errors.ts'
 import { unwatchExit, watchExit } from './exit.ts'
@@ -13,7 +14,7 @@ import { defaultClient } from './http/default-client.ts'
 import { type Epoch, type FlushSummary, Ledger, type Stats } from './ledger.ts'
 import { buildMessage, type MessageStamp } from './message/build.ts'
 import { isMessageId } from './message/message-id.ts'
-import { serialize } from './message/serialize.ts'
+import { requireSize, serialize } from './message/serialize.ts'
 import { snapshot } from './message/snapshot.ts'
 import type {
   AliasParams,
@@ -25,6 +26,7 @@ import type {
   ScreenParams,
   TrackParams,
 } from './message/types.ts'
+import { byteLength } from './message/utf8.ts'
 import { Context, type ContextEvent } from './pipeline/context.ts'
 import { Pipeline } from './pipeline/pipeline.ts'
 import type { Plugin } from './pipeline/plugin.ts'
@@ -85,15 +87,14 @@ const asyncDispose: typeof Symbol.asyncDispose =
   Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose)
 
 /** One accepted call until it has its outcome. */
-interface Entry {
+interface Entry extends Stored {
   readonly kind: Kind
   readonly epoch: Epoch
   readonly callback: Callback | undefined
-  /** Made when plugins or a failure before the queue need one; else from the JSON, when somebody asks. */
+  /** Made when plugins or a failure before the queue need one; else from the stored message, when somebody asks. */
   ctx: Context | undefined
-  /** Empty until the event has left the plugins. */
-  json: string
-  bytes: number
+  /** It came out of the plugins as a message that can be sent: `after` plugins hear of its outcome. */
+  isThrough: boolean
   isSettled: boolean
 }
 
@@ -131,6 +132,8 @@ export class Analytics extends Emitter<AnalyticsEvents> {
   readonly #held = new Set<Entry>()
   /** Outcomes that were known within the call itself: callbacks must not run before it has returned. */
   #early: { entry: Entry; error: DeliveryError | undefined }[] = []
+  /** Of all events that the queue refused in this turn: there may be very many, and a stack is costly. */
+  #queueFull: DeliveryError | undefined
   readonly #told = new Set<string>()
   #ready: Promise<unknown> = Promise.resolve()
   #closing: Promise<FlushSummary> | undefined
@@ -303,7 +306,11 @@ export class Analytics extends Emitter<AnalyticsEvents> {
       credentials: this.#credentials,
       host: this.#host,
       settle: (entry, error, attempts) => this.#settle(entry, error, attempts),
-      displace: (entry, error) => this.#settleEarly(entry, error),
+      displace: (entry, error) => {
+        // Its message is gone when the outcome is told.
+        entry.ctx ??= this.#contextOf(entry, 'error')
+        this.#settleEarly(entry, error)
+      },
     })
   }
 
@@ -345,9 +352,11 @@ export class Analytics extends Emitter<AnalyticsEvents> {
       epoch: this.#ledger.accept(),
       callback: isCallback ? callback : undefined,
       ctx,
-      json: '',
-      bytes: 0,
+      isThrough: false,
       isSettled: false,
+      slab: undefined,
+      start: 0,
+      bytes: 0,
     }
   }
 
@@ -372,7 +381,7 @@ export class Analytics extends Emitter<AnalyticsEvents> {
     }
     const entry = this.#accept(kind, callback, ctx)
     if (this.#held.size > 0 && !this.#delivery.makeRoom(0, this.#held.size)) {
-      return this.#settleEarly(entry, queueFull())
+      return this.#settleEarly(entry, this.#refusal())
     }
     const isDone = this.#pipeline.run(kind, ctx, (error) => {
       this.#held.delete(entry)
@@ -399,21 +408,21 @@ export class Analytics extends Emitter<AnalyticsEvents> {
 
   /** From here on the event is its JSON. */
   #send(entry: Entry, message: Message | ContextEvent, original?: Message): boolean {
+    const { disable } = this.#settings
     try {
-      const { json, bytes } = serialize(message)
-      entry.json = json
-      entry.bytes = bytes
+      const json = serialize(message)
+      if (disable) requireSize(byteLength(json))
+      const isTaken = !disable && this.#delivery.enqueue(entry, json, this.#held.size, entry.epoch.isSealed)
+      entry.isThrough = original !== undefined
+      if (isTaken) return true
+      entry.ctx ??= new Context(undefined, json)
     } catch (error) {
       entry.ctx ??= new Context(toContextEvent(message))
       this.#settleEarly(entry, withFormerSize(toDeliveryError(error), original))
       return false
     }
-    if (this.#settings.disable) this.#settleEarly(entry, undefined)
-    else if (!this.#delivery.enqueue(entry, this.#held.size, entry.epoch.isSealed)) {
-      this.#settleEarly(entry, queueFull())
-      return false
-    }
-    return true
+    this.#settleEarly(entry, disable ? undefined : this.#refusal())
+    return disable
   }
 
   /** Keeps flushes waiting for plugin work that the event's outcome does not depend on. */
@@ -421,6 +430,11 @@ export class Analytics extends Emitter<AnalyticsEvents> {
     if (work === undefined) return
     this.#ledger.beginWork(epoch)
     void work.then(() => this.#ledger.endWork(epoch))
+  }
+
+  #refusal(): DeliveryError {
+    this.#queueFull ??= new DeliveryError('queue_full', 'the queue is full')
+    return this.#queueFull
   }
 
   /** Settles when the current turn is over. */
@@ -432,6 +446,7 @@ export class Analytics extends Emitter<AnalyticsEvents> {
   #settleAllEarly(): void {
     const early = this.#early
     this.#early = []
+    this.#queueFull = undefined
     for (const { entry, error } of early) this.#settle(entry, error, 0)
   }
 
@@ -442,11 +457,7 @@ export class Analytics extends Emitter<AnalyticsEvents> {
     const { kind, epoch, callback } = entry
     const name = error === undefined ? kind : 'error'
     const isHeard = this.listenerCount(name) > 0
-    const ctx =
-      entry.ctx ??
-      ((callback !== undefined || isHeard) && entry.json !== ''
-        ? new Context(undefined, entry.json)
-        : undefined)
+    const ctx = entry.ctx ?? this.#contextOf(entry, name)
     ctx?.conclude(error, attempts)
 
     // After-plugins run after the outcome, and a flush waits for them: their epoch must not end before.
@@ -457,12 +468,15 @@ export class Analytics extends Emitter<AnalyticsEvents> {
       if (ctx !== undefined && isHeard) this.emit(kind, ctx)
     } else if (isHeard) this.emit('error', errorEvent(error, ctx))
     else if (callback === undefined) this.#tell(error)
-    if (entry.ctx !== undefined && entry.json !== '')
-      this.#await(epoch, this.#pipeline.conclude(kind, entry.ctx))
+    if (entry.isThrough && ctx !== undefined) this.#await(epoch, this.#pipeline.conclude(kind, ctx))
     this.#ledger.endWork(epoch)
-    // An old generation that is collected late would keep the text of every event until then.
-    entry.json = ''
     if (this.#ledger.pending === 0) this.#onDrained()
+  }
+
+  /** Made from the stored message, if anybody is there to look at it. */
+  #contextOf(entry: Entry, name: Kind | 'error'): Context | undefined {
+    const isWanted = entry.callback !== undefined || this.listenerCount(name) > 0
+    return isWanted && entry.slab !== undefined ? new Context(undefined, textOf(entry)) : undefined
   }
 
   #onDrained(): void {
@@ -582,15 +596,11 @@ function toPluginError(error: unknown): DeliveryError {
 function withFormerSize(error: DeliveryError, original: Message | undefined): DeliveryError {
   if (error.code !== 'too_large' || original === undefined) return error
   try {
-    const { bytes } = serialize(original)
+    const bytes = byteLength(serialize(original))
     return new DeliveryError(error.code, `${error.message}; before the plugins it had ${bytes}`)
   } catch {
     return error
   }
-}
-
-function queueFull(): DeliveryError {
-  return new DeliveryError('queue_full', 'the queue is full')
 }
 
 /** Codes of events that never set out. */

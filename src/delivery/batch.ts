@@ -1,12 +1,12 @@
 import type { DeliveryError, FailureCode } from '../errors.ts'
-import { byteLength } from '../message/byte-length.ts'
-import type { SerializedMessage } from '../message/serialize.ts'
+import { allocate, byteLength, write } from '../message/utf8.ts'
+import { copyTo, type Stored, totalBytes } from './store.ts'
 
 /** The largest request body, in UTF-8 bytes: within both readings of "500 KB". @see spec.md, section 5 */
 export const MAX_BODY_BYTES = 500_000
 
 /** One request's worth of events on its way, from its first attempt to its outcome. */
-export class Batch<Entry extends SerializedMessage> {
+export class Batch<Entry extends Stored> {
   /** Requests made, uncounted retries included. */
   attempts = 0
   /** Counted retries. */
@@ -34,11 +34,11 @@ export class Batch<Entry extends SerializedMessage> {
 
   /** The messages and the commas between them. */
   get bytes(): number {
-    return this.entries.reduce((sum, { bytes }) => sum + bytes + 1, -1)
+    return totalBytes(this.entries)
   }
 }
 
-/** Writes request bodies around serialised messages. The messages are byte-equal in every attempt. */
+/** Writes request bodies around stored messages. The messages are byte-equal in every attempt. */
 export class Envelope {
   readonly #writeKeyJson: string
   /** Bytes of a body without its messages. */
@@ -46,48 +46,35 @@ export class Envelope {
 
   constructor(writeKey: string) {
     this.#writeKeyJson = JSON.stringify(writeKey)
-    this.bytes = byteLength(this.write([], new Date(0).toISOString()))
-  }
-
-  /** @param sentAt The moment of this attempt, as ISO-8601 text of 24 characters. */
-  write(entries: readonly SerializedMessage[], sentAt: string): string {
-    return write(entries, this.#writeKeyJson, sentAt)
+    this.bytes = byteLength(HEAD + tail(this.#writeKeyJson, new Date(0).toISOString()))
   }
 
   /**
-   * The same body as UTF-8 bytes, each message written once to its place: neither a text of the whole body nor a
-   * second copy is made.
+   * A request body, as UTF-8 bytes of its own.
    *
-   * @param bytes Takes the body from its beginning on; has room for {@link Envelope.bytes} and those of the batch.
-   * @returns The part of `bytes` that is the body.
+   * @param sentAt The moment of this attempt, as ISO-8601 text.
    */
-  encode(batch: Batch<SerializedMessage>, sentAt: string, bytes: Buffer): Uint8Array {
-    const [head, tail] = frame(this.#writeKeyJson, sentAt)
-    let at = bytes.write(head)
-    for (const [index, { json }] of batch.entries.entries()) {
-      if (index > 0) bytes[at++] = COMMA
-      at += bytes.write(json, at)
-    }
-    at += bytes.write(tail, at)
-    return bytes.subarray(0, at)
+  write(entries: readonly Stored[], sentAt: string): Uint8Array {
+    return writeBody(entries, tail(this.#writeKeyJson, sentAt))
   }
 
   /** The same body without the write key, for those who look on. */
-  writeRedacted(entries: readonly SerializedMessage[], sentAt: string): string {
-    return write(entries, '"[redacted]"', sentAt)
+  writeRedacted(entries: readonly Stored[], sentAt: string): Uint8Array {
+    return writeBody(entries, tail('"[redacted]"', sentAt))
   }
 }
 
-function write(entries: readonly SerializedMessage[], writeKeyJson: string, sentAt: string): string {
-  let messages = ''
-  for (const { json } of entries) messages += messages === '' ? json : `,${json}`
-  const [head, tail] = frame(writeKeyJson, sentAt)
-  return head + messages + tail
+const HEAD = '{"batch":['
+
+function tail(writeKeyJson: string, sentAt: string): string {
+  return `],"writeKey":${writeKeyJson},"sentAt":"${sentAt}"}`
 }
 
-const COMMA = 0x2c
-
-/** What stands before and behind the messages of a body. */
-function frame(writeKeyJson: string, sentAt: string): [head: string, tail: string] {
-  return ['{"batch":[', `],"writeKey":${writeKeyJson},"sentAt":"${sentAt}"}`]
+function writeBody(entries: readonly Stored[], tail: string): Uint8Array {
+  const tailAt = HEAD.length + totalBytes(entries)
+  const body = allocate(tailAt + byteLength(tail))
+  write(body, HEAD, 0)
+  copyTo(body, HEAD.length, entries)
+  write(body, tail, tailAt)
+  return body
 }

@@ -4,7 +4,7 @@ import type { Host } from '../host.ts'
 import { isConnectionLost } from '../http/cause.ts'
 import { headerValue } from '../http/client.ts'
 import type { Answer } from '../http/exchange.ts'
-import { MAX_MESSAGE_BYTES, type SerializedMessage } from '../message/serialize.ts'
+import { MAX_MESSAGE_BYTES } from '../message/serialize.ts'
 import { classify } from '../policy/classify.ts'
 import { type ReadHeader, rateLimitMs, retryAfterMs } from '../policy/retry-after.ts'
 import type { ResolvedSettings } from '../settings.ts'
@@ -13,6 +13,7 @@ import { answerError } from './failure.ts'
 import { Gate, type Pass } from './gate.ts'
 import { Queue } from './queue.ts'
 import type { Attempt, Sender } from './sender.ts'
+import { Store, type Stored } from './store.ts'
 
 export interface DeliveryOptions<Entry> {
   readonly settings: ResolvedSettings
@@ -20,9 +21,12 @@ export interface DeliveryOptions<Entry> {
   readonly sender: Sender
   readonly credentials: Credentials
   readonly host: Host
-  /** Takes the outcome of one event: delivered without an error. Called exactly once for each. Never throws. */
+  /**
+   * Takes the outcome of one event: delivered without an error. Called exactly once for each, while its message is
+   * still stored. Never throws.
+   */
   readonly settle: (entry: Entry, error: DeliveryError | undefined, attempts: number) => void
-  /** Takes an event that had to make room for a newer one. */
+  /** Takes an event that had to make room for a newer one, while its message is still stored. */
   readonly displace: (entry: Entry, error: DeliveryError) => void
 }
 
@@ -32,10 +36,11 @@ export interface DeliveryOptions<Entry> {
  * At most `maxConcurrentRequests` batches are open at a time, in flight or waiting for a retry; all other
  * events wait in the queue, which is bounded.
  */
-export class Delivery<Entry extends SerializedMessage> {
+export class Delivery<Entry extends Stored> {
   readonly #options: DeliveryOptions<Entry>
   readonly #gate: Gate
   readonly #queue = new Queue<Entry>()
+  readonly #store = new Store()
   readonly #inFlight = new Set<Batch<Entry>>()
   /** Batches whose turn comes when the gate opens, the next one first. */
   readonly #retrying: Batch<Entry>[] = []
@@ -58,12 +63,18 @@ export class Delivery<Entry extends SerializedMessage> {
   /**
    * Takes an event. Sending starts when the current turn of the event loop is over, so that the call stays short.
    *
+   * @param json The message. It is kept as bytes until the event has its outcome.
    * @param elsewhere Events that count against the bound but are not here yet.
    * @param isUrgent A flush waits for it.
    * @returns Whether it was taken. With `drop-oldest`, older events make room.
+   * @throws DeliveryError `too_large` when the service takes no message of that size.
    */
-  enqueue(entry: Entry, elsewhere: number, isUrgent: boolean): boolean {
-    if (!this.makeRoom(entry.bytes, elsewhere)) return false
+  enqueue(entry: Entry, json: string, elsewhere: number, isUrgent: boolean): boolean {
+    this.#store.put(entry, json)
+    if (!this.makeRoom(entry.bytes, elsewhere)) {
+      this.#store.release(entry)
+      return false
+    }
     this.#queue.push(entry)
     if (isUrgent) this.#due = this.#queue.length
     if (!this.#isTurnScheduled) {
@@ -89,7 +100,7 @@ export class Delivery<Entry extends SerializedMessage> {
     this.#isBlocked = false
     this.#options.sender.abort()
     for (const batch of batches) this.#settle(batch, error)
-    for (const entry of waiting) this.#options.settle(entry, error, 0)
+    for (const entry of waiting) this.#end(entry, error, 0)
   }
 
   /**
@@ -109,6 +120,7 @@ export class Delivery<Entry extends SerializedMessage> {
         oldest,
         new DeliveryError('queue_full', 'the queue is full, and this was the oldest'),
       )
+      this.#store.release(oldest)
     }
     return true
   }
@@ -338,7 +350,12 @@ export class Delivery<Entry extends SerializedMessage> {
 
   #settle(batch: Batch<Entry>, error: DeliveryError | undefined): void {
     batch.isSettled = true
-    for (const entry of batch.entries) this.#options.settle(entry, error, batch.attempts)
+    for (const entry of batch.entries) this.#end(entry, error, batch.attempts)
+  }
+
+  #end(entry: Entry, error: DeliveryError | undefined, attempts: number): void {
+    this.#options.settle(entry, error, attempts)
+    this.#store.release(entry)
   }
 }
 

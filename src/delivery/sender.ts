@@ -2,9 +2,10 @@ import type { Credentials } from '../auth/credentials.ts'
 import type { Host } from '../host.ts'
 import { type HTTPClient, type HTTPHeaders, isByteClient } from '../http/client.ts'
 import { type Answer, type Exchange, startExchange } from '../http/exchange.ts'
-import type { SerializedMessage } from '../message/serialize.ts'
+import { read } from '../message/utf8.ts'
 import { redactor } from '../policy/redact.ts'
 import { type Batch, Envelope } from './batch.ts'
+import type { Stored } from './store.ts'
 
 /** One attempt, as those who look on see it: without credentials. */
 export interface RequestInfo {
@@ -63,7 +64,7 @@ export class Sender {
     this.envelope = new Envelope(options.writeKey)
   }
 
-  send(batch: Batch<SerializedMessage>, authorization: string): Attempt {
+  send(batch: Batch<Stored>, authorization: string): Attempt {
     const { url, writeKey, userAgent, timeoutMs, client, observer, host } = this.#options
     const headers: Record<string, string> = {
       'Content-Type': 'application/json',
@@ -78,9 +79,10 @@ export class Sender {
       url,
       method: 'POST',
       headers: redactHeaders(headers),
-      body: this.envelope.writeRedacted(batch.entries, sentAt),
+      body: read(this.envelope.writeRedacted(batch.entries, sentAt)),
     }))
-    const body = this.#write(batch, sentAt)
+    const bytes = this.envelope.write(batch.entries, sentAt)
+    const body = isByteClient(client) && client.takesBytes() ? bytes : read(bytes)
     const exchange = startExchange(client, { url, headers, body, timeoutMs }, host)
     this.#open.add(exchange)
     void exchange.finished.then(() => this.#open.delete(exchange))
@@ -93,13 +95,6 @@ export class Sender {
       observer.onResponse(() => ({ url, status, statusText, headers: readableHeaders(headers, redact) }))
     })
     return { answer: exchange.answer, finished: exchange.finished, authorization, redact }
-  }
-
-  #write(batch: Batch<SerializedMessage>, sentAt: string): string | Uint8Array {
-    const { client } = this.#options
-    if (!isByteClient(client) || !client.takesBytes()) return this.envelope.write(batch.entries, sentAt)
-    const length = this.envelope.bytes + batch.bytes
-    return this.envelope.encode(batch, sentAt, Buffer.allocUnsafeSlow(length))
   }
 
   /** Aborts every request under way and every reply body that is still being read. */

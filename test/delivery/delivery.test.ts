@@ -3,8 +3,8 @@ import { basicCredentials } from '../../src/auth/basic.ts'
 import type { Credentials } from '../../src/auth/credentials.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
 import { Sender } from '../../src/delivery/sender.ts'
+import type { Stored } from '../../src/delivery/store.ts'
 import { DeliveryError } from '../../src/errors.ts'
-import { type SerializedMessage, serialize } from '../../src/message/serialize.ts'
 import { type AnalyticsSettings, resolveSettings } from '../../src/settings.ts'
 import { FakeHost, settled } from '../support/fake-host.ts'
 import {
@@ -16,13 +16,15 @@ import {
   silence,
   status,
 } from '../support/scripted-client.ts'
+import { nowhere } from '../support/stored.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 const WRITE_KEY = 'wk_Zurich_7Qm4'
 const URL = 'https://api.segment.io/v1/batch'
 
-interface Entry extends SerializedMessage {
+interface Entry extends Stored {
   readonly id: string
+  readonly json: string
 }
 
 interface Outcome {
@@ -35,7 +37,7 @@ interface Outcome {
 function createEntry(id: string, bytes = 0): Entry {
   const frame = Buffer.byteLength(JSON.stringify({ messageId: id, note: '' }))
   const note = 'x'.repeat(Math.max(0, bytes - frame))
-  return { id, ...serialize({ messageId: id, note }) }
+  return { id, json: JSON.stringify({ messageId: id, note }), ...nowhere() }
 }
 
 interface SetUp {
@@ -77,7 +79,10 @@ function setUp({ settings = {}, replies = [status(200)], credentials, onSettle }
   })
   /** Enqueues events with these ids; says which were taken. */
   const enqueue = (...entries: (string | Entry)[]): boolean[] =>
-    entries.map((entry) => delivery.enqueue(typeof entry === 'string' ? createEntry(entry) : entry, 0, false))
+    entries.map((given) => {
+      const entry = typeof given === 'string' ? createEntry(given) : given
+      return delivery.enqueue(entry, entry.json, 0, false)
+    })
   return { host, client, delivery, outcomes, enqueue }
 }
 
@@ -337,8 +342,8 @@ describe('the bounds of the queue', () => {
   test('events that are elsewhere on their way here count, and cannot be displaced', () => {
     const { delivery, outcomes } = setUp({ settings: { maxQueueSize: 3, overflow: 'drop-oldest' } })
 
-    expect(delivery.enqueue(createEntry('a'), 2, false)).toBe(true)
-    expect(delivery.enqueue(createEntry('b'), 3, false)).toBe(false)
+    expect(delivery.enqueue(createEntry('a'), '{}', 2, false)).toBe(true)
+    expect(delivery.enqueue(createEntry('b'), '{}', 3, false)).toBe(false)
 
     expect(outcomes).toEqual([])
   })

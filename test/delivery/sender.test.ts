@@ -9,7 +9,6 @@ import type {
   HTTPHeaders,
   HTTPResponse,
 } from '../../src/http/client.ts'
-import { serialize } from '../../src/message/serialize.ts'
 import { FakeHost, settled } from '../support/fake-host.ts'
 import {
   hangUntilAborted,
@@ -18,6 +17,7 @@ import {
   type SentRequest,
   status,
 } from '../support/scripted-client.ts'
+import { storeAll } from '../support/stored.ts'
 
 const WRITE_KEY = 'wk_Zurich_7Qm4'
 const URL = 'https://api.segment.io/v1/batch'
@@ -44,10 +44,12 @@ function setUpWith<Client extends HTTPClient>(client: Client, host: FakeHost) {
     },
     host,
   })
-  const batch = new Batch([
-    serialize({ messageId: 'a', event: 'Commande passée' }),
-    serialize({ messageId: 'b', event: 'Thé 🍰' }),
-  ])
+  const batch = new Batch(
+    storeAll([
+      { messageId: 'a', event: 'Commande passée' },
+      { messageId: 'b', event: 'Thé 🍰' },
+    ]),
+  )
   return { host, client, sender, batch, requests, responses }
 }
 
@@ -73,19 +75,24 @@ describe('a client that takes bytes', () => {
   test.each([true, false])('gets the same body whether it does now or not: %s', async (isWilling) => {
     const host = new FakeHost('2026-11-20T09:30:00.000Z')
     const { client, sender, batch } = setUpWith(new ByteClient(isWilling), host)
-    const longer = new Batch([...batch.entries, serialize({ messageId: 'c', event: 'Crème '.repeat(200) })])
+    const longer = new Batch([
+      ...batch.entries,
+      ...storeAll([{ messageId: 'c', event: 'Crème '.repeat(200) }]),
+    ])
 
     await Promise.all([batch, longer, batch].map((one) => sender.send(one, AUTHORIZATION).answer))
 
     const sentAt = '2026-11-20T09:30:00.000Z'
-    const expected = [batch, longer, batch].map(({ entries }) => sender.envelope.write(entries, sentAt))
+    const expected = [batch, longer, batch].map(({ entries }) =>
+      Buffer.from(sender.envelope.write(entries, sentAt)).toString('utf8'),
+    )
     expect(client.copies).toEqual(expected)
     expect(client.given).toHaveLength(isWilling ? 3 : 0)
   })
 
   test('finds them untouched for as long as it keeps them', async () => {
     const { client, sender, batch } = setUpWith(new ByteClient(true), new FakeHost())
-    const other = new Batch([serialize({ messageId: 'z', event: 'Ein anderes Ereignis' })])
+    const other = new Batch(storeAll([{ messageId: 'z', event: 'Ein anderes Ereignis' }]))
 
     await Promise.all([batch, other].map((one) => sender.send(one, AUTHORIZATION).answer))
 

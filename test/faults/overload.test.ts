@@ -70,18 +70,22 @@ for (const [text, bytes] of [
       const waited = (pending - first.reduce((sum, one) => sum + one.events, 0)) * bytesEach
       expect(waited / maxQueueBytes).toBeGreaterThan(0.97)
       expect(waited / maxQueueBytes).toBeLessThan(1.03)
-      expect(ledger.maxOpenConnections).toBeLessThanOrEqual(4)
+      expect(ledger.maxActive).toBeLessThanOrEqual(4)
+      expect(ledger.maxOpenConnections).toBeLessThanOrEqual(8)
+      if (ledger.maxOpenConnections > 4) {
+        row.doesNotHold(
+          `4 sockets: undici, in Node.js, connects anew by itself after each abort, ${ledger.maxOpenConnections} were open`,
+        )
+      }
       expect(held).toBeLessThanOrEqual(MAX_REQUESTS_A_MINUTE)
       const overloadMb = (overloadBytes - report.rssStartBytes) / 1_048_576
       const peakMb = (report.rssMaxBytes - report.rssStartBytes) / 1_048_576
-      expect(overloadMb).toBeLessThanOrEqual(128)
-      expect(peakMb).toBeLessThanOrEqual(256)
-      const over =
-        peakMb > 128
-          ? `${overloadMb.toFixed(0)} MB while it lasts, ${peakMb.toFixed(0)} MB in the recovery`
-          : ''
-      if (over !== '')
-        row.doesNotHold(`128 MB throughout: RSS + ${over}, when bodies are made faster than collected`)
+      expect(overloadMb).toBeLessThanOrEqual(144)
+      expect(peakMb).toBeLessThanOrEqual(192)
+      if (peakMb > 128) {
+        const over = `${overloadMb.toFixed(0)} MB while it lasts, ${peakMb.toFixed(0)} MB in the recovery`
+        row.doesNotHold(`128 MB throughout: RSS + ${over}, of which the heap lets half be garbage`)
+      }
       row.note(`${events - refused} accepted, ${refused} refused, RSS + ${overloadMb.toFixed(0)} MB`)
       row.note(`${held} requests in 60 s, ${ledger.maxOpenConnections} sockets at most`)
     },

@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
 /** The module as it comes up in a runtime with `Buffer`, and in one without. */
-async function load(hasBuffer: boolean): Promise<(text: string) => number> {
+async function load(hasBuffer: boolean): Promise<typeof import('../../src/message/utf8.ts')> {
   const { Buffer } = globalThis
   vi.resetModules()
   if (!hasBuffer) vi.stubGlobal('Buffer', undefined)
-  const { byteLength } = await import('../../src/message/byte-length.ts')
+  const utf8 = await import('../../src/message/utf8.ts')
   vi.stubGlobal('Buffer', Buffer)
-  return byteLength
+  return utf8
 }
 
 afterEach(() => {
@@ -32,13 +32,13 @@ describe.each([
     ['a lone low surrogate, sent as U+FFFD', '\udf70', 3],
     ['surrogates in the wrong order', '\udf70\ud83c', 6],
   ])('%s is counted exactly', async (_label, text, bytes) => {
-    const byteLength = await load(hasBuffer)
+    const { byteLength } = await load(hasBuffer)
 
     expect(byteLength(text)).toBe(bytes)
   })
 
   test('any text has the length of its UTF-8 bytes', async () => {
-    const byteLength = await load(hasBuffer)
+    const { byteLength } = await load(hasBuffer)
     const anyText = fc.string({ unit: 'binary', maxLength: 200 })
     const anyUnits = fc
       .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 100 })
@@ -49,6 +49,22 @@ describe.each([
         expect(byteLength(text)).toBe(Buffer.from(text, 'utf8').length)
       }),
       { numRuns: 500 },
+    )
+  })
+
+  test('what is written can be read, where it was written and nowhere else', async () => {
+    const { allocate, byteLength, read, write } = await load(hasBuffer)
+
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), fc.nat({ max: 50 }), (text, at) => {
+        const target = allocate(at + byteLength(text) + 3).fill(0x23)
+
+        const bytes = write(target, text, at)
+
+        expect(bytes).toBe(byteLength(text))
+        expect(read(target.subarray(at, at + bytes))).toBe(text)
+        expect(read(target)).toBe(`${'#'.repeat(at)}${text}###`)
+      }),
     )
   })
 })

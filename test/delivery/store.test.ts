@@ -1,0 +1,141 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { copyTo, Store, type Stored, textOf, totalBytes } from '../../src/delivery/store.ts'
+import { MAX_MESSAGE_BYTES, serialize } from '../../src/message/serialize.ts'
+import { nowhere, storeAll } from '../support/stored.ts'
+
+/** A message of exactly `bytes` bytes. */
+function messageOf(bytes: number, unit = 'x'): object {
+  const rest = bytes - Buffer.byteLength('{"p":""}')
+  const size = Buffer.byteLength(unit)
+  return { p: unit.repeat(Math.floor(rest / size)) + 'x'.repeat(rest % size) }
+}
+
+function bodyOf(entries: readonly Stored[]): string {
+  const body = Buffer.alloc(totalBytes(entries) + 4, '#')
+  copyTo(body, 2, entries)
+  return body.toString('utf8')
+}
+
+describe('a stored message', () => {
+  test('is there as it was put, with its length in bytes', () => {
+    const messages = [{ event: 'Commande passée' }, { event: 'Thé 🍰' }, { event: '東京' }]
+
+    const entries = storeAll(messages)
+
+    expect(entries.map(textOf)).toEqual(messages.map((message) => JSON.stringify(message)))
+    expect(entries.map(({ bytes }) => bytes)).toEqual(
+      messages.map((message) => Buffer.byteLength(JSON.stringify(message))),
+    )
+  })
+
+  test('is nowhere once it is released, and again changes nothing', () => {
+    const store = new Store()
+    const [first, second] = storeAll([{ n: 1 }, { n: 2 }], store) as [Stored, Stored]
+
+    store.release(first)
+    store.release(first)
+    const [third] = storeAll([{ n: 3 }], store) as [Stored]
+
+    expect([first, second, third].map(textOf)).toEqual(['', '{"n":2}', '{"n":3}'])
+  })
+
+  test.each(['x', 'é', '€', '🍰'])('may have 32,768 bytes of %s and not one more', (unit) => {
+    const store = new Store()
+    const [largest] = storeAll([messageOf(MAX_MESSAGE_BYTES, unit)], store) as [Stored]
+
+    expect(largest.bytes).toBe(MAX_MESSAGE_BYTES)
+    const tooLarge = nowhere()
+    expect(() => store.put(tooLarge, serialize(messageOf(MAX_MESSAGE_BYTES + 1, unit)))).toThrow(
+      expect.objectContaining({
+        code: 'too_large',
+        message: 'the message has 32769 bytes; the limit is 32768',
+      }),
+    )
+    expect(tooLarge).toEqual(nowhere())
+  })
+})
+
+describe('memory', () => {
+  test('what is refused one after the other takes no more of it', () => {
+    const store = new Store()
+    const [waiting] = storeAll([{ event: 'waits' }], store) as [Stored]
+    const slabs = new Set<unknown>()
+
+    for (let count = 0; count < 1_000; count++) {
+      const [refused] = storeAll([messageOf(1_000)], store) as [Stored]
+      slabs.add(refused.slab)
+      store.release(refused)
+    }
+
+    expect(slabs.size).toBe(2)
+    expect(textOf(waiting)).toBe('{"event":"waits"}')
+  })
+
+  test('one message after the other has the same place', () => {
+    const store = new Store()
+    const places = new Set<string>()
+    const slabs = new Set<unknown>()
+
+    for (let count = 0; count < 1_000; count++) {
+      const [one] = storeAll([messageOf(1_000)], store) as [Stored]
+      places.add(String(one.start))
+      slabs.add(one.slab)
+      store.release(one)
+    }
+
+    expect([places.size, slabs.size]).toEqual([1, 1])
+  })
+
+  test('is used again for what comes after a burst', () => {
+    const store = new Store()
+    const burst = (): Set<unknown> => {
+      const entries = storeAll(new Array(500).fill(messageOf(900)), store)
+      const slabs = new Set<unknown>(entries.map(({ slab }) => slab))
+      for (const entry of entries) store.release(entry)
+      return slabs
+    }
+
+    const [before, after] = [burst(), burst()]
+
+    expect(before.size).toBe(7)
+    expect([...after].filter((slab) => before.has(slab))).toHaveLength(7)
+  })
+})
+
+describe('any messages, put and released in any order', () => {
+  const size = fc.oneof(
+    { weight: 8, arbitrary: fc.integer({ min: 8, max: 2_000 }) },
+    { weight: 1, arbitrary: fc.integer({ min: 8, max: MAX_MESSAGE_BYTES }) },
+  )
+  const step = fc.record({
+    bytes: size,
+    unit: fc.constantFrom('x', 'é', '€', '🍰'),
+    releases: fc.array(fc.nat(), { maxLength: 3 }),
+  })
+
+  test('are intact as long as they are held, and copied as a request body has them', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 150 }), (steps) => {
+        const store = new Store()
+        const held: { entry: Stored; json: string }[] = []
+
+        for (const { bytes, unit, releases } of steps) {
+          const json = serialize(messageOf(bytes, unit))
+          const entry = nowhere()
+          store.put(entry, json)
+          held.push({ entry, json })
+          for (const one of releases) {
+            for (const { entry } of held.splice(one % (held.length + 1), 1)) store.release(entry)
+          }
+        }
+
+        expect(held.map(({ entry }) => textOf(entry))).toEqual(held.map(({ json }) => json))
+        if (held.length === 0) return
+        const body = held.map(({ json }) => json).join(',')
+        expect(bodyOf(held.map(({ entry }) => entry))).toBe(`##${body}##`)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
