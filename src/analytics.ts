@@ -16,6 +16,7 @@ import { buildMessage, type MessageStamp } from './message/build.ts'
 import { isMessageId } from './message/message-id.ts'
 import { requireSize, serialize } from './message/serialize.ts'
 import { snapshot } from './message/snapshot.ts'
+import { isoTime, msOf } from './message/timestamp.ts'
 import type {
   AliasParams,
   GroupParams,
@@ -375,7 +376,9 @@ export class Analytics extends Emitter<AnalyticsEvents> {
     let ctx: Context
     try {
       // A copy: plugins may write to it, and never to what is the caller's.
-      ctx = new Context(toContextEvent(snapshot(message) as Message))
+      const copy: Partial<ContextEvent> = snapshot(message) as Omit<Message, 'timestamp'>
+      copy.timestamp = new Date(msOf(message.timestamp))
+      ctx = new Context(copy as ContextEvent)
     } catch (error) {
       return this.#settleEarly(this.#accept(kind, callback, undefined), toDeliveryError(error))
     }
@@ -397,7 +400,8 @@ export class Analytics extends Emitter<AnalyticsEvents> {
     const { kind } = entry
     try {
       if (ctx.event.type !== kind) ctx.event = { ...ctx.event, type: kind }
-      if (!isMessageId(ctx.event.messageId)) {
+      const { messageId } = ctx.event
+      if (messageId !== original.messageId && !isMessageId(messageId)) {
         throw new DeliveryError('invalid', 'messageId: a plugin replaced it by one that the service refuses')
       }
     } catch (error) {
@@ -410,7 +414,7 @@ export class Analytics extends Emitter<AnalyticsEvents> {
   #send(entry: Entry, message: Message | ContextEvent, original?: Message): boolean {
     const { disable } = this.#settings
     try {
-      const json = serialize(message)
+      const json = serialize(toWire(message))
       if (disable) requireSize(byteLength(json))
       const isTaken = !disable && this.#delivery.enqueue(entry, json, this.#held.size, entry.epoch.isSealed)
       entry.isThrough = original !== undefined
@@ -575,6 +579,18 @@ export class Analytics extends Emitter<AnalyticsEvents> {
 
 function toContextEvent(message: Message | ContextEvent): ContextEvent {
   return { ...message, timestamp: new Date(message.timestamp) }
+}
+
+/** The timestamp as text, as `JSON.stringify` would write it: several times faster than it does. */
+function toWire(message: Message | ContextEvent): object {
+  const { timestamp } = message
+  if (!(timestamp instanceof Date) || Object.getPrototypeOf(message) !== Object.prototype) return message
+  try {
+    return { ...message, timestamp: isoTime(timestamp.getTime()) }
+  } catch {
+    // A getter of a plugin's that throws, or an invalid Date: the serialiser knows what to do.
+    return message
+  }
 }
 
 function toDeliveryError(error: unknown): DeliveryError {

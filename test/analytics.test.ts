@@ -8,7 +8,7 @@ import { type DeliveryError, FAILURE_CODES, SettingsError } from '../src/errors.
 import type { HTTPResponse } from '../src/http/client.ts'
 import DefaultExport, { Analytics as NamedExport } from '../src/index.ts'
 import { KINDS, type Kind } from '../src/message/types.ts'
-import type { Context } from '../src/pipeline/context.ts'
+import type { Context, ContextEvent } from '../src/pipeline/context.ts'
 import type { Plugin } from '../src/pipeline/plugin.ts'
 import { VERSION } from '../src/version.ts'
 import { createAnalytics, recordOutcomes, trackPurchases, WRITE_KEY } from './support/create-analytics.ts'
@@ -1055,6 +1055,74 @@ describe('plugins', () => {
 
     expect(client.requests[0]?.messageIds).toEqual(['autre'])
     expect(outcomes.sort()).toEqual(['delivered', 'invalid'])
+  })
+
+  const stamps: [string, (event: ContextEvent) => unknown, unknown][] = [
+    ['another Date', () => new Date('2019-07-01T10:00:00.5Z'), '2019-07-01T10:00:00.500Z'],
+    ['an invalid Date', () => new Date(Number.NaN), null],
+    ['a text', () => 'hier', 'hier'],
+    ['nothing', () => undefined, undefined],
+    [
+      'the Date it was, set to another time',
+      ({ timestamp }) => timestamp.setUTCFullYear(2019) && timestamp,
+      '2019-',
+    ],
+  ]
+  test.each(stamps)('one that makes the timestamp %s has that sent', async (_label, change, sent) => {
+    const { analytics, client } = createAnalytics()
+    await analytics.register(
+      createPlugin('horloge', 'before', (ctx) => {
+        ctx.updateEvent('timestamp', change(ctx.event))
+        return ctx
+      }),
+    )
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    const timestamp = client.requests[0]?.batch[0]?.['timestamp']
+    expect(sent === '2019-' ? String(timestamp).slice(0, 5) : timestamp).toBe(sent)
+  })
+
+  test('one that gives the event a getter that throws costs the event nothing else', async () => {
+    const { analytics, client } = createAnalytics()
+    await analytics.register(
+      createPlugin('piège', 'before', (ctx) => {
+        const get = () => {
+          throw new Error('non')
+        }
+        Object.defineProperty(ctx.event, 'trap', { enumerable: true, get })
+        return ctx
+      }),
+    )
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(client.requests[0]?.batch[0]).toMatchObject({ messageId: 'purchase-1', trap: '[Throws]' })
+  })
+
+  test('one that replaces the event by an object of a class has its JSON sent', async () => {
+    class Purchase {
+      readonly messageId = 'autre'
+      readonly type = 'track'
+      readonly timestamp = new Date(NOW)
+      toJSON() {
+        return { messageId: this.messageId, article: 'Thé' }
+      }
+    }
+    const { analytics, client } = createAnalytics()
+    await analytics.register(
+      createPlugin('classe', 'before', (ctx) => {
+        ctx.event = new Purchase() as never
+        return ctx
+      }),
+    )
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(client.requests[0]?.batch).toEqual([{ messageId: 'autre', article: 'Thé' }])
   })
 
   test('one that changes the type does not turn the event into another kind', async () => {

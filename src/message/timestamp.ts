@@ -14,6 +14,11 @@ export function isoTime(ms: number): string {
   return cachedText
 }
 
+/** The milliseconds of a text that {@link isoTime} or {@link toIsoTime} has made. */
+export function msOf(text: string): number {
+  return text === cachedText ? cachedMs : Date.parse(text)
+}
+
 /**
  * What a caller may give as a timestamp, as ISO-8601 text in UTC of the same instant; `undefined` for
  * anything that names no instant.

@@ -24,6 +24,19 @@ export class ContextCancelation extends Error {
   override readonly name = 'ContextCancelation'
 }
 
+/** Paths that were taken apart: plugins use few, again and again. Bounded, for those that put ids into them. */
+const keysByPath = new Map<string, string[]>()
+const MAX_PATHS = 256
+
+function keysOf(path: string): string[] {
+  let keys = keysByPath.get(path)
+  if (keys === undefined) {
+    keys = path.split('.')
+    if (keysByPath.size < MAX_PATHS) keysByPath.set(path, keys)
+  }
+  return keys
+}
+
 /** A log that nobody reads must not grow without end. */
 const MAX_LOG_ENTRIES = 1_000
 
@@ -73,8 +86,9 @@ export class Context {
    * @returns The event.
    */
   updateEvent(path: string, value: unknown): ContextEvent {
-    dset(this.event, path, value)
-    return this.event
+    const { event } = this
+    dset(event, keysOf(path), value)
+    return event
   }
 
   /**

@@ -129,7 +129,8 @@ export class Pipeline {
 
   /** Runs the `after` plugins of a settled event. */
   conclude(kind: Kind, ctx: Context): Promise<unknown> | undefined {
-    return all(this.#stages[kind].after.map((plugin) => this.#callAside(plugin, kind, ctx)))
+    const { after } = this.#stages[kind]
+    return after.length === 0 ? undefined : all(after.map((plugin) => this.#callAside(plugin, kind, ctx)))
   }
 
   /** Waits for no plugin any longer; what they were at is theirs to end. */

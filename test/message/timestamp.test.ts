@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isoTime, toIsoTime } from '../../src/message/timestamp.ts'
+import { isoTime, msOf, toIsoTime } from '../../src/message/timestamp.ts'
 
 describe('isoTime', () => {
   test('it writes the moment in UTC', () => {
@@ -11,6 +11,16 @@ describe('isoTime', () => {
     const moments = [5, 5, 6, 5, 7, 7, 0]
 
     expect(moments.map(isoTime)).toEqual(moments.map((ms) => new Date(ms).toISOString()))
+  })
+})
+
+describe('msOf', () => {
+  test('it reads what isoTime has written, lately or long ago', () => {
+    const moments = [-1, 0, 5, Date.UTC(2026, 10, 20), 8.64e15]
+    const texts = moments.map(isoTime)
+
+    expect(texts.map(msOf)).toEqual(moments)
+    expect([...texts].reverse().map(msOf)).toEqual([...moments].reverse())
   })
 })
 

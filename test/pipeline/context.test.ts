@@ -78,6 +78,15 @@ describe('updating the event', () => {
   })
 })
 
+test('as many paths as there are can be set, each time anew', () => {
+  const ctx = createContext()
+  const numbers = Array.from({ length: 1_000 }, (_, index) => index)
+
+  for (const by of [0, 1]) for (const number of numbers) ctx.updateEvent(`properties.n${number}`, number + by)
+
+  for (const number of numbers) expect(ctx.event.properties?.[`n${number}`]).toBe(number + 1)
+})
+
 describe('cancelling', () => {
   test.each([
     ['nothing', undefined, 'cancelled'],
