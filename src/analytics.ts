@@ -15,8 +15,6 @@ import { type Epoch, type FlushSummary, Ledger, type Stats } from './ledger.ts'
 import { buildMessage, type MessageStamp } from './message/build.ts'
 import { isMessageId } from './message/message-id.ts'
 import { requireSize, serialize } from './message/serialize.ts'
-import { snapshot } from './message/snapshot.ts'
-import { isoTime, msOf } from './message/timestamp.ts'
 import type {
   AliasParams,
   GroupParams,
@@ -28,7 +26,7 @@ import type {
   TrackParams,
 } from './message/types.ts'
 import { byteLength } from './message/utf8.ts'
-import { Context, type ContextEvent } from './pipeline/context.ts'
+import { Context, type ContextEvent, copyToContextEvent, toContextEvent, toWire } from './pipeline/context.ts'
 import { Pipeline } from './pipeline/pipeline.ts'
 import type { Plugin } from './pipeline/plugin.ts'
 import { detectRuntime } from './runtime.ts'
@@ -376,9 +374,7 @@ export class Analytics extends Emitter<AnalyticsEvents> {
     let ctx: Context
     try {
       // A copy: plugins may write to it, and never to what is the caller's.
-      const copy: Partial<ContextEvent> = snapshot(message) as Omit<Message, 'timestamp'>
-      copy.timestamp = new Date(msOf(message.timestamp))
-      ctx = new Context(copy as ContextEvent)
+      ctx = new Context(copyToContextEvent(message))
     } catch (error) {
       return this.#settleEarly(this.#accept(kind, callback, undefined), toDeliveryError(error))
     }
@@ -574,22 +570,6 @@ export class Analytics extends Emitter<AnalyticsEvents> {
       exit.isRunning = false
       exit.timeouts = timeouts
     })
-  }
-}
-
-function toContextEvent(message: Message | ContextEvent): ContextEvent {
-  return { ...message, timestamp: new Date(message.timestamp) }
-}
-
-/** The timestamp as text, as `JSON.stringify` would write it: several times faster than it does. */
-function toWire(message: Message | ContextEvent): object {
-  const { timestamp } = message
-  if (!(timestamp instanceof Date) || Object.getPrototypeOf(message) !== Object.prototype) return message
-  try {
-    return { ...message, timestamp: isoTime(timestamp.getTime()) }
-  } catch {
-    // A getter of a plugin's that throws, or an invalid Date: the serialiser knows what to do.
-    return message
   }
 }
 
