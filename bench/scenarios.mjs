@@ -73,7 +73,11 @@ const measured = [
     run: paced,
     rounds: 3,
     slowRounds: 1,
-    rows: rows('none', 'floor', 'floor-fetch', 'trackpost', 'trackpost-node', 'segment', ...slow),
+    rows: rows('none', 'floor', 'floor-fetch', 'trackpost', 'trackpost-node', 'segment', ...slow).map(
+      (row) =>
+        // It cannot keep up, and would not be through within the time that a run has.
+        row.adapter === 'rudderstack' ? { ...row, run: { events: 6_000 }, note: 'measured for 3 s' } : row,
+    ),
     targets: [
       {
         metric: 'cpuMicros',

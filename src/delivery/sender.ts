@@ -90,9 +90,13 @@ export class Sender {
     void exchange.answer.then((answer) => {
       if (answer.status === undefined) return
       const { status, headers } = answer
-      // A server may quote the request, credentials included.
-      const statusText = redact(answer.statusText)
-      observer.onResponse(() => ({ url, status, statusText, headers: readableHeaders(headers, redact) }))
+      observer.onResponse(() => ({
+        url,
+        status,
+        // A server may quote the request, credentials included.
+        statusText: redact(answer.statusText),
+        headers: readableHeaders(headers, redact),
+      }))
     })
     return { answer: exchange.answer, finished: exchange.finished, authorization, redact }
   }

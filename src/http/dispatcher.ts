@@ -23,14 +23,14 @@ interface DispatchOptions {
 
 interface DispatchHandler {
   onConnect(abort: (reason: Error) => void): void
-  onHeaders(status: number, headers: RawHeaders, resume: () => void, statusText: string): boolean
+  onHeaders(status: number, headers: RawHeaderLines, resume: () => void, statusText: string): boolean
   onData(chunk: Uint8Array): boolean
   onComplete(): void
   onError(error: Error): void
 }
 
 /** Names and values in turn. */
-type RawHeaders = readonly (Buffer | string)[]
+type RawHeaderLines = readonly (Buffer | string)[]
 
 /** Under which every version of undici, the one inside Node.js included, finds the dispatcher of the process. */
 const GLOBAL_DISPATCHER = Symbol.for('undici.globalDispatcher.1')
@@ -57,6 +57,9 @@ export function fetchDispatcher(): Dispatcher | undefined {
   return typeof dispatcher?.dispatch === 'function' ? (dispatcher as Dispatcher) : undefined
 }
 
+/** All requests of a client go to one address. */
+let lastTarget = { url: '', origin: '', path: '' }
+
 /**
  * Makes one request as `fetch` would, without the objects and streams of the Fetch standard around it: for a third
  * of the cost. Every status is an answer, redirects included. Rejects with what the dispatcher says when there is none.
@@ -65,9 +68,12 @@ export function dispatchRequest(
   dispatcher: Dispatcher,
   request: HTTPClientRequest<string | Uint8Array>,
 ): Promise<HTTPResponse> {
-  const { method, headers, body, signal } = request
-  const { origin, pathname, search } = new URL(request.url)
-  const options = { origin, path: pathname + search, method, headers, body }
+  const { url, method, headers, body, signal } = request
+  if (url !== lastTarget.url) {
+    const { origin, pathname, search } = new URL(url)
+    lastTarget = { url, origin, path: pathname + search }
+  }
+  const { origin, path } = lastTarget
   return new Promise((resolve, reject) => {
     let end: () => void = () => {}
     let fail: (error: Error) => void = reject
@@ -95,7 +101,7 @@ export function dispatchRequest(
     let bytes = 0
     dispatcher.dispatch(
       // The deadline of the exchange is the only one.
-      { ...options, headersTimeout: 0, bodyTimeout: 0 },
+      { origin, path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 },
       {
         onConnect(abortThis) {
           abortRequest = abortThis
@@ -104,7 +110,7 @@ export function dispatchRequest(
         },
         onHeaders(status, rawHeaders, _resume, statusText) {
           // Below 200 it is informational, and the answer follows.
-          if (status >= 200) resolve({ status, statusText, headers: readHeaders(rawHeaders), text })
+          if (status >= 200) resolve({ status, statusText, headers: new RawHeaders(rawHeaders), text })
           return true
         },
         onData(chunk) {
@@ -126,14 +132,30 @@ export function dispatchRequest(
   })
 }
 
-function readHeaders(raw: RawHeaders): Record<string, string> {
-  const headers: Record<string, string> = Object.create(null)
-  for (let index = 0; index + 1 < raw.length; index += 2) {
-    const name = toText(raw[index]).toLowerCase()
-    const value = toText(raw[index + 1])
-    headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`
+/** Reads of the header lines what is asked for; of most answers that is one name that is not there. */
+class RawHeaders {
+  readonly #raw: RawHeaderLines
+
+  constructor(raw: RawHeaderLines) {
+    this.#raw = raw
   }
-  return headers
+
+  /** @param name In lower case. */
+  get(name: string): string | null {
+    let value: string | null = null
+    for (let index = 0; index + 1 < this.#raw.length; index += 2) {
+      const line = this.#raw[index]
+      if (line?.length !== name.length || toText(line).toLowerCase() !== name) continue
+      const text = toText(this.#raw[index + 1])
+      value = value === null ? text : `${value}, ${text}`
+    }
+    return value
+  }
+
+  forEach(run: (value: string, name: string) => void): void {
+    const names = this.#raw.filter((_, index) => index % 2 === 0).map((name) => toText(name).toLowerCase())
+    for (const name of new Set(names)) run(this.get(name) ?? '', name)
+  }
 }
 
 /** RFC 9110, section 5.5: bytes beyond ASCII have no meaning of their own. */

@@ -96,6 +96,12 @@ describe('a request through the dispatcher of fetch', () => {
     const { headers } = await post(url)
 
     expect(headerValue(headers, 'retry-after')).toBe('2, 7')
+    expect(headerValue(headers, 'retry-later')).toBeUndefined()
+    const all: Record<string, string> = {}
+    headers?.['forEach']((value: string, name: string) => {
+      all[name] = value
+    })
+    expect(all).toMatchObject({ 'retry-after': '2, 7', connection: 'keep-alive' })
   })
 
   test('an informational answer is not the answer', async () => {
