@@ -1,8 +1,10 @@
 import { MAX_MESSAGE_BYTES, requireSize } from '../message/serialize.ts'
 import { allocate, byteLength, read, write } from '../message/utf8.ts'
 
-/** Bytes of a slab: room for the largest message and its comma, and for a hundred of the usual size. */
+/** Bytes of a slab: room for the largest message and its comma, or for a hundred of the usual size. */
 const SLAB_BYTES = 65_536
+/** Bytes of a client's first slab: many clients, of one request each, never need another. */
+const FIRST_SLAB_BYTES = 4_096
 /** Empty slabs that are kept for what comes next: about as many as one request takes out. */
 const MAX_SPARE_SLABS = 8
 /** UTF-8 takes at most this many bytes for a UTF-16 unit. */
@@ -11,11 +13,19 @@ const COMMA = 0x2c
 
 /** A stretch of memory that messages share, each with a comma behind it. */
 class Slab {
-  readonly bytes = allocate(SLAB_BYTES)
+  readonly bytes: Uint8Array
   /** Where the next message goes. */
   used = 0
   /** Messages that have not been released. */
   live = 0
+
+  constructor(size: number) {
+    this.bytes = allocate(size)
+  }
+
+  get left(): number {
+    return this.bytes.length - this.used
+  }
 }
 
 /** Where a message lies; `slab` is set while it does. */
@@ -32,7 +42,7 @@ export interface Stored {
  * other lie one behind the other, as a request body has them.
  */
 export class Store {
-  #current = new Slab()
+  #current = new Slab(FIRST_SLAB_BYTES)
   readonly #spare: Slab[] = []
 
   /**
@@ -43,10 +53,10 @@ export class Store {
   put(entry: Stored, json: string): void {
     // Exact counting is for the few that may be too large, or may not fit into what is left.
     if (json.length > MAX_MESSAGE_BYTES) requireSize(byteLength(json))
-    if (this.#current.used + json.length * MAX_BYTES_PER_UNIT >= SLAB_BYTES) {
+    if (json.length * MAX_BYTES_PER_UNIT >= this.#current.left) {
       const bytes = byteLength(json)
       requireSize(bytes)
-      if (this.#current.used + bytes >= SLAB_BYTES) this.#current = this.#spare.pop() ?? new Slab()
+      if (bytes >= this.#current.left) this.#current = this.#spare.pop() ?? new Slab(SLAB_BYTES)
     }
     const slab = this.#current
     const start = slab.used
@@ -68,7 +78,8 @@ export class Store {
     slab.live--
     if (slab.live > 0) return
     slab.used = 0
-    if (slab !== this.#current && this.#spare.length < MAX_SPARE_SLABS) this.#spare.push(slab)
+    if (slab === this.#current || slab.bytes.length < SLAB_BYTES) return
+    if (this.#spare.length < MAX_SPARE_SLABS) this.#spare.push(slab)
   }
 }
 

@@ -74,6 +74,7 @@ export function dispatchRequest(
     lastTarget = { url, origin, path: pathname + search }
   }
   const { origin, path } = lastTarget
+  if (signal?.aborted) return Promise.reject(new Error('the request was aborted'))
   return new Promise((resolve, reject) => {
     let end: () => void = () => {}
     let fail: (error: Error) => void = reject
@@ -84,8 +85,6 @@ export function dispatchRequest(
         rejectEnd(error)
       }
     })
-    // Whoever has the status may not want the body.
-    ended.catch(() => {})
 
     let abortRequest = (_reason: Error): void => {}
     const abort = (reason: Error): void => {
@@ -93,9 +92,10 @@ export function dispatchRequest(
       abortRequest(reason)
     }
     const onAbort = (): void => abort(new Error('the request was aborted'))
-    if (signal?.aborted) return onAbort()
+    const release = (): void => signal?.removeEventListener('abort', onAbort)
     signal?.addEventListener('abort', onAbort)
-    ended.catch(() => {}).then(() => signal?.removeEventListener('abort', onAbort))
+    // Whoever has the status may not want the body: that it broke off is then no news to anyone.
+    void ended.then(release, release)
 
     const chunks: Uint8Array[] = []
     let bytes = 0

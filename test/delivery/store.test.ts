@@ -87,6 +87,12 @@ describe('memory', () => {
     expect([places.size, slabs.size]).toEqual([1, 1])
   })
 
+  test('of a few events is a few kilobytes', () => {
+    const entries = storeAll(new Array(3).fill(messageOf(900)))
+
+    expect(entries.map(({ slab }) => slab?.bytes.length)).toEqual([4_096, 4_096, 4_096])
+  })
+
   test('is used again for what comes after a burst', () => {
     const store = new Store()
     const burst = (): Set<unknown> => {
@@ -98,7 +104,9 @@ describe('memory', () => {
 
     const [before, after] = [burst(), burst()]
 
-    expect(before.size).toBe(7)
+    // The first one is small, and holds 4 of them; the others hold 72.
+    expect(before.size).toBe(1 + 7)
+    expect(after.size).toBe(7)
     expect([...after].filter((slab) => before.has(slab))).toHaveLength(7)
   })
 })
