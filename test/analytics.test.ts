@@ -391,6 +391,30 @@ describe('outcomes', () => {
     },
   )
 
+  test('events that a full queue refuses in one turn share one error, which the next turn does not', async () => {
+    const { analytics } = createAnalytics({ maxQueueSize: 1, maxConcurrentRequests: 1 }, [silence])
+    const errors: unknown[] = []
+
+    trackPurchases(analytics, 3, (error) => errors.push(error))
+    await settled()
+    trackPurchases(analytics, 2, (error) => errors.push(error))
+    await settled()
+
+    expect(errors).toHaveLength(3)
+    expect(errors[0]).toBe(errors[1])
+    expect(errors[2]).not.toBe(errors[0])
+  })
+
+  test('an event that makes room for a newer one is shown to its callback as it was', async () => {
+    const { analytics } = createAnalytics({ maxQueueSize: 1, overflow: 'drop-oldest', flushAt: 100 })
+    const lost: unknown[] = []
+
+    trackPurchases(analytics, 2, (error, ctx) => error && lost.push([error.code, ctx?.event.properties]))
+    await analytics.flush()
+
+    expect(lost).toEqual([['queue_full', { number: 1, article: 'Thé à la menthe', price: 12.5 }]])
+  })
+
   test('a full queue is queue_full', async () => {
     const { analytics } = createAnalytics({ maxQueueSize: 3 })
     const { outcomes, callback } = recordOutcomes()
@@ -527,6 +551,16 @@ describe('strict', () => {
 })
 
 describe('disable', () => {
+  test('what is too large is told all the same', async () => {
+    const { analytics } = createAnalytics({ disable: true })
+    const { outcomes, callback } = recordOutcomes()
+
+    analytics.track({ userId: 'u', event: 'Vue', properties: { text: 'é'.repeat(16_400) } }, callback)
+    await analytics.flush()
+
+    expect(outcomes).toEqual(['too_large'])
+  })
+
   test('no request is made, and everything settles as delivered', async () => {
     const { analytics, client, host } = createAnalytics({ disable: true, flushAt: 1 })
     const { outcomes, callback } = recordOutcomes()
@@ -1055,6 +1089,25 @@ describe('plugins', () => {
 
     expect(client.requests[0]?.messageIds).toEqual(['autre'])
     expect(outcomes.sort()).toEqual(['delivered', 'invalid'])
+  })
+
+  test('they see the timestamp as a Date of their own', async () => {
+    const { analytics } = createAnalytics()
+    const seen: Date[] = []
+    await analytics.register(
+      createPlugin('horloge', 'before', (ctx) => {
+        seen.push(ctx.event.timestamp)
+        return ctx
+      }),
+    )
+    const timestamp = new Date('2019-07-01T10:00:00.5Z')
+
+    analytics.track({ userId: 'u', event: 'Vue', timestamp })
+    analytics.track({ userId: 'u', event: 'Vue' })
+    await analytics.flush()
+
+    expect(seen).toEqual([timestamp, new Date(NOW)])
+    expect(seen[0]).not.toBe(timestamp)
   })
 
   const stamps: [string, (event: ContextEvent) => unknown, unknown][] = [

@@ -330,6 +330,26 @@ describe('the bounds of the queue', () => {
     expect(client.requests[0]?.messageIds).toEqual(['a3', 'a4', 'a5'])
   })
 
+  test('what was refused, displaced, delivered or abandoned is not kept', async () => {
+    const { delivery, host, enqueue, outcomes } = setUp({
+      settings: { maxQueueSize: 2, overflow: 'drop-oldest' },
+      replies: [status(200), silence],
+    })
+    const all = ids(5).map((id) => createEntry(id))
+    const [refused, displaced, ...others] = all as [Entry, Entry, ...Entry[]]
+
+    expect(delivery.enqueue(refused, refused.json, 2, false)).toBe(false)
+    enqueue(displaced, ...others.slice(0, 2))
+    delivery.flush()
+    await host.advance(0)
+    enqueue(...others.slice(2))
+    expect(all.filter(({ slab }) => slab !== undefined).map(({ id }) => id)).toEqual(['a5'])
+    delivery.abandon(new DeliveryError('shutdown_timeout', 'fini'))
+
+    expect(codesOf(outcomes)).toEqual(['queue_full', 'delivered', 'delivered', 'shutdown_timeout'])
+    expect(all.map(({ slab }) => slab)).toEqual(new Array(5).fill(undefined))
+  })
+
   test('with drop-oldest as many make room as the bytes of the new one take', () => {
     const { enqueue, outcomes } = setUp({ settings: { maxQueueBytes: 70_000, overflow: 'drop-oldest' } })
 

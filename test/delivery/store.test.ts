@@ -56,6 +56,15 @@ describe('a stored message', () => {
   })
 })
 
+test.each([4_094, 4_095, 4_096, 4_097])(
+  'one of %i bytes, about as many as the first slab has, keeps its comma',
+  (bytes) => {
+    const entries = storeAll([messageOf(bytes), { n: 1 }, { n: 2 }])
+
+    expect(bodyOf(entries)).toBe(`##${JSON.stringify(messageOf(bytes))},{"n":1},{"n":2}##`)
+  },
+)
+
 describe('memory', () => {
   test('what is refused one after the other takes no more of it', () => {
     const store = new Store()

@@ -348,9 +348,11 @@ describe('how it reads', () => {
     })
 
     test('its keys are not taken', () => {
-      polluted['extra'] = 'ja'
+      for (const extra of ['ja', { nested: true }]) {
+        polluted['extra'] = extra
 
-      expect(jsonOf({ a: [{}] })).toBe('{"a":[{}]}')
+        expect(jsonOf({ a: [{}] })).toBe('{"a":[{}]}')
+      }
     })
 
     test('a setter on it takes nothing away', () => {
