@@ -1,0 +1,122 @@
+import { execFile } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { type AddressInfo, connect } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { fetchRuntime } from '../../scripts/fetch-runtimes.mjs'
+import { createProject, type Project } from '../package/project.ts'
+import { type Loopback, listen } from '../support/loopback.ts'
+
+/** What a program that configures undici gets of it: every version that runs there, beside the one of Node.js itself. */
+const UNDICIS: Record<string, { readonly path: () => string; readonly since: number }> = {
+  'undici 6': { path: () => createRequire(import.meta.url).resolve('undici'), since: 18 },
+  'undici 7': { path: () => fetchRuntime('undici-7'), since: 20 },
+  'undici 8': { path: () => fetchRuntime('undici-8'), since: 22 },
+}
+const CASES = [18, 20, 22, 24, 26].flatMap((node) =>
+  Object.entries(UNDICIS)
+    .filter(([, { since }]) => node >= since)
+    .map(([undici, { path }]) => ({ node, undici, path })),
+)
+
+const PROGRAM = `
+const undici = require(process.env.UNDICI)
+const { Analytics } = require('trackpost')
+const kinds = {
+  agent: () => new undici.Agent(),
+  proxy: () => new undici.ProxyAgent(process.env.API),
+  retrying: () => new undici.Agent().compose(undici.interceptors.retry()),
+  mock() {
+    const agent = new undici.MockAgent()
+    agent.disableNetConnect()
+    agent.get('http://tracking.invalid').intercept({ path: '/mock/v1/batch', method: 'POST' }).reply(202, '{}')
+    return agent
+  },
+}
+async function run() {
+  const results = {}
+  for (const [kind, create] of Object.entries(kinds)) {
+    undici.setGlobalDispatcher(create())
+    const isDirect = kind === 'agent' || kind === 'retrying'
+    const host = (isDirect ? process.env.API : 'http://tracking.invalid') + '/' + kind
+    const analytics = new Analytics({ writeKey: 'wk', host, maxRetries: 0 })
+    const statuses = []
+    analytics.on('http_response', ({ status }) => statuses.push(status))
+    analytics.track({ userId: 'u', event: 'Commande passée' })
+    const { delivered } = await analytics.closeAndFlush({ timeout: 5000 })
+    results[kind] = { delivered, statuses }
+  }
+  console.log(JSON.stringify(results))
+  process.exit()
+}
+run()
+`
+
+const ENVIRONMENT = `
+import { Analytics } from 'trackpost'
+const analytics = new Analytics({ writeKey: 'wk', host: 'http://tracking.invalid/environment', maxRetries: 0 })
+analytics.track({ userId: 'u', event: 'Commande passée' })
+console.log(JSON.stringify(await analytics.closeAndFlush({ timeout: 5000 })))
+process.exit()
+`
+
+let project: Project
+let api: Loopback
+/** What arrived: through the proxy a host that only it knows. */
+const arrived: string[] = []
+
+beforeAll(async () => {
+  project = await createProject()
+  await project.write('dispatchers.cjs', PROGRAM)
+  await project.write('environment.mjs', ENVIRONMENT)
+  api = await listen((request, response) => {
+    // A proxy is given the whole address where it makes no tunnel.
+    arrived.push(new URL(request.url ?? '', 'http://direct.invalid').pathname)
+    request.resume().on('end', () => response.end('{}'))
+  })
+  api.server.on('connect', (_request, client) => {
+    const upstream = connect((api.server.address() as AddressInfo).port, '127.0.0.1', () => {
+      client.write('HTTP/1.1 200 Connection Established\r\n\r\n')
+      client.pipe(upstream).pipe(client)
+    })
+    for (const socket of [client, upstream]) socket.on('error', () => socket.destroy())
+  })
+  for (const node of [18, 20, 22, 24, 26]) fetchRuntime(`node-${node}`)
+}, 300_000)
+afterAll(async () => {
+  await Promise.all([project?.remove(), api?.close()])
+})
+
+function run(node: number, file: string, env: Record<string, string>): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const path = join(project.folder, file)
+    const options = { env: { PATH: '/usr/bin:/bin', API: api.url, NODE_NO_WARNINGS: '1', ...env } }
+    execFile(fetchRuntime(`node-${node}`), [path], options, (error, stdout, stderr) => {
+      if (error !== null || stderr !== '') reject(new Error(`${error?.message}\n${stderr}`))
+      else resolve(JSON.parse(stdout))
+    })
+  })
+}
+
+test.each(CASES)('on Node.js $node the dispatchers of $undici are used', async ({ node, path }) => {
+  arrived.length = 0
+
+  const results = await run(node, 'dispatchers.cjs', { UNDICI: path() })
+
+  expect(results).toEqual({
+    agent: { delivered: 1, statuses: [200] },
+    proxy: { delivered: 1, statuses: [200] },
+    retrying: { delivered: 1, statuses: [200] },
+    mock: { delivered: 1, statuses: [202] },
+  })
+  expect(arrived).toEqual(['/agent/v1/batch', '/proxy/v1/batch', '/retrying/v1/batch'])
+})
+
+test.each([24, 26])('on Node.js %i the proxy of the environment is used', async (node) => {
+  arrived.length = 0
+
+  const summary = await run(node, 'environment.mjs', { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: api.url })
+
+  expect(summary).toEqual({ delivered: 1, failed: 0, pending: 0 })
+  expect(arrived).toEqual(['/environment/v1/batch'])
+})
