@@ -326,7 +326,7 @@ export class Delivery<Entry extends Stored> {
   #wait(batch: Batch<Entry>, pass: Pass, waitMs: number | undefined): void {
     if (waitMs === undefined) return this.#retry(batch, pass, undefined)
     const { settings, host } = this.#options
-    this.#gate.rest(pass, waitMs)
+    this.#gate.limit(pass, waitMs)
     batch.limitedUntilMs ??= host.monotonic() + settings.maxRateLimitDuration * 1_000
     this.#retrying.push(batch)
   }

@@ -8,6 +8,9 @@ export interface Pass {
   readonly isProbe: boolean
 }
 
+/** So many successes after a limit, the next limit is news, and not the same one again. */
+const CALM_AFTER = 20
+
 /**
  * When may the next request go? One gate for the whole client: while it is shut nothing is sent; when it
  * opens, one request goes first, and only its success lets the others through. An outage thus makes a few
@@ -27,9 +30,14 @@ export class Gate {
   #isProbing = false
   #isProbeOut = false
   #opensAtMs = Number.NEGATIVE_INFINITY
+  /** How many requests may be under way. Those that are when a limit is met are refused as well. */
+  #allowed: number
+  /** Since the last limit, or since one more request was allowed. */
+  #successes = CALM_AFTER
 
   constructor(maxConcurrent: number, host: Pick<Host, 'monotonic' | 'random'>) {
     this.#maxConcurrent = maxConcurrent
+    this.#allowed = maxConcurrent
     this.#host = host
   }
 
@@ -40,7 +48,7 @@ export class Gate {
 
   /** Milliseconds until a request may go: 0 = now, infinite = only after an answer. */
   waitMs(): number {
-    if (this.#inFlight >= this.#maxConcurrent) return Number.POSITIVE_INFINITY
+    if (this.#inFlight >= this.#allowed) return Number.POSITIVE_INFINITY
     if (!this.#isProbing) return 0
     if (this.#isProbeOut) return Number.POSITIVE_INFINITY
     return Math.max(0, this.#opensAtMs - this.#host.monotonic())
@@ -75,6 +83,10 @@ export class Gate {
     this.#failures = 0
     this.#isProbing = false
     this.#isProbeOut = false
+    this.#successes++
+    if (this.#successes < CALM_AFTER || this.#allowed === this.#maxConcurrent) return
+    this.#allowed++
+    this.#successes = 0
   }
 
   /**
@@ -85,6 +97,18 @@ export class Gate {
     if (this.#isKnown(pass)) return this.#extend(floorMs)
     this.#failures++
     this.#shut(Math.max(floorMs, backoffMs(this.#failures, this.#host.random())))
+  }
+
+  /**
+   * The service refused for its rate limit. A limit that is met again and again halves what may be under way; 20
+   * successes in a row allow one request more.
+   */
+  limit(pass: Pass, waitMs: number): void {
+    if (!this.#isKnown(pass)) {
+      if (this.#successes < CALM_AFTER) this.#allowed = Math.max(1, Math.floor(this.#allowed / 2))
+      this.#successes = 0
+    }
+    this.rest(pass, waitMs)
   }
 
   /** The service asks for a rest. */

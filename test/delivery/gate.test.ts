@@ -229,6 +229,89 @@ describe('a rest', () => {
   })
 })
 
+describe('a limit', () => {
+  /** How many requests may go side by side, once the gate is open. */
+  function room(gate: Gate): number {
+    let count = 0
+    for (; gate.waitMs() === 0; count++) gate.enter()
+    for (let left = count; left > 0; left--) gate.leave()
+    return count
+  }
+
+  function succeed(gate: Gate, times: number): void {
+    for (let time = 0; time < times; time++) {
+      gate.succeed(gate.enter())
+      gate.leave()
+    }
+  }
+
+  /** A limit that is met, waited for, and followed by `successes` (the first of them opens the gate). */
+  function meetLimit({ gate, host }: ReturnType<typeof setUp>, successes: number): void {
+    gate.limit(gate.enter(), 1_000)
+    gate.leave()
+    expect(gate.waitMs()).toBe(1_000)
+    host.stall(1_000)
+    succeed(gate, successes)
+  }
+
+  test('that is met once leaves as many requests side by side as there were', () => {
+    const one = setUp(4)
+
+    meetLimit(one, 1)
+
+    expect(room(one.gate)).toBe(4)
+  })
+
+  test('that is met again and again halves them, down to one', () => {
+    const one = setUp(4)
+    const rooms: number[] = []
+
+    for (let time = 0; time < 5; time++) {
+      meetLimit(one, 5)
+      rooms.push(room(one.gate))
+    }
+
+    expect(rooms).toEqual([4, 2, 1, 1, 1])
+  })
+
+  test('that is met again after 20 successes is news', () => {
+    const one = setUp(4)
+
+    for (let time = 0; time < 5; time++) meetLimit(one, 20)
+
+    expect(room(one.gate)).toBe(4)
+  })
+
+  test('of several side by side counts once', () => {
+    const one = setUp(8)
+    const { gate, host } = one
+    meetLimit(one, 1)
+    const passes = [gate.enter(), gate.enter(), gate.enter()]
+
+    for (const pass of passes) {
+      gate.limit(pass, 1_000)
+      gate.leave()
+    }
+    host.stall(1_000)
+    succeed(gate, 1)
+
+    expect(room(gate)).toBe(4)
+  })
+
+  test('is forgotten: 20 successes allow one request more, up to the setting', () => {
+    const one = setUp(4)
+    for (let time = 0; time < 3; time++) meetLimit(one, 1)
+    const rooms = [room(one.gate)]
+
+    for (let time = 0; time < 5; time++) {
+      succeed(one.gate, time === 0 ? 19 : 20)
+      rooms.push(room(one.gate))
+    }
+
+    expect(rooms).toEqual([1, 2, 3, 4, 4, 4])
+  })
+})
+
 describe('an answer from before an outage that is over', () => {
   /** A request that has been under way since before the gate shut and opened again. */
   function recovered() {

@@ -317,8 +317,8 @@ for (const [id, limits, title] of [
   ['F49', [1_000, 10, 1_000], 'follows within 12 s; recovers to >= 80 % within 30 s'],
 ] as const) {
   row(id, `token bucket of ${limits.join(', then ')} requests/s`, title, async (row) => {
-    // Scaled: a second of the row is 100 ms.
-    const scale = 10
+    // Scaled: a second of the row is 100 ms, or 250: the less, the longer a request seems to take.
+    const scale = size(10, 4)
     const phaseMs = 20_000 / scale
     const server = await serve({
       keepBytes: 0,
@@ -333,7 +333,8 @@ for (const [id, limits, title] of [
           Math.floor((now - Number(io.state['startMs'])) / Number(io.state['phaseMs'])),
         )
         const perMs = ((limits[phase] ?? 0) * Number(io.state['scale'])) / 1_000
-        const burst = Math.max(1, perMs * 20)
+        // Half a second's worth.
+        const burst = Math.max(1, (perMs * 500) / Number(io.state['scale']))
         const tokens = Math.min(burst, Number(io.state['tokens']) + (now - Number(io.state['atMs'])) * perMs)
         io.state['atMs'] = now
         if (tokens >= 1) {
