@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject, type Project } from '../package/project.ts'
 
 /** Bytes, minified and gzipped, dependencies included, jose left out. */
-const MAX_BUNDLE_BYTES = { node: 20_500, workerd: 19_800 }
+const MAX_BUNDLE_BYTES = { node: 21_500, workerd: 20_800 }
 /** KiB on disk, in blocks, as `du` counts. jose alone takes 536 of them. */
-const MAX_INSTALLED_KIB = { all: 1_200, withoutJose: 660 }
+const MAX_INSTALLED_KIB = { all: 1_220, withoutJose: 680 }
 const MAX_PACKAGES = 5
 const MAX_IMPORT_MS = 10
 
