@@ -56,19 +56,14 @@ function count(state: State): void {
 }
 
 function copyAsIs(value: unknown, state: State): unknown {
+  if (isFinal(value)) return value
   switch (typeof value) {
     case 'string':
-      if (value.length > MAX_TEXT_LENGTH) {
-        throw new DeliveryError('too_large', `a text of ${value.length} characters`)
-      }
-      return value
-    case 'number':
-    case 'boolean':
-      return value
+      throw new DeliveryError('too_large', `a text of ${value.length} characters`)
     case 'bigint':
       return String(value)
     case 'object':
-      return value === null ? null : descend(value, state)
+      return descend(value as object, state)
     default:
       return undefined
   }
@@ -118,6 +113,8 @@ function copyLiteral(value: object, state: State): Record<string, unknown> | und
   } catch {
     return undefined
   }
+  // Not part of any JSON, and what lies under them is the caller's.
+  for (const symbol of Object.getOwnPropertySymbols(plain)) delete (plain as Record<symbol, unknown>)[symbol]
   for (const key in plain) {
     const item = plain[key]
     if (isFinal(item)) count(state)

@@ -128,6 +128,14 @@ describe('what JSON.stringify can write', () => {
     )
   })
 
+  test('what lies under a symbol is left out, and so out of reach', () => {
+    const secret = Symbol('secret')
+
+    const copied = snapshot({ a: { [secret]: { mine: true }, b: 1 } }) as { a: object }
+
+    expect(Reflect.ownKeys(copied.a)).toEqual(['b'])
+  })
+
   test('no value is changed, frozen or kept', () => {
     const plain = fc.jsonValue({ maxDepth: 5 })
 
