@@ -307,7 +307,7 @@ export class Analytics extends Emitter<AnalyticsEvents> {
       settle: (entry, error, attempts) => this.#settle(entry, error, attempts),
       displace: (entry, error) => {
         // Its message is gone when the outcome is told.
-        entry.ctx ??= this.#contextOf(entry, 'error')
+        entry.ctx ??= this.#contextOf(entry, this.listenerCount('error') > 0)
         this.#settleEarly(entry, error)
       },
     })
@@ -457,7 +457,7 @@ export class Analytics extends Emitter<AnalyticsEvents> {
     const { kind, epoch, callback } = entry
     const name = error === undefined ? kind : 'error'
     const isHeard = this.listenerCount(name) > 0
-    const ctx = entry.ctx ?? this.#contextOf(entry, name)
+    const ctx = entry.ctx ?? this.#contextOf(entry, isHeard)
     ctx?.conclude(error, attempts)
 
     // After-plugins run after the outcome, and a flush waits for them: their epoch must not end before.
@@ -474,8 +474,8 @@ export class Analytics extends Emitter<AnalyticsEvents> {
   }
 
   /** Made from the stored message, if anybody is there to look at it. */
-  #contextOf(entry: Entry, name: Kind | 'error'): Context | undefined {
-    const isWanted = entry.callback !== undefined || this.listenerCount(name) > 0
+  #contextOf(entry: Entry, isHeard: boolean): Context | undefined {
+    const isWanted = entry.callback !== undefined || isHeard
     return isWanted && entry.slab !== undefined ? new Context(undefined, textOf(entry)) : undefined
   }
 
