@@ -51,8 +51,7 @@ export class Store {
    * @throws DeliveryError `too_large` over {@link MAX_MESSAGE_BYTES}.
    */
   put(entry: Stored, json: string): void {
-    // Exact counting is for the few that may be too large, or may not fit into what is left.
-    if (json.length > MAX_MESSAGE_BYTES) requireSize(byteLength(json))
+    // Exact counting is for the few that may not fit into what is left; what no slab can hold is among them.
     if (json.length * MAX_BYTES_PER_UNIT >= this.#current.left) {
       const bytes = byteLength(json)
       requireSize(bytes)
