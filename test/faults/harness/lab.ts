@@ -8,6 +8,7 @@ import { afterAll, expect } from 'vitest'
 import type { AnalyticsSettings, Stats } from '../../../src/index.ts'
 import type { OracleIO, Script, ServerOptions, ServerReport } from './oracle.ts'
 import { type HostReport, type Job, OUTCOMES, type Tools } from './outcomes.ts'
+import type { Row } from './row.ts'
 
 export const ROOT = resolve(import.meta.dirname, '../../..')
 /** The figures of the matrix instead of those that fit into a coffee break. */
@@ -294,6 +295,17 @@ export function reportOf(run: HostRun): HostReport {
     )
   }
   return run.report
+}
+
+/** At most 4 requests side by side, and 4 sockets but for what undici does by itself. */
+export function expectFourSockets(row: Row, { maxActive, maxOpenConnections }: ServerReport): void {
+  expect(maxActive).toBeLessThanOrEqual(4)
+  expect(maxOpenConnections).toBeLessThanOrEqual(8)
+  if (maxOpenConnections > 4) {
+    row.doesNotHold(
+      `4 sockets: undici, in Node.js, connects anew by itself after each abort, ${maxOpenConnections} were open`,
+    )
+  }
 }
 
 /** The rules of faults.md, section 1.0. */
