@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { systemClock } from './clock.ts'
 import { startCollector } from './collector.ts'
 import { keygen } from './config/keygen.ts'
 import { ConfigError, loadConfig } from './config/load.ts'
@@ -114,8 +115,9 @@ class FaultLog {
   readonly #lastMs = new Map<string, number>()
 
   report(what: string, cause: unknown): void {
-    const nowMs = Date.now()
-    if (nowMs - (this.#lastMs.get(what) ?? 0) < FAULT_INTERVAL_MS) return
+    const nowMs = systemClock.monotonic()
+    const lastMs = this.#lastMs.get(what)
+    if (lastMs !== undefined && nowMs - lastMs < FAULT_INTERVAL_MS) return
     this.#lastMs.set(what, nowMs)
     process.stderr.write(`trackpost-collector: ${what}: ${oneLine(cause)}\n`)
   }

@@ -10,10 +10,10 @@ import { Sources } from './auth/sources.ts'
 import { handleToken } from './auth/token-api.ts'
 import { TokenServer } from './auth/tokens.ts'
 import { Checkpointer } from './checkpointer.ts'
+import { type Clock, systemClock } from './clock.ts'
 import { ConfigError, loadConfig, parseConfig } from './config/load.ts'
 import type { Config, ConfigInput } from './config/schema.ts'
 import { Deliverer } from './destinations/deliverer.ts'
-import { type Host, systemHost } from './host.ts'
 import { HttpProblem, replyProblem } from './http/reply.ts'
 import { DEFAULT_LIMITS, listen, type RunningServer, type ServerLimits } from './http/server.ts'
 import { TrackingApi } from './ingest/tracking-api.ts'
@@ -39,8 +39,8 @@ export interface CollectorOptions {
   config?: ConfigInput | string
   /** Limits of connections, for tests of hostile clients. */
   limits?: Partial<ServerLimits>
-  /** The clock and timers, for tests. */
-  system?: Host
+  /** The clocks and timers, for tests. */
+  clock?: Clock
   /** Told of faults inside: a database that cannot write, a destination that cannot be reached. Default: nobody. */
   onFault?: (what: string, cause: unknown) => void
 }
@@ -139,7 +139,7 @@ class RunningCollector implements Collector {
   readonly #tracking: TrackingApi
   readonly #tokens: TokenServer | undefined
   readonly #loginLimit: LoginLimit
-  readonly #system: Host
+  readonly #clock: Clock
   readonly #limits: ServerLimits
   readonly #onFault: (what: string, cause: unknown) => void
   readonly #isLocal: boolean
@@ -151,13 +151,13 @@ class RunningCollector implements Collector {
 
   constructor(config: Config, store: Store, options: CollectorOptions, isLocal: boolean) {
     this.#store = store
-    this.#system = options.system ?? systemHost
+    this.#clock = options.clock ?? systemClock
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits }
     this.#onFault = options.onFault ?? (() => {})
     this.#isLocal = isLocal
-    this.#stats = new StatsKeeper(this.#system, store.totals())
-    this.#stream = new LiveStream(() => this.#stats.snapshot())
-    this.#waiters = new Waiters(store)
+    this.#stats = new StatsKeeper(this.#clock, store.totals())
+    this.#stream = new LiveStream(() => this.#stats.snapshot(), this.#clock)
+    this.#waiters = new Waiters(store, this.#clock)
     const database = options.database ?? MEMORY
     this.#checkpointer =
       database === MEMORY ? undefined : new Checkpointer(database, () => store.checkpoint(), this.#onFault)
@@ -168,15 +168,15 @@ class RunningCollector implements Collector {
     this.#tokens =
       config.oauth === undefined
         ? undefined
-        : new TokenServer(config.oauth, this.#system, (jti, expiresAtMs, nowMs) =>
+        : new TokenServer(config.oauth, this.#clock, (jti, expiresAtMs, nowMs) =>
             store.useAssertion(jti, expiresAtMs, nowMs),
           )
-    this.#loginLimit = new LoginLimit(config.failedLoginsPerMinute, this.#system)
+    this.#loginLimit = new LoginLimit(config.failedLoginsPerMinute, this.#clock)
     this.#tracking = new TrackingApi({
       config,
-      host: this.#system,
+      clock: this.#clock,
       authenticator: new Authenticator(config, new Sources(config), this.#tokens, this.#loginLimit),
-      rateLimit: new RateLimit(this.#system),
+      rateLimit: new RateLimit(this.#clock),
       writer: this.#writer,
       onFault: this.#onFault,
     })
@@ -184,12 +184,12 @@ class RunningCollector implements Collector {
       .filter(({ enabled }) => enabled)
       .map(
         (destination) =>
-          new Deliverer(destination, store, this.#system, () => this.#stream.revise(), this.#onFault),
+          new Deliverer(destination, store, this.#clock, () => this.#stream.revise(), this.#onFault),
       )
   }
 
   async listen(port: number, host: string): Promise<void> {
-    this.#server = await listen(port, host, this.#limits, (request, response) => {
+    this.#server = await listen(port, host, this.#limits, this.#clock, (request, response) => {
       this.#route(request, response).catch((cause: unknown) => this.#answerFault(cause, response))
     })
     const { address, family, port: actualPort } = this.#server.address
@@ -263,7 +263,7 @@ class RunningCollector implements Collector {
       this.#isTrimScheduled = false
       if (this.#closing !== undefined) return
       try {
-        this.#store.trim(this.#system.now())
+        this.#store.trim(this.#clock.now())
       } catch (cause) {
         this.#onFault('old events could not be deleted', cause)
       }

@@ -1,7 +1,7 @@
+export type { Clock } from './clock.ts'
 export { type Collector, type CollectorOptions, startCollector } from './collector.ts'
 export { ConfigError } from './config/load.ts'
 export type { ConfigInput as CollectorConfig } from './config/schema.ts'
-export type { Host } from './host.ts'
 export type { ServerLimits } from './http/server.ts'
 export type { Stats } from './live/stats.ts'
 export { type WaitOptions, WaitTimeoutError } from './live/waiters.ts'

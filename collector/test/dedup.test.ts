@@ -94,7 +94,7 @@ test('the memory of ids is kept over a restart', async () => {
 
 test('after the window an id is accepted again, and the memory shrinks', async () => {
   const clock = fakeClock()
-  const collector = await openCollector({ system: clock, config: { dedupWindow: 1 } })
+  const collector = await openCollector({ clock: clock, config: { dedupWindow: 1 } })
   const batch = Array.from({ length: 400 }, (_, index) => track({ messageId: `w-${index}` }))
   const send = async () => {
     await post(collector, '/v1/batch', { batch })

@@ -108,7 +108,7 @@ test('each event says where it went and why not', async () => {
     ...more,
   })
   const collector = await openCollector({
-    system: clock,
+    clock: clock,
     config: {
       sources: [{ name: 'shop', writeKey: 'shop', destinations: ['A', 'B', 'Fresh'] }],
       destinations: [
@@ -159,7 +159,7 @@ test('a webhook is posted each accepted message, with its own headers and a key 
 test('a webhook that fails is tried again with waits that double, under the same key', async () => {
   const clock = fakeClock()
   const { received, url } = await openReceiver(503, 429, 500, 200)
-  const collector = await openCollector({ system: clock, config: webhook(url, { firstDelay: 500 }) })
+  const collector = await openCollector({ clock: clock, config: webhook(url, { firstDelay: 500 }) })
   const state = () => outcomes(collector)['Hook']
   await post(collector, '/v1/track', track())
   const waits: number[] = []
@@ -221,7 +221,7 @@ test('a file that cannot be written is tried again until it can', async () => {
   const path = join(newFolder(), 'events.ndjson')
   mkdirSync(path)
   const collector = await openCollector({
-    system: clock,
+    clock: clock,
     config: { destinations: [{ name: 'Lines', type: 'file', path }] },
   })
   await post(collector, '/v1/track', track())

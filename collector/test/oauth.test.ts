@@ -74,7 +74,7 @@ async function requestToken(
 }
 
 function open(options: CollectorOptions = {}) {
-  return openCollector({ system: fakeClock(startMs), config, ...options })
+  return openCollector({ clock: fakeClock(startMs), config, ...options })
 }
 
 async function tokenFor(collector: Collector): Promise<string> {
@@ -252,7 +252,7 @@ test.each(badHeaders.slice(2, 10))('%s is 401 even where any key is taken', asyn
 
 test('an expired token is 401, and so is a revoked one', async () => {
   const clock = fakeClock(startMs)
-  const collector = await open({ system: clock })
+  const collector = await open({ clock: clock })
   const send = (token: string) =>
     postPlain(collector, '/v1/track', track({ writeKey: 'shop-key' }), { authorization: `Bearer ${token}` })
   const first = await tokenFor(collector)

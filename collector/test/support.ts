@@ -73,24 +73,30 @@ export function exchange(port: number, ...parts: Array<string | Buffer>): Promis
 
 /** A clock that stands until it is moved. */
 export function fakeClock(startMs = Date.UTC(2026, 4, 17, 9, 30)) {
-  let nowMs = startMs
+  let elapsedMs = 0
+  let offsetMs = startMs
   let timers: Array<{ atMs: number; run(): void }> = []
   return {
-    now: () => nowMs,
+    now: () => offsetMs + elapsedMs,
+    monotonic: () => elapsedMs,
     setTimer(run: () => void, delayMs: number) {
-      const timer = { atMs: nowMs + delayMs, run }
+      const timer = { atMs: elapsedMs + delayMs, run }
       timers.push(timer)
       return () => {
         timers = timers.filter((one) => one !== timer)
       }
     },
     advance(ms: number) {
-      nowMs += ms
-      const due = timers.filter(({ atMs }) => atMs <= nowMs)
-      timers = timers.filter(({ atMs }) => atMs > nowMs)
+      elapsedMs += ms
+      const due = timers.filter(({ atMs }) => atMs <= elapsedMs)
+      timers = timers.filter(({ atMs }) => atMs > elapsedMs)
       for (const { run } of due) run()
     },
+    /** Sets the wall clock forward or back, as a person or NTP does: timers do not notice. */
+    jump(ms: number) {
+      offsetMs += ms
+    },
     /** Waits of the timers that are set, milliseconds from now. */
-    delays: () => timers.map(({ atMs }) => atMs - nowMs),
+    delays: () => timers.map(({ atMs }) => atMs - elapsedMs),
   }
 }

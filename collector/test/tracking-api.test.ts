@@ -115,7 +115,7 @@ test('an empty batch is answered 200 and records nothing', async () => {
 
 test('the timestamp is corrected by the distance between sentAt and the receipt', async () => {
   const clock = fakeClock(Date.parse('2026-05-17T12:00:00.000Z'))
-  const collector = await openCollector({ system: clock })
+  const collector = await openCollector({ clock: clock })
 
   // The client's clock is an hour behind; the event happened five seconds before it was sent.
   await post(collector, '/v1/batch', {
@@ -133,7 +133,7 @@ test('the timestamp is corrected by the distance between sentAt and the receipt'
 
 test('without a timestamp the time is that of the receipt; without sentAt the timestamp stays', async () => {
   const clock = fakeClock(Date.parse('2026-05-17T12:00:00.000Z'))
-  const collector = await openCollector({ system: clock })
+  const collector = await openCollector({ clock: clock })
 
   await post(collector, '/v1/batch', { batch: [track(), track({ timestamp: '2019-03-01T08:00:00+01:00' })] })
 
@@ -248,7 +248,7 @@ test('a path that is none of the seven is 404, and another method 405', async ()
 
 test('over the rate the answer is 429 with both headers, for that source alone', async () => {
   const clock = fakeClock()
-  const collector = await openCollector({ system: clock, config: { rate: 2 } })
+  const collector = await openCollector({ clock: clock, config: { rate: 2 } })
   const send = (key: string) => post(collector, '/v1/track', track(), { authorization: basic(key) })
   await send('a')
   await send('a')
@@ -265,7 +265,7 @@ test('over the rate the answer is 429 with both headers, for that source alone',
 
 test('twice the rate for ten seconds: what is accepted is the rate, to 5 %', async () => {
   const clock = fakeClock()
-  const collector = await openCollector({ system: clock, config: { rate: 10 } })
+  const collector = await openCollector({ clock: clock, config: { rate: 10 } })
   const statuses: number[] = []
 
   for (let i = 0; i < 200; i++) {
@@ -285,7 +285,7 @@ test('a source may have a rate of its own, and Retry-After may be a date', async
     retryAfter: 'date' as const,
     sources: [{ name: 's', writeKey: 'shop', rate: 1 }],
   }
-  const collector = await openCollector({ system: clock, config })
+  const collector = await openCollector({ clock: clock, config })
   await post(collector, '/v1/track', track())
 
   const over = await post(collector, '/v1/track', track())

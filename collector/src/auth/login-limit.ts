@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Host } from '../host.ts'
+import type { Clock } from '../clock.ts'
 
 const WINDOW_MS = 60_000
 const MAX_ADDRESSES = 10_000
@@ -13,21 +13,21 @@ const MAX_KNOWN = 1000
  */
 export class LoginLimit {
   readonly #maxFailures: number
-  readonly #host: Host
+  readonly #clock: Clock
   readonly #failures = new Map<string, { count: number; startMs: number }>()
   /** Hashes; the credentials themselves are kept nowhere. */
   readonly #known = new Set<string>()
 
-  constructor(maxFailuresPerMinute: number, host: Host) {
+  constructor(maxFailuresPerMinute: number, clock: Clock) {
     this.#maxFailures = maxFailuresPerMinute
-    this.#host = host
+    this.#clock = clock
   }
 
   /** Seconds until this address may try these credentials; undefined = now. */
   waitSeconds(address: string, credential: string): number | undefined {
     const failed = this.#failures.get(address)
     if (failed === undefined || failed.count < this.#maxFailures) return undefined
-    const leftMs = failed.startMs + WINDOW_MS - this.#host.now()
+    const leftMs = failed.startMs + WINDOW_MS - this.#clock.monotonic()
     if (leftMs <= 0) {
       this.#failures.delete(address)
       return undefined
@@ -36,7 +36,7 @@ export class LoginLimit {
   }
 
   failed(address: string): void {
-    const nowMs = this.#host.now()
+    const nowMs = this.#clock.monotonic()
     const failed = this.#failures.get(address)
     if (failed !== undefined && nowMs - failed.startMs < WINDOW_MS) {
       failed.count++

@@ -1,4 +1,4 @@
-import type { Host } from '../host.ts'
+import type { Clock } from '../clock.ts'
 
 const WINDOW_MS = 1000
 const MAX_SOURCES = 10_000
@@ -10,11 +10,11 @@ const MAX_SOURCES = 10_000
  * the wait that it is told is exact.
  */
 export class RateLimit {
-  readonly #host: Host
+  readonly #clock: Clock
   readonly #windows = new Map<string, { startMs: number; count: number }>()
 
-  constructor(host: Host) {
-    this.#host = host
+  constructor(clock: Clock) {
+    this.#clock = clock
   }
 
   /**
@@ -23,9 +23,9 @@ export class RateLimit {
    * @returns Milliseconds until the next window; undefined = the request is within the rate.
    */
   take(source: string, requestsPerSecond: number): number | undefined {
-    const nowMs = this.#host.now()
+    const nowMs = this.#clock.monotonic()
     const window = this.#windows.get(source)
-    if (window === undefined || nowMs - window.startMs >= WINDOW_MS || nowMs < window.startMs) {
+    if (window === undefined || nowMs - window.startMs >= WINDOW_MS) {
       if (this.#windows.size >= MAX_SOURCES) this.#windows.clear()
       this.#windows.set(source, { startMs: nowMs, count: 1 })
       return undefined

@@ -9,9 +9,9 @@ import {
   type ProtectedHeaderParameters,
   SignJWT,
 } from 'jose'
+import type { Clock } from '../clock.ts'
 import { ConfigError } from '../config/load.ts'
 import type { ApplicationConfig, Config } from '../config/schema.ts'
-import type { Host } from '../host.ts'
 
 /** Why no token is given, in the words of RFC 6749, section 5.2. */
 export class TokenError extends Error {
@@ -73,7 +73,7 @@ export class TokenServer {
   readonly #applications: ReadonlyMap<string, Application>
   readonly #lifetimeSeconds: number
   readonly #extraAudiences: readonly string[]
-  readonly #host: Host
+  readonly #clock: Clock
   readonly #useAssertion: AssertionMemory
   #issuer = ''
   #key = newTokenKey()
@@ -83,13 +83,13 @@ export class TokenServer {
    * @param useAssertion Takes note of a `jti`; false when it was used before. Must be atomic.
    * @throws ConfigError when a public key cannot be used.
    */
-  constructor(oauth: NonNullable<Config['oauth']>, host: Host, useAssertion: AssertionMemory) {
+  constructor(oauth: NonNullable<Config['oauth']>, clock: Clock, useAssertion: AssertionMemory) {
     this.#applications = new Map(
       oauth.applications.map((one) => [one.clientId, { ...one, keys: readKeys(one) } satisfies Application]),
     )
     this.#lifetimeSeconds = oauth.tokenLifetime
     this.#extraAudiences = oauth.audiences
-    this.#host = host
+    this.#clock = clock
     this.#useAssertion = useAssertion
   }
 
@@ -128,7 +128,7 @@ export class TokenServer {
         `the application may ask for: ${application.scopes.join(' ')}`,
       )
     }
-    const nowSeconds = Math.floor(this.#host.now() / 1000)
+    const nowSeconds = Math.floor(this.#clock.now() / 1000)
     const token = await new SignJWT({ scope: scopes.join(' ') })
       .setProtectedHeader({ alg: TOKEN_ALGORITHM, kid: this.#key.id, typ: 'at+jwt' })
       .setIssuer(this.#issuer)
@@ -162,7 +162,7 @@ export class TokenServer {
       // One answer for both: which of the two is wrong is nobody's business.
       throw new TokenError(401, 'invalid_client', 'no application has this issuer and key id')
     }
-    const nowMs = this.#host.now()
+    const nowMs = this.#clock.now()
     try {
       const verified = await jwtVerify(assertion, key, {
         algorithms: [ASSERTION_ALGORITHM],
@@ -214,7 +214,7 @@ export class TokenServer {
 
   /** Whom a bearer token belongs to; undefined when it is not valid (any more). */
   async verify(token: string): Promise<TokenOwner | undefined> {
-    const nowMs = this.#host.now()
+    const nowMs = this.#clock.now()
     const cached = this.#verified.get(token)
     if (cached !== undefined && cached.expiresAtMs > nowMs) return cached.owner
     try {

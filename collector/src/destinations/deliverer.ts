@@ -1,5 +1,5 @@
+import type { Clock } from '../clock.ts'
 import type { DestinationConfig } from '../config/schema.ts'
-import type { Host } from '../host.ts'
 import type { DeliveryUpdate, DueDelivery, Store } from '../store/store.ts'
 import { appendLines } from './file.ts'
 import { type AttemptResult, postMessage } from './webhook.ts'
@@ -22,7 +22,7 @@ export type DeliveryStore = Pick<Store, 'dueDeliveries' | 'nextDueMs' | 'updateD
 export class Deliverer {
   readonly #destination: DestinationConfig
   readonly #store: DeliveryStore
-  readonly #host: Host
+  readonly #clock: Clock
   readonly #onChange: () => void
   readonly #onFault: (what: string, cause: unknown) => void
   readonly #stop = new AbortController()
@@ -33,13 +33,13 @@ export class Deliverer {
   constructor(
     destination: DestinationConfig,
     store: DeliveryStore,
-    host: Host,
+    clock: Clock,
     onChange: () => void,
     onFault: (what: string, cause: unknown) => void,
   ) {
     this.#destination = destination
     this.#store = store
-    this.#host = host
+    this.#clock = clock
     this.#onChange = onChange
     this.#onFault = onFault
   }
@@ -53,7 +53,7 @@ export class Deliverer {
       .catch((cause: unknown) => {
         // The outcome could not be written down. Not at once again: the receiver would get the same without end.
         this.#onFault(`destination ${this.#destination.name}`, cause)
-        return this.#host.now() + FAULT_RETRY_MS
+        return this.#clock.now() + FAULT_RETRY_MS
       })
       .then((dueMs) => {
         this.#running = undefined
@@ -64,7 +64,7 @@ export class Deliverer {
   async #work(): Promise<void> {
     const limit = this.#destination.type === 'file' ? FILE_BATCH : WEBHOOK_BATCH
     while (!this.#stop.signal.aborted) {
-      const due = this.#store.dueDeliveries(this.#destination.name, this.#host.now(), limit)
+      const due = this.#store.dueDeliveries(this.#destination.name, this.#clock.now(), limit)
       if (due.length === 0) return
       const updates = await this.#attempt(due)
       // A close that cut an attempt short leaves it owed, and uncounted.
@@ -111,12 +111,12 @@ export class Deliverer {
       destination.type === 'webhook'
         ? Math.min(MAX_DELAY_MS, destination.firstDelay * 2 ** (attempts - 1))
         : FILE_RETRY_MS
-    return { seq, state: 'pending', reason: attempt.reason, attempts, dueAtMs: this.#host.now() + delayMs }
+    return { seq, state: 'pending', reason: attempt.reason, attempts, dueAtMs: this.#clock.now() + delayMs }
   }
 
   #sleepUntil(dueMs: number | undefined): void {
     if (this.#stop.signal.aborted || dueMs === undefined) return
-    this.#cancelTimer = this.#host.setTimer(() => this.wake(), Math.max(1, dueMs - this.#host.now()))
+    this.#cancelTimer = this.#clock.setTimer(() => this.wake(), Math.max(1, dueMs - this.#clock.now()))
   }
 
   /** Ends attempts in flight; what was not delivered stays owed in the database. */

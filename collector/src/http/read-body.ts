@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
+import type { Clock } from '../clock.ts'
 import type { Reason } from '../record.ts'
 
 /** A body that was read, or why it was not. */
@@ -66,14 +67,14 @@ const LINGER_MS = 500
  * A socket closed with unread bytes is reset, and the reset can overtake the answer: so a little more is
  * read, or waited for, while the client takes note.
  */
-export function endEarly(request: IncomingMessage, response: ServerResponse): void {
+export function endEarly(request: IncomingMessage, response: ServerResponse, clock: Clock): void {
   if (request.complete) {
     response.end()
     return
   }
   let read = 0
   const finish = () => {
-    clearTimeout(timer)
+    cancelTimer()
     request.off('data', drain).off('end', finish).off('close', finish)
     request.pause()
     response.end()
@@ -83,7 +84,7 @@ export function endEarly(request: IncomingMessage, response: ServerResponse): vo
     read += chunk.length
     if (read >= LINGER_BYTES) request.pause()
   }
-  const timer = setTimeout(finish, LINGER_MS)
+  const cancelTimer = clock.setTimer(finish, LINGER_MS)
   request.on('data', drain).on('end', finish).on('close', finish)
   request.on('error', () => {})
   request.resume()

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Clock } from '../clock.ts'
 import { problemBody, SECURITY_HEADERS } from './reply.ts'
 
 /** Limits of connections; the defaults are those of row S48. */
@@ -29,6 +30,7 @@ export async function listen(
   port: number,
   host: string,
   limits: ServerLimits,
+  clock: Clock,
   handle: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<RunningServer> {
   let isClosing = false
@@ -50,7 +52,9 @@ export async function listen(
     },
   )
   server.maxConnections = limits.maxConnections
-  server.on('clientError', answerBrokenRequest)
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
+    answerBrokenRequest(error, socket, clock),
+  )
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)
@@ -61,7 +65,7 @@ export async function listen(
     close(graceMs) {
       isClosing = true
       for (const response of openResponses) endConnectionAfter(response)
-      return closeServer(server, graceMs)
+      return closeServer(server, graceMs, clock)
     },
   }
 }
@@ -71,11 +75,11 @@ function endConnectionAfter(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('connection', 'close')
 }
 
-function closeServer(server: Server, graceMs: number): Promise<void> {
+function closeServer(server: Server, graceMs: number, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
-    const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+    const cancelCut = clock.setTimer(() => server.closeAllConnections(), graceMs)
     server.close(() => {
-      clearTimeout(cut)
+      cancelCut()
       resolve()
     })
     server.closeIdleConnections()
@@ -95,7 +99,7 @@ const LINGER_MS = 500
 const answered = new WeakSet<Socket>()
 
 /** Answers what never became a request: broken or ambiguous HTTP, headers or body that do not come. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, clock: Clock): void {
   if (answered.has(socket)) return
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -118,5 +122,5 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void
   // can overtake the answer.
   socket.removeAllListeners('data').resume()
   socket.end(`HTTP/1.1 ${status}\r\n${headers.join('')}\r\n${body}`)
-  setTimeout(() => socket.destroy(), LINGER_MS).unref()
+  clock.setTimer(() => socket.destroy(), LINGER_MS)
 }

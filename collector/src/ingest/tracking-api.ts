@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticator, Caller } from '../auth/caller.ts'
 import type { RateLimit } from '../auth/rate-limit.ts'
 import type { Source } from '../auth/sources.ts'
+import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { planDeliveries } from '../destinations/select.ts'
-import type { Host } from '../host.ts'
 import { endEarly, readBody } from '../http/read-body.ts'
 import { HttpProblem, problemBody, replyJson, replyProblem, SECURITY_HEADERS } from '../http/reply.ts'
 import { isKind, type Kind, REASONS, type Reason } from '../record.ts'
@@ -19,7 +19,7 @@ const STORAGE_RETRY_SECONDS = 5
 /** The parts that the tracking API is made of. */
 export interface TrackingApiParts {
   config: Config
-  host: Host
+  clock: Clock
   authenticator: Authenticator
   rateLimit: RateLimit
   writer: Writer
@@ -45,7 +45,7 @@ export class TrackingApi {
     const parsed = readRequest(read.body, path)
     if ('refused' in parsed) return this.#refuse(request, response, path, parsed)
 
-    const { authenticator, rateLimit, host } = this.#parts
+    const { authenticator, rateLimit, clock } = this.#parts
     const address = remoteAddress(request)
     const caller = await authenticator.identify(request.headers.authorization, parsed.writeKey, address)
     if (caller.outcome === 'source' && caller.source.rate !== undefined) {
@@ -56,7 +56,7 @@ export class TrackingApi {
       return this.#turnAway(request, response, path, caller)
     }
 
-    const receivedAtMs = host.now()
+    const receivedAtMs = clock.now()
     const envelope: Envelope = {
       context: parsed.context,
       integrations: parsed.integrations,
@@ -113,7 +113,7 @@ export class TrackingApi {
     path: Kind | 'batch',
     { refused, items }: BadRequest,
   ): void {
-    const receivedAtMs = this.#parts.host.now()
+    const receivedAtMs = this.#parts.clock.now()
     const rows = (items ?? [{ value: undefined, reason: refused }]).map(({ value, reason }) =>
       refusedEvent(value, reason, path, receivedAtMs),
     )
@@ -128,7 +128,7 @@ export class TrackingApi {
       connection: 'close',
     })
     response.write(body)
-    endEarly(request, response)
+    endEarly(request, response, this.#parts.clock)
   }
 
   #turnAway(
@@ -139,7 +139,7 @@ export class TrackingApi {
   ): void {
     if (caller.outcome === 'wait') return this.#slowDown(response, caller.seconds)
     const reason = caller.outcome === 'unauthorized' ? 'bad_credentials' : 'source_not_allowed'
-    this.#recordRefusal([refusedEvent(undefined, reason, path, this.#parts.host.now())])
+    this.#recordRefusal([refusedEvent(undefined, reason, path, this.#parts.clock.now())])
     const status = caller.outcome === 'unauthorized' ? 401 : 403
     const challenge = { 'www-authenticate': caller.challenge }
     replyProblem(response, new HttpProblem(status, reason, REASONS[reason], challenge))
@@ -152,14 +152,14 @@ export class TrackingApi {
   }
 
   #slowDown(response: ServerResponse, seconds: number): void {
-    const { config, host } = this.#parts
+    const { config, clock } = this.#parts
     const asDate = config.retryAfter === 'date'
     replyProblem(
       response,
       new HttpProblem(429, 'rate_limited', `over the rate, wait ${seconds} s`, {
         // An HTTP-date has whole seconds; rounded up, so that who waits for it has waited long enough.
         'retry-after': asDate
-          ? new Date(Math.ceil(host.now() / 1000) * 1000 + seconds * 1000).toUTCString()
+          ? new Date(Math.ceil(clock.now() / 1000) * 1000 + seconds * 1000).toUTCString()
           : String(seconds),
         'x-ratelimit-reset': String(seconds),
       }),

@@ -1,4 +1,4 @@
-import type { Host } from '../host.ts'
+import type { Clock } from '../clock.ts'
 import type { EventSummary } from '../record.ts'
 import type { Store } from '../store/store.ts'
 
@@ -18,7 +18,7 @@ const MAX_NAMES = 1000
 
 /** Keeps the totals while events arrive, so that nobody has to count the table. */
 export class StatsKeeper {
-  readonly #host: Host
+  readonly #clock: Clock
   #accepted = 0
   #rejected = 0
   #byReason = new Map<string, number>()
@@ -26,13 +26,13 @@ export class StatsKeeper {
   #bySource = new Map<string, number>()
   #seconds = new Map<number, { accepted: number; rejected: number }>()
 
-  constructor(host: Host, totals: ReturnType<Store['totals']>) {
-    this.#host = host
+  constructor(clock: Clock, totals: ReturnType<Store['totals']>) {
+    this.#clock = clock
     for (const { source, kind, reason, count } of totals) this.#count(source, kind, reason, count)
   }
 
   add(events: readonly EventSummary[]): void {
-    const second = Math.floor(this.#host.now() / 1000)
+    const second = Math.floor(this.#clock.now() / 1000)
     const now = this.#seconds.get(second) ?? { accepted: 0, rejected: 0 }
     for (const { source, type, reason } of events) {
       this.#count(source, type, reason, 1)
@@ -64,7 +64,7 @@ export class StatsKeeper {
   }
 
   snapshot(): Stats {
-    const second = Math.floor(this.#host.now() / 1000)
+    const second = Math.floor(this.#clock.now() / 1000)
     return {
       accepted: this.#accepted,
       rejected: this.#rejected,

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../clock.ts'
 import { SECURITY_HEADERS } from '../http/reply.ts'
 import type { Stats } from './stats.ts'
 
@@ -16,16 +17,18 @@ const MAX_UNREAD_BYTES = 262_144
  */
 export class LiveStream {
   readonly #stats: () => Stats
+  readonly #clock: Clock
   readonly #clients = new Set<ServerResponse>()
-  #timer: NodeJS.Timeout | undefined
+  #cancelTick: (() => void) | undefined
   #lastSeq = 0
   #epoch = 0
   #revision = 0
   #hasNews = false
   #ticksSinceSent = 0
 
-  constructor(stats: () => Stats) {
+  constructor(stats: () => Stats, clock: Clock) {
     this.#stats = stats
+    this.#clock = clock
   }
 
   /** @param lastSeq Newest record there is. */
@@ -56,14 +59,21 @@ export class LiveStream {
     this.#clients.add(response)
     request.once('close', () => this.#leave(response))
     response.once('close', () => this.#leave(response))
-    this.#timer ??= setInterval(() => this.#tick(), TICK_MS).unref()
+    if (this.#cancelTick === undefined) this.#scheduleTick()
   }
 
   #leave(response: ServerResponse): void {
     this.#clients.delete(response)
     if (this.#clients.size > 0) return
-    clearInterval(this.#timer)
-    this.#timer = undefined
+    this.#cancelTick?.()
+    this.#cancelTick = undefined
+  }
+
+  #scheduleTick(): void {
+    this.#cancelTick = this.#clock.setTimer(() => {
+      this.#scheduleTick()
+      this.#tick()
+    }, TICK_MS)
   }
 
   #tick(): void {
@@ -90,6 +100,6 @@ export class LiveStream {
 
   close(): void {
     for (const client of [...this.#clients]) client.end()
-    clearInterval(this.#timer)
+    this.#cancelTick?.()
   }
 }

@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts'
 import type { EventRecord, EventSummary } from '../record.ts'
 import { type EventFilter, type EventQuery, matches } from '../store/filter.ts'
 
@@ -42,11 +43,13 @@ const DEFAULT_TIMEOUT_MS = 5000
 /** Callers that wait for events to arrive. */
 export class Waiters {
   readonly #source: WaitSource
+  readonly #clock: Clock
   readonly #waiters = new Set<Waiter>()
   readonly #cancels = new Set<() => void>()
 
-  constructor(source: WaitSource) {
+  constructor(source: WaitSource, clock: Clock) {
     this.#source = source
+    this.#clock = clock
   }
 
   /**
@@ -62,7 +65,7 @@ export class Waiters {
     if (given.status === undefined && given.reason === undefined) filter.status = 'accepted'
     return new Promise((resolve, reject) => {
       const finish = () => {
-        clearTimeout(timer)
+        cancelTimer()
         this.#waiters.delete(waiter)
         this.#cancels.delete(cancel)
         signal?.removeEventListener('abort', cancel)
@@ -84,7 +87,7 @@ export class Waiters {
         finish()
         reject(new Error('the collector was closed'))
       }
-      const timer = setTimeout(() => {
+      const cancelTimer = this.#clock.setTimer(() => {
         finish()
         reject(this.#timeoutError(filter, count, timeout))
       }, timeout)
