@@ -25,12 +25,12 @@ const declarations: Options['dts'] = {
   banner: '/// <reference lib="esnext.disposable" />',
 }
 
-/** Edge runtimes have no `node:` modules: their build has `platform/web.ts` in the place of `platform/node.ts`. */
+/** Edge runtimes have no `node:` modules: their build has `runtime/platform.web.ts` in the place of `runtime/platform.node.ts`. */
 const webPlatform: Plugin = {
   name: 'web-platform',
   setup(build) {
-    const path = fileURLToPath(new URL('src/platform/web.ts', import.meta.url))
-    build.onResolve({ filter: /\/platform\/node\.ts$/ }, () => ({ path }))
+    const path = fileURLToPath(new URL('src/runtime/platform.web.ts', import.meta.url))
+    build.onResolve({ filter: /\/platform\.node\.ts$/ }, () => ({ path }))
   },
 }
 

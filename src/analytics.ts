@@ -1,17 +1,15 @@
 import { createCredentials } from './auth/create-credentials.ts'
 import type { Credentials } from './auth/credentials.ts'
+import { Emitter } from './client/emitter.ts'
+import { type Epoch, type FlushSummary, Ledger, type Stats } from './client/ledger.ts'
 import { Delivery } from './delivery/delivery.ts'
 import { type RequestInfo, type ResponseInfo, Sender } from './delivery/sender.ts'
 import { type Stored, textOf } from './delivery/store.ts'
-import { Emitter } from './emitter.ts'
-import { DeliveryError, isInstance } from './errors.ts'
-import { unwatchExit, watchExit } from './exit.ts'
-import { guard } from './guard.ts'
-import { type Host, systemHost, warn } from './host.ts'
-import { describeCause } from './http/cause.ts'
+import { describeCause } from './errors/cause.ts'
+import { DeliveryError, isInstance } from './errors/errors.ts'
+import { guard } from './errors/guard.ts'
 import { FetchHTTPClient, type HTTPClient } from './http/client.ts'
 import { defaultClient } from './http/default-client.ts'
-import { type Epoch, type FlushSummary, Ledger, type Stats } from './ledger.ts'
 import { buildMessage, type MessageStamp } from './message/build.ts'
 import { isMessageId } from './message/message-id.ts'
 import { requireSize, serialize } from './message/serialize.ts'
@@ -29,7 +27,10 @@ import { byteLength } from './message/utf8.ts'
 import { Context, type ContextEvent, copyToContextEvent, toContextEvent, toWire } from './pipeline/context.ts'
 import { Pipeline } from './pipeline/pipeline.ts'
 import type { Plugin } from './pipeline/plugin.ts'
-import { detectRuntime } from './runtime.ts'
+import { type Clock, systemClock } from './runtime/clock.ts'
+import { detectRuntime } from './runtime/detect.ts'
+import { unwatchExit, watchExit } from './runtime/exit.ts'
+import { warn } from './runtime/warn.ts'
 import {
   type AnalyticsSettings,
   type ResolvedSettings,
@@ -121,7 +122,7 @@ const DETACHABLE = [
  */
 export class Analytics extends Emitter<AnalyticsEvents> {
   readonly #settings: ResolvedSettings
-  readonly #host: Host
+  readonly #clock: Clock
   readonly #ledger = new Ledger()
   readonly #pipeline: Pipeline
   readonly #delivery: Delivery<Entry>
@@ -143,17 +144,17 @@ export class Analytics extends Emitter<AnalyticsEvents> {
    * @throws SettingsError when a setting is missing, misspelt or out of range; it names the setting.
    */
   constructor(settings: AnalyticsSettings)
-  constructor(settings: AnalyticsSettings, host: Host = systemHost) {
+  constructor(settings: AnalyticsSettings, clock: Clock = systemClock) {
     super()
     const resolved = resolveSettings(settings)
     this.#settings = resolved
-    this.#host = host
+    this.#clock = clock
     this.#stamp = { library: { name: 'trackpost', version: VERSION }, metadata: detectRuntime() }
     const { httpClient } = resolved
     const own = typeof httpClient === 'function' ? new FetchHTTPClient(httpClient) : httpClient
     const client = own ?? defaultClient()
-    this.#credentials = createCredentials(resolved, client, USER_AGENT, host)
-    this.#pipeline = new Pipeline({ host, client: this, report: (error, ctx) => this.#report(error, ctx) })
+    this.#credentials = createCredentials(resolved, client, USER_AGENT, clock)
+    this.#pipeline = new Pipeline({ clock, client: this, report: (error, ctx) => this.#report(error, ctx) })
     this.#delivery = this.#createDelivery(client)
     for (const name of DETACHABLE) {
       // Not enumerable, and writable: tests of our users replace methods by their own.
@@ -296,14 +297,14 @@ export class Analytics extends Emitter<AnalyticsEvents> {
         onRequest: (info) => this.listenerCount('http_request') > 0 && this.emit('http_request', info()),
         onResponse: (info) => this.listenerCount('http_response') > 0 && this.emit('http_response', info()),
       },
-      host: this.#host,
+      clock: this.#clock,
     })
     return new Delivery({
       settings: this.#settings,
       url,
       sender,
       credentials: this.#credentials,
-      host: this.#host,
+      clock: this.#clock,
       settle: (entry, error, attempts) => this.#settle(entry, error, attempts),
       displace: (entry, error) => {
         // Its message is gone when the outcome is told.
@@ -316,7 +317,7 @@ export class Analytics extends Emitter<AnalyticsEvents> {
   #submit(kind: Kind, params: unknown, callback: Callback | undefined): void {
     let message: Message
     try {
-      message = buildMessage(kind, params, this.#stamp, this.#host.now())
+      message = buildMessage(kind, params, this.#stamp, this.#clock.now())
     } catch (error) {
       const failure = toDeliveryError(error)
       if (this.#closing !== undefined) return this.#refuseClosed(kind, params, callback, undefined)
@@ -511,7 +512,7 @@ export class Analytics extends Emitter<AnalyticsEvents> {
     const timeoutMs = isTimeout(timeout) ? timeout : undefined
     this.#delivery.flush()
     return new Promise((resolve) => {
-      const release = this.#host.hold()
+      const release = this.#clock.hold()
       let cancelTimer = (): void => {}
       let isOver = false
       const end = (): void => {
@@ -524,7 +525,7 @@ export class Analytics extends Emitter<AnalyticsEvents> {
       }
       barrier.onceReached(end)
       if (timeoutMs === undefined) return
-      cancelTimer = this.#host.setTimer(() => {
+      cancelTimer = this.#clock.setTimer(() => {
         onTimeout()
         end()
       }, timeoutMs)

@@ -7,8 +7,9 @@ export {
   type FlushOptions,
   type PublicSettings,
 } from './analytics.ts'
+export type { FlushSummary, Stats } from './client/ledger.ts'
 export type { RequestInfo, ResponseInfo } from './delivery/sender.ts'
-export { DeliveryError, type FailureCode, SettingsError, TrackpostError } from './errors.ts'
+export { DeliveryError, type FailureCode, SettingsError, TrackpostError } from './errors/errors.ts'
 export {
   FetchHTTPClient,
   type HTTPClient,
@@ -18,7 +19,6 @@ export {
   type HTTPHeaders,
   type HTTPResponse,
 } from './http/client.ts'
-export type { FlushSummary, Stats } from './ledger.ts'
 export type {
   AliasParams,
   EventProperties,

@@ -1,5 +1,5 @@
 import { type CryptoKey, type PrivateKey, readPrivateKey } from './auth/private-key.ts'
-import { SettingsError } from './errors.ts'
+import { SettingsError } from './errors/errors.ts'
 import type { HTTPClient, HTTPFetchFn } from './http/client.ts'
 
 /** What the constructor of `Analytics` takes. Own properties only; each is read once. @see spec.md, section 5 */

@@ -4,7 +4,7 @@ import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Analytics, type Callback, type ErrorEvent } from '../src/analytics.ts'
 import type { RequestInfo, ResponseInfo } from '../src/delivery/sender.ts'
-import { type DeliveryError, FAILURE_CODES, SettingsError } from '../src/errors.ts'
+import { type DeliveryError, FAILURE_CODES, SettingsError } from '../src/errors/errors.ts'
 import type { HTTPResponse } from '../src/http/client.ts'
 import DefaultExport, { Analytics as NamedExport } from '../src/index.ts'
 import { KINDS, type Kind } from '../src/message/types.ts'
@@ -12,7 +12,7 @@ import type { Context, ContextEvent } from '../src/pipeline/context.ts'
 import type { Plugin } from '../src/pipeline/plugin.ts'
 import { VERSION } from '../src/version.ts'
 import { createAnalytics, recordOutcomes, trackPurchases, WRITE_KEY } from './support/create-analytics.ts'
-import { FakeHost, settled } from './support/fake-host.ts'
+import { FakeClock, settled } from './support/fake-clock.ts'
 import {
   hangUntilAborted,
   networkError,
@@ -374,14 +374,14 @@ describe('outcomes', () => {
   test.each(failures)(
     'a loss by %s is emitted as %s and counted',
     async (code, emitted, params, settings, replies) => {
-      const { analytics, host } = createAnalytics(settings, replies)
+      const { analytics, clock } = createAnalytics(settings, replies)
       const errors: ErrorEvent[] = []
       const { outcomes, callback } = recordOutcomes()
       analytics.on('error', (event) => errors.push(event))
 
       call(analytics, 'track', params, callback)
       const flushed = analytics.flush()
-      await host.advance(60_000)
+      await clock.advance(60_000)
 
       expect(await flushed).toEqual({ delivered: 0, failed: 1, pending: 0 })
       expect(outcomes).toEqual([code])
@@ -484,7 +484,7 @@ describe('outcomes', () => {
   })
 
   test('the account balances at every instant', async () => {
-    const { analytics, host } = createAnalytics({ flushAt: 4, maxRetries: 1 }, [
+    const { analytics, clock } = createAnalytics({ flushAt: 4, maxRetries: 1 }, [
       status(503),
       status(200),
       status(400),
@@ -500,11 +500,11 @@ describe('outcomes', () => {
     for (let round = 0; round < 10; round++) {
       trackPurchases(analytics, 3, check)
       check()
-      await host.advance(700)
+      await clock.advance(700)
       check()
     }
     void analytics.flush()
-    await host.advance(60_000)
+    await clock.advance(60_000)
 
     expect(analytics.stats).toMatchObject({ accepted: 30, pending: 0 })
     check()
@@ -562,7 +562,7 @@ describe('disable', () => {
   })
 
   test('no request is made, and everything settles as delivered', async () => {
-    const { analytics, client, host } = createAnalytics({ disable: true, flushAt: 1 })
+    const { analytics, client, clock } = createAnalytics({ disable: true, flushAt: 1 })
     const { outcomes, callback } = recordOutcomes()
 
     trackPurchases(analytics, 3, callback)
@@ -572,7 +572,7 @@ describe('disable', () => {
     expect(await analytics.closeAndFlush()).toEqual({ delivered: 0, failed: 0, pending: 0 })
     expect(outcomes).toEqual(['delivered', 'delivered', 'delivered', 'invalid'])
     expect(client.requests).toEqual([])
-    expect(host.timerCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
   })
 })
 
@@ -582,42 +582,42 @@ describe('flush', () => {
   })
 
   test('it does not wait for the interval, and holds the process while it waits', async () => {
-    const { analytics, host } = createAnalytics({}, [status(503), status(200)])
+    const { analytics, clock } = createAnalytics({}, [status(503), status(200)])
 
     trackPurchases(analytics, 2)
     const flushed = analytics.flush()
     await settled()
-    expect(host.holdCount).toBe(1)
-    await host.advance(1_001)
+    expect(clock.holdCount).toBe(1)
+    await clock.advance(1_001)
 
     expect(await flushed).toEqual({ delivered: 2, failed: 0, pending: 0 })
-    expect(host.holdCount).toBe(0)
-    expect(host.timerCount).toBe(0)
+    expect(clock.holdCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
   })
 
   test('at its timeout it says what is pending, and the events go on', async () => {
-    const { analytics, host } = createAnalytics({}, [hangUntilAborted, status(200)])
+    const { analytics, clock } = createAnalytics({}, [hangUntilAborted, status(200)])
 
     trackPurchases(analytics, 2)
     const flushed = analytics.flush({ timeout: 500 })
-    await host.advance(500)
+    await clock.advance(500)
 
     expect(await flushed).toEqual({ delivered: 0, failed: 0, pending: 2 })
-    expect(host.holdCount).toBe(0)
-    await host.advance(60_000)
+    expect(clock.holdCount).toBe(0)
+    await clock.advance(60_000)
     expect(analytics.stats).toMatchObject({ delivered: 2, pending: 0 })
   })
 
   // Row F74.
   test('1,000 flushes at once all resolve, and one request is made', async () => {
-    const { analytics, client, host } = createAnalytics()
+    const { analytics, client, clock } = createAnalytics()
     trackPurchases(analytics, 10)
 
     const summaries = await Promise.all(Array.from({ length: 1_000 }, () => analytics.flush()))
 
     expect(summaries.every(({ delivered }) => delivered === 10)).toBe(true)
     expect(client.requests).toHaveLength(1)
-    expect(host.holdCount).toBe(0)
+    expect(clock.holdCount).toBe(0)
   })
 
   test('what is tracked while it waits does not hold it up', async () => {
@@ -669,19 +669,21 @@ describe('flush', () => {
 describe('closeAndFlush', () => {
   // Row F77.
   test('it delivers what waits, and leaves neither timer nor hold', async () => {
-    const { analytics, host } = createAnalytics()
+    const { analytics, clock } = createAnalytics()
     trackPurchases(analytics, 1_000)
 
     const summary = await analytics.closeAndFlush()
 
     expect(summary).toEqual({ delivered: 1_000, failed: 0, pending: 0 })
-    expect(host.timerCount).toBe(0)
-    expect(host.holdCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
+    expect(clock.holdCount).toBe(0)
   })
 
   // Row F78.
   test('at its timeout every event has its outcome before it resolves, and no request follows', async () => {
-    const { analytics, client, host } = createAnalytics({ flushAt: 5, maxQueueSize: 100 }, [hangUntilAborted])
+    const { analytics, client, clock } = createAnalytics({ flushAt: 5, maxQueueSize: 100 }, [
+      hangUntilAborted,
+    ])
     const { outcomes, callback } = recordOutcomes()
     trackPurchases(analytics, 40, callback)
     let outcomesAtEnd: string[] | undefined
@@ -690,46 +692,46 @@ describe('closeAndFlush', () => {
       return summary
     })
 
-    await host.advance(1_000)
+    await clock.advance(1_000)
     await settled()
     const requests = client.requests.length
-    await host.advance(600_000)
+    await clock.advance(600_000)
 
     expect(await closed).toEqual({ delivered: 0, failed: 40, pending: 0 })
     expect(outcomesAtEnd).toEqual(new Array(40).fill('shutdown_timeout'))
     expect(client.requests).toHaveLength(requests)
     expect(client.requests.every(({ signal }) => signal?.aborted)).toBe(true)
-    expect(host.timerCount).toBe(0)
-    expect(host.holdCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
+    expect(clock.holdCount).toBe(0)
   })
 
   // Row F79.
   test('by default it waits 75 s, longer than a rate limit of a minute', async () => {
-    const { analytics, host } = createAnalytics({}, [status(429, { 'Retry-After': '60' }), status(200)])
+    const { analytics, clock } = createAnalytics({}, [status(429, { 'Retry-After': '60' }), status(200)])
     trackPurchases(analytics, 2)
 
     const closed = analytics.closeAndFlush()
-    await host.advance(60_001)
+    await clock.advance(60_001)
 
     expect(await closed).toEqual({ delivered: 2, failed: 0, pending: 0 })
   })
 
   test('after 75 s without an answer it gives up', async () => {
-    const { analytics, host } = createAnalytics({ maxRetries: 100 }, [silence])
+    const { analytics, clock } = createAnalytics({ maxRetries: 100 }, [silence])
     trackPurchases(analytics, 2)
 
     const closed = analytics.closeAndFlush()
-    await host.advance(75_000)
+    await clock.advance(75_000)
 
     expect(await closed).toEqual({ delivered: 0, failed: 2, pending: 0 })
   })
 
   test.each([Number.NaN, -1, 'bald', null])('a timeout of %s counts as none given', async (timeout) => {
-    const { analytics, host } = createAnalytics({ maxRetries: 100 }, [silence])
+    const { analytics, clock } = createAnalytics({ maxRetries: 100 }, [silence])
     trackPurchases(analytics, 1)
 
     const closed = analytics.closeAndFlush({ timeout: timeout as never })
-    await host.advance(75_000)
+    await clock.advance(75_000)
     await settled()
 
     expect(analytics.stats.failures.shutdown_timeout).toBe(1)
@@ -787,7 +789,7 @@ describe('closeAndFlush', () => {
 
   test('neither a plugin that is still loading nor a reply body that has not ended leaves a timer', async () => {
     const endless = () => ({ status: 200, statusText: 'OK', text: () => new Promise<string>(() => {}) })
-    const { analytics, client, host } = createAnalytics({}, [endless])
+    const { analytics, client, clock } = createAnalytics({}, [endless])
     const plugin = createPlugin('lent', 'destination')
     plugin.load = () => new Promise(() => {})
     void analytics.register(plugin)
@@ -796,22 +798,22 @@ describe('closeAndFlush', () => {
     const summary = await analytics.closeAndFlush()
 
     expect(summary).toEqual({ delivered: 1, failed: 0, pending: 0 })
-    expect(host.timerCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
     expect(client.requests[0]?.signal?.aborted).toBe(true)
   })
 
   test('events inside a plugin that hangs fail with shutdown_timeout, and no timer is left', async () => {
-    const { analytics, host } = createAnalytics()
+    const { analytics, clock } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     await analytics.register(createPlugin('lent', 'before', () => new Promise(() => {})))
     trackPurchases(analytics, 2, callback)
 
     const closed = analytics.closeAndFlush({ timeout: 1_000 })
-    await host.advance(1_000)
+    await clock.advance(1_000)
 
     expect(await closed).toEqual({ delivered: 0, failed: 2, pending: 0 })
     expect(outcomes).toEqual(['shutdown_timeout', 'shutdown_timeout'])
-    expect(host.timerCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
   })
 })
 
@@ -859,7 +861,7 @@ describe('local events', () => {
   })
 
   test('http_request and http_response show each attempt without credentials', async () => {
-    const { analytics, host } = createAnalytics({}, [
+    const { analytics, clock } = createAnalytics({}, [
       status(503, { 'Set-Cookie': 'geheim' }),
       status(200, { Date: 'Fri, 20 Nov 2026 09:30:00 GMT' }),
     ])
@@ -870,7 +872,7 @@ describe('local events', () => {
 
     trackPurchases(analytics, 1)
     void analytics.flush()
-    await host.advance(1_001)
+    await clock.advance(1_001)
 
     expect(requests).toHaveLength(2)
     expect(requests[0]).toMatchObject({ method: 'POST', headers: { Authorization: '[redacted]' } })
@@ -1010,11 +1012,11 @@ describe('plugins', () => {
   })
 
   test('an after plugin sees the outcome, and a flush waits for it', async () => {
-    const { analytics, host } = createAnalytics({}, [status(400)])
+    const { analytics, clock } = createAnalytics({}, [status(400)])
     const seen: unknown[] = []
     await analytics.register(
       createPlugin('bilan', 'after', async (ctx) => {
-        await new Promise<void>((resolve) => host.setTimer(resolve, 100))
+        await new Promise<void>((resolve) => clock.setTimer(resolve, 100))
         seen.push(ctx.failedDelivery()?.reason.code)
         return ctx
       }),
@@ -1022,7 +1024,7 @@ describe('plugins', () => {
 
     trackPurchases(analytics, 1)
     const flushed = analytics.flush().then(() => seen.push('flushed'))
-    await host.advance(100)
+    await clock.advance(100)
     await flushed
 
     expect(seen).toEqual(['rejected', 'flushed'])
@@ -1276,14 +1278,14 @@ describe('plugins', () => {
   })
 
   test('what is held inside plugins counts against the queue', async () => {
-    const { analytics, host } = createAnalytics({ maxQueueSize: 3 })
+    const { analytics, clock } = createAnalytics({ maxQueueSize: 3 })
     const { outcomes, callback } = recordOutcomes()
     await analytics.register(createPlugin('lent', 'before', () => new Promise(() => {})))
 
     trackPurchases(analytics, 5, callback)
     await settled()
     expect(outcomes).toEqual(['queue_full', 'queue_full'])
-    await host.advance(5_000)
+    await clock.advance(5_000)
 
     expect(outcomes.slice(2)).toEqual(['plugin', 'plugin', 'plugin'])
   })
@@ -1327,7 +1329,7 @@ describe('the end of the process', () => {
     })
     vi.resetModules()
     const { createAnalytics } = await import('./support/create-analytics.ts')
-    const harness = createAnalytics(settings, replies, new FakeHost())
+    const harness = createAnalytics(settings, replies, new FakeClock())
     const runOutOfWork = (): void => {
       for (const listener of listeners) listener()
     }
@@ -1336,17 +1338,17 @@ describe('the end of the process', () => {
 
   // Row F87.
   test('a client without events listens to nothing and sets no timer', async () => {
-    const { events, host, restore } = await createOnProcess({}, [status(200)])
+    const { events, clock, restore } = await createOnProcess({}, [status(200)])
     restore()
 
     expect(events).toEqual([])
-    expect(host.timerCount).toBe(0)
-    expect(host.holdCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
+    expect(clock.holdCount).toBe(0)
   })
 
   // Row F81.
   test('a process that runs out of work is held until what waits is delivered', async () => {
-    const { analytics, client, host, events, runOutOfWork, restore } = await createOnProcess({}, [
+    const { analytics, client, clock, events, runOutOfWork, restore } = await createOnProcess({}, [
       status(200),
     ])
     trackPurchases(analytics, 3)
@@ -1354,16 +1356,16 @@ describe('the end of the process', () => {
     restore()
 
     runOutOfWork()
-    expect(host.holdCount).toBe(1)
+    expect(clock.holdCount).toBe(1)
     await settled()
 
     expect(events).toEqual(['beforeExit'])
     expect(client.batchSizes).toEqual([3])
-    expect(host.holdCount).toBe(0)
+    expect(clock.holdCount).toBe(0)
   })
 
   test('at exitTimeout what is left fails with shutdown_timeout, and the process is let go', async () => {
-    const { analytics, host, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 2_000 }, [
+    const { analytics, clock, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 2_000 }, [
       hangUntilAborted,
     ])
     const { outcomes, callback } = recordOutcomes()
@@ -1371,18 +1373,18 @@ describe('the end of the process', () => {
     restore()
 
     runOutOfWork()
-    await host.advance(1_999)
+    await clock.advance(1_999)
     expect(outcomes).toEqual([])
-    await host.advance(1)
+    await clock.advance(1)
     await settled()
 
     expect(outcomes).toEqual(['shutdown_timeout', 'shutdown_timeout'])
-    expect(host.holdCount).toBe(0)
-    expect(host.timerCount).toBe(0)
+    expect(clock.holdCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
   })
 
   test('with exitTimeout 0 it is not held at all', async () => {
-    const { analytics, host, client, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 0 }, [
+    const { analytics, clock, client, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 0 }, [
       status(200),
     ])
     const { outcomes, callback } = recordOutcomes()
@@ -1392,7 +1394,7 @@ describe('the end of the process', () => {
     runOutOfWork()
 
     expect(outcomes).toEqual(['shutdown_timeout', 'shutdown_timeout'])
-    expect(host.holdCount).toBe(0)
+    expect(clock.holdCount).toBe(0)
     await settled()
     expect(client.requests).toEqual([])
   })
@@ -1401,13 +1403,13 @@ describe('the end of the process', () => {
     const answers: (() => void)[] = []
     const slow = (): Promise<HTTPResponse> =>
       new Promise((resolve) => answers.push(() => resolve({ status: 200, statusText: 'OK', headers: {} })))
-    const { analytics, host, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 1_000 }, [slow])
+    const { analytics, clock, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 1_000 }, [slow])
     const { outcomes, callback } = recordOutcomes()
 
     for (let round = 0; round < 5; round++) {
       trackPurchases(analytics, 1, callback)
       runOutOfWork()
-      await host.advance(400)
+      await clock.advance(400)
       answers.shift()?.()
       await settled()
     }
@@ -1417,7 +1419,7 @@ describe('the end of the process', () => {
   })
 
   test('code that tracks in answer to each loss does not keep the process for ever', async () => {
-    const { analytics, host, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 1_000 }, [
+    const { analytics, clock, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 1_000 }, [
       silence,
     ])
     analytics.on('error', () => analytics.track({ userId: 'usr_Zoë', event: 'encore' }))
@@ -1427,7 +1429,7 @@ describe('the end of the process', () => {
     let heldMs = 0
     for (let round = 0; round < 20; round++) {
       runOutOfWork()
-      for (; host.holdCount > 0; heldMs++) await host.advance(1)
+      for (; clock.holdCount > 0; heldMs++) await clock.advance(1)
     }
 
     expect(heldMs).toBeGreaterThanOrEqual(1_000)
@@ -1435,7 +1437,7 @@ describe('the end of the process', () => {
   })
 
   test('a script that goes on after an outage loses nothing that comes after it', async () => {
-    const { analytics, host, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 1_000 }, [
+    const { analytics, clock, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 1_000 }, [
       hangUntilAborted,
       status(200),
     ])
@@ -1444,7 +1446,7 @@ describe('the end of the process', () => {
     for (let round = 0; round < 3; round++) {
       trackPurchases(analytics, 1, callback)
       runOutOfWork()
-      await host.advance(1_000)
+      await clock.advance(1_000)
     }
     restore()
 
@@ -1553,12 +1555,12 @@ describe('a hostile HTTP client', () => {
     ['no answer but undefined', [() => undefined as never]],
     ['a connection that breaks each time', [networkError('ECONNRESET')]],
   ])('%s costs retries, and nothing else', async (_label, replies) => {
-    const { analytics, host } = createAnalytics({ maxRetries: 1 }, replies)
+    const { analytics, clock } = createAnalytics({ maxRetries: 1 }, replies)
     const { outcomes, callback } = recordOutcomes()
 
     trackPurchases(analytics, 1, callback)
     void analytics.flush()
-    await host.advance(60_000)
+    await clock.advance(60_000)
 
     expect(outcomes).toEqual(['retries_exhausted'])
   })

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { FAILURE_CODES } from '../src/errors.ts'
+import { FAILURE_CODES } from '../src/errors/errors.ts'
 import { CHOICES, NUMBERS, SETTING_NAMES, SWITCHES, TEXTS } from '../src/settings.ts'
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')

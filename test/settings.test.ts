@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { SettingsError } from '../src/errors.ts'
+import { SettingsError } from '../src/errors/errors.ts'
 import {
   type AnalyticsSettings,
   CHOICES,

@@ -1,4 +1,4 @@
-import { platform } from '../platform/node.ts'
+import { platform } from '../runtime/platform.node.ts'
 import { importPrivateKey, type PrivateKey } from './private-key.ts'
 
 /** What an assertion says, beside the times and its id. */

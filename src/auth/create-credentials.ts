@@ -1,5 +1,6 @@
-import { type Host, warn } from '../host.ts'
 import { FetchHTTPClient, type HTTPClient } from '../http/client.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings.ts'
 import { basicCredentials } from './basic.ts'
 import type { Credentials } from './credentials.ts'
@@ -15,7 +16,7 @@ export function createCredentials(
   settings: ResolvedSettings,
   client: HTTPClient,
   userAgent: string,
-  host: Host,
+  clock: Clock,
 ): Credentials {
   const { oauthSettings: oauth, httpRequestTimeout: timeoutMs, maxTotalBackoffDuration } = settings
   if (oauth === undefined) return basicCredentials(settings.writeKey)
@@ -23,14 +24,14 @@ export function createCredentials(
   warnOfPlainText('oauthSettings.authServer', oauth.authServer)
   const own =
     typeof oauth.httpClient === 'function' ? new FetchHTTPClient(oauth.httpClient) : oauth.httpClient
-  const tokens = new TokenClient({ settings: oauth, client: own ?? client, timeoutMs, userAgent, host })
+  const tokens = new TokenClient({ settings: oauth, client: own ?? client, timeoutMs, userAgent, clock })
   return new OAuthCredentials({
     request: (nowMs) => tokens.request(nowMs),
     serverName: new URL(oauth.authServer).host,
     maxRetries: oauth.maxRetries,
     maxWaitMs: maxTotalBackoffDuration * 1_000,
     timeoutMs,
-    host,
+    clock,
   })
 }
 

@@ -1,6 +1,7 @@
-import { DeliveryError, type FailureCode } from '../errors.ts'
-import { type Host, warn } from '../host.ts'
+import { DeliveryError, type FailureCode } from '../errors/errors.ts'
 import { backoffMs } from '../policy/backoff.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { warn } from '../runtime/warn.ts'
 import type { Credentials } from './credentials.ts'
 import { ServerClock } from './server-clock.ts'
 import type { TokenAnswer, TokenFailure, TokenRequest } from './token-client.ts'
@@ -16,7 +17,7 @@ export interface OAuthOptions {
   readonly maxWaitMs: number
   /** Longest time of one request; one that has not ended well after it never will. */
   readonly timeoutMs: number
-  readonly host: Host
+  readonly clock: Clock
 }
 
 /** A token is renewed when half of its life is over, and once in so many milliseconds at the least. */
@@ -82,11 +83,11 @@ export class OAuthCredentials implements Credentials {
 
   constructor(options: OAuthOptions) {
     this.#options = options
-    this.#clock = new ServerClock(options.host)
+    this.#clock = new ServerClock(options.clock)
   }
 
   authorization(): string | Promise<string> {
-    const nowMs = this.#options.host.monotonic()
+    const nowMs = this.#options.clock.monotonic()
     const token = this.#token
     if (token !== undefined && nowMs < token.expiresAtMs) {
       token.isUsed = true
@@ -110,7 +111,7 @@ export class OAuthCredentials implements Credentials {
     const token = this.#token
     // Another one is there, or on its way.
     if (token?.authorization !== authorization) return true
-    const nowMs = this.#options.host.monotonic()
+    const nowMs = this.#options.clock.monotonic()
     const fromMs = this.#renewedAtMs + MIN_RENEWAL_INTERVAL_MS
     // It is as new as can be and has never worked: so will the next one.
     if (nowMs < fromMs && !token.isAccepted) return false
@@ -135,8 +136,8 @@ export class OAuthCredentials implements Credentials {
 
   /** Gets a token: now, when its time has come, or not at all because that is being done. */
   #fetch(): void {
-    const { host, request, timeoutMs } = this.#options
-    const nowMs = host.monotonic()
+    const { clock, request, timeoutMs } = this.#options
+    const nowMs = clock.monotonic()
     if (this.#request !== undefined && nowMs < this.#request.startedAtMs + timeoutMs + LOST_MS) return
     // Set anew each time: whatever set the last one, the timer may have been frozen with it.
     if (nowMs < this.#notBeforeMs) return this.#fetchAt(this.#notBeforeMs)
@@ -152,20 +153,20 @@ export class OAuthCredentials implements Credentials {
   }
 
   #fetchAt(atMs: number): void {
-    const { host } = this.#options
+    const { clock } = this.#options
     this.#cancelTimer()
-    this.#cancelTimer = host.setTimer(
+    this.#cancelTimer = clock.setTimer(
       () => {
         if (this.#waiting !== undefined || this.#token?.isUsed) this.#fetch()
       },
-      Math.max(0, Math.ceil(atMs - host.monotonic())),
+      Math.max(0, Math.ceil(atMs - clock.monotonic())),
     )
   }
 
   #conclude(answer: TokenAnswer, startedAtMs: number): void {
     if (answer.outcome === 'token') return this.#accept(answer.token, answer.lifetimeMs, startedAtMs)
-    const { host } = this.#options
-    const nowMs = host.monotonic()
+    const { clock } = this.#options
+    const nowMs = clock.monotonic()
     if (answer.outcome === 'refused') {
       if (this.#clock.correct(answer.dateMs, answer.isClockBlamed)) return this.#fetch()
       this.#notBeforeMs = nowMs + REFUSAL_MS
@@ -173,7 +174,7 @@ export class OAuthCredentials implements Credentials {
       return this.#giveUp(this.#refusal.error)
     }
     this.#failures++
-    this.#notBeforeMs = nowMs + Math.max(answer.waitMs ?? 0, backoffMs(this.#failures, host.random()))
+    this.#notBeforeMs = nowMs + Math.max(answer.waitMs ?? 0, backoffMs(this.#failures, clock.random()))
     if (this.#failures === FAILURES_TO_TELL && this.#waiting !== undefined) {
       warn('no_token', `${this.#error('auth', answer.failure).message}; events wait, and it is asked again`)
     }

@@ -1,4 +1,4 @@
-import { SettingsError } from '../errors.ts'
+import { SettingsError } from '../errors/errors.ts'
 
 /** Web Crypto's `CryptoKey`: with the types of Node.js alone, there is no global of that name. */
 export type CryptoKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>

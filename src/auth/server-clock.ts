@@ -1,4 +1,4 @@
-import type { Host } from '../host.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /** Differences below this are a slow network, and no reason to ask again. */
 const TOLERANCE_MS = 5_000
@@ -11,18 +11,18 @@ const LATEST_MS = Date.UTC(2100, 0)
  * that the local clock is wrong. A correction is kept only if the server then accepts what was made with it.
  */
 export class ServerClock {
-  readonly #host: Pick<Host, 'now'>
+  readonly #clock: Pick<Clock, 'now'>
   #offsetMs = 0
   /** The offset before the correction that is on trial. */
   #formerMs: number | undefined
 
-  constructor(host: Pick<Host, 'now'>) {
-    this.#host = host
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock
   }
 
   /** Milliseconds since the epoch. Finite, whatever the host's clock shows. */
   nowMs(): number {
-    const nowMs = this.#host.now() + this.#offsetMs
+    const nowMs = this.#clock.now() + this.#offsetMs
     return Number.isFinite(nowMs) ? nowMs : 0
   }
 
@@ -43,7 +43,7 @@ export class ServerClock {
     const nowMs = this.nowMs()
     if (!isBlamed && Math.abs(dateMs - nowMs) < TOLERANCE_MS) return false
     this.#formerMs = this.#offsetMs
-    const localMs = this.#host.now()
+    const localMs = this.#clock.now()
     this.#offsetMs = Number.isFinite(localMs) ? dateMs - localMs : 0
     return true
   }

@@ -1,5 +1,4 @@
-import type { Host } from '../host.ts'
-import { copyCause, describeCause } from '../http/cause.ts'
+import { copyCause, describeCause } from '../errors/cause.ts'
 import { type HTTPClient, headerValue, MAX_REPLY_BYTES } from '../http/client.ts'
 import { cancelBody } from '../http/discard.ts'
 import { type Answer, startExchange } from '../http/exchange.ts'
@@ -7,6 +6,7 @@ import { readText } from '../http/read-text.ts'
 import { classify } from '../policy/classify.ts'
 import { redactor } from '../policy/redact.ts'
 import { parseHttpDate, type ReadHeader, rateLimitMs, retryAfterMs } from '../policy/retry-after.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedOAuthSettings } from '../settings.ts'
 import { AssertionSigner } from './assertion.ts'
 
@@ -48,7 +48,7 @@ export interface TokenClientOptions {
   /** Bound on one whole exchange, in milliseconds. */
   readonly timeoutMs: number
   readonly userAgent: string
-  readonly host: Host
+  readonly clock: Clock
 }
 
 /** A token longer than this would not fit into the headers that servers take. */
@@ -97,7 +97,7 @@ export class TokenClient {
   }
 
   #exchange(assertion: string): TokenRequest {
-    const { settings, client, timeoutMs, userAgent, host } = this.#options
+    const { settings, client, timeoutMs, userAgent, clock } = this.#options
     const body = new URLSearchParams({
       grant_type: 'client_credentials',
       client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
@@ -120,7 +120,7 @@ export class TokenClient {
         return { status, statusText, ...(headers !== undefined && { headers }), text: async () => '' }
       },
     }
-    const exchange = startExchange(whole, { url: this.#url, headers, body, timeoutMs }, host)
+    const exchange = startExchange(whole, { url: this.#url, headers, body, timeoutMs }, clock)
     // Ids of a few letters are no secrets, and would be found in any text.
     const ids = [settings.clientId, settings.keyId].filter((id) => id.length >= 6)
     const redact = redactor([...assertion.split('.'), ...ids])
@@ -137,7 +137,7 @@ export class TokenClient {
     }
     const { status, statusText, headers } = answer
     const read: ReadHeader = (name) => headerValue(headers, name)
-    const nowMs = this.#options.host.now()
+    const nowMs = this.#options.clock.now()
     const body = readObject(text)
     const message = printable(redact(`[${status}] ${statusText}`))
     switch (classify(status, false)) {

@@ -1,4 +1,4 @@
-import type { DeliveryError, FailureCode } from '../errors.ts'
+import type { DeliveryError, FailureCode } from '../errors/errors.ts'
 import { allocate, byteLength, write } from '../message/utf8.ts'
 import { copyTo, type Stored, totalBytes } from './store.ts'
 

@@ -1,12 +1,12 @@
 import type { Credentials } from '../auth/credentials.ts'
-import { DeliveryError, type FailureCode, isInstance } from '../errors.ts'
-import type { Host } from '../host.ts'
-import { isConnectionLost } from '../http/cause.ts'
+import { isConnectionLost } from '../errors/cause.ts'
+import { DeliveryError, type FailureCode, isInstance } from '../errors/errors.ts'
 import { headerValue } from '../http/client.ts'
 import type { Answer } from '../http/exchange.ts'
 import { MAX_MESSAGE_BYTES } from '../message/serialize.ts'
 import { classify } from '../policy/classify.ts'
 import { type ReadHeader, rateLimitMs, retryAfterMs } from '../policy/retry-after.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings.ts'
 import { Batch, MAX_BODY_BYTES } from './batch.ts'
 import { answerError } from './failure.ts'
@@ -20,7 +20,7 @@ export interface DeliveryOptions<Entry> {
   readonly url: string
   readonly sender: Sender
   readonly credentials: Credentials
-  readonly host: Host
+  readonly clock: Clock
   /**
    * Takes the outcome of one event: delivered without an error. Called exactly once for each, while its message is
    * still stored. Never throws.
@@ -56,7 +56,7 @@ export class Delivery<Entry extends Stored> {
 
   constructor(options: DeliveryOptions<Entry>) {
     this.#options = options
-    this.#gate = new Gate(options.settings.maxConcurrentRequests, options.host)
+    this.#gate = new Gate(options.settings.maxConcurrentRequests, options.clock)
     this.#maxMessagesBytes = MAX_BODY_BYTES - options.sender.envelope.bytes
   }
 
@@ -146,7 +146,7 @@ export class Delivery<Entry extends Stored> {
       this.#cancelInterval?.()
       this.#cancelInterval = undefined
     } else if (this.#cancelInterval === undefined) {
-      this.#cancelInterval = this.#options.host.setTimer(() => {
+      this.#cancelInterval = this.#options.clock.setTimer(() => {
         this.#cancelInterval = undefined
         this.flush()
       }, this.#options.settings.flushInterval)
@@ -206,11 +206,11 @@ export class Delivery<Entry extends Stored> {
   #wakeUpIn(waitMs: number): void {
     this.#cancelWakeUp?.()
     this.#cancelWakeUp = undefined
-    const nowMs = this.#options.host.monotonic()
+    const nowMs = this.#options.clock.monotonic()
     let delayMs = waitMs
     for (const { expiresAtMs } of this.#retrying) delayMs = Math.min(delayMs, expiresAtMs - nowMs)
     if (delayMs === Number.POSITIVE_INFINITY) return
-    this.#cancelWakeUp = this.#options.host.setTimer(
+    this.#cancelWakeUp = this.#options.clock.setTimer(
       () => {
         this.#cancelWakeUp = undefined
         this.#pump()
@@ -220,7 +220,7 @@ export class Delivery<Entry extends Stored> {
   }
 
   #expire(): void {
-    const nowMs = this.#options.host.monotonic()
+    const nowMs = this.#options.clock.monotonic()
     for (const batch of [...this.#retrying]) {
       // Settled meanwhile: the callback of an earlier one may have flushed.
       if (batch.isSettled || batch.expiresAtMs > nowMs) continue
@@ -271,7 +271,7 @@ export class Delivery<Entry extends Stored> {
   }
 
   #conclude(batch: Batch<Entry>, pass: Pass, attempt: Attempt, answer: Answer): void {
-    const { credentials, host, url } = this.#options
+    const { credentials, clock, url } = this.#options
     batch.failure = (code) => answerError(code, answer, url, attempt.redact)
     if (answer.status === undefined) return this.#retryUnanswered(batch, pass, answer.cause)
 
@@ -280,12 +280,12 @@ export class Delivery<Entry extends Stored> {
     switch (action) {
       case 'delivered':
         credentials.accepted(attempt.authorization)
-        this.#succeed(pass, retryAfterMs(read, host.now()))
+        this.#succeed(pass, retryAfterMs(read, clock.now()))
         return this.#settle(batch, undefined)
       case 'retry':
-        return this.#retry(batch, pass, retryAfterMs(read, host.now()))
+        return this.#retry(batch, pass, retryAfterMs(read, clock.now()))
       case 'limited':
-        return this.#wait(batch, pass, rateLimitMs(read, host.now()))
+        return this.#wait(batch, pass, rateLimitMs(read, clock.now()))
       case 'split':
         return this.#split(batch, pass)
       case 'renew':
@@ -315,19 +315,19 @@ export class Delivery<Entry extends Stored> {
   }
 
   #retry(batch: Batch<Entry>, pass: Pass, floorMs: number | undefined): void {
-    const { settings, host } = this.#options
+    const { settings, clock } = this.#options
     this.#gate.fail(pass, floorMs)
     if (batch.retries >= settings.maxRetries) return this.#fail(batch, 'retries_exhausted')
     batch.retries++
-    batch.backoffUntilMs ??= host.monotonic() + settings.maxTotalBackoffDuration * 1_000
+    batch.backoffUntilMs ??= clock.monotonic() + settings.maxTotalBackoffDuration * 1_000
     this.#retrying.push(batch)
   }
 
   #wait(batch: Batch<Entry>, pass: Pass, waitMs: number | undefined): void {
     if (waitMs === undefined) return this.#retry(batch, pass, undefined)
-    const { settings, host } = this.#options
+    const { settings, clock } = this.#options
     this.#gate.limit(pass, waitMs)
-    batch.limitedUntilMs ??= host.monotonic() + settings.maxRateLimitDuration * 1_000
+    batch.limitedUntilMs ??= clock.monotonic() + settings.maxRateLimitDuration * 1_000
     this.#retrying.push(batch)
   }
 

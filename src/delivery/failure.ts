@@ -1,5 +1,5 @@
-import { DeliveryError, type FailureCode } from '../errors.ts'
-import { copyCause, describeCause } from '../http/cause.ts'
+import { copyCause, describeCause } from '../errors/cause.ts'
+import { DeliveryError, type FailureCode } from '../errors/errors.ts'
 import { headerValue } from '../http/client.ts'
 import type { Answer } from '../http/exchange.ts'
 

@@ -1,5 +1,5 @@
-import type { Host } from '../host.ts'
 import { backoffMs } from '../policy/backoff.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /** The right to make one request. */
 export interface Pass {
@@ -20,7 +20,7 @@ const CALM_AFTER = 20
  */
 export class Gate {
   readonly #maxConcurrent: number
-  readonly #host: Pick<Host, 'monotonic' | 'random'>
+  readonly #clock: Pick<Clock, 'monotonic' | 'random'>
   #inFlight = 0
   /** Failures in a row, of the service as a whole. */
   #failures = 0
@@ -35,10 +35,10 @@ export class Gate {
   /** Since the last limit, or since one more request was allowed. */
   #successes = CALM_AFTER
 
-  constructor(maxConcurrent: number, host: Pick<Host, 'monotonic' | 'random'>) {
+  constructor(maxConcurrent: number, clock: Pick<Clock, 'monotonic' | 'random'>) {
     this.#maxConcurrent = maxConcurrent
     this.#allowed = maxConcurrent
-    this.#host = host
+    this.#clock = clock
   }
 
   /** Whether the next request would be the one that goes first. */
@@ -51,7 +51,7 @@ export class Gate {
     if (this.#inFlight >= this.#allowed) return Number.POSITIVE_INFINITY
     if (!this.#isProbing) return 0
     if (this.#isProbeOut) return Number.POSITIVE_INFINITY
-    return Math.max(0, this.#opensAtMs - this.#host.monotonic())
+    return Math.max(0, this.#opensAtMs - this.#clock.monotonic())
   }
 
   /** Takes a place. Call only when {@link waitMs} is 0. */
@@ -96,7 +96,7 @@ export class Gate {
   fail(pass: Pass, floorMs = 0): void {
     if (this.#isKnown(pass)) return this.#extend(floorMs)
     this.#failures++
-    this.#shut(Math.max(floorMs, backoffMs(this.#failures, this.#host.random())))
+    this.#shut(Math.max(floorMs, backoffMs(this.#failures, this.#clock.random())))
   }
 
   /**
@@ -131,10 +131,10 @@ export class Gate {
     this.#generation++
     this.#isProbing = true
     this.#isProbeOut = false
-    this.#opensAtMs = this.#host.monotonic() + waitMs
+    this.#opensAtMs = this.#clock.monotonic() + waitMs
   }
 
   #extend(waitMs: number): void {
-    if (waitMs > 0) this.#opensAtMs = Math.max(this.#opensAtMs, this.#host.monotonic() + waitMs)
+    if (waitMs > 0) this.#opensAtMs = Math.max(this.#opensAtMs, this.#clock.monotonic() + waitMs)
   }
 }

@@ -1,9 +1,9 @@
 import type { Credentials } from '../auth/credentials.ts'
-import type { Host } from '../host.ts'
 import { type HTTPClient, type HTTPHeaders, isByteClient } from '../http/client.ts'
 import { type Answer, type Exchange, startExchange } from '../http/exchange.ts'
 import { read } from '../message/utf8.ts'
 import { redactor } from '../policy/redact.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { type Batch, Envelope } from './batch.ts'
 import type { Stored } from './store.ts'
 
@@ -37,7 +37,7 @@ export interface SenderOptions {
   readonly client: HTTPClient
   readonly credentials: Credentials
   readonly observer: Observer
-  readonly host: Host
+  readonly clock: Clock
 }
 
 /** One attempt under way, and what its answer is to be read with. */
@@ -65,7 +65,7 @@ export class Sender {
   }
 
   send(batch: Batch<Stored>, authorization: string): Attempt {
-    const { url, writeKey, userAgent, timeoutMs, client, observer, host } = this.#options
+    const { url, writeKey, userAgent, timeoutMs, client, observer, clock } = this.#options
     const headers: Record<string, string> = {
       'Content-Type': 'application/json',
       Authorization: authorization,
@@ -74,7 +74,7 @@ export class Sender {
     if (batch.attempts > 0) headers['X-Retry-Count'] = String(batch.attempts)
     batch.attempts++
     // Not the cached text of the call's time: a retry carries a new one.
-    const sentAt = new Date(host.now()).toISOString()
+    const sentAt = new Date(clock.now()).toISOString()
     observer.onRequest(() => ({
       url,
       method: 'POST',
@@ -83,7 +83,7 @@ export class Sender {
     }))
     const bytes = this.envelope.write(batch.entries, sentAt)
     const body = isByteClient(client) && client.takesBytes() ? bytes : read(bytes)
-    const exchange = startExchange(client, { url, headers, body, timeoutMs }, host)
+    const exchange = startExchange(client, { url, headers, body, timeoutMs }, clock)
     this.#open.add(exchange)
     void exchange.finished.then(() => this.#open.delete(exchange))
     const redact = redactor([authorization, authorization.slice(authorization.indexOf(' ') + 1), writeKey])

@@ -1,4 +1,4 @@
-import { platform } from '../platform/node.ts'
+import { platform } from '../runtime/platform.node.ts'
 import {
   type ByteHTTPClient,
   FetchHTTPClient,

@@ -1,3 +1,4 @@
+import { nextTurn } from '../runtime/clock.ts'
 import { type HTTPResponse, MAX_REPLY_BYTES } from './client.ts'
 
 /** A stream of the web, or one of Node.js. */
@@ -29,15 +30,6 @@ async function readAll(body: ReadableStream<Uint8Array>): Promise<void> {
     bytes += value.byteLength
   }
   await reader.cancel()
-}
-
-/**
- * Node.js, below its `fetch`, takes a connection for busy until the turn after the end of the body, or after the
- * request was aborted: whoever sends before that opens one connection more than there are requests.
- */
-export function nextTurn(): Promise<void> {
-  const { setImmediate } = globalThis as { setImmediate?: (run: () => void) => unknown }
-  return setImmediate === undefined ? Promise.resolve() : new Promise((resolve) => setImmediate(resolve))
 }
 
 /** Gives up a reply that came too late for anyone to want it. Never throws or rejects. */

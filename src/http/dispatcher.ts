@@ -1,5 +1,5 @@
+import { nextTurn } from '../runtime/clock.ts'
 import { type HTTPClientRequest, type HTTPResponse, MAX_REPLY_BYTES } from './client.ts'
-import { nextTurn } from './discard.ts'
 
 /**
  * What `fetch` of Node.js sends its requests through: connections, proxies, mocks and instrumentation hang on it.

@@ -1,6 +1,6 @@
-import type { Host } from '../host.ts'
+import { type Clock, nextTurn } from '../runtime/clock.ts'
 import type { HTTPClient, HTTPHeaders, HTTPResponse } from './client.ts'
-import { cancelBody, discardBody, nextTurn } from './discard.ts'
+import { cancelBody, discardBody } from './discard.ts'
 
 interface Head {
   readonly status: number
@@ -38,7 +38,7 @@ const STALL_MS = 1_000
  * Sends one request under one deadline for headers and body, with any client: one that throws, never
  * settles, ignores the signal or answers with nonsense comes out as an {@link Answer} all the same.
  */
-export function startExchange(client: HTTPClient, request: ExchangeRequest, host: Host): Exchange {
+export function startExchange(client: HTTPClient, request: ExchangeRequest, clock: Clock): Exchange {
   const controller = new AbortController()
   let answered: (answer: Answer) => void = () => {}
   let finished: () => void = () => {}
@@ -74,21 +74,21 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, host
       return fail(new TypeError(head))
     }
     cancelTimer()
-    const leftMs = deadlineMs - host.monotonic()
+    const leftMs = deadlineMs - clock.monotonic()
     // Nothing is left after a stall only, and then the body has its time as well.
     const graceMs = leftMs > 0 ? Math.min(leftMs, BODY_GRACE_MS) : BODY_GRACE_MS
-    cancelTimer = host.setTimer(() => abort(new Error('the reply body did not end')), graceMs)
+    cancelTimer = clock.setTimer(() => abort(new Error('the reply body did not end')), graceMs)
     void discardBody(response).then(finish)
     answer(head)
   }
 
-  const deadlineMs = host.monotonic() + request.timeoutMs
+  const deadlineMs = clock.monotonic() + request.timeoutMs
   let isStalled = false
   const onDeadline = (): void => {
-    if (!isStalled && host.monotonic() - deadlineMs > STALL_MS) {
+    if (!isStalled && clock.monotonic() - deadlineMs > STALL_MS) {
       // The host was blocked or frozen, and the answer may lie in the socket's buffer: let it be read first.
       isStalled = true
-      cancelTimer = host.setTimer(onDeadline, STALL_MS)
+      cancelTimer = clock.setTimer(onDeadline, STALL_MS)
       return
     }
     abort(new Error(`no answer within ${request.timeoutMs} ms`))
@@ -103,7 +103,7 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, host
     }),
     abort: () => abort(new Error('the client was closed')),
   }
-  cancelTimer = host.setTimer(onDeadline, request.timeoutMs)
+  cancelTimer = clock.setTimer(onDeadline, request.timeoutMs)
   try {
     const { url, headers, timeoutMs } = request
     const body = request.body as string

@@ -1,4 +1,4 @@
-import { DeliveryError } from '../errors.ts'
+import { DeliveryError } from '../errors/errors.ts'
 import { createMessageId, isMessageId, MESSAGE_ID_LIMIT } from './message-id.ts'
 import { isoTime, toIsoTime } from './timestamp.ts'
 import type { EventProperties, Kind, Message } from './types.ts'

@@ -1,4 +1,4 @@
-import { platform } from '../platform/node.ts'
+import { platform } from '../runtime/platform.node.ts'
 
 /** A random UUID from the runtime's cryptographic source: the key by which the service deduplicates. */
 export const createMessageId: () => string = platform.randomId

@@ -1,4 +1,4 @@
-import { DeliveryError, isInstance } from '../errors.ts'
+import { DeliveryError, isInstance } from '../errors/errors.ts'
 import { snapshot } from './snapshot.ts'
 
 /** The largest message that the service takes, in UTF-8 bytes. @see spec.md, sections 3 and 5 */

@@ -1,4 +1,4 @@
-import { DeliveryError, isInstance } from '../errors.ts'
+import { DeliveryError, isInstance } from '../errors/errors.ts'
 
 /** Stands where an object contains itself. */
 export const CIRCULAR = '[Circular]'

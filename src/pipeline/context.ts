@@ -1,5 +1,5 @@
 import { dset } from 'dset'
-import type { DeliveryError } from '../errors.ts'
+import type { DeliveryError } from '../errors/errors.ts'
 import { snapshot } from '../message/snapshot.ts'
 import { isoTime, msOf } from '../message/timestamp.ts'
 import type { Message } from '../message/types.ts'

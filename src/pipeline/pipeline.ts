@@ -1,8 +1,8 @@
-import { DeliveryError, isInstance, SettingsError } from '../errors.ts'
-import { isThenable } from '../guard.ts'
-import type { Host } from '../host.ts'
-import { describeCause } from '../http/cause.ts'
+import { describeCause } from '../errors/cause.ts'
+import { DeliveryError, isInstance, SettingsError } from '../errors/errors.ts'
+import { isThenable } from '../errors/guard.ts'
 import { type Integrations, KINDS, type Kind } from '../message/types.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { Context, ContextCancelation } from './context.ts'
 import { PLUGIN_TYPES, type Plugin, type PluginHost } from './plugin.ts'
 
@@ -12,7 +12,7 @@ export const PLUGIN_TIMEOUT_MS = 5_000
 const MAX_NESTING = 1
 
 export interface PipelineOptions {
-  readonly host: Host
+  readonly clock: Clock
   readonly client: PluginHost
   /** Takes the failure of a plugin that does not cost the event. Never throws. */
   readonly report: (error: DeliveryError, ctx: Context | undefined) => void
@@ -243,7 +243,7 @@ export class Pipeline {
         end()
         reject(reason)
       }
-      const cancel = this.#options.host.setTimer(
+      const cancel = this.#options.clock.setTimer(
         () => giveUp(new Error(`no answer within ${PLUGIN_TIMEOUT_MS} ms`)),
         PLUGIN_TIMEOUT_MS,
       )

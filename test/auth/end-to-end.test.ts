@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net'
 import { inspect } from 'node:util'
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { Analytics, type ErrorEvent } from '../../src/analytics.ts'
-import { type Host, systemHost } from '../../src/host.ts'
+import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 import type { AnalyticsSettings, OAuthSettings } from '../../src/settings.ts'
 import { trackPurchases, WRITE_KEY } from '../support/create-analytics.ts'
 import { type Loopback, listen, readBody } from '../support/loopback.ts'
@@ -52,20 +52,20 @@ class Api {
   }
 }
 
-const AnalyticsOnHost = Analytics as unknown as new (settings: AnalyticsSettings, host: Host) => Analytics
+const AnalyticsOnClock = Analytics as unknown as new (settings: AnalyticsSettings, clock: Clock) => Analytics
 
 /** Time runs ten times as fast, so that waits of seconds cost none. */
-const fastHost: Host = {
-  ...systemHost,
-  monotonic: () => systemHost.monotonic() * 10,
-  setTimer: (run, ms) => systemHost.setTimer(run, ms / 10),
+const fastHost: Clock = {
+  ...systemClock,
+  monotonic: () => systemClock.monotonic() * 10,
+  setTimer: (run, ms) => systemClock.setTimer(run, ms / 10),
 }
 
 async function start(
   oauth: Partial<OAuthSettings> = {},
   settings: Partial<AnalyticsSettings> = {},
   serverOptions: TokenServerOptions = {},
-  host: Host = fastHost,
+  clock: Clock = fastHost,
 ) {
   const tokens = await TokenServer.start(serverOptions)
   const api = new Api(tokens)
@@ -77,9 +77,9 @@ async function start(
     authServer: tokens.url,
     ...oauth,
   }
-  const analytics = new AnalyticsOnHost(
+  const analytics = new AnalyticsOnClock(
     { writeKey: WRITE_KEY, host: loopback.url, flushAt: 5, oauthSettings, ...settings },
-    host,
+    clock,
   )
   const errors: ErrorEvent[] = []
   analytics.on('error', (error) => errors.push(error))
@@ -436,8 +436,8 @@ describe('a clock that is wrong', () => {
 
   test('by jumping back an hour in mid-run costs one refusal', async () => {
     let jumpMs = 0
-    const host: Host = { ...fastHost, now: () => Date.now() + jumpMs }
-    const { tokens, api, analytics } = await start({}, {}, {}, host)
+    const clock: Clock = { ...fastHost, now: () => Date.now() + jumpMs }
+    const { tokens, api, analytics } = await start({}, {}, {}, clock)
     trackPurchases(analytics, 1)
     await analytics.flush()
 

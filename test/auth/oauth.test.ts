@@ -1,14 +1,14 @@
 import { describe, expect, test, vi } from 'vitest'
 import { OAuthCredentials, type OAuthOptions } from '../../src/auth/oauth.ts'
 import type { TokenAnswer } from '../../src/auth/token-client.ts'
-import type { DeliveryError } from '../../src/errors.ts'
-import { FakeHost, settled } from '../support/fake-host.ts'
+import type { DeliveryError } from '../../src/errors/errors.ts'
+import { FakeClock, settled } from '../support/fake-clock.ts'
 
 const HOUR = 3_600_000
 
 /** A token server of the test's: each request waits until it is answered. */
 class Tokens {
-  readonly host: FakeHost
+  readonly clock: FakeClock
   readonly requests: {
     atMs: number
     nowMs: number
@@ -20,14 +20,14 @@ class Tokens {
   auto: (() => TokenAnswer) | undefined
 
   constructor(options: Partial<OAuthOptions> = {}, seed = 1) {
-    this.host = new FakeHost(undefined, seed)
+    this.clock = new FakeClock(undefined, seed)
     this.credentials = new OAuthCredentials({
       request: (nowMs) => {
         let answer: (answer: TokenAnswer) => void = () => {}
         const promise = new Promise<TokenAnswer>((resolve) => {
           answer = resolve
         })
-        const request = { atMs: this.host.monotonic(), nowMs, isAborted: false, answer }
+        const request = { atMs: this.clock.monotonic(), nowMs, isAborted: false, answer }
         this.requests.push(request)
         if (this.auto !== undefined) answer(this.auto())
         return {
@@ -41,7 +41,7 @@ class Tokens {
       maxRetries: Number.POSITIVE_INFINITY,
       maxWaitMs: 12 * HOUR,
       timeoutMs: 10_000,
-      host: this.host,
+      clock: this.clock,
       ...options,
     })
   }
@@ -99,17 +99,17 @@ describe('getting a token', () => {
   test('nothing is asked for before it is needed', async () => {
     const tokens = new Tokens()
 
-    await tokens.host.advance(HOUR)
+    await tokens.clock.advance(HOUR)
 
     expect(tokens.requests).toHaveLength(0)
-    expect(tokens.host.timerCount).toBe(0)
+    expect(tokens.clock.timerCount).toBe(0)
   })
 
   test('fifty that need the first token share one request', async () => {
     const tokens = new Tokens()
     const waits = Array.from({ length: 50 }, () => watch(tokens.credentials.authorization()))
 
-    await tokens.host.advance(150)
+    await tokens.clock.advance(150)
     await tokens.answer(token('first'))
 
     expect(tokens.requests).toHaveLength(1)
@@ -141,9 +141,9 @@ describe('renewing a token', () => {
     const tokens = new Tokens()
     await tokens.start(3_600_000)
 
-    await tokens.host.advance(1_799_999)
+    await tokens.clock.advance(1_799_999)
     expect(tokens.requests).toHaveLength(1)
-    await tokens.host.advance(1)
+    await tokens.clock.advance(1)
     expect(tokens.requests).toHaveLength(2)
     expect(tokens.credentials.authorization()).toBe('Bearer first')
 
@@ -160,7 +160,7 @@ describe('renewing a token', () => {
 
     for (let batch = 0; batch < 600; batch++) {
       expect(tokens.credentials.authorization()).toMatch(/^Bearer token-/)
-      await tokens.host.advance(100)
+      await tokens.clock.advance(100)
     }
 
     expect(tokens.requests.length).toBeLessThanOrEqual(61)
@@ -170,13 +170,13 @@ describe('renewing a token', () => {
   test('a client that sends nothing lets its token lapse, and gets one when it needs it', async () => {
     const tokens = new Tokens()
     await tokens.start(60_000)
-    await tokens.host.advance(30_000)
+    await tokens.clock.advance(30_000)
     await tokens.answer(token('second', 60_000))
 
-    await tokens.host.advance(10 * HOUR)
+    await tokens.clock.advance(10 * HOUR)
 
     expect(tokens.requests).toHaveLength(2)
-    expect(tokens.host.timerCount).toBe(0)
+    expect(tokens.clock.timerCount).toBe(0)
     const wait = watch(tokens.credentials.authorization())
     await tokens.answer(token('third'))
     expect(wait.value).toBe('Bearer third')
@@ -185,10 +185,10 @@ describe('renewing a token', () => {
   test('a token is not used in the last seconds of its life', async () => {
     const tokens = new Tokens()
     await tokens.start(60_000)
-    await tokens.host.advance(49_999)
+    await tokens.clock.advance(49_999)
     expect(tokens.credentials.authorization()).toBe('Bearer first')
 
-    await tokens.host.advance(1)
+    await tokens.clock.advance(1)
 
     expect(tokens.credentials.authorization()).toBeInstanceOf(Promise)
   })
@@ -200,9 +200,9 @@ describe('renewing a token', () => {
     const tokens = new Tokens()
     await tokens.start(lifetimeMs)
 
-    await tokens.host.advance(24 * HOUR - 1)
+    await tokens.clock.advance(24 * HOUR - 1)
     expect(tokens.requests).toHaveLength(1)
-    await tokens.host.advance(1)
+    await tokens.clock.advance(1)
 
     expect(tokens.requests).toHaveLength(2)
   })
@@ -217,7 +217,7 @@ describe('renewing a token', () => {
       for (let batch = 0; batch < 5; batch++) {
         const wait = watch(tokens.credentials.authorization())
         waits.push(wait)
-        while (wait.value === undefined) await tokens.host.advance(10)
+        while (wait.value === undefined) await tokens.clock.advance(10)
       }
 
       expect(waits.map(({ value }) => value)).toEqual(
@@ -231,10 +231,10 @@ describe('renewing a token', () => {
     const tokens = new Tokens()
     await tokens.start(3_600_000)
 
-    tokens.host.jump(-HOUR)
-    await tokens.host.advance(60_000)
-    tokens.host.jump(20 * HOUR)
-    await tokens.host.advance(60_000)
+    tokens.clock.jump(-HOUR)
+    await tokens.clock.advance(60_000)
+    tokens.clock.jump(20 * HOUR)
+    await tokens.clock.advance(60_000)
 
     expect(tokens.credentials.authorization()).toBe('Bearer first')
     expect(tokens.requests).toHaveLength(1)
@@ -243,11 +243,11 @@ describe('renewing a token', () => {
   test('a failed renewal leaves the token as it is, and is tried again', async () => {
     const tokens = new Tokens()
     await tokens.start(3_600_000)
-    await tokens.host.advance(1_800_000)
+    await tokens.clock.advance(1_800_000)
 
     await tokens.answer(retry())
     expect(tokens.credentials.authorization()).toBe('Bearer first')
-    await tokens.host.advance(1_000)
+    await tokens.clock.advance(1_000)
     await tokens.answer(token('second'))
 
     expect(tokens.credentials.authorization()).toBe('Bearer second')
@@ -256,11 +256,11 @@ describe('renewing a token', () => {
   test('a refused renewal leaves the token as it is until it expires', async () => {
     const tokens = new Tokens()
     await tokens.start(100_000)
-    await tokens.host.advance(50_000)
+    await tokens.clock.advance(50_000)
     await tokens.answer(refusal())
 
     expect(tokens.credentials.authorization()).toBe('Bearer first')
-    await tokens.host.advance(45_000)
+    await tokens.clock.advance(45_000)
 
     const wait = watch(tokens.credentials.authorization())
     await settled()
@@ -271,7 +271,7 @@ describe('renewing a token', () => {
     const tokens = new Tokens()
     watch(tokens.credentials.authorization())
     // The runtime forgot about the request: no answer, and no deadline either.
-    await tokens.host.advance(15_000)
+    await tokens.clock.advance(15_000)
     watch(tokens.credentials.authorization())
     expect(tokens.requests).toHaveLength(2)
 
@@ -308,10 +308,10 @@ describe('a token that the API refuses', () => {
     await tokens.answer(token('second'))
 
     expect(tokens.credentials.refused('Bearer second')).toBe(false)
-    await tokens.host.advance(29_999)
+    await tokens.clock.advance(29_999)
     expect(tokens.credentials.refused('Bearer second')).toBe(false)
     expect(tokens.requests).toHaveLength(2)
-    await tokens.host.advance(1)
+    await tokens.clock.advance(1)
 
     expect(tokens.credentials.refused('Bearer second')).toBe(true)
   })
@@ -323,13 +323,13 @@ describe('a token that the API refuses', () => {
     watch(tokens.credentials.authorization())
     await tokens.answer(token('second'))
     tokens.credentials.accepted('Bearer second')
-    await tokens.host.advance(10_000)
+    await tokens.clock.advance(10_000)
 
     expect(tokens.credentials.refused('Bearer second')).toBe(true)
     const wait = watch(tokens.credentials.authorization())
-    await tokens.host.advance(19_999)
+    await tokens.clock.advance(19_999)
     expect(tokens.requests).toHaveLength(2)
-    await tokens.host.advance(1)
+    await tokens.clock.advance(1)
     expect(tokens.requests).toHaveLength(3)
     await tokens.answer(token('third'))
 
@@ -353,12 +353,12 @@ describe('a token server in trouble', () => {
       tokens.auto = () => retry()
       const wait = watch(tokens.credentials.authorization())
 
-      await tokens.host.advance(60_000)
+      await tokens.clock.advance(60_000)
 
       expect(tokens.requests.length).toBeLessThanOrEqual(8)
       expect(tokens.requests.length).toBeGreaterThanOrEqual(6)
       tokens.auto = () => token('at last')
-      await tokens.host.advance(60_000)
+      await tokens.clock.advance(60_000)
       expect(wait.value).toBe('Bearer at last')
     }
   })
@@ -368,9 +368,9 @@ describe('a token server in trouble', () => {
     const wait = watch(tokens.credentials.authorization())
     await tokens.answer(retry(120_000, true))
 
-    await tokens.host.advance(119_999)
+    await tokens.clock.advance(119_999)
     expect(tokens.requests).toHaveLength(1)
-    await tokens.host.advance(1)
+    await tokens.clock.advance(1)
     await tokens.answer(token('rested'))
 
     expect(wait.value).toBe('Bearer rested')
@@ -381,7 +381,7 @@ describe('a token server in trouble', () => {
     tokens.auto = () => retry(1_000, true)
     watch(tokens.credentials.authorization())
 
-    await tokens.host.advance(60_000)
+    await tokens.clock.advance(60_000)
 
     expect(tokens.requests.length).toBeLessThanOrEqual(8)
   })
@@ -390,7 +390,7 @@ describe('a token server in trouble', () => {
     const tokens = new Tokens({ maxRetries: 2 })
     tokens.auto = () => retry()
     const wait = watch(tokens.credentials.authorization())
-    await tokens.host.advance(10_000)
+    await tokens.clock.advance(10_000)
 
     expect(tokens.requests).toHaveLength(3)
     expect(wait.error).toMatchObject({ code: 'retries_exhausted', status: 503 })
@@ -398,7 +398,7 @@ describe('a token server in trouble', () => {
 
     for (let second = 0; second < 50; second++) {
       watch(tokens.credentials.authorization())
-      await tokens.host.advance(1_000)
+      await tokens.clock.advance(1_000)
     }
     expect(tokens.requests.length).toBeLessThanOrEqual(8)
   })
@@ -409,9 +409,9 @@ describe('a token server in trouble', () => {
     tokens.auto = () => retry()
     watch(tokens.credentials.authorization())
 
-    await tokens.host.advance(60_000)
+    await tokens.clock.advance(60_000)
     expect(warnings).not.toHaveBeenCalled()
-    await tokens.host.advance(600_000)
+    await tokens.clock.advance(600_000)
 
     expect(warnings.mock.calls.map(([message]) => message)).toEqual([
       'no access token from oauth2.example.test: [503] Service Unavailable; events wait, and it is asked again',
@@ -424,7 +424,7 @@ describe('a token server in trouble', () => {
     tokens.auto = () => retry()
     const wait = watch(tokens.credentials.authorization())
 
-    await tokens.host.advance(20_000)
+    await tokens.clock.advance(20_000)
 
     expect(wait.error?.code).toBe('deadline')
   })
@@ -435,9 +435,9 @@ describe('a token server that refuses', () => {
     const tokens = new Tokens()
     tokens.auto = () => refusal()
     const waits = [watch(tokens.credentials.authorization())]
-    await tokens.host.advance(30_000)
+    await tokens.clock.advance(30_000)
     waits.push(watch(tokens.credentials.authorization()))
-    await tokens.host.advance(29_999)
+    await tokens.clock.advance(29_999)
     waits.push(watch(tokens.credentials.authorization()))
     await settled()
 
@@ -452,7 +452,7 @@ describe('a token server that refuses', () => {
     const tokens = new Tokens()
     watch(tokens.credentials.authorization())
     await tokens.answer(refusal())
-    await tokens.host.advance(60_000)
+    await tokens.clock.advance(60_000)
 
     const wait = watch(tokens.credentials.authorization())
     await tokens.answer(token('second'))
@@ -462,7 +462,7 @@ describe('a token server that refuses', () => {
 
   test('because of the clock is asked again at once, with its own time', async () => {
     const tokens = new Tokens()
-    const serverMs = tokens.host.now() + HOUR
+    const serverMs = tokens.clock.now() + HOUR
     const wait = watch(tokens.credentials.authorization())
     await tokens.answer(refusal(serverMs, true))
 
@@ -475,13 +475,13 @@ describe('a token server that refuses', () => {
   test('because of the clock, after it had accepted one correction, is given another one', async () => {
     const tokens = new Tokens()
     watch(tokens.credentials.authorization())
-    await tokens.answer(refusal(tokens.host.now() + HOUR, true))
+    await tokens.answer(refusal(tokens.clock.now() + HOUR, true))
     await tokens.answer(token('second', 10_000))
-    tokens.host.jump(-HOUR)
-    await tokens.host.advance(10_000)
+    tokens.clock.jump(-HOUR)
+    await tokens.clock.advance(10_000)
 
     const wait = watch(tokens.credentials.authorization())
-    await tokens.answer(refusal(tokens.host.now() + 2 * HOUR, true))
+    await tokens.answer(refusal(tokens.clock.now() + 2 * HOUR, true))
     await tokens.answer(token('third'))
 
     expect(wait.value).toBe('Bearer third')
@@ -489,10 +489,10 @@ describe('a token server that refuses', () => {
 
   test('because of the clock, again and again, is asked twice', async () => {
     const tokens = new Tokens()
-    tokens.auto = () => refusal(tokens.host.now() + HOUR, true)
+    tokens.auto = () => refusal(tokens.clock.now() + HOUR, true)
     const wait = watch(tokens.credentials.authorization())
 
-    await tokens.host.advance(59_000)
+    await tokens.clock.advance(59_000)
 
     expect(tokens.requests).toHaveLength(2)
     expect(wait.error?.code).toBe('auth')
@@ -503,14 +503,14 @@ describe('closing', () => {
   test('while a request is under way aborts it, tells who waits, and leaves no timer', async () => {
     const tokens = new Tokens()
     const wait = watch(tokens.credentials.authorization())
-    await tokens.host.advance(10)
+    await tokens.clock.advance(10)
 
     tokens.credentials.close()
     await tokens.answer(token('too late'))
 
     expect(tokens.requests[0]?.isAborted).toBe(true)
     expect(wait.error?.code).toBe('auth')
-    expect(tokens.host.timerCount).toBe(0)
+    expect(tokens.clock.timerCount).toBe(0)
   })
 
   test('what is under way only, tells who waits, and leaves the client able to get a token', async () => {
@@ -523,7 +523,7 @@ describe('closing', () => {
 
     expect(tokens.requests[0]?.isAborted).toBe(true)
     expect(wait.error?.code).toBe('auth')
-    expect(tokens.host.timerCount).toBe(0)
+    expect(tokens.clock.timerCount).toBe(0)
     const later = watch(tokens.credentials.authorization())
     await tokens.answer(token('second'))
     expect(later.value).toBe('Bearer second')
@@ -532,13 +532,13 @@ describe('closing', () => {
   test('between two tries leaves no timer and forgets the token', async () => {
     const tokens = new Tokens()
     await tokens.start()
-    await tokens.host.advance(HOUR / 2)
+    await tokens.clock.advance(HOUR / 2)
     await tokens.answer(retry())
 
     tokens.credentials.close()
 
-    expect(tokens.host.timerCount).toBe(0)
-    await tokens.host.advance(HOUR)
+    expect(tokens.clock.timerCount).toBe(0)
+    await tokens.clock.advance(HOUR)
     expect(tokens.requests).toHaveLength(2)
     const wait = watch(tokens.credentials.authorization())
     await settled()

@@ -9,7 +9,7 @@ import {
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { importPrivateKey, readPrivateKey } from '../../src/auth/private-key.ts'
-import { SettingsError } from '../../src/errors.ts'
+import { SettingsError } from '../../src/errors/errors.ts'
 
 const { privateKey: rsa, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const { privateKey: smallRsa } = generateKeyPairSync('rsa', { modulusLength: 1024 })

@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest'
 import { readPrivateKey } from '../../src/auth/private-key.ts'
 import { type TokenAnswer, TokenClient } from '../../src/auth/token-client.ts'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
-import { FakeHost } from '../support/fake-host.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { CLIENT_ID, CLIENT_KEY, KEY_ID } from '../support/token-server.ts'
 
 type Reply = (request: HTTPClientRequest) => Promise<HTTPResponse> | HTTPResponse
 
 /** What one request comes to when the token server answers so. */
-async function ask(reply: Reply, host = new FakeHost(), scope = 'tracking_api:write') {
+async function ask(reply: Reply, clock = new FakeClock(), scope = 'tracking_api:write') {
   const requests: HTTPClientRequest[] = []
   let sent: () => void = () => {}
   const isSent = new Promise<void>((resolve) => {
@@ -35,11 +35,11 @@ async function ask(reply: Reply, host = new FakeHost(), scope = 'tracking_api:wr
     client,
     timeoutMs: 10_000,
     userAgent: 'trackpost/test',
-    host,
+    clock,
   })
-  const request = tokens.request(host.now())
+  const request = tokens.request(clock.now())
   await isSent
-  return { request, requests, host, answer: () => request.answer }
+  return { request, requests, clock, answer: () => request.answer }
 }
 
 function json(body: unknown, status = 200, headers: Record<string, string> = {}): Reply {
@@ -256,27 +256,27 @@ describe('no answer', () => {
       () => new Response(new ReadableStream({ start: (c) => c.enqueue(Buffer.from('{"acc')) })),
     ],
   ])('a reply that hangs %s is given up at the deadline, and aborted', async (_, reply) => {
-    const { answer, host, requests } = await ask(reply)
+    const { answer, clock, requests } = await ask(reply)
 
-    await host.advance(9_999)
+    await clock.advance(9_999)
     expect(requests[0]?.signal?.aborted).toBe(false)
-    await host.advance(1)
+    await clock.advance(1)
 
     expect(await answer()).toMatchObject({
       outcome: 'retry',
       failure: { message: 'no answer within 10000 ms' },
     })
     expect(requests[0]?.signal?.aborted).toBe(true)
-    expect(host.timerCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
   })
 
   test('aborting ends it at once', async () => {
-    const { request, answer, host } = await ask(() => new Promise(() => {}))
+    const { request, answer, clock } = await ask(() => new Promise(() => {}))
 
     request.abort()
 
     expect((await answer()).outcome).toBe('retry')
-    expect(host.timerCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
   })
 })
 

@@ -4,9 +4,9 @@ import type { Credentials } from '../../src/auth/credentials.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
 import { Sender } from '../../src/delivery/sender.ts'
 import type { Stored } from '../../src/delivery/store.ts'
-import { DeliveryError } from '../../src/errors.ts'
+import { DeliveryError } from '../../src/errors/errors.ts'
 import { type AnalyticsSettings, resolveSettings } from '../../src/settings.ts'
-import { FakeHost, settled } from '../support/fake-host.ts'
+import { FakeClock, settled } from '../support/fake-clock.ts'
 import {
   hangUntilAborted,
   networkError,
@@ -48,8 +48,8 @@ interface SetUp {
 }
 
 function setUp({ settings = {}, replies = [status(200)], credentials, onSettle }: SetUp = {}) {
-  const host = new FakeHost()
-  const client = new ScriptedClient(host, replies)
+  const clock = new FakeClock()
+  const client = new ScriptedClient(clock, replies)
   const resolved = resolveSettings({ writeKey: WRITE_KEY, ...settings })
   const outcomes: Outcome[] = []
   const given = credentials ?? basicCredentials(WRITE_KEY)
@@ -62,7 +62,7 @@ function setUp({ settings = {}, replies = [status(200)], credentials, onSettle }
     client,
     credentials: given,
     observer,
-    host,
+    clock,
   })
   const note = (outcome: Outcome): void => {
     outcomes.push(outcome)
@@ -73,7 +73,7 @@ function setUp({ settings = {}, replies = [status(200)], credentials, onSettle }
     url: URL,
     sender,
     credentials: given,
-    host,
+    clock,
     settle: ({ id }, error, attempts) => note({ id, error, attempts }),
     displace: ({ id }, error) => note({ id, error, attempts: 0 }),
   })
@@ -83,7 +83,7 @@ function setUp({ settings = {}, replies = [status(200)], credentials, onSettle }
       const entry = typeof given === 'string' ? createEntry(given) : given
       return delivery.enqueue(entry, entry.json, 0, false)
     })
-  return { host, client, delivery, outcomes, enqueue }
+  return { clock, client, delivery, outcomes, enqueue }
 }
 
 /** `count` ids: a1, a2, ... */
@@ -98,12 +98,12 @@ failOnUnhandledRejections()
 
 describe('when a batch goes', () => {
   test('fewer events than flushAt wait for the interval', async () => {
-    const { host, client, enqueue, outcomes } = setUp()
+    const { clock, client, enqueue, outcomes } = setUp()
 
     enqueue(...ids(14))
-    await host.advance(9_999)
+    await clock.advance(9_999)
     expect(client.requests).toHaveLength(0)
-    await host.advance(1)
+    await clock.advance(1)
     await settled()
 
     expect(client.batchSizes).toEqual([14])
@@ -131,25 +131,25 @@ describe('when a batch goes', () => {
   })
 
   test('the interval counts from the first event that waits, and is not pushed back by later ones', async () => {
-    const { host, client, enqueue } = setUp()
+    const { clock, client, enqueue } = setUp()
 
     enqueue('a1')
-    await host.advance(9_000)
+    await clock.advance(9_000)
     enqueue('a2')
-    await host.advance(1_000)
+    await clock.advance(1_000)
     await settled()
 
     expect(client.requests[0]?.messageIds).toEqual(['a1', 'a2'])
   })
 
   test('with nothing waiting there is no timer', async () => {
-    const { host, client, enqueue } = setUp()
+    const { clock, client, enqueue } = setUp()
     enqueue(...ids(15))
     await settled()
 
-    await host.advance(60_000)
+    await clock.advance(60_000)
 
-    expect(host.timerCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
     expect(client.requests).toHaveLength(1)
   })
 
@@ -222,7 +222,7 @@ describe('when a batch goes', () => {
   })
 
   test('with one request at a time, events arrive in the order of their calls across batches', async () => {
-    const { host, client, delivery, enqueue } = setUp({
+    const { clock, client, delivery, enqueue } = setUp({
       settings: { flushAt: 10, maxConcurrentRequests: 1 },
       replies: [status(503), status(200), networkError('ECONNRESET'), status(200)],
     })
@@ -232,7 +232,7 @@ describe('when a batch goes', () => {
       await settled()
     }
     delivery.flush()
-    await host.advance(60_000)
+    await clock.advance(60_000)
 
     const delivered = client.requests.flatMap(({ messageIds }, index) =>
       [0, 2].includes(index) ? [] : messageIds,
@@ -292,11 +292,11 @@ describe('sizes', () => {
 describe('the bounds of the queue', () => {
   // Row F69.
   test('with drop-newest the events that find no room are refused, and the others delivered', async () => {
-    const { host, delivery, enqueue, outcomes } = setUp({ settings: { maxQueueSize: 1_000 } })
+    const { clock, delivery, enqueue, outcomes } = setUp({ settings: { maxQueueSize: 1_000 } })
 
     const taken = enqueue(...ids(1_030))
     delivery.flush()
-    await host.advance(0)
+    await clock.advance(0)
 
     expect(taken.filter((isTaken) => !isTaken)).toHaveLength(30)
     expect(taken.indexOf(false)).toBe(1_000)
@@ -331,7 +331,7 @@ describe('the bounds of the queue', () => {
   })
 
   test('what was refused, displaced, delivered or abandoned is not kept', async () => {
-    const { delivery, host, enqueue, outcomes } = setUp({
+    const { delivery, clock, enqueue, outcomes } = setUp({
       settings: { maxQueueSize: 2, overflow: 'drop-oldest' },
       replies: [status(200), silence],
     })
@@ -341,7 +341,7 @@ describe('the bounds of the queue', () => {
     expect(delivery.enqueue(refused, refused.json, 2, false)).toBe(false)
     enqueue(displaced, ...others.slice(0, 2))
     delivery.flush()
-    await host.advance(0)
+    await clock.advance(0)
     enqueue(...others.slice(2))
     expect(all.filter(({ slab }) => slab !== undefined).map(({ id }) => id)).toEqual(['a5'])
     delivery.abandon(new DeliveryError('shutdown_timeout', 'fini'))
@@ -386,13 +386,13 @@ describe('retries', () => {
   test.each([0, 1, 3, 10])(
     'with maxRetries %i, a service that is down sees one request more',
     async (maxRetries) => {
-      const { host, client, enqueue, outcomes } = setUp({
+      const { clock, client, enqueue, outcomes } = setUp({
         settings: { flushAt: 1, maxRetries },
         replies: [status(503)],
       })
 
       enqueue('a1')
-      await host.advance(3_600_000)
+      await clock.advance(3_600_000)
 
       expect(client.requests.map(({ headers }) => headers['X-Retry-Count'])).toEqual([
         undefined,
@@ -402,20 +402,20 @@ describe('retries', () => {
       expect(outcomes[0]?.error?.message).toBe('[503] Service Unavailable')
       expect(outcomes[0]?.error?.status).toBe(503)
       expect(outcomes[0]?.attempts).toBe(maxRetries + 1)
-      expect(host.timerCount).toBe(0)
+      expect(clock.timerCount).toBe(0)
     },
   )
 
   test.each([408, 410, 425, 460, 500, 502, 503, 504])(
     'after a %i the batch arrives with the next attempt',
     async (code) => {
-      const { host, client, enqueue, outcomes } = setUp({
+      const { clock, client, enqueue, outcomes } = setUp({
         settings: { flushAt: 1 },
         replies: [status(code), status(200)],
       })
 
       enqueue('a1')
-      await host.advance(2_000)
+      await clock.advance(2_000)
 
       expect(codesOf(outcomes)).toEqual(['delivered'])
       expect(outcomes[0]?.attempts).toBe(2)
@@ -425,10 +425,10 @@ describe('retries', () => {
   )
 
   test.each([300, 301, 307, 400, 404, 407, 409, 422, 501, 505])('a %i is final', async (code) => {
-    const { host, client, enqueue, outcomes } = setUp({ settings: { flushAt: 2 }, replies: [status(code)] })
+    const { clock, client, enqueue, outcomes } = setUp({ settings: { flushAt: 2 }, replies: [status(code)] })
 
     enqueue('a1', 'a2')
-    await host.advance(600_000)
+    await clock.advance(600_000)
 
     expect(client.requests).toHaveLength(1)
     expect(codesOf(outcomes)).toEqual(['rejected', 'rejected'])
@@ -436,10 +436,10 @@ describe('retries', () => {
   })
 
   test.each([401, 403, 511])('a %i with a write key is a failure of authentication', async (code) => {
-    const { host, client, enqueue, outcomes } = setUp({ settings: { flushAt: 1 }, replies: [status(code)] })
+    const { clock, client, enqueue, outcomes } = setUp({ settings: { flushAt: 1 }, replies: [status(code)] })
 
     enqueue('a1')
-    await host.advance(600_000)
+    await clock.advance(600_000)
 
     expect(client.requests).toHaveLength(1)
     expect(codesOf(outcomes)).toEqual(['auth'])
@@ -458,13 +458,13 @@ describe('retries', () => {
   })
 
   test('each wait is drawn from the upper half of its bound, which doubles', async () => {
-    const { host, client, enqueue } = setUp({
+    const { clock, client, enqueue } = setUp({
       settings: { flushAt: 1, maxRetries: 8 },
       replies: [status(500)],
     })
 
     enqueue('a1')
-    await host.advance(3_600_000)
+    await clock.advance(3_600_000)
 
     const bounds = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]
     expect(client.gapsMs).toHaveLength(bounds.length)
@@ -476,15 +476,15 @@ describe('retries', () => {
   })
 
   test('no answer within the request timeout is a counted retry', async () => {
-    const { host, client, enqueue, outcomes } = setUp({
+    const { clock, client, enqueue, outcomes } = setUp({
       settings: { flushAt: 1, httpRequestTimeout: 2_000, maxRetries: 1 },
       replies: [hangUntilAborted],
     })
 
     enqueue('a1')
-    await host.advance(2_000)
+    await clock.advance(2_000)
     expect(client.requests).toHaveLength(1)
-    await host.advance(60_000)
+    await clock.advance(60_000)
 
     expect(client.requests).toHaveLength(2)
     expect(codesOf(outcomes)).toEqual(['retries_exhausted'])
@@ -493,30 +493,30 @@ describe('retries', () => {
 
   // Row F31.
   test('a batch that keeps failing is given up at maxTotalBackoffDuration', async () => {
-    const { host, client, enqueue, outcomes } = setUp({
+    const { clock, client, enqueue, outcomes } = setUp({
       settings: { flushAt: 1, maxRetries: 1_000, maxTotalBackoffDuration: 10 },
       replies: [status(503)],
     })
 
     enqueue('a1')
-    await host.advance(9_999)
+    await clock.advance(9_999)
     expect(outcomes).toEqual([])
     const requests = client.requests.length
-    await host.advance(1)
+    await clock.advance(1)
     await settled()
-    await host.advance(600_000)
+    await clock.advance(600_000)
 
     expect(codesOf(outcomes)).toEqual(['deadline'])
     expect(outcomes[0]?.error?.message).toBe('[503] Service Unavailable')
     expect(client.requests).toHaveLength(requests)
-    expect(host.timerCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
   })
 })
 
 // Row F03.
 describe('a connection that is lost', () => {
   test('it is tried again once at once, uncounted, and then waited for', async () => {
-    const { host, client, enqueue, outcomes } = setUp({
+    const { clock, client, enqueue, outcomes } = setUp({
       settings: { flushAt: 1, maxRetries: 2 },
       replies: [
         networkError('ECONNRESET'),
@@ -527,7 +527,7 @@ describe('a connection that is lost', () => {
     })
 
     enqueue('a1')
-    await host.advance(60_000)
+    await clock.advance(60_000)
 
     expect(codesOf(outcomes)).toEqual(['delivered'])
     expect(client.requests).toHaveLength(4)
@@ -540,38 +540,38 @@ describe('a connection that is lost', () => {
   })
 
   test('a connection that is refused waits at once', async () => {
-    const { host, client, enqueue } = setUp({
+    const { clock, client, enqueue } = setUp({
       settings: { flushAt: 1 },
       replies: [networkError('ECONNREFUSED'), status(200)],
     })
 
     enqueue('a1')
-    await host.advance(60_000)
+    await clock.advance(60_000)
 
     expect(client.gapsMs[0]).toBeGreaterThanOrEqual(500)
   })
 
   test('during an outage it waits as well', async () => {
-    const { host, client, enqueue } = setUp({
+    const { clock, client, enqueue } = setUp({
       settings: { flushAt: 1 },
       replies: [status(503), networkError('ECONNRESET'), status(200)],
     })
 
     enqueue('a1')
-    await host.advance(60_000)
+    await clock.advance(60_000)
 
     expect(client.gapsMs[0]).toBeGreaterThanOrEqual(500)
     expect(client.gapsMs[1]).toBeGreaterThanOrEqual(1_000)
   })
 
   test('each of the attempts is numbered, the uncounted one too', async () => {
-    const { host, client, enqueue } = setUp({
+    const { clock, client, enqueue } = setUp({
       settings: { flushAt: 1, maxRetries: 0 },
       replies: [networkError('ECONNRESET'), status(200)],
     })
 
     enqueue('a1')
-    await host.advance(0)
+    await clock.advance(0)
 
     expect(client.requests.map(({ headers }) => headers['X-Retry-Count'])).toEqual([undefined, '1'])
   })
@@ -580,30 +580,30 @@ describe('a connection that is lost', () => {
 describe('Retry-After', () => {
   // Row F38.
   test.each([429, 503, 408])('after a %i that asks for 7 s, nothing is sent for 7 s', async (code) => {
-    const { host, client, enqueue } = setUp({
+    const { clock, client, enqueue } = setUp({
       settings: { flushAt: 1 },
       replies: [status(code, { 'Retry-After': '7' }), status(200)],
     })
 
     enqueue('a1')
-    await host.advance(6_999)
+    await clock.advance(6_999)
     enqueue('a2')
     await settled()
     expect(client.requests).toHaveLength(1)
-    await host.advance(1)
+    await clock.advance(1)
     await settled()
 
     expect(client.requests).toHaveLength(3)
   })
 
   test('on a 429 it spends no retry', async () => {
-    const { host, enqueue, outcomes } = setUp({
+    const { clock, enqueue, outcomes } = setUp({
       settings: { flushAt: 1, maxRetries: 0 },
       replies: [status(429, { 'Retry-After': '2' }), status(429, { 'Retry-After': '2' }), status(200)],
     })
 
     enqueue('a1')
-    await host.advance(4_000)
+    await clock.advance(4_000)
     await settled()
 
     expect(codesOf(outcomes)).toEqual(['delivered'])
@@ -611,13 +611,13 @@ describe('Retry-After', () => {
   })
 
   test('on a 503 it does', async () => {
-    const { host, enqueue, outcomes } = setUp({
+    const { clock, enqueue, outcomes } = setUp({
       settings: { flushAt: 1, maxRetries: 1 },
       replies: [status(503, { 'Retry-After': '2' })],
     })
 
     enqueue('a1')
-    await host.advance(60_000)
+    await clock.advance(60_000)
 
     expect(codesOf(outcomes)).toEqual(['retries_exhausted'])
     expect(outcomes[0]?.attempts).toBe(2)
@@ -628,13 +628,13 @@ describe('Retry-After', () => {
     'a 429 with Retry-After %j is a counted retry after the backoff',
     async (value) => {
       const headers = value === undefined ? {} : { 'Retry-After': value }
-      const { host, client, enqueue, outcomes } = setUp({
+      const { clock, client, enqueue, outcomes } = setUp({
         settings: { flushAt: 1, maxRetries: 1 },
         replies: [status(429, headers as Record<string, string>)],
       })
 
       enqueue('a1')
-      await host.advance(60_000)
+      await clock.advance(60_000)
 
       expect(client.requests).toHaveLength(2)
       expect(client.gapsMs[0]).toBeGreaterThanOrEqual(500)
@@ -645,20 +645,20 @@ describe('Retry-After', () => {
 
   // Row F44.
   test('a wait that is far too long is five minutes', async () => {
-    const { host, client, enqueue } = setUp({
+    const { clock, client, enqueue } = setUp({
       settings: { flushAt: 1 },
       replies: [status(429, { 'Retry-After': '9999999999' }), status(200)],
     })
 
     enqueue('a1')
-    await host.advance(600_000)
+    await clock.advance(600_000)
 
     expect(client.gapsMs).toEqual([300_000])
   })
 
   // Row F50.
   test('on a 200 the event is delivered, and the next batch waits', async () => {
-    const { host, client, enqueue, outcomes } = setUp({
+    const { clock, client, enqueue, outcomes } = setUp({
       settings: { flushAt: 1 },
       replies: [status(200, { 'Retry-After': '2' }), status(200)],
     })
@@ -666,10 +666,10 @@ describe('Retry-After', () => {
     enqueue('a1')
     await settled()
     enqueue('a2')
-    await host.advance(1_999)
+    await clock.advance(1_999)
     expect(idsOf(outcomes)).toEqual(['a1'])
     expect(client.requests).toHaveLength(1)
-    await host.advance(1)
+    await clock.advance(1)
     await settled()
 
     expect(idsOf(outcomes)).toEqual(['a1', 'a2'])
@@ -683,7 +683,7 @@ describe('Retry-After', () => {
       new Promise((resolve) => {
         answers.push(() => resolve({ status: 200, statusText: 'OK' }))
       })
-    const { host, client, enqueue } = setUp({
+    const { clock, client, enqueue } = setUp({
       settings: { flushAt: 1, maxConcurrentRequests: 4 },
       replies: [status(429, { 'Retry-After': '5' }), slow],
     })
@@ -694,9 +694,9 @@ describe('Retry-After', () => {
       enqueue(createEntry(`b${number}`, 30_000))
       await settled()
     }
-    await host.advance(4_999)
+    await clock.advance(4_999)
     expect(client.requests).toHaveLength(1)
-    await host.advance(1)
+    await clock.advance(1)
     await settled()
     expect(client.requests).toHaveLength(2)
     answers[0]?.()
@@ -708,18 +708,18 @@ describe('Retry-After', () => {
 
   // Row F47.
   test('a rate limit that never ends is given up at maxRateLimitDuration', async () => {
-    const { host, client, enqueue, outcomes } = setUp({
+    const { clock, client, enqueue, outcomes } = setUp({
       settings: { flushAt: 1, maxRateLimitDuration: 10 },
       replies: [status(429, { 'Retry-After': '1' })],
     })
 
     enqueue('a1')
-    await host.advance(600_000)
+    await clock.advance(600_000)
 
     expect(codesOf(outcomes)).toEqual(['deadline'])
     expect(outcomes[0]?.error?.message).toBe('[429] Too Many Requests')
     expect(client.requests.length).toBeLessThanOrEqual(11)
-    expect(host.timerCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
   })
 })
 
@@ -730,17 +730,17 @@ describe('an outage', () => {
     ['refuses connections', networkError('ECONNREFUSED')],
     ['resets connections', networkError('ECONNRESET')],
   ])('a service that %s for a minute sees at most 15 requests, and nothing is lost', async (_label, down) => {
-    const { host, client, delivery, enqueue, outcomes } = setUp({ replies: [down] })
+    const { clock, client, delivery, enqueue, outcomes } = setUp({ replies: [down] })
     let sent = 0
 
     for (let second = 0; second < 60; second++) {
       enqueue(...Array.from({ length: 100 }, () => `a${sent++}`))
-      await host.advance(1_000)
+      await clock.advance(1_000)
     }
     const requests = client.requests.length
     client.answerWith(status(200))
     delivery.flush()
-    await host.advance(60_000)
+    await clock.advance(60_000)
 
     expect(requests).toBeLessThanOrEqual(15)
     expect(outcomes).toHaveLength(6_000)
@@ -748,7 +748,7 @@ describe('an outage', () => {
   })
 
   test('batches that failed side by side wait together, and one of them goes first', async () => {
-    const { host, client, enqueue } = setUp({
+    const { clock, client, enqueue } = setUp({
       settings: { flushAt: 1, maxConcurrentRequests: 4 },
       replies: [status(503), status(503), status(503), status(503), silence],
     })
@@ -756,7 +756,7 @@ describe('an outage', () => {
     enqueue('a1', 'a2', 'a3', 'a4')
     await settled()
     expect(client.requests).toHaveLength(4)
-    await host.advance(1_000)
+    await clock.advance(1_000)
     await settled()
 
     expect(client.requests).toHaveLength(5)
@@ -764,7 +764,7 @@ describe('an outage', () => {
 
   // Row F75.
   test('when it is over, what waited goes without waiting for the interval', async () => {
-    const { host, enqueue, outcomes } = setUp({
+    const { clock, enqueue, outcomes } = setUp({
       settings: { flushAt: 5 },
       replies: [status(503), status(200)],
     })
@@ -772,7 +772,7 @@ describe('an outage', () => {
     enqueue(...ids(5))
     await settled()
     enqueue(...ids(5, 'b'))
-    await host.advance(1_001)
+    await clock.advance(1_001)
     await settled()
 
     expect(codesOf(outcomes)).toEqual(new Array(10).fill('delivered'))
@@ -788,17 +788,17 @@ describe('a batch that is too large for the service', () => {
 
   // Row F34.
   test('it is halved until it is taken, and the size is kept for the next one', async () => {
-    const { host, client, enqueue, outcomes } = setUp({
+    const { clock, client, enqueue, outcomes } = setUp({
       settings: { flushAt: 100 },
       replies: [takingAtMost(10)],
     })
     const entries = (prefix: string): Entry[] => ids(100, prefix).map((id) => createEntry(id, 200))
 
     enqueue(...entries('a'))
-    await host.advance(0)
+    await clock.advance(0)
     const refusals = client.batchSizes.filter((size) => size > 10).length
     enqueue(...entries('b'))
-    await host.advance(0)
+    await clock.advance(0)
 
     expect(codesOf(outcomes)).toEqual(new Array(200).fill('delivered'))
     expect(refusals).toBeLessThanOrEqual(8)
@@ -808,10 +808,10 @@ describe('a batch that is too large for the service', () => {
   // Row F35.
   test('one event alone is too_large, and its neighbours are delivered', async () => {
     const refusing: Reply = (request) => status(request.body.includes('"big"') ? 413 : 200)(request)
-    const { host, enqueue, outcomes } = setUp({ settings: { flushAt: 7 }, replies: [refusing] })
+    const { clock, enqueue, outcomes } = setUp({ settings: { flushAt: 7 }, replies: [refusing] })
 
     enqueue(...ids(3), createEntry('big', 20_000), ...ids(3, 'b'))
-    await host.advance(0)
+    await clock.advance(0)
 
     const failed = outcomes.filter(({ error }) => error !== undefined)
     expect(idsOf(failed)).toEqual(['big'])
@@ -824,13 +824,13 @@ describe('a batch that is too large for the service', () => {
   })
 
   test('the events keep their order', async () => {
-    const { host, enqueue, outcomes } = setUp({
+    const { clock, enqueue, outcomes } = setUp({
       settings: { flushAt: 20, maxConcurrentRequests: 1 },
       replies: [takingAtMost(6)],
     })
 
     enqueue(...ids(20).map((id) => createEntry(id, 100)))
-    await host.advance(0)
+    await clock.advance(0)
 
     expect(idsOf(outcomes)).toEqual(ids(20))
   })
@@ -840,7 +840,7 @@ describe('abandoning', () => {
   const over = new DeliveryError('shutdown_timeout', 'zu spät')
 
   test('what waits, what is in flight and what waits for a retry ends at once, each once', async () => {
-    const { host, client, delivery, enqueue, outcomes } = setUp({
+    const { clock, client, delivery, enqueue, outcomes } = setUp({
       settings: { flushAt: 1, maxConcurrentRequests: 2 },
       replies: [hangUntilAborted, status(503), status(503)],
     })
@@ -850,13 +850,13 @@ describe('abandoning', () => {
     await settled()
 
     delivery.abandon(over)
-    await host.advance(3_600_000)
+    await clock.advance(3_600_000)
 
     expect(idsOf(outcomes).sort()).toEqual(['a1', 'a2', 'a3', 'a4'])
     expect(new Set(codesOf(outcomes))).toEqual(new Set(['shutdown_timeout']))
     expect(client.requests).toHaveLength(2)
     expect(client.requests[0]?.signal?.aborted).toBe(true)
-    expect(host.timerCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
   })
 
   test('an answer that comes afterwards changes nothing', async () => {
@@ -865,20 +865,23 @@ describe('abandoning', () => {
       new Promise((resolve) => {
         answer = () => resolve({ status: 503, statusText: 'Service Unavailable' })
       })
-    const { host, client, delivery, enqueue, outcomes } = setUp({ settings: { flushAt: 1 }, replies: [slow] })
+    const { clock, client, delivery, enqueue, outcomes } = setUp({
+      settings: { flushAt: 1 },
+      replies: [slow],
+    })
     enqueue('a1')
     await settled()
 
     delivery.abandon(over)
     answer()
-    await host.advance(600_000)
+    await clock.advance(600_000)
 
     expect(outcomes).toEqual([{ id: 'a1', error: over, attempts: 1 }])
     expect(client.requests).toHaveLength(1)
   })
 
   test('what comes afterwards is delivered: a process whose exit was put off goes on', async () => {
-    const { host, client, delivery, enqueue, outcomes } = setUp({
+    const { clock, client, delivery, enqueue, outcomes } = setUp({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
       replies: [hangUntilAborted, status(200)],
     })
@@ -887,14 +890,14 @@ describe('abandoning', () => {
     delivery.abandon(over)
 
     enqueue('a2')
-    await host.advance(0)
+    await clock.advance(0)
 
     expect(outcomes.at(-1)).toEqual({ id: 'a2', error: undefined, attempts: 1 })
     expect(client.requests).toHaveLength(2)
   })
 
   test('after an outage too, what comes afterwards goes when the gate opens', async () => {
-    const { host, delivery, enqueue, outcomes } = setUp({
+    const { clock, delivery, enqueue, outcomes } = setUp({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
       replies: [status(503), status(200)],
     })
@@ -903,7 +906,7 @@ describe('abandoning', () => {
     delivery.abandon(over)
 
     enqueue('a2')
-    await host.advance(1_000)
+    await clock.advance(1_000)
     await settled()
 
     expect(outcomes.at(-1)).toEqual({ id: 'a2', error: undefined, attempts: 1 })
@@ -926,16 +929,16 @@ describe('code of the user that calls back in', () => {
       ],
       onSettle: () => setup.delivery.flush(),
     })
-    const { host, enqueue, outcomes } = setup
+    const { clock, enqueue, outcomes } = setup
     enqueue('a1', 'a2', 'late')
     await settled()
-    await host.advance(9_000)
+    await clock.advance(9_000)
     late[0]?.()
 
-    await host.advance(11_000)
+    await clock.advance(11_000)
     await settled()
     expect(idsOf(outcomes).sort()).toEqual(['a1', 'a2'])
-    await host.advance(60_000)
+    await clock.advance(60_000)
 
     expect(idsOf(outcomes).sort()).toEqual(['a1', 'a2', 'late'])
     expect(codesOf(outcomes)).toEqual(['deadline', 'deadline', 'deadline'])
@@ -947,18 +950,18 @@ describe('code of the user that calls back in', () => {
       replies: [hangUntilAborted],
       onSettle: () => setup.delivery.flush(),
     })
-    const { host, client, delivery, enqueue, outcomes } = setup
+    const { clock, client, delivery, enqueue, outcomes } = setup
     enqueue(...ids(10))
     await settled()
     enqueue(...ids(20, 'b'))
     await settled()
 
     delivery.abandon(new DeliveryError('shutdown_timeout', 'zu spät'))
-    await host.advance(600_000)
+    await clock.advance(600_000)
 
     expect(idsOf(outcomes)).toEqual([...ids(10), ...ids(20, 'b')])
     expect(client.requests).toHaveLength(1)
-    expect(host.timerCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
   })
 
   test('events that are added from a callback are delivered', async () => {
@@ -1024,14 +1027,14 @@ describe('credentials that can be renewed', () => {
 
   test('a 401 for the new token as well is a failure of authentication, not a loop', async () => {
     const { credentials } = createTokens()
-    const { host, client, enqueue, outcomes } = setUp({
+    const { clock, client, enqueue, outcomes } = setUp({
       settings: { flushAt: 1 },
       replies: [status(401)],
       credentials,
     })
 
     enqueue('a1')
-    await host.advance(600_000)
+    await clock.advance(600_000)
 
     expect(codesOf(outcomes)).toEqual(['auth'])
     expect(client.requests).toHaveLength(2)

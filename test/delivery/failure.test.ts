@@ -35,10 +35,10 @@ describe('the error of an answer', () => {
     ['a path', '/v2/batch', 'api.segment.io'],
     ['an address without a scheme', '//autre.example/x', 'autre.example'],
     ['a scheme without a host', 'file:///etc/passwd', 'file:'],
-  ])('a redirect to %s names the host only', (_label, location, host) => {
+  ])('a redirect to %s names the clock only', (_label, location, clock) => {
     const error = errorOf(302, 'Found', { Location: location })
 
-    expect(error.message).toBe(`[302] Found: the redirect to ${host} was not followed`)
+    expect(error.message).toBe(`[302] Found: the redirect to ${clock} was not followed`)
     expect(error.message).not.toContain('geheim')
   })
 

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import { Gate } from '../../src/delivery/gate.ts'
-import { FakeHost } from '../support/fake-host.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 
 /** Jitter is left out: each backoff is the least that it can be. */
-class EvenHost extends FakeHost {
+class EvenHost extends FakeClock {
   override random(): number {
     return 0
   }
 }
 
-function setUp(maxConcurrent = 4): { gate: Gate; host: EvenHost } {
-  const host = new EvenHost()
-  return { gate: new Gate(maxConcurrent, host), host }
+function setUp(maxConcurrent = 4): { gate: Gate; clock: EvenHost } {
+  const clock = new EvenHost()
+  return { gate: new Gate(maxConcurrent, clock), clock }
 }
 
 describe('an open gate', () => {
@@ -41,27 +41,27 @@ describe('an open gate', () => {
 
 describe('a failure', () => {
   test('it shuts the gate for the backoff', () => {
-    const { gate, host } = setUp()
+    const { gate, clock } = setUp()
 
     gate.fail(gate.enter())
     gate.leave()
 
     expect(gate.waitMs()).toBe(500)
-    host.stall(499)
+    clock.stall(499)
     expect(gate.waitMs()).toBe(1)
-    host.stall(1)
+    clock.stall(1)
     expect(gate.waitMs()).toBe(0)
   })
 
   test('the backoff doubles with each failure in a row', () => {
-    const { gate, host } = setUp()
+    const { gate, clock } = setUp()
     const waits: number[] = []
 
     for (let failure = 0; failure < 9; failure++) {
       gate.fail(gate.enter())
       gate.leave()
       waits.push(gate.waitMs())
-      host.stall(gate.waitMs())
+      clock.stall(gate.waitMs())
     }
 
     expect(waits).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
@@ -107,10 +107,10 @@ describe('a failure', () => {
 
 describe('the request that goes first', () => {
   test('it goes alone, and its success lets the others through', () => {
-    const { gate, host } = setUp()
+    const { gate, clock } = setUp()
     gate.fail(gate.enter())
     gate.leave()
-    host.stall(500)
+    clock.stall(500)
 
     const probe = gate.enter()
 
@@ -122,31 +122,31 @@ describe('the request that goes first', () => {
   })
 
   test('its success starts the backoff anew', () => {
-    const { gate, host } = setUp()
+    const { gate, clock } = setUp()
     gate.fail(gate.enter())
-    host.stall(500)
+    clock.stall(500)
     gate.fail(gate.enter())
-    host.stall(1_000)
+    clock.stall(1_000)
     gate.succeed(gate.enter())
 
     gate.fail(gate.enter())
 
-    host.stall(499)
+    clock.stall(499)
     gate.leave()
     expect(gate.waitMs()).toBe(1)
   })
 
   test('its failure shuts the gate again, and another goes first', () => {
-    const { gate, host } = setUp()
+    const { gate, clock } = setUp()
     gate.fail(gate.enter())
     gate.leave()
-    host.stall(500)
+    clock.stall(500)
 
     gate.fail(gate.enter())
     gate.leave()
 
     expect(gate.waitMs()).toBe(1_000)
-    host.stall(1_000)
+    clock.stall(1_000)
     expect(gate.waitMs()).toBe(0)
     expect(gate.enter().isProbe).toBe(true)
   })
@@ -163,10 +163,10 @@ describe('the request that goes first', () => {
   })
 
   test('a late failure from before the outage takes nothing from the probe that is out', () => {
-    const { gate, host } = setUp()
+    const { gate, clock } = setUp()
     const early = gate.enter()
     gate.fail(gate.enter())
-    host.stall(500)
+    clock.stall(500)
     const probe = gate.enter()
 
     gate.fail(early)
@@ -191,23 +191,23 @@ describe('the request that goes first', () => {
 
 describe('a rest', () => {
   test('everything waits for as long as the service says, and then one request goes first', () => {
-    const { gate, host } = setUp()
+    const { gate, clock } = setUp()
 
     gate.rest(gate.enter(), 5_000)
     gate.leave()
 
     expect(gate.waitMs()).toBe(5_000)
-    host.stall(5_000)
+    clock.stall(5_000)
     expect(gate.enter().isProbe).toBe(true)
     expect(gate.waitMs()).toBe(Number.POSITIVE_INFINITY)
   })
 
   test('it is no failure: the backoff does not grow', () => {
-    const { gate, host } = setUp()
+    const { gate, clock } = setUp()
     for (let times = 0; times < 5; times++) {
       gate.rest(gate.enter(), 1_000)
       gate.leave()
-      host.stall(1_000)
+      clock.stall(1_000)
     }
 
     gate.fail(gate.enter())
@@ -246,11 +246,11 @@ describe('a limit', () => {
   }
 
   /** A limit that is met, waited for, and followed by `successes` (the first of them opens the gate). */
-  function meetLimit({ gate, host }: ReturnType<typeof setUp>, successes: number): void {
+  function meetLimit({ gate, clock }: ReturnType<typeof setUp>, successes: number): void {
     gate.limit(gate.enter(), 1_000)
     gate.leave()
     expect(gate.waitMs()).toBe(1_000)
-    host.stall(1_000)
+    clock.stall(1_000)
     succeed(gate, successes)
   }
 
@@ -284,7 +284,7 @@ describe('a limit', () => {
 
   test('of several side by side counts once', () => {
     const one = setUp(8)
-    const { gate, host } = one
+    const { gate, clock } = one
     meetLimit(one, 1)
     const passes = [gate.enter(), gate.enter(), gate.enter()]
 
@@ -292,7 +292,7 @@ describe('a limit', () => {
       gate.limit(pass, 1_000)
       gate.leave()
     }
-    host.stall(1_000)
+    clock.stall(1_000)
     succeed(gate, 1)
 
     expect(room(gate)).toBe(4)
@@ -315,11 +315,11 @@ describe('a limit', () => {
 describe('an answer from before an outage that is over', () => {
   /** A request that has been under way since before the gate shut and opened again. */
   function recovered() {
-    const { gate, host } = setUp()
+    const { gate, clock } = setUp()
     const early = gate.enter()
     gate.fail(gate.enter())
     gate.leave()
-    host.stall(500)
+    clock.stall(500)
     gate.succeed(gate.enter())
     gate.leave()
     return { gate, early }

@@ -9,7 +9,7 @@ import type {
   HTTPHeaders,
   HTTPResponse,
 } from '../../src/http/client.ts'
-import { FakeHost, settled } from '../support/fake-host.ts'
+import { FakeClock, settled } from '../support/fake-clock.ts'
 import {
   hangUntilAborted,
   type Reply,
@@ -24,11 +24,11 @@ const URL = 'https://api.segment.io/v1/batch'
 const AUTHORIZATION = `Basic ${btoa(`${WRITE_KEY}:`)}`
 
 function setUp(...replies: Reply[]) {
-  const host = new FakeHost('2026-11-20T09:30:00.000Z')
-  return setUpWith(new ScriptedClient(host, replies.length > 0 ? replies : [status(200)]), host)
+  const clock = new FakeClock('2026-11-20T09:30:00.000Z')
+  return setUpWith(new ScriptedClient(clock, replies.length > 0 ? replies : [status(200)]), clock)
 }
 
-function setUpWith<Client extends HTTPClient>(client: Client, host: FakeHost) {
+function setUpWith<Client extends HTTPClient>(client: Client, clock: FakeClock) {
   const requests: RequestInfo[] = []
   const responses: ResponseInfo[] = []
   const sender = new Sender({
@@ -42,7 +42,7 @@ function setUpWith<Client extends HTTPClient>(client: Client, host: FakeHost) {
       onRequest: (info) => requests.push(info()),
       onResponse: (info) => responses.push(info()),
     },
-    host,
+    clock,
   })
   const batch = new Batch(
     storeAll([
@@ -50,7 +50,7 @@ function setUpWith<Client extends HTTPClient>(client: Client, host: FakeHost) {
       { messageId: 'b', event: 'Thé 🍰' },
     ]),
   )
-  return { host, client, sender, batch, requests, responses }
+  return { clock, client, sender, batch, requests, responses }
 }
 
 /** A client that takes bytes, and holds on to what it was given. */
@@ -73,8 +73,8 @@ class ByteClient implements ByteHTTPClient {
 
 describe('a client that takes bytes', () => {
   test.each([true, false])('gets the same body whether it does now or not: %s', async (isWilling) => {
-    const host = new FakeHost('2026-11-20T09:30:00.000Z')
-    const { client, sender, batch } = setUpWith(new ByteClient(isWilling), host)
+    const clock = new FakeClock('2026-11-20T09:30:00.000Z')
+    const { client, sender, batch } = setUpWith(new ByteClient(isWilling), clock)
     const longer = new Batch([
       ...batch.entries,
       ...storeAll([{ messageId: 'c', event: 'Crème '.repeat(200) }]),
@@ -91,7 +91,7 @@ describe('a client that takes bytes', () => {
   })
 
   test('finds them untouched for as long as it keeps them', async () => {
-    const { client, sender, batch } = setUpWith(new ByteClient(true), new FakeHost())
+    const { client, sender, batch } = setUpWith(new ByteClient(true), new FakeClock())
     const other = new Batch(storeAll([{ messageId: 'z', event: 'Ein anderes Ereignis' }]))
 
     await Promise.all([batch, other].map((one) => sender.send(one, AUTHORIZATION).answer))
@@ -123,9 +123,9 @@ describe('one attempt', () => {
   })
 
   test('another attempt has its number and a new time of sending, and the same messages', async () => {
-    const { host, client, sender, batch } = setUp(status(503))
+    const { clock, client, sender, batch } = setUp(status(503))
     await sender.send(batch, AUTHORIZATION).answer
-    host.stall(1_500)
+    clock.stall(1_500)
 
     await sender.send(batch, AUTHORIZATION).answer
     await sender.send(batch, AUTHORIZATION).answer
@@ -243,7 +243,7 @@ describe('those who look on', () => {
 
 describe('aborting', () => {
   test('everything under way ends, and no timer is left', async () => {
-    const { host, sender, batch, client } = setUp(hangUntilAborted)
+    const { clock, sender, batch, client } = setUp(hangUntilAborted)
     const attempts = [sender.send(batch, AUTHORIZATION), sender.send(batch, AUTHORIZATION)]
 
     sender.abort()
@@ -254,7 +254,7 @@ describe('aborting', () => {
       { status: undefined, cause: expect.any(Error) },
     ])
     expect(client.requests.every(({ signal }) => signal?.aborted)).toBe(true)
-    expect(host.timerCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
   })
 
   test('what has ended is not aborted', async () => {

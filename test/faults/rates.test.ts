@@ -4,7 +4,7 @@
  */
 import { expect } from 'vitest'
 import { Analytics, type AnalyticsSettings } from '../../src/index.ts'
-import { FakeHost, settled } from '../support/fake-host.ts'
+import { FakeClock, settled } from '../support/fake-clock.ts'
 import { CANARY_KEY, expectOracleRules, runHost, serve, size } from './harness/lab.ts'
 import { elsewhere, row } from './harness/row.ts'
 
@@ -13,11 +13,11 @@ interface Reply {
   headers?: Record<string, string>
 }
 
-type OnHost = new (settings: AnalyticsSettings, host: FakeHost) => Analytics
+type OnHost = new (settings: AnalyticsSettings, host: FakeClock) => Analytics
 
 /** A client on a fake host whose requests are answered by `answer`, with the moments of its requests. */
 function clientOn(
-  host: FakeHost,
+  host: FakeClock,
   answer: (index: number, atMs: number) => Reply,
   settings: Partial<AnalyticsSettings> = {},
 ): { client: Analytics; atMs: number[]; events: number[] } {
@@ -40,8 +40,8 @@ function clientOn(
 }
 
 /** Milliseconds between the first request, answered with `reply`, and the second. */
-async function waitAfter(reply: Reply | ((host: FakeHost) => Reply), seed = 1): Promise<number> {
-  const host = new FakeHost(undefined, seed)
+async function waitAfter(reply: Reply | ((host: FakeClock) => Reply), seed = 1): Promise<number> {
+  const host = new FakeClock(undefined, seed)
   const { client, atMs } = clientOn(host, (index) =>
     index > 0 ? { status: 200 } : typeof reply === 'function' ? reply(host) : reply,
   )
@@ -152,7 +152,7 @@ row(
   'X-RateLimit-Reset, RateLimit-Reset and RateLimit in all their forms',
   '2 s in all',
   async (row) => {
-    const forms: ((host: FakeHost) => Record<string, string>)[] = [
+    const forms: ((host: FakeClock) => Record<string, string>)[] = [
       () => ({ 'X-RateLimit-Reset': '2' }),
       (host) => ({ 'X-RateLimit-Reset': String(Math.round(host.now() / 1_000) + 2) }),
       (host) => ({ 'X-RateLimit-Reset': String(host.now() + 2_000) }),
@@ -244,7 +244,7 @@ row(
   '429 + 5 s while 50 batches are ready',
   'one request before, one probe on opening, then 4 in flight',
   async (row) => {
-    const host = new FakeHost()
+    const host = new FakeClock()
     const atMs: number[] = []
     let answers: (() => void)[] = []
     const client = new (Analytics as unknown as OnHost)(
@@ -295,7 +295,7 @@ row(
   '429 for ever, with a header of 1 s',
   'stops at maxRateLimitDuration with deadline; attempts <= elapsed / 1 s + 1',
   async (row) => {
-    const host = new FakeHost()
+    const host = new FakeClock()
     const { client, atMs } = clientOn(host, () => ({ status: 429, headers: { 'retry-after': '1' } }), {
       maxRateLimitDuration: 10,
       maxQueueSize: 100,
@@ -397,7 +397,7 @@ for (const [id, limits, title] of [
 }
 
 row('F50', 'Retry-After: 2 on a 200', 'nothing sent again; the next batch waits 2 s', async (row) => {
-  const host = new FakeHost()
+  const host = new FakeClock()
   const { client, atMs } = clientOn(host, (index) => ({
     status: 200,
     headers: index === 0 ? { 'retry-after': '2' } : {},
@@ -420,7 +420,7 @@ row(
   '200 clients, an outage that ends at 60 s',
   'at most 25 % of them in the first second after it',
   async (row) => {
-    const hosts = Array.from({ length: 200 }, (_, index) => new FakeHost(undefined, index * 7_919 + 1))
+    const hosts = Array.from({ length: 200 }, (_, index) => new FakeClock(undefined, index * 7_919 + 1))
     const clients = hosts.map((host) =>
       clientOn(host, (_index, atMs) => ({ status: atMs < 60_000 ? 503 : 200 }), { maxRetries: 10 }),
     )

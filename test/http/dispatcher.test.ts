@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { getGlobalDispatcher, MockAgent, setGlobalDispatcher } from 'undici'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { isConnectionLost } from '../../src/http/cause.ts'
+import { isConnectionLost } from '../../src/errors/cause.ts'
 import { type HTTPClientRequest, headerValue } from '../../src/http/client.ts'
 import { defaultClient } from '../../src/http/default-client.ts'
 import { type Dispatcher, dispatchRequest, fetchDispatcher } from '../../src/http/dispatcher.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
 import { type Answer, type Exchange, startExchange } from '../../src/http/exchange.ts'
-import { FakeHost, settled } from '../support/fake-host.ts'
+import { FakeClock, settled } from '../support/fake-clock.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 const REQUEST = {
@@ -13,7 +13,7 @@ const REQUEST = {
 
 /** An exchange with its outcomes at hand. */
 interface Watched {
-  readonly host: FakeHost
+  readonly clock: FakeClock
   readonly exchange: Exchange
   /** The request as the client got it. */
   readonly request: HTTPClientRequest
@@ -21,7 +21,7 @@ interface Watched {
   isFinished: boolean
 }
 
-function start(makeRequest: (request: HTTPClientRequest) => unknown, host = new FakeHost()): Watched {
+function start(makeRequest: (request: HTTPClientRequest) => unknown, clock = new FakeClock()): Watched {
   let request: HTTPClientRequest | undefined
   const client: HTTPClient = {
     makeRequest(given) {
@@ -29,9 +29,9 @@ function start(makeRequest: (request: HTTPClientRequest) => unknown, host = new 
       return makeRequest(given) as Promise<HTTPResponse>
     },
   }
-  const exchange = startExchange(client, REQUEST, host)
+  const exchange = startExchange(client, REQUEST, clock)
   const watched: Watched = {
-    host,
+    clock,
     exchange,
     request: request as unknown as HTTPClientRequest,
     answer: undefined,
@@ -95,7 +95,7 @@ describe('an exchange that goes well', () => {
     await settled()
 
     expect(watched.isFinished).toBe(true)
-    expect(watched.host.timerCount).toBe(0)
+    expect(watched.clock.timerCount).toBe(0)
     expect(watched.request.signal?.aborted).toBe(false)
   })
 
@@ -121,9 +121,9 @@ describe('the deadline', () => {
   test('an exchange without an answer ends at its deadline and is aborted', async () => {
     const watched = start(() => new Promise(() => {}))
 
-    await watched.host.advance(9_999)
+    await watched.clock.advance(9_999)
     expect(watched.answer).toBeUndefined()
-    await watched.host.advance(1)
+    await watched.clock.advance(1)
     await settled()
 
     expect(watched.answer).toMatchObject({
@@ -132,14 +132,14 @@ describe('the deadline', () => {
     })
     expect(watched.isFinished).toBe(true)
     expect(watched.request.signal?.aborted).toBe(true)
-    expect(watched.host.timerCount).toBe(0)
+    expect(watched.clock.timerCount).toBe(0)
   })
 
   test('an answer that comes after it is given up unread', async () => {
     const late = deferred<HTTPResponse>()
     const watched = start(() => late.promise)
     let isCancelled = false
-    await watched.host.advance(10_000)
+    await watched.clock.advance(10_000)
 
     const body = new ReadableStream({
       cancel() {
@@ -156,7 +156,7 @@ describe('the deadline', () => {
   test('a rejection that comes after it is swallowed', async () => {
     const late = deferred<HTTPResponse>()
     const watched = start(() => late.promise)
-    await watched.host.advance(10_000)
+    await watched.clock.advance(10_000)
 
     late.reject(new Error('zu spät'))
     await settled()
@@ -167,25 +167,25 @@ describe('the deadline', () => {
   test('a body that never ends is given up a second after the headers; the status stands', async () => {
     const watched = start(() => ok({ text: () => new Promise(() => {}) }))
 
-    await watched.host.advance(999)
+    await watched.clock.advance(999)
     expect(watched.answer?.status).toBe(200)
     expect(watched.isFinished).toBe(false)
-    await watched.host.advance(1)
+    await watched.clock.advance(1)
     await settled()
 
     expect(watched.isFinished).toBe(true)
     expect(watched.request.signal?.aborted).toBe(true)
     expect(watched.answer?.status).toBe(200)
-    expect(watched.host.timerCount).toBe(0)
+    expect(watched.clock.timerCount).toBe(0)
   })
 
   test('headers that come just in time do not give the body time beyond the deadline', async () => {
     const headers = deferred<HTTPResponse>()
     const watched = start(() => headers.promise)
-    await watched.host.advance(9_900)
+    await watched.clock.advance(9_900)
     headers.resolve(ok({ text: () => new Promise(() => {}) }))
 
-    await watched.host.advance(100)
+    await watched.clock.advance(100)
     await settled()
 
     expect(watched.answer?.status).toBe(200)
@@ -193,11 +193,11 @@ describe('the deadline', () => {
   })
 
   // Row F18.
-  test('after the host itself stood still, an answer that has come meanwhile is still read', async () => {
+  test('after the process itself stood still, an answer that has come meanwhile is still read', async () => {
     const answer = deferred<HTTPResponse>()
     const watched = start(() => answer.promise)
-    watched.host.stall(15_000)
-    await watched.host.advance(0)
+    watched.clock.stall(15_000)
+    await watched.clock.advance(0)
 
     answer.resolve(ok())
     await settled()
@@ -207,11 +207,11 @@ describe('the deadline', () => {
 
   test('after a stall the deadline is extended once, by a second', async () => {
     const watched = start(() => new Promise(() => {}))
-    watched.host.stall(15_000)
+    watched.clock.stall(15_000)
 
-    await watched.host.advance(999)
+    await watched.clock.advance(999)
     expect(watched.answer).toBeUndefined()
-    await watched.host.advance(1)
+    await watched.clock.advance(1)
     await settled()
 
     expect(watched.answer).toMatchObject(TIMED_OUT)
@@ -219,11 +219,11 @@ describe('the deadline', () => {
 
   test('a second stall extends it no further', async () => {
     const watched = start(() => new Promise(() => {}))
-    watched.host.stall(15_000)
-    await watched.host.advance(0)
-    watched.host.stall(60_000)
+    watched.clock.stall(15_000)
+    await watched.clock.advance(0)
+    watched.clock.stall(60_000)
 
-    await watched.host.advance(0)
+    await watched.clock.advance(0)
     await settled()
 
     expect(watched.answer).toMatchObject(TIMED_OUT)
@@ -231,9 +231,9 @@ describe('the deadline', () => {
 
   test('a jump of the wall clock is no stall and no deadline', async () => {
     const watched = start(() => new Promise(() => {}))
-    watched.host.jump(3_600_000)
+    watched.clock.jump(3_600_000)
 
-    await watched.host.advance(9_999)
+    await watched.clock.advance(9_999)
 
     expect(watched.answer).toBeUndefined()
   })
@@ -293,7 +293,7 @@ describe('a client that misbehaves', () => {
 
     expect(watched.answer).toEqual({ status: undefined, cause })
     expect(watched.isFinished).toBe(true)
-    expect(watched.host.timerCount).toBe(0)
+    expect(watched.clock.timerCount).toBe(0)
   })
 
   test.each(['statusText', 'headers'])(
@@ -311,7 +311,7 @@ describe('a client that misbehaves', () => {
 
       expect(watched.answer).toBeDefined()
       expect(watched.isFinished).toBe(true)
-      expect(watched.host.timerCount).toBe(0)
+      expect(watched.clock.timerCount).toBe(0)
     },
   )
 
@@ -340,7 +340,7 @@ describe('aborting', () => {
     expect(watched.answer).toMatchObject({ status: undefined })
     expect(watched.isFinished).toBe(true)
     expect(watched.request.signal?.aborted).toBe(true)
-    expect(watched.host.timerCount).toBe(0)
+    expect(watched.clock.timerCount).toBe(0)
   })
 
   test('while the body is read, the status stands', async () => {
@@ -352,7 +352,7 @@ describe('aborting', () => {
 
     expect(watched.answer?.status).toBe(200)
     expect(watched.isFinished).toBe(true)
-    expect(watched.host.timerCount).toBe(0)
+    expect(watched.clock.timerCount).toBe(0)
   })
 
   test('after the end it changes nothing', async () => {

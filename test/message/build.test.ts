@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
-import { DeliveryError } from '../../src/errors.ts'
+import { DeliveryError } from '../../src/errors/errors.ts'
 import { buildMessage, type MessageStamp } from '../../src/message/build.ts'
 import { KINDS, type Kind, type Message } from '../../src/message/types.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { DeliveryError } from '../../src/errors.ts'
+import { DeliveryError } from '../../src/errors/errors.ts'
 import { Context, ContextCancelation, type ContextEvent } from '../../src/pipeline/context.ts'
 
 function createContext(): Context {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { DeliveryError } from '../../src/errors.ts'
+import type { DeliveryError } from '../../src/errors/errors.ts'
 import { KINDS } from '../../src/message/types.ts'
 import { Context, type ContextEvent } from '../../src/pipeline/context.ts'
 import { Pipeline } from '../../src/pipeline/pipeline.ts'
 import type { Plugin, PluginHost, PluginType } from '../../src/pipeline/plugin.ts'
-import { FakeHost, settled } from '../support/fake-host.ts'
+import { FakeClock, settled } from '../support/fake-clock.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 interface Report {
@@ -13,17 +13,17 @@ interface Report {
 }
 
 function setUp() {
-  const host = new FakeHost()
+  const clock = new FakeClock()
   const reports: Report[] = []
   const client = { VERSION: '0.1.0' } as PluginHost
-  const pipeline = new Pipeline({ host, client, report: (error, ctx) => reports.push({ error, ctx }) })
+  const pipeline = new Pipeline({ clock, client, report: (error, ctx) => reports.push({ error, ctx }) })
   /** Runs one event, and notes how the front of the pipeline ended. */
   const run = (ctx = createContext()) => {
     const ends: (DeliveryError | undefined)[] = []
     const isDone = pipeline.run('track', ctx, (error) => ends.push(error))
     return { ctx, ends, isDone }
   }
-  return { host, pipeline, reports, client, run }
+  return { clock, pipeline, reports, client, run }
 }
 
 function createContext(integrations: ContextEvent['integrations'] = {}): Context {
@@ -91,19 +91,19 @@ describe('the order', () => {
 
   // Row F107.
   test('asynchronous plugins of any speed keep it', async () => {
-    const { host, pipeline, run } = setUp()
+    const { clock, pipeline, run } = setUp()
     const order: string[] = []
     for (let number = 1; number <= 20; number++) {
       await pipeline.register(
         createPlugin(`plugin ${number}`, number % 2 === 0 ? 'enrichment' : 'before', {
           track: (ctx) =>
             new Promise((resolve) => {
-              host.setTimer(
+              clock.setTimer(
                 () => {
                   order.push(`plugin ${number}`)
                   resolve(ctx)
                 },
-                Math.floor(host.random() * 50),
+                Math.floor(clock.random() * 50),
               )
             }),
         }),
@@ -111,7 +111,7 @@ describe('the order', () => {
     }
 
     const { ends } = run()
-    await host.advance(2_000)
+    await clock.advance(2_000)
 
     const odd = Array.from({ length: 10 }, (_, index) => `plugin ${index * 2 + 1}`)
     const even = Array.from({ length: 10 }, (_, index) => `plugin ${index * 2 + 2}`)
@@ -135,14 +135,14 @@ describe('the order', () => {
 
 describe('synchronous plugins', () => {
   test('the front is through within the call, without a timer', async () => {
-    const { host, pipeline, run } = setUp()
+    const { clock, pipeline, run } = setUp()
     await pipeline.register(createScribe('a', 'before', []))
 
     const { isDone, ends } = run()
 
     expect(isDone).toBe(true)
     expect(ends).toEqual([undefined])
-    expect(host.timerCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
   })
 
   test('without plugins nobody is concerned', () => {
@@ -285,13 +285,13 @@ describe('plugins that never settle', () => {
   const forever = (): Promise<never> => new Promise(() => {})
 
   test('a before plugin is given five seconds, and then the event fails', async () => {
-    const { host, pipeline, run } = setUp()
+    const { clock, pipeline, run } = setUp()
     await pipeline.register(createPlugin('filtre', 'before', { track: forever }))
 
     const { ends, isDone } = run()
-    await host.advance(4_999)
+    await clock.advance(4_999)
     expect(ends).toEqual([])
-    await host.advance(1)
+    await clock.advance(1)
     await settled()
 
     expect(isDone).toBe(false)
@@ -299,18 +299,18 @@ describe('plugins that never settle', () => {
   })
 
   test('an enrichment plugin is skipped, and a later answer changes nothing', async () => {
-    const { host, pipeline, reports, run } = setUp()
+    const { clock, pipeline, reports, run } = setUp()
     const answer = deferred()
     await pipeline.register(createPlugin('géo', 'enrichment', { track: () => answer.promise }))
 
     const { ends } = run()
-    await host.advance(5_000)
+    await clock.advance(5_000)
     answer.resolve()
     await settled()
 
     expect(ends).toEqual([undefined])
     expect(reports).toHaveLength(1)
-    expect(host.timerCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
   })
 
   test('other events are not held up', async () => {
@@ -329,7 +329,7 @@ describe('plugins that never settle', () => {
   test.each(['destination', 'after'] as const)(
     'a plugin of type %s is waited for no longer',
     async (type) => {
-      const { host, pipeline, reports } = setUp()
+      const { clock, pipeline, reports } = setUp()
       await pipeline.register(createPlugin('entrepôt', type, { track: forever }))
       const ctx = createContext()
       let isOver = false
@@ -338,7 +338,7 @@ describe('plugins that never settle', () => {
       void work?.then(() => {
         isOver = true
       })
-      await host.advance(5_000)
+      await clock.advance(5_000)
       await settled()
 
       expect(isOver).toBe(true)
@@ -531,12 +531,12 @@ describe('loading', () => {
     ['whose ready is no function', { ready: true as never }],
   ]
   test.each(failures)('a plugin %s is left out and reported, and events go on', async (_label, more) => {
-    const { host, pipeline, reports, run } = setUp()
+    const { clock, pipeline, reports, run } = setUp()
     const order: string[] = []
     const registered = pipeline.register(createScribe('cassé', 'before', order, more))
 
     const { ends } = run()
-    await host.advance(5_000)
+    await clock.advance(5_000)
     await registered
 
     expect(ends).toEqual([undefined])
@@ -544,7 +544,7 @@ describe('loading', () => {
     expect(reports).toHaveLength(1)
     expect(reports[0]?.error.message).toMatch(/^the plugin 'cassé' failed to load and was left out: /)
     expect(pipeline.concerns('track')).toBe(false)
-    expect(host.timerCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
   })
 
   test('a plugin that was left out can be registered again', async () => {
@@ -685,7 +685,7 @@ describe('tracking from inside a plugin', () => {
 
 describe('abandoning', () => {
   test('no timer is left, whatever plugins are at', async () => {
-    const { host, pipeline, run } = setUp()
+    const { clock, pipeline, run } = setUp()
     const forever = (): Promise<never> => new Promise(() => {})
     await pipeline.register(createPlugin('a', 'before', { track: forever }))
     await pipeline.register(createPlugin('b', 'destination', { track: forever }))
@@ -696,7 +696,7 @@ describe('abandoning', () => {
     pipeline.abandon()
     await settled()
 
-    expect(host.timerCount).toBe(0)
+    expect(clock.timerCount).toBe(0)
   })
 
   test('events that waited for a plugin to load go through no plugin afterwards', async () => {

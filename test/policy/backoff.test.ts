@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { backoffMs } from '../../src/policy/backoff.ts'
-import { FakeHost } from '../support/fake-host.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 
 const BOUNDS = [
   { failures: 1, fromMs: 500, toMs: 1_000 },
@@ -26,9 +26,9 @@ describe('backoff', () => {
   test.each(BOUNDS)(
     'the delays after $failures failures fill the upper half of their bound evenly',
     ({ failures, fromMs, toMs }) => {
-      const host = new FakeHost(undefined, failures)
+      const clock = new FakeClock(undefined, failures)
 
-      const delays = Array.from({ length: 10_000 }, () => backoffMs(failures, host.random()))
+      const delays = Array.from({ length: 10_000 }, () => backoffMs(failures, clock.random()))
 
       expect(Math.min(...delays)).toBeGreaterThanOrEqual(fromMs)
       expect(Math.max(...delays)).toBeLessThan(toMs)

@@ -1,17 +1,17 @@
 import { Analytics, type Callback } from '../../src/analytics.ts'
-import type { Host } from '../../src/host.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
 import type { AnalyticsSettings } from '../../src/settings.ts'
-import { FakeHost } from './fake-host.ts'
+import { FakeClock } from './fake-clock.ts'
 import { type Reply, ScriptedClient } from './scripted-client.ts'
 
 export const WRITE_KEY = 'wk_Zurich_7Qm4'
 
 /** The constructor with its second parameter, which is not declared for users. */
-const AnalyticsOnHost = Analytics as unknown as new (settings: AnalyticsSettings, host: Host) => Analytics
+const AnalyticsOnClock = Analytics as unknown as new (settings: AnalyticsSettings, clock: Clock) => Analytics
 
 export interface Harness {
   readonly analytics: Analytics
-  readonly host: FakeHost
+  readonly clock: FakeClock
   readonly client: ScriptedClient
 }
 
@@ -19,11 +19,11 @@ export interface Harness {
 export function createAnalytics(
   settings: Partial<AnalyticsSettings> = {},
   replies: readonly Reply[] = [],
-  host = new FakeHost(),
+  clock = new FakeClock(),
 ): Harness {
-  const client = new ScriptedClient(host, replies.length > 0 ? replies : undefined)
-  const analytics = new AnalyticsOnHost({ writeKey: WRITE_KEY, httpClient: client, ...settings }, host)
-  return { analytics, host, client }
+  const client = new ScriptedClient(clock, replies.length > 0 ? replies : undefined)
+  const analytics = new AnalyticsOnClock({ writeKey: WRITE_KEY, httpClient: client, ...settings }, clock)
+  return { analytics, clock, client }
 }
 
 /** A callback that remembers its calls: `delivered`, or the code of the failure. */

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { Analytics } from '../../src/analytics.ts'
+import type { FlushSummary } from '../../src/client/ledger.ts'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
-import type { FlushSummary } from '../../src/ledger.ts'
 import { KINDS } from '../../src/message/types.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
-import { FakeHost, settled } from './fake-host.ts'
+import { FakeClock, settled } from './fake-clock.ts'
 
 /** Interleavings of each test; `PROPERTY_RUNS=100000` for a night's worth. */
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 2_500)
@@ -34,9 +34,9 @@ interface Flush {
  * account must balance; at the end every call must have had exactly one outcome.
  */
 async function interleave(seed: number): Promise<{ calls: number; requests: number; outcomes: Set<string> }> {
-  const host = new FakeHost(undefined, seed)
-  const chance = (share: number): boolean => host.random() < share
-  const below = (limit: number): number => Math.floor(host.random() * limit)
+  const clock = new FakeClock(undefined, seed)
+  const chance = (share: number): boolean => clock.random() < share
+  const below = (limit: number): number => Math.floor(clock.random() * limit)
   const pick = <T>(choices: readonly T[]): T => choices[below(choices.length)] as T
 
   const calls: Call[] = []
@@ -52,10 +52,10 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
       requests++
       const dice = below(12)
       if (dice === NEVER) signals.push(request.signal)
-      return answerAtRandom(request, host, dice, below(3_000))
+      return answerAtRandom(request, clock, dice, below(3_000))
     },
   }
-  const create = Analytics as unknown as new (settings: object, host: FakeHost) => Analytics
+  const create = Analytics as unknown as new (settings: object, clock: FakeClock) => Analytics
   const analytics = new create(
     {
       writeKey: 'key',
@@ -70,7 +70,7 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
       disable: chance(0.03),
       ...(chance(0.1) ? { waitUntil: () => {} } : {}),
     },
-    host,
+    clock,
   )
 
   const conclude = (index: number, outcome: string): void => {
@@ -134,13 +134,13 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
 
   const steps = 5 + below(25)
   for (let step = 0; step < steps; step++) {
-    const dice = host.random()
+    const dice = clock.random()
     if (dice < 0.5) for (let count = 1 + below(8); count > 0; count--) call()
     else if (dice < 0.65) flush(chance(0.3))
-    else if (dice < 0.75) void analytics.register(randomPlugin(step, host, below))
+    else if (dice < 0.75) void analytics.register(randomPlugin(step, clock, below))
     else if (dice < 0.78) void analytics.deregister(`plugin ${below(step + 1)}`)
     else if (dice < 0.85) await settled()
-    else await host.advance(below(8_000))
+    else await clock.advance(below(8_000))
     checkAccount()
   }
   const timeout = pick([0, 500, 20_000])
@@ -153,7 +153,7 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
     checkAccount()
     check(analytics.stats.pending <= callsAfterClose, 'closed with events pending')
   })
-  await host.advance(timeout + 5_000)
+  await clock.advance(timeout + 5_000)
 
   checkAccount()
   check(summary !== undefined, 'close did not resolve')
@@ -167,15 +167,15 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
     const { delivered, failed, pending } = summary as FlushSummary
     check(delivered + failed + pending === covered.length, 'a summary does not add up')
   }
-  check(host.holdCount === 0, 'something still holds the process')
+  check(clock.holdCount === 0, 'something still holds the process')
   check(
     signals.every((signal) => signal?.aborted),
     'a request is still open after close',
   )
   const requestsAtClose = requests
-  await host.advance(100_000)
+  await clock.advance(100_000)
   check(requests === requestsAtClose, 'requests after close')
-  check(host.timerCount === 0, 'timers after close')
+  check(clock.timerCount === 0, 'timers after close')
   check(violations.length === 0, violations.join())
   return { calls: calls.length, requests, outcomes }
 }
@@ -185,13 +185,13 @@ const NEVER = 7
 
 function answerAtRandom(
   { signal }: HTTPClientRequest,
-  host: FakeHost,
+  clock: FakeClock,
   dice: number,
   delayMs: number,
 ): Promise<HTTPResponse> {
   const answer = (status: number, headers: Record<string, string> = {}): Promise<HTTPResponse> =>
     new Promise((resolve) => {
-      host.setTimer(() => resolve({ status, statusText: 'Scripted', headers }), delayMs)
+      clock.setTimer(() => resolve({ status, statusText: 'Scripted', headers }), delayMs)
     })
   switch (dice) {
     case 0:
@@ -218,11 +218,11 @@ function answerAtRandom(
   }
 }
 
-function randomPlugin(index: number, host: FakeHost, below: (limit: number) => number): Plugin {
+function randomPlugin(index: number, clock: FakeClock, below: (limit: number) => number): Plugin {
   const temper = below(6)
   const wait = (ms: number): Promise<void> =>
     new Promise((resolve) => {
-      host.setTimer(resolve, ms)
+      clock.setTimer(resolve, ms)
     })
   return {
     name: `plugin ${index}`,

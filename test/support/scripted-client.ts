@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
-import type { FakeHost } from './fake-host.ts'
+import type { FakeClock } from './fake-clock.ts'
 
 /** One message, as it is on the wire. */
 export type WireMessage = Record<string, unknown> & {
@@ -41,15 +41,15 @@ export const hangUntilAborted: Reply = ({ signal }) =>
 /** An HTTP client that answers as told: with one reply after the other, and the last of them for ever. */
 export class ScriptedClient implements HTTPClient {
   readonly requests: SentRequest[] = []
-  readonly #host: FakeHost
+  readonly #clock: FakeClock
   #replies: readonly Reply[]
   #used = 0
   #open = 0
   /** The most requests that were ever under way side by side. */
   mostOpen = 0
 
-  constructor(host: FakeHost, replies: readonly Reply[] = [status(200)]) {
-    this.#host = host
+  constructor(clock: FakeClock, replies: readonly Reply[] = [status(200)]) {
+    this.#clock = clock
     this.#replies = replies
   }
 
@@ -62,7 +62,7 @@ export class ScriptedClient implements HTTPClient {
   async makeRequest(request: HTTPClientRequest): Promise<HTTPResponse> {
     const { batch } = JSON.parse(request.body) as { batch: WireMessage[] }
     const messageIds = batch.map(({ messageId }) => messageId)
-    const sent: SentRequest = { ...request, atMs: this.#host.monotonic(), batch, messageIds }
+    const sent: SentRequest = { ...request, atMs: this.#clock.monotonic(), batch, messageIds }
     this.requests.push(sent)
     const reply = this.#replies[Math.min(this.#used++, this.#replies.length - 1)] as Reply
     this.mostOpen = Math.max(this.mostOpen, ++this.#open)

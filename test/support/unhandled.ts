@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect } from 'vitest'
-import { settled } from './fake-host.ts'
+import { settled } from './fake-clock.ts'
 
 /** Each test of the file fails on a rejection that nobody handled: it would end the host's process. */
 export function failOnUnhandledRejections(): void {

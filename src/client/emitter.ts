@@ -1,4 +1,4 @@
-import { guard } from './guard.ts'
+import { guard } from '../errors/guard.ts'
 
 type Listener = (...args: never[]) => unknown
 

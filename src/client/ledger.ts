@@ -1,4 +1,4 @@
-import { FAILURE_CODES, type FailureCode } from './errors.ts'
+import { FAILURE_CODES, type FailureCode } from '../errors/errors.ts'
 
 /** Where every event of a client stands. `accepted = delivered + failed + pending` at every instant. */
 export interface Stats {

@@ -1,4 +1,4 @@
-import type { Host } from '../../src/host.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
 
 interface Timer {
   readonly atMs: number
@@ -11,7 +11,7 @@ export function settled(): Promise<void> {
 }
 
 /** A host whose time stands still until it is advanced, and whose chance is seeded. */
-export class FakeHost implements Host {
+export class FakeClock implements Clock {
   /** Timers that were set and neither ran nor were cancelled, in the order in which they were set. */
   #timers: Timer[] = []
   #holds = 0

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { DeliveryError, FAILURE_CODES, SettingsError, TrackpostError } from '../src/errors.ts'
+import { DeliveryError, FAILURE_CODES, SettingsError, TrackpostError } from '../../src/errors/errors.ts'
 
 describe('errors', () => {
   test('the codes are the closed list of the specification', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { FAILURE_CODES } from '../src/errors.ts'
-import { type Barrier, type Epoch, Ledger } from '../src/ledger.ts'
+import { type Barrier, type Epoch, Ledger } from '../../src/client/ledger.ts'
+import { FAILURE_CODES } from '../../src/errors/errors.ts'
 
 describe('the account', () => {
   test('at the start everything is zero, and every reason has its count', () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Emitter } from '../src/emitter.ts'
-import { settled } from './support/fake-host.ts'
+import { Emitter } from '../../src/client/emitter.ts'
+import { settled } from '../support/fake-clock.ts'
 
 interface Events {
   error: [Error]

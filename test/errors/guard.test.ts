@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { guard, isThenable } from '../src/guard.ts'
-import { settled } from './support/fake-host.ts'
+import { guard, isThenable } from '../../src/errors/guard.ts'
+import { settled } from '../support/fake-clock.ts'
 
 let warnings: { message: string; options: unknown }[]
 beforeEach(() => {

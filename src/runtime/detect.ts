@@ -1,4 +1,4 @@
-import { runtimeProcess } from './host.ts'
+import { runtimeProcess } from './process.ts'
 
 /** The JavaScript runtimes that `_metadata.jsRuntime` tells apart. */
 export type JsRuntime = 'node' | 'bun' | 'deno' | 'cloudflare-worker' | 'vercel-edge' | 'browser' | 'unknown'

@@ -1,4 +1,4 @@
-import { runtimeProcess } from './host.ts'
+import { runtimeProcess } from './process.ts'
 
 /** A client that has events without an outcome. */
 export interface Pending {

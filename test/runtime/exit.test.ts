@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
-type Exit = typeof import('../src/exit.ts')
+type Exit = typeof import('../../src/runtime/exit.ts')
 
 let exit: Exit
 /** The `beforeExit` listeners that the module has added, and all events that it listens to. */
@@ -16,7 +16,7 @@ beforeEach(async () => {
     return process
   })
   vi.resetModules()
-  exit = await import('../src/exit.ts')
+  exit = await import('../../src/runtime/exit.ts')
 })
 afterEach(() => {
   vi.restoreAllMocks()
@@ -84,7 +84,7 @@ describe('the exit', () => {
   test('a runtime without a process has nothing to watch', async () => {
     vi.stubGlobal('process', undefined)
     vi.resetModules()
-    const { unwatchExit, watchExit } = await import('../src/exit.ts')
+    const { unwatchExit, watchExit } = await import('../../src/runtime/exit.ts')
     const client = { onExit() {} }
 
     expect(() => {

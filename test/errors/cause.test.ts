@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { copyCause, describeCause, isConnectionLost } from '../../src/http/cause.ts'
+import { copyCause, describeCause, isConnectionLost } from '../../src/errors/cause.ts'
 
 const coded = (message: string, code: string, cause?: unknown): Error =>
   Object.assign(new Error(message, cause === undefined ? undefined : { cause }), { code })

@@ -1,4 +1,4 @@
-import { warn } from './host.ts'
+import { warn } from '../runtime/warn.ts'
 
 /** What has been told already: a callback in a hot loop must not flood the log. */
 const told = new Set<string>()

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import type { RuntimeMetadata } from '../src/runtime.ts'
+import type { RuntimeMetadata } from '../../src/runtime/detect.ts'
 
 /** What is detected in a runtime with these globals. */
 async function detectWith(globals: Record<string, unknown>): Promise<RuntimeMetadata> {
   for (const [name, value] of Object.entries(globals)) vi.stubGlobal(name, value)
   vi.resetModules()
-  const { detectRuntime } = await import('../src/runtime.ts')
+  const { detectRuntime } = await import('../../src/runtime/detect.ts')
   return detectRuntime()
 }
 

@@ -1,0 +1,49 @@
+/**
+ * Time and chance: the two clocks, timers, holds and jitter. The one real clock is made at the top and handed
+ * down, so that tests can stop time. Nothing else reads a clock, sets a timer or draws a random number.
+ */
+export interface Clock {
+  /** Milliseconds since the epoch. May jump. */
+  now(): number
+  /** Milliseconds since an arbitrary moment. Never goes back. */
+  monotonic(): number
+  /** A number in [0, 1). For jitter only, never for identifiers. */
+  random(): number
+  /**
+   * Runs once after `ms` (at most 2^31 - 1); returns cancel. Never keeps the process alive: what waits for
+   * an outcome holds it with {@link Host.hold}.
+   */
+  setTimer(run: () => void, ms: number): () => void
+  /** Keeps the process alive until the returned function is called. */
+  hold(): () => void
+}
+
+/** The longest delay that a timer takes: beyond it, runtimes fire at once. */
+export const MAX_TIMER_MS = 2_147_483_647
+
+type Timer = { unref?: () => void }
+
+/** The real clock. Globals are looked up at each call, so that patched clocks and timers are respected. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  random: () => Math.random(),
+  setTimer(run, ms) {
+    const timer = setTimeout(run, Math.min(ms, MAX_TIMER_MS))
+    ;(timer as Timer).unref?.()
+    return () => clearTimeout(timer)
+  },
+  hold() {
+    const timer = setTimeout(() => {}, MAX_TIMER_MS)
+    return () => clearTimeout(timer)
+  },
+}
+
+/**
+ * Resolves in the next turn of the event loop. Node.js, below its `fetch`, considers a connection busy until the turn
+ * after the end of the body, or after an abort: a request sent before that opens one connection too many.
+ */
+export function nextTurn(): Promise<void> {
+  const { setImmediate } = globalThis as { setImmediate?: (run: () => void) => unknown }
+  return setImmediate === undefined ? Promise.resolve() : new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,8 @@
+/** The runtime's `process`, where there is one. Looked up on the global: edge runtimes have none. */
+type ProcessLike = {
+  versions?: Record<string, string | undefined>
+  emitWarning?: (message: string, options: { type: string; code: string }) => void
+  on?: (event: 'beforeExit', listener: () => void) => unknown
+}
+
+export const runtimeProcess: ProcessLike | undefined = (globalThis as { process?: ProcessLike }).process

@@ -1,0 +1,25 @@
+import { runtimeProcess } from './process.ts'
+
+/** Everything that could forge a line of a log, or colour it. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const CONTROLS = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/g
+
+/**
+ * Tells the developer once, on the channel that the runtime has for warnings. Control characters are
+ * escaped: names and reasons come from elsewhere. Never throws.
+ */
+export function warn(code: string, text: string): void {
+  const message = text.replace(CONTROLS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  try {
+    if (typeof runtimeProcess?.emitWarning === 'function') {
+      runtimeProcess.emitWarning(message, {
+        type: 'TrackpostWarning',
+        code: `TRACKPOST_${code.toUpperCase()}`,
+      })
+    } else {
+      console.warn(`trackpost: ${message}`)
+    }
+  } catch {
+    // A host that replaces its console or emitWarning with something that throws must not lose events by it.
+  }
+}

@@ -1,0 +1,40 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { warn } from '../../src/runtime/warn.ts'
+
+describe('warnings', () => {
+  afterEach(() => {
+    vi.restoreAllMocks()
+    vi.unstubAllGlobals()
+    vi.resetModules()
+  })
+
+  test('they go to process.emitWarning with a type and a code', () => {
+    const emitWarning = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+
+    warn('queue_full', 'la file est pleine')
+
+    expect(emitWarning).toHaveBeenCalledExactlyOnceWith('la file est pleine', {
+      type: 'TrackpostWarning',
+      code: 'TRACKPOST_QUEUE_FULL',
+    })
+  })
+
+  test('without a process they go to console.warn', async () => {
+    const consoleWarn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    vi.stubGlobal('process', undefined)
+    vi.resetModules()
+    const { warn } = await import('../../src/runtime/warn.ts')
+
+    warn('queue_full', 'la file est pleine')
+
+    expect(consoleWarn).toHaveBeenCalledExactlyOnceWith('trackpost: la file est pleine')
+  })
+
+  test('a channel that throws harms nobody', () => {
+    vi.spyOn(process, 'emitWarning').mockImplementation(() => {
+      throw new Error('non')
+    })
+
+    expect(() => warn('queue_full', 'la file est pleine')).not.toThrow()
+  })
+})
