@@ -1,0 +1,203 @@
+import type { DestinationOutcome, EventRecord, EventSummary, Kind, Reason } from '../record.ts'
+
+/**
+ * What the collector asks of its store. SQLite implements these; nothing outside of `store/` knows SQL.
+ *
+ * Everything that a database on another machine would make wait is asynchronous.
+ */
+
+/** A place in the log of events or requests. Opaque: only the store that gave it out can read it. */
+export type Cursor = string
+
+/** What happens to an event at one destination, decided before it is stored. */
+export interface PlannedDelivery {
+  destination: string
+  /** Why it is not sent there; undefined = it is. */
+  skippedBecause?: string
+}
+
+/** How what is kept of a message differs from what the client sent. Paths are dotted: `context.ip`. */
+export interface SentDifference {
+  /** Paths that the service added. */
+  added: readonly string[]
+  /** What the client sent at paths whose value was changed. */
+  changed: Readonly<Record<string, unknown>>
+  /** Paths that were taken out, credentials above all; their values are not kept. */
+  removed: readonly string[]
+}
+
+/** One way in which an event breaks the tracking plan. */
+export interface Violation {
+  /** Dotted path into the message; empty for the message as a whole. */
+  path: string
+  /** Keyword of JSON Schema, or `unplanned` for a name that the plan does not have. */
+  keyword: string
+  message: string
+}
+
+/** One message on its way into the store. */
+export interface NewEvent {
+  source: string
+  /** Null = accepted, unless its messageId turns out to be known. */
+  reason: Reason | null
+  kind: Kind | 'batch' | null
+  name: string | null
+  userId: string | null
+  anonymousId: string | null
+  messageId: string | null
+  receivedAtMs: number
+  /** The same as ISO-8601. */
+  receivedAt: string
+  timestampMs: number
+  /** JSON text of the message as it is kept. */
+  body: string | null
+  deliveries: readonly PlannedDelivery[]
+  /** Id of the request that brought it, from `RequestLog.nextId`. */
+  requestId?: string
+  /** Left out when it is not known. */
+  sent?: SentDifference
+  violations?: readonly Violation[]
+}
+
+/** What is wrong in the body of a refused request. */
+export interface RequestProblem {
+  code: string
+  message: string
+  /** Byte offset in the inflated body, and the same as line and column from 1; undefined when no place is to blame. */
+  offset?: number
+  line?: number
+  column?: number
+}
+
+/** One request as it is written down when its response has been sent, or its connection has ended. */
+export interface NewRequest {
+  /** From `RequestLog.nextId`, taken when the request arrived. */
+  id: string
+  atMs: number
+  method: string
+  /** Without the query: it may hold anything. */
+  path: string
+  /** 0 = the connection ended without a response. */
+  status: number
+  source: string | null
+  address: string
+  userAgent: string | null
+  /** `name/version` of `context.library`, of the batch or of its first item. */
+  library: string | null
+  contentType: string | null
+  contentEncoding: string | null
+  /** As they came over the wire. */
+  bodyBytes: number
+  /** After inflating. */
+  inflatedBytes: number
+  durationMs: number
+  /** `X-Retry-Count`; null when the header is absent or no whole number. */
+  retryCount: number | null
+  /** Events that it brought, and how many of them were accepted. */
+  events: number
+  accepted: number
+  problem: RequestProblem | null
+  /** Name of the fault on demand that was answered. */
+  fault: string | null
+  /** Without credentials. */
+  headers: Readonly<Record<string, string>>
+  /** Beginning of the inflated body as text, write keys replaced; at most `MAX_REQUEST_BODY_BYTES`. */
+  body: string | null
+  bodyIsCut: boolean
+}
+
+/** So much of a request's body is kept, bytes. */
+export const MAX_REQUEST_BODY_BYTES = 2048
+
+/** Takes events in. */
+export interface EventLog {
+  /**
+   * Resolves when the events are kept, with what became of each, in order: that is when the request may be answered 200.
+   * Rejects when they could not be written; then none of them was.
+   */
+  append(events: readonly NewEvent[]): Promise<EventSummary[]>
+}
+
+/** Takes requests in. What is written here may be lost by a crash, and is dropped when too much comes. */
+export interface RequestLog {
+  /** A new id, unique in the store. */
+  nextId(): string
+  /** Never throws and never waits. */
+  append(request: NewRequest): void
+}
+
+/** A delivery whose time has come, held by the caller until it is settled or the lease ends. */
+export interface ClaimedDelivery {
+  eventId: string
+  attempts: number
+  source: string
+  messageId: string | null
+  body: string
+  /** Unique in this store and the same on every attempt: an `Idempotency-Key`. */
+  key: string
+}
+
+/** The result of one attempt at a destination. */
+export interface DeliveryUpdate {
+  eventId: string
+  state: DestinationOutcome['state']
+  reason: string | null
+  attempts: number
+  /** When the next attempt is due, for `pending`. */
+  dueAtMs: number
+  /** When the attempt began, and how long it took; left out when there was none. */
+  attempt?: { atMs: number; durationMs: number; result: 'delivered' | 'retry' | 'failed' }
+}
+
+/** What is owed to destinations. */
+export interface DeliveryQueue {
+  /**
+   * Deliveries to one destination that are due, oldest first, and nobody else's until the lease ends.
+   * @param leaseMs After so long without `settle` others may have them.
+   */
+  claim(destination: string, limit: number, leaseMs: number): Promise<ClaimedDelivery[]>
+  /** Writes down what attempts came to, and ends the leases of the caller on them. */
+  settle(destination: string, updates: readonly DeliveryUpdate[]): Promise<void>
+  /** Gives deliveries back untried. */
+  release(destination: string, eventIds: readonly string[]): Promise<void>
+  /** When something is due next, milliseconds since the epoch; undefined = nothing waits. */
+  nextDueMs(destination: string): Promise<number | undefined>
+  /**
+   * Makes deliveries due at once: of these events, or everything that failed or waits.
+   * Returns how many.
+   */
+  retry(destination: string, eventIds?: readonly string[]): Promise<number>
+}
+
+/** What there is to be told about a log that others write to as well. */
+export interface TailNews {
+  /** End of the log. */
+  head: Cursor
+  /** Number of the newest record. */
+  lastSeq: number
+  /** Grows when everything was forgotten. */
+  epoch: number
+  /** Grows when outcomes of deliveries were written. */
+  revision: number
+}
+
+/** Follows the log, whichever process writes to it. */
+export interface EventTail {
+  /** Calls back after something has changed, at most a few times a second; returns what ends it. */
+  subscribe(onNews: (news: TailNews) => void): () => void
+  news(): TailNews
+}
+
+/** Part of an ordered list. */
+export interface Page<T> {
+  items: T[]
+  /** Where the next page begins; null = there is none. */
+  next: Cursor | null
+  /** False when the time for one query was used up; `next` goes on from there. */
+  isComplete: boolean
+  /** How far has been looked, milliseconds since the epoch, when not complete. */
+  searchedToMs: number | null
+}
+
+/** A record with its message, or without. */
+export type AnyRecord = EventSummary | EventRecord
