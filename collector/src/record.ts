@@ -23,9 +23,11 @@ export const REASONS = {
   no_previous_id: 'an alias needs a previousId',
   bad_type: 'type is not one of identify, track, page, screen, group, alias',
   bad_item: 'a batch item is not an object',
-  bad_message_id: 'messageId is not a string of 1 to 99 characters',
+  bad_message_id: 'messageId is not a string of 1 to 99 characters without control characters',
+  bad_id: 'userId, anonymousId, groupId or previousId has control characters or lone surrogates',
   bad_timestamp: 'timestamp is not an ISO-8601 date-time',
   bad_field: 'properties, traits, context or integrations is not an object',
+  too_many_items: 'the batch has more than 5,000 items; this stands for the rest of them',
   duplicate: 'this messageId was seen before, with the same content',
   dedup_conflict: 'this messageId was seen before, with different content; the first one counts',
   no_write_key: 'no write key in the header or the body',
@@ -42,10 +44,26 @@ export const REASONS = {
   not_an_object: 'the body is not a JSON object',
   batch_not_an_array: 'batch is not an array',
 
-  bad_credentials: 'the credentials are missing, malformed, unknown or expired',
+  bad_credentials: 'the credentials are missing or unknown',
+  malformed_credentials: 'the Authorization header is malformed',
+  expired_token: 'the access token has expired or was revoked',
   source_not_allowed: 'the OAuth application may not write to this source',
 } as const
 export type Reason = keyof typeof REASONS
+
+/**
+ * What is noted on an event that was taken all the same: where the client does something that the service forgives or
+ * that is hardly meant, each with the sentence that people read.
+ */
+export const WARNINGS = {
+  content_type: 'Content-Type is not application/json; the real service refuses that',
+  byte_order_mark: 'the body begins with a byte order mark, which JSON does not allow',
+  timestamp: 'timestamp is not an ISO-8601 date-time; the time of receipt was taken',
+  timestamp_zone: 'timestamp names no time zone; it was read as UTC',
+  batch_field: 'context or integrations of the batch is not an object and was left out',
+  write_key_in_item: 'a write key was found in an item, where it does not count; it belongs in the header or at the top of the body',
+} as const
+export type Warning = keyof typeof WARNINGS
 
 /** What became of one accepted event at one destination. */
 export interface DestinationOutcome {
@@ -73,6 +91,8 @@ export interface EventSummary {
   userId: string | null
   anonymousId: string | null
   messageId: string | null
+  /** What is odd about it, although it was taken; absent when there is nothing. */
+  warnings?: Warning[]
   destinations: DestinationOutcome[]
 }
 

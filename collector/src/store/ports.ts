@@ -1,4 +1,4 @@
-import type { DestinationOutcome, EventRecord, EventSummary, Kind, Reason } from '../record.ts'
+import type { DestinationOutcome, EventRecord, EventSummary, Kind, Reason, Warning } from '../record.ts'
 
 /**
  * What the collector asks of its store. SQLite implements these; nothing outside of `store/` knows SQL.
@@ -57,6 +57,8 @@ export interface NewEvent {
   /** Left out when it is not known. */
   sent?: SentDifference
   violations?: readonly Violation[]
+  /** Kept with the event and told in its summary. */
+  warnings?: readonly Warning[]
 }
 
 /** What is wrong in the body of a refused request. */
