@@ -61,7 +61,8 @@ export const WARNINGS = {
   timestamp: 'timestamp is not an ISO-8601 date-time; the time of receipt was taken',
   timestamp_zone: 'timestamp names no time zone; it was read as UTC',
   batch_field: 'context or integrations of the batch is not an object and was left out',
-  write_key_in_item: 'a write key was found in an item, where it does not count; it belongs in the header or at the top of the body',
+  write_key_in_item:
+    'a write key was found in an item, where it does not count; it belongs in the header or at the top of the body',
 } as const
 export type Warning = keyof typeof WARNINGS
 
