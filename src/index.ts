@@ -37,5 +37,5 @@ export type {
 } from './message/types.ts'
 export { Context, type ContextEvent, type LogEntry, type LogLevel } from './pipeline/context.ts'
 export type { Plugin, PluginHost, PluginType } from './pipeline/plugin.ts'
-export type { AnalyticsSettings, KeyObjectLike, OAuthSettings } from './settings.ts'
+export type { AnalyticsSettings, KeyObjectLike, OAuthSettings } from './settings/schema.ts'
 // ContextCancelation stays inside: `ctx.cancel()` throws it, and only the pipeline tells it apart.

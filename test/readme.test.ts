@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { FAILURE_CODES } from '../src/errors/errors.ts'
-import { CHOICES, NUMBERS, SETTING_NAMES, SWITCHES, TEXTS } from '../src/settings.ts'
+import { type Rule, SETTINGS } from '../src/settings/schema.ts'
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
 
@@ -17,40 +17,47 @@ function tableBelow(heading: string): string[][] {
   )
 }
 
-const settings = new Map(
-  tableBelow('Settings').map(([name = '', type, fallback]) => [name, { type, fallback }]),
-)
+test('the settings table of the README has every setting of the code, in its order, and no other', () => {
+  const documented = tableBelow('Settings').map(([name]) => name)
 
-test('the settings table of the README has every setting of the code and no other', () => {
-  const documented = [...settings.keys()].sort()
-
-  expect(documented).toEqual(SETTING_NAMES.filter((name) => name !== 'maxEventsInBatch').sort())
+  expect(documented).toEqual(Object.keys(SETTINGS))
 })
 
-test.each(Object.entries(NUMBERS))('the README gives the default of %s', (name, { default: value, unit }) => {
-  const row = settings.get(name)
+/** Defaults that are not a value of the table: what is required, what the region decides, and what is optional. */
+const OTHER_DEFAULTS: Record<string, string> = {
+  writeKey: 'required',
+  host: "the region's",
+  httpClient: 'global fetch',
+  oauthSettings: 'none',
+  waitUntil: 'none',
+}
 
-  expect(row?.fallback).toBe(String(value))
-  expect(['integer', unit]).toContain(row?.type)
-})
+const grouped = (value: number): string => value.toLocaleString('en-US')
 
-test.each(Object.entries(CHOICES))(
-  'the README gives the choices of %s, the default first',
-  (name, choices) => {
-    const row = settings.get(name)
+/** Type, default and range as the table of the README has them. */
+function documentationOf(name: string, rule: Rule): string[] {
+  if (rule.type === 'integer') {
+    return ['integer', grouped(rule.default), `${grouped(rule.min)} to ${grouped(rule.max)} ${rule.unit}`]
+  }
+  if (rule.type === 'choice') {
+    return [rule.choices.map((choice) => `'${choice}'`).join(' \\| '), `'${rule.default}'`, '']
+  }
+  return [
+    rule.type,
+    String(rule.default ?? OTHER_DEFAULTS[name]),
+    name === 'writeKey' ? '1 to 1,024 characters' : '',
+  ]
+}
 
-    expect(row?.type).toBe(choices.map((choice) => `'${choice}'`).join(' \\| '))
-    expect(row?.fallback).toBe(`'${choices[0]}'`)
+test.each(Object.entries(SETTINGS))(
+  'the README gives type, default, range and unit of %s',
+  (name, rule: Rule) => {
+    const row = tableBelow('Settings').find(([documented]) => documented === name)
+
+    expect(row?.slice(1, 4)).toEqual(documentationOf(name, rule))
+    expect(row?.[4]).not.toBe('')
   },
 )
-
-test.each(SWITCHES)('the README says that %s is off by default', (name) => {
-  expect(settings.get(name)).toEqual({ type: 'boolean', fallback: 'false' })
-})
-
-test.each(Object.entries(TEXTS))('the README gives the default of %s', (name, value) => {
-  expect(settings.get(name)?.fallback).toBe(value)
-})
 
 test('the errors table of the README has every code, in the order of the code', () => {
   expect(tableBelow('Errors').map(([code]) => code)).toEqual([...FAILURE_CODES])

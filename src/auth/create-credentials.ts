@@ -1,10 +1,11 @@
 import { FetchHTTPClient, type HTTPClient } from '../http/client.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { warn } from '../runtime/warn.ts'
-import type { ResolvedSettings } from '../settings.ts'
+import type { ResolvedSettings } from '../settings/resolve.ts'
 import { basicCredentials } from './basic.ts'
 import type { Credentials } from './credentials.ts'
 import { OAuthCredentials } from './oauth.ts'
+import { readPrivateKey } from './private-key.ts'
 import { TokenClient } from './token-client.ts'
 
 /**
@@ -24,7 +25,14 @@ export function createCredentials(
   warnOfPlainText('oauthSettings.authServer', oauth.authServer)
   const own =
     typeof oauth.httpClient === 'function' ? new FetchHTTPClient(oauth.httpClient) : oauth.httpClient
-  const tokens = new TokenClient({ settings: oauth, client: own ?? client, timeoutMs, userAgent, clock })
+  const key = readPrivateKey(oauth.clientKey)
+  const tokens = new TokenClient({
+    settings: { ...oauth, key },
+    client: own ?? client,
+    timeoutMs,
+    userAgent,
+    clock,
+  })
   return new OAuthCredentials({
     request: (nowMs) => tokens.request(nowMs),
     serverName: new URL(oauth.authServer).host,

@@ -7,8 +7,9 @@ import { classify } from '../policy/classify.ts'
 import { redactor } from '../policy/redact.ts'
 import { parseHttpDate, type ReadHeader, rateLimitMs, retryAfterMs } from '../policy/retry-after.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { ResolvedOAuthSettings } from '../settings.ts'
+import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
 import { AssertionSigner } from './assertion.ts'
+import type { PrivateKey } from './private-key.ts'
 
 /** What one token request came to. No retry and no policy here. */
 export type TokenAnswer =
@@ -43,7 +44,7 @@ export interface TokenRequest {
 }
 
 export interface TokenClientOptions {
-  readonly settings: ResolvedOAuthSettings
+  readonly settings: Omit<ResolvedOAuthSettings, 'clientKey'> & { readonly key: PrivateKey }
   readonly client: HTTPClient
   /** Bound on one whole exchange, in milliseconds. */
   readonly timeoutMs: number

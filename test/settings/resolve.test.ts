@@ -1,17 +1,17 @@
-import { afterEach, describe, expect, test } from 'vitest'
-import { SettingsError } from '../src/errors/errors.ts'
-import {
-  type AnalyticsSettings,
-  CHOICES,
-  NUMBERS,
-  REGIONS,
-  resolveSettings,
-  SETTING_NAMES,
-  SWITCHES,
-  unknownSettings,
-} from '../src/settings.ts'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { SettingsError } from '../../src/errors/errors.ts'
+import { resolveSettings } from '../../src/settings/resolve.ts'
+import { type AnalyticsSettings, type NamesOf, REGIONS, SETTINGS } from '../../src/settings/schema.ts'
+import { KILL_SWITCHES, SETTING_NAMES } from '../../src/settings/suggest.ts'
 
 const WRITE_KEY = 'wk_Zurich_7Qm4'
+
+/** Names of the settings of one type. */
+function namesOf<Type extends 'integer' | 'choice' | 'boolean'>(type: Type): NamesOf<Type>[] {
+  return Object.entries(SETTINGS).flatMap(([name, rule]) =>
+    rule.type === type ? [name as NamesOf<Type>] : [],
+  )
+}
 
 /** The settings with one more, of any type: JavaScript callers pass anything. */
 function resolveWith(settings: Record<string, unknown>) {
@@ -73,7 +73,7 @@ describe('defaults', () => {
 })
 
 describe('numbers', () => {
-  const names = Object.keys(NUMBERS) as (keyof typeof NUMBERS)[]
+  const names = namesOf('integer')
   const badNumbers: [label: string, value: unknown, got: string][] = [
     ['NaN', Number.NaN, 'number'],
     ['minus one', -1, 'number'],
@@ -83,7 +83,7 @@ describe('numbers', () => {
     ['a boolean', true, 'boolean'],
     ['null', null, 'null'],
     ['an array', [10], 'array'],
-    ['an object', {}, 'object'],
+    ['an object', {}, 'an object'],
     ['a BigInt', 10n, 'bigint'],
   ]
   const matrix = names.flatMap((name) =>
@@ -95,12 +95,12 @@ describe('numbers', () => {
 
     expect(error.setting).toBe(name)
     expect(error.code).toBe('invalid_setting')
-    expect(error.message).toContain(`${name}: expected an integer from ${NUMBERS[name].min}`)
+    expect(error.message).toContain(`${name}: expected an integer from ${SETTINGS[name].min}`)
     expect(error.message).toMatch(new RegExp(`got .*${got}`))
   })
 
   test.each(names)('%s takes both ends of its range and nothing beyond', (name) => {
-    const { min, max } = NUMBERS[name]
+    const { min, max } = SETTINGS[name]
 
     expect(resolveWith({ [name]: min })[name]).toBe(min)
     expect(resolveWith({ [name]: max })[name]).toBe(max)
@@ -140,14 +140,14 @@ describe('maxEventsInBatch', () => {
     const error = refusalOf({ writeKey: WRITE_KEY, maxEventsInBatch: 'forty' })
 
     expect(error.setting).toBe('maxEventsInBatch')
-    expect(error.message).toContain('got string')
+    expect(error.message).toContain('got a string')
     expect(error.message).not.toContain('forty')
   })
 })
 
 describe('choices and switches', () => {
-  const choices = (Object.keys(CHOICES) as (keyof typeof CHOICES)[]).flatMap((name) =>
-    CHOICES[name].map((choice) => ({ name, choice })),
+  const choices = namesOf('choice').flatMap((name) =>
+    SETTINGS[name].choices.map((choice) => ({ name, choice })),
   )
 
   test.each(choices)("$name takes '$choice'", ({ name, choice }) => {
@@ -159,24 +159,24 @@ describe('choices and switches', () => {
     { name: 'region', value: 'toString', got: 'another string' },
     { name: 'region', value: '', got: 'another string' },
     { name: 'region', value: null, got: 'null' },
-    { name: 'region', value: 1, got: 'number' },
+    { name: 'region', value: 1, got: 'a number' },
     { name: 'overflow', value: 'drop-all', got: 'another string' },
-    { name: 'overflow', value: ['drop-oldest'], got: 'array' },
+    { name: 'overflow', value: ['drop-oldest'], got: 'an array' },
   ])('$name refuses $value and lists what it takes', ({ name, value, got }) => {
     const error = refusalOf({ writeKey: WRITE_KEY, [name]: value })
 
     expect(error.setting).toBe(name)
     expect(error.message).toContain(`got ${got}`)
-    for (const choice of CHOICES[name as 'region']) expect(error.message).toContain(`'${choice}'`)
+    for (const choice of SETTINGS[name as 'region'].choices) expect(error.message).toContain(`'${choice}'`)
   })
 
   test.each(
-    SWITCHES.flatMap((name) =>
+    namesOf('boolean').flatMap((name) =>
       [
-        { value: 'true', got: 'string' },
-        { value: 1, got: 'number' },
+        { value: 'true', got: 'a string' },
+        { value: 1, got: 'a number' },
         { value: null, got: 'null' },
-        { value: {}, got: 'object' },
+        { value: {}, got: 'an object' },
       ].map((bad) => ({ name, ...bad })),
     ),
   )('$name refuses a value of type $got', ({ name, value, got }) => {
@@ -186,7 +186,7 @@ describe('choices and switches', () => {
     expect(error.message).toBe(`${name}: expected a boolean, got ${got}`)
   })
 
-  test.each(SWITCHES)('%s can be set and unset', (name) => {
+  test.each(namesOf('boolean'))('%s can be set and unset', (name) => {
     expect(resolveWith({ [name]: true })[name]).toBe(true)
     expect(resolveWith({ [name]: false })[name]).toBe(false)
   })
@@ -196,8 +196,8 @@ describe('writeKey', () => {
   test.each([
     { label: 'nothing', value: undefined, got: 'undefined' },
     { label: 'null', value: null, got: 'null' },
-    { label: 'a number', value: 4711, got: 'number' },
-    { label: 'an object', value: {}, got: 'object' },
+    { label: 'a number', value: 4711, got: 'a number' },
+    { label: 'an object', value: {}, got: 'an object' },
   ])('it refuses $label', ({ value, got }) => {
     const error = refusalOf({ writeKey: value })
 
@@ -205,19 +205,93 @@ describe('writeKey', () => {
   })
 
   test.each([
-    ['empty text', ''],
-    ['spaces', '   '],
-    ['a colon, which would end the user name', 'geheim:wort'],
-    ['a line break, which would end the header', 'geheim\r\nX-Admin: 1'],
-    ['a trailing line break', 'geheim\n'],
-    ['letters beyond ASCII', 'geheimschlüssel'],
-    ['a control character', 'geheim\u0000'],
-    ['more than 1,024 characters', 'geheim'.repeat(200)],
-  ])('it refuses %s without showing it', (_label, value) => {
+    ['empty text', '', 'an empty string'],
+    ['spaces', '   ', 'a string with white space'],
+    ['a colon, which would end the user name', 'geheim:wort', 'one with a colon'],
+    ['a line break, which would end the header', 'geheim\r\nX-Admin 1', 'a string with white space'],
+    ['a trailing line break', 'geheim\n', 'a string with white space'],
+    ['letters beyond ASCII', 'geheimschlüssel', 'a string with other characters'],
+    ['a control character', 'geheim\u0000', 'a string with other characters'],
+    ['more than 1,024 characters', 'geheim'.repeat(200), 'a string of 1200 characters'],
+  ])('it refuses %s without showing it, and says what is wrong', (_label, value, got) => {
     const error = refusalOf({ writeKey: value })
 
+    expect(error.message.endsWith(`, got ${got}`)).toBe(true)
     expect(error.setting).toBe('writeKey')
     expect(error.message).not.toContain('geheim')
+  })
+})
+
+describe('placeholders', () => {
+  test.each([
+    'YOUR_WRITE_KEY',
+    '<YOUR_WRITE_KEY>',
+    'your-write-key',
+    'YOUR_SEGMENT_WRITE_KEY',
+    '[your_api_key]',
+    'your_write_key_here',
+    'xxxxxxxx',
+    '...',
+    'undefined',
+    'null',
+  ])('the write key %j is refused', (writeKey) => {
+    const error = refusalOf({ writeKey })
+
+    expect(error.message).toBe('writeKey: expected the write key of your source, got a placeholder')
+  })
+
+  test.each(['k', 'test', 'key', 'my-key', 'writeKey', 'yourself', '.', 'x', 'nullable', 'xxx1'])(
+    'the write key %j is a key',
+    (writeKey) => {
+      expect(resolveSettings({ writeKey }).writeKey).toBe(writeKey)
+    },
+  )
+})
+
+describe('names of other SDKs', () => {
+  test.each([{ enable: false }, { enabled: false }, { disabled: true }, { disable: false, enabled: false }])(
+    '%j turns the client off',
+    (settings) => {
+      expect(resolveWith(settings).disable).toBe(true)
+    },
+  )
+
+  test.each([{ enable: true }, { enabled: true }, { disabled: false }, { enabled: undefined }])(
+    '%j leaves it on',
+    (settings) => {
+      expect(resolveWith(settings).disable).toBe(false)
+    },
+  )
+
+  test('a kill switch that is not a boolean is refused: it would send', () => {
+    const error = refusalOf({ writeKey: WRITE_KEY, enabled: 'false' })
+
+    expect(error.message).toBe('enabled: expected a boolean, got a string')
+  })
+})
+
+describe('unknown names', () => {
+  const emitWarning = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  const warnings = (): string[] => emitWarning.mock.calls.map(([message]) => String(message))
+  beforeEach(() => emitWarning.mockClear())
+
+  test('each is reported once, the ones inside oauthSettings too', () => {
+    const oauthSettings = { clientId: 'c', clientKey: 'k', keyId: 'i', authSever: 'https://staging.example' }
+
+    const resolved = resolveWith({ flushat: 5, logger: {}, oauthSettings })
+
+    expect(warnings()).toEqual([
+      "the setting 'flushat' is unknown; did you mean 'flushAt'?",
+      "the setting 'logger' is unknown",
+      "the setting 'oauthSettings.authSever' is unknown; did you mean 'oauthSettings.authServer'?",
+    ])
+    expect(resolved.flushAt).toBe(15)
+  })
+
+  test('known names are not reported', () => {
+    resolveWith(Object.fromEntries(SETTING_NAMES.slice(1).map((name) => [name, undefined])))
+
+    expect(warnings()).toEqual([])
   })
 })
 
@@ -279,6 +353,36 @@ describe('region and host', () => {
   })
 })
 
+describe('a host that ends in the path', () => {
+  test.each([
+    ['https://c.example/v1/batch', '/v1/batch', 'https://c.example'],
+    ['https://c.example/v1/batch/', '/v1/batch', 'https://c.example'],
+    ['https://c.example/v1', '/v1', 'https://c.example'],
+    ['https://c.example/eu/v1/', '/v1', 'https://c.example/eu'],
+  ])('%s is refused, and the message says what to write', (host, end, base) => {
+    const error = refusalOf({ writeKey: WRITE_KEY, host })
+
+    expect(error.message).toBe(`host: ends in '${end}', which the setting 'path' appends; write '${base}'`)
+  })
+
+  test('a path of its own is looked for too', () => {
+    const error = refusalOf({ writeKey: WRITE_KEY, host: 'https://c.example/collect', path: 'collect/' })
+
+    expect(error.message).toContain("write 'https://c.example'")
+  })
+
+  test.each([
+    ['https://v1', undefined],
+    ['https://c.example/v10', undefined],
+    ['https://c.example/v1', '/batch'],
+    ['https://c.example/v1', '/v10/batch'],
+    ['https://c.example/segment', undefined],
+    ['https://c.example', '/'],
+  ])('%s with the path %s is taken', (host, path) => {
+    expect(resolveWith({ host, path }).host).toBe(host)
+  })
+})
+
 describe('path', () => {
   test.each([
     ['/v1/batch', '/v1/batch'],
@@ -289,11 +393,11 @@ describe('path', () => {
   })
 
   test.each([
-    ['a space', '/v1 batch', 'string'],
-    ['a line break', '/v1\r\nHost: x', 'string'],
-    ['a query', '/v1?x=1', 'string'],
-    ['a fragment', '/v1#x', 'string'],
-    ['a backslash', '\\\\other.example\\v1', 'string'],
+    ['a space', '/v1 batch', 'white space'],
+    ['a line break', '/v1\r\nHost: x', 'white space'],
+    ['a query', '/v1?x=1', '\\?'],
+    ['a fragment', '/v1#x', '#'],
+    ['a backslash', '\\\\other.example\\v1', '\\\\'],
     ['null', null, 'null'],
     ['a number', 1, 'number'],
   ])('a path with %s is refused', (_label, path, got) => {
@@ -314,13 +418,13 @@ describe('httpClient and waitUntil', () => {
   })
 
   test.each([
-    ['httpClient', 'fetch', 'string'],
+    ['httpClient', 'fetch', 'a string'],
     ['httpClient', null, 'null'],
-    ['httpClient', {}, 'object'],
-    ['httpClient', { makeRequest: 'fetch' }, 'object'],
-    ['waitUntil', 'later', 'string'],
+    ['httpClient', {}, 'an object'],
+    ['httpClient', { makeRequest: 'fetch' }, 'an object'],
+    ['waitUntil', 'later', 'a string'],
     ['waitUntil', null, 'null'],
-    ['waitUntil', {}, 'object'],
+    ['waitUntil', {}, 'an object'],
   ])('%s refuses %j', (name, value, got) => {
     const error = refusalOf({ writeKey: WRITE_KEY, [name]: value })
 
@@ -330,11 +434,19 @@ describe('httpClient and waitUntil', () => {
 })
 
 describe('the settings object', () => {
+  test('a write key in its place is refused with the way to write it', () => {
+    const message = refusalOf(WRITE_KEY).message
+
+    expect(message).toBe(
+      "settings: expected an object, got a string; write new Analytics({ writeKey: 'KEY' })",
+    )
+  })
+
   test.each([
     ['undefined', undefined, 'undefined'],
     ['null', null, 'null'],
-    ['text', 'wk_123', 'string'],
-    ['a function', () => {}, 'function'],
+    ['a number', 7, 'a number'],
+    ['a function', () => {}, 'a function'],
   ])('%s in its place is refused', (_label, settings, got) => {
     expect(refusalOf(settings).message).toBe(`settings: expected an object, got ${got}`)
   })
@@ -342,7 +454,8 @@ describe('the settings object', () => {
   test('each setting is read exactly once', () => {
     const reads: string[] = []
     const settings = {}
-    for (const name of SETTING_NAMES) {
+    const names = [...SETTING_NAMES, ...KILL_SWITCHES.map(([name]) => name)]
+    for (const name of names) {
       const value = name === 'writeKey' ? WRITE_KEY : undefined
       Object.defineProperty(settings, name, {
         enumerable: true,
@@ -355,7 +468,7 @@ describe('the settings object', () => {
 
     resolveSettings(settings as AnalyticsSettings)
 
-    expect(reads.sort()).toEqual([...SETTING_NAMES].sort())
+    expect(reads.sort()).toEqual(names.sort())
   })
 
   test('inherited settings do not count', () => {
@@ -396,29 +509,5 @@ describe('the settings object', () => {
   test('an object without a write key of its own is refused', () => {
     expect(refusalOf({}).setting).toBe('writeKey')
     expect(refusalOf([]).setting).toBe('writeKey')
-  })
-})
-
-describe('unknown names', () => {
-  test.each([
-    ['flushat', 'flushAt'],
-    ['flushSize', 'flushAt'],
-    ['writekey', 'writeKey'],
-    ['maxRetry', 'maxRetries'],
-    ['maxQueSize', 'maxQueueSize'],
-    ['requestTimeout', 'httpRequestTimeout'],
-    ['hosts', 'host'],
-  ])('%s is near %s', (name, nearest) => {
-    expect(unknownSettings({ [name]: 1 })).toEqual([{ name, nearest }])
-  })
-
-  test('known names are not reported', () => {
-    const all = Object.fromEntries(SETTING_NAMES.map((name) => [name, undefined]))
-
-    expect(unknownSettings(all)).toEqual([])
-  })
-
-  test('inherited names are not reported', () => {
-    expect(unknownSettings(Object.create({ colour: 'bleu' }))).toEqual([])
   })
 })

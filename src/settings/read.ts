@@ -1,0 +1,147 @@
+import { SettingsError } from '../errors/errors.ts'
+import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
+
+/** Own properties only: a polluted `Object.prototype` must not configure the client. */
+export function ownReader(given: object): (name: string) => unknown {
+  const own = given as Record<string, unknown>
+  return (name) => (Object.getOwnPropertyDescriptor(given, name) === undefined ? undefined : own[name])
+}
+
+export function readObject(name: string, value: unknown): object {
+  if (typeof value === 'object' && value !== null) return value
+  throw new SettingsError(name, `expected an object, got ${describe(value)}`)
+}
+
+/**
+ * What documentation prints where a key belongs, and what an environment variable that is not set turns into. Letters
+ * and digits alone decide: `<YOUR-WRITE-KEY>` is one too.
+ */
+const PLACEHOLDER = /^(?:your(?:segment|source|trackpost)?(?:write|api)?key(?:here)?|undefined|null|x{3,})$/i
+
+export function readWriteKey(value: unknown): string {
+  if (typeof value !== 'string') {
+    throw new SettingsError('writeKey', `expected a string, got ${describe(value)}`)
+  }
+  // Visible ASCII without the colon, which ends the user name in Basic credentials: RFC 7617, section 2.
+  if (!/^[\x21-\x39\x3b-\x7e]{1,1024}$/.test(value)) {
+    const got = value.includes(':') ? 'one with a colon' : offence(value)
+    throw new SettingsError(
+      'writeKey',
+      `expected 1 to 1024 visible ASCII characters without spaces and colons, got ${got}`,
+    )
+  }
+  const bare = value.replace(/[^a-z0-9]/gi, '')
+  if (PLACEHOLDER.test(bare) || /^\.{3,}$/.test(value)) {
+    throw new SettingsError('writeKey', 'expected the write key of your source, got a placeholder')
+  }
+  return value
+}
+
+/** Text that is sent as it is, and never shown. */
+export function readWord(name: string, value: unknown): string {
+  if (typeof value === 'string' && /^[\x21-\x7e]{1,1024}$/.test(value)) return value
+  const got = typeof value === 'string' ? offence(value) : describe(value)
+  throw new SettingsError(name, `expected 1 to 1024 visible ASCII characters without spaces, got ${got}`)
+}
+
+/** Words with single spaces in between: RFC 6749, section 3.3. */
+export function readScope(name: string, value: unknown): string {
+  if (typeof value === 'string' && value.length <= 1024 && /^[!#-[\]-~]+(?: [!#-[\]-~]+)*$/.test(value))
+    return value
+  const got = typeof value !== 'string' ? describe(value) : value === '' ? offence(value) : 'another string'
+  throw new SettingsError(name, `expected words separated by single spaces, got ${got}`)
+}
+
+export function readInteger(
+  name: string,
+  value: unknown,
+  rule: { readonly default: number; readonly min: number; readonly max: number; readonly unit: string },
+): number {
+  if (value === undefined) return rule.default
+  if (typeof value === 'number' && Number.isInteger(value) && value >= rule.min && value <= rule.max)
+    return value
+  const got = typeof value === 'number' ? `the number ${value}` : describe(value)
+  throw new SettingsError(
+    name,
+    `expected an integer from ${rule.min} to ${rule.max} (${rule.unit}), got ${got}`,
+  )
+}
+
+export function readChoice<Choice extends string>(
+  name: string,
+  value: unknown,
+  rule: { readonly default: Choice; readonly choices: readonly Choice[] },
+): Choice {
+  if (value === undefined) return rule.default
+  const choice = rule.choices.find((one) => one === value)
+  if (choice !== undefined) return choice
+  const got = typeof value === 'string' ? 'another string' : describe(value)
+  const choices = rule.choices.map((one) => `'${one}'`).join(' or ')
+  throw new SettingsError(name, `expected ${choices}, got ${got}`)
+}
+
+export function readBoolean(name: string, value: unknown): boolean | undefined {
+  if (value === undefined || typeof value === 'boolean') return value
+  throw new SettingsError(name, `expected a boolean, got ${describe(value)}`)
+}
+
+/** An absolute http(s) URL without credentials, query and fragment; trailing slashes are removed. */
+export function readUrl(name: string, value: unknown): string {
+  const fail = (got: string): never => {
+    throw new SettingsError(
+      name,
+      `expected an absolute http or https URL without credentials, query and fragment, got ${got}`,
+    )
+  }
+  if (typeof value !== 'string') return fail(describe(value))
+  let url: URL
+  try {
+    url = new URL(value)
+  } catch {
+    return fail('a string that is not a URL')
+  }
+  if (url.protocol !== 'https:' && url.protocol !== 'http:')
+    return fail(`one with the scheme ${url.protocol}`)
+  if (url.username !== '' || url.password !== '') return fail('one with credentials')
+  // Not url.search and url.hash: an empty query or fragment leaves them empty, and the mark in the text.
+  if (/[?#]/.test(value)) return fail('one with a query or fragment')
+  return url.origin + url.pathname.replace(/\/+$/, '')
+}
+
+export function readPath(name: string, value: unknown): string {
+  if (typeof value !== 'string') throw new SettingsError(name, `expected a string, got ${describe(value)}`)
+  const offending = /\s/.test(value) ? 'white space' : /[?#\\]/.exec(value)?.[0]
+  if (offending !== undefined) {
+    throw new SettingsError(
+      name,
+      `expected a path without spaces, query, fragment and backslashes, got a string with ${offending}`,
+    )
+  }
+  return value.startsWith('/') ? value : `/${value}`
+}
+
+/** A function, or an object with `makeRequest`. */
+export function readHttpClient(name: string, value: unknown): HTTPClient | HTTPFetchFn | undefined {
+  if (value === undefined || typeof value === 'function') return value as HTTPFetchFn | undefined
+  if (typeof (value as HTTPClient | null)?.makeRequest === 'function') return value as HTTPClient
+  throw new SettingsError(name, `expected a function or an object with makeRequest, got ${describe(value)}`)
+}
+
+export function readFunction<F>(name: string, value: unknown): F | undefined {
+  if (value === undefined || typeof value === 'function') return value as F | undefined
+  throw new SettingsError(name, `expected a function, got ${describe(value)}`)
+}
+
+/** What is wrong with a text that must be visible ASCII, without a part of it. */
+function offence(text: string): string {
+  if (text === '') return 'an empty string'
+  if (text.length > 1024) return `a string of ${text.length} characters`
+  return /\s/.test(text) ? 'a string with white space' : 'a string with other characters'
+}
+
+/** The type of a value, never the value: it may be a secret. */
+export function describe(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  if (Array.isArray(value)) return 'an array'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}

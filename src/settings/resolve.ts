@@ -1,0 +1,139 @@
+import { SettingsError } from '../errors/errors.ts'
+import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
+import { warn } from '../runtime/warn.ts'
+import {
+  describe,
+  ownReader,
+  readBoolean,
+  readChoice,
+  readFunction,
+  readHttpClient,
+  readInteger,
+  readObject,
+  readPath,
+  readScope,
+  readUrl,
+  readWord,
+  readWriteKey,
+} from './read.ts'
+import {
+  type AnalyticsSettings,
+  type NamesOf,
+  OAUTH_SETTINGS,
+  type OAuthSettings,
+  REGIONS,
+  SETTINGS,
+} from './schema.ts'
+import { checkNames, checkOAuthNames, KILL_SWITCHES } from './suggest.ts'
+
+/** Each setting with its default in place; the old name of `flushAt` is gone. */
+type Defaulted = {
+  readonly [Name in Exclude<keyof AnalyticsSettings, 'maxEventsInBatch' | keyof Optional>]-?: Exclude<
+    AnalyticsSettings[Name],
+    undefined
+  >
+}
+
+/** Settings without a default: `undefined` when left out. */
+interface Optional {
+  readonly httpClient: HTTPClient | HTTPFetchFn | undefined
+  readonly oauthSettings: ResolvedOAuthSettings | undefined
+  readonly waitUntil: ((promise: Promise<unknown>) => void) | undefined
+}
+
+/** The settings with every default in place. */
+export interface ResolvedSettings extends Defaulted, Optional {}
+
+/**
+ * The OAuth settings with every default in place. `maxRetries` is infinite when not given; `clientKey` is as it was
+ * given.
+ */
+export type ResolvedOAuthSettings = {
+  readonly [Name in Exclude<keyof OAuthSettings, 'httpClient'>]-?: Exclude<OAuthSettings[Name], undefined>
+} & Pick<Optional, 'httpClient'>
+
+/**
+ * Validates the settings and fills in the defaults. An explicit `undefined` means the default. Unknown names are
+ * reported with a process warning.
+ *
+ * @throws SettingsError naming the setting, what was expected and the type of what was given.
+ */
+export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
+  if (typeof given !== 'object' || given === null) {
+    const hint = typeof given === 'string' ? "; write new Analytics({ writeKey: 'KEY' })" : ''
+    throw new SettingsError('settings', `expected an object, got ${describe(given)}${hint}`)
+  }
+  const unknown = checkNames(given)
+  const read = ownReader(given)
+  const integer = (name: NamesOf<'integer'>): number => readInteger(name, read(name), SETTINGS[name])
+  const boolean = (name: NamesOf<'boolean'>): boolean =>
+    readBoolean(name, read(name)) ?? SETTINGS[name].default
+  const region = readChoice('region', read('region'), SETTINGS.region)
+  const path = readPath('path', orDefault(read('path'), SETTINGS.path.default))
+  const isSwitchedOff = KILL_SWITCHES.some(([name, off]) => readBoolean(name, read(name)) === off)
+  const resolved: ResolvedSettings = {
+    writeKey: readWriteKey(read('writeKey')),
+    region,
+    host: checkHost(readUrl('host', orDefault(read('host'), REGIONS[region].host)), path),
+    path,
+    maxRetries: integer('maxRetries'),
+    flushAt: readFlushAt(read('flushAt'), read('maxEventsInBatch')),
+    flushInterval: integer('flushInterval'),
+    httpRequestTimeout: integer('httpRequestTimeout'),
+    disable: boolean('disable') || isSwitchedOff,
+    httpClient: readHttpClient('httpClient', read('httpClient')),
+    oauthSettings: readOAuth(read('oauthSettings'), REGIONS[region].authServer, unknown),
+    maxQueueSize: integer('maxQueueSize'),
+    maxQueueBytes: integer('maxQueueBytes'),
+    overflow: readChoice('overflow', read('overflow'), SETTINGS.overflow),
+    maxConcurrentRequests: integer('maxConcurrentRequests'),
+    maxTotalBackoffDuration: integer('maxTotalBackoffDuration'),
+    maxRateLimitDuration: integer('maxRateLimitDuration'),
+    strict: boolean('strict'),
+    waitUntil: readFunction('waitUntil', read('waitUntil')),
+    exitTimeout: integer('exitTimeout'),
+  }
+  for (const message of unknown) warn('unknown_setting', message)
+  return Object.freeze(resolved)
+}
+
+/** Not `??`: null is a bad value, and no way to ask for the default. */
+function orDefault(value: unknown, fallback: string): unknown {
+  return value === undefined ? fallback : value
+}
+
+/** A bad value is reported under the name that was used. */
+function readFlushAt(value: unknown, older: unknown): number {
+  const name = value === undefined && older !== undefined ? 'maxEventsInBatch' : 'flushAt'
+  return readInteger(name, value === undefined ? older : value, SETTINGS.flushAt)
+}
+
+/** `https://api.example/v1/batch` is what other libraries call the host: the path would be there twice. */
+function checkHost(host: string, path: string): string {
+  const { pathname } = new URL(host)
+  const prefix = [path.replace(/\/+$/, ''), '/v1'].find(
+    (end) => end !== '' && pathname.endsWith(end) && `${path}/`.startsWith(`${end}/`),
+  )
+  if (prefix === undefined) return host
+  const base = host.slice(0, -prefix.length)
+  throw new SettingsError('host', `ends in '${prefix}', which the setting 'path' appends; write '${base}'`)
+}
+
+/** @param unknown Receives a message for each unknown name. */
+function readOAuth(value: unknown, authServer: string, unknown: string[]): ResolvedOAuthSettings | undefined {
+  if (value === undefined) return undefined
+  const given = readObject('oauthSettings', value)
+  unknown.push(...checkOAuthNames(given))
+  const read = ownReader(given)
+  const resolved: ResolvedOAuthSettings = {
+    clientId: readWord('oauthSettings.clientId', read('clientId')),
+    // The rooms that sign know which keys there are; they check it at construction too.
+    clientKey: read('clientKey') as OAuthSettings['clientKey'],
+    keyId: readWord('oauthSettings.keyId', read('keyId')),
+    authServer: readUrl('oauthSettings.authServer', orDefault(read('authServer'), authServer)),
+    scope: readScope('oauthSettings.scope', orDefault(read('scope'), OAUTH_SETTINGS.scope.default)),
+    maxRetries: readInteger('oauthSettings.maxRetries', read('maxRetries'), OAUTH_SETTINGS.maxRetries),
+    httpClient: readHttpClient('oauthSettings.httpClient', read('httpClient')),
+  }
+  return Object.freeze(resolved)
+}

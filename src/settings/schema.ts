@@ -1,0 +1,220 @@
+import type { CryptoKey } from '../auth/private-key.ts'
+import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
+
+/**
+ * What the constructor of `Analytics` takes. Only own properties count, and each is read once. An explicit `undefined`
+ * means the default. A bad value throws a `SettingsError`; an unknown name is reported with a process warning.
+ *
+ * @example
+ * const settings: AnalyticsSettings = { writeKey: process.env.WRITE_KEY, region: 'eu', flushAt: 50 }
+ * const analytics = new Analytics(settings)
+ */
+export interface AnalyticsSettings {
+  /**
+   * The write key of the source: 1 to 1,024 visible ASCII characters without spaces and colons. Required. Placeholders
+   * such as `YOUR_WRITE_KEY` throw.
+   */
+  writeKey: string
+  /**
+   * Selects the default `host` and the default `oauthSettings.authServer` together. An event for an EU workspace that is
+   * sent to the default region may be accepted and never appear. Default: `'default'`.
+   */
+  region?: 'default' | 'eu' | undefined
+  /**
+   * Base URL of the API, http or https, without credentials, query and fragment. A path prefix is kept; `path` is
+   * appended to it. Default: the region's, `https://api.segment.io` or `https://events.eu1.segmentapis.com`.
+   */
+  host?: string | undefined
+  /** Path of the API below `host`. Default: `/v1/batch`. */
+  path?: string | undefined
+  /**
+   * Retries of a batch after its first attempt; then its events fail with `retries_exhausted`. Default: 3; 0 to 1,000
+   * retries. 0 means one attempt only.
+   */
+  maxRetries?: number | undefined
+  /**
+   * Events queued before a batch is sent. 1 turns batching off: every request carries exactly one event. Default: 15;
+   * 1 to 1,000,000 events.
+   */
+  flushAt?: number | undefined
+  /** @deprecated The old name of `flushAt`, which wins where both are given. */
+  maxEventsInBatch?: number | undefined
+  /**
+   * Time after which queued events are sent even if there are fewer than `flushAt`. Default: 10,000; 1 to
+   * 2,147,483,647 ms.
+   */
+  flushInterval?: number | undefined
+  /**
+   * Longest time for one request, from its start to the end of its response. A request that takes longer is aborted and
+   * retried. Default: 10,000; 1 to 2,147,483,647 ms.
+   */
+  httpRequestTimeout?: number | undefined
+  /** Sends no requests. Callbacks, promises and events still settle, as delivered. Default: `false`. */
+  disable?: boolean | undefined
+  /**
+   * Your own HTTP client: an object with `makeRequest`, or a function with the signature of `fetch`. Default: the
+   * global `fetch`. Where that is the one built into Node.js, requests go straight to the dispatcher below it.
+   *
+   * @example
+   * new Analytics({ writeKey, httpClient: (url, request) => fetch(url, { ...request, dispatcher: proxy }) })
+   */
+  httpClient?: HTTPClient | HTTPFetchFn | undefined
+  /** Authenticates with OAuth access tokens instead of the write key. Default: none. */
+  oauthSettings?: OAuthSettings | undefined
+  /** Most events that may wait; beyond it `overflow` decides. Default: 100,000; 1 to 100,000,000 events. */
+  maxQueueSize?: number | undefined
+  /**
+   * Most bytes that may wait; beyond it `overflow` decides. Default: 33,554,432; 32,768 to 17,179,869,184 bytes.
+   */
+  maxQueueBytes?: number | undefined
+  /**
+   * Which event fails with `queue_full` when `maxQueueSize` or `maxQueueBytes` is reached: the one just tracked, or the
+   * one that has waited longest. Default: `'drop-newest'`.
+   */
+  overflow?: 'drop-newest' | 'drop-oldest' | undefined
+  /** Most requests in flight. 1 keeps strict order across batches. Default: 4; 1 to 1,000 requests. */
+  maxConcurrentRequests?: number | undefined
+  /**
+   * Longest time a batch is retried; then its events fail with `deadline`. Default: 43,200; 1 to 2,147,483 s.
+   */
+  maxTotalBackoffDuration?: number | undefined
+  /**
+   * Longest time a batch waits for a rate limit to end; then its events fail with `deadline`. Default: 43,200; 1 to
+   * 2,147,483 s.
+   */
+  maxRateLimitDuration?: number | undefined
+  /** Invalid calls throw a `DeliveryError` instead of only being reported. Default: `false`. */
+  strict?: boolean | undefined
+  /**
+   * Serverless: receives a promise that resolves when the events tracked in this turn have been flushed. Pass the
+   * function of your platform that keeps an invocation alive. Default: none.
+   *
+   * @example
+   * new Analytics({ writeKey, waitUntil: (promise) => ctx.waitUntil(promise) })
+   */
+  waitUntil?: ((promise: Promise<unknown>) => void) | undefined
+  /**
+   * How long a process that has nothing else to do stays alive to deliver what waits. 0 means not at all: those events
+   * fail with `shutdown_timeout`. Default: 5,000; 0 to 2,147,483,647 ms.
+   */
+  exitTimeout?: number | undefined
+}
+
+/**
+ * How to get access tokens: the client signs an assertion with your private key and exchanges it for a token
+ * (RFC 7523). Tokens stay in memory and are renewed before they expire.
+ *
+ * @example
+ * new Analytics({ writeKey, oauthSettings: { clientId, keyId, clientKey: process.env.CLIENT_KEY } })
+ */
+export interface OAuthSettings {
+  /** The id of the OAuth application: 1 to 1,024 visible ASCII characters. Required. */
+  clientId: string
+  /**
+   * The RSA private key of the application, 2,048 bits or more: PEM text (PKCS#8 or PKCS#1), a `KeyObject` of
+   * Node.js, or a `CryptoKey` for RS256. Required.
+   */
+  clientKey: string | CryptoKey | KeyObjectLike
+  /** The id of the matching public key: 1 to 1,024 visible ASCII characters. Required. */
+  keyId: string
+  /**
+   * Base URL of the token server, which is also the audience of the assertion. Default: the region's,
+   * `https://oauth2.segment.io` or `https://oauth2.eu1.segmentapis.com`.
+   */
+  authServer?: string | undefined
+  /** What the token should permit: words separated by single spaces. Default: `tracking_api:write`. */
+  scope?: string | undefined
+  /**
+   * Retries of a token request; then the events that wait for the token fail with `auth`. Default: as many as
+   * `maxTotalBackoffDuration` leaves time for; 0 to 1,000 retries.
+   */
+  maxRetries?: number | undefined
+  /** HTTP client for token requests. Default: the one for events. */
+  httpClient?: HTTPClient | HTTPFetchFn | undefined
+}
+
+/** A `KeyObject` of `node:crypto`, declared here because not every runtime has its types. */
+export interface KeyObjectLike {
+  /** `'private'` for a private key; other keys are refused. */
+  readonly type: string
+  /** Exports the key; called once, for PKCS#8 in DER form. */
+  // The overloads of the real one are assignable to `any` only.
+  // biome-ignore lint/suspicious/noExplicitAny: the overloads of the real one are assignable to `any` only
+  export(options?: any): any
+}
+
+/** One row of {@link SETTINGS}. Integers have a range, both ends included. */
+export type Rule =
+  | {
+      readonly type: 'integer'
+      readonly default: number
+      readonly min: number
+      readonly max: number
+      readonly unit: string
+    }
+  | { readonly type: 'choice'; readonly default: string; readonly choices: readonly string[] }
+  | { readonly type: 'boolean'; readonly default: boolean }
+  | { readonly type: 'string'; readonly default: string | undefined }
+  | { readonly type: 'function' | 'client' | 'object'; readonly default: undefined }
+
+/** Longest delay of a timer. */
+const MAX_DELAY_MS = 2_147_483_647
+const MAX_DELAY_S = 2_147_483
+
+/** Every setting: type, default, range and unit. `undefined` means required, none, or that the region decides. */
+export const SETTINGS = {
+  writeKey: { type: 'string', default: undefined },
+  region: { type: 'choice', default: 'default', choices: ['default', 'eu'] },
+  host: { type: 'string', default: undefined },
+  path: { type: 'string', default: '/v1/batch' },
+  maxRetries: { type: 'integer', default: 3, min: 0, max: 1_000, unit: 'retries' },
+  flushAt: { type: 'integer', default: 15, min: 1, max: 1_000_000, unit: 'events' },
+  flushInterval: { type: 'integer', default: 10_000, min: 1, max: MAX_DELAY_MS, unit: 'ms' },
+  httpRequestTimeout: { type: 'integer', default: 10_000, min: 1, max: MAX_DELAY_MS, unit: 'ms' },
+  disable: { type: 'boolean', default: false },
+  httpClient: { type: 'client', default: undefined },
+  oauthSettings: { type: 'object', default: undefined },
+  maxQueueSize: { type: 'integer', default: 100_000, min: 1, max: 100_000_000, unit: 'events' },
+  maxQueueBytes: {
+    type: 'integer',
+    default: 33_554_432,
+    min: 32_768,
+    max: 17_179_869_184,
+    unit: 'bytes',
+  },
+  overflow: { type: 'choice', default: 'drop-newest', choices: ['drop-newest', 'drop-oldest'] },
+  maxConcurrentRequests: { type: 'integer', default: 4, min: 1, max: 1_000, unit: 'requests' },
+  maxTotalBackoffDuration: { type: 'integer', default: 43_200, min: 1, max: MAX_DELAY_S, unit: 's' },
+  maxRateLimitDuration: { type: 'integer', default: 43_200, min: 1, max: MAX_DELAY_S, unit: 's' },
+  strict: { type: 'boolean', default: false },
+  waitUntil: { type: 'function', default: undefined },
+  exitTimeout: { type: 'integer', default: 5_000, min: 0, max: MAX_DELAY_MS, unit: 'ms' },
+} as const satisfies { readonly [Name in Exclude<keyof AnalyticsSettings, 'maxEventsInBatch'>]-?: Rule }
+
+/** Every setting inside `oauthSettings`. */
+export const OAUTH_SETTINGS = {
+  clientId: { type: 'string', default: undefined },
+  clientKey: { type: 'object', default: undefined },
+  keyId: { type: 'string', default: undefined },
+  authServer: { type: 'string', default: undefined },
+  scope: { type: 'string', default: 'tracking_api:write' },
+  maxRetries: {
+    type: 'integer',
+    default: Number.POSITIVE_INFINITY,
+    min: 0,
+    max: 1_000,
+    unit: 'retries',
+  },
+  httpClient: { type: 'client', default: undefined },
+} as const satisfies { readonly [Name in keyof OAuthSettings]-?: Rule }
+
+/** Names of the settings whose value has the given type. */
+export type NamesOf<Type extends Rule['type']> = {
+  [Name in keyof typeof SETTINGS]: (typeof SETTINGS)[Name] extends { readonly type: Type } ? Name : never
+}[keyof typeof SETTINGS]
+
+/** Base URLs of a region. @see docs/spec.md, section 3 */
+export const REGIONS = {
+  default: { host: 'https://api.segment.io', authServer: 'https://oauth2.segment.io' },
+  eu: { host: 'https://events.eu1.segmentapis.com', authServer: 'https://oauth2.eu1.segmentapis.com' },
+} as const
