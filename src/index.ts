@@ -7,9 +7,16 @@ export {
   type FlushOptions,
   type PublicSettings,
 } from './analytics.ts'
+export type { Emitter } from './client/emitter.ts'
 export type { FlushSummary, Stats } from './client/ledger.ts'
 export type { RequestInfo, ResponseInfo } from './delivery/sender.ts'
-export { DeliveryError, type FailureCode, SettingsError, TrackpostError } from './errors/errors.ts'
+export {
+  DeliveryError,
+  FAILURE_CODES,
+  type FailureCode,
+  SettingsError,
+  TrackpostError,
+} from './errors/errors.ts'
 export {
   FetchHTTPClient,
   type HTTPClient,
@@ -20,22 +27,39 @@ export {
   type HTTPResponse,
 } from './http/client.ts'
 export type {
+  Address,
   AliasParams,
+  Campaign,
+  CommonParams,
+  CommonTraits,
+  Company,
   EventProperties,
   ExtraContext,
   GroupParams,
   GroupTraits,
   Id,
   IdentifyParams,
+  Identity,
   Integrations,
+  JSONObject,
   Kind,
+  Location,
+  Message,
+  PageContext,
   PageParams,
+  Referrer,
   ScreenParams,
   Timestamp,
   TrackParams,
   UserTraits,
 } from './message/types.ts'
-export { Context, type ContextEvent, type LogEntry, type LogLevel } from './pipeline/context.ts'
+export {
+  Context,
+  type ContextEvent,
+  type FailedDelivery,
+  type LogEntry,
+  type LogLevel,
+} from './pipeline/context.ts'
 export type { Plugin, PluginHost, PluginType } from './pipeline/plugin.ts'
 export type { AnalyticsSettings, KeyObjectLike, OAuthSettings } from './settings/schema.ts'
 // ContextCancelation stays inside: `ctx.cancel()` throws it, and only the pipeline tells it apart.

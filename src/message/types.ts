@@ -1,120 +1,331 @@
 /** The six kinds of message, in the order of the specification. */
 export const KINDS = ['identify', 'track', 'page', 'screen', 'group', 'alias'] as const
 
+/** The kind of a message: the name of the call that made it. */
 export type Kind = (typeof KINDS)[number]
 
-/** A user's or anonymous visitor's id. Finite numbers and BigInts are sent as their decimal string. */
+/** The id of a user, group or anonymous visitor: not empty. Finite numbers and BigInts are sent as decimal text. */
 export type Id = string | number | bigint
 
-/** When it happened: a `Date`, ISO-8601 text, or milliseconds since the epoch. */
+/** When something happened: a valid `Date`, ISO-8601 text, or milliseconds since the epoch. */
 export type Timestamp = Date | string | number
 
-/** Destination switches by name: `All: false` turns off all but those set `true`. @see spec.md, section 2 */
-export type Integrations = { [destination: string]: boolean | Record<string, unknown> | undefined }
-
-/** Facts about the message. `direct: true` makes the service take the caller's own IP address. */
-export interface ExtraContext {
-  active?: boolean | undefined
-  direct?: boolean | undefined
-  groupId?: Id | undefined
-  ip?: string | undefined
-  locale?: string | undefined
-  timezone?: string | undefined
-  userAgent?: string | undefined
-  traits?: UserTraits | undefined
-  [fact: string]: unknown
+/**
+ * Any object but an array, function, Map, Set or Date; those fail with `invalid`. Instances of classes are sent as
+ * `JSON.stringify` writes them, `toJSON` included. Values may be of any type.
+ */
+export interface JSONObject {
+  /** A value of any type, under any name. */
+  // Values of an interface type are assignable to `any` only.
+  // biome-ignore lint/suspicious/noExplicitAny: values of an interface type are assignable to `any` only
+  [key: string]: any
+  /** Keeps arrays, Maps and Sets out. */
+  readonly [Symbol.iterator]?: never
+  /** Keeps functions out. */
+  readonly [Symbol.hasInstance]?: never
+  /** Keeps Dates out. */
+  readonly [Symbol.toPrimitive]?: never
 }
 
-/** Free-form; the named ones are the standard traits of a user. */
-export interface UserTraits {
-  age?: number | undefined
-  avatar?: string | undefined
-  createdAt?: Timestamp | undefined
-  email?: string | undefined
-  firstName?: string | undefined
-  id?: string | undefined
-  lastName?: string | undefined
+/**
+ * Destination switches by name: `true`, `false`, or an object with options for that destination, which counts as
+ * `true`. `All: false` turns off every destination that is not switched on. Names are case-sensitive. Default: every
+ * destination is on.
+ *
+ * @example
+ * analytics.track({ userId, event: 'Signed Up', integrations: { All: false, CRM: true } })
+ */
+export interface Integrations extends JSONObject {
+  /** The switch for destinations that are not named. Default: `true`. */
+  All?: boolean | undefined
+}
+
+/** A campaign that led to the event, usually from UTM parameters. */
+export interface Campaign extends JSONObject {
+  /** `utm_campaign` */
   name?: string | undefined
-  phone?: string | undefined
+  /** `utm_source` */
+  source?: string | undefined
+  /** `utm_medium` */
+  medium?: string | undefined
+  /** `utm_term` */
+  term?: string | undefined
+  /** `utm_content` */
+  content?: string | undefined
+}
+
+/** The web page that was open. */
+export interface PageContext extends JSONObject {
+  /** Path of the URL, for example `/academy/`. */
+  path?: string | undefined
+  /** URL of the page that linked here. */
+  referrer?: string | undefined
+  /** Query of the URL. */
+  search?: string | undefined
+  /** Title of the page. */
   title?: string | undefined
-  username?: string | undefined
-  website?: string | undefined
-  // biome-ignore lint/suspicious/noExplicitAny: a value of an interface type is assignable to `any` only
-  [trait: string]: any
+  /** Full URL. */
+  url?: string | undefined
 }
 
-/** Free-form; the named ones are the standard traits of a group. */
-export interface GroupTraits {
-  createdAt?: Timestamp | undefined
-  email?: string | undefined
-  employees?: string | number | undefined
+/** What referred the user to the website or app. */
+export interface Referrer extends JSONObject {
+  /** Id of the referrer. */
   id?: string | undefined
-  industry?: string | undefined
+  /** Link that was followed. */
+  link?: string | undefined
+  /** Name of the referrer. */
   name?: string | undefined
-  plan?: string | undefined
-  website?: string | undefined
-  // biome-ignore lint/suspicious/noExplicitAny: a value of an interface type is assignable to `any` only
-  [trait: string]: any
+  /** Type of the referrer. */
+  type?: string | undefined
+  /** URL of the referrer. */
+  url?: string | undefined
 }
 
-/** Free-form properties of an event, a page or a screen. */
-// biome-ignore lint/suspicious/noExplicitAny: a value of an interface type is assignable to `any` only
-export type EventProperties = Record<string, any>
+/** Where the user is. */
+export interface Location extends JSONObject {
+  /** City, for example `San Francisco`. */
+  city?: string | undefined
+  /** Country, for example `United States`. */
+  country?: string | undefined
+  /** Degrees north. */
+  latitude?: string | number | undefined
+  /** Degrees east. */
+  longitude?: string | number | undefined
+  /** Region or state. */
+  region?: string | undefined
+  /** Speed at which the user moves. */
+  speed?: number | undefined
+}
 
-/** At least one of the two. */
+/** Facts about the message. The named ones are standard; any other may be added. */
+export interface ExtraContext extends JSONObject {
+  /** Whether the user did something now; `false` for a change of traits in the background. */
+  active?: boolean | undefined
+  /** The campaign that led to the event. */
+  campaign?: Campaign | undefined
+  /** `true` makes the service use the IP address of the caller. */
+  direct?: boolean | undefined
+  /** The group that the user acts for. */
+  groupId?: Id | undefined
+  /** IP address of the user. */
+  ip?: string | undefined
+  /** Library that made the message; filled in by the client, whatever is passed. */
+  library?: { name: string; version: string } | undefined
+  /** Locale, for example `en-US`. */
+  locale?: string | undefined
+  /** Where the user is. */
+  location?: Location | undefined
+  /** The web page that was open. */
+  page?: PageContext | undefined
+  /** What referred the user. */
+  referrer?: Referrer | undefined
+  /** Time zone, for example `Europe/Zurich`. */
+  timezone?: string | undefined
+  /** Traits of the user, for destinations that need them with every event. */
+  traits?: UserTraits | undefined
+  /** User agent of the user's device. */
+  userAgent?: string | undefined
+}
+
+/** A postal address. */
+export interface Address extends JSONObject {
+  /** City. */
+  city?: string | null | undefined
+  /** Country. */
+  country?: string | null | undefined
+  /** Postal code. */
+  postalCode?: string | null | undefined
+  /** State or region. */
+  state?: string | null | undefined
+  /** Street and number. */
+  street?: string | null | undefined
+}
+
+/** The company of a user. */
+export interface Company extends JSONObject {
+  /** Number of employees. */
+  employee_count?: number | null | undefined
+  /** Your id for the company. */
+  id?: string | number | null | undefined
+  /** Industry. */
+  industry?: string | null | undefined
+  /** Name. */
+  name?: string | null | undefined
+  /** Plan that the company has bought. */
+  plan?: string | null | undefined
+}
+
+/** Traits that users and groups share. `null` clears a trait. */
+export interface CommonTraits extends JSONObject {
+  /** Postal address. */
+  address?: Address | null | undefined
+  /** URL of an image. */
+  avatar?: string | null | undefined
+  /** When the account was created. */
+  createdAt?: Timestamp | null | undefined
+  /** Description in a few sentences. */
+  description?: string | null | undefined
+  /** E-mail address. */
+  email?: string | null | undefined
+  /** Your id in the database. */
+  id?: string | number | null | undefined
+  /** Industry. */
+  industry?: string | null | undefined
+  /** Full name. */
+  name?: string | null | undefined
+  /** Phone number. */
+  phone?: string | number | null | undefined
+  /** Plan that was bought. */
+  plan?: string | null | undefined
+  /** URL of the website. */
+  website?: string | null | undefined
+}
+
+/** Traits of a user. The named ones are standard; any other may be added. `null` clears a trait. */
+export interface UserTraits extends CommonTraits {
+  /** Age in years. */
+  age?: number | null | undefined
+  /** Birthday. */
+  birthday?: Timestamp | null | undefined
+  /** Company that the user works for. */
+  company?: Company | null | undefined
+  /** First name. */
+  firstName?: string | null | undefined
+  /** Gender. */
+  gender?: string | null | undefined
+  /** Last name. */
+  lastName?: string | null | undefined
+  /** Title, for example `VP of Engineering`. */
+  title?: string | null | undefined
+  /** User name. */
+  username?: string | null | undefined
+}
+
+/** Traits of a group. The named ones are standard; any other may be added. `null` clears a trait. */
+export interface GroupTraits extends CommonTraits {
+  /** Number of employees. */
+  employees?: string | number | null | undefined
+}
+
+/** Properties of an event, a page or a screen: free-form. */
+export interface EventProperties extends JSONObject {}
+
+/** Who a message is about: `userId`, `anonymousId` or both. */
 export type Identity =
-  | { userId: Id; anonymousId?: Id | undefined }
-  | { userId?: Id | undefined; anonymousId: Id }
+  | {
+      /** Your id for the user. */
+      userId: Id
+      /** An id for a visitor whose identity is not known. */
+      anonymousId?: Id | undefined
+    }
+  | {
+      /** Your id for the user. */
+      userId?: Id | undefined
+      /** An id for a visitor whose identity is not known. */
+      anonymousId: Id
+    }
 
-/** What every kind takes. */
+/** What every call takes. A message has at most 32,768 bytes as JSON; a larger one fails with `too_large`. */
 export interface CommonParams {
+  /** Facts about the message. Default: only the library, which is always added. */
   context?: ExtraContext | null | undefined
+  /** Destination switches. Default: every destination is on. */
   integrations?: Integrations | null | undefined
-  /** Default: the moment of the call. May be in the past, to import history. */
+  /** When it happened. May be in the past, to import history. Default: the time of the call. */
   timestamp?: Timestamp | null | undefined
-  /** Default: a random UUID. Fewer than 100 characters; the service drops an id that it has seen. */
+  /**
+   * Key for deduplication: 1 to 99 characters, unique for each event. The service drops a message whose id it has seen.
+   * Default: a random UUID.
+   */
   messageId?: string | null | undefined
 }
 
-export type IdentifyParams = Identity & CommonParams & { traits?: UserTraits | null | undefined }
+/** What `identify` takes. */
+export type IdentifyParams = Identity &
+  CommonParams & {
+    /** What is known about the user. Default: none. */
+    traits?: UserTraits | null | undefined
+  }
 
+/** What `track` takes. */
 export type TrackParams = Identity &
-  CommonParams & { event: string; properties?: EventProperties | null | undefined }
+  CommonParams & {
+    /** Name of the action: not empty. */
+    event: string
+    /** Properties of the event. Default: none. */
+    properties?: EventProperties | null | undefined
+  }
 
+/** What `page` takes. */
 export type PageParams = Identity &
   CommonParams & {
+    /** Name of the page. */
     name?: string | null | undefined
-    /** Copied into `properties.category` too. */
+    /** Category of the page; copied into `properties.category` too. */
     category?: string | null | undefined
+    /** Properties of the page, such as `url`, `title`, `referrer` and `path`. Default: none. */
     properties?: EventProperties | null | undefined
   }
 
+/** What `screen` takes. */
 export type ScreenParams = Identity &
   CommonParams & {
+    /** Name of the screen. */
     name?: string | null | undefined
+    /** Category of the screen. */
     category?: string | null | undefined
+    /** Properties of the screen. Default: none. */
     properties?: EventProperties | null | undefined
   }
 
-export type GroupParams = Identity & CommonParams & { groupId: Id; traits?: GroupTraits | null | undefined }
+/** What `group` takes. */
+export type GroupParams = Identity &
+  CommonParams & {
+    /** Your id for the company or team. */
+    groupId: Id
+    /** What is known about the group. Default: none. */
+    traits?: GroupTraits | null | undefined
+  }
 
-export type AliasParams = CommonParams & { userId: Id; previousId: Id }
+/** What `alias` takes. */
+export type AliasParams = CommonParams & {
+  /** The id of the user from now on. */
+  userId: Id
+  /** The id of the user until now. */
+  previousId: Id
+}
 
-/** One message as it is sent. `timestamp` is a `Date` where plugins and callbacks see it. */
+/** One message as it is sent. `timestamp` is ISO text; it is a `Date` where plugins and callbacks see it. */
 export interface Message<Time = string> {
+  /** The kind of the message. */
   type: Kind
+  /** Key for deduplication. */
   messageId: string
+  /** When it happened. */
   timestamp: Time
+  /** Id of the user. */
   userId?: string | undefined
+  /** Id of the anonymous visitor. */
   anonymousId?: string | undefined
+  /** `alias`: the id of the user until now. */
   previousId?: string | undefined
+  /** `group`: id of the company or team. */
   groupId?: string | undefined
+  /** `track`: name of the action. */
   event?: string | undefined
+  /** `page`, `screen`: name. */
   name?: string | undefined
+  /** `page`, `screen`: category. */
   category?: string | undefined
+  /** `track`, `page`, `screen`: properties. */
   properties?: EventProperties | undefined
+  /** `identify`, `group`: traits. */
   traits?: (UserTraits & GroupTraits) | undefined
+  /** Facts about the message, the library among them. */
   context: ExtraContext & { library: { name: string; version: string } }
+  /** Destination switches. */
   integrations: Integrations
+  /** What made the message: the runtime and, on Node.js, its version. */
   _metadata: { nodeVersion?: string; jsRuntime: string }
 }
