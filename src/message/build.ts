@@ -1,4 +1,6 @@
 import { DeliveryError } from '../errors/errors.ts'
+import { describe, isRecord } from './describe.ts'
+import { mergeDeep } from './merge.ts'
 import { createMessageId, isMessageId, MESSAGE_ID_LIMIT } from './message-id.ts'
 import { isoTime, toIsoTime } from './timestamp.ts'
 import type { EventProperties, Kind, Message } from './types.ts'
@@ -9,47 +11,66 @@ export interface MessageStamp {
   readonly metadata: Message['_metadata']
 }
 
+/**
+ * What a message has when the call does not say otherwise. What the call says wins; `context` and `integrations` are
+ * merged, level by level. The values are checked like those of a call.
+ */
+export interface MessageDefaults {
+  readonly userId?: unknown
+  /** Ignored by `alias`, which has no such field. */
+  readonly anonymousId?: unknown
+  readonly context?: unknown
+  readonly integrations?: unknown
+  readonly timestamp?: unknown
+}
+
 type Fields = Record<string, unknown>
+type ToJSON = (this: unknown, key: string) => unknown
 
 /**
- * Builds the message of one call. Reads each field of `params` once, top level only: what lies inside
- * `properties`, `traits`, `context` and `integrations` is taken by the serialiser. Unknown fields are left out.
+ * Builds the message of one call. Reads each field of `params` once, top level only: the serialiser reads what lies
+ * inside `properties`, `traits`, `context` and `integrations`. Unknown fields are left out.
  *
  * @param nowMs The time of the call, milliseconds since the epoch.
  * @throws DeliveryError `invalid` when a field is missing or of the wrong type; whatever a getter throws.
- * @see spec.md, section 1
  */
-export function buildMessage(kind: Kind, params: unknown, stamp: MessageStamp, nowMs: number): Message {
+export function buildMessage(
+  kind: Kind,
+  params: unknown,
+  stamp: MessageStamp,
+  nowMs: number,
+  defaults?: MessageDefaults,
+): Message {
   if (typeof params !== 'object' || params === null || Array.isArray(params)) {
-    throw invalid(`${kind}: expected an object, got ${describe(params)}`)
+    throw new DeliveryError('invalid', `${kind}: expected an object, got ${describe(params)}`)
   }
   const fields = params as Fields
-  const userId = readId(fields, 'userId')
-  const anonymousId = kind === 'alias' ? undefined : readId(fields, 'anonymousId')
-  if (kind === 'alias') requireId(userId, 'userId')
+  const userId = readIdentity(kind, fields, 'userId', defaults)
+  const anonymousId = kind === 'alias' ? undefined : readIdentity(kind, fields, 'anonymousId', defaults)
+  if (kind === 'alias') requireId(kind, userId, 'userId')
   else if (userId === undefined && anonymousId === undefined) {
-    throw invalid(`${kind}: expected userId or anonymousId, got neither`)
+    throw new DeliveryError('invalid', `${kind}: expected userId or anonymousId, got neither`)
   }
 
-  const context = readObject(fields, 'context')
-  const named = kind === 'page' || kind === 'screen'
-  const category = named ? readText(fields, 'category') : undefined
+  const context = readMerged(kind, fields, 'context', defaults)
+  const isNamed = kind === 'page' || kind === 'screen'
+  const category = isNamed ? readText(kind, fields, 'category') : undefined
   return {
     type: kind,
-    messageId: readMessageId(fields['messageId']),
-    timestamp: readTimestamp(fields['timestamp'], nowMs),
+    messageId: readMessageId(kind, fields),
+    timestamp: readTimestamp(kind, fields['timestamp'] ?? defaults?.timestamp, nowMs),
     userId,
     anonymousId,
-    previousId: kind === 'alias' ? requireId(readId(fields, 'previousId'), 'previousId') : undefined,
-    groupId: kind === 'group' ? requireId(readId(fields, 'groupId'), 'groupId') : undefined,
-    event: kind === 'track' ? readEventName(fields['event']) : undefined,
-    name: named ? readText(fields, 'name') : undefined,
+    previousId: kind === 'alias' ? readRequiredId(kind, fields, 'previousId') : undefined,
+    groupId: kind === 'group' ? readRequiredId(kind, fields, 'groupId') : undefined,
+    event: kind === 'track' ? readEventName(kind, fields) : undefined,
+    name: isNamed ? readText(kind, fields, 'name') : undefined,
     category,
     properties: readProperties(kind, fields, category),
-    traits: kind === 'identify' || kind === 'group' ? (readObject(fields, 'traits') ?? {}) : undefined,
+    traits: kind === 'identify' || kind === 'group' ? (readObject(kind, fields, 'traits') ?? {}) : undefined,
     // Spread, not Object.assign: an own `__proto__` key of the caller's stays plain data.
     context: context === undefined ? { library: stamp.library } : { ...context, library: stamp.library },
-    integrations: (readObject(fields, 'integrations') ?? {}) as Message['integrations'],
+    integrations: (readMerged(kind, fields, 'integrations', defaults) ?? {}) as Message['integrations'],
     _metadata: stamp.metadata,
   }
 }
@@ -60,81 +81,126 @@ function readProperties(
   category: string | undefined,
 ): EventProperties | undefined {
   if (kind !== 'track' && kind !== 'page' && kind !== 'screen') return undefined
-  const properties = readObject(fields, 'properties')
+  const properties = readObject(kind, fields, 'properties')
   if (kind === 'page' && category !== undefined) return { ...properties, category }
   return properties ?? {}
 }
 
-function readId(fields: Fields, name: string): string | undefined {
+function readId(kind: Kind, fields: Fields, name: string): string | undefined {
   const value = fields[name]
-  if (typeof value === 'string') return value === '' ? undefined : value
-  if (value === undefined || value === null) return undefined
-  if (typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value))) return String(value)
-  throw invalid(`${name}: expected a string or a finite number, got ${describe(value)}`)
-}
-
-function requireId(id: string | undefined, name: string): string {
-  if (id === undefined) throw invalid(`${name}: expected a non-empty string, got none`)
-  return id
-}
-
-function readEventName(value: unknown): string {
-  if (typeof value !== 'string' || value === '') {
-    throw invalid(`event: expected a non-empty string, got ${describe(value)}`)
+  if (typeof value === 'string') {
+    if (value === '') return undefined
+    const first = value.charCodeAt(0)
+    // Most ids start with a visible ASCII character, which is cheaper to see than to trim.
+    if ((first > 0x20 && first < 0x7f) || value.trim() !== '') return value
+    throw invalid(kind, name, 'a non-empty string', value)
   }
-  return value
+  if (value === undefined || value === null) return undefined
+  if (isTextual(value)) return String(value)
+  throw invalid(kind, name, 'a string or a finite number', value)
 }
 
-function readText(fields: Fields, name: string): string | undefined {
+function readIdentity(
+  kind: Kind,
+  fields: Fields,
+  name: 'userId' | 'anonymousId',
+  defaults: MessageDefaults | undefined,
+): string | undefined {
+  const own = readId(kind, fields, name)
+  return own === undefined && defaults !== undefined ? readId(kind, defaults as Fields, name) : own
+}
+
+function readRequiredId(kind: Kind, fields: Fields, name: string): string {
+  return requireId(kind, readId(kind, fields, name), name)
+}
+
+function requireId(kind: Kind, id: string | undefined, name: string): string {
+  if (id !== undefined) return id
+  throw new DeliveryError('invalid', `${kind}: ${name}: expected a non-empty string, got none`)
+}
+
+function readEventName(kind: Kind, fields: Fields): string {
+  const value = fields['event']
+  if (typeof value === 'string' && value !== '') return value
+  throw invalid(kind, 'event', 'a non-empty string', value)
+}
+
+/** Text; numbers are written as text, as in ids. */
+function readText(kind: Kind, fields: Fields, name: string): string | undefined {
+  const value = fields[name]
+  if (typeof value === 'string') return value
+  if (value === undefined || value === null) return undefined
+  if (isTextual(value)) return String(value)
+  throw invalid(kind, name, 'a string', value)
+}
+
+/** Whether the decimal digits of `value` are taken for text. */
+function isTextual(value: unknown): value is number | bigint {
+  return typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value))
+}
+
+function readMerged(
+  kind: Kind,
+  fields: Fields,
+  name: 'context' | 'integrations',
+  defaults: MessageDefaults | undefined,
+): Fields | undefined {
+  const own = readObject(kind, fields, name)
+  if (defaults === undefined) return own
+  const base = readObject(kind, defaults as Fields, name)
+  return base === undefined || own === undefined ? (own ?? base) : mergeDeep(base, own)
+}
+
+function readObject(kind: Kind, fields: Fields, name: string): Fields | undefined {
   const value = fields[name]
   if (value === undefined || value === null) return undefined
-  if (typeof value !== 'string') throw invalid(`${name}: expected a string, got ${describe(value)}`)
-  return value
+  if (!isRecord(value)) throw invalid(kind, name, 'an object', value)
+  let toJSON: unknown
+  try {
+    toJSON = value['toJSON']
+  } catch {
+    return value
+  }
+  return typeof toJSON === 'function' ? resolve(kind, value, name, toJSON as ToJSON) : value
 }
 
-function readObject(fields: Fields, name: string): Record<string, unknown> | undefined {
-  const value = fields[name]
-  if (value === undefined || value === null) return undefined
-  if (!isPlainObject(value)) throw invalid(`${name}: expected a plain object, got ${describe(value)}`)
-  return value
+/**
+ * What `toJSON` makes of an object: it may be anything, and we add keys to some. One that throws is left to the
+ * serialiser, which puts a stand-in in its place.
+ */
+function resolve(kind: Kind, value: Fields, name: string, toJSON: ToJSON): Fields | undefined {
+  let result: unknown
+  try {
+    result = toJSON.call(value, name)
+  } catch {
+    return value
+  }
+  if (result === undefined || result === null) return undefined
+  if (!isRecord(result)) throw invalid(kind, name, 'an object', result, ' from its toJSON()')
+  // JSON.stringify asks only once: a result with a toJSON of its own is written key by key.
+  return typeof result['toJSON'] === 'function' ? { ...result, toJSON: undefined } : result
 }
 
-function readMessageId(value: unknown): string {
+function readMessageId(kind: Kind, fields: Fields): string {
+  const value = fields['messageId']
   if (value === undefined || value === null) return createMessageId()
   if (isMessageId(value)) return value
-  throw invalid(
-    `messageId: expected 1 to ${MESSAGE_ID_LIMIT - 1} characters without control characters, got ${describe(value)}`,
-  )
+  const expected = `1 to ${MESSAGE_ID_LIMIT - 1} characters without control characters`
+  throw invalid(kind, 'messageId', expected, value)
 }
 
-function readTimestamp(value: unknown, nowMs: number): string {
+function readTimestamp(kind: Kind, value: unknown, nowMs: number): string {
   if (value === undefined || value === null) return isoTime(nowMs)
   const time = toIsoTime(value)
   if (time === undefined) {
-    throw invalid(`timestamp: expected a valid Date, ISO-8601 text or milliseconds, got ${describe(value)}`)
+    throw invalid(kind, 'timestamp', 'a valid Date, ISO-8601 text or milliseconds', value)
   }
   return time
 }
 
-/** An object literal or one without a prototype, of any realm; no class instance, array, Map or Date. */
-function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null) return false
-  const prototype = Object.getPrototypeOf(value)
-  if (prototype === null || prototype === Object.prototype) return true
-  // Another realm's Object.prototype is the one that has no prototype itself; arrays have one more step.
-  return Object.getPrototypeOf(prototype) === null && !Array.isArray(value)
-}
-
-function invalid(message: string): DeliveryError {
-  return new DeliveryError('invalid', message)
-}
-
-/** The type of a value, for messages: never the value itself, which may be anybody's data. */
-function describe(value: unknown): string {
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return 'an array'
-  if (value === '') return 'an empty string'
-  if (typeof value === 'number' && !Number.isFinite(value)) return String(value)
-  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'an invalid Date' : 'a Date'
-  return typeof value
+function invalid(kind: Kind, name: string, expected: string, value: unknown, source = ''): DeliveryError {
+  return new DeliveryError(
+    'invalid',
+    `${kind}: ${name}: expected ${expected}, got ${describe(value)}${source}`,
+  )
 }

@@ -1,4 +1,5 @@
 import { DeliveryError, isInstance } from '../errors/errors.ts'
+import { setOwn } from './merge.ts'
 
 /** Stands where an object contains itself. */
 export const CIRCULAR = '[Circular]'
@@ -142,15 +143,7 @@ function copyByKey(value: object, state: State): Record<string, unknown> {
   for (const key of Object.keys(value)) {
     const copied = copyProperty(value, key, state)
     if (copied === undefined) continue
-    // Assigning would run what the prototype has there: the setter of `__proto__`, or one that the host has added.
-    if (key in plain) {
-      Object.defineProperty(plain, key, {
-        value: copied,
-        enumerable: true,
-        configurable: true,
-        writable: true,
-      })
-    } else plain[key] = copied
+    setOwn(plain, key, copied)
   }
   return plain
 }

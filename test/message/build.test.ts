@@ -1,7 +1,7 @@
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { DeliveryError } from '../../src/errors/errors.ts'
-import { buildMessage, type MessageStamp } from '../../src/message/build.ts'
+import { buildMessage, type MessageDefaults, type MessageStamp } from '../../src/message/build.ts'
 import { KINDS, type Kind, type Message } from '../../src/message/types.ts'
 
 const NOW = '2026-11-20T09:30:00.000Z'
@@ -10,8 +10,8 @@ const STAMP: MessageStamp = {
   metadata: { nodeVersion: '20.20.2', jsRuntime: 'node' },
 }
 
-function build(kind: Kind, params: unknown): Message {
-  return buildMessage(kind, params, STAMP, Date.parse(NOW))
+function build(kind: Kind, params: unknown, defaults?: MessageDefaults): Message {
+  return buildMessage(kind, params, STAMP, Date.parse(NOW), defaults)
 }
 
 /** What a call is refused with. */
@@ -156,7 +156,7 @@ describe('page and screen', () => {
   })
 
   test.each([
-    ['page', 'name', 5],
+    ['page', 'name', Number.NaN],
     ['page', 'category', {}],
     ['screen', 'name', ['Accueil']],
     ['screen', 'category', true],
@@ -164,7 +164,20 @@ describe('page and screen', () => {
     const error = refusalOf(kind, { ...LEAST[kind], [field]: value })
 
     expect(error.code).toBe('invalid')
-    expect(error.message).toContain(`${field}: expected a string`)
+    expect(error.message).toContain(`${kind}: ${field}: expected a string`)
+  })
+
+  test.each([
+    [5, '5'],
+    [-2.5, '-2.5'],
+    [9_007_199_254_740_993n, '9007199254740993'],
+  ])('%s as a name or category is written as text', (given, sent) => {
+    for (const kind of ['page', 'screen'] as const) {
+      expect(build(kind, { ...LEAST[kind], name: given, category: given })).toMatchObject({
+        name: sent,
+        category: sent,
+      })
+    }
   })
 
   test('the properties of the caller stay without the category', () => {
@@ -180,12 +193,12 @@ describe('what is no call', () => {
   test.each([
     ['nothing', undefined, 'undefined'],
     ['null', null, 'null'],
-    ['a number', 5, 'number'],
-    ['text', 'Commande passée', 'string'],
+    ['a number', 5, 'a number'],
+    ['text', 'Commande passée', 'a string'],
     ['an array', [LEAST.track], 'an array'],
-    ['a function', () => LEAST.track, 'function'],
-    ['a boolean', true, 'boolean'],
-    ['a symbol', Symbol('event'), 'symbol'],
+    ['a function', () => LEAST.track, 'a function'],
+    ['a boolean', true, 'a boolean'],
+    ['a symbol', Symbol('event'), 'a symbol'],
   ])('%s instead of the event is refused', (_label, params, got) => {
     const error = refusalOf('track', params)
 
@@ -201,7 +214,7 @@ describe('identity', () => {
     ['zero', 0, '0'],
     ['a negative number', -3, '-3'],
     ['a BigInt beyond 2^53', 9_007_199_254_740_993n, '9007199254740993'],
-    ['a space', ' ', ' '],
+    ['text with white space', ' usr 1 ', ' usr 1 '],
   ])('%s is an id', (_label, given, sent) => {
     expect(build('track', { ...LEAST.track, userId: given }).userId).toBe(sent)
     expect(build('identify', { anonymousId: given }).anonymousId).toBe(sent)
@@ -240,18 +253,33 @@ describe('identity', () => {
   )
 
   test.each([
-    ['false', false, 'boolean'],
-    ['an object', { id: 1 }, 'object'],
+    ['false', false, 'a boolean'],
+    ['an object', { id: 1 }, 'an object'],
     ['an array', ['usr_1'], 'an array'],
     ['NaN', Number.NaN, 'NaN'],
     ['Infinity', Number.POSITIVE_INFINITY, 'Infinity'],
-    ['a symbol', Symbol('usr'), 'symbol'],
-    ['a function', () => 'usr', 'function'],
+    ['a symbol', Symbol('usr'), 'a symbol'],
+    ['a function', () => 'usr', 'a function'],
   ])('%s is no id', (_label, value, got) => {
     const error = refusalOf('track', { ...LEAST.track, userId: value })
 
     expect(error.code).toBe('invalid')
-    expect(error.message).toBe(`userId: expected a string or a finite number, got ${got}`)
+    expect(error.message).toBe(`track: userId: expected a string or a finite number, got ${got}`)
+  })
+
+  test.each(
+    [' ', '   ', '\t\n', '\u00a0', '\u3000'].flatMap((value) =>
+      (['userId', 'anonymousId', 'groupId'] as const).map((field) => ({ value, field })),
+    ),
+  )('white space alone ($value) as $field is no id', ({ value, field }) => {
+    const error = refusalOf('group', { ...LEAST.group, [field]: value })
+
+    expect(error.code).toBe('invalid')
+    expect(error.message).toBe(`group: ${field}: expected a non-empty string, got only white space`)
+  })
+
+  test('white space alone as previousId is no id', () => {
+    expect(refusalOf('alias', { ...LEAST.alias, previousId: '  ' }).code).toBe('invalid')
   })
 
   test('a bad anonymousId beside a good userId is refused', () => {
@@ -277,14 +305,14 @@ describe('the name of an event', () => {
   test.each([
     ['missing', undefined, 'undefined'],
     ['empty', '', 'an empty string'],
-    ['a number', 5, 'number'],
-    ['an object', {}, 'object'],
+    ['a number', 5, 'a number'],
+    ['an object', {}, 'an object'],
     ['null', null, 'null'],
   ])('a track whose event is %s is refused', (_label, event, got) => {
     const error = refusalOf('track', { userId: 'usr_Zoë', event })
 
     expect(error.code).toBe('invalid')
-    expect(error.message).toBe(`event: expected a non-empty string, got ${got}`)
+    expect(error.message).toBe(`track: event: expected a non-empty string, got ${got}`)
   })
 
   test('a name of 10,000 characters is taken', () => {
@@ -309,15 +337,29 @@ describe('objects inside a call', () => {
     ['track', 'integrations'],
   ]
   const noObjects: [label: string, value: unknown, got: string][] = [
-    ['text', 'geheim', 'string'],
-    ['a number', 5, 'number'],
-    ['a boolean', false, 'boolean'],
+    ['text', 'geheim', 'a string'],
+    ['a number', 5, 'a number'],
+    ['a boolean', false, 'a boolean'],
     ['an array', [1], 'an array'],
-    ['a Map', new Map([['geheim', 1]]), 'object'],
+    ['a Map', new Map([['geheim', 1]]), 'a Map'],
+    ['an instance of a subclass of Map', new (class Caddy extends Map {})(), 'a Map'],
+    ['a Set', new Set(['geheim']), 'a Set'],
     ['a Date', new Date(), 'a Date'],
-    ['a class instance', new Basket(), 'object'],
+    ['an invalid Date', new Date(Number.NaN), 'an invalid Date'],
+    ['an Error', new TypeError('geheim'), 'an Error'],
+    ['a boxed string', Object('geheim'), 'a String object'],
+    ['a boxed number', Object(5), 'a Number object'],
+    ['a boxed boolean', Object(false), 'a Boolean object'],
+    ['a boxed BigInt', Object(5n), 'a BigInt object'],
+    ['a boxed symbol', Object(Symbol('geheim')), 'a Symbol object'],
     ['an array of another realm', runInNewContext('[1]'), 'an array'],
-    ['a function', () => {}, 'function'],
+    ['a Map of another realm', runInNewContext('new Map()'), 'a Map'],
+    ['a Date of another realm', runInNewContext('new Date()'), 'a Date'],
+    ['an Error of another realm', runInNewContext('new Error("geheim")'), 'an Error'],
+    ['a boxed string of another realm', runInNewContext('Object("geheim")'), 'a String object'],
+    ['a function', () => {}, 'a function'],
+    ['an object that writes itself as text', { toJSON: () => 'geheim' }, 'a string from its toJSON()'],
+    ['an object that writes itself as an array', { toJSON: () => [1] }, 'an array from its toJSON()'],
   ]
 
   test.each(
@@ -328,7 +370,76 @@ describe('objects inside a call', () => {
     const error = refusalOf(kind, { ...LEAST[kind], [field]: value })
 
     expect(error.code).toBe('invalid')
-    expect(error.message).toBe(`${field}: expected a plain object, got ${got}`)
+    expect(error.message).toBe(`${kind}: ${field}: expected an object, got ${got}`)
+  })
+
+  class Article {
+    #secret = 1
+    name = 'Thé'
+    get price() {
+      return this.#secret
+    }
+  }
+  class Document {
+    #secret = 7
+    toJSON(key: string) {
+      return { key, secret: this.#secret, articles: [new Article()] }
+    }
+  }
+  class Self {
+    articles = 3
+    toJSON() {
+      return this
+    }
+  }
+  const instances: [label: string, make: () => object][] = [
+    ['an instance of a class', () => new Basket()],
+    ['an instance of a class with accessors', () => new Article()],
+    ['an instance with toJSON', () => new Document()],
+    ['an instance whose toJSON returns itself', () => new Self()],
+    ['an instance whose toJSON returns another with toJSON', () => ({ toJSON: () => new Document() })],
+    ['an object that inherits', () => Object.assign(Object.create({ inherited: true }), { own: 1 })],
+    ['an instance of another realm', () => runInNewContext('new (class Basket { articles = 3 })()')],
+  ]
+
+  test.each(
+    objectFields.flatMap(([kind, field]) => instances.map(([label, make]) => ({ kind, field, label, make }))),
+  )('$label as $field of a $kind is written as JSON.stringify writes it', ({ kind, field, make }) => {
+    const given = make()
+    const before = Object.getOwnPropertyDescriptors(given)
+
+    const message = build(kind, { ...LEAST[kind], [field]: given, category: undefined })
+
+    const { library, ...written } = JSON.parse(JSON.stringify(message))[field]
+    expect({ [field]: written }).toEqual(JSON.parse(JSON.stringify({ [field]: given })))
+    expect(Object.getOwnPropertyDescriptors(given)).toEqual(before)
+  })
+
+  test('what toJSON makes of the properties of a page gets the category', () => {
+    const message = build('page', { ...LEAST.page, category: 'Boutique', properties: new Document() })
+
+    expect(JSON.parse(JSON.stringify(message.properties))).toEqual({
+      key: 'properties',
+      secret: 7,
+      articles: [{ name: 'Thé' }],
+      category: 'Boutique',
+    })
+  })
+
+  test.each([undefined, null])('an object whose toJSON returns %s counts as left out', (nothing) => {
+    const message = build('track', { ...LEAST.track, properties: { toJSON: () => nothing } })
+
+    expect(message.properties).toEqual({})
+  })
+
+  test('an object whose toJSON throws does not cost the event', () => {
+    const properties = {
+      toJSON() {
+        throw new Error('base fermée')
+      },
+    }
+
+    expect(build('track', { ...LEAST.track, properties }).properties).toBe(properties)
   })
 
   test.each([
@@ -362,35 +473,43 @@ describe('messageId and timestamp', () => {
   })
 
   test.each([
-    ['of 100 characters', 'é'.repeat(100), 'string'],
-    ['of 101 characters', 'é'.repeat(101), 'string'],
+    ['of 100 characters', 'é'.repeat(100), 'a string'],
+    ['of 101 characters', 'é'.repeat(101), 'a string'],
     ['that is empty', '', 'an empty string'],
-    ['with a control character', 'a\u0007', 'string'],
-    ['that is a number', 17, 'number'],
-    ['that is an object', {}, 'object'],
+    ['with a control character', 'a\u0007', 'a string'],
+    ['that is a number', 17, 'a number'],
+    ['that is an object', {}, 'an object'],
   ])('a messageId %s is refused', (_label, messageId, got) => {
     const error = refusalOf('track', { ...LEAST.track, messageId })
 
     expect(error.code).toBe('invalid')
     expect(error.message).toBe(
-      `messageId: expected 1 to 99 characters without control characters, got ${got}`,
+      `track: messageId: expected 1 to 99 characters without control characters, got ${got}`,
     )
   })
 
   test.each([
     ['an invalid Date', new Date(Number.NaN), 'an invalid Date'],
-    ['garbage', 'demain', 'string'],
+    ['an invalid Date of another realm', runInNewContext('new Date(NaN)'), 'an invalid Date'],
+    ['garbage', 'demain', 'a string'],
     ['empty text', '', 'an empty string'],
     ['NaN', Number.NaN, 'NaN'],
-    ['an object', {}, 'object'],
-    ['a boolean', true, 'boolean'],
+    ['an object', {}, 'an object'],
+    ['an object that claims to be a Date', { [Symbol.toStringTag]: 'Date' }, 'an invalid Date'],
+    ['a boolean', true, 'a boolean'],
   ])('%s as a timestamp is refused', (_label, timestamp, got) => {
     const error = refusalOf('track', { ...LEAST.track, timestamp })
 
     expect(error.code).toBe('invalid')
     expect(error.message).toContain(
-      `timestamp: expected a valid Date, ISO-8601 text or milliseconds, got ${got}`,
+      `track: timestamp: expected a valid Date, ISO-8601 text or milliseconds, got ${got}`,
     )
+  })
+
+  test('a Date of another realm is a Date', () => {
+    const timestamp = runInNewContext('new Date("2019-07-01T10:00:00Z")')
+
+    expect(build('track', { ...LEAST.track, timestamp }).timestamp).toBe('2019-07-01T10:00:00.000Z')
   })
 
   test('a Date that the caller changes later has been read already', () => {
@@ -446,5 +565,115 @@ describe('reading the call', () => {
     build(kind, given)
 
     expect(given).toEqual(before)
+  })
+})
+
+describe('defaults', () => {
+  test('stand in for what the call leaves out', () => {
+    const message = build(
+      'track',
+      { event: 'Commande passée' },
+      {
+        userId: 4711,
+        anonymousId: 'anon_1',
+        context: { ip: '192.0.2.7' },
+        integrations: { All: false },
+        timestamp: new Date('2019-07-01T10:00:00Z'),
+      },
+    )
+
+    expect(message).toMatchObject({
+      userId: '4711',
+      anonymousId: 'anon_1',
+      context: { ip: '192.0.2.7', library: STAMP.library },
+      integrations: { All: false },
+      timestamp: '2019-07-01T10:00:00.000Z',
+    })
+  })
+
+  test.each([null, undefined, ''])('an id of %j in the call counts as left out', (userId) => {
+    expect(build('track', { event: 'Vue', userId }, { userId: 'usr_1' }).userId).toBe('usr_1')
+  })
+
+  test('what the call says wins', () => {
+    const message = build(
+      'track',
+      { ...LEAST.track, anonymousId: 'own', timestamp: 0 },
+      { userId: 'other', anonymousId: 'other', timestamp: 1 },
+    )
+
+    expect(message).toMatchObject({
+      userId: 'usr_Zoë',
+      anonymousId: 'own',
+      timestamp: '1970-01-01T00:00:00.000Z',
+    })
+  })
+
+  test('context and integrations are merged level by level, and neither is written to', () => {
+    const defaults = {
+      context: { page: { url: 'https://a.example', title: 'A' }, ip: '192.0.2.7', tags: ['a'], locale: 'fr' },
+      integrations: { All: false, Mixpanel: { region: 'eu', beta: false } },
+    }
+    const given = {
+      ...LEAST.track,
+      context: { page: { title: 'B', path: undefined }, ip: undefined, tags: ['b'], locale: null },
+      integrations: { Mixpanel: { beta: true }, Amplitude: true },
+    }
+    const before = structuredClone([defaults, given])
+
+    const message = build('track', given, defaults)
+
+    expect(message.context).toEqual({
+      page: { url: 'https://a.example', title: 'B' },
+      ip: '192.0.2.7',
+      tags: ['b'],
+      locale: null,
+      library: STAMP.library,
+    })
+    expect(message.integrations).toEqual({
+      All: false,
+      Mixpanel: { region: 'eu', beta: true },
+      Amplitude: true,
+    })
+    expect([defaults, given]).toEqual(before)
+  })
+
+  test('cycles on both sides end, and polluting names stay data', () => {
+    const circular = (): Record<string, unknown> => {
+      const object: Record<string, unknown> = { kept: true }
+      object['self'] = object
+      return object
+    }
+    const evil = JSON.parse('{"__proto__": {"polluted": true}}')
+
+    const message = build(
+      'track',
+      { ...LEAST.track, context: { ...circular(), ...evil } },
+      { context: circular() },
+    )
+
+    expect(message.context['kept']).toBe(true)
+    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
+    expect(JSON.stringify(Object.getOwnPropertyDescriptor(message.context, '__proto__')?.value)).toBe(
+      '{"polluted":true}',
+    )
+  })
+
+  test('an alias takes the userId, and has no anonymousId', () => {
+    const message = build('alias', { previousId: 'anon_42' }, { userId: 'usr_1', anonymousId: 'anon_1' })
+
+    expect(message.userId).toBe('usr_1')
+    expect(message.anonymousId).toBeUndefined()
+  })
+
+  test.each([
+    ['userId', {}, 'a string or a finite number, got an object'],
+    ['context', 5, 'an object, got a number'],
+    ['integrations', new Map(), 'an object, got a Map'],
+    ['timestamp', 'demain', 'a valid Date, ISO-8601 text or milliseconds, got a string'],
+  ])('a bad %s among them is refused', (field, value, expected) => {
+    expect(() => build('track', { event: 'Vue', anonymousId: 'a' }, { [field]: value })).toThrow(
+      `track: ${field}: expected ${expected}`,
+    )
   })
 })

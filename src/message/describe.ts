@@ -1,0 +1,48 @@
+/** What stands for no plain data: a field that takes an object does not take these, nor arrays and functions. */
+const REFUSED = [Map, Set, Date, Error, Number, String, Boolean, BigInt, Symbol] as const
+const REFUSED_NAMES = new Set<string>(REFUSED.map(({ name }) => name))
+
+/**
+ * Whether a field that takes an object takes `value`: literals, class instances and objects without a prototype,
+ * of any realm; no array, function, Map, Set, Date, Error or boxed primitive.
+ */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null || refusedName(value) === undefined
+}
+
+/** The type of a value, with its article, for error messages. Never the value itself: it may be personal data. */
+export function describe(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  if (Array.isArray(value)) return 'an array'
+  if (value === '') return 'an empty string'
+  if (typeof value === 'string' && value.trim() === '') return 'only white space'
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value)
+  if (typeof value !== 'object') return `a ${typeof value}`
+  const name = refusedName(value)
+  if (name === undefined) return 'an object'
+  if (name === 'Error') return 'an Error'
+  if (name === 'Date') return dateMs(value) === undefined ? 'an invalid Date' : 'a Date'
+  return name === 'Map' || name === 'Set' ? `a ${name}` : `a ${name} object`
+}
+
+/** Milliseconds since the epoch of a Date of any realm; `undefined` for an invalid Date and everything else. */
+export function dateMs(value: unknown): number | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  try {
+    // Reads the slot of a Date, which is the same in every realm, and throws where there is none.
+    const ms = Date.prototype.getTime.call(value)
+    return Number.isNaN(ms) ? undefined : ms
+  } catch {
+    return undefined
+  }
+}
+
+/** The name of the built-in class that keeps `value` from being plain data, if there is one. */
+function refusedName(value: object): string | undefined {
+  for (const type of REFUSED) if (value instanceof type) return type.name
+  // Of another realm (`node:vm`, Jest), `instanceof` knows nothing.
+  const tag = Object.prototype.toString.call(value).slice(8, -1)
+  return REFUSED_NAMES.has(tag) ? tag : undefined
+}
