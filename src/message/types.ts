@@ -329,3 +329,6 @@ export interface Message<Time = string> {
   /** What made the message: the runtime and, on Node.js, its version. */
   _metadata: { nodeVersion?: string; jsRuntime: string }
 }
+
+/** A message as plugins, callbacks and listeners see it: its `timestamp` is a `Date`. */
+export type ContextEvent = Message<Date>

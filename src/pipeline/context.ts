@@ -1,11 +1,9 @@
 import { dset } from 'dset'
 import type { DeliveryError } from '../errors/errors.ts'
-import { snapshot } from '../message/snapshot.ts'
-import { isoTime, msOf } from '../message/timestamp.ts'
-import type { Message } from '../message/types.ts'
+import type { ContextEvent, Message } from '../message/types.ts'
 
-/** A message as plugins, callbacks and listeners see it: `timestamp` is a `Date`. */
-export type ContextEvent = Message<Date>
+export type { ContextEvent } from '../message/types.ts'
+export { copyToContextEvent, toContextEvent, toWire } from '../message/wire.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
@@ -129,29 +127,5 @@ export class Context {
 
   toJSON(): { id: string; event: ContextEvent; attempts: number; logs: readonly LogEntry[] } {
     return { id: this.id, event: this.event, attempts: this.attempts, logs: this.logs() }
-  }
-}
-
-/** @internal The message with its timestamp as a `Date`. */
-export function toContextEvent(message: Message | ContextEvent): ContextEvent {
-  return { ...message, timestamp: new Date(message.timestamp) }
-}
-
-/** @internal A copy that shares nothing with the message: plugins write to it, and never to what is the caller's. */
-export function copyToContextEvent(message: Message): ContextEvent {
-  const copy: Partial<ContextEvent> = snapshot(message) as Omit<Message, 'timestamp'>
-  copy.timestamp = new Date(msOf(message.timestamp))
-  return copy as ContextEvent
-}
-
-/** @internal What is sent: the timestamp as text, as `JSON.stringify` would write it, only several times faster. */
-export function toWire(message: Message | ContextEvent): object {
-  const { timestamp } = message
-  if (!(timestamp instanceof Date) || Object.getPrototypeOf(message) !== Object.prototype) return message
-  try {
-    return { ...message, timestamp: isoTime(timestamp.getTime()) }
-  } catch {
-    // A getter of a plugin's that throws, or an invalid Date: the serialiser knows what to do.
-    return message
   }
 }

@@ -1,7 +1,8 @@
 import { describeCause } from '../errors/cause.ts'
 import { DeliveryError, isInstance, SettingsError } from '../errors/errors.ts'
 import { isThenable } from '../errors/guard.ts'
-import { type Integrations, KINDS, type Kind } from '../message/types.ts'
+import { isSwitchedOn } from '../message/integrations.ts'
+import { KINDS, type Kind } from '../message/types.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { Context, ContextCancelation } from './context.ts'
 import { PLUGIN_TYPES, type Plugin, type PluginHost } from './plugin.ts'
@@ -278,22 +279,12 @@ function stagesOf(plugins: readonly Plugin[]): Record<Kind, Stages> {
 /** Switches that throw when they are read switch nothing off. */
 function isChosen(plugin: Plugin, ctx: Context): boolean {
   try {
-    return isSwitchedOn(plugin, ctx.event.integrations)
+    const { alternativeNames } = plugin
+    const names = [plugin.name, ...(Array.isArray(alternativeNames) ? alternativeNames : [])]
+    return isSwitchedOn(ctx.event.integrations, names)
   } catch {
     return true
   }
-}
-
-/** The selection rules of the specification. Names are case-sensitive. @see spec.md, section 2 */
-function isSwitchedOn(plugin: Plugin, integrations: Integrations | undefined): boolean {
-  if (integrations === undefined || integrations === null) return true
-  const { alternativeNames } = plugin
-  for (const name of [plugin.name, ...(Array.isArray(alternativeNames) ? alternativeNames : [])]) {
-    const isOwn = Object.getOwnPropertyDescriptor(integrations, name) !== undefined
-    const value = isOwn ? integrations[name] : undefined
-    if (value !== undefined && value !== null) return value !== false
-  }
-  return integrations['All'] !== false
 }
 
 function all(work: (Promise<unknown> | undefined)[]): Promise<unknown> | undefined {

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { isSwitchedOn } from '../../src/message/integrations.ts'
+import table from '../support/integrations-table.json' with { type: 'json' }
+
+const NAMES = ['Mixpanel', 'Mixpanel (Actions)', 'Mixpanel (Legacy)']
+
+// The collector is held to the same table: both halves select destinations by one rule.
+test.each(table)('$case: $isOn', ({ integrations, isOn }) => {
+  expect(isSwitchedOn(integrations, NAMES)).toBe(isOn)
+})
+
+test.each([undefined, null])('without integrations (%s) every destination is on', (nothing) => {
+  expect(isSwitchedOn(nothing, NAMES)).toBe(true)
+})
+
+test('what every object inherits switches nothing', () => {
+  expect(isSwitchedOn({ All: false }, ['toString'])).toBe(false)
+  expect(isSwitchedOn({}, ['constructor'])).toBe(true)
+})
