@@ -417,9 +417,12 @@ async function poison(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
   fields('B42', '0', { userId: 0 }, 'delivered', ({ userId }) => (userId === '0' ? undefined : userId))
   fields('B42', '12n', { userId: 12n }, 'delivered', ({ userId }) => (userId === '12' ? undefined : userId))
   fields('B42', 'anonymous only', { userId: undefined, anonymousId: 'a' }, 'delivered')
-  for (const properties of ['x', 5, [], new Map(), new Secretive(), true]) {
+  for (const properties of ['x', 5, [], new Map(), new Error('x'), true]) {
     fields('B43', Object.prototype.toString.call(properties), { properties }, 'invalid')
   }
+  fields('B43', 'class instance', { properties: new Secretive() }, 'delivered', ({ properties }) =>
+    same(properties, { shown: 2 }) ? undefined : properties,
+  )
   fields('B43', 'null', { properties: null }, 'delivered', ({ properties }) =>
     same(properties, {}) ? undefined : properties,
   )
