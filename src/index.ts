@@ -1,15 +1,7 @@
-export {
-  Analytics,
-  Analytics as default,
-  type AnalyticsEvents,
-  type Callback,
-  type ErrorEvent,
-  type FlushOptions,
-  type PublicSettings,
-} from './analytics.ts'
+export { Analytics, Analytics as default } from './analytics.ts'
 export type { Emitter } from './client/emitter.ts'
 export type { FlushSummary, Stats } from './client/ledger.ts'
-export type { RequestInfo, ResponseInfo } from './delivery/sender.ts'
+export type { RequestInfo, ResponseInfo } from './delivery/attempt.ts'
 export {
   DeliveryError,
   FAILURE_CODES,
@@ -17,6 +9,7 @@ export {
   SettingsError,
   TrackpostError,
 } from './errors/errors.ts'
+export type { AnalyticsEvents, ErrorEvent, FlushOptions, PublicSettings } from './events.ts'
 export {
   FetchHTTPClient,
   type HTTPClient,
@@ -62,4 +55,5 @@ export {
 } from './pipeline/context.ts'
 export type { Plugin, PluginHost, PluginType } from './pipeline/plugin.ts'
 export type { AnalyticsSettings, KeyObjectLike, OAuthSettings } from './settings/schema.ts'
+export type { Callback, Tracker } from './tracker.ts'
 // ContextCancelation stays inside: `ctx.cancel()` throws it, and only the pipeline tells it apart.

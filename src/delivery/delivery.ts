@@ -1,23 +1,21 @@
 import type { Credentials } from '../auth/credentials.ts'
-import { isConnectionLost } from '../errors/cause.ts'
 import { DeliveryError, type FailureCode, isInstance } from '../errors/errors.ts'
-import { headerValue } from '../http/client.ts'
-import type { Answer } from '../http/exchange.ts'
 import { MAX_MESSAGE_BYTES } from '../message/serialize.ts'
-import { classify } from '../policy/classify.ts'
-import { type ReadHeader, rateLimitMs, retryAfterMs } from '../policy/retry-after.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { ResolvedSettings } from '../settings.ts'
-import { Batch, MAX_BODY_BYTES } from './batch.ts'
-import { answerError } from './failure.ts'
+import type { ResolvedSettings } from '../settings/resolve.ts'
+import type { Sender } from './attempt.ts'
+import type { Backlog } from './backlog.ts'
+import { Batch } from './batch.ts'
 import { Gate, type Pass } from './gate.ts'
-import { Queue } from './queue.ts'
-import type { Attempt, Sender } from './sender.ts'
-import { Store, type Stored } from './store.ts'
+import type { SendResult } from './result.ts'
+import { Retries } from './retries.ts'
+import type { Holder } from './store.ts'
 
-export interface DeliveryOptions<Entry> {
+export interface DeliveryOptions<Entry extends Holder> {
   readonly settings: ResolvedSettings
-  readonly url: string
+  readonly backlog: Backlog<Entry>
+  /** Bound on the messages of one request, with the commas between them. */
+  readonly maxMessagesBytes: number
   readonly sender: Sender
   readonly credentials: Credentials
   readonly clock: Clock
@@ -26,30 +24,22 @@ export interface DeliveryOptions<Entry> {
    * still stored. Never throws.
    */
   readonly settle: (entry: Entry, error: DeliveryError | undefined, attempts: number) => void
-  /** Takes an event that had to make room for a newer one, while its message is still stored. */
-  readonly displace: (entry: Entry, error: DeliveryError) => void
 }
 
 /**
- * From the queue to the outcome: cuts batches, sends them when the gate lets them, and settles or tries again.
+ * From the backlog to the outcome: cuts batches, sends them when the gate lets them, and settles or tries again.
  *
- * At most `maxConcurrentRequests` batches are open at a time, in flight or waiting for a retry; all other
- * events wait in the queue, which is bounded.
+ * At most `maxConcurrentRequests` batches are open at a time, in flight or waiting for a retry; all other events wait in
+ * the backlog, which is bounded.
  */
-export class Delivery<Entry extends Stored> {
+export class Delivery<Entry extends Holder> {
   readonly #options: DeliveryOptions<Entry>
   readonly #gate: Gate
-  readonly #queue = new Queue<Entry>()
-  readonly #store = new Store()
   readonly #inFlight = new Set<Batch<Entry>>()
-  /** Batches whose turn comes when the gate opens, the next one first. */
-  readonly #retrying: Batch<Entry>[] = []
-  /** How many events at the front of the queue are to be sent without waiting for more. */
-  #due = 0
-  /** What the service takes at the most, as far as its 413s have shown. */
+  readonly #retries = new Retries<Entry>()
+  /** What the service takes in one request, as far as its 413s have shown. */
   #maxMessagesBytes: number
-  #isTurnScheduled = false
-  /** Nothing can go before an answer or a timer comes, so that new events need not ask. */
+  /** Nothing can go before a response or a timer comes, so that new events need not ask. */
   #isBlocked = false
   #cancelInterval: (() => void) | undefined
   #cancelWakeUp: (() => void) | undefined
@@ -57,92 +47,41 @@ export class Delivery<Entry extends Stored> {
   constructor(options: DeliveryOptions<Entry>) {
     this.#options = options
     this.#gate = new Gate(options.settings.maxConcurrentRequests, options.clock)
-    this.#maxMessagesBytes = MAX_BODY_BYTES - options.sender.envelope.bytes
-  }
-
-  /**
-   * Takes an event. Sending starts when the current turn of the event loop is over, so that the call stays short.
-   *
-   * @param json The message. It is kept as bytes until the event has its outcome.
-   * @param elsewhere Events that count against the bound but are not here yet.
-   * @param isUrgent A flush waits for it.
-   * @returns Whether it was taken. With `drop-oldest`, older events make room.
-   * @throws DeliveryError `too_large` when the service takes no message of that size.
-   */
-  enqueue(entry: Entry, json: string, elsewhere: number, isUrgent: boolean): boolean {
-    this.#store.put(entry, json)
-    if (!this.makeRoom(entry.bytes, elsewhere)) {
-      this.#store.release(entry)
-      return false
-    }
-    this.#queue.push(entry)
-    if (isUrgent) this.#due = this.#queue.length
-    if (!this.#isTurnScheduled) {
-      this.#isTurnScheduled = true
-      queueMicrotask(this.#onTurn)
-    }
-    return true
+    this.#maxMessagesBytes = options.maxMessagesBytes
+    options.backlog.onTurn = () => this.#onTurn()
   }
 
   /** Sends all that waits as soon as the gate lets it. */
   flush(): void {
-    this.#due = this.#queue.length
+    this.#options.backlog.makeAllDue()
     this.#pump()
   }
 
-  /** Ends every event that has no outcome yet, aborts what is under way, and leaves no timer behind. */
+  /** Ends every event that has no outcome yet, aborts what is in flight, and leaves no timer behind. */
   abandon(error: DeliveryError): void {
     // All is taken out before the first outcome is told: a callback may flush, and must find nothing to send.
-    const batches = [...this.#inFlight, ...this.#retrying.splice(0)]
-    const waiting = this.#queue.take(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
+    const batches = [...this.#inFlight, ...this.#retries.takeAll()]
+    const waiting = this.#options.backlog.takeAll()
     this.#clearTimers()
-    this.#due = 0
     this.#isBlocked = false
     this.#options.sender.abort()
     for (const batch of batches) this.#settle(batch, error)
     for (const entry of waiting) this.#end(entry, error, 0)
   }
 
-  /**
-   * Whether one more event may wait, beside `elsewhere` events that will come to wait here. With
-   * `drop-oldest`, older events make room for it.
-   */
-  makeRoom(bytes: number, elsewhere: number): boolean {
-    if (this.#hasRoom(bytes, elsewhere)) return true
-    const { overflow, maxQueueSize } = this.#options.settings
-    // Events that are still inside plugins cannot be displaced.
-    if (overflow === 'drop-newest' || elsewhere >= maxQueueSize) return false
-    while (!this.#hasRoom(bytes, elsewhere)) {
-      const oldest = this.#queue.shift()
-      if (oldest === undefined) return false
-      if (this.#due > 0) this.#due--
-      this.#options.displace(
-        oldest,
-        new DeliveryError('queue_full', 'the queue is full, and this was the oldest'),
-      )
-      this.#store.release(oldest)
-    }
-    return true
-  }
-
-  #hasRoom(bytes: number, elsewhere: number): boolean {
-    const { maxQueueSize, maxQueueBytes } = this.#options.settings
-    return this.#queue.length + elsewhere < maxQueueSize && this.#queue.bytes + bytes <= maxQueueBytes
-  }
-
-  readonly #onTurn = (): void => {
-    this.#isTurnScheduled = false
-    const { flushAt, maxQueueSize, maxQueueBytes } = this.#options.settings
-    const { length, bytes } = this.#queue
-    // A full body or a full queue is reason enough as well: waiting longer gains nothing.
+  #onTurn(): void {
+    const { backlog, settings } = this.#options
+    const { flushAt, maxQueueSize, maxQueueBytes } = settings
+    const { length, bytes } = backlog
+    // A full body or a full backlog is reason enough as well: waiting longer gains nothing.
     const isFull = bytes >= this.#maxMessagesBytes || bytes + MAX_MESSAGE_BYTES > maxQueueBytes
-    if (isFull || length >= Math.min(flushAt, maxQueueSize)) this.#due = length
-    if (this.#due > 0 && !this.#isBlocked) this.#pump()
+    if (isFull || length >= Math.min(flushAt, maxQueueSize)) backlog.makeAllDue()
+    if (backlog.due > 0 && !this.#isBlocked) this.#pump()
     this.#armInterval()
   }
 
   #armInterval(): void {
-    if (this.#queue.length === 0) {
+    if (this.#options.backlog.length === 0) {
       this.#cancelInterval?.()
       this.#cancelInterval = undefined
     } else if (this.#cancelInterval === undefined) {
@@ -165,7 +104,7 @@ export class Delivery<Entry extends Stored> {
     const wasBlocked = this.#isBlocked
     this.#isBlocked = false
     this.#expire()
-    while (this.#retrying.length > 0 || this.#due > 0) {
+    while (this.#retries.size > 0 || this.#options.backlog.due > 0) {
       const waitMs = this.#gate.waitMs()
       const batch = waitMs > 0 ? undefined : this.#next(wasBlocked)
       if (batch === undefined) {
@@ -183,34 +122,26 @@ export class Delivery<Entry extends Stored> {
    * is a place for it: probing always with the same batch would use up its retries in seconds.
    */
   #next(wasBlocked: boolean): Batch<Entry> | undefined {
-    const { maxConcurrentRequests, flushAt } = this.#options.settings
-    const hasPlace = this.#inFlight.size + this.#retrying.length < maxConcurrentRequests
-    const canCut = hasPlace && this.#due > 0
-    if (canCut && (this.#gate.isProbing || this.#retrying.length === 0)) {
+    const { backlog, settings } = this.#options
+    const { maxConcurrentRequests, flushAt } = settings
+    const hasPlace = this.#inFlight.size + this.#retries.size < maxConcurrentRequests
+    const canCut = hasPlace && backlog.due > 0
+    if (canCut && (this.#gate.isProbing || this.#retries.size === 0)) {
       // With `flushAt: 1` each event has a request of its own, for as long as requests keep up with events.
       const maxItems = flushAt === 1 && !wasBlocked ? 1 : Number.POSITIVE_INFINITY
-      const entries = this.#queue.take(this.#maxMessagesBytes, maxItems)
-      this.#due = Math.max(0, this.#due - entries.length)
-      return new Batch(entries)
+      return new Batch(backlog.take(this.#maxMessagesBytes, maxItems))
     }
-    if (!this.#gate.isProbing) return this.#retrying.shift()
-    const least = this.#retrying.reduce<Batch<Entry> | undefined>(
-      (best, batch) => (best !== undefined && best.retries <= batch.retries ? best : batch),
-      undefined,
-    )
-    if (least !== undefined) this.#retrying.splice(this.#retrying.indexOf(least), 1)
-    return least
+    return this.#gate.isProbing ? this.#retries.takeFreshest() : this.#retries.shift()
   }
 
   /** Wakes up when the gate opens or a batch's time is over, whichever comes first. */
   #wakeUpIn(waitMs: number): void {
+    const { clock } = this.#options
     this.#cancelWakeUp?.()
     this.#cancelWakeUp = undefined
-    const nowMs = this.#options.clock.monotonic()
-    let delayMs = waitMs
-    for (const { expiresAtMs } of this.#retrying) delayMs = Math.min(delayMs, expiresAtMs - nowMs)
+    const delayMs = Math.min(waitMs, this.#retries.nextExpiryMs - clock.monotonic())
     if (delayMs === Number.POSITIVE_INFINITY) return
-    this.#cancelWakeUp = this.#options.clock.setTimer(
+    this.#cancelWakeUp = clock.setTimer(
       () => {
         this.#cancelWakeUp = undefined
         this.#pump()
@@ -221,10 +152,10 @@ export class Delivery<Entry extends Stored> {
 
   #expire(): void {
     const nowMs = this.#options.clock.monotonic()
-    for (const batch of [...this.#retrying]) {
-      // Settled meanwhile: the callback of an earlier one may have flushed.
-      if (batch.isSettled || batch.expiresAtMs > nowMs) continue
-      this.#retrying.splice(this.#retrying.indexOf(batch), 1)
+    // One at a time: the callback of one may flush, and find the others gone.
+    for (;;) {
+      const batch = this.#retries.takeExpired(nowMs)
+      if (batch === undefined) return
       this.#fail(batch, 'deadline')
     }
   }
@@ -247,16 +178,16 @@ export class Delivery<Entry extends Stored> {
     // While the credentials were fetched, the batch was given up, or the gate shut.
     if (batch.isSettled || !this.#gate.isCurrent(pass)) {
       this.#withdraw(batch, pass)
-      if (!batch.isSettled) this.#retrying.unshift(batch)
+      if (!batch.isSettled) this.#retries.unshift(batch)
       this.#pump()
       return
     }
     const attempt = sender.send(batch, authorization)
-    const answer = await attempt.answer
+    const result = await attempt.result
     this.#inFlight.delete(batch)
     // Abandoned meanwhile. Should this have been the probe, the next request is.
     if (batch.isSettled) this.#gate.probe(pass)
-    else this.#conclude(batch, pass, attempt, answer)
+    else this.#apply(batch, pass, result)
     this.#pump()
     await attempt.finished
     this.#gate.leave()
@@ -270,65 +201,51 @@ export class Delivery<Entry extends Stored> {
     if (pass.isProbe) this.#gate.probe(pass)
   }
 
-  #conclude(batch: Batch<Entry>, pass: Pass, attempt: Attempt, answer: Answer): void {
-    const { credentials, clock, url } = this.#options
-    batch.failure = (code) => answerError(code, answer, url, attempt.redact)
-    if (answer.status === undefined) return this.#retryUnanswered(batch, pass, answer.cause)
-
-    const read: ReadHeader = (name) => headerValue(answer.headers, name)
-    const action = classify(answer.status, credentials.isRenewable)
-    switch (action) {
+  #apply(batch: Batch<Entry>, pass: Pass, result: SendResult): void {
+    if (result.status !== 'delivered') batch.failure = result.toError
+    switch (result.status) {
       case 'delivered':
-        credentials.accepted(attempt.authorization)
-        this.#succeed(pass, retryAfterMs(read, clock.now()))
+        this.#gate.succeed(pass)
+        if (result.restMs !== undefined && result.restMs > 0) this.#gate.rest(pass, result.restMs)
         return this.#settle(batch, undefined)
       case 'retry':
-        return this.#retry(batch, pass, retryAfterMs(read, clock.now()))
+        return this.#retry(batch, pass, result.floorMs, result.isConnectionLost)
       case 'limited':
-        return this.#wait(batch, pass, rateLimitMs(read, clock.now()))
+        return this.#wait(batch, pass, result.waitMs)
       case 'split':
         return this.#split(batch, pass)
       case 'renew':
         this.#gate.succeed(pass)
-        if (batch.isRenewed || !credentials.refused(attempt.authorization)) return this.#fail(batch, 'auth')
+        if (batch.isRenewed) return this.#fail(batch, 'auth')
         batch.isRenewed = true
-        this.#retrying.unshift(batch)
-        return
-      default:
+        return this.#retries.unshift(batch)
+      case 'failed':
         this.#gate.succeed(pass)
-        return this.#fail(batch, action)
+        return this.#fail(batch, result.code)
     }
   }
 
-  #succeed(pass: Pass, restMs: number | undefined): void {
-    this.#gate.succeed(pass)
-    if (restMs !== undefined && restMs > 0) this.#gate.rest(pass, restMs)
-  }
-
-  #retryUnanswered(batch: Batch<Entry>, pass: Pass, cause: unknown): void {
+  #retry(batch: Batch<Entry>, pass: Pass, floorMs: number | undefined, isConnectionLost: boolean): void {
     // A kept-alive connection that the server had just closed says nothing about the service: try again at
     // once, once, uncounted. After an outage has begun, it is one failure like any other.
-    if (!batch.isFreeRetryUsed && this.#gate.isOpenFor(pass) && isConnectionLost(cause)) {
+    if (isConnectionLost && !batch.isFreeRetryUsed && this.#gate.isOpenFor(pass)) {
       batch.isFreeRetryUsed = true
-      this.#retrying.unshift(batch)
-    } else this.#retry(batch, pass, undefined)
-  }
-
-  #retry(batch: Batch<Entry>, pass: Pass, floorMs: number | undefined): void {
+      return this.#retries.unshift(batch)
+    }
     const { settings, clock } = this.#options
     this.#gate.fail(pass, floorMs)
     if (batch.retries >= settings.maxRetries) return this.#fail(batch, 'retries_exhausted')
     batch.retries++
     batch.backoffUntilMs ??= clock.monotonic() + settings.maxTotalBackoffDuration * 1_000
-    this.#retrying.push(batch)
+    this.#retries.push(batch)
   }
 
   #wait(batch: Batch<Entry>, pass: Pass, waitMs: number | undefined): void {
-    if (waitMs === undefined) return this.#retry(batch, pass, undefined)
+    if (waitMs === undefined) return this.#retry(batch, pass, undefined, false)
     const { settings, clock } = this.#options
     this.#gate.limit(pass, waitMs)
     batch.limitedUntilMs ??= clock.monotonic() + settings.maxRateLimitDuration * 1_000
-    this.#retrying.push(batch)
+    this.#retries.push(batch)
   }
 
   /** Puts the events back and halves what a batch may hold, for this client's life. */
@@ -339,8 +256,7 @@ export class Delivery<Entry extends Stored> {
       return this.#fail(batch, 'too_large')
     }
     this.#maxMessagesBytes = Math.min(this.#maxMessagesBytes, Math.floor(batch.bytes / 2))
-    this.#queue.unshift(entries)
-    this.#due += entries.length
+    this.#options.backlog.putBack(entries)
     this.#gate.probe(pass)
   }
 
@@ -355,7 +271,7 @@ export class Delivery<Entry extends Stored> {
 
   #end(entry: Entry, error: DeliveryError | undefined, attempts: number): void {
     this.#options.settle(entry, error, attempts)
-    this.#store.release(entry)
+    this.#options.backlog.release(entry)
   }
 }
 

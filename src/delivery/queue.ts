@@ -1,13 +1,10 @@
-/** What a queue needs to know of an item. */
-export interface Sized {
-  readonly bytes: number
-}
+import { bytesOf, type Holder } from './store.ts'
 
 /** How many passed slots may pile up at the front before they are cut off. */
 const COMPACT_AT = 1_024
 
 /** What waits to be sent, first in first out, with its size in bytes. Every step takes constant time on average. */
-export class Queue<Item extends Sized> {
+export class Queue<Item extends Holder> {
   #items: (Item | undefined)[] = []
   #head = 0
   #bytes = 0
@@ -23,7 +20,7 @@ export class Queue<Item extends Sized> {
 
   push(item: Item): void {
     this.#items.push(item)
-    this.#bytes += item.bytes
+    this.#bytes += bytesOf(item.stored)
   }
 
   shift(): Item | undefined {
@@ -31,7 +28,7 @@ export class Queue<Item extends Sized> {
     const item = this.#items[this.#head] as Item
     // The slot is emptied so that the item can be collected before the slot is cut off.
     this.#items[this.#head++] = undefined
-    this.#bytes -= item.bytes
+    this.#bytes -= bytesOf(item.stored)
     if (this.#head >= COMPACT_AT && this.#head * 2 >= this.#items.length) {
       this.#items = this.#items.slice(this.#head)
       this.#head = 0
@@ -51,7 +48,7 @@ export class Queue<Item extends Sized> {
     while (taken.length < maxItems) {
       const item = this.#items[this.#head]
       if (item === undefined) break
-      bytes += item.bytes + 1
+      bytes += bytesOf(item.stored) + 1
       if (bytes > maxBytes && taken.length > 0) break
       taken.push(this.shift() as Item)
     }
@@ -62,6 +59,6 @@ export class Queue<Item extends Sized> {
   unshift(items: readonly Item[]): void {
     this.#items = [...items, ...this.#items.slice(this.#head)]
     this.#head = 0
-    for (const item of items) this.#bytes += item.bytes
+    for (const item of items) this.#bytes += bytesOf(item.stored)
   }
 }

@@ -1,5 +1,6 @@
 import { DeliveryError, isInstance } from '../errors/errors.ts'
 import { snapshot } from './snapshot.ts'
+import { byteLength } from './utf8.ts'
 
 /** The largest message that the service takes, in UTF-8 bytes. @see spec.md, sections 3 and 5 */
 export const MAX_MESSAGE_BYTES = 32_768
@@ -24,8 +25,14 @@ export function serialize(message: object): string {
   return json
 }
 
-/** @throws DeliveryError `too_large` over {@link MAX_MESSAGE_BYTES}. */
-export function requireSize(bytes: number): void {
+/** UTF-8 takes at most this many bytes for a UTF-16 unit. */
+const MAX_BYTES_PER_UNIT = 3
+
+/** @throws DeliveryError `too_large` when the message is over {@link MAX_MESSAGE_BYTES}. */
+export function requireSize(json: string): void {
+  // Exact counting is for the few that may be too large.
+  if (json.length * MAX_BYTES_PER_UNIT <= MAX_MESSAGE_BYTES) return
+  const bytes = byteLength(json)
   if (bytes <= MAX_MESSAGE_BYTES) return
   throw new DeliveryError('too_large', `the message has ${bytes} bytes; the limit is ${MAX_MESSAGE_BYTES}`)
 }

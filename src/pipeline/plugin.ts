@@ -1,11 +1,4 @@
-import type {
-  AliasParams,
-  GroupParams,
-  IdentifyParams,
-  PageParams,
-  ScreenParams,
-  TrackParams,
-} from '../message/types.ts'
+import type { Tracker } from '../tracker.ts'
 import type { Context } from './context.ts'
 
 /**
@@ -22,14 +15,8 @@ export type PluginType = (typeof PLUGIN_TYPES)[number]
 export const PLUGIN_TYPES = ['before', 'enrichment', 'destination', 'after', 'utility'] as const
 
 /** What a plugin may do with the client that it is loaded into. */
-export interface PluginHost {
+export interface PluginHost extends Tracker {
   readonly VERSION: string
-  identify(params: IdentifyParams): void
-  track(params: TrackParams): void
-  page(params: PageParams): void
-  screen(params: ScreenParams): void
-  group(params: GroupParams): void
-  alias(params: AliasParams): void
 }
 
 type HandlerResult = Context | undefined | Promise<Context | undefined>

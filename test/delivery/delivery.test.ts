@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { basicCredentials } from '../../src/auth/basic.ts'
 import type { Credentials } from '../../src/auth/credentials.ts'
+import { Sender } from '../../src/delivery/attempt.ts'
+import { Backlog } from '../../src/delivery/backlog.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
-import { Sender } from '../../src/delivery/sender.ts'
-import type { Stored } from '../../src/delivery/store.ts'
+import { Envelope, MAX_BODY_BYTES } from '../../src/delivery/envelope.ts'
+import { SlabStore } from '../../src/delivery/slabs.ts'
+import type { Holder } from '../../src/delivery/store.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'
-import { type AnalyticsSettings, resolveSettings } from '../../src/settings.ts'
+import { resolveSettings } from '../../src/settings/resolve.ts'
+import type { AnalyticsSettings } from '../../src/settings/schema.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import {
   hangUntilAborted,
@@ -16,13 +20,12 @@ import {
   silence,
   status,
 } from '../support/scripted-client.ts'
-import { nowhere } from '../support/stored.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 const WRITE_KEY = 'wk_Zurich_7Qm4'
 const URL = 'https://api.segment.io/v1/batch'
 
-interface Entry extends Stored {
+interface Entry extends Holder {
   readonly id: string
   readonly json: string
 }
@@ -37,7 +40,7 @@ interface Outcome {
 function createEntry(id: string, bytes = 0): Entry {
   const frame = Buffer.byteLength(JSON.stringify({ messageId: id, note: '' }))
   const note = 'x'.repeat(Math.max(0, bytes - frame))
-  return { id, json: JSON.stringify({ messageId: id, note }), ...nowhere() }
+  return { id, json: JSON.stringify({ messageId: id, note }), stored: undefined }
 }
 
 interface SetUp {
@@ -54,6 +57,8 @@ function setUp({ settings = {}, replies = [status(200)], credentials, onSettle }
   const outcomes: Outcome[] = []
   const given = credentials ?? basicCredentials(WRITE_KEY)
   const observer = { onRequest() {}, onResponse() {} }
+  const store = new SlabStore()
+  const envelope = new Envelope(WRITE_KEY, store)
   const sender = new Sender({
     url: URL,
     writeKey: WRITE_KEY,
@@ -61,6 +66,7 @@ function setUp({ settings = {}, replies = [status(200)], credentials, onSettle }
     timeoutMs: resolved.httpRequestTimeout,
     client,
     credentials: given,
+    envelope,
     observer,
     clock,
   })
@@ -68,22 +74,27 @@ function setUp({ settings = {}, replies = [status(200)], credentials, onSettle }
     outcomes.push(outcome)
     onSettle?.(outcome)
   }
+  const backlog = new Backlog<Entry>({
+    settings: resolved,
+    store,
+    displace: ({ id }) => note({ id, error: new DeliveryError('queue_full', ''), attempts: 0 }),
+  })
   const delivery = new Delivery<Entry>({
     settings: resolved,
-    url: URL,
+    backlog,
+    maxMessagesBytes: MAX_BODY_BYTES - envelope.bytes,
     sender,
     credentials: given,
     clock,
     settle: ({ id }, error, attempts) => note({ id, error, attempts }),
-    displace: ({ id }, error) => note({ id, error, attempts: 0 }),
   })
   /** Enqueues events with these ids; says which were taken. */
   const enqueue = (...entries: (string | Entry)[]): boolean[] =>
     entries.map((given) => {
       const entry = typeof given === 'string' ? createEntry(given) : given
-      return delivery.enqueue(entry, entry.json, 0, false)
+      return backlog.add(entry, entry.json, false)
     })
-  return { clock, client, delivery, outcomes, enqueue }
+  return { clock, client, backlog, delivery, outcomes, enqueue }
 }
 
 /** `count` ids: a1, a2, ... */
@@ -331,23 +342,27 @@ describe('the bounds of the queue', () => {
   })
 
   test('what was refused, displaced, delivered or abandoned is not kept', async () => {
-    const { delivery, clock, enqueue, outcomes } = setUp({
+    const { backlog, delivery, clock, enqueue, outcomes } = setUp({
       settings: { maxQueueSize: 2, overflow: 'drop-oldest' },
       replies: [status(200), silence],
     })
     const all = ids(5).map((id) => createEntry(id))
     const [refused, displaced, ...others] = all as [Entry, Entry, ...Entry[]]
 
-    expect(delivery.enqueue(refused, refused.json, 2, false)).toBe(false)
+    backlog.reserve(0)
+    backlog.reserve(0)
+    expect(backlog.add(refused, refused.json, false)).toBe(false)
+    backlog.unreserve(0)
+    backlog.unreserve(0)
     enqueue(displaced, ...others.slice(0, 2))
     delivery.flush()
     await clock.advance(0)
     enqueue(...others.slice(2))
-    expect(all.filter(({ slab }) => slab !== undefined).map(({ id }) => id)).toEqual(['a5'])
+    expect(all.filter(({ stored }) => stored !== undefined).map(({ id }) => id)).toEqual(['a5'])
     delivery.abandon(new DeliveryError('shutdown_timeout', 'fini'))
 
     expect(codesOf(outcomes)).toEqual(['queue_full', 'delivered', 'delivered', 'shutdown_timeout'])
-    expect(all.map(({ slab }) => slab)).toEqual(new Array(5).fill(undefined))
+    expect(all.map(({ stored }) => stored)).toEqual(new Array(5).fill(undefined))
   })
 
   test('with drop-oldest as many make room as the bytes of the new one take', () => {
@@ -359,11 +374,14 @@ describe('the bounds of the queue', () => {
     expect(idsOf(outcomes)).toEqual(['a', 'b'])
   })
 
-  test('events that are elsewhere on their way here count, and cannot be displaced', () => {
-    const { delivery, outcomes } = setUp({ settings: { maxQueueSize: 3, overflow: 'drop-oldest' } })
+  test('events with a reservation count, and cannot be displaced', () => {
+    const { backlog, enqueue, outcomes } = setUp({ settings: { maxQueueSize: 3, overflow: 'drop-oldest' } })
 
-    expect(delivery.enqueue(createEntry('a'), '{}', 2, false)).toBe(true)
-    expect(delivery.enqueue(createEntry('b'), '{}', 3, false)).toBe(false)
+    backlog.reserve(0)
+    backlog.reserve(0)
+    expect(enqueue('a')).toEqual([true])
+    backlog.reserve(0)
+    expect(enqueue('b')).toEqual([false])
 
     expect(outcomes).toEqual([])
   })

@@ -4,13 +4,13 @@ import { Queue } from '../../src/delivery/queue.ts'
 
 interface Item {
   readonly id: number
-  readonly bytes: number
+  stored: { readonly bytes: number }
 }
 
 function fill(...sizes: number[]): Queue<Item> {
   const queue = new Queue<Item>()
   sizes.forEach((bytes, id) => {
-    queue.push({ id, bytes })
+    queue.push({ id, stored: { bytes } })
   })
   return queue
 }
@@ -23,7 +23,7 @@ describe('the queue', () => {
 
     const first = queue.shift()
 
-    expect(first).toEqual({ id: 0, bytes: 10 })
+    expect(first).toEqual({ id: 0, stored: { bytes: 10 } })
     expect(queue.length).toBe(2)
     expect(queue.bytes).toBe(50)
   })
@@ -108,13 +108,13 @@ describe('the queue', () => {
       const taken = queue.take(maxBytes, maxItems)
 
       expect(taken).toEqual(model.splice(0, taken.length))
-      const bytes = taken.reduce((sum, item) => sum + item.bytes + 1, -1)
+      const bytes = taken.reduce((sum, item) => sum + item.stored.bytes + 1, -1)
       const [following] = model
       if (taken.length > 1) expect(bytes).toBeLessThanOrEqual(maxBytes)
       expect(taken.length).toBeLessThanOrEqual(maxItems)
       if (following === undefined || taken.length === maxItems) return
       expect(taken.length).toBeGreaterThan(0)
-      expect(bytes + following.bytes + 1).toBeGreaterThan(maxBytes)
+      expect(bytes + following.stored.bytes + 1).toBeGreaterThan(maxBytes)
     }
   }
   function puttingBack(count: number): Command {
@@ -134,13 +134,13 @@ describe('the queue', () => {
           const queue = new Queue<Item>()
           const model: Item[] = []
           let id = 0
-          const next = (): Item => ({ id: id++, bytes: 1 + ((id * factor) % 997) })
+          const next = (): Item => ({ id: id++, stored: { bytes: 1 + ((id * factor) % 997) } })
 
           for (const step of steps) {
             step(queue, model, next)
 
             expect(queue.length).toBe(model.length)
-            expect(queue.bytes).toBe(model.reduce((sum, { bytes }) => sum + bytes, 0))
+            expect(queue.bytes).toBe(model.reduce((sum, { stored }) => sum + stored.bytes, 0))
           }
         },
       ),
@@ -161,7 +161,7 @@ describe('the queue', () => {
 
         expect(idsOf(batches.flat())).toEqual(sizes.map((_, id) => id))
         for (const [index, batch] of batches.entries()) {
-          const bytes = batch.reduce((sum, item) => sum + item.bytes + 1, -1)
+          const bytes = batch.reduce((sum, item) => sum + item.stored.bytes + 1, -1)
           expect(batch.length).toBeGreaterThan(0)
           expect(bytes).toBeLessThanOrEqual(limit)
           if (index < batches.length - 1) expect(limit - bytes).toBeLessThanOrEqual(32_768)

@@ -1,13 +1,16 @@
-import { Store, type Stored } from '../../src/delivery/store.ts'
+import { SlabStore } from '../../src/delivery/slabs.ts'
+import type { Holder, MessageStore, StoredMessage } from '../../src/delivery/store.ts'
 import { serialize } from '../../src/message/serialize.ts'
 
-export const nowhere = (): Stored => ({ slab: undefined, start: 0, bytes: 0 })
-
 /** These messages, stored one behind the other. */
-export function storeAll(messages: readonly object[], store = new Store()): Stored[] {
-  return messages.map((message) => {
-    const entry = nowhere()
-    store.put(entry, serialize(message))
-    return entry
-  })
+export function storeAll(
+  messages: readonly object[],
+  store: MessageStore = new SlabStore(),
+): { stored: StoredMessage }[] {
+  return messages.map((message) => ({ stored: store.put(serialize(message)) }))
+}
+
+/** The JSON of what is stored. */
+export function textOf(store: MessageStore, { stored }: Holder): string {
+  return stored === undefined ? '' : store.read(stored)
 }

@@ -1,8 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { copyTo, Store, type Stored, textOf, totalBytes } from '../../src/delivery/store.ts'
+import { SlabStore } from '../../src/delivery/slabs.ts'
+import { type Holder, type MessageStore, type StoredMessage, totalBytes } from '../../src/delivery/store.ts'
 import { MAX_MESSAGE_BYTES, serialize } from '../../src/message/serialize.ts'
-import { nowhere, storeAll } from '../support/stored.ts'
+import { storeAll } from '../support/stored.ts'
+
+interface Stored {
+  stored: StoredMessage
+}
+
+/** Where a message lies: what tests of memory have to look at. */
+function placeOf({ stored }: Stored): { slab: { bytes: Uint8Array } | undefined; start: number } {
+  return stored as unknown as ReturnType<typeof placeOf>
+}
+
+const textOf = (store: MessageStore, { stored }: Stored): string => store.read(stored)
 
 /** A message of exactly `bytes` bytes. */
 function messageOf(bytes: number, unit = 'x'): object {
@@ -11,9 +23,9 @@ function messageOf(bytes: number, unit = 'x'): object {
   return { p: unit.repeat(Math.floor(rest / size)) + 'x'.repeat(rest % size) }
 }
 
-function bodyOf(entries: readonly Stored[]): string {
+function bodyOf(store: MessageStore, entries: readonly Holder[]): string {
   const body = Buffer.alloc(totalBytes(entries) + 4, '#')
-  copyTo(body, 2, entries)
+  store.copy(entries, body, 2)
   return body.toString('utf8')
 }
 
@@ -21,76 +33,77 @@ describe('a stored message', () => {
   test('is there as it was put, with its length in bytes', () => {
     const messages = [{ event: 'Commande passée' }, { event: 'Thé 🍰' }, { event: '東京' }]
 
-    const entries = storeAll(messages)
+    const store = new SlabStore()
+    const entries = storeAll(messages, store)
 
-    expect(entries.map(textOf)).toEqual(messages.map((message) => JSON.stringify(message)))
-    expect(entries.map(({ bytes }) => bytes)).toEqual(
+    expect(entries.map((entry) => textOf(store, entry))).toEqual(
+      messages.map((message) => JSON.stringify(message)),
+    )
+    expect(entries.map(({ stored }) => stored.bytes)).toEqual(
       messages.map((message) => Buffer.byteLength(JSON.stringify(message))),
     )
   })
 
   test('is nowhere once it is released, and again changes nothing', () => {
-    const store = new Store()
+    const store = new SlabStore()
     const [first, second] = storeAll([{ n: 1 }, { n: 2 }], store) as [Stored, Stored]
 
-    store.release(first)
-    store.release(first)
+    store.release(first.stored)
+    store.release(first.stored)
     const [third] = storeAll([{ n: 3 }], store) as [Stored]
 
-    expect([first, second, third].map(textOf)).toEqual(['', '{"n":2}', '{"n":3}'])
+    expect([first, second, third].map((entry) => textOf(store, entry))).toEqual(['', '{"n":2}', '{"n":3}'])
   })
 
-  test.each(['x', 'é', '€', '🍰'])('may have 32,768 bytes of %s and not one more', (unit) => {
-    const store = new Store()
-    const [largest] = storeAll([messageOf(MAX_MESSAGE_BYTES, unit)], store) as [Stored]
+  test.each(['x', 'é', '€', '🍰'])('may be larger than a slab, in %s', (unit) => {
+    const store = new SlabStore()
 
-    expect(largest.bytes).toBe(MAX_MESSAGE_BYTES)
-    const tooLarge = nowhere()
-    expect(() => store.put(tooLarge, serialize(messageOf(MAX_MESSAGE_BYTES + 1, unit)))).toThrow(
-      expect.objectContaining({
-        code: 'too_large',
-        message: 'the message has 32769 bytes; the limit is 32768',
-      }),
-    )
-    expect(tooLarge).toEqual(nowhere())
+    const entries = storeAll([{ n: 1 }, messageOf(200_000, unit), { n: 2 }], store)
+
+    expect(entries.map((entry) => textOf(store, entry))).toEqual([
+      '{"n":1}',
+      JSON.stringify(messageOf(200_000, unit)),
+      '{"n":2}',
+    ])
   })
 })
 
 test.each([4_094, 4_095, 4_096, 4_097])(
   'one of %i bytes, about as many as the first slab has, keeps its comma',
   (bytes) => {
-    const entries = storeAll([messageOf(bytes), { n: 1 }, { n: 2 }])
+    const store = new SlabStore()
+    const entries = storeAll([messageOf(bytes), { n: 1 }, { n: 2 }], store)
 
-    expect(bodyOf(entries)).toBe(`##${JSON.stringify(messageOf(bytes))},{"n":1},{"n":2}##`)
+    expect(bodyOf(store, entries)).toBe(`##${JSON.stringify(messageOf(bytes))},{"n":1},{"n":2}##`)
   },
 )
 
 describe('memory', () => {
   test('what is refused one after the other takes no more of it', () => {
-    const store = new Store()
+    const store = new SlabStore()
     const [waiting] = storeAll([{ event: 'waits' }], store) as [Stored]
     const slabs = new Set<unknown>()
 
     for (let count = 0; count < 1_000; count++) {
       const [refused] = storeAll([messageOf(1_000)], store) as [Stored]
-      slabs.add(refused.slab)
-      store.release(refused)
+      slabs.add(placeOf(refused).slab)
+      store.release(refused.stored)
     }
 
     expect(slabs.size).toBe(2)
-    expect(textOf(waiting)).toBe('{"event":"waits"}')
+    expect(textOf(store, waiting)).toBe('{"event":"waits"}')
   })
 
   test('one message after the other has the same place', () => {
-    const store = new Store()
+    const store = new SlabStore()
     const places = new Set<string>()
     const slabs = new Set<unknown>()
 
     for (let count = 0; count < 1_000; count++) {
       const [one] = storeAll([messageOf(1_000)], store) as [Stored]
-      places.add(String(one.start))
-      slabs.add(one.slab)
-      store.release(one)
+      places.add(String(placeOf(one).start))
+      slabs.add(placeOf(one).slab)
+      store.release(one.stored)
     }
 
     expect([places.size, slabs.size]).toEqual([1, 1])
@@ -99,15 +112,15 @@ describe('memory', () => {
   test('of a few events is a few kilobytes', () => {
     const entries = storeAll(new Array(3).fill(messageOf(900)))
 
-    expect(entries.map(({ slab }) => slab?.bytes.length)).toEqual([4_096, 4_096, 4_096])
+    expect(entries.map((entry) => placeOf(entry).slab?.bytes.length)).toEqual([4_096, 4_096, 4_096])
   })
 
   test('is used again for what comes after a burst', () => {
-    const store = new Store()
+    const store = new SlabStore()
     const burst = (): Set<unknown> => {
       const entries = storeAll(new Array(500).fill(messageOf(900)), store)
-      const slabs = new Set<unknown>(entries.map(({ slab }) => slab))
-      for (const entry of entries) store.release(entry)
+      const slabs = new Set<unknown>(entries.map((entry) => placeOf(entry).slab))
+      for (const entry of entries) store.release(entry.stored)
       return slabs
     }
 
@@ -134,23 +147,27 @@ describe('any messages, put and released in any order', () => {
   test('are intact as long as they are held, and copied as a request body has them', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 150 }), (steps) => {
-        const store = new Store()
+        const store = new SlabStore()
         const held: { entry: Stored; json: string }[] = []
 
         for (const { bytes, unit, releases } of steps) {
           const json = serialize(messageOf(bytes, unit))
-          const entry = nowhere()
-          store.put(entry, json)
+          const entry = { stored: store.put(json) }
           held.push({ entry, json })
           for (const one of releases) {
-            for (const { entry } of held.splice(one % (held.length + 1), 1)) store.release(entry)
+            for (const { entry } of held.splice(one % (held.length + 1), 1)) store.release(entry.stored)
           }
         }
 
-        expect(held.map(({ entry }) => textOf(entry))).toEqual(held.map(({ json }) => json))
+        expect(held.map(({ entry }) => textOf(store, entry))).toEqual(held.map(({ json }) => json))
         if (held.length === 0) return
         const body = held.map(({ json }) => json).join(',')
-        expect(bodyOf(held.map(({ entry }) => entry))).toBe(`##${body}##`)
+        expect(
+          bodyOf(
+            store,
+            held.map(({ entry }) => entry),
+          ),
+        ).toBe(`##${body}##`)
       }),
       { numRuns: 300 },
     )

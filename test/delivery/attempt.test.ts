@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { basicCredentials } from '../../src/auth/basic.ts'
+import { type RequestInfo, type ResponseInfo, Sender } from '../../src/delivery/attempt.ts'
 import { Batch } from '../../src/delivery/batch.ts'
-import { type RequestInfo, type ResponseInfo, Sender } from '../../src/delivery/sender.ts'
+import { type Encode, identity } from '../../src/delivery/encode.ts'
+import { Envelope } from '../../src/delivery/envelope.ts'
+import { SlabStore } from '../../src/delivery/slabs.ts'
 import type {
   ByteHTTPClient,
   HTTPClient,
@@ -28,9 +31,11 @@ function setUp(...replies: Reply[]) {
   return setUpWith(new ScriptedClient(clock, replies.length > 0 ? replies : [status(200)]), clock)
 }
 
-function setUpWith<Client extends HTTPClient>(client: Client, clock: FakeClock) {
+function setUpWith<Client extends HTTPClient>(client: Client, clock: FakeClock, encode: Encode = identity) {
   const requests: RequestInfo[] = []
   const responses: ResponseInfo[] = []
+  const store = new SlabStore()
+  const envelope = new Envelope(WRITE_KEY, store)
   const sender = new Sender({
     url: URL,
     writeKey: WRITE_KEY,
@@ -38,19 +43,24 @@ function setUpWith<Client extends HTTPClient>(client: Client, clock: FakeClock) 
     timeoutMs: 10_000,
     client,
     credentials: basicCredentials(WRITE_KEY),
+    envelope,
     observer: {
       onRequest: (info) => requests.push(info()),
       onResponse: (info) => responses.push(info()),
     },
     clock,
+    encode,
   })
   const batch = new Batch(
-    storeAll([
-      { messageId: 'a', event: 'Commande passée' },
-      { messageId: 'b', event: 'Thé 🍰' },
-    ]),
+    storeAll(
+      [
+        { messageId: 'a', event: 'Commande passée' },
+        { messageId: 'b', event: 'Thé 🍰' },
+      ],
+      store,
+    ),
   )
-  return { clock, client, sender, batch, requests, responses }
+  return { clock, client, store, envelope, sender, batch, requests, responses }
 }
 
 /** A client that takes bytes, and holds on to what it was given. */
@@ -74,27 +84,27 @@ class ByteClient implements ByteHTTPClient {
 describe('a client that takes bytes', () => {
   test.each([true, false])('gets the same body whether it does now or not: %s', async (isWilling) => {
     const clock = new FakeClock('2026-11-20T09:30:00.000Z')
-    const { client, sender, batch } = setUpWith(new ByteClient(isWilling), clock)
+    const { client, store, envelope, sender, batch } = setUpWith(new ByteClient(isWilling), clock)
     const longer = new Batch([
       ...batch.entries,
-      ...storeAll([{ messageId: 'c', event: 'Crème '.repeat(200) }]),
+      ...storeAll([{ messageId: 'c', event: 'Crème '.repeat(200) }], store),
     ])
 
-    await Promise.all([batch, longer, batch].map((one) => sender.send(one, AUTHORIZATION).answer))
+    await Promise.all([batch, longer, batch].map((one) => sender.send(one, AUTHORIZATION).result))
 
     const sentAt = '2026-11-20T09:30:00.000Z'
     const expected = [batch, longer, batch].map(({ entries }) =>
-      Buffer.from(sender.envelope.write(entries, sentAt)).toString('utf8'),
+      Buffer.from(envelope.write(entries, sentAt)).toString('utf8'),
     )
     expect(client.copies).toEqual(expected)
     expect(client.given).toHaveLength(isWilling ? 3 : 0)
   })
 
   test('finds them untouched for as long as it keeps them', async () => {
-    const { client, sender, batch } = setUpWith(new ByteClient(true), new FakeClock())
-    const other = new Batch(storeAll([{ messageId: 'z', event: 'Ein anderes Ereignis' }]))
+    const { client, store, sender, batch } = setUpWith(new ByteClient(true), new FakeClock())
+    const other = new Batch(storeAll([{ messageId: 'z', event: 'Ein anderes Ereignis' }], store))
 
-    await Promise.all([batch, other].map((one) => sender.send(one, AUTHORIZATION).answer))
+    await Promise.all([batch, other].map((one) => sender.send(one, AUTHORIZATION).result))
 
     expect(client.given.map((bytes) => Buffer.from(bytes).toString('utf8'))).toEqual(client.copies)
   })
@@ -104,8 +114,8 @@ describe('one attempt', () => {
   test('it goes out with its headers and the body of the envelope', async () => {
     const { client, sender, batch } = setUp()
 
-    const { answer } = sender.send(batch, AUTHORIZATION)
-    await answer
+    const { result } = sender.send(batch, AUTHORIZATION)
+    await result
 
     const [sent] = client.requests as [SentRequest]
     expect(sent.url).toBe(URL)
@@ -124,11 +134,11 @@ describe('one attempt', () => {
 
   test('another attempt has its number and a new time of sending, and the same messages', async () => {
     const { clock, client, sender, batch } = setUp(status(503))
-    await sender.send(batch, AUTHORIZATION).answer
+    await sender.send(batch, AUTHORIZATION).result
     clock.stall(1_500)
 
-    await sender.send(batch, AUTHORIZATION).answer
-    await sender.send(batch, AUTHORIZATION).answer
+    await sender.send(batch, AUTHORIZATION).result
+    await sender.send(batch, AUTHORIZATION).result
 
     const [first, second, third] = client.requests as [SentRequest, SentRequest, SentRequest]
     expect(first.headers).not.toHaveProperty('X-Retry-Count')
@@ -138,27 +148,56 @@ describe('one attempt', () => {
     expect(batch.attempts).toBe(3)
   })
 
-  test('the answer and the end are those of the exchange', async () => {
+  test('its result is what the response says, and it ends with the exchange', async () => {
     const { sender, batch } = setUp(status(429, { 'Retry-After': '2' }))
 
     const attempt = sender.send(batch, AUTHORIZATION)
 
-    expect(await attempt.answer).toEqual({
-      status: 429,
-      statusText: 'Too Many Requests',
-      headers: { 'Retry-After': '2' },
-    })
+    expect(await attempt.result).toMatchObject({ status: 'limited', waitMs: 2_000 })
     await expect(attempt.finished).resolves.toBeUndefined()
   })
 
-  test('its credentials are taken out of texts, with and without their scheme', () => {
-    const { sender, batch } = setUp()
+  test('its credentials are taken out of errors, with and without their scheme', async () => {
+    const quoted = `${AUTHORIZATION}, ${AUTHORIZATION.slice(6)} and ${WRITE_KEY}`
+    const { sender, batch } = setUp(() => ({ status: 400, statusText: quoted }))
 
-    const { redact } = sender.send(batch, AUTHORIZATION)
+    const result = await sender.send(batch, AUTHORIZATION).result
 
-    expect(redact(`${AUTHORIZATION}, ${AUTHORIZATION.slice(6)} and ${WRITE_KEY}`)).toBe(
-      '[redacted], [redacted] and [redacted]',
+    expect(result.status === 'failed' && result.toError('rejected').message).toBe(
+      '[400] [redacted], [redacted] and [redacted]',
     )
+  })
+
+  test('a body that is encoded later goes out encoded, with its headers', async () => {
+    const { client, sender, batch } = setUpWith(
+      new ScriptedClient(new FakeClock(), [status(200)]),
+      new FakeClock(),
+      async (body) => ({
+        bytes: Buffer.concat([body, Buffer.from('\n')]),
+        headers: { 'Content-Encoding': 'x-line' },
+      }),
+    )
+
+    const { status: outcome } = await sender.send(batch, AUTHORIZATION).result
+
+    const [sent] = client.requests as [SentRequest]
+    expect(outcome).toBe('delivered')
+    expect(sent.headers['Content-Encoding']).toBe('x-line')
+    expect(sent.body.endsWith('}\n')).toBe(true)
+  })
+
+  test('a body that was still being encoded when everything was aborted is aborted too', async () => {
+    const { client, sender, batch } = setUpWith(
+      new ScriptedClient(new FakeClock(), [hangUntilAborted]),
+      new FakeClock(),
+      async (bytes) => ({ bytes, headers: {} }),
+    )
+
+    const attempt = sender.send(batch, AUTHORIZATION)
+    sender.abort()
+
+    expect((await attempt.result).status).toBe('retry')
+    expect(client.requests.every(({ signal }) => signal?.aborted)).toBe(true)
   })
 })
 
@@ -166,7 +205,7 @@ describe('those who look on', () => {
   test('they see the request without its credentials', async () => {
     const { sender, batch, requests } = setUp()
 
-    await sender.send(batch, AUTHORIZATION).answer
+    await sender.send(batch, AUTHORIZATION).result
 
     expect(requests).toEqual([
       {
@@ -187,7 +226,7 @@ describe('those who look on', () => {
   test('changing what they see changes nothing that is sent', async () => {
     const { client, sender, batch, requests } = setUp()
 
-    await sender.send(batch, AUTHORIZATION).answer
+    await sender.send(batch, AUTHORIZATION).result
     ;(requests[0] as RequestInfo).headers['Authorization'] = 'volé'
 
     expect(client.requests[0]?.headers['Authorization']).toBe(AUTHORIZATION)
@@ -247,12 +286,9 @@ describe('aborting', () => {
     const attempts = [sender.send(batch, AUTHORIZATION), sender.send(batch, AUTHORIZATION)]
 
     sender.abort()
-    const answers = await Promise.all(attempts.map(({ answer }) => answer))
+    const results = await Promise.all(attempts.map(({ result }) => result))
 
-    expect(answers).toEqual([
-      { status: undefined, cause: expect.any(Error) },
-      { status: undefined, cause: expect.any(Error) },
-    ])
+    expect(results.map(({ status }) => status)).toEqual(['retry', 'retry'])
     expect(client.requests.every(({ signal }) => signal?.aborted)).toBe(true)
     expect(clock.timerCount).toBe(0)
   })

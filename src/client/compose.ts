@@ -1,0 +1,107 @@
+import { createCredentials } from '../auth/create-credentials.ts'
+import { Sender } from '../delivery/attempt.ts'
+import { Backlog } from '../delivery/backlog.ts'
+import { Delivery } from '../delivery/delivery.ts'
+import { Envelope, MAX_BODY_BYTES } from '../delivery/envelope.ts'
+import { SlabStore } from '../delivery/slabs.ts'
+import type { AnalyticsEvents } from '../events.ts'
+import { FetchHTTPClient } from '../http/client.ts'
+import { defaultClient } from '../http/default-client.ts'
+import { Pipeline } from '../pipeline/pipeline.ts'
+import type { PluginHost } from '../pipeline/plugin.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { detectRuntime } from '../runtime/detect.ts'
+import type { ResolvedSettings } from '../settings/resolve.ts'
+import { VERSION } from '../version.ts'
+import type { Emitter } from './emitter.ts'
+import type { Entry } from './entry.ts'
+import { Intake } from './intake.ts'
+import { Ledger } from './ledger.ts'
+import { Lifecycle } from './lifecycle.ts'
+import { Outcomes } from './outcomes.ts'
+
+const USER_AGENT = `trackpost/${VERSION}`
+
+/** The parts of a client that its face calls. */
+export interface Parts {
+  readonly intake: Intake
+  readonly ledger: Ledger
+  readonly lifecycle: Lifecycle
+  readonly outcomes: Outcomes
+  readonly pipeline: Pipeline
+}
+
+/**
+ * Builds the parts of one client and joins them, in the order of an event's way: intake, pipeline, backlog, delivery,
+ * outcomes.
+ */
+export function compose(
+  settings: ResolvedSettings,
+  clock: Clock,
+  client: Emitter<AnalyticsEvents> & PluginHost,
+): Parts {
+  const ledger = new Ledger()
+  const store = new SlabStore()
+  const pipeline = new Pipeline({ clock, client, report: (error, ctx) => outcomes.report(error, ctx) })
+  const outcomes = new Outcomes({
+    ledger,
+    pipeline,
+    store,
+    emitter: client,
+    onDrained: () => {
+      lifecycle.onDrained()
+      client.emit('drained')
+    },
+  })
+  const backlog = new Backlog<Entry>({ settings, store, displace: (entry) => outcomes.displace(entry) })
+  const { httpClient, host, path, writeKey, httpRequestTimeout } = settings
+  const http =
+    (typeof httpClient === 'function' ? new FetchHTTPClient(httpClient) : httpClient) ?? defaultClient()
+  const credentials = createCredentials(settings, http, USER_AGENT, clock)
+  const envelope = new Envelope(writeKey, store)
+  const sender = new Sender({
+    url: host + path,
+    writeKey,
+    userAgent: USER_AGENT,
+    timeoutMs: httpRequestTimeout,
+    client: http,
+    credentials,
+    envelope,
+    observer: {
+      onRequest: (info) => client.listenerCount('http_request') > 0 && client.emit('http_request', info()),
+      onResponse: (info) => client.listenerCount('http_response') > 0 && client.emit('http_response', info()),
+    },
+    clock,
+  })
+  const delivery = new Delivery<Entry>({
+    settings,
+    backlog,
+    maxMessagesBytes: MAX_BODY_BYTES - envelope.bytes,
+    sender,
+    credentials,
+    clock,
+    settle: (entry, error, attempts) => outcomes.settle(entry, error, attempts),
+  })
+  const intake = new Intake({
+    settings,
+    stamp: { library: { name: 'trackpost', version: VERSION }, metadata: detectRuntime() },
+    clock,
+    ledger,
+    pipeline,
+    backlog,
+    outcomes,
+    emitter: client,
+    onAccepted: () => lifecycle.onAccepted(),
+  })
+  const lifecycle = new Lifecycle({
+    settings,
+    clock,
+    ledger,
+    intake,
+    pipeline,
+    delivery,
+    credentials,
+    outcomes,
+  })
+  return { intake, ledger, lifecycle, outcomes, pipeline }
+}

@@ -1,0 +1,153 @@
+import type { Credentials } from '../auth/credentials.ts'
+import type { Delivery } from '../delivery/delivery.ts'
+import { DeliveryError } from '../errors/errors.ts'
+import { guard } from '../errors/guard.ts'
+import type { Pipeline } from '../pipeline/pipeline.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { unwatchExit, watchExit } from '../runtime/exit.ts'
+import type { ResolvedSettings } from '../settings/resolve.ts'
+import type { Entry } from './entry.ts'
+import type { Intake } from './intake.ts'
+import type { FlushSummary, Ledger } from './ledger.ts'
+import type { Outcomes } from './outcomes.ts'
+
+export interface LifecycleOptions {
+  readonly settings: Pick<ResolvedSettings, 'exitTimeout' | 'waitUntil'>
+  readonly clock: Clock
+  readonly ledger: Ledger
+  readonly intake: Intake
+  readonly pipeline: Pipeline
+  readonly delivery: Delivery<Entry>
+  readonly credentials: Credentials
+  readonly outcomes: Outcomes
+}
+
+const CLOSE_TIMEOUT_MS = 75_000
+
+/** When what waits is sent without waiting for more, and when it is given up: flush, close, the end of the process. */
+export class Lifecycle {
+  readonly #options: LifecycleOptions
+  #closing: Promise<FlushSummary> | undefined
+  #isTurnHandedOver = false
+  readonly #exit = { isWatched: false, isRunning: false, timeouts: 0, onExit: () => this.#onExit() }
+
+  constructor(options: LifecycleOptions) {
+    this.#options = options
+  }
+
+  /** An event was accepted. */
+  onAccepted(): void {
+    if (!this.#exit.isWatched) {
+      this.#exit.isWatched = true
+      watchExit(this.#exit)
+    }
+    if (this.#options.settings.waitUntil !== undefined) this.#flushAfterTurn(this.#options.settings.waitUntil)
+  }
+
+  /** The last pending event has its outcome. */
+  onDrained(): void {
+    this.#exit.isWatched = false
+    unwatchExit(this.#exit)
+  }
+
+  /** Sends what waits; resolves when everything accepted so far has its outcome, or at `timeout` (in ms). */
+  flush(timeout: unknown): Promise<FlushSummary> {
+    return this.#drain(isTimeout(timeout) ? timeout : undefined, () => {})
+  }
+
+  /** Takes nothing more, flushes, and gives up at `timeout` (in ms) what is left. */
+  close(timeout: unknown): Promise<FlushSummary> {
+    if (this.#closing === undefined) {
+      let closed: (summary: FlushSummary) => void = () => {}
+      // Set before the work begins: a listener that it calls may close, or track, as well.
+      this.#closing = new Promise((resolve) => {
+        closed = resolve
+      })
+      this.#options.intake.close()
+      void this.#close(isTimeout(timeout) ? timeout : CLOSE_TIMEOUT_MS).then(closed)
+    }
+    return this.#closing
+  }
+
+  /** Everything tracked in this turn is flushed together, when the turn is over. */
+  #flushAfterTurn(waitUntil: (promise: Promise<unknown>) => void): void {
+    if (this.#isTurnHandedOver) return
+    this.#isTurnHandedOver = true
+    const flushed = Promise.resolve().then(() => {
+      this.#isTurnHandedOver = false
+      return this.flush(undefined)
+    })
+    guard(() => waitUntil(flushed), 'waitUntil')
+  }
+
+  #drain(timeoutMs: number | undefined, onTimeout: () => void): Promise<FlushSummary> {
+    const { ledger, delivery, clock } = this.#options
+    const barrier = ledger.barrier()
+    if (barrier === undefined) return Promise.resolve({ delivered: 0, failed: 0, pending: 0 })
+    delivery.flush()
+    return new Promise((resolve) => {
+      const release = clock.hold()
+      let cancelTimer = (): void => {}
+      let isOver = false
+      const end = (): void => {
+        // Once: a flush that timed out is still on the barrier's list.
+        if (isOver) return
+        isOver = true
+        cancelTimer()
+        release()
+        resolve(barrier.summary())
+      }
+      barrier.onceReached(end)
+      if (timeoutMs === undefined) return
+      cancelTimer = clock.setTimer(() => {
+        onTimeout()
+        end()
+      }, timeoutMs)
+    })
+  }
+
+  async #close(timeoutMs: number): Promise<FlushSummary> {
+    const message = 'it was still waiting when closeAndFlush() timed out'
+    const summary = await this.#drain(timeoutMs, () => this.#abandon(message))
+    this.#abandon(message)
+    this.#options.credentials.close()
+    unwatchExit(this.#exit)
+    return summary
+  }
+
+  /** Gives every event that has none its outcome, and stops all that is under way. */
+  #abandon(message: string): void {
+    const { outcomes, intake, pipeline, delivery, credentials } = this.#options
+    outcomes.settleAllLater()
+    const error = new DeliveryError('shutdown_timeout', message)
+    intake.abandon(error)
+    pipeline.abandon()
+    delivery.abandon(error)
+    credentials.abort()
+  }
+
+  #onExit(): void {
+    const exit = this.#exit
+    if (exit.isRunning) return
+    const message = 'the process ended, and exitTimeout with it'
+    // Half as long after each time-out in a row: code that tracks in answer to losses must not keep the process for ever,
+    // and a script that goes on after an outage must not lose what comes after it.
+    const timeoutMs = this.#options.settings.exitTimeout / 2 ** exit.timeouts
+    if (timeoutMs < 1) return this.#abandon(message)
+    exit.isRunning = true
+    let timeouts = 0
+    const giveUp = (): void => {
+      timeouts = exit.timeouts + 1
+      this.#abandon(message)
+    }
+    void this.#drain(timeoutMs, giveUp).then(() => {
+      exit.isRunning = false
+      exit.timeouts = timeouts
+    })
+  }
+}
+
+/** Any other value counts as none given. */
+function isTimeout(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0
+}

@@ -1,0 +1,132 @@
+import type { MessageStore } from '../delivery/store.ts'
+import { DeliveryError } from '../errors/errors.ts'
+import { guard } from '../errors/guard.ts'
+import type { AnalyticsEvents, ErrorEvent } from '../events.ts'
+import { Context } from '../pipeline/context.ts'
+import type { Pipeline } from '../pipeline/pipeline.ts'
+import { warn } from '../runtime/warn.ts'
+import type { Emitter } from './emitter.ts'
+import type { Entry } from './entry.ts'
+import type { Epoch, Ledger } from './ledger.ts'
+
+export interface OutcomesOptions {
+  readonly ledger: Ledger
+  readonly pipeline: Pipeline
+  readonly store: MessageStore
+  readonly emitter: Emitter<AnalyticsEvents>
+  /** Called each time the last pending event gets its outcome. */
+  readonly onDrained: () => void
+}
+
+/** Gives every event its one outcome, and tells callback, listeners and `after` plugins of it. */
+export class Outcomes {
+  readonly #options: OutcomesOptions
+  /** Outcomes that were known within the call itself: callbacks must not run before it has returned. */
+  #early: { entry: Entry; error: DeliveryError | undefined }[] = []
+  /** Shared by all events that the backlog refused in this turn: there may be very many, and a stack is costly. */
+  #queueFull: DeliveryError | undefined
+  readonly #warned = new Set<string>()
+
+  constructor(options: OutcomesOptions) {
+    this.#options = options
+  }
+
+  /** The one place where an event gets its outcome: failed with `error`, delivered without. */
+  settle(entry: Entry, error: DeliveryError | undefined, attempts: number): void {
+    if (entry.isSettled) return
+    entry.isSettled = true
+    const { ledger, emitter, pipeline } = this.#options
+    const { kind, epoch, callback } = entry
+    const isHeard = emitter.listenerCount(error === undefined ? kind : 'error') > 0
+    const ctx = entry.ctx ?? this.#contextOf(entry, isHeard)
+    ctx?.conclude(error, attempts)
+
+    // After-plugins run after the outcome, and a flush waits for them: their epoch must not end before.
+    ledger.beginWork(epoch)
+    ledger.settle(epoch, error?.code)
+    if (callback !== undefined) guard(() => callback(error, ctx), 'a callback')
+    if (error === undefined) {
+      if (ctx !== undefined && isHeard) emitter.emit(kind, ctx)
+    } else if (isHeard) emitter.emit('error', errorEvent(error, ctx))
+    else if (callback === undefined) this.#warnOfLoss(error)
+    if (entry.passedPlugins && ctx !== undefined) this.countWork(epoch, pipeline.conclude(kind, ctx))
+    ledger.endWork(epoch)
+    if (ledger.pending === 0) this.#options.onDrained()
+  }
+
+  /** Settles when the current turn is over. */
+  settleLater(entry: Entry, error: DeliveryError | undefined): void {
+    this.#early.push({ entry, error })
+    if (this.#early.length === 1) queueMicrotask(() => this.settleAllLater())
+  }
+
+  /** Settles what was to be settled when the turn is over. */
+  settleAllLater(): void {
+    const early = this.#early
+    this.#early = []
+    this.#queueFull = undefined
+    for (const { entry, error } of early) this.settle(entry, error, 0)
+  }
+
+  /** The backlog had no room for this event. */
+  refuse(entry: Entry): void {
+    this.#queueFull ??= new DeliveryError('queue_full', 'the queue is full')
+    this.settleLater(entry, this.#queueFull)
+  }
+
+  /** This event had to make room for a newer one. */
+  displace(entry: Entry): void {
+    // Its message is gone when the outcome is told.
+    entry.ctx ??= this.#contextOf(entry, this.#options.emitter.listenerCount('error') > 0)
+    this.settleLater(entry, new DeliveryError('queue_full', 'the queue is full, and this was the oldest'))
+  }
+
+  /** A failure that costs no event. */
+  report(error: DeliveryError, ctx: Context | undefined): void {
+    const { emitter } = this.#options
+    if (emitter.listenerCount('error') > 0) emitter.emit('error', errorEvent(error, ctx))
+    else this.#warnOnce(error.message, error.code, error.message)
+  }
+
+  /** Keeps flushes waiting for plugin work that the event's outcome does not depend on. */
+  countWork(epoch: Epoch, work: Promise<unknown> | undefined): void {
+    if (work === undefined) return
+    const { ledger } = this.#options
+    ledger.beginWork(epoch)
+    void work.then(() => ledger.endWork(epoch))
+  }
+
+  /** Made from the stored message, if anybody is there to look at it. */
+  #contextOf({ callback, stored }: Entry, isHeard: boolean): Context | undefined {
+    const isWanted = callback !== undefined || isHeard
+    return isWanted && stored !== undefined
+      ? new Context(undefined, this.#options.store.read(stored))
+      : undefined
+  }
+
+  /** Tells of the first loss of each reason, when nobody else does. */
+  #warnOfLoss({ code, message }: DeliveryError): void {
+    this.#warnOnce(
+      code,
+      code,
+      `an event was not delivered: ${message} (${code}). Further ones are counted in ` +
+        `analytics.stats.failures.${code}; analytics.on('error', ...) is told of each.`,
+    )
+  }
+
+  #warnOnce(key: string, code: string, text: string): void {
+    if (this.#warned.has(key)) return
+    this.#warned.add(key)
+    warn(code, text)
+  }
+}
+
+/** Codes of events that never set out. */
+const BEFORE_DELIVERY = new Set<string>(['invalid', 'unserializable', 'queue_full', 'plugin', 'closed'])
+
+function errorEvent(reason: DeliveryError, ctx: Context | undefined): ErrorEvent {
+  const isLocal =
+    BEFORE_DELIVERY.has(reason.code) || (reason.code === 'too_large' && reason.status === undefined)
+  const code = isLocal ? reason.code : 'delivery_failure'
+  return ctx === undefined ? { code, reason } : { code, reason, ctx }
+}

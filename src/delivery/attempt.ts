@@ -1,0 +1,174 @@
+import type { Credentials } from '../auth/credentials.ts'
+import { type HTTPClient, type HTTPHeaders, isByteClient } from '../http/client.ts'
+import { type Answer, type Exchange, startExchange } from '../http/exchange.ts'
+import { read } from '../message/utf8.ts'
+import { redactor } from '../policy/redact.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Batch } from './batch.ts'
+import { type Encode, type EncodedBody, identity } from './encode.ts'
+import type { Envelope } from './envelope.ts'
+import { answerError } from './failure.ts'
+import { readResult, type SendResult } from './result.ts'
+import type { Holder } from './store.ts'
+
+/** One request, as `http_request` listeners see it: credentials redacted. */
+export interface RequestInfo {
+  url: string
+  method: string
+  headers: Record<string, string>
+  body: string
+}
+
+/** One response, as `http_response` listeners see it: credentials redacted. */
+export interface ResponseInfo {
+  url: string
+  status: number
+  statusText: string
+  headers: Record<string, string>
+}
+
+/** Told of each request and response. The info is made only when somebody wants it. */
+export interface Observer {
+  onRequest(info: () => RequestInfo): void
+  onResponse(info: () => ResponseInfo): void
+}
+
+export interface SenderOptions {
+  readonly url: string
+  readonly writeKey: string
+  readonly userAgent: string
+  readonly timeoutMs: number
+  readonly client: HTTPClient
+  readonly credentials: Credentials
+  readonly envelope: Envelope
+  readonly observer: Observer
+  readonly clock: Clock
+  /** Default: the body goes as it is. */
+  readonly encode?: Encode
+}
+
+/** One attempt in flight. */
+export interface Attempt {
+  /** Settles once the response headers are complete. Never rejects. */
+  readonly result: Promise<SendResult>
+  /** Settles when the socket is free again. Never rejects. */
+  readonly finished: Promise<void>
+}
+
+const REDACTED = '[redacted]'
+const SECRET_HEADERS = new Set(['authorization', 'proxy-authorization', 'cookie', 'set-cookie'])
+
+/** Makes one attempt to send a batch. Knows the wire; knows no retry. */
+export class Sender {
+  readonly #options: SenderOptions
+  readonly #encode: Encode
+  readonly #open = new Set<Exchange>()
+  /** Grows with each abort: a body that was being encoded then is not sent. */
+  #aborts = 0
+
+  constructor(options: SenderOptions) {
+    this.#options = options
+    this.#encode = options.encode ?? identity
+  }
+
+  /** @param authorization The value of that header. */
+  send(batch: Batch<Holder>, authorization: string): Attempt {
+    const { url, userAgent, envelope, observer, clock } = this.#options
+    const headers: Record<string, string> = {
+      'Content-Type': 'application/json',
+      Authorization: authorization,
+      'User-Agent': userAgent,
+    }
+    if (batch.attempts > 0) headers['X-Retry-Count'] = String(batch.attempts)
+    batch.attempts++
+    // Not the cached text of the call's time: a retry carries a new one.
+    const sentAt = new Date(clock.now()).toISOString()
+    observer.onRequest(() => ({
+      url,
+      method: 'POST',
+      headers: redactHeaders(headers),
+      body: read(envelope.writeRedacted(batch.entries, sentAt)),
+    }))
+    const encoded = this.#encode(envelope.write(batch.entries, sentAt))
+    if (!(encoded instanceof Promise)) return this.#start(encoded, headers, authorization)
+    const aborts = this.#aborts
+    const started = encoded.then((body) => {
+      const attempt = this.#start(body, headers, authorization)
+      if (aborts !== this.#aborts) this.abort()
+      return attempt
+    })
+    return {
+      result: started.then(({ result }) => result),
+      finished: started.then(({ finished }) => finished),
+    }
+  }
+
+  /** Aborts every request in flight and every response body that is still being read. */
+  abort(): void {
+    this.#aborts++
+    for (const exchange of this.#open) exchange.abort()
+  }
+
+  #start(encoded: EncodedBody, headers: Record<string, string>, authorization: string): Attempt {
+    const { url, timeoutMs, client, clock } = this.#options
+    const { bytes } = encoded
+    const body = isByteClient(client) && client.takesBytes() ? bytes : read(bytes)
+    const request = { url, headers: Object.assign(headers, encoded.headers), body, timeoutMs }
+    const exchange = startExchange(client, request, clock)
+    this.#open.add(exchange)
+    void exchange.finished.then(() => this.#open.delete(exchange))
+    return {
+      result: exchange.answer.then((answer) => this.#read(answer, authorization)),
+      finished: exchange.finished,
+    }
+  }
+
+  #read(answer: Answer, authorization: string): SendResult {
+    const { url, writeKey, credentials, observer, clock } = this.#options
+    const redact = (text: string): string =>
+      redactor([authorization, authorization.slice(authorization.indexOf(' ') + 1), writeKey])(text)
+    if (answer.status !== undefined) {
+      const { status, statusText, headers } = answer
+      observer.onResponse(() => ({
+        url,
+        status,
+        // A server may quote the request, credentials included.
+        statusText: redact(statusText),
+        headers: readableHeaders(headers, redact),
+      }))
+    }
+    const result = readResult(answer, credentials.isRenewable, clock.now(), (code) =>
+      answerError(code, answer, url, redact),
+    )
+    if (result.status === 'delivered') credentials.accepted(authorization)
+    if (result.status !== 'renew' || credentials.refused(authorization)) return result
+    return { status: 'failed', code: 'auth', toError: result.toError }
+  }
+}
+
+function redactHeaders(headers: Record<string, string>): Record<string, string> {
+  const entries = Object.entries(headers)
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, SECRET_HEADERS.has(name.toLowerCase()) ? REDACTED : value]),
+  )
+}
+
+function readableHeaders(
+  headers: HTTPHeaders | undefined,
+  redact: (text: string) => string,
+): Record<string, string> {
+  const readable: Record<string, string> = {}
+  try {
+    if (typeof headers?.forEach === 'function') {
+      headers.forEach((value: string, name: string) => {
+        readable[name] = value
+      })
+    } else Object.assign(readable, headers)
+  } catch {
+    // Headers of a custom client that throw when read; the outcome does not depend on this copy.
+  }
+  for (const [name, value] of Object.entries(readable)) {
+    if (typeof value === 'string') readable[name] = redact(value)
+  }
+  return redactHeaders(readable)
+}

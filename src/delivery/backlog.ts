@@ -1,0 +1,152 @@
+import { requireSize } from '../message/serialize.ts'
+import type { ResolvedSettings } from '../settings/resolve.ts'
+import { Queue } from './queue.ts'
+import type { Holder, MessageStore } from './store.ts'
+
+export interface BacklogOptions<Entry> {
+  readonly settings: Pick<ResolvedSettings, 'maxQueueSize' | 'maxQueueBytes' | 'overflow'>
+  readonly store: MessageStore
+  /** Takes an event that had to make room for a newer one, while its message is still stored. */
+  readonly displace: (entry: Entry) => void
+}
+
+/**
+ * What waits to be sent, first in, first out. The only owner of the bound on it: events that are still inside plugins
+ * hold a reservation, and count.
+ */
+export class Backlog<Entry extends Holder> {
+  readonly #options: BacklogOptions<Entry>
+  readonly #queue = new Queue<Entry>()
+  #reservedCount = 0
+  #reservedBytes = 0
+  /** How many events at the front are to be sent without waiting for more. */
+  #due = 0
+  /** Told once for each turn in which something was added. Set by the delivery, which then decides what goes. */
+  onTurn: () => void = () => {}
+  #isTurnScheduled = false
+
+  constructor(options: BacklogOptions<Entry>) {
+    this.#options = options
+  }
+
+  get length(): number {
+    return this.#queue.length
+  }
+
+  /** The bytes of all messages that wait. */
+  get bytes(): number {
+    return this.#queue.bytes
+  }
+
+  get due(): number {
+    return this.#due
+  }
+
+  get store(): MessageStore {
+    return this.#options.store
+  }
+
+  /**
+   * Takes an event. Sending starts when the current turn of the event loop is over, so that the call stays short.
+   *
+   * @param json The message. It is kept as bytes until the event has its outcome.
+   * @param isAwaited A flush waits for it.
+   * @returns Whether there was room. With `drop-oldest`, older events make room.
+   * @throws DeliveryError `too_large` when the message is over the limit.
+   */
+  add(entry: Entry, json: string, isAwaited: boolean): boolean {
+    requireSize(json)
+    const { store } = this.#options
+    const stored = store.put(json)
+    if (!this.#makeRoom(stored.bytes)) {
+      store.release(stored)
+      return false
+    }
+    entry.stored = stored
+    this.#queue.push(entry)
+    if (isAwaited) this.#due = this.#queue.length
+    if (!this.#isTurnScheduled) {
+      this.#isTurnScheduled = true
+      queueMicrotask(this.#endTurn)
+    }
+    return true
+  }
+
+  /** Counts an event that will be added later. Ask {@link Backlog.hasRoom} first; give it back with `unreserve`. */
+  reserve(bytes: number): void {
+    this.#reservedCount++
+    this.#reservedBytes += bytes
+  }
+
+  /** Gives a reservation back. */
+  unreserve(bytes: number): void {
+    this.#reservedCount--
+    this.#reservedBytes -= bytes
+  }
+
+  /** Whether one more event has room. With `drop-oldest`, older events make room for it. */
+  hasRoom(): boolean {
+    return this.#makeRoom(0)
+  }
+
+  /** From now on, all that waits is to be sent without waiting for more. */
+  makeAllDue(): void {
+    this.#due = this.#queue.length
+  }
+
+  /**
+   * Takes events from the front until the next one would not fit.
+   *
+   * @param maxBytes Bound on the messages and the commas between them. The first event is taken whatever its size.
+   */
+  take(maxBytes: number, maxItems: number): Entry[] {
+    const entries = this.#queue.take(maxBytes, maxItems)
+    this.#due = Math.max(0, this.#due - entries.length)
+    return entries
+  }
+
+  /** Takes all that waits. */
+  takeAll(): Entry[] {
+    return this.take(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
+  }
+
+  /** Puts events back to the front, in their order; they are due. */
+  putBack(entries: readonly Entry[]): void {
+    this.#queue.unshift(entries)
+    this.#due += entries.length
+  }
+
+  /** Gives up the message of an event that has its outcome. */
+  release(entry: Entry): void {
+    if (entry.stored !== undefined) this.#options.store.release(entry.stored)
+    entry.stored = undefined
+  }
+
+  readonly #endTurn = (): void => {
+    this.#isTurnScheduled = false
+    this.onTurn()
+  }
+
+  #makeRoom(bytes: number): boolean {
+    if (this.#hasRoom(bytes)) return true
+    const { overflow, maxQueueSize } = this.#options.settings
+    // Events inside plugins cannot be displaced.
+    if (overflow === 'drop-newest' || this.#reservedCount >= maxQueueSize) return false
+    while (!this.#hasRoom(bytes)) {
+      const oldest = this.#queue.shift()
+      if (oldest === undefined) return false
+      if (this.#due > 0) this.#due--
+      this.#options.displace(oldest)
+      this.release(oldest)
+    }
+    return true
+  }
+
+  #hasRoom(bytes: number): boolean {
+    const { maxQueueSize, maxQueueBytes } = this.#options.settings
+    return (
+      this.#queue.length + this.#reservedCount < maxQueueSize &&
+      this.#queue.bytes + this.#reservedBytes + bytes <= maxQueueBytes
+    )
+  }
+}

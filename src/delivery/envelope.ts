@@ -1,0 +1,49 @@
+import { allocate, byteLength, write } from '../message/utf8.ts'
+import { type Holder, type MessageStore, totalBytes } from './store.ts'
+
+/** The largest request body, in UTF-8 bytes: within both readings of "500 KB". @see spec.md, section 5 */
+export const MAX_BODY_BYTES = 500_000
+
+/** Writes request bodies around stored messages. The messages are byte-equal in every attempt. */
+export class Envelope {
+  readonly #writeKeyJson: string
+  /** Bytes of a body without its messages. */
+  readonly bytes: number
+
+  readonly #store: MessageStore
+
+  constructor(writeKey: string, store: MessageStore) {
+    this.#store = store
+    this.#writeKeyJson = JSON.stringify(writeKey)
+    this.bytes = byteLength(HEAD + tail(this.#writeKeyJson, new Date(0).toISOString()))
+  }
+
+  /**
+   * A request body, as UTF-8 bytes of its own.
+   *
+   * @param sentAt The moment of this attempt, as ISO-8601 text.
+   */
+  write(entries: readonly Holder[], sentAt: string): Uint8Array {
+    return this.#write(entries, tail(this.#writeKeyJson, sentAt))
+  }
+
+  /** The same body without the write key, for `http_request` listeners. */
+  writeRedacted(entries: readonly Holder[], sentAt: string): Uint8Array {
+    return this.#write(entries, tail('"[redacted]"', sentAt))
+  }
+
+  #write(entries: readonly Holder[], tail: string): Uint8Array {
+    const tailAt = HEAD.length + totalBytes(entries)
+    const body = allocate(tailAt + byteLength(tail))
+    write(body, HEAD, 0)
+    this.#store.copy(entries, body, HEAD.length)
+    write(body, tail, tailAt)
+    return body
+  }
+}
+
+const HEAD = '{"batch":['
+
+function tail(writeKeyJson: string, sentAt: string): string {
+  return `],"writeKey":${writeKeyJson},"sentAt":"${sentAt}"}`
+}

@@ -1,0 +1,54 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Batch } from '../../src/delivery/batch.ts'
+import { Envelope } from '../../src/delivery/envelope.ts'
+import { SlabStore } from '../../src/delivery/slabs.ts'
+import { storeAll } from '../support/stored.ts'
+
+const SENT_AT = '2026-11-20T09:30:00.000Z'
+const store = new SlabStore()
+const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8')
+
+describe('the envelope', () => {
+  test('a body is the messages, the write key and the time of sending, byte for byte', () => {
+    const envelope = new Envelope('wk_"7Qm4"\\', store)
+
+    const body = envelope.write(storeAll([{ event: 'Thé' }, { event: '🍰' }], store), SENT_AT)
+
+    expect(text(body)).toBe(
+      '{"batch":[{"event":"Thé"},{"event":"🍰"}],"writeKey":"wk_\\"7Qm4\\"\\\\","sentAt":"2026-11-20T09:30:00.000Z"}',
+    )
+  })
+
+  test('its bytes and those of a batch are the bytes of the body', () => {
+    const envelope = new Envelope('wk_Zurich_7Qm4', store)
+    const batch = new Batch(storeAll([{ event: 'Thé' }, { event: '🍰' }, { n: 1 }], store))
+
+    const body = envelope.write(batch.entries, SENT_AT)
+
+    expect(envelope.bytes + batch.bytes).toBe(body.length)
+  })
+
+  test('a body is what it holds, whatever that is', () => {
+    const messages = fc.array(fc.dictionary(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' })), {
+      minLength: 1,
+      maxLength: 8,
+    })
+
+    fc.assert(
+      fc.property(messages, fc.string({ unit: 'binary' }), (messages, writeKey) => {
+        const body = new Envelope(writeKey, store).write(storeAll(messages, store), SENT_AT)
+
+        expect(text(body)).toBe(JSON.stringify({ batch: messages, writeKey, sentAt: SENT_AT }))
+      }),
+    )
+  })
+
+  test('listeners see the same body without the key', () => {
+    const envelope = new Envelope('wk_Zurich_7Qm4', store)
+
+    const body = envelope.writeRedacted(storeAll([{ event: 'Thé' }], store), SENT_AT)
+
+    expect(text(body)).toBe(`{"batch":[{"event":"Thé"}],"writeKey":"[redacted]","sentAt":"${SENT_AT}"}`)
+  })
+})
