@@ -1,0 +1,101 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+
+const repository = fileURLToPath(new URL('..', import.meta.url))
+const read = (path: string): string => readFileSync(`${repository}${path}`, 'utf8')
+
+/** Text files under version control, and new ones: what a reader of the repository can come across. */
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+  cwd: repository,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter((path) => /\.(?:ts|mts|mjs|cjs|js|md|sh|ya?ml)$/.test(path) && path !== 'docs/faults.md')
+  .filter((path) => {
+    try {
+      return read(path) !== ''
+    } catch {
+      return false // deleted in the working copy
+    }
+  })
+
+/** Every match in the code, with the file that it is in. */
+function mentions(pattern: RegExp): { path: string; groups: string[] }[] {
+  return files.flatMap((path) =>
+    [...read(path).matchAll(pattern)].map((match) => ({ path, groups: match.slice(1) })),
+  )
+}
+
+describe('docs/faults.md', () => {
+  const rows = [...read('docs/faults.md').matchAll(/^\| ([FBS]\d+) \|/gm)].map(([, row]) => row ?? '')
+
+  test('has each row once', () => {
+    expect(rows.length).toBeGreaterThan(200)
+    expect(new Set(rows).size).toBe(rows.length)
+  })
+
+  test('has every row that code, tests and documents name', () => {
+    const named = mentions(/(?<![\w#/+-])([FBS]\d{2,3})(?![\w/+-]|\.\w)/g)
+    const unknown = named
+      .filter(({ groups: [row] }) => !rows.includes(row ?? ''))
+      .map(({ path, groups: [row] }) => `${path}: ${row}`)
+
+    expect(named.length).toBeGreaterThan(250)
+    expect(unknown).toEqual([])
+  })
+
+  test('has every section that code, tests and documents name', () => {
+    const sections = [...read('docs/faults.md').matchAll(/^#{2,3} (\d(?:\.\d)?)/gm)].map(([, one]) => one)
+    const named = mentions(/faults\.md, section (\d(?:\.\d)?)/g)
+
+    expect(named.length).toBeGreaterThan(0)
+    expect(named.filter(({ groups: [section] }) => !sections.includes(section))).toEqual([])
+  })
+})
+
+describe('docs/spec.md', () => {
+  const sections = [...read('docs/spec.md').matchAll(/^## (\d+)\. /gm)].map(([, section]) => section)
+
+  test('has every section that code, tests and documents name', () => {
+    const named = mentions(
+      /\bspec(?:ification)?(?:\.md)?(?:\]\([^)]*\))?,?\s+(?:\*\s+)?sections?\s+(\d+)(?:\s+and\s+(\d+))?/g,
+    ).flatMap(({ path, groups }) =>
+      groups.filter((one) => one !== undefined).map((section) => ({ path, section })),
+    )
+
+    expect(named.length).toBeGreaterThan(20)
+    expect(named.filter(({ section }) => !sections.includes(section))).toEqual([])
+  })
+})
+
+describe('links between the documents', () => {
+  const documents = files.filter((path) => path.endsWith('.md'))
+
+  /** The anchors that a heading gets on the pages of repositories. */
+  function anchorsOf(path: string): string[] {
+    return [...read(path).matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+      title
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    )
+  }
+
+  test.each(documents)('%s: every relative link and anchor leads somewhere', (path) => {
+    const folder = path.includes('/') ? path.slice(0, path.lastIndexOf('/') + 1) : ''
+    const links = [...read(path).matchAll(/\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)/g)]
+    const broken = links.filter(([, target = '', anchor]) => {
+      const found = target === '' ? path : new URL(target, `file:///${folder}`).pathname.slice(1)
+      const isThere =
+        execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', found], {
+          cwd: repository,
+          encoding: 'utf8',
+        }) !== ''
+      return !isThere || (anchor !== undefined && !anchorsOf(found).includes(anchor))
+    })
+
+    expect(broken.map(([link]) => link)).toEqual([])
+  })
+})
