@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util'
 import { systemClock } from './clock.ts'
 import { startCollector } from './collector.ts'
+import { ConfigError } from './config/config-error.ts'
 import { keygen } from './config/keygen.ts'
-import { ConfigError, loadConfig } from './config/load.ts'
+import { loadConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 
 const HELP = `trackpost-collector: the HTTP tracking API on your machine

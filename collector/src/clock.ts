@@ -1,17 +1,20 @@
-/** The clocks and timers of a collector: the only thing that differs between a running one and a test of it. */
+/** Time and chance: the only things that differ between a running collector and a test of it. */
 export interface Clock {
   /** Milliseconds since the epoch. May jump. */
   now(): number
   /** Milliseconds since an arbitrary moment. Never goes back. */
   monotonic(): number
+  /** A number in [0, 1). For faults on demand, never for identifiers. */
+  random(): number
   /** Runs once after `delayMs`, without keeping the process alive; returns cancel. */
   setTimer(run: () => void, delayMs: number): () => void
 }
 
-/** The real clocks and timers; nothing else in the collector reads a clock or sets a timer. */
+/** The real clock. Nothing else in the collector reads a clock, sets a timer or draws a random number. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
+  random: () => Math.random(),
   setTimer(run, delayMs) {
     const timer = setTimeout(run, delayMs)
     timer.unref()

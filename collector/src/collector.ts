@@ -2,7 +2,9 @@ import { lookup } from 'node:dns/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import { type ApiParts, handleApi } from './api/api.ts'
+import { handleFaults } from './api/faults.ts'
 import { servePage } from './assets.ts'
+import { type AdminAccess, AdminGate } from './auth/admin.ts'
 import { Authenticator } from './auth/caller.ts'
 import { LoginLimit } from './auth/login-limit.ts'
 import { RateLimit } from './auth/rate-limit.ts'
@@ -11,17 +13,25 @@ import { handleToken } from './auth/token-api.ts'
 import { TokenServer } from './auth/tokens.ts'
 import { Checkpointer } from './checkpointer.ts'
 import { type Clock, systemClock } from './clock.ts'
-import { ConfigError, loadConfig, parseConfig } from './config/load.ts'
+import { ConfigError } from './config/config-error.ts'
+import { loadConfig, parseConfig } from './config/load.ts'
 import type { Config, ConfigInput } from './config/schema.ts'
 import { Deliverer } from './destinations/deliverer.ts'
-import { HttpProblem, replyProblem } from './http/reply.ts'
+import { FaultInjector } from './faults/injector.ts'
+import { type FaultOptions, type FaultRule, Faults } from './faults/rules.ts'
+import { TrustedProxies } from './http/address.ts'
+import { isLoopback, OriginGuard } from './http/origin.ts'
+import { RequestRecorder } from './http/request-recorder.ts'
+import { Router } from './http/router.ts'
 import { DEFAULT_LIMITS, listen, type RunningServer, type ServerLimits } from './http/server.ts'
+import { Turns } from './http/turns.ts'
 import { TrackingApi } from './ingest/tracking-api.ts'
 import { type Stats, StatsKeeper } from './live/stats.ts'
 import { LiveStream } from './live/stream.ts'
 import { Waiters, type WaitOptions } from './live/waiters.ts'
-import { type EventRecord, type EventSummary, isKind } from './record.ts'
+import type { EventRecord, EventSummary } from './record.ts'
 import type { EventFilter, EventQuery } from './store/filter.ts'
+import type { RequestLog } from './store/ports.ts'
 import { Store } from './store/store.ts'
 import { Writer } from './store/writer.ts'
 
@@ -37,6 +47,13 @@ export interface CollectorOptions {
   database?: string
   /** The config, or the path of the file with it. */
   config?: ConfigInput | string
+  /**
+   * What the page and `/api` then ask for: scripts as `Authorization: Bearer <token>`, people once in a form. With `allowPublic` and
+   * without a token, the page and `/api` are closed.
+   */
+  adminToken?: string
+  /** Chance with which a request to `/v1` is answered 503, from 0 to 1; default 0. */
+  failRate?: number
   /** Limits of connections, for tests of hostile clients. */
   limits?: Partial<ServerLimits>
   /** The clocks and timers, for tests. */
@@ -59,6 +76,15 @@ export interface Collector extends AsyncDisposable {
   stats(): Stats
   /** Forgets all records and the memory of messageIds. */
   clear(): void
+  /**
+   * Has the next requests to `/v1` and `/token` get a fault in place of the usual response; several calls make a script.
+   *
+   * @example collector.respondNext({ status: 503, headers: { 'retry-after': '1' }, times: 2 })
+   * @throws FaultError when a value cannot be used.
+   */
+  respondNext(fault: FaultOptions): FaultRule
+  /** Removes all faults, `failRate` too. */
+  clearFaults(): void
   /** Makes all tokens given out so far invalid, as if they had been revoked. */
   revokeTokens(): void
   /** Finishes requests in flight, commits what they brought, and lets go of port and file. */
@@ -68,12 +94,7 @@ export interface Collector extends AsyncDisposable {
 const DEFAULT_PORT = 8787
 const MEMORY = ':memory:'
 const CLOSE_GRACE_MS = 5000
-const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]'])
-
-/** Whether an address can only be reached from this machine. */
-export function isLoopback(address: string): boolean {
-  return isIP(address) === 4 ? address.startsWith('127.') : address === '::1'
-}
+const MIN_TOKEN_CHARACTERS = 8
 
 /**
  * Starts a collector.
@@ -89,7 +110,13 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const host = options.host ?? '127.0.0.1'
   const isLocal = await checkAddress(host, options.allowPublic ?? false)
   const store = openStore(options.database ?? MEMORY, config)
-  const running = new RunningCollector(config, store, options, isLocal)
+  let running: RunningCollector
+  try {
+    running = new RunningCollector(config, store, options, isLocal)
+  } catch (cause) {
+    store.close()
+    throw cause
+  }
   try {
     await running.listen(options.port ?? DEFAULT_PORT, host)
   } catch (cause) {
@@ -136,13 +163,15 @@ class RunningCollector implements Collector {
   readonly #waiters: Waiters
   readonly #deliverers: Deliverer[]
   readonly #checkpointer: Checkpointer | undefined
-  readonly #tracking: TrackingApi
   readonly #tokens: TokenServer | undefined
-  readonly #loginLimit: LoginLimit
+  readonly #faults: Faults
+  readonly #injector: FaultInjector
+  readonly #recorder: RequestRecorder
+  readonly #router: Router
+  readonly #turns = new Turns()
   readonly #clock: Clock
   readonly #limits: ServerLimits
   readonly #onFault: (what: string, cause: unknown) => void
-  readonly #isLocal: boolean
   #server: RunningServer | undefined
   #closing: Promise<void> | undefined
   #isTrimScheduled = false
@@ -154,7 +183,6 @@ class RunningCollector implements Collector {
     this.#clock = options.clock ?? systemClock
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits }
     this.#onFault = options.onFault ?? (() => {})
-    this.#isLocal = isLocal
     this.#stats = new StatsKeeper(this.#clock, store.totals())
     this.#stream = new LiveStream(() => this.#stats.snapshot(), this.#clock)
     this.#waiters = new Waiters(store, this.#clock)
@@ -171,15 +199,11 @@ class RunningCollector implements Collector {
         : new TokenServer(config.oauth, this.#clock, (jti, expiresAtMs, nowMs) =>
             store.useAssertion(jti, expiresAtMs, nowMs),
           )
-    this.#loginLimit = new LoginLimit(config.failedLoginsPerMinute, this.#clock)
-    this.#tracking = new TrackingApi({
-      config,
-      clock: this.#clock,
-      authenticator: new Authenticator(config, new Sources(config), this.#tokens, this.#loginLimit),
-      rateLimit: new RateLimit(this.#clock),
-      writer: this.#writer,
-      onFault: this.#onFault,
-    })
+    this.#faults = new Faults(this.#clock)
+    if (options.failRate !== undefined) this.#faults.failRate = options.failRate
+    this.#injector = new FaultInjector(this.#faults, this.#clock)
+    this.#recorder = new RequestRecorder(noRequestLog(), this.#clock)
+    this.#router = this.#createRouter(config, options, isLocal)
     this.#deliverers = config.destinations
       .filter(({ enabled }) => enabled)
       .map(
@@ -188,9 +212,41 @@ class RunningCollector implements Collector {
       )
   }
 
+  #createRouter(config: Config, options: CollectorOptions, isLocal: boolean): Router {
+    const { browserOrigins, hostNames, trustedProxies } = config
+    const loginLimit = new LoginLimit(config.failedLoginsPerMinute, this.#clock)
+    const tracking = new TrackingApi({
+      config,
+      clock: this.#clock,
+      authenticator: new Authenticator(config, new Sources(config), this.#tokens, loginLimit),
+      rateLimit: new RateLimit(this.#clock),
+      log: { append: (events) => this.#writer.write(events) },
+      turns: this.#turns,
+      faults: this.#injector,
+      onFault: this.#onFault,
+    })
+    const tokens = this.#tokens
+    return new Router({
+      guard: new OriginGuard({ isLocal, browserOrigins, hostNames }),
+      proxies: new TrustedProxies(trustedProxies),
+      recorder: this.#recorder,
+      admin: new AdminGate(adminAccess(options.adminToken, isLocal), loginLimit),
+      tracking,
+      handleToken:
+        tokens &&
+        ((request, response, notes) =>
+          handleToken({ tokens, loginLimit, faults: this.#injector }, request, response, notes)),
+      handleApi: (url, request, response) => this.#handleApi(url, request, response),
+      servePage: (path, _request, response) => servePage(path, response),
+      onFault: this.#onFault,
+    })
+  }
+
   async listen(port: number, host: string): Promise<void> {
-    this.#server = await listen(port, host, this.#limits, this.#clock, (request, response) => {
-      this.#route(request, response).catch((cause: unknown) => this.#answerFault(cause, response))
+    this.#server = await listen(port, host, this.#limits, this.#clock, {
+      request: (request, response) => void this.#router.handle(request, response),
+      connection: () => this.#turns.accepted(),
+      broken: (address, broken) => this.#recorder.broken(address, broken),
     })
     const { address, family, port: actualPort } = this.#server.address
     this.port = actualPort
@@ -201,25 +257,9 @@ class RunningCollector implements Collector {
     for (const deliverer of this.#deliverers) deliverer.wake()
   }
 
-  async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = URL.canParse(request.url ?? '', this.url) ? new URL(request.url ?? '', this.url) : undefined
-    const path = url?.pathname ?? ''
-    const kind = path.startsWith('/v1/') ? path.slice('/v1/'.length) : undefined
-    if (kind === 'batch' || isKind(kind)) {
-      requireMethod(request, 'POST')
-      return this.#tracking.handle(request, response, kind)
-    }
-    if (path === '/token' && this.#tokens !== undefined) {
-      requireMethod(request, 'POST')
-      return handleToken(this.#tokens, this.#loginLimit, request, response)
-    }
-    // From here on people's data is read: not by a page of another site that made its name point here.
-    this.#checkHostName(request)
-    if (url !== undefined && (await handleApi(this.#apiParts(), url, request, response))) return
-    if (request.method === 'GET' || request.method === 'HEAD') {
-      if (servePage(path, response)) return
-    }
-    throw new HttpProblem(404, 'not_found', 'there is nothing at this address')
+  async #handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+    if (await handleFaults(this.#faults, url, request, response)) return true
+    return handleApi(this.#apiParts(), url, request, response)
   }
 
   #apiParts(): ApiParts {
@@ -230,25 +270,6 @@ class RunningCollector implements Collector {
       clear: () => this.clear(),
       stream: this.#stream,
     }
-  }
-
-  /** On loopback only the machine's own names are answered, which defeats DNS rebinding. */
-  #checkHostName(request: IncomingMessage): void {
-    if (!this.#isLocal) return
-    const name = (request.headers.host ?? '').replace(/:\d+$/, '').toLowerCase()
-    if (LOOPBACK_NAMES.has(name) || isLoopback(name)) return
-    throw new HttpProblem(403, 'host_name', 'ask for 127.0.0.1 or localhost')
-  }
-
-  #answerFault(cause: unknown, response: ServerResponse): void {
-    if (response.headersSent || response.destroyed) {
-      response.destroy()
-      return
-    }
-    if (cause instanceof HttpProblem) return replyProblem(response, cause)
-    this.#onFault('a request could not be handled', cause)
-    const wait = { 'retry-after': '5' }
-    replyProblem(response, new HttpProblem(503, 'fault', 'the collector could not handle this', wait))
   }
 
   #committed(summaries: readonly EventSummary[]): void {
@@ -292,6 +313,14 @@ class RunningCollector implements Collector {
     this.#stream.reset()
   }
 
+  respondNext(fault: FaultOptions): FaultRule {
+    return this.#faults.add(fault)
+  }
+
+  clearFaults(): void {
+    this.#faults.clear()
+  }
+
   revokeTokens(): void {
     this.#tokens?.revokeTokens()
   }
@@ -304,6 +333,7 @@ class RunningCollector implements Collector {
   async #close(): Promise<void> {
     this.#waiters.close()
     this.#stream.close()
+    this.#injector.close()
     await this.#server?.close(CLOSE_GRACE_MS)
     this.#writer.flush()
     await Promise.all(this.#deliverers.map((deliverer) => deliverer.close()))
@@ -316,6 +346,14 @@ class RunningCollector implements Collector {
   }
 }
 
-function requireMethod(request: IncomingMessage, method: string): void {
-  if (request.method !== method) throw new HttpProblem(405, 'method', `expected ${method}`, { allow: method })
+function adminAccess(token: string | undefined, isLocal: boolean): AdminAccess {
+  if (token === undefined) return isLocal ? 'open' : 'closed'
+  if (token.length >= MIN_TOKEN_CHARACTERS) return { token }
+  throw new ConfigError(`adminToken: expected at least ${MIN_TOKEN_CHARACTERS} characters`)
+}
+
+/** Stands for the log of requests until the store has one. */
+function noRequestLog(): RequestLog {
+  let lastId = 0
+  return { nextId: () => String(++lastId), append: () => {} }
 }

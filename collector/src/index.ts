@@ -1,6 +1,6 @@
 export type { Clock } from './clock.ts'
 export { type Collector, type CollectorOptions, startCollector } from './collector.ts'
-export { ConfigError } from './config/load.ts'
+export { ConfigError } from './config/config-error.ts'
 export type { ConfigInput as CollectorConfig } from './config/schema.ts'
 export type { ServerLimits } from './http/server.ts'
 export type { Stats } from './live/stats.ts'

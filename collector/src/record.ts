@@ -25,7 +25,6 @@ export const REASONS = {
   bad_item: 'a batch item is not an object',
   bad_message_id: 'messageId is not a string of 1 to 99 characters without control characters',
   bad_id: 'userId, anonymousId, groupId or previousId has control characters or lone surrogates',
-  bad_timestamp: 'timestamp is not an ISO-8601 date-time',
   bad_field: 'properties, traits, context or integrations is not an object',
   too_many_items: 'the batch has more than 5,000 items; this stands for the rest of them',
   duplicate: 'this messageId was seen before, with the same content',

@@ -6,9 +6,10 @@ import { RateLimit } from '../src/auth/rate-limit.ts'
 import { fakeClock } from './support.ts'
 
 const source = fileURLToPath(new URL('../src/', import.meta.url))
-const READS_TIME = /\b(Date\.now|new Date\(\)|performance\.now|setTimeout|setInterval|process\.hrtime)\b/
+const READS_TIME =
+  /\b(Date\.now|new Date\(\)|performance\.now|setTimeout|setInterval|process\.hrtime|Math\.random)\b/
 
-test('clock.ts is the only module that reads a clock or sets a timer', () => {
+test('clock.ts is the only module that reads a clock, sets a timer or draws a random number', () => {
   const modules = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
   )

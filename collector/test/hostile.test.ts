@@ -151,7 +151,6 @@ const unreadable: Array<[what: string, code: string, body: string | Uint8Array]>
   ['NaN', 'invalid_json', '{"a":NaN}'],
   ['a raw NUL in a string', 'invalid_json', '{"a":"\0"}'],
   ['a NUL at the end', 'invalid_json', '{"a":1}\0'],
-  ['a byte order mark', 'invalid_json', '\ufeff{"a":1}'],
   ['invalid UTF-8', 'invalid_json', Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d)],
   ['a surrogate in UTF-8', 'invalid_json', Uint8Array.of(0x22, 0xed, 0xa0, 0x80, 0x22)],
   ['UTF-16', 'invalid_json', Buffer.from('{"a":1}', 'utf16le')],
@@ -176,7 +175,7 @@ test.each(unreadable)('%s as a batch is answered 400 with %s', async (_what, cod
 
   expect(response.status).toBe(400)
   expect(await response.json()).toMatchObject({ success: false, code })
-  expect(await collector.waitFor({ reason: code })).toMatchObject([{ type: 'batch', source: '' }])
+  expect(await collector.waitFor({ reason: code })).toMatchObject([{ type: 'batch', source: 'shop' }])
 })
 
 test('64 levels, repeated keys, huge numbers, lone surrogates and __proto__ are data like any other', async () => {
@@ -185,7 +184,7 @@ test('64 levels, repeated keys, huge numbers, lone surrogates and __proto__ are 
     `{"userId":"u","event":"deep","properties":${nested(62)}}`,
     '{"userId":"u","event":"first","event":"last"}',
     '{"userId":"u","event":"number","properties":{"n":1e999}}',
-    '{"userId":"\\ud800","event":"lone \\udc00 surrogate","properties":{"s":"\\ud83d"}}',
+    '{"userId":"u","event":"lone \\udc00 surrogate","properties":{"s":"\\ud83d"}}',
     '{"userId":"u","event":"proto","__proto__":{"polluted":1},"properties":{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}},"context":{"__proto__":{"polluted":1}}}',
   ]
 
@@ -309,7 +308,7 @@ test('Expect: 100-continue is answered, and HTTP/1.0 is served', async () => {
   expect(old).toMatch(/^HTTP\/1\.1 200 OK/)
 })
 
-test('no answer allows another origin, every answer forbids sniffing, and input comes back only as JSON', async () => {
+test('no response allows an unknown origin, every response forbids sniffing, and input comes back only as JSON', async () => {
   const collector = await openCollector()
   const attack = '/<script>alert(1)</script>?type=<script>'
   const headers = { origin: 'https://evil.example' }
@@ -350,6 +349,7 @@ describe('a page of another site that made its name point here', () => {
 
     expect(await ask(port, name)).toMatch(/^HTTP\/1\.1 403 /)
     expect(await ask(port, name, '/')).toMatch(/^HTTP\/1\.1 403 /)
+    expect(await ask(port, name, '/v1/track')).toMatch(/^HTTP\/1\.1 403 /)
   })
 
   test.each(['localhost', 'LocalHost:8787', '127.0.0.1', '127.0.0.1:8787', '127.1.2.3:8787', '[::1]:8787'])(
@@ -365,7 +365,7 @@ describe('a page of another site that made its name point here', () => {
     // Reached from this machine alone, and yet none of the addresses that count as loopback.
     const { port } = await openCollector({ host: '::ffff:127.0.0.1', allowPublic: true })
 
-    expect(await ask(port, 'collector.example')).toMatch(/^HTTP\/1\.1 200 /)
+    expect(await ask(port, 'collector.example', '/v1/track')).toMatch(/^HTTP\/1\.1 405 /)
   })
 })
 

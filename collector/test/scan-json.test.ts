@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest'
 import { scanJson } from '../src/ingest/scan-json.ts'
 
+const limits = { maxDepth: 64, maxItems: 1000, maxItemBytes: 32_768 }
+
 /** The texts of the items that the scan finds. */
 function itemsOf(json: string): string[] {
   const bytes = Buffer.from(json)
-  return scanJson(bytes, 64).items.map(({ start, end }) => bytes.subarray(start, end).toString())
+  return scanJson(bytes, limits).items.map(({ start, end }) => bytes.subarray(start, end).toString())
 }
 
 test.each([
@@ -24,16 +26,29 @@ test.each([
   expect(itemsOf(json)).toEqual(items)
 })
 
-test('depth is counted outside of strings, and only as far as it matters', () => {
-  const isTooDeep = (json: string) => scanJson(Buffer.from(json), 3).isTooDeep
+test('items beyond the limit are counted, and large ones are found among them too', () => {
+  const bytes = Buffer.from('{"batch":[1,"12345",3,"1234567",5]}')
 
-  expect(isTooDeep('[[["[[["]]]')).toBe(false)
-  expect(isTooDeep('[[[]],[[]],{"a":{}}]')).toBe(false)
-  expect(isTooDeep('[[{"a":[]}]]')).toBe(true)
+  const { items, itemCount, largeItems } = scanJson(bytes, { maxDepth: 64, maxItems: 2, maxItemBytes: 6 })
+
+  expect(items).toHaveLength(2)
+  expect(itemCount).toBe(5)
+  expect([...largeItems].map(([index, { start }]) => [index, start])).toEqual([
+    [1, 12],
+    [3, 22],
+  ])
+})
+
+test('depth is counted outside of strings, and only as far as it matters', () => {
+  const tooDeepAt = (json: string) => scanJson(Buffer.from(json), { ...limits, maxDepth: 3 }).tooDeepAt
+
+  expect(tooDeepAt('[[["[[["]]]')).toBeUndefined()
+  expect(tooDeepAt('[[[]],[[]],{"a":{}}]')).toBeUndefined()
+  expect(tooDeepAt('[[{"a":[]}]]')).toBe(7)
 })
 
 test('whatever the bytes are, the scan ends', () => {
   for (const text of ['', '"', '"\\', ']]]]', '{"batch":[', '{"batch":["', '{"batch":[1', ',,,', '}{']) {
-    expect(() => scanJson(Buffer.from(text), 64)).not.toThrow()
+    expect(() => scanJson(Buffer.from(text), limits)).not.toThrow()
   }
 })

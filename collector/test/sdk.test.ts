@@ -97,7 +97,7 @@ test('our SDK gets a token, and a new one when it is revoked', async () => {
 
   expect(summary).toMatchObject({ failed: 0, pending: 0 })
   expect(collector.events({ status: 'accepted' }).map(({ name }) => name)).toEqual(['Before', 'After'])
-  expect(collector.count({ reason: 'bad_credentials' })).toBe(1)
+  expect(collector.count({ reason: 'expired_token' })).toBe(1)
 })
 
 test('our SDK, told to slow down, delivers everything', async () => {

@@ -79,6 +79,7 @@ export function fakeClock(startMs = Date.UTC(2026, 4, 17, 9, 30)) {
   return {
     now: () => offsetMs + elapsedMs,
     monotonic: () => elapsedMs,
+    random: () => 0.5,
     setTimer(run: () => void, delayMs: number) {
       const timer = { atMs: elapsedMs + delayMs, run }
       timers.push(timer)

@@ -4,13 +4,16 @@ import type { LoginLimit } from './login-limit.ts'
 import type { Source, Sources } from './sources.ts'
 import type { TokenServer } from './tokens.ts'
 
+/** What is wrong with credentials. */
+export type CredentialProblem = 'bad_credentials' | 'malformed_credentials' | 'expired_token'
+
 /** Whom a request comes from, or how it is to be answered. */
 export type Caller =
   | { outcome: 'source'; source: Source }
   /** Answered 200 and recorded as not accepted. */
   | { outcome: 'unknown'; reason: 'no_write_key' | 'unknown_write_key' }
-  | { outcome: 'unauthorized'; challenge: string }
-  | { outcome: 'forbidden'; challenge: string }
+  | { outcome: 'unauthorized'; challenge: string; reason: CredentialProblem }
+  | { outcome: 'forbidden'; challenge: string; reason: 'source_not_allowed' }
   | { outcome: 'wait'; seconds: number }
 
 const REALM = 'realm="trackpost-collector"'
@@ -48,20 +51,30 @@ export class Authenticator {
     return caller
   }
 
+  /**
+   * Name of the source that a request says it is from, for the records alone: nothing is proven by it.
+   * Null when no source has the key.
+   */
+  sourceName(authorization: string | undefined, bodyKey: unknown): string | null {
+    const credentials = readCredentials(authorization, bodyKey)
+    const key = 'writeKey' in credentials ? credentials.writeKey : undefined
+    return key === undefined ? null : (this.#sources.find(key)?.name ?? null)
+  }
+
   async #check(authorization: string | undefined, bodyKey: unknown): Promise<Caller> {
     const credentials = readCredentials(authorization, bodyKey)
     switch (credentials.scheme) {
       case 'malformed':
-        return { outcome: 'unauthorized', challenge: BASIC_CHALLENGE }
+        return { outcome: 'unauthorized', challenge: BASIC_CHALLENGE, reason: 'malformed_credentials' }
       case 'none':
         return this.#rejectsUnknownKeys
-          ? { outcome: 'unauthorized', challenge: BASIC_CHALLENGE }
+          ? { outcome: 'unauthorized', challenge: BASIC_CHALLENGE, reason: 'bad_credentials' }
           : { outcome: 'unknown', reason: 'no_write_key' }
       case 'key': {
         const source = this.#sources.find(credentials.writeKey)
         if (source !== undefined) return { outcome: 'source', source }
         return this.#rejectsUnknownKeys
-          ? { outcome: 'unauthorized', challenge: BASIC_CHALLENGE }
+          ? { outcome: 'unauthorized', challenge: BASIC_CHALLENGE, reason: 'bad_credentials' }
           : { outcome: 'unknown', reason: 'unknown_write_key' }
       }
       case 'bearer':
@@ -70,18 +83,22 @@ export class Authenticator {
   }
 
   async #checkBearer(token: string, writeKey: string | undefined): Promise<Caller> {
-    const owner = await this.#tokens?.verify(token)
-    if (owner === undefined) return { outcome: 'unauthorized', challenge: INVALID_TOKEN }
-    if (!owner.scopes.includes(NEEDED_SCOPE)) return { outcome: 'forbidden', challenge: NOT_ALLOWED }
+    const owner = (await this.#tokens?.verify(token)) ?? 'invalid'
+    if (owner === 'invalid' || owner === 'expired') {
+      const reason = owner === 'expired' ? 'expired_token' : 'bad_credentials'
+      return { outcome: 'unauthorized', challenge: INVALID_TOKEN, reason }
+    }
+    if (!owner.scopes.includes(NEEDED_SCOPE))
+      return { outcome: 'forbidden', challenge: NOT_ALLOWED, reason: 'source_not_allowed' }
     if (writeKey === undefined) return { outcome: 'unknown', reason: 'no_write_key' }
     const source = this.#sources.find(writeKey)
     if (source === undefined) {
       return this.#rejectsUnknownKeys
-        ? { outcome: 'unauthorized', challenge: BASIC_CHALLENGE }
+        ? { outcome: 'unauthorized', challenge: BASIC_CHALLENGE, reason: 'bad_credentials' }
         : { outcome: 'unknown', reason: 'unknown_write_key' }
     }
     if (owner.sources !== undefined && !owner.sources.includes(source.name)) {
-      return { outcome: 'forbidden', challenge: NOT_ALLOWED }
+      return { outcome: 'forbidden', challenge: NOT_ALLOWED, reason: 'source_not_allowed' }
     }
     return { outcome: 'source', source }
   }

@@ -1,17 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FaultInjector } from '../faults/injector.ts'
 import { readBody } from '../http/read-body.ts'
 import { replyJson } from '../http/reply.ts'
+import type { RequestNotes } from '../http/request-notes.ts'
 import type { LoginLimit } from './login-limit.ts'
 import { TokenError, type TokenServer } from './tokens.ts'
 
 const MAX_FORM_BYTES = 16_384
 
-/** `POST /token`, spec section 4; errors in the form of RFC 6749, section 5.2. */
+/** What token requests are answered from. */
+export interface TokenApiParts {
+  tokens: TokenServer
+  loginLimit: LoginLimit
+  faults: FaultInjector
+}
+
+/** `POST /token`; errors in the form of RFC 6749, section 5.2. */
 export async function handleToken(
-  tokens: TokenServer,
-  loginLimit: LoginLimit,
+  { tokens, loginLimit, faults }: TokenApiParts,
   request: IncomingMessage,
   response: ServerResponse,
+  notes: RequestNotes,
 ): Promise<void> {
   const refuse = (
     status: number,
@@ -20,21 +29,29 @@ export async function handleToken(
     headers: Record<string, string> = {},
   ) => {
     if (!request.complete) headers['connection'] = 'close'
+    notes.problem = { code: error, message: description }
     replyJson(response, status, { error, error_description: description }, headers)
   }
   const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
   if (type !== 'application/x-www-form-urlencoded') {
     return refuse(415, 'invalid_request', 'Content-Type must be application/x-www-form-urlencoded')
   }
-  const address = request.socket.remoteAddress ?? ''
+  const { address } = notes
   const seconds = loginLimit.waitSeconds(address, '')
   if (seconds !== undefined) {
     return refuse(429, 'temporarily_unavailable', 'too many failed logins', {
       'retry-after': String(seconds),
     })
   }
+  // The form holds a credential: of its body, the log has nothing but the size.
   const read = await readBody(request, MAX_FORM_BYTES)
   if (read === 'aborted') return
+  notes.bodyBytes = read.sentBytes
+  const fault = await faults.inject(request, response, '/token', () => undefined)
+  if (fault !== undefined) {
+    notes.fault = fault.id
+    return
+  }
   if ('refused' in read) return refuse(400, 'invalid_request', 'the form is too large or cannot be read')
   try {
     const token = await tokens.issue(new URLSearchParams(read.body.toString('utf8')))

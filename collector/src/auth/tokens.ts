@@ -10,7 +10,7 @@ import {
   SignJWT,
 } from 'jose'
 import type { Clock } from '../clock.ts'
-import { ConfigError } from '../config/load.ts'
+import { ConfigError } from '../config/config-error.ts'
 import type { ApplicationConfig, Config } from '../config/schema.ts'
 
 /** Why no token is given, in the words of RFC 6749, section 5.2. */
@@ -77,6 +77,7 @@ export class TokenServer {
   readonly #useAssertion: AssertionMemory
   #issuer = ''
   #key = newTokenKey()
+  readonly #revokedKeys = new Set<string>()
   readonly #verified = new Map<string, { owner: TokenOwner; expiresAtMs: number }>()
 
   /**
@@ -212,13 +213,16 @@ export class TokenServer {
     ]
   }
 
-  /** Whom a bearer token belongs to; undefined when it is not valid (any more). */
-  async verify(token: string): Promise<TokenOwner | undefined> {
+  /** Whom a bearer token belongs to, or whether it has been valid once. */
+  async verify(token: string): Promise<TokenOwner | 'expired' | 'invalid'> {
     const nowMs = this.#clock.now()
     const cached = this.#verified.get(token)
     if (cached !== undefined && cached.expiresAtMs > nowMs) return cached.owner
     try {
-      if (decodeProtectedHeader(token).kid !== this.#key.id) return undefined
+      const { kid } = decodeProtectedHeader(token)
+      // No signature is checked with it any more: that it was a key once is all that is said.
+      if (this.#revokedKeys.has(kid ?? '')) return 'expired'
+      if (kid !== this.#key.id) return 'invalid'
       const { payload } = await jwtVerify(token, this.#key.publicKey, {
         algorithms: [TOKEN_ALGORITHM],
         typ: 'at+jwt',
@@ -228,7 +232,7 @@ export class TokenServer {
         requiredClaims: ['iss', 'sub', 'aud', 'iat', 'nbf', 'exp', 'jti'],
       })
       const application = this.#applications.get(payload.sub ?? '')
-      if (application === undefined) return undefined
+      if (application === undefined) return 'invalid'
       const owner: TokenOwner = {
         clientId: application.clientId,
         scopes: typeof payload['scope'] === 'string' ? payload['scope'].split(' ') : [],
@@ -237,13 +241,14 @@ export class TokenServer {
       if (this.#verified.size >= MAX_CACHED_TOKENS) this.#verified.clear()
       this.#verified.set(token, { owner, expiresAtMs: (payload.exp ?? 0) * 1000 })
       return owner
-    } catch {
-      return undefined
+    } catch (cause) {
+      return cause instanceof errors.JWTExpired ? 'expired' : 'invalid'
     }
   }
 
   /** Makes every token that was given out invalid, at once. */
   revokeTokens(): void {
+    this.#revokedKeys.add(this.#key.id)
     this.#key = newTokenKey()
     this.#verified.clear()
   }

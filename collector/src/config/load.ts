@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { ConfigError } from './config-error.ts'
 import { type Config, configSchema } from './schema.ts'
-
-/** Settings that cannot be used; the message is one line for the person who wrote them. */
-export class ConfigError extends Error {}
 
 /**
  * Checks a config and fills in its defaults.

@@ -1,10 +1,24 @@
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { isAddressOrNetwork } from '../http/address.ts'
 
 const name = z.string().min(1).max(200)
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'expected 64 lower-case hexadecimal digits')
 const region = z.enum(['default', 'eu'])
 const rate = z.number().int().min(1).max(1_000_000)
 const httpUrl = z.url({ protocol: /^https?$/ })
+
+const browserOrigin = z
+  .string()
+  .refine(
+    (text) => text === '*' || text === 'null' || (URL.canParse(text) && isOrigin(new URL(text), text)),
+    'expected an origin like https://shop.example, or *',
+  )
+
+/** Schemes of mobile shells (`capacitor://localhost`) have no origin by the letter of the URL standard. */
+function isOrigin(url: URL, text: string): boolean {
+  return url.origin === text || (url.origin === 'null' && /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*$/.test(text))
+}
 
 const source = z
   .strictObject({
@@ -78,6 +92,10 @@ const oauth = z.strictObject({
   audiences: z.array(z.string().min(1)).default([]),
 })
 
+function digest(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex')
+}
+
 function repeated(values: readonly string[]): string | undefined {
   return values.find((value, index) => values.indexOf(value) !== index)
 }
@@ -95,6 +113,16 @@ export const configSchema = z
     sources: z.array(source).min(1).optional(),
     /** Answer 401 to a write key that no source has, in place of recording `unknown_write_key`. */
     rejectUnknownKeys: z.boolean().default(false),
+    /** Refuse a body that is not announced as `application/json`, as the real service documents it. */
+    strictContentType: z.boolean().default(false),
+    /** Origins of pages that may send events, `*` = all; default: on loopback those of this machine, elsewhere none. */
+    browserOrigins: z.array(browserOrigin).optional(),
+    /** Further names under which a collector on loopback is asked for. */
+    hostNames: z.array(z.string().min(1)).default([]),
+    /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. */
+    trustedProxies: z
+      .array(z.string().refine(isAddressOrNetwork, 'expected an address or a network like 10.0.0.0/8'))
+      .default([]),
     /** Failed logins a minute from one address before only known credentials are taken from it. */
     failedLoginsPerMinute: z.number().int().min(1).default(300),
     destinations: z.array(destination).default([]),
@@ -117,6 +145,12 @@ export const configSchema = z
     const destinationNames = config.destinations.map((one) => one.name)
     const twice = repeated(sourceNames) ?? repeated(destinationNames)
     if (twice !== undefined) problem(`the name ${JSON.stringify(twice)} is used twice`)
+    const keys = config.sources?.map((one) => one.writeKeySha256 ?? digest(one.writeKey ?? '')) ?? []
+    for (const [index, key] of keys.entries()) {
+      const first = keys.indexOf(key)
+      if (first === index) continue
+      problem(`has the write key of ${JSON.stringify(sourceNames[first])}`, 'sources', index)
+    }
     for (const [index, one] of (config.sources ?? []).entries()) {
       for (const wanted of one.destinations ?? []) {
         if (!destinationNames.includes(wanted)) {

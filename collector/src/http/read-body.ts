@@ -6,8 +6,8 @@ import type { Reason } from '../record.ts'
 
 /** A body that was read, or why it was not. */
 export type BodyResult =
-  | { body: Buffer }
-  | { refused: Extract<Reason, 'body_too_large' | 'bad_encoding'> }
+  | { body: Buffer; sentBytes: number }
+  | { refused: Extract<Reason, 'body_too_large' | 'bad_encoding'>; sentBytes: number }
   | 'aborted'
 
 const inflate = promisify(gunzip)
@@ -20,16 +20,18 @@ const inflate = promisify(gunzip)
  */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<BodyResult> {
   const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
-  if (encoding !== 'identity' && encoding !== 'gzip') return { refused: 'bad_encoding' }
+  const toldBytes = Number(request.headers['content-length'] ?? 0)
+  if (encoding !== 'identity' && encoding !== 'gzip') return { refused: 'bad_encoding', sentBytes: toldBytes }
   const sent = await collect(request, maxBytes)
   if (sent === 'aborted') return 'aborted'
-  if (sent === 'too large') return { refused: 'body_too_large' }
-  if (encoding === 'identity') return { body: sent }
+  if (sent === 'too large') return { refused: 'body_too_large', sentBytes: Math.max(toldBytes, maxBytes + 1) }
+  const sentBytes = sent.length
+  if (encoding === 'identity') return { body: sent, sentBytes }
   try {
-    return { body: await inflate(sent, { maxOutputLength: maxBytes }) }
+    return { body: await inflate(sent, { maxOutputLength: maxBytes }), sentBytes }
   } catch (cause) {
     const isTooLarge = (cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
-    return { refused: isTooLarge ? 'body_too_large' : 'bad_encoding' }
+    return { refused: isTooLarge ? 'body_too_large' : 'bad_encoding', sentBytes }
   }
 }
 

@@ -15,7 +15,7 @@ export class HttpProblem extends Error {
   }
 }
 
-/** Headers of every answer. Nothing here ever allows another origin. */
+/** Headers of every response. Nothing here ever allows another origin. */
 export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',

@@ -2,8 +2,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { problemBody, SECURITY_HEADERS } from './reply.ts'
+import type { BrokenRequest } from './request-recorder.ts'
 
-/** Limits of connections; the defaults are those of row S48. */
+/** Limits of connections. */
 export interface ServerLimits {
   /** Longest time for the headers of a request, milliseconds. */
   headersMs: number
@@ -18,11 +19,22 @@ const MAX_HEADER_BYTES = 16_384
 /** Longer than the idle time of usual clients, so that they and not the server end a kept connection. */
 const KEEP_ALIVE_MS = 65_000
 
+/** Connections that the system keeps waiting; the runtime accepts one in a turn, and its own default is 511. */
+const BACKLOG = 4096
+
 /** A started server. */
 export interface RunningServer {
   address: AddressInfo
   /** Stops taking connections, lets open requests finish for so long, then cuts what is left. */
   close(graceMs: number): Promise<void>
+}
+
+/** What is told of what comes in. */
+export interface ServerHandlers {
+  request(request: IncomingMessage, response: ServerResponse): void
+  connection(): void
+  /** Something that never became a request was answered. */
+  broken(address: string, broken: BrokenRequest): void
 }
 
 /** Starts listening; rejects when the address cannot be had. */
@@ -31,7 +43,7 @@ export async function listen(
   host: string,
   limits: ServerLimits,
   clock: Clock,
-  handle: (request: IncomingMessage, response: ServerResponse) => void,
+  handlers: ServerHandlers,
 ): Promise<RunningServer> {
   let isClosing = false
   const openResponses = new Set<ServerResponse>()
@@ -47,17 +59,24 @@ export async function listen(
     (request, response) => {
       if (isClosing) endConnectionAfter(response)
       openResponses.add(response)
-      response.once('close', () => openResponses.delete(response))
-      handle(request, response)
+      requestsOf.set(request.socket, (requestsOf.get(request.socket) ?? 0) + 1)
+      response.once('close', () => {
+        openResponses.delete(response)
+        requestsOf.set(request.socket, (requestsOf.get(request.socket) ?? 1) - 1)
+      })
+      handlers.request(request, response)
     },
   )
   server.maxConnections = limits.maxConnections
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
-    answerBrokenRequest(error, socket, clock),
-  )
+  server.on('connection', () => handlers.connection())
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    const broken = answerBrokenRequest(error, socket, clock)
+    // A request that was begun is written down by itself.
+    if (broken !== undefined && !requestsOf.get(socket)) handlers.broken(socket.remoteAddress ?? '', broken)
+  })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(port, host, resolve)
+    server.listen({ port, host, backlog: BACKLOG }, resolve)
   })
   server.removeAllListeners('error')
   return {
@@ -86,41 +105,51 @@ function closeServer(server: Server, graceMs: number, clock: Clock): Promise<voi
   })
 }
 
-const STATUS_BY_ERROR: Readonly<Record<string, [status: string, code: string, message: string]>> = {
-  HPE_HEADER_OVERFLOW: [
-    '431 Request Header Fields Too Large',
-    'headers_too_large',
-    'the headers are over 16 KB',
-  ],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'timeout', 'the request took too long'],
+const STATUS_TEXTS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
 }
+const BROKEN_BY_ERROR: Readonly<Record<string, BrokenRequest>> = {
+  HPE_HEADER_OVERFLOW: { status: 431, code: 'headers_too_large', message: 'the headers are over 16 KB' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, code: 'timeout', message: 'the request took too long' },
+}
+const BAD_HTTP: BrokenRequest = { status: 400, code: 'bad_http', message: 'not a valid HTTP request' }
 
 const LINGER_MS = 500
-const answered = new WeakSet<Socket>()
+const brokenBySocket = new WeakMap<Socket, BrokenRequest>()
+/** Requests under way. */
+const requestsOf = new WeakMap<Socket, number>()
 
-/** Answers what never became a request: broken or ambiguous HTTP, headers or body that do not come. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, clock: Clock): void {
-  if (answered.has(socket)) return
+/** What a connection was told when its request broke off. */
+export function brokenOn(socket: Socket): BrokenRequest | undefined {
+  return brokenBySocket.get(socket)
+}
+
+/** Answers what never became a request, or not to its end: broken or ambiguous HTTP, headers or body that do not come. */
+function answerBrokenRequest(
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+  clock: Clock,
+): BrokenRequest | undefined {
+  if (brokenBySocket.has(socket)) return undefined
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
-    return
+    return undefined
   }
-  const [status, code, message] = STATUS_BY_ERROR[error.code ?? ''] ?? [
-    '400 Bad Request',
-    'bad_http',
-    'not a valid HTTP request',
-  ]
-  const body = JSON.stringify(problemBody({ code, message }))
+  const broken = BROKEN_BY_ERROR[error.code ?? ''] ?? BAD_HTTP
+  const body = JSON.stringify(problemBody(broken))
   const headers = Object.entries({
     ...SECURITY_HEADERS,
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(body),
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`)
-  answered.add(socket)
-  // Whoever still sends is let send on for a moment: bytes that meet a closed socket cause a reset, and a reset
-  // can overtake the answer.
+  brokenBySocket.set(socket, broken)
+  // The client may go on sending for a moment: bytes that meet a closed socket cause a reset, and a reset can
+  // overtake the response.
   socket.removeAllListeners('data').resume()
-  socket.end(`HTTP/1.1 ${status}\r\n${headers.join('')}\r\n${body}`)
+  socket.end(`HTTP/1.1 ${broken.status} ${STATUS_TEXTS[broken.status]}\r\n${headers.join('')}\r\n${body}`)
   clock.setTimer(() => socket.destroy(), LINGER_MS)
+  return broken
 }

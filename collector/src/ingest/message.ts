@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { isKind, type Kind, type Reason } from '../record.ts'
+import { isKind, type Kind, type Reason, type Warning } from '../record.ts'
+import type { SentDifference } from '../store/ports.ts'
+import { idText, isUnclearId, textOrNull } from './columns.ts'
+import { type ReadTime, readTime } from './timestamp.ts'
 
 /** The fields that the service reads, in an object that a stranger wrote. */
 interface Incoming {
@@ -36,6 +39,8 @@ export interface Envelope {
   receivedAt: string
   /** Address of the caller, for `context.direct`. */
   remoteAddress: string
+  /** What holds for every message of the request. */
+  warnings: readonly Warning[]
 }
 
 /** One message read, judged and put into the form in which it is kept. */
@@ -51,24 +56,16 @@ export interface ReadMessage {
   integrations: Readonly<Record<string, unknown>>
   /** JSON text of the message as it is kept. */
   body: string
+  /** How that differs from what was sent. */
+  sent: SentDifference
+  warnings: Warning[]
 }
 
 /** The last moment that a `Date` can hold. */
 const MAX_DATE_MS = 8.64e15
 
-/** Length limit of `messageId`, spec section 1: fewer than 100 characters. */
+/** A messageId has fewer than 100 characters. */
 const MESSAGE_ID_CHARACTERS = 99
-
-// A date-time by ISO 8601; a bare date is taken too, as clients in other languages send it.
-const ISO_DATE_TIME =
-  /^[+-]?\d{4,6}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?$/
-
-/** Milliseconds since the epoch, or undefined when the value is no ISO-8601 date-time. */
-export function isoTimeMs(value: unknown): number | undefined {
-  if (typeof value !== 'string' || value.length > 40 || !ISO_DATE_TIME.test(value)) return undefined
-  const timeMs = Date.parse(value)
-  return Number.isNaN(timeMs) ? undefined : timeMs
-}
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -79,55 +76,45 @@ function isObjectOrAbsent(value: unknown): boolean {
   return value === undefined || value === null || isObject(value)
 }
 
-/** An id as text; numbers are taken, as services in other languages send them. */
-function idText(value: unknown): string | null {
-  if (typeof value === 'string') return value === '' ? null : value.toWellFormed()
-  return typeof value === 'number' && Number.isFinite(value) ? String(value) : null
-}
-
-function text(value: unknown): string | null {
-  return typeof value === 'string' && value !== '' ? value.toWellFormed() : null
+/** Counts what people count: a symbol outside of the first plane is one character. */
+function isMessageId(value: unknown): boolean {
+  if (typeof value !== 'string' || value === '' || isUnclearId(value)) return false
+  return value.length <= MESSAGE_ID_CHARACTERS || [...value].length <= MESSAGE_ID_CHARACTERS
 }
 
 /** What the list shows as the name; each kind has its own idea of one. */
 function displayName(kind: Kind | null, message: Incoming): string | null {
   switch (kind) {
     case 'track':
-      return text(message.event)
+      return textOrNull(message.event)
     case 'page':
     case 'screen':
-      return text(message.name)
+      return textOrNull(message.name)
     case 'group':
       return idText(message.groupId)
     case 'alias':
       return idText(message.previousId)
     default:
-      return kind === null ? text(message.event) : null
+      return kind === null ? textOrNull(message.event) : null
   }
 }
 
 /** First rule that a message breaks; the order is the one in which a developer would look. */
 function judge(kind: Kind | null, message: Incoming): Reason | null {
   if (kind === null) return 'bad_type'
-  const { messageId, context, integrations, properties, traits } = message
-  if (messageId !== undefined && messageId !== null) {
-    if (typeof messageId !== 'string' || messageId === '' || messageId.length > MESSAGE_ID_CHARACTERS) {
-      return 'bad_message_id'
-    }
-  }
-  for (const field of [context, integrations, properties, traits]) {
+  const { messageId, userId, anonymousId, groupId, previousId } = message
+  if (messageId !== undefined && messageId !== null && !isMessageId(messageId)) return 'bad_message_id'
+  if ([userId, anonymousId, groupId, previousId].some(isUnclearId)) return 'bad_id'
+  for (const field of [message.context, message.integrations, message.properties, message.traits]) {
     if (!isObjectOrAbsent(field)) return 'bad_field'
   }
-  if (message.timestamp !== undefined && message.timestamp !== null) {
-    if (isoTimeMs(message.timestamp) === undefined) return 'bad_timestamp'
-  }
   if (kind === 'alias') {
-    if (idText(message.userId) === null) return 'no_user_id'
-    return idText(message.previousId) === null ? 'no_previous_id' : null
+    if (idText(userId) === null) return 'no_user_id'
+    return idText(previousId) === null ? 'no_previous_id' : null
   }
-  if (idText(message.userId) === null && idText(message.anonymousId) === null) return 'no_user_anon_id'
-  if (kind === 'track' && text(message.event) === null) return 'no_event'
-  if (kind === 'group' && idText(message.groupId) === null) return 'no_group_id'
+  if (idText(userId) === null && idText(anonymousId) === null) return 'no_user_anon_id'
+  if (kind === 'track' && textOrNull(message.event) === null) return 'no_event'
+  if (kind === 'group' && idText(groupId) === null) return 'no_group_id'
   return null
 }
 
@@ -142,51 +129,29 @@ function judge(kind: Kind | null, message: Incoming): Reason | null {
  * @param pathKind The kind that the address names; undefined in a batch, where each item has its own type.
  */
 export function readMessage(item: unknown, pathKind: Kind | undefined, envelope: Envelope): ReadMessage {
-  const { receivedAt, receivedAtMs } = envelope
-  if (!isObject(item)) {
-    return {
-      reason: 'bad_item',
-      kind: null,
-      name: null,
-      userId: null,
-      anonymousId: null,
-      messageId: null,
-      timestampMs: receivedAtMs,
-      integrations: {},
-      body: JSON.stringify({ item, receivedAt }),
-    }
-  }
+  if (!isObject(item)) return noMessage(item, envelope)
   const message: Incoming = item
   const kind = pathKind ?? (isKind(message.type) ? message.type : null)
   const reason = judge(kind, message)
+  const draft = new Draft(message)
+  const warnings = [...envelope.warnings]
 
   // The key is a credential: it is never kept with the message.
-  if (message.writeKey !== undefined) delete message.writeKey
-  const sentAt = message.sentAt ?? envelope.sentAt
-  const originalMs = isoTimeMs(message.timestamp)
-  let timestampMs = receivedAtMs
-  if (originalMs !== undefined) {
-    const sentAtMs = sentAt === envelope.sentAt ? envelope.sentAtMs : isoTimeMs(sentAt)
-    const correctedMs = originalMs + (sentAtMs === undefined ? 0 : receivedAtMs - sentAtMs)
-    timestampMs = Math.abs(correctedMs) <= MAX_DATE_MS ? correctedMs : originalMs
-    message.originalTimestamp = message.timestamp
-  }
-  if (kind !== null) message.type = kind
-  if (reason !== 'bad_timestamp') {
-    message.timestamp = originalMs === undefined ? receivedAt : new Date(timestampMs).toISOString()
-  }
-  if (sentAt !== undefined && sentAt !== null) message.sentAt = sentAt
+  if (pathKind === undefined && typeof message.writeKey === 'string') warnings.push('write_key_in_item')
+  draft.remove('writeKey')
+  if (kind !== null) draft.set('type', kind)
+  const timestampMs = correctTime(draft, envelope, warnings)
   if (reason === null && typeof message.messageId !== 'string') {
     // Without an id nothing can be deduplicated later, not even by a destination.
-    message.messageId = `collector-${randomUUID()}`
+    draft.set('messageId', `collector-${randomUUID()}`)
   }
   if (reason !== 'bad_field') {
-    const context: { direct?: unknown; ip?: unknown } = merged(envelope.context, message.context)
-    if (context.direct === true) context.ip = envelope.remoteAddress
-    message.context = context
-    message.integrations = merged(envelope.integrations, message.integrations)
+    draft.merge('context', envelope.context)
+    draft.merge('integrations', envelope.integrations)
+    const context = message.context as { direct?: unknown }
+    if (context.direct === true) draft.setIn('context', 'ip', envelope.remoteAddress)
   }
-  message.receivedAt = receivedAt
+  draft.set('receivedAt', envelope.receivedAt)
 
   return {
     reason,
@@ -194,17 +159,106 @@ export function readMessage(item: unknown, pathKind: Kind | undefined, envelope:
     name: displayName(kind, message),
     userId: idText(message.userId),
     anonymousId: idText(message.anonymousId),
-    messageId: text(message.messageId),
+    messageId: textOrNull(message.messageId),
     timestampMs,
     integrations: isObject(message.integrations) ? message.integrations : {},
     body: JSON.stringify(message),
+    sent: draft.difference,
+    warnings,
   }
 }
 
-/** The batch's values under the item's own. Spread defines own properties, so a "__proto__" key stays data. */
-function merged(outer: unknown, own: unknown): Record<string, unknown> {
-  if (!isObject(outer)) return isObject(own) ? own : {}
-  return isObject(own) ? { ...outer, ...own } : { ...outer }
+/** What is kept of an item that is no object. */
+function noMessage(item: unknown, { receivedAt, receivedAtMs, warnings }: Envelope): ReadMessage {
+  return {
+    reason: 'bad_item',
+    kind: null,
+    name: null,
+    userId: null,
+    anonymousId: null,
+    messageId: null,
+    timestampMs: receivedAtMs,
+    integrations: {},
+    body: JSON.stringify({ item, receivedAt }),
+    sent: { added: [], changed: {}, removed: [] },
+    warnings: [...warnings],
+  }
+}
+
+/**
+ * Sets `timestamp`, `originalTimestamp` and `sentAt`; returns the time of the event.
+ *
+ * A timestamp that cannot be read costs the event nothing but its time: that is then the one of receipt.
+ */
+function correctTime(draft: Draft, envelope: Envelope, warnings: Warning[]): number {
+  const { message } = draft
+  const { receivedAt, receivedAtMs } = envelope
+  const sentAt = message.sentAt ?? envelope.sentAt
+  const given = message.timestamp
+  const original: ReadTime | undefined = readTime(given)
+  let timestampMs = receivedAtMs
+  if (original !== undefined) {
+    if (!original.hasZone) warnings.push('timestamp_zone')
+    const sentAtMs = sentAt === envelope.sentAt ? envelope.sentAtMs : readTime(sentAt)?.ms
+    const correctedMs = original.ms + (sentAtMs === undefined ? 0 : receivedAtMs - sentAtMs)
+    timestampMs = Math.abs(correctedMs) <= MAX_DATE_MS ? correctedMs : original.ms
+  } else if (given !== undefined && given !== null) {
+    warnings.push('timestamp')
+  }
+  if (given !== undefined && given !== null) draft.set('originalTimestamp', given)
+  draft.set('timestamp', original === undefined ? receivedAt : new Date(timestampMs).toISOString())
+  if (sentAt !== undefined && sentAt !== null) draft.set('sentAt', sentAt)
+  return timestampMs
+}
+
+/** A message on its way from what was sent to what is kept, and the account of the way. */
+class Draft {
+  readonly message: Incoming
+  readonly difference = {
+    added: [] as string[],
+    changed: {} as Record<string, unknown>,
+    removed: [] as string[],
+  }
+
+  constructor(message: Incoming) {
+    this.message = message
+  }
+
+  set(field: keyof Incoming, value: unknown): void {
+    this.#note(field, Object.hasOwn(this.message, field), this.message[field], value)
+    this.message[field] = value
+  }
+
+  remove(field: keyof Incoming): void {
+    if (!Object.hasOwn(this.message, field)) return
+    this.difference.removed.push(field)
+    delete this.message[field]
+  }
+
+  /** Sets a field of an object that `merge` has made sure of. */
+  setIn(field: 'context' | 'integrations', key: string, value: unknown): void {
+    const object = this.message[field] as Record<string, unknown>
+    this.#note(`${field}.${key}`, Object.hasOwn(object, key), object[key], value)
+    object[key] = value
+  }
+
+  /** The batch's values under the message's own. Spread defines own properties, so a "__proto__" key stays data. */
+  merge(field: 'context' | 'integrations', outer: unknown): void {
+    const own = this.message[field]
+    if (!isObject(own)) {
+      this.set(field, isObject(outer) ? { ...outer } : {})
+    } else if (isObject(outer)) {
+      for (const key of Object.keys(outer)) {
+        if (!Object.hasOwn(own, key)) this.difference.added.push(`${field}.${key}`)
+      }
+      this.message[field] = { ...outer, ...own }
+    }
+  }
+
+  #note(path: string, isThere: boolean, before: unknown, after: unknown): void {
+    if (!isThere) this.difference.added.push(path)
+    else if (before !== after) this.difference.changed[path] = before
+  }
 }
 
 // What the service itself adds or corrects, or what a client renews with each attempt.
@@ -215,8 +269,11 @@ export function isSameContent(one: string, other: string): boolean {
   return stableText(one) === stableText(other)
 }
 
+/** The order of keys says nothing: some clients write it differently with each attempt. */
 function stableText(body: string): string {
   const message = JSON.parse(body) as Record<string, unknown>
   for (const field of VOLATILE) delete message[field]
-  return JSON.stringify(message)
+  return JSON.stringify(message, (_key, value: unknown) =>
+    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
+  )
 }

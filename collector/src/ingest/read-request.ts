@@ -1,12 +1,19 @@
 import { isUtf8 } from 'node:buffer'
-import type { Kind, Reason } from '../record.ts'
-import { scanJson } from './scan-json.ts'
+import { type Kind, REASONS, type Reason, type Warning } from '../record.ts'
+import type { RequestProblem } from '../store/ports.ts'
+import { findJsonError, position } from './json-error.ts'
+import { type JsonShape, type Slice, scanJson } from './scan-json.ts'
 
-/** Limits of spec section 3, read as 32 x 1024 and 500 x 1024 bytes. */
+/** The limits of the service, read as 32 x 1024 and 500 x 1024 bytes. */
 export const MAX_EVENT_BYTES = 32 * 1024
 export const MAX_BATCH_BYTES = 500 * 1024
 /** Levels of objects and arrays in a body. */
 export const MAX_JSON_DEPTH = 64
+/** Items of a batch that are judged one by one. A client's own messages are never so small that more would fit. */
+export const MAX_ITEMS = 5000
+
+const LIMITS = { maxDepth: MAX_JSON_DEPTH, maxItems: MAX_ITEMS, maxItemBytes: MAX_EVENT_BYTES }
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** A request taken apart. */
 export interface TrackingRequest {
@@ -14,18 +21,23 @@ export interface TrackingRequest {
   sentAt: unknown
   context: unknown
   integrations: unknown
-  /** The messages, as parsed. */
+  /** The messages, as parsed; at most `MAX_ITEMS`. */
   items: unknown[]
+  /** How many more there were. */
+  rest: number
+  /** What holds for every message of the request. */
+  warnings: Warning[]
 }
 
 /** Why a request is answered 400; `items` are what could still be made out in it. */
 export interface BadRequest {
   refused: Reason
+  problem: RequestProblem
   items?: RefusedItem[]
 }
 
 /** One message of a refused request. */
-interface RefusedItem {
+export interface RefusedItem {
   value: unknown
   reason: Reason
 }
@@ -35,6 +47,11 @@ export function maxBodyBytes(path: Kind | 'batch'): number {
   return path === 'batch' ? MAX_BATCH_BYTES : MAX_EVENT_BYTES
 }
 
+/** A refusal for which nothing in the body is to blame. */
+export function refusal(refused: Reason): BadRequest {
+  return { refused, problem: { code: refused, message: REASONS[refused] } }
+}
+
 /**
  * Takes a body apart, or says why it cannot be.
  *
@@ -42,31 +59,92 @@ export function maxBodyBytes(path: Kind | 'batch'): number {
  * the client is told 400, so nothing of it may be kept.
  */
 export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest | BadRequest {
-  if (!isUtf8(body)) return { refused: 'invalid_json' }
-  const shape = scanJson(body, MAX_JSON_DEPTH)
-  if (shape.isTooDeep) return { refused: 'too_deep' }
+  const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
+  const bytes = hasMark ? body.subarray(BYTE_ORDER_MARK.length) : body
+  const shape = scanJson(bytes, LIMITS)
+  if (shape.tooDeepAt !== undefined) return refusedAt('too_deep', bytes, shape.tooDeepAt)
+  if (!isUtf8(bytes))
+    return refusedAt('invalid_json', bytes, invalidUtf8At(bytes), 'the body is not UTF-8 here')
   let parsed: unknown
   try {
-    parsed = JSON.parse(body.toString('utf8'))
+    parsed = JSON.parse(bytes.toString('utf8'))
   } catch {
-    return { refused: 'invalid_json' }
+    return notJson(bytes)
   }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
-    return { refused: 'not_an_object' }
-  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return refusal('not_an_object')
+  const warnings: Warning[] = hasMark ? ['byte_order_mark'] : []
   const { batch, writeKey, sentAt, context, integrations } = parsed as Record<string, unknown>
   if (path !== 'batch') {
     // The item holds these itself.
-    return { writeKey, sentAt: undefined, context: undefined, integrations: undefined, items: [parsed] }
+    const none = { sentAt: undefined, context: undefined, integrations: undefined }
+    return { writeKey, ...none, items: [parsed], rest: 0, warnings }
   }
-  if (!Array.isArray(batch)) return { refused: 'batch_not_an_array' }
-  const sizes = shape.items.map(({ start, end }) => end - start)
-  if (sizes.some((bytes) => bytes > MAX_EVENT_BYTES)) {
-    const items = batch.map((value: unknown, index): RefusedItem => {
-      const isTooLarge = (sizes[index] ?? 0) > MAX_EVENT_BYTES
-      return { value, reason: isTooLarge ? 'event_too_large' : 'batch_refused' }
-    })
-    return { refused: 'event_too_large', items }
+  if (!Array.isArray(batch)) return refusal('batch_not_an_array')
+  if (shape.largeItems.size > 0) return tooLarge(bytes, batch, shape)
+  if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) warnings.push('batch_field')
+  const items = batch.slice(0, MAX_ITEMS)
+  return { writeKey, sentAt, context, integrations, items, rest: batch.length - items.length, warnings }
+}
+
+function isObjectOrAbsent(value: unknown): boolean {
+  return value === undefined || (typeof value === 'object' && !Array.isArray(value))
+}
+
+function tooLarge(bytes: Buffer, batch: readonly unknown[], { largeItems }: JsonShape): BadRequest {
+  const [[index, slice]] = largeItems as unknown as [[number, Slice]]
+  const size = `item ${index} has ${slice.end - slice.start} bytes, the limit is ${MAX_EVENT_BYTES}`
+  const items = batch.slice(0, MAX_ITEMS).map((value, at): RefusedItem => {
+    return { value, reason: largeItems.has(at) ? 'event_too_large' : 'batch_refused' }
+  })
+  return { ...refusedAt('event_too_large', bytes, slice.start, size), items }
+}
+
+function notJson(bytes: Buffer): BadRequest {
+  const text = bytes.toString('utf8')
+  const mistake = findJsonError(text)
+  if (mistake === undefined) return refusal('invalid_json')
+  const { offset, line, column, message } = mistake
+  return {
+    refused: 'invalid_json',
+    problem: {
+      code: 'invalid_json',
+      message,
+      offset: Buffer.byteLength(text.slice(0, offset)),
+      line,
+      column,
+    },
   }
-  return { writeKey, sentAt, context, integrations, items: batch }
+}
+
+function refusedAt(
+  refused: Reason,
+  bytes: Buffer,
+  offset: number,
+  message: string = REASONS[refused],
+): BadRequest {
+  const text = bytes.toString('utf8', 0, offset)
+  const { line, column } = position(text, text.length)
+  return { refused, problem: { code: refused, message, offset, line, column } }
+}
+
+/** Offset of the first byte that belongs to no character. */
+function invalidUtf8At(bytes: Buffer): number {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let low = 0
+  let high = bytes.length
+  // The longest beginning that may still go on validly; `stream` leaves the bytes of an unfinished character alone.
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    try {
+      decoder.decode(bytes.subarray(0, middle), { stream: true })
+      low = middle
+    } catch {
+      high = middle - 1
+    }
+    // Forgets what is unfinished.
+    try {
+      decoder.decode()
+    } catch {}
+  }
+  return low
 }

@@ -4,11 +4,26 @@ export interface Slice {
   end: number
 }
 
+/** What a scan looks for. */
+export interface ScanLimits {
+  /** Levels of objects and arrays; the scan stops where one more is opened. */
+  maxDepth: number
+  /** Items whose place is noted; the others are only counted. */
+  maxItems: number
+  /** Size from which on an item counts as large. */
+  maxItemBytes: number
+}
+
 /** What can be said about JSON text before it is parsed. */
 export interface JsonShape {
-  isTooDeep: boolean
-  /** The elements of the top-level `batch` array, of the last one when the key is repeated. */
+  /** Where a level too many is opened; undefined = nowhere. */
+  tooDeepAt: number | undefined
+  /** The first elements of the top-level `batch` array, of the last one when the key is repeated. */
   items: Slice[]
+  /** How many elements it has in all. */
+  itemCount: number
+  /** The large ones among all elements, by index. */
+  largeItems: Map<number, Slice>
 }
 
 const QUOTE = 0x22
@@ -38,11 +53,12 @@ function trimmed(bytes: Uint8Array, from: number, to: number): Slice | undefined
  * those on the wire, which a parsed value no longer tells. Says nothing about validity: the slices
  * are only meaningful when `JSON.parse` takes the same text.
  *
- * @param maxDepth Levels of objects and arrays; the scan stops where one more is opened.
  */
-export function scanJson(bytes: Uint8Array, maxDepth: number): JsonShape {
+export function scanJson(bytes: Uint8Array, { maxDepth, maxItems, maxItemBytes }: ScanLimits): JsonShape {
   const length = bytes.length
   let items: Slice[] = []
+  let itemCount = 0
+  let largeItems = new Map<number, Slice>()
   let depth = 0
   let isRootObject = false
   let isInBatch = false
@@ -52,8 +68,11 @@ export function scanJson(bytes: Uint8Array, maxDepth: number): JsonShape {
 
   const closeItem = (end: number) => {
     const slice = trimmed(bytes, itemStart, end)
-    if (slice) items.push(slice)
     itemStart = end + 1
+    if (slice === undefined) return
+    if (slice.end - slice.start > maxItemBytes) largeItems.set(itemCount, slice)
+    if (itemCount < maxItems) items.push(slice)
+    itemCount++
   }
 
   for (let i = 0; i < length; i++) {
@@ -71,7 +90,7 @@ export function scanJson(bytes: Uint8Array, maxDepth: number): JsonShape {
       case OPEN_BRACE:
       case OPEN_BRACKET:
         depth++
-        if (depth > maxDepth) return { isTooDeep: true, items: [] }
+        if (depth > maxDepth) return { tooDeepAt: i, items: [], itemCount: 0, largeItems: new Map() }
         if (depth === 1) {
           isRootObject = bytes[i] === OPEN_BRACE
         } else if (depth === 2 && isRootObject && bytes[i] === OPEN_BRACKET) {
@@ -79,6 +98,8 @@ export function scanJson(bytes: Uint8Array, maxDepth: number): JsonShape {
           if (isBatchKey(bytes, stringStart, stringEnd)) {
             isInBatch = true
             items = []
+            itemCount = 0
+            largeItems = new Map()
             itemStart = i + 1
           }
         }
@@ -96,7 +117,7 @@ export function scanJson(bytes: Uint8Array, maxDepth: number): JsonShape {
         break
     }
   }
-  return { isTooDeep: false, items }
+  return { tooDeepAt: undefined, items, itemCount, largeItems }
 }
 
 function isBatchKey(bytes: Uint8Array, start: number, end: number): boolean {

@@ -1,20 +1,25 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticator, Caller } from '../auth/caller.ts'
 import type { RateLimit } from '../auth/rate-limit.ts'
-import type { Source } from '../auth/sources.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
-import { planDeliveries } from '../destinations/select.ts'
+import type { FaultInjector } from '../faults/injector.ts'
 import { endEarly, readBody } from '../http/read-body.ts'
-import { HttpProblem, problemBody, replyJson, replyProblem, SECURITY_HEADERS } from '../http/reply.ts'
-import { isKind, type Kind, REASONS, type Reason } from '../record.ts'
-import type { NewEvent } from '../store/store.ts'
-import type { Writer } from '../store/writer.ts'
-import { type Envelope, isoTimeMs, type ReadMessage, readMessage } from './message.ts'
-import { type BadRequest, maxBodyBytes, readRequest } from './read-request.ts'
+import { HttpProblem, replyJson, replyProblem, SECURITY_HEADERS } from '../http/reply.ts'
+import type { RequestNotes } from '../http/request-notes.ts'
+import type { Turns } from '../http/turns.ts'
+import { type Kind, REASONS } from '../record.ts'
+import type { EventLog, NewEvent } from '../store/ports.ts'
+import type { Envelope } from './message.ts'
+import { type KnownCaller, newEvent, refusedMessage, refusedRequest, restOfBatch } from './new-events.ts'
+import { type BadRequest, maxBodyBytes, readRequest, refusal, type TrackingRequest } from './read-request.ts'
+import { readTime } from './timestamp.ts'
 
 /** Seconds that a client is told to wait when the database cannot write. */
 const STORAGE_RETRY_SECONDS = 5
+
+/** Items that are judged before others get their turn. */
+const ITEMS_PER_STEP = 250
 
 /** The parts that the tracking API is made of. */
 export interface TrackingApiParts {
@@ -22,12 +27,14 @@ export interface TrackingApiParts {
   clock: Clock
   authenticator: Authenticator
   rateLimit: RateLimit
-  writer: Writer
+  log: EventLog
+  turns: Turns
+  faults: FaultInjector
   /** Told of what went wrong inside; never of a caller's mistake. */
   onFault(what: string, cause: unknown): void
 }
 
-/** `POST /v1/{kind}` and `/v1/batch`, spec section 3: from a request to records and an answer. */
+/** `POST /v1/{kind}` and `/v1/batch`: from a request to records and a response. */
 export class TrackingApi {
   readonly #parts: TrackingApiParts
 
@@ -35,193 +42,224 @@ export class TrackingApi {
     this.#parts = parts
   }
 
-  async handle(request: IncomingMessage, response: ServerResponse, path: Kind | 'batch'): Promise<void> {
-    if (!isJson(request.headers['content-type'])) {
-      return this.#refuse(request, response, path, { refused: 'bad_content_type' })
+  async handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: Kind | 'batch',
+    notes: RequestNotes,
+  ): Promise<void> {
+    const { config, faults, authenticator, turns } = this.#parts
+    const { authorization } = request.headers
+    notes.source = authenticator.sourceName(authorization, undefined)
+    const isJson = isJsonType(request.headers['content-type'])
+    if (!isJson && config.strictContentType) {
+      return this.#refuse(request, response, path, refusal('bad_content_type'), notes)
     }
     const read = await readBody(request, maxBodyBytes(path))
     if (read === 'aborted') return
-    if ('refused' in read) return this.#refuse(request, response, path, read)
+    notes.bodyBytes = read.sentBytes
+    const body = 'body' in read ? read.body : undefined
+    if (body !== undefined) notes.tookBody(body)
+    const fault = await faults.inject(
+      request,
+      response,
+      `/v1/${path}`,
+      () => authenticator.sourceName(authorization, keyIn(body)) ?? undefined,
+    )
+    if (fault !== undefined) {
+      notes.fault = fault.id
+      return
+    }
+    if ('refused' in read) return this.#refuse(request, response, path, refusal(read.refused), notes)
+    await turns.enter(read.body.length)
     const parsed = readRequest(read.body, path)
-    if ('refused' in parsed) return this.#refuse(request, response, path, parsed)
+    if ('refused' in parsed) return this.#refuse(request, response, path, parsed, notes)
+    if (!isJson) parsed.warnings.unshift('content_type')
+    await this.#take(request, response, path, parsed, notes)
+  }
 
-    const { authenticator, rateLimit, clock } = this.#parts
-    const address = remoteAddress(request)
-    const caller = await authenticator.identify(request.headers.authorization, parsed.writeKey, address)
-    if (caller.outcome === 'source' && caller.source.rate !== undefined) {
-      const waitMs = rateLimit.take(caller.source.name, caller.source.rate)
-      if (waitMs !== undefined) return this.#slowDown(response, Math.ceil(waitMs / 1000))
+  async #take(
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: Kind | 'batch',
+    parsed: TrackingRequest,
+    notes: RequestNotes,
+  ): Promise<void> {
+    const { authenticator, rateLimit, clock, log, onFault } = this.#parts
+    notes.events = parsed.items.length + parsed.rest
+    notes.library = libraryOf(parsed)
+    const { authorization } = request.headers
+    const caller = await authenticator.identify(authorization, parsed.writeKey, notes.address)
+    if (caller.outcome === 'source') {
+      notes.source = caller.source.name
+      const { name, rate } = caller.source
+      const waitMs = rate === undefined ? undefined : rateLimit.take(name, rate)
+      if (waitMs !== undefined) return this.#slowDown(response, Math.ceil(waitMs / 1000), notes)
     }
     if (caller.outcome !== 'source' && caller.outcome !== 'unknown') {
-      return this.#turnAway(request, response, path, caller)
+      return this.#turnAway(response, path, caller, notes)
     }
-
-    const receivedAtMs = clock.now()
-    const envelope: Envelope = {
-      context: parsed.context,
-      integrations: parsed.integrations,
-      sentAt: parsed.sentAt,
-      sentAtMs: isoTimeMs(parsed.sentAt),
-      receivedAtMs,
-      receivedAt: new Date(receivedAtMs).toISOString(),
-      remoteAddress: address,
-    }
-    const pathKind = path === 'batch' ? undefined : path
-    const events = parsed.items.map((item) => this.#newEvent(item, pathKind, envelope, caller))
+    const events = await this.#judge(parsed, path, clock.now(), caller, notes)
     try {
-      await this.#parts.writer.write(events)
+      const kept = await log.append(events)
+      notes.accepted = kept.filter(({ status }) => status === 'accepted').length
     } catch (cause) {
-      this.#parts.onFault('the database cannot write', cause)
+      onFault('the database cannot write', cause)
       const wait = { 'retry-after': String(STORAGE_RETRY_SECONDS) }
-      return replyProblem(response, new HttpProblem(503, 'storage', 'the database cannot write', wait))
+      const problem = new HttpProblem(503, 'storage', 'the database cannot write', wait)
+      notes.refused(problem)
+      return replyProblem(response, problem)
     }
     replyJson(response, 200, { success: true })
   }
 
-  #newEvent(
-    item: unknown,
-    pathKind: Kind | undefined,
-    envelope: Envelope,
-    caller: Extract<Caller, { outcome: 'source' | 'unknown' }>,
-  ): NewEvent {
-    const message = readMessage(item, pathKind, envelope)
-    const { config } = this.#parts
-    const source = caller.outcome === 'source' ? caller.source : undefined
-    let reason: Reason | null = message.reason
-    if (caller.outcome === 'unknown') reason = caller.reason
-    else if (source !== undefined && source.region !== config.region) reason = 'wrong_region'
-    return {
-      ...recordFields(message),
-      source: source?.name ?? '',
-      reason,
-      receivedAtMs: envelope.receivedAtMs,
-      receivedAt: envelope.receivedAt,
-      deliveries: reason === null ? this.#plan(source, message, envelope.receivedAtMs) : [],
+  /** Judges the items, and lets others have their turn in between. */
+  async #judge(
+    parsed: TrackingRequest,
+    path: Kind | 'batch',
+    receivedAtMs: number,
+    caller: KnownCaller,
+    notes: RequestNotes,
+  ): Promise<NewEvent[]> {
+    const { config, turns } = this.#parts
+    const envelope: Envelope = {
+      context: parsed.context,
+      integrations: parsed.integrations,
+      sentAt: parsed.sentAt,
+      sentAtMs: readTime(parsed.sentAt)?.ms,
+      receivedAtMs,
+      receivedAt: new Date(receivedAtMs).toISOString(),
+      remoteAddress: notes.address,
+      warnings: parsed.warnings,
     }
-  }
-
-  #plan(source: Source | undefined, message: ReadMessage, receivedAtMs: number): NewEvent['deliveries'] {
-    const { destinations } = this.#parts.config
-    if (source === undefined || destinations.length === 0) return []
-    return planDeliveries(destinations, source, message, receivedAtMs)
+    const pathKind = path === 'batch' ? undefined : path
+    const events = await inSteps(parsed.items, turns, notes.inflatedBytes, (item) =>
+      newEvent(item, pathKind, envelope, caller, config, notes.id),
+    )
+    if (parsed.rest > 0) events.push(restOfBatch(parsed.rest, envelope, caller, config, notes.id))
+    return events
   }
 
   /** Answers 400, and records that and why: a developer who misses an event looks here. */
-  #refuse(
+  async #refuse(
     request: IncomingMessage,
     response: ServerResponse,
     path: Kind | 'batch',
-    { refused, items }: BadRequest,
-  ): void {
+    { refused, problem, items }: BadRequest,
+    notes: RequestNotes,
+  ): Promise<void> {
     const receivedAtMs = this.#parts.clock.now()
-    const rows = (items ?? [{ value: undefined, reason: refused }]).map(({ value, reason }) =>
-      refusedEvent(value, reason, path, receivedAtMs),
-    )
-    this.#recordRefusal(rows)
-    const problem = { code: refused, message: REASONS[refused] }
-    if (request.complete) return replyJson(response, 400, problemBody(problem))
-    const body = JSON.stringify(problemBody(problem))
-    response.writeHead(400, {
+    const source = notes.source ?? ''
+    notes.problem = problem
+    notes.events = items?.length ?? 0
+    const body = JSON.stringify({ success: false, ...problem })
+    const headers = {
       ...SECURITY_HEADERS,
       'content-type': 'application/json; charset=utf-8',
       'content-length': Buffer.byteLength(body),
-      connection: 'close',
-    })
-    response.write(body)
-    endEarly(request, response, this.#parts.clock)
+    }
+    if (request.complete) {
+      response.writeHead(400, headers).end(body)
+    } else {
+      response.writeHead(400, { ...headers, connection: 'close' }).write(body)
+      endEarly(request, response, this.#parts.clock)
+    }
+    this.#record(
+      items === undefined
+        ? [refusedRequest(refused, path, receivedAtMs, source, notes.id)]
+        : await inSteps(items, this.#parts.turns, notes.inflatedBytes, (item) =>
+            refusedMessage(item, receivedAtMs, source, notes.id),
+          ),
+    )
   }
 
   #turnAway(
-    _request: IncomingMessage,
     response: ServerResponse,
     path: Kind | 'batch',
-    caller: Exclude<Caller, { outcome: 'source' | 'unknown' }>,
+    caller: Exclude<Caller, KnownCaller>,
+    notes: RequestNotes,
   ): void {
-    if (caller.outcome === 'wait') return this.#slowDown(response, caller.seconds)
-    const reason = caller.outcome === 'unauthorized' ? 'bad_credentials' : 'source_not_allowed'
-    this.#recordRefusal([refusedEvent(undefined, reason, path, this.#parts.clock.now())])
-    const status = caller.outcome === 'unauthorized' ? 401 : 403
-    const challenge = { 'www-authenticate': caller.challenge }
-    replyProblem(response, new HttpProblem(status, reason, REASONS[reason], challenge))
+    if (caller.outcome === 'wait') return this.#slowDown(response, caller.seconds, notes)
+    const { reason, challenge } = caller
+    const receivedAtMs = this.#parts.clock.now()
+    this.#record([refusedRequest(reason, path, receivedAtMs, notes.source ?? '', notes.id)])
+    notes.problem = { code: reason, message: REASONS[reason] }
+    // The developer reads in the record what exactly is wrong; a caller that guesses is not told.
+    const problem =
+      caller.outcome === 'unauthorized'
+        ? new HttpProblem(
+            401,
+            'bad_credentials',
+            'the credentials are missing, malformed, unknown or expired',
+            {
+              'www-authenticate': challenge,
+            },
+          )
+        : new HttpProblem(403, reason, REASONS[reason], { 'www-authenticate': challenge })
+    replyProblem(response, problem)
   }
 
-  #recordRefusal(rows: NewEvent[]): void {
-    this.#parts.writer
-      .write(rows)
-      .catch((cause: unknown) => this.#parts.onFault('a refused request could not be recorded', cause))
+  #record(rows: NewEvent[]): void {
+    const { log, onFault } = this.#parts
+    log.append(rows).catch((cause: unknown) => onFault('a refused request could not be recorded', cause))
   }
 
-  #slowDown(response: ServerResponse, seconds: number): void {
+  #slowDown(response: ServerResponse, seconds: number, notes: RequestNotes): void {
     const { config, clock } = this.#parts
     const asDate = config.retryAfter === 'date'
-    replyProblem(
-      response,
-      new HttpProblem(429, 'rate_limited', `over the rate, wait ${seconds} s`, {
-        // An HTTP-date has whole seconds; rounded up, so that who waits for it has waited long enough.
-        'retry-after': asDate
-          ? new Date(Math.ceil(clock.now() / 1000) * 1000 + seconds * 1000).toUTCString()
-          : String(seconds),
-        'x-ratelimit-reset': String(seconds),
-      }),
-    )
+    const problem = new HttpProblem(429, 'rate_limited', `over the rate, wait ${seconds} s`, {
+      // An HTTP-date has whole seconds; rounded up, so that a client that waits for it has waited long enough.
+      'retry-after': asDate
+        ? new Date(Math.ceil(clock.now() / 1000) * 1000 + seconds * 1000).toUTCString()
+        : String(seconds),
+      'x-ratelimit-reset': String(seconds),
+    })
+    notes.refused(problem)
+    replyProblem(response, problem)
   }
 }
 
-function isJson(contentType: string | undefined): boolean {
+/** Maps items to events, some hundred a turn. */
+async function inSteps<Item>(
+  items: readonly Item[],
+  turns: Turns,
+  bytes: number,
+  toEvent: (item: Item) => NewEvent,
+): Promise<NewEvent[]> {
+  const events: NewEvent[] = []
+  const stepBytes = (bytes / items.length) * ITEMS_PER_STEP
+  for (const [index, item] of items.entries()) {
+    // The first step shares its turn with the parsing.
+    if (index > 0 && index % ITEMS_PER_STEP === 0) await turns.enter(stepBytes)
+    events.push(toEvent(item))
+  }
+  return events
+}
+
+function isJsonType(contentType: string | undefined): boolean {
   return contentType?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
 }
 
-/** Address of the caller; an IPv4 address in IPv6 clothing is written as what it is. */
-function remoteAddress(request: IncomingMessage): string {
-  const address = request.socket.remoteAddress ?? ''
-  return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
+/** The write key in a body that may be anything. */
+function keyIn(body: Buffer | undefined): unknown {
+  try {
+    return (JSON.parse(body?.toString('utf8') ?? '') as { writeKey?: unknown } | null)?.writeKey
+  } catch {
+    return undefined
+  }
 }
 
-function recordFields({ kind, name, userId, anonymousId, messageId, timestampMs, body }: ReadMessage) {
-  return { kind, name, userId, anonymousId, messageId, timestampMs, body }
-}
+const MAX_LIBRARY_CHARACTERS = 200
 
-// So much of an event over the limit is kept for people to recognise it by.
-const PREVIEW_CHARACTERS = 2000
-
-function refusedEvent(value: unknown, reason: Reason, path: Kind | 'batch', receivedAtMs: number): NewEvent {
-  const receivedAt = new Date(receivedAtMs).toISOString()
-  const event: NewEvent = {
-    source: '',
-    reason,
-    kind: path,
-    name: null,
-    userId: null,
-    anonymousId: null,
-    messageId: null,
-    receivedAtMs,
-    receivedAt,
-    timestampMs: receivedAtMs,
-    body: null,
-    deliveries: [],
+/** `name/version` of the library that wrote a request: of the batch, or of its first item. */
+function libraryOf({ context, items }: TrackingRequest): string | null {
+  for (const where of [context, (items[0] as { context?: unknown } | null | undefined)?.context]) {
+    const library = (where as { library?: { name?: unknown; version?: unknown } | null } | null | undefined)
+      ?.library
+    const { name, version } = library ?? {}
+    if (typeof name === 'string') {
+      return (typeof version === 'string' ? `${name}/${version}` : name).slice(0, MAX_LIBRARY_CHARACTERS)
+    }
   }
-  if (value === undefined) return event
-  const type = (value as { type?: unknown } | null)?.type
-  const message = readMessage(value, isKind(type) ? type : undefined, {
-    context: undefined,
-    integrations: undefined,
-    sentAt: undefined,
-    sentAtMs: undefined,
-    receivedAtMs,
-    receivedAt,
-    remoteAddress: '',
-  })
-  const preview = (text: string | null) => text?.slice(0, 200) ?? null
-  return {
-    ...event,
-    kind: message.kind,
-    name: preview(message.name),
-    userId: preview(message.userId),
-    anonymousId: preview(message.anonymousId),
-    messageId: preview(message.messageId),
-    body:
-      reason === 'event_too_large'
-        ? JSON.stringify({ refused: reason, beginning: message.body.slice(0, PREVIEW_CHARACTERS) })
-        : message.body,
-  }
+  return null
 }

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { Analytics } from '@segment/analytics-node'
 import { expect, test } from 'vitest'
-import { openCollector } from './support.ts'
+import { openCollector } from '../support.ts'
 
 test('@segment/analytics-node, unchanged, sends all six kinds and every field arrives', async () => {
   const collector = await openCollector()

@@ -1,0 +1,100 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { z } from 'zod'
+import { FaultError, type FaultRule, type Faults } from '../faults/rules.ts'
+import { readBody } from '../http/read-body.ts'
+import { HttpProblem, replyJson } from '../http/reply.ts'
+
+const MAX_BODY_BYTES = 65_536
+
+const ruleSchema = z.strictObject({
+  status: z.number().nullish(),
+  headers: z.record(z.string(), z.string()).optional(),
+  body: z.string().nullish(),
+  delay: z.number().optional(),
+  hang: z.boolean().optional(),
+  reset: z.boolean().optional(),
+  times: z.number().nullish(),
+  chance: z.number().optional(),
+  path: z.string().nullish(),
+  source: z.string().nullish(),
+})
+const rateSchema = z.strictObject({ failRate: z.number() })
+const bodySchema = z.union([rateSchema, ruleSchema, z.array(ruleSchema).max(1000)])
+
+/** `/api/faults`: faults on demand for scripts and the page. Answers false when the address is another. */
+export async function handleFaults(
+  faults: Faults,
+  url: URL,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<boolean> {
+  const match = /^\/api\/faults(?:\/([^/]+))?$/.exec(url.pathname)
+  if (match === null) return false
+  const id = match[1]
+  const allowed = id === undefined ? ['GET', 'HEAD', 'POST', 'DELETE'] : ['DELETE']
+  if (!allowed.includes(request.method ?? '')) {
+    const names = allowed.filter((name) => name !== 'HEAD')
+    throw new HttpProblem(405, 'method', `expected ${names.join(' or ')}`, { allow: names.join(', ') })
+  }
+  if (request.method === 'POST') {
+    await replyAdded(faults, request, response)
+  } else if (request.method === 'DELETE') {
+    if (id === undefined) faults.clear()
+    else if (!faults.remove(id)) throw new HttpProblem(404, 'no_fault', 'there is no fault of this id')
+    replyJson(response, 200, { success: true })
+  } else {
+    const { rules, failRate, injected } = faults
+    replyJson(response, 200, { rules, failRate, injected })
+  }
+  return true
+}
+
+async function replyAdded(faults: Faults, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const body = await readJson(request)
+  if (body === undefined) return
+  const parsed = bodySchema.safeParse(body)
+  if (!parsed.success) {
+    throw new HttpProblem(400, 'bad_fault', 'expected a fault, a list of faults, or { "failRate": 0.2 }')
+  }
+  const before = faults.rules.map(({ id }) => id)
+  try {
+    const added: FaultRule[] = []
+    if ('failRate' in parsed.data) {
+      faults.failRate = parsed.data.failRate
+    } else {
+      for (const rule of [parsed.data].flat()) added.push(faults.add(withoutNulls(rule)))
+    }
+    replyJson(response, 201, { rules: added })
+  } catch (cause) {
+    if (!(cause instanceof FaultError)) throw cause
+    // All of a list or nothing of it.
+    for (const { id } of [...faults.rules]) if (!before.includes(id)) faults.remove(id)
+    throw new HttpProblem(400, 'bad_fault', cause.message)
+  }
+}
+
+/** Null means "the default", as `GET` shows it; only for `times` is it a value. */
+function withoutNulls({ status, body, path, source, ...rest }: z.output<typeof ruleSchema>) {
+  return {
+    ...rest,
+    status: status ?? undefined,
+    body: body ?? undefined,
+    path: path ?? undefined,
+    source: source ?? undefined,
+  }
+}
+
+/** The JSON of a body; undefined when the client went away. */
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
+  // A page of another site cannot send this type without asking first.
+  if (type !== 'application/json') throw new HttpProblem(400, 'bad_content_type', 'expected application/json')
+  const read = await readBody(request, MAX_BODY_BYTES)
+  if (read === 'aborted') return undefined
+  if ('refused' in read) throw new HttpProblem(400, read.refused, 'the body cannot be read or is too large')
+  try {
+    return JSON.parse(read.body.toString('utf8')) ?? null
+  } catch {
+    throw new HttpProblem(400, 'invalid_json', 'the body is not JSON')
+  }
+}

@@ -1,0 +1,80 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../clock.ts'
+import { HttpProblem, replyProblem, SECURITY_HEADERS } from '../http/reply.ts'
+import type { FaultRule, Faults } from './rules.ts'
+
+/** Does to requests what the faults say. */
+export class FaultInjector {
+  readonly #faults: Faults
+  readonly #clock: Clock
+  /** Left without a response until the collector closes. */
+  readonly #hanging = new Set<ServerResponse>()
+
+  constructor(faults: Faults, clock: Clock) {
+    this.#faults = faults
+    this.#clock = clock
+  }
+
+  /**
+   * Resolves with the fault that has been answered, or undefined when the request is to be handled as usual.
+   *
+   * @param path The path without repeated slashes.
+   * @param sourceOf Name of the source, as far as it can be told; asked only when a fault is about one.
+   */
+  async inject(
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+    sourceOf: () => string | undefined,
+  ): Promise<FaultRule | undefined> {
+    const rule = this.#faults.take(path, sourceOf)
+    if (rule === undefined) return undefined
+    await this.#wait(rule.delay, response)
+    if (response.destroyed) return rule
+    if (rule.reset) request.socket.resetAndDestroy()
+    else if (rule.hang) this.#hold(response)
+    else if (rule.status === null) return undefined
+    else respond(rule, rule.status, response)
+    return rule
+  }
+
+  #wait(delayMs: number, response: ServerResponse): Promise<void> | undefined {
+    if (delayMs === 0) return undefined
+    return new Promise((resolve) => {
+      const cancel = this.#clock.setTimer(resolve, delayMs)
+      response.once('close', () => {
+        cancel()
+        resolve()
+      })
+    })
+  }
+
+  #hold(response: ServerResponse): void {
+    this.#hanging.add(response)
+    response.once('close', () => this.#hanging.delete(response))
+  }
+
+  /** Cuts the connections that were left hanging, so that nobody waits for them. */
+  close(): void {
+    for (const response of this.#hanging) response.destroy()
+  }
+}
+
+function respond({ headers, body }: FaultRule, status: number, response: ServerResponse): void {
+  if (body === null && status >= 400) {
+    const problem = new HttpProblem(
+      status,
+      'fault_on_demand',
+      'this response was asked for as a fault',
+      headers,
+    )
+    return replyProblem(response, problem)
+  }
+  const hasBody = status !== 204 && status !== 304
+  response.writeHead(status, {
+    ...SECURITY_HEADERS,
+    'content-type': 'application/json; charset=utf-8',
+    ...headers,
+  })
+  response.end(hasBody ? (body ?? '{"success":true}') : undefined)
+}

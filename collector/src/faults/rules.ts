@@ -1,0 +1,177 @@
+import type { Clock } from '../clock.ts'
+
+/** A fault on demand: what the next requests get in place of the usual response. */
+export interface FaultOptions {
+  /** Status of the response, from 200 to 599. */
+  status?: number | undefined
+  /** Headers of the response, for example `{ 'retry-after': '2' }`. */
+  headers?: Readonly<Record<string, string>> | undefined
+  /** Body of the response; default: a problem in JSON. */
+  body?: string | undefined
+  /** Milliseconds to wait first. Without `status`, `hang` and `reset` the request is then handled as usual. */
+  delay?: number | undefined
+  /** Never respond. */
+  hang?: boolean | undefined
+  /** End the connection with a TCP reset. */
+  reset?: boolean | undefined
+  /** How many requests get it; default 1, null or Infinity = all. */
+  times?: number | null | undefined
+  /** Chance with which a request that matches gets it, from 0 to 1; default 1. */
+  chance?: number | undefined
+  /** Only requests to this path, for example `/v1/batch` or `/token`. */
+  path?: string | undefined
+  /** Only requests of the source of this name. */
+  source?: string | undefined
+}
+
+/** A fault that is set, as `/api/faults` shows it. */
+export interface FaultRule {
+  id: string
+  status: number | null
+  headers: Readonly<Record<string, string>>
+  body: string | null
+  delay: number
+  hang: boolean
+  reset: boolean
+  /** Null = for ever. */
+  times: number | null
+  /** How many requests may still get it; null = any number. */
+  remaining: number | null
+  chance: number
+  path: string | null
+  source: string | null
+}
+
+/** Rules that may be set at a time. */
+const MAX_RULES = 1000
+const MAX_DELAY_MS = 600_000
+
+/** A fault that cannot be set; the message names what is wrong with it. */
+export class FaultError extends Error {
+  override readonly name = 'FaultError'
+}
+
+/** The faults that are set, in order: the first that matches a request counts. */
+export class Faults {
+  readonly #clock: Clock
+  #rules: FaultRule[] = []
+  #lastId = 0
+  #failRate = 0
+  #injected = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Chance with which a request to `/v1` is answered 503. */
+  get failRate(): number {
+    return this.#failRate
+  }
+
+  set failRate(value: number) {
+    this.#failRate = inRange('failRate', value, 0, 1)
+  }
+
+  /** How many requests got one so far. */
+  get injected(): number {
+    return this.#injected
+  }
+
+  get rules(): readonly FaultRule[] {
+    return this.#rules
+  }
+
+  /**
+   * Sets a fault, behind those that are set.
+   *
+   * @throws FaultError when a value cannot be used.
+   */
+  add(options: FaultOptions): FaultRule {
+    if (this.#rules.length >= MAX_RULES) throw new FaultError(`at most ${MAX_RULES} faults can be set`)
+    const rule = readRule(String(this.#lastId + 1), options)
+    this.#lastId++
+    this.#rules.push(rule)
+    return { ...rule }
+  }
+
+  /** Removes one; false when there is none of this id. */
+  remove(id: string): boolean {
+    const before = this.#rules.length
+    this.#rules = this.#rules.filter((rule) => rule.id !== id)
+    return this.#rules.length < before
+  }
+
+  /** Removes all, the rate too. */
+  clear(): void {
+    this.#rules = []
+    this.#failRate = 0
+  }
+
+  /**
+   * The fault that a request gets, and one less of it for the others; undefined = the usual response.
+   *
+   * @param sourceOf Asked only when a rule is about a source.
+   */
+  take(path: string, sourceOf: () => string | undefined): FaultRule | undefined {
+    if (this.#rules.length === 0 && this.#failRate === 0) return undefined
+    const rule = this.#rules.find((one) => this.#applies(one, path, sourceOf)) ?? this.#byRate(path)
+    if (rule === undefined) return undefined
+    this.#injected++
+    if (rule.remaining !== null) {
+      rule.remaining--
+      if (rule.remaining <= 0) this.remove(rule.id)
+    }
+    return rule
+  }
+
+  #applies(rule: FaultRule, path: string, sourceOf: () => string | undefined): boolean {
+    if (rule.path !== null && rule.path !== path) return false
+    if (rule.source !== null && rule.source !== sourceOf()) return false
+    return rule.chance >= 1 || this.#clock.random() < rule.chance
+  }
+
+  #byRate(path: string): FaultRule | undefined {
+    if (this.#failRate === 0 || !path.startsWith('/v1/') || this.#clock.random() >= this.#failRate)
+      return undefined
+    return readRule('failRate', { status: 503, times: null, chance: this.#failRate })
+  }
+}
+
+function readRule(id: string, options: FaultOptions): FaultRule {
+  const { status, headers = {}, body, delay = 0, hang = false, reset = false, chance = 1 } = options
+  const times =
+    options.times === null || options.times === Number.POSITIVE_INFINITY ? null : (options.times ?? 1)
+  if (status === undefined && !hang && !reset && delay === 0) {
+    throw new FaultError('a fault needs one of status, delay, hang and reset')
+  }
+  if ([status !== undefined, hang, reset].filter(Boolean).length > 1) {
+    throw new FaultError('status, hang and reset exclude each other')
+  }
+  for (const [name, value] of Object.entries(headers)) {
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(String(value))) {
+      throw new FaultError(`headers: ${JSON.stringify(name)} cannot be sent`)
+    }
+  }
+  return {
+    id,
+    status: status === undefined ? null : inRange('status', status, 200, 599, true),
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+    body: body ?? null,
+    delay: inRange('delay', delay, 0, MAX_DELAY_MS),
+    hang,
+    reset,
+    times: times === null ? null : inRange('times', times, 1, Number.MAX_SAFE_INTEGER, true),
+    remaining: times,
+    chance: inRange('chance', chance, 0, 1),
+    path: options.path ?? null,
+    source: options.source ?? null,
+  }
+}
+
+function inRange(name: string, value: number, min: number, max: number, isWhole = false): number {
+  if (typeof value === 'number' && value >= min && value <= max && (!isWhole || Number.isInteger(value)))
+    return value
+  throw new FaultError(
+    `${name}: expected ${isWhole ? 'a whole' : 'a'} number from ${min} to ${max}, got ${value}`,
+  )
+}

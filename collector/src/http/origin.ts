@@ -1,0 +1,120 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isIP } from 'node:net'
+import { HttpProblem } from './reply.ts'
+
+/** Names under which a machine reaches itself, or a container its host; no stranger can make them point elsewhere. */
+const OWN_NAMES: ReadonlySet<string> = new Set(['localhost', '[::1]', 'host.docker.internal'])
+
+/** Whether an address can only be reached from this machine. */
+export function isLoopback(address: string): boolean {
+  return isIP(address) === 4 ? address.startsWith('127.') : address === '::1'
+}
+
+function isOwnName(name: string): boolean {
+  return OWN_NAMES.has(name) || isLoopback(name) || name.endsWith('.localhost')
+}
+
+/** How long a browser may remember what it may send, seconds. */
+const PREFLIGHT_SECONDS = '600'
+const HEADER_NAMES = /^[\w-]+(?:, ?[\w-]+)*$/
+
+/** What decides whom a browser may send here for. */
+export interface OriginRules {
+  /** Only this machine reaches the collector. */
+  isLocal: boolean
+  /** Origins of pages that may send events; `*` = all. Default: on loopback those of this machine, elsewhere none. */
+  browserOrigins: readonly string[] | undefined
+  /** Further names under which the collector is asked for on loopback. */
+  hostNames: readonly string[]
+}
+
+/**
+ * Keeps pages of other sites out: a browser sends for them whatever they like, from inside of the firewall.
+ *
+ * Events may come from the pages that are allowed to; the page and its API are for the collector's own page alone.
+ */
+export class OriginGuard {
+  readonly #rules: OriginRules
+
+  constructor(rules: OriginRules) {
+    this.#rules = rules
+  }
+
+  /**
+   * On loopback only names of this machine are answered, which defeats DNS rebinding.
+   *
+   * @throws HttpProblem 400 when the name is ambiguous, 403 when it is another's.
+   */
+  checkHost(request: IncomingMessage): void {
+    const names = request.rawHeaders.filter((text, index) => index % 2 === 0 && /^host$/i.test(text))
+    if (names.length > 1) throw new HttpProblem(400, 'bad_host', 'the Host header is given twice')
+    if (!this.#rules.isLocal) return
+    const name = (request.headers.host ?? '').replace(/:\d+$/, '').toLowerCase()
+    // Browsers always send the header; without it, nobody was led here under a false name.
+    if (request.headers.host === undefined || isOwnName(name)) return
+    if (this.#rules.hostNames.some((known) => known.toLowerCase() === name)) return
+    throw new HttpProblem(403, 'host_name', 'ask for 127.0.0.1 or localhost, or add the name to hostNames')
+  }
+
+  /**
+   * Lets a page send events, or refuses it; sets the headers that tell its browser.
+   *
+   * @throws HttpProblem 403 when the page's origin is not allowed.
+   */
+  allowEvents(request: IncomingMessage, response: ServerResponse): void {
+    const { origin } = request.headers
+    if (origin === undefined) return
+    response.setHeader('vary', 'Origin')
+    if (isOwnOrigin(origin, request)) return
+    if (!this.#maySendEvents(origin)) {
+      throw new HttpProblem(
+        403,
+        'origin',
+        `pages of ${origin.slice(0, 200)} may not send events; see browserOrigins`,
+      )
+    }
+    response.setHeader('access-control-allow-origin', origin)
+    response.setHeader('access-control-allow-credentials', 'true')
+    response.setHeader('access-control-expose-headers', 'retry-after, x-ratelimit-reset')
+  }
+
+  #maySendEvents(origin: string): boolean {
+    const { isLocal, browserOrigins } = this.#rules
+    if (browserOrigins !== undefined) return browserOrigins.includes('*') || browserOrigins.includes(origin)
+    return isLocal && URL.canParse(origin) && isOwnName(new URL(origin).hostname)
+  }
+
+  /** Answers a browser that asks in advance; false when the request is something else. */
+  answerPreflight(request: IncomingMessage, response: ServerResponse): boolean {
+    const { origin, 'access-control-request-method': method } = request.headers
+    if (request.method !== 'OPTIONS' || origin === undefined || method === undefined) return false
+    const wanted = request.headers['access-control-request-headers'] ?? ''
+    response.setHeader('access-control-allow-methods', 'POST')
+    if (HEADER_NAMES.test(wanted)) response.setHeader('access-control-allow-headers', wanted)
+    if (request.headers['access-control-request-private-network'] === 'true') {
+      response.setHeader('access-control-allow-private-network', 'true')
+    }
+    response.writeHead(204, { 'access-control-max-age': PREFLIGHT_SECONDS }).end()
+    return true
+  }
+
+  /**
+   * Whether a request was made by a page of another site. A link from elsewhere to the page itself is none of those.
+   *
+   * @throws HttpProblem 403 when it was.
+   */
+  refuseForeign(request: IncomingMessage, isPage: boolean): void {
+    const { origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers
+    const isForeign =
+      site === undefined
+        ? origin !== undefined && !isOwnOrigin(origin, request)
+        : site !== 'same-origin' && site !== 'none'
+    if (!isForeign) return
+    if (isPage && mode === 'navigate' && request.method === 'GET') return
+    throw new HttpProblem(403, 'origin', 'the page and /api are not for pages of other sites')
+  }
+}
+
+function isOwnOrigin(origin: string, request: IncomingMessage): boolean {
+  return URL.canParse(origin) && new URL(origin).host === request.headers.host?.toLowerCase()
+}

@@ -1,0 +1,140 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../clock.ts'
+import type { NewRequest, RequestLog } from '../store/ports.ts'
+import { publicHeaders, RequestNotes } from './request-notes.ts'
+
+/** So many refused requests are written down in a second: a client that cannot stop must not fill the disk. */
+const MAX_REFUSED_PER_SECOND = 200
+const SECOND_MS = 1000
+
+/** What was answered to something that never became a request, or not to its end. */
+export interface BrokenRequest {
+  status: number
+  code: string
+  message: string
+}
+
+/** What the router knows of a request. */
+export interface RequestFacts {
+  path: string
+  /** Of the caller. */
+  address: string
+  /** Whether a request that ended with this status is written down. */
+  isWorthIt(status: number): boolean
+  /** What the connection was told when the request broke off. */
+  brokenOff(): BrokenRequest | undefined
+}
+
+/** Writes down every request when it has ended, whatever became of it. */
+export class RequestRecorder {
+  readonly #log: RequestLog
+  readonly #clock: Clock
+  #windowStartMs = Number.NEGATIVE_INFINITY
+  #refusedInWindow = 0
+
+  constructor(log: RequestLog, clock: Clock) {
+    this.#log = log
+    this.#clock = clock
+  }
+
+  /** Begins the notes on a request; they are written down when its connection is done with it. */
+  begin(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { path, address, isWorthIt, brokenOff }: RequestFacts,
+  ): RequestNotes {
+    const notes = new RequestNotes(this.#log.nextId(), address)
+    const atMs = this.#clock.now()
+    const startMs = this.#clock.monotonic()
+    response.once('close', () => {
+      const broken = response.headersSent ? undefined : brokenOff()
+      const status = response.headersSent ? response.statusCode : (broken?.status ?? 0)
+      if (!isWorthIt(status)) return
+      if (broken !== undefined) notes.problem = { code: broken.code, message: broken.message }
+      this.#write({
+        ...lineOf(request, notes),
+        path,
+        atMs,
+        status,
+        durationMs: this.#clock.monotonic() - startMs,
+      })
+    })
+    return notes
+  }
+
+  /** Writes down what never became a request. */
+  broken(address: string, { status, code, message }: BrokenRequest): void {
+    this.#write({
+      ...NOTHING,
+      id: this.#log.nextId(),
+      atMs: this.#clock.now(),
+      address,
+      status,
+      problem: { code, message },
+    })
+  }
+
+  #write(line: NewRequest): void {
+    const isRefused = line.status === 0 || line.status >= 400
+    if (isRefused && !this.#hasRoom()) return
+    this.#log.append(line)
+  }
+
+  #hasRoom(): boolean {
+    const nowMs = this.#clock.monotonic()
+    if (nowMs - this.#windowStartMs >= SECOND_MS) {
+      this.#windowStartMs = nowMs
+      this.#refusedInWindow = 0
+    }
+    this.#refusedInWindow++
+    return this.#refusedInWindow <= MAX_REFUSED_PER_SECOND
+  }
+}
+
+const NOTHING: Omit<NewRequest, 'id' | 'atMs' | 'address' | 'status' | 'problem'> = {
+  method: '',
+  path: '',
+  source: null,
+  userAgent: null,
+  library: null,
+  contentType: null,
+  contentEncoding: null,
+  bodyBytes: 0,
+  inflatedBytes: 0,
+  durationMs: 0,
+  retryCount: null,
+  events: 0,
+  accepted: 0,
+  fault: null,
+  headers: {},
+  body: null,
+  bodyIsCut: false,
+}
+
+function lineOf(
+  request: IncomingMessage,
+  notes: RequestNotes,
+): Omit<NewRequest, 'path' | 'atMs' | 'status' | 'durationMs'> {
+  const { headers } = request
+  const retryCount = headers['x-retry-count']
+  return {
+    id: notes.id,
+    method: request.method ?? '',
+    source: notes.source,
+    address: notes.address,
+    userAgent: headers['user-agent'] ?? null,
+    library: notes.library,
+    contentType: headers['content-type'] ?? null,
+    contentEncoding: headers['content-encoding'] ?? null,
+    bodyBytes: notes.bodyBytes,
+    inflatedBytes: notes.inflatedBytes,
+    retryCount: typeof retryCount === 'string' && /^\d{1,9}$/.test(retryCount) ? Number(retryCount) : null,
+    events: notes.events,
+    accepted: notes.accepted,
+    problem: notes.problem,
+    fault: notes.fault,
+    headers: publicHeaders(request),
+    body: notes.body,
+    bodyIsCut: notes.bodyIsCut,
+  }
+}

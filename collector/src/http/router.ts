@@ -1,0 +1,203 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type AdminGate, askForToken } from '../auth/admin.ts'
+import type { TrackingApi } from '../ingest/tracking-api.ts'
+import { isKind, type Kind } from '../record.ts'
+import type { TrustedProxies } from './address.ts'
+import type { OriginGuard } from './origin.ts'
+import { readBody } from './read-body.ts'
+import { HttpProblem, replyJson, replyProblem } from './reply.ts'
+import type { RequestNotes } from './request-notes.ts'
+import type { RequestRecorder } from './request-recorder.ts'
+import { brokenOn } from './server.ts'
+import { readTarget } from './target.ts'
+
+/** The rooms behind the router. */
+export interface RouterParts {
+  guard: OriginGuard
+  proxies: TrustedProxies
+  recorder: RequestRecorder
+  admin: AdminGate
+  tracking: TrackingApi
+  /** Undefined without OAuth. */
+  handleToken?:
+    | ((request: IncomingMessage, response: ServerResponse, notes: RequestNotes) => Promise<void>)
+    | undefined
+  /** False when there is no such address in the API. */
+  handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean>
+  /** False when the page has no such file. */
+  servePage(path: string, request: IncomingMessage, response: ServerResponse): boolean
+  onFault(what: string, cause: unknown): void
+}
+
+/** Paths that browser libraries use in place of the names of the kinds. */
+const SHORT_PATHS: Readonly<Record<string, Kind | 'batch'>> = {
+  t: 'track',
+  i: 'identify',
+  p: 'page',
+  s: 'screen',
+  g: 'group',
+  a: 'alias',
+  b: 'batch',
+}
+/** Where browser libraries send figures about themselves. */
+const METRICS = 'm'
+const MAX_METRICS_BYTES = 65_536
+
+/** Leads each request to the room that handles it, past the checks that it must pass. */
+export class Router {
+  readonly #parts: RouterParts
+
+  constructor(parts: RouterParts) {
+    this.#parts = parts
+  }
+
+  /** Handles a request to its end. Never rejects. */
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { recorder, proxies } = this.#parts
+    const url = readTarget(request.url ?? '')
+    const path = url?.pathname ?? request.url ?? ''
+    const address = proxies.callerOf(request)
+    const notes = recorder.begin(request, response, {
+      path,
+      address,
+      isWorthIt: (status) => isWorthIt(path, request, status),
+      brokenOff: () => brokenOn(request.socket),
+    })
+    try {
+      await this.#route(url, request, response, notes)
+    } catch (cause) {
+      this.#answerProblem(cause, response, notes)
+    }
+  }
+
+  async #route(
+    url: URL | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+    notes: RequestNotes,
+  ): Promise<void> {
+    const { guard, handleToken } = this.#parts
+    const path = url?.pathname ?? ''
+    guard.checkHost(request)
+    const [, version, name = '', ...more] = path.split('/')
+    if (version === 'v1' && url !== undefined) {
+      guard.allowEvents(request, response)
+      if (name === 'projects') return this.#browserSettings(more, request, response)
+      if (more.length === 0) return this.#track(name, request, response, notes)
+    }
+    if (path === '/token' && handleToken !== undefined) {
+      guard.refuseForeign(request, false)
+      requireMethod(request, 'POST')
+      return handleToken(request, response, notes)
+    }
+    return this.#admin(url, request, response, notes)
+  }
+
+  async #track(
+    name: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    notes: RequestNotes,
+  ): Promise<void> {
+    const kind = Object.hasOwn(SHORT_PATHS, name) ? SHORT_PATHS[name] : name
+    const isKnown = kind === 'batch' || isKind(kind)
+    if (!isKnown && kind !== METRICS) throw notFound()
+    if (this.#parts.guard.answerPreflight(request, response)) return
+    requireMethod(request, 'POST')
+    if (isKnown) return this.#parts.tracking.handle(request, response, kind, notes)
+    const read = await readBody(request, MAX_METRICS_BYTES)
+    if (read === 'aborted') return
+    notes.bodyBytes = read.sentBytes
+    replyJson(response, 200, { success: true })
+  }
+
+  /** What a browser library asks for at its start: that it send everything here. */
+  #browserSettings([writeKey, file]: string[], request: IncomingMessage, response: ServerResponse): void {
+    if (file !== 'settings' || writeKey === undefined) throw notFound()
+    if (this.#parts.guard.answerPreflight(request, response)) return
+    requireMethod(request, 'GET')
+    const isSecure = request.headers['x-forwarded-proto'] === 'https'
+    replyJson(response, 200, {
+      integrations: {
+        'Segment.io': {
+          apiKey: decoded(writeKey),
+          apiHost: `${request.headers.host ?? ''}/v1`,
+          protocol: isSecure ? 'https' : 'http',
+          deliveryStrategy: { strategy: 'standard' },
+        },
+      },
+      plan: { track: { __default: { enabled: true, integrations: {} } } },
+      edgeFunction: {},
+      analyticsNextEnabled: true,
+      enabledMiddleware: {},
+    })
+  }
+
+  async #admin(
+    url: URL | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+    notes: RequestNotes,
+  ): Promise<void> {
+    const { guard, admin, handleApi, servePage } = this.#parts
+    const path = url?.pathname ?? ''
+    // From here on people's data is read: not by a page of another site.
+    guard.refuseForeign(request, this.#isPage(path, request))
+    if (path === '/login' && request.method === 'POST' && admin.isAsking) {
+      return admin.login(request, response, notes.address)
+    }
+    try {
+      admin.check(request, notes.address)
+    } catch (cause) {
+      const isAsked = path === '/' && cause instanceof HttpProblem && cause.status === 401
+      if (isAsked && request.method === 'GET') return askForToken(response)
+      throw cause
+    }
+    if (url !== undefined && (await handleApi(url, request, response))) return
+    if ((request.method === 'GET' || request.method === 'HEAD') && servePage(path, request, response)) return
+    throw notFound()
+  }
+
+  /** Whether a request is for the page itself, which a link from elsewhere may open. */
+  #isPage(path: string, request: IncomingMessage): boolean {
+    return request.method === 'GET' && !path.startsWith('/api/') && !path.startsWith('/v1/')
+  }
+
+  #answerProblem(cause: unknown, response: ServerResponse, notes: RequestNotes): void {
+    if (cause instanceof HttpProblem) notes.refused(cause)
+    if (response.headersSent || response.destroyed) {
+      response.destroy()
+      return
+    }
+    if (cause instanceof HttpProblem) return replyProblem(response, cause)
+    this.#parts.onFault('a request could not be handled', cause)
+    const wait = { 'retry-after': '5' }
+    const problem = new HttpProblem(503, 'fault', 'the collector could not handle this', wait)
+    notes.refused(problem)
+    replyProblem(response, problem)
+  }
+}
+
+/** Which requests are written down: those of clients, and attempts at the page and its API that were turned away. */
+function isWorthIt(path: string, request: IncomingMessage, status: number): boolean {
+  if (path.startsWith('/v1/') || path === '/token' || status === 401 || status === 403) return true
+  // What the page asks for, and what browsers ask for by themselves, is no client's.
+  const isPageOrApi = path === '/' || path.startsWith('/api/')
+  return status >= 400 && !isPageOrApi && request.headers['sec-fetch-site'] === undefined
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function notFound(): HttpProblem {
+  return new HttpProblem(404, 'not_found', 'there is nothing at this address')
+}
+
+function requireMethod(request: IncomingMessage, method: string): void {
+  if (request.method !== method) throw new HttpProblem(405, 'method', `expected ${method}`, { allow: method })
+}

@@ -1,0 +1,148 @@
+import type { Caller } from '../auth/caller.ts'
+import type { Source } from '../auth/sources.ts'
+import type { Config } from '../config/schema.ts'
+import { planDeliveries } from '../destinations/select.ts'
+import { isKind, type Kind, type Reason } from '../record.ts'
+import type { NewEvent } from '../store/ports.ts'
+import { type Envelope, type ReadMessage, readMessage } from './message.ts'
+import type { RefusedItem } from './read-request.ts'
+
+/** A caller whose events are recorded as its own. */
+export type KnownCaller = Extract<Caller, { outcome: 'source' | 'unknown' }>
+
+/** Makes what is recorded of one message that was answered 200. */
+export function newEvent(
+  item: unknown,
+  pathKind: Kind | undefined,
+  envelope: Envelope,
+  caller: KnownCaller,
+  config: Config,
+  requestId: string,
+): NewEvent {
+  const message = readMessage(item, pathKind, envelope)
+  const source = caller.outcome === 'source' ? caller.source : undefined
+  const reason = callerReason(caller, config) ?? message.reason
+  return {
+    ...fieldsOf(message),
+    source: source?.name ?? '',
+    reason,
+    receivedAtMs: envelope.receivedAtMs,
+    receivedAt: envelope.receivedAt,
+    deliveries: reason === null ? planFor(source, message, envelope.receivedAtMs, config) : [],
+    requestId,
+  }
+}
+
+/** Makes the one record that stands for the items of a batch beyond those that are judged. */
+export function restOfBatch(
+  count: number,
+  envelope: Envelope,
+  caller: KnownCaller,
+  config: Config,
+  requestId: string,
+): NewEvent {
+  return {
+    ...emptyEvent('batch', envelope.receivedAtMs),
+    source: caller.outcome === 'source' ? caller.source.name : '',
+    reason: callerReason(caller, config) ?? 'too_many_items',
+    body: JSON.stringify({ itemsNotRead: count, receivedAt: envelope.receivedAt }),
+    requestId,
+  }
+}
+
+/** Why nothing of this caller is accepted, whatever it sends. */
+function callerReason(caller: KnownCaller, config: Config): Reason | null {
+  if (caller.outcome === 'unknown') return caller.reason
+  return caller.source.region === config.region ? null : 'wrong_region'
+}
+
+function planFor(
+  source: Source | undefined,
+  message: ReadMessage,
+  receivedAtMs: number,
+  { destinations }: Config,
+): NewEvent['deliveries'] {
+  if (source === undefined || destinations.length === 0) return []
+  return planDeliveries(destinations, source, message, receivedAtMs)
+}
+
+function fieldsOf({
+  kind,
+  name,
+  userId,
+  anonymousId,
+  messageId,
+  timestampMs,
+  body,
+  sent,
+  warnings,
+}: ReadMessage) {
+  const fields = { kind, name, userId, anonymousId, messageId, timestampMs, body, sent }
+  return warnings.length === 0 ? fields : { ...fields, warnings }
+}
+
+function emptyEvent(kind: Kind | 'batch', receivedAtMs: number): NewEvent {
+  return {
+    source: '',
+    reason: null,
+    kind,
+    name: null,
+    userId: null,
+    anonymousId: null,
+    messageId: null,
+    receivedAtMs,
+    receivedAt: new Date(receivedAtMs).toISOString(),
+    timestampMs: receivedAtMs,
+    body: null,
+    deliveries: [],
+  }
+}
+
+/** So much of an event over the limit is kept for people to recognise it by. */
+const PREVIEW_CHARACTERS = 2000
+const PREVIEW_FIELD_CHARACTERS = 200
+
+/** Makes what is recorded of a request that was refused as a whole. */
+export function refusedRequest(
+  reason: Reason,
+  path: Kind | 'batch',
+  receivedAtMs: number,
+  source: string,
+  requestId: string,
+): NewEvent {
+  return { ...emptyEvent(path, receivedAtMs), reason, source, requestId }
+}
+
+/** Makes what is recorded of one message of a refused request. */
+export function refusedMessage(
+  { value, reason }: RefusedItem,
+  receivedAtMs: number,
+  source: string,
+  requestId: string,
+): NewEvent {
+  const event = refusedRequest(reason, 'batch', receivedAtMs, source, requestId)
+  const type = (value as { type?: unknown } | null)?.type
+  const message = readMessage(value, isKind(type) ? type : undefined, {
+    context: undefined,
+    integrations: undefined,
+    sentAt: undefined,
+    sentAtMs: undefined,
+    receivedAtMs,
+    receivedAt: event.receivedAt,
+    remoteAddress: '',
+    warnings: [],
+  })
+  const preview = (text: string | null) => text?.slice(0, PREVIEW_FIELD_CHARACTERS) ?? null
+  return {
+    ...event,
+    kind: message.kind,
+    name: preview(message.name),
+    userId: preview(message.userId),
+    anonymousId: preview(message.anonymousId),
+    messageId: preview(message.messageId),
+    body:
+      reason === 'event_too_large'
+        ? JSON.stringify({ refused: reason, beginning: message.body.slice(0, PREVIEW_CHARACTERS) })
+        : message.body,
+  }
+}
