@@ -1,4 +1,4 @@
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import type { Plugin } from 'esbuild'
 import { defineConfig, type Options } from 'tsup'
 
@@ -25,12 +25,13 @@ const declarations: Options['dts'] = {
   banner: '/// <reference lib="esnext.disposable" />',
 }
 
-/** Edge runtimes have no `node:` modules: their build has `runtime/platform.web.ts` in the place of `runtime/platform.node.ts`. */
+/** Edge runtimes have no `node:` modules: their build has `x.web.ts` wherever the other one has `x.node.ts`. */
 const webPlatform: Plugin = {
   name: 'web-platform',
   setup(build) {
-    const path = fileURLToPath(new URL('src/runtime/platform.web.ts', import.meta.url))
-    build.onResolve({ filter: /\/platform\.node\.ts$/ }, () => ({ path }))
+    build.onResolve({ filter: /\.node\.ts$/ }, ({ path, resolveDir }) => ({
+      path: join(resolveDir, path.replace(/\.node\.ts$/, '.web.ts')),
+    }))
   },
 }
 

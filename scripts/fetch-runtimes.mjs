@@ -8,12 +8,12 @@ import { fileURLToPath } from 'node:url'
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const CACHE = join(ROOT, '.cache', 'runtimes')
 
-/** Name to `{ package, version, binary, integrity }`. */
+/** Name to `{ package, version, binary, integrity, dependencies? }`. */
 export const MANIFEST = JSON.parse(readFileSync(new URL('./runtimes.json', import.meta.url), 'utf8'))
 
 /** The path of a runtime's binary; installs it first if it is not in the cache. */
 export function fetchRuntime(name) {
-  const { package: id, version, binary, integrity } = MANIFEST[name]
+  const { package: id, version, binary, integrity, dependencies: further = {} } = MANIFEST[name]
   const folder = join(CACHE, `${name}-${version}`)
   const path = join(folder, 'node_modules', id, binary)
   if (existsSync(path)) return path
@@ -24,7 +24,15 @@ export function fetchRuntime(name) {
   const write = (file, value) => writeFileSync(join(draft, file), JSON.stringify(value, undefined, 2))
   write('package.json', { private: true, dependencies })
   // The lockfile makes npm verify that the bytes are those that were pinned.
-  const packages = { '': { dependencies }, [`node_modules/${id}`]: { version, integrity } }
+  const packages = {
+    '': { dependencies },
+    [`node_modules/${id}`]: {
+      version,
+      integrity,
+      dependencies: Object.fromEntries(Object.entries(further).map(([id, { version }]) => [id, version])),
+    },
+    ...Object.fromEntries(Object.entries(further).map(([id, entry]) => [`node_modules/${id}`, entry])),
+  }
   write('package-lock.json', { lockfileVersion: 3, requires: true, packages })
   const args = ['ci', '--ignore-scripts', '--legacy-peer-deps', '--no-audit', '--no-fund']
   const { status, stderr } = spawnSync('npm', args, { cwd: draft, encoding: 'utf8' })

@@ -11,6 +11,7 @@ export {
 } from './errors/errors.ts'
 export type { AnalyticsEvents, ErrorEvent, FlushOptions, PublicSettings } from './events.ts'
 export {
+  type ByteHTTPClient,
   FetchHTTPClient,
   type HTTPClient,
   type HTTPClientRequest,

@@ -1,8 +1,7 @@
 import { copyCause, describeCause } from '../errors/cause.ts'
-import { type HTTPClient, headerValue, MAX_REPLY_BYTES } from '../http/client.ts'
-import { cancelBody } from '../http/discard.ts'
+import { cancelBody, readAll } from '../http/body.ts'
+import { type HTTPClient, headerValue } from '../http/client.ts'
 import { type Answer, startExchange } from '../http/exchange.ts'
-import { readText } from '../http/read-text.ts'
 import { classify } from '../policy/classify.ts'
 import { redactor } from '../policy/redact.ts'
 import { parseHttpDate, type ReadHeader, rateLimitMs, retryAfterMs } from '../policy/retry-after.ts'
@@ -116,7 +115,7 @@ export class TokenClient {
       async makeRequest(request) {
         const response = await client.makeRequest(request)
         if (request.signal?.aborted) cancelBody(response)
-        else text = await readText(response, MAX_REPLY_BYTES)
+        else text = await readAll(response)
         const { status, statusText, headers } = response
         return { status, statusText, ...(headers !== undefined && { headers }), text: async () => '' }
       },

@@ -1,39 +1,53 @@
-/** One request, as a client object receives it. */
-export interface HTTPClientRequest<Body = string> {
-  /** Absolute address, for instance `https://api.segment.io/v1/batch`. */
+import { systemClock } from '../runtime/clock.ts'
+
+/** One request, as an {@link HTTPClient} receives it. */
+export interface HTTPClientRequest<Body extends string | Uint8Array = string> {
+  /** Absolute URL, for instance `https://api.segment.io/v1/batch`. */
   url: string
+  /** Always `POST`. */
   method: 'POST'
+  /** Names in their usual spelling, for instance `Content-Type`. */
   headers: Record<string, string>
+  /** Text, or bytes for a {@link ByteHTTPClient} that takes them. */
   body: Body
-  /** Longest wait for the whole exchange, in milliseconds. */
+  /** Longest time for the whole exchange, in milliseconds. */
   httpRequestTimeout: number
-  /** Aborted at the end of that time and when the client is closed. A client may ignore it. */
+  /** Aborted when that time is over, and when `closeAndFlush()` times out. A client may ignore it. */
   signal?: AbortSignal
+  /** Set when no request will follow: the connection need not be kept alive. A client may ignore it. */
+  closesConnection?: boolean
 }
 
-/** Response headers: a `Headers` object, or a plain one with names in any case. */
+/** Response headers: a `Headers` object, or a plain object with names in any case. */
 // biome-ignore lint/suspicious/noExplicitAny: headers of an interface or class type are assignable to `any` only
 export type HTTPHeaders = Record<string, any> | Pick<Headers, 'get' | 'forEach'>
 
-/** What a client object answers with; a `Response` of fetch is one. */
+/** What an {@link HTTPClient} resolves with. A `Response` of `fetch` is one. */
 export interface HTTPResponse {
+  /** The HTTP status, an integer. */
   status: number
+  /** The reason phrase, for instance `Service Unavailable`. May be empty. */
   statusText: string
+  /** Without them there is no `Retry-After`. */
   headers?: HTTPHeaders
+  /** Reads the body. It is called once, so that the connection is free for the next request. */
   text?: () => Promise<string>
 }
 
-/** Reply bodies are read up to here: the API's and the token server's are far shorter. Beyond it the socket is closed. */
-export const MAX_REPLY_BYTES = 65_536
-
-/** An exchangeable HTTP implementation. Rejects when there is no answer; every status is an answer. */
+/**
+ * A pluggable HTTP client. It resolves with every status, and rejects when there is no response. It never follows a
+ * redirect: the credentials are meant for one host.
+ */
 export interface HTTPClient {
   makeRequest(request: HTTPClientRequest): Promise<HTTPResponse>
 }
 
-/** A client of our own. It spares the encoding of a text where it can send bytes as they are. */
+/**
+ * An HTTP client that takes request bodies as bytes. An {@link HTTPClient} whose `takesBytes()` returns `true` is
+ * given the UTF-8 bytes of the body, which spares it the encoding of a text; every other client is given text.
+ */
 export interface ByteHTTPClient extends HTTPClient {
-  /** Whether the next request may have its body as UTF-8 bytes. They stay as they are until it is over. */
+  /** Whether the next request may have bytes as its body. They do not change while the request is under way. */
   takesBytes(): boolean
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse>
 }
@@ -42,29 +56,39 @@ export function isByteClient(client: HTTPClient): client is ByteHTTPClient {
   return typeof (client as Partial<ByteHTTPClient>).takesBytes === 'function'
 }
 
-/** What a fetch function is given as its second argument. */
+/** What an {@link HTTPFetchFn} is given as its second argument. */
 export interface HTTPFetchRequest {
+  /** Always `POST`. */
   method: 'POST'
+  /** Names in their usual spelling, for instance `Content-Type`. */
   headers: Record<string, string>
+  /** The request body. */
   body: string
+  /** Redirects are never followed: the credentials are meant for one host. */
   redirect: 'manual'
-  // `any`: fetch implementations declare their own, mutually incompatible, AbortSignal types.
-  // biome-ignore lint/suspicious/noExplicitAny: see above
+  /** An `AbortSignal`. */
+  // biome-ignore lint/suspicious/noExplicitAny: fetch implementations declare their own, incompatible, AbortSignal
   signal: any
 }
 
 /** A function with the call signature of `fetch`. */
 export type HTTPFetchFn = (url: string, request: HTTPFetchRequest) => Promise<HTTPResponse>
 
-/** The client over `fetch`: the runtime's, or a function of the same shape. Never follows a redirect. */
+/**
+ * The HTTP client over `fetch`: the global one, or a function of the same shape. Never follows a redirect.
+ *
+ * @example
+ * new Analytics({ writeKey, httpClient: new FetchHTTPClient() }) // the global fetch, without the shortcut on Node.js
+ */
 export class FetchHTTPClient implements HTTPClient {
   readonly #fetch: HTTPFetchFn | undefined
 
-  /** @param fetch Default: the global `fetch`, looked up at each request so that patched ones are used. */
+  /** @param fetch Default: the global `fetch`, looked up for each request, so that a patched one is used. */
   constructor(fetch?: HTTPFetchFn) {
     this.#fetch = fetch
   }
 
+  /** Calls `fetch`. Rejects with what it rejects with. */
   makeRequest(request: HTTPClientRequest): Promise<HTTPResponse> {
     const send = this.#fetch ?? (globalThis.fetch as unknown as HTTPFetchFn)
     return send(request.url, {
@@ -72,9 +96,21 @@ export class FetchHTTPClient implements HTTPClient {
       headers: request.headers,
       body: request.body,
       redirect: 'manual',
-      signal: request.signal ?? AbortSignal.timeout(request.httpRequestTimeout),
+      signal: signalOf(request),
     })
   }
+}
+
+/** The signal of a request; one without a signal of its own is aborted when its time is over. */
+export function signalOf({
+  signal,
+  httpRequestTimeout,
+}: HTTPClientRequest<string | Uint8Array>): AbortSignal {
+  if (signal !== undefined) return signal
+  const controller = new AbortController()
+  const abort = (): void => controller.abort(new Error(`no response within ${httpRequestTimeout} ms`))
+  systemClock.setTimer(abort, httpRequestTimeout)
+  return controller.signal
 }
 
 /**

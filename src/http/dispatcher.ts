@@ -1,17 +1,20 @@
 import { nextTurn } from '../runtime/clock.ts'
-import { type HTTPClientRequest, type HTTPResponse, MAX_REPLY_BYTES } from './client.ts'
+import { readAll } from './body.ts'
+import type { HTTPClientRequest, HTTPResponse } from './client.ts'
 
 /**
- * What `fetch` of Node.js sends its requests through: connections, proxies, mocks and instrumentation hang on it.
+ * What `fetch` of Node.js sends its requests through: connections, proxies, mocks and instrumentation belong to it.
  * Only what is used here.
  *
  * @see https://undici.nodejs.org/#/docs/api/Dispatcher
  */
 export interface Dispatcher {
   dispatch(options: DispatchOptions, handler: DispatchHandler): unknown
+  /** Set by `MockAgent`: its matchers compare the body with text. */
+  readonly isMockActive?: boolean
 }
 
-interface DispatchOptions {
+export interface DispatchOptions {
   origin: string
   path: string
   method: string
@@ -19,141 +22,252 @@ interface DispatchOptions {
   body: string | Uint8Array
   headersTimeout: number
   bodyTimeout: number
+  /** 0 overrides what an agent or a redirect interceptor was configured with, as `fetch` does. */
+  maxRedirections: 0
+  /** The connection is closed after the response. */
+  reset: boolean
 }
 
-interface DispatchHandler {
+/** The handler interface of undici up to version 7. */
+export interface DispatchHandler {
   onConnect(abort: (reason: Error) => void): void
-  onHeaders(status: number, headers: RawHeaderLines, resume: () => void, statusText: string): boolean
+  onHeaders(status: number, headers: HeaderLines, resume: () => void, statusText: string): boolean
   onData(chunk: Uint8Array): boolean
   onComplete(): void
   onError(error: Error): void
 }
 
 /** Names and values in turn. */
-type RawHeaderLines = readonly (Buffer | string)[]
+type HeaderLines = readonly (Buffer | string)[]
 
-/** Under which every version of undici, the one inside Node.js included, finds the dispatcher of the process. */
+type Globals = Record<symbol, Partial<Dispatcher> | undefined>
+
+/** Where undici up to version 7 keeps the dispatcher of the process. */
 const GLOBAL_DISPATCHER = Symbol.for('undici.globalDispatcher.1')
-/** How Node.js 18 and later write their `fetch`. One that was put in its place must be called itself. */
+/** Where version 8 keeps it. Under the older symbol there is then a wrapper, which turns HTTP/2 off. */
+const GLOBAL_DISPATCHER_2 = Symbol.for('undici.globalDispatcher.2')
+/** The source of `fetch` in Node.js 18 and later. A function that replaced it must be called itself. */
 const NODE_FETCH =
   /^(?:async )?function fetch\(input, init = undefined\) \{[\s\S]*(?:\/deps\/undici\/|lazyUndici\(\))/
 
 let lastFetch: unknown
 let isLastFetchNode = false
 
-/**
- * The dispatcher behind the global `fetch`, where that is the one of Node.js. `undefined` elsewhere, and as long
- * as another `fetch` stands in its place.
- */
-export function fetchDispatcher(): Dispatcher | undefined {
-  const { fetch, Headers } = globalThis
+/** Whether the global `fetch` is the one of Node.js. */
+export function isNodeFetch(): boolean {
+  const { fetch } = globalThis
   if (fetch !== lastFetch) {
     lastFetch = fetch
     isLastFetchNode = typeof fetch === 'function' && NODE_FETCH.test(Function.prototype.toString.call(fetch))
   }
-  // Node.js loads undici, which sets the dispatcher, when one of its globals is read for the first time.
-  if (!isLastFetchNode || typeof Headers !== 'function') return undefined
-  const dispatcher = (globalThis as { [GLOBAL_DISPATCHER]?: Partial<Dispatcher> })[GLOBAL_DISPATCHER]
-  return typeof dispatcher?.dispatch === 'function' ? (dispatcher as Dispatcher) : undefined
+  return isLastFetchNode
 }
 
-/** All requests of a client go to one address. */
+/**
+ * The dispatcher that the global `fetch` uses, where that is the one of Node.js. `undefined` elsewhere, and as long
+ * as another `fetch` has replaced it.
+ */
+export function fetchDispatcher(): Dispatcher | undefined {
+  // Node.js loads undici, which sets the dispatcher, when one of its globals is read for the first time.
+  if (!isNodeFetch() || typeof globalThis.Headers !== 'function') return undefined
+  const globals = globalThis as Globals
+  const older = globals[GLOBAL_DISPATCHER]
+  const newer = globals[GLOBAL_DISPATCHER_2]
+  if (isWrapper(older) && isDispatcher(newer)) return withOlderHandlers(newer)
+  return isDispatcher(older) ? older : undefined
+}
+
+/** Whether this is the wrapper of undici 8, and not a dispatcher that an older undici was told to use. */
+function isWrapper(dispatcher: Partial<Dispatcher> | undefined): boolean {
+  return typeof (dispatcher?.constructor as { wrapHandler?: unknown } | undefined)?.wrapHandler === 'function'
+}
+
+function isDispatcher(value: Partial<Dispatcher> | undefined): value is Dispatcher {
+  return typeof value?.dispatch === 'function'
+}
+
+type Headers2 = Record<string, string | string[] | undefined>
+
+/** The same dispatcher for handlers of the older interface, as the wrapper of undici is, but with HTTP/2. */
+function withOlderHandlers(dispatcher: Dispatcher): Dispatcher {
+  return {
+    isMockActive: dispatcher.isMockActive === true,
+    dispatch(options, handler) {
+      const newer = {
+        onRequestStart: (controller: { abort(reason: Error): void }) =>
+          handler.onConnect((reason) => controller.abort(reason)),
+        onResponseStart: (_controller: unknown, status: number, headers: Headers2, statusText?: string) =>
+          handler.onHeaders(status, toLines(headers), () => {}, statusText ?? ''),
+        onResponseData: (_controller: unknown, chunk: Uint8Array) => handler.onData(chunk),
+        onResponseEnd: () => handler.onComplete(),
+        onResponseError: (_controller: unknown, error: Error) => handler.onError(error),
+      }
+      return (dispatcher.dispatch as (options: DispatchOptions, handler: object) => unknown)(options, newer)
+    },
+  }
+}
+
+function toLines(headers: Headers2): HeaderLines {
+  return Object.entries(headers).flatMap(([name, values]) =>
+    [values ?? []].flat().flatMap((value) => [name, value]),
+  )
+}
+
+/** The last URL that was parsed: most processes have one endpoint. */
 let lastTarget = { url: '', origin: '', path: '' }
 
 /**
- * Makes one request as `fetch` would, without the objects and streams of the Fetch standard around it: for a third
- * of the cost. Every status is an answer, redirects included. Rejects with what the dispatcher says when there is none.
+ * Makes one request as `fetch` would, without the objects and streams of the Fetch standard around it.
+ * Resolves with every status, redirects included. Rejects with the dispatcher's error when there is no response.
  */
 export function dispatchRequest(
   dispatcher: Dispatcher,
   request: HTTPClientRequest<string | Uint8Array>,
 ): Promise<HTTPResponse> {
-  const { url, method, headers, body, signal } = request
+  const { url, method, headers, signal } = request
   if (url !== lastTarget.url) {
     const { origin, pathname, search } = new URL(url)
     lastTarget = { url, origin, path: pathname + search }
   }
+  if (signal?.aborted) return Promise.reject(abortError())
+  const handler = new ResponseHandler(signal)
+  const body =
+    dispatcher.isMockActive === true && typeof request.body !== 'string'
+      ? new TextDecoder().decode(request.body)
+      : request.body
   const { origin, path } = lastTarget
-  if (signal?.aborted) return Promise.reject(new Error('the request was aborted'))
-  return new Promise((resolve, reject) => {
-    let end: () => void = () => {}
-    let fail: (error: Error) => void = reject
-    const ended = new Promise<void>((resolveEnd, rejectEnd) => {
-      end = resolveEnd
-      fail = (error) => {
-        reject(error)
-        rejectEnd(error)
-      }
-    })
-
-    let abortRequest = (_reason: Error): void => {}
-    const abort = (reason: Error): void => {
-      fail(reason)
-      abortRequest(reason)
-    }
-    const onAbort = (): void => abort(new Error('the request was aborted'))
-    const release = (): void => signal?.removeEventListener('abort', onAbort)
-    signal?.addEventListener('abort', onAbort)
-    // Whoever has the status may not want the body: that it broke off is then no news to anyone.
-    void ended.then(release, release)
-
-    const chunks: Uint8Array[] = []
-    let bytes = 0
-    dispatcher.dispatch(
-      // The deadline of the exchange is the only one.
-      { origin, path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 },
-      {
-        onConnect(abortThis) {
-          abortRequest = abortThis
-          // It was given up while it waited for a connection.
-          if (signal?.aborted) onAbort()
-        },
-        onHeaders(status, rawHeaders, _resume, statusText) {
-          // Below 200 it is informational, and the answer follows.
-          if (status >= 200) resolve({ status, statusText, headers: new RawHeaders(rawHeaders), text })
-          return true
-        },
-        onData(chunk) {
-          bytes += chunk.byteLength
-          if (bytes <= MAX_REPLY_BYTES) chunks.push(chunk)
-          else abort(new Error(`the reply body is longer than ${MAX_REPLY_BYTES} bytes`))
-          return true
-        },
-        onComplete: end,
-        onError: fail,
-      },
-    )
-    async function text(): Promise<string> {
-      await ended
-      // Only then is the connection free.
-      await nextTurn()
-      return Buffer.concat(chunks).toString('utf8')
-    }
-  })
+  const reset = request.closesConnection === true
+  // The deadline of the exchange is the only one.
+  const timeouts = { headersTimeout: 0, bodyTimeout: 0 }
+  dispatcher.dispatch(
+    { origin, path, method, headers, body, ...timeouts, maxRedirections: 0, reset },
+    handler,
+  )
+  return handler.response
 }
 
-/** Reads of the header lines what is asked for; of most answers that is one name that is not there. */
-class RawHeaders {
-  readonly #raw: RawHeaderLines
+function abortError(): Error {
+  return new Error('the request was aborted')
+}
 
-  constructor(raw: RawHeaderLines) {
-    this.#raw = raw
+/** Turns what a dispatcher reports into a response. */
+class ResponseHandler implements DispatchHandler {
+  readonly response: Promise<HTTPResponse>
+  readonly #signal: AbortSignal | undefined
+  readonly #chunks: Uint8Array[] = []
+  #resolve: (response: HTTPResponse) => void = () => {}
+  #reject: (error: Error) => void = () => {}
+  #abortRequest: (reason: Error) => void = () => {}
+  #isEnded = false
+  #error: Error | undefined
+  /** Tells the reader of the body that there is more to read. */
+  #onProgress: (() => void) | undefined
+
+  constructor(signal: AbortSignal | undefined) {
+    this.#signal = signal
+    this.response = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    signal?.addEventListener('abort', this.#onAbort)
+  }
+
+  readonly #onAbort = (): void => this.#abort(abortError())
+
+  #abort(reason: Error): void {
+    this.onError(reason)
+    this.#abortRequest(reason)
+  }
+
+  onConnect(abort: (reason: Error) => void): void {
+    this.#abortRequest = abort
+    // It was given up while it waited for a connection.
+    if (this.#signal?.aborted) this.#onAbort()
+  }
+
+  onHeaders(status: number, lines: HeaderLines, _resume: () => void, statusText: string): boolean {
+    // Below 200 it is informational, and the response follows.
+    if (status >= 200) this.#respond(status, statusText, new RawHeaders(lines))
+    return true
+  }
+
+  onData(chunk: Uint8Array): boolean {
+    this.#chunks.push(chunk)
+    this.#onProgress?.()
+    return true
+  }
+
+  onComplete(): void {
+    this.#end()
+  }
+
+  onError(error: Error): void {
+    this.#error ??= error
+    this.#reject(error)
+    this.#end()
+  }
+
+  #respond(status: number, statusText: string, headers: RawHeaders): void {
+    const body = {
+      [Symbol.asyncIterator]: () => this.#read(),
+      cancel: async () => this.#abort(new Error('the response body was cancelled')),
+    }
+    const response = { status, statusText, headers, body, text: () => readAll(response) }
+    this.#resolve(response)
+  }
+
+  #end(): void {
+    this.#isEnded = true
+    this.#signal?.removeEventListener('abort', this.#onAbort)
+    this.#onProgress?.()
+  }
+
+  async *#read(): AsyncGenerator<Uint8Array> {
+    try {
+      for (;;) {
+        const chunk = this.#chunks.shift()
+        if (chunk !== undefined) yield chunk
+        else if (this.#error !== undefined) throw this.#error
+        else if (this.#isEnded) break
+        else await this.#progress()
+      }
+      // Only then is the connection free.
+      await nextTurn()
+    } finally {
+      // The reader stopped before the end.
+      if (!this.#isEnded) this.#abort(new Error('the response body was cancelled'))
+    }
+  }
+
+  #progress(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onProgress = resolve
+    })
+  }
+}
+
+/** Reads only the header lines that are asked for; in most responses that is one name that is not there. */
+class RawHeaders {
+  readonly #lines: HeaderLines
+
+  constructor(lines: HeaderLines) {
+    this.#lines = lines
   }
 
   /** @param name In lower case. */
   get(name: string): string | null {
     let value: string | null = null
-    for (let index = 0; index + 1 < this.#raw.length; index += 2) {
-      const line = this.#raw[index]
+    for (let index = 0; index + 1 < this.#lines.length; index += 2) {
+      const line = this.#lines[index]
       if (line?.length !== name.length || toText(line).toLowerCase() !== name) continue
-      const text = toText(this.#raw[index + 1])
+      const text = toText(this.#lines[index + 1])
       value = value === null ? text : `${value}, ${text}`
     }
     return value
   }
 
   forEach(run: (value: string, name: string) => void): void {
-    const names = this.#raw.filter((_, index) => index % 2 === 0).map((name) => toText(name).toLowerCase())
+    const names = this.#lines.filter((_, index) => index % 2 === 0).map((name) => toText(name).toLowerCase())
     for (const name of new Set(names)) run(this.get(name) ?? '', name)
   }
 }

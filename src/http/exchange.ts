@@ -1,6 +1,7 @@
 import { type Clock, nextTurn } from '../runtime/clock.ts'
+import { BodyReader, cancelBody } from './body.ts'
+import { carriedResponse } from './carried-response.ts'
 import type { HTTPClient, HTTPHeaders, HTTPResponse } from './client.ts'
-import { cancelBody, discardBody } from './discard.ts'
 
 interface Head {
   readonly status: number
@@ -56,6 +57,8 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, cloc
     return true
   }
   const fail = (cause: unknown): void => {
+    const response = isAnswered ? undefined : carriedResponse(cause)
+    if (response !== undefined) return onResponse(response)
     if (answer({ status: undefined, cause })) finish()
   }
   const abort = (cause: Error): void => {
@@ -78,7 +81,7 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, cloc
     // Nothing is left after a stall only, and then the body has its time as well.
     const graceMs = leftMs > 0 ? Math.min(leftMs, BODY_GRACE_MS) : BODY_GRACE_MS
     cancelTimer = clock.setTimer(() => abort(new Error('the reply body did not end')), graceMs)
-    void discardBody(response).then(finish)
+    void new BodyReader(0).read(response).then(finish)
     answer(head)
   }
 

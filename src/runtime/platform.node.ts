@@ -5,11 +5,6 @@ import type { Platform } from './platform.ts'
 export const platform: Platform = {
   randomId: v4,
 
-  async loadHTTPClient() {
-    const { NodeHTTPClient } = await import('../http/node-client.ts')
-    return new NodeHTTPClient()
-  },
-
   // Node.js 16 and 18 have Web Crypto, but not as a global, where jose 6 expects it.
   async installWebCrypto() {
     const { webcrypto } = await import('node:crypto')

@@ -8,7 +8,7 @@ import {
   type HTTPHeaders,
   headerValue,
 } from '../../src/http/client.ts'
-import { defaultClient } from '../../src/http/default-client.ts'
+import { defaultClient } from '../../src/http/default-client.node.ts'
 
 const URL = 'https://api.segment.io/v1/batch'
 const server = setupServer()

@@ -3,7 +3,7 @@ import { getGlobalDispatcher, MockAgent, setGlobalDispatcher } from 'undici'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { isConnectionLost } from '../../src/errors/cause.ts'
 import { type HTTPClientRequest, headerValue } from '../../src/http/client.ts'
-import { defaultClient } from '../../src/http/default-client.ts'
+import { defaultClient } from '../../src/http/default-client.node.ts'
 import { type Dispatcher, dispatchRequest, fetchDispatcher } from '../../src/http/dispatcher.ts'
 import { type Loopback, listen, readBody } from '../support/loopback.ts'
 

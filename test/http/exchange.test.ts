@@ -330,6 +330,69 @@ describe('a client that misbehaves', () => {
   })
 })
 
+describe('an error that stands for a response', () => {
+  const error = (fields: object): Error => Object.assign(new Error('Too Many Requests'), fields)
+  const headers = { 'retry-after': '7' }
+  test.each<[string, unknown, object]>([
+    [
+      'of undici, which retried in vain',
+      error({ code: 'UND_ERR_REQ_RETRY', statusCode: 429, headers }),
+      { status: 429, headers },
+    ],
+    [
+      'below the one of fetch',
+      new TypeError('fetch failed', { cause: error({ code: 'UND_ERR_RESPONSE', statusCode: 503, headers }) }),
+      { status: 503, headers },
+    ],
+    [
+      'of axios',
+      error({ status: 429, response: { status: 429, statusText: 'Too Many Requests', headers } }),
+      { status: 429, statusText: 'Too Many Requests', headers },
+    ],
+    [
+      'of ofetch',
+      error({ status: 401, statusText: 'Unauthorized' }),
+      { status: 401, statusText: 'Unauthorized' },
+    ],
+    [
+      'of got',
+      error({ response: { statusCode: 413, statusMessage: 'Payload Too Large', headers } }),
+      { status: 413, statusText: 'Payload Too Large', headers },
+    ],
+  ])('%s', async (_label, cause, response) => {
+    const watched = start(() => Promise.reject(cause))
+
+    await settled()
+
+    expect(watched.answer).toEqual({ statusText: '', headers: undefined, ...response })
+    expect(watched.isFinished).toBe(true)
+    expect(watched.clock.timerCount).toBe(0)
+  })
+
+  test.each<[string, object]>([
+    ['a 2xx: it may have been cut off', { status: 200 }],
+    ['no status of HTTP', { status: 14 }],
+    ['a status that is text', { status: '429' }],
+    ['a response without a status', { response: {} }],
+    ['a response that throws', throwingResponse()],
+  ])('not with %s', async (_label, fields) => {
+    const cause = Object.defineProperties(new Error('raté'), Object.getOwnPropertyDescriptors(fields))
+    const watched = start(() => Promise.reject(cause))
+
+    await settled()
+
+    expect(watched.answer).toEqual({ status: undefined, cause })
+  })
+
+  function throwingResponse(): object {
+    return {
+      get response() {
+        throw new Error('non')
+      },
+    }
+  }
+})
+
 describe('aborting', () => {
   test('it ends the exchange at once, and leaves no timer', async () => {
     const watched = start(() => new Promise(() => {}))

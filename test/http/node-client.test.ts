@@ -1,9 +1,8 @@
-import { syncBuiltinESMExports } from 'node:module'
 import { HttpResponse, http } from 'msw'
 import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type HTTPClientRequest, headerValue } from '../../src/http/client.ts'
-import { defaultClient } from '../../src/http/default-client.ts'
+import { defaultClient } from '../../src/http/default-client.node.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
 
 const URLS = ['https://api.segment.io/v1/batch', 'http://localhost:8080/v1/batch']
@@ -13,8 +12,6 @@ const server = setupServer()
 
 beforeAll(() => {
   server.listen({ onUnhandledRequest: 'error' })
-  // The client imports `request` by name, and would keep the one that does not know of the server.
-  syncBuiltinESMExports()
 })
 afterEach(() => {
   server.resetHandlers()
@@ -22,7 +19,6 @@ afterEach(() => {
 })
 afterAll(() => {
   server.close()
-  syncBuiltinESMExports()
 })
 
 function request(more: Partial<HTTPClientRequest> = {}): HTTPClientRequest {

@@ -9,6 +9,7 @@ import { type Loopback, listen } from '../support/loopback.ts'
 
 /** What a program that configures undici gets of it: every version that runs there, beside the one of Node.js itself. */
 const UNDICIS: Record<string, { readonly path: () => string; readonly since: number }> = {
+  'undici 5': { path: () => fetchRuntime('undici-5'), since: 18 },
   'undici 6': { path: () => createRequire(import.meta.url).resolve('undici'), since: 18 },
   'undici 7': { path: () => fetchRuntime('undici-7'), since: 20 },
   'undici 8': { path: () => fetchRuntime('undici-8'), since: 22 },
@@ -19,31 +20,47 @@ const CASES = [18, 20, 22, 24, 26].flatMap((node) =>
     .map(([undici, { path }]) => ({ node, undici, path })),
 )
 
+/** Prints, for each kind of dispatcher, what became of one event and the statuses that were seen. */
 const PROGRAM = `
 const undici = require(process.env.UNDICI)
 const { Analytics } = require('trackpost')
+const { interceptors = {} } = undici
+const compose = (name, options) => () => new undici.Agent().compose(interceptors[name](options))
 const kinds = {
   agent: () => new undici.Agent(),
   proxy: () => new undici.ProxyAgent(process.env.API),
-  retrying: () => new undici.Agent().compose(undici.interceptors.retry()),
   mock() {
     const agent = new undici.MockAgent()
     agent.disableNetConnect()
-    agent.get('http://tracking.invalid').intercept({ path: '/mock/v1/batch', method: 'POST' }).reply(202, '{}')
+    const body = (text) => typeof text === 'string' && text.includes('Commande passée')
+    const request = { path: '/mock/v1/batch', method: 'POST', body }
+    agent.get('http://tracking.invalid').intercept(request).reply(202, '{}')
     return agent
   },
+  ...(interceptors.retry && { retrying: compose('retry'), 'limited-retrying': compose('retry') }),
+  ...(interceptors.responseError && { 'limited-throwing': compose('responseError') }),
+}
+for (const status of [301, 302, 303, 307, 308]) {
+  kinds['redirect-' + status + '-option'] = () => new undici.Agent({ maxRedirections: 5 })
+  if (interceptors.redirect) kinds['redirect-' + status] = compose('redirect', { maxRedirections: 5 })
 }
 async function run() {
   const results = {}
   for (const [kind, create] of Object.entries(kinds)) {
-    undici.setGlobalDispatcher(create())
-    const isDirect = kind === 'agent' || kind === 'retrying'
-    const host = (isDirect ? process.env.API : 'http://tracking.invalid') + '/' + kind
+    try {
+      undici.setGlobalDispatcher(create())
+    } catch (error) {
+      // Versions 7 and 8 refuse the option.
+      if (!kind.endsWith('-option')) throw error
+      continue
+    }
+    const host = (/mock|proxy/.test(kind) ? 'http://tracking.invalid' : process.env.API) + '/' + kind
     const analytics = new Analytics({ writeKey: 'wk', host, maxRetries: 0 })
     const statuses = []
     analytics.on('http_response', ({ status }) => statuses.push(status))
+    analytics.on('error', () => {})
     analytics.track({ userId: 'u', event: 'Commande passée' })
-    const { delivered } = await analytics.closeAndFlush({ timeout: 5000 })
+    const { delivered } = await analytics.closeAndFlush({ timeout: 10000 })
     results[kind] = { delivered, statuses }
   }
   console.log(JSON.stringify(results))
@@ -62,6 +79,8 @@ process.exit()
 
 let project: Project
 let api: Loopback
+/** Where redirects lead. Nothing must arrive there. */
+let elsewhere: Loopback
 /** What arrived: through the proxy a host that only it knows. */
 const arrived: string[] = []
 
@@ -69,9 +88,18 @@ beforeAll(async () => {
   project = await createProject()
   await project.write('dispatchers.cjs', PROGRAM)
   await project.write('environment.mjs', ENVIRONMENT)
+  elsewhere = await listen((request, response) => {
+    arrived.push(`elsewhere: ${request.method} ${request.url}`)
+    request.resume().on('end', () => response.end('{}'))
+  })
   api = await listen((request, response) => {
     // A proxy is given the whole address where it makes no tunnel.
-    arrived.push(new URL(request.url ?? '', 'http://direct.invalid').pathname)
+    const { pathname } = new URL(request.url ?? '', 'http://direct.invalid')
+    const isFirst = !arrived.includes(pathname)
+    arrived.push(pathname)
+    const redirect = /^\/redirect-(\d+)/.exec(pathname)?.[1]
+    if (redirect !== undefined) response.writeHead(Number(redirect), { Location: `${elsewhere.url}/stolen` })
+    else if (pathname.startsWith('/limited') && isFirst) response.writeHead(429, { 'Retry-After': '1' })
     request.resume().on('end', () => response.end('{}'))
   })
   api.server.on('connect', (_request, client) => {
@@ -84,7 +112,7 @@ beforeAll(async () => {
   for (const node of [18, 20, 22, 24, 26]) fetchRuntime(`node-${node}`)
 }, 300_000)
 afterAll(async () => {
-  await Promise.all([project?.remove(), api?.close()])
+  await Promise.all([project?.remove(), api?.close(), elsewhere?.close()])
 })
 
 function run(node: number, file: string, env: Record<string, string>): Promise<unknown> {
@@ -98,19 +126,30 @@ function run(node: number, file: string, env: Record<string, string>): Promise<u
   })
 }
 
-test.each(CASES)('on Node.js $node the dispatchers of $undici are used', async ({ node, path }) => {
-  arrived.length = 0
+test.each(CASES)(
+  'on Node.js $node the dispatchers of $undici are used',
+  async ({ node, path }) => {
+    arrived.length = 0
 
-  const results = await run(node, 'dispatchers.cjs', { UNDICI: path() })
+    const results = (await run(node, 'dispatchers.cjs', { UNDICI: path() })) as Record<string, object>
 
-  expect(results).toEqual({
-    agent: { delivered: 1, statuses: [200] },
-    proxy: { delivered: 1, statuses: [200] },
-    retrying: { delivered: 1, statuses: [200] },
-    mock: { delivered: 1, statuses: [202] },
-  })
-  expect(arrived).toEqual(['/agent/v1/batch', '/proxy/v1/batch', '/retrying/v1/batch'])
-})
+    // A rate limit that says how long is no counted retry: only who read the headers of the error waits.
+    const expected = Object.keys(results).map((kind) => {
+      const redirect = /^redirect-(\d+)/.exec(kind)?.[1]
+      if (redirect !== undefined) return [kind, { delivered: 0, statuses: [Number(redirect)] }]
+      if (kind.startsWith('limited')) return [kind, { delivered: 1, statuses: [429, 200] }]
+      return [kind, { delivered: 1, statuses: [kind === 'mock' ? 202 : 200] }]
+    })
+    expect(results).toEqual(Object.fromEntries(expected))
+    expect(Object.keys(results)).toEqual(expect.arrayContaining(['agent', 'proxy', 'mock']))
+    expect(Object.keys(results).filter((kind) => kind.startsWith('redirect-')).length).toBeGreaterThanOrEqual(
+      5,
+    )
+    expect(arrived.filter((path) => path.startsWith('elsewhere'))).toEqual([])
+    expect(arrived.slice(0, 2)).toEqual(['/agent/v1/batch', '/proxy/v1/batch'])
+  },
+  120_000,
+)
 
 test.each([24, 26])('on Node.js %i the proxy of the environment is used', async (node) => {
   arrived.length = 0

@@ -1,6 +1,8 @@
+import { Readable } from 'node:stream'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
+import { BodyReader, cancelBody, readAll } from '../../src/http/body.ts'
 import type { HTTPResponse } from '../../src/http/client.ts'
-import { cancelBody, discardBody } from '../../src/http/discard.ts'
 
 const KIB = new Uint8Array(1_024)
 
@@ -26,6 +28,11 @@ function bodyOf(kibibytes: number): {
   return { response: { status: 200, statusText: 'OK', body } as HTTPResponse, state }
 }
 
+/** Reads a body and keeps nothing of it. */
+function discardBody(response: HTTPResponse): Promise<Error | undefined> {
+  return new BodyReader(0).read(response)
+}
+
 describe('discarding a body', () => {
   test.each([0, 1, 64])('one of %i KiB is read to its end', async (kibibytes) => {
     const { response, state } = bodyOf(kibibytes)
@@ -49,9 +56,9 @@ describe('discarding a body', () => {
       pull: () => Promise.reject(new Error('terminated')),
     })
 
-    await expect(
-      discardBody({ status: 200, statusText: 'OK', body } as HTTPResponse),
-    ).resolves.toBeUndefined()
+    const error = await discardBody({ status: 200, statusText: 'OK', body } as HTTPResponse)
+
+    expect(error?.message).toBe('terminated')
   })
 
   test('one that somebody else reads is left alone', async () => {
@@ -111,8 +118,75 @@ describe('discarding a body', () => {
     ],
     ['a body of the wrong type', { status: 200, body: 'OK' }],
   ]
-  test.each(odd)('%s is no failure', async (_label, response) => {
-    await expect(discardBody(response as HTTPResponse)).resolves.toBeUndefined()
+  test.each(odd)('%s does not reject', async (_label, response) => {
+    await discardBody(response as HTTPResponse)
+  })
+
+  test('a stream of Node.js is read to its end', async () => {
+    const body = Readable.from([Buffer.from('{"ok"'), ':true}'])
+
+    expect(await readAll({ body })).toBe('{"ok":true}')
+  })
+
+  test('a stream of Node.js without an end is destroyed just past 64 KiB', async () => {
+    let chunks = 0
+    const body = new Readable({
+      read() {
+        chunks++
+        this.push(Buffer.alloc(16_384))
+      },
+    })
+
+    const error = await discardBody({ status: 200, statusText: 'OK', body } as HTTPResponse)
+
+    expect(error?.message).toBe('the response body is longer than 65536 bytes')
+    expect(body.destroyed).toBe(true)
+    expect(chunks).toBeLessThan(12)
+  })
+
+  test('bytes of another realm are bytes', async () => {
+    const bytes = runInNewContext('Uint8Array.from([79, 75])')
+
+    expect(await readAll({ body: Readable.from([bytes]) })).toBe('OK')
+  })
+})
+
+describe('keeping the first bytes', () => {
+  test.each([
+    ['a short body is kept whole', 1_024, 'échec', 'échec'],
+    ['a long one to the limit', 4, 'abcdef', 'abcd'],
+    ['a character that the limit cuts in two is left out', 3, 'aéé', 'aé'],
+    ['nothing', 0, 'abcdef', ''],
+  ])('%s', async (_label, bytes, text, kept) => {
+    const reader = new BodyReader(bytes)
+
+    await reader.read({ text: async () => text })
+
+    expect(reader.text).toBe(kept)
+  })
+
+  test('what had arrived of a body that breaks off is there, and of one that is too long', async () => {
+    const broken = new BodyReader(1_024)
+    const long = new BodyReader(4)
+
+    const errors = [
+      await broken.read({
+        body: Readable.from(
+          (async function* () {
+            yield 'Bad '
+            yield 'Gateway'
+            throw new Error('terminated')
+          })(),
+        ),
+      }),
+      await long.read({ text: async () => 'x'.repeat(70_000) }),
+    ]
+
+    expect([broken.text, long.text]).toEqual(['Bad Gateway', 'xxxx'])
+    expect(errors.map((error) => error?.message)).toEqual([
+      'terminated',
+      'the response body is longer than 65536 bytes',
+    ])
   })
 })
 

@@ -1,0 +1,101 @@
+import { nextTurn } from '../runtime/clock.ts'
+
+/** The longest response body that is read, in bytes. A longer one is cut off, and its connection closed. */
+export const MAX_RESPONSE_BYTES = 65_536
+
+/** The body of a `Response`, of the clients in this folder, or of a client that uses streams of Node.js. */
+interface Body {
+  getReader?(): ReadableStreamDefaultReader<Uint8Array>
+  [Symbol.asyncIterator]?(): AsyncIterator<Uint8Array | string>
+  cancel?(): Promise<void>
+  destroy?(): void
+}
+
+/** What is read of a response. */
+interface Readable {
+  readonly body?: unknown
+  readonly text?: () => Promise<string>
+}
+
+/**
+ * Reads one response body to its end, at most {@link MAX_RESPONSE_BYTES}, and keeps its first bytes. The connection
+ * is then free for the next request, or closed.
+ */
+export class BodyReader {
+  readonly #keptBytes: number
+  readonly #kept: Uint8Array[] = []
+  #bytes = 0
+
+  /** @param keptBytes How many bytes are kept; 0 throws the body away. */
+  constructor(keptBytes: number) {
+    this.#keptBytes = keptBytes
+  }
+
+  /** What has been kept so far. A character that the limit cut in two is left out. */
+  get text(): string {
+    const decoder = new TextDecoder()
+    return this.#kept.map((chunk) => decoder.decode(chunk, { stream: true })).join('')
+  }
+
+  /** Never rejects: resolves with what went wrong, if anything did. What had arrived until then is kept. */
+  async read(response: Readable): Promise<Error | undefined> {
+    try {
+      const body = response.body as Body | null | undefined
+      if (typeof body?.getReader === 'function') await this.#readStream(body.getReader())
+      else if (typeof body?.[Symbol.asyncIterator] === 'function') {
+        // Leaving the loop closes the connection.
+        for await (const chunk of body as AsyncIterable<Uint8Array | string>) this.#add(chunk)
+      } else if (body !== null) this.#add((await response.text?.()) ?? '')
+      return undefined
+    } catch (error) {
+      return error instanceof Error ? error : new Error('the response body broke off')
+    }
+  }
+
+  async #readStream(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return nextTurn()
+      try {
+        this.#add(value)
+      } catch (error) {
+        reader.cancel().catch(() => {})
+        throw error
+      }
+    }
+  }
+
+  #add(chunk: unknown): void {
+    const bytes = typeof chunk === 'string' ? new TextEncoder().encode(chunk) : (chunk as Uint8Array)
+    if (!ArrayBuffer.isView(bytes)) throw new TypeError('the response body is neither text nor bytes')
+    const room = this.#keptBytes - this.#bytes
+    if (room > 0) this.#kept.push(bytes.subarray(0, room))
+    this.#bytes += bytes.byteLength
+    if (this.#bytes > MAX_RESPONSE_BYTES) {
+      throw new RangeError(`the response body is longer than ${MAX_RESPONSE_BYTES} bytes`)
+    }
+  }
+}
+
+/**
+ * The whole text of a response body.
+ *
+ * @throws RangeError when it is longer than {@link MAX_RESPONSE_BYTES}, and what a broken connection throws.
+ */
+export async function readAll(response: Readable): Promise<string> {
+  const reader = new BodyReader(MAX_RESPONSE_BYTES)
+  const error = await reader.read(response)
+  if (error !== undefined) throw error
+  return reader.text
+}
+
+/** Gives up a response that came too late. Never throws or rejects. */
+export function cancelBody(response: unknown): void {
+  try {
+    const body = (response as { body?: Body | null }).body
+    if (typeof body?.cancel === 'function') Promise.resolve(body.cancel()).catch(() => {})
+    else body?.destroy?.()
+  } catch {
+    // A malformed response of a custom client.
+  }
+}

@@ -1,0 +1,47 @@
+import {
+  type ByteHTTPClient,
+  FetchHTTPClient,
+  type HTTPClient,
+  type HTTPClientRequest,
+  type HTTPResponse,
+} from './client.ts'
+import { dispatchRequest, fetchDispatcher, isNodeFetch } from './dispatcher.ts'
+
+/** The client to use when the user gives none. The build for edge runtimes has `default-client.web.ts` instead. */
+export function defaultClient(): HTTPClient {
+  return isFetchUsable() ? new DefaultHTTPClient() : new LazyNodeHTTPClient()
+}
+
+/** Whether there is a `fetch`. The one of Node.js needs WebAssembly, which `--jitless` turns off. */
+function isFetchUsable(): boolean {
+  return typeof globalThis.fetch === 'function' && !(isNodeFetch() && typeof WebAssembly === 'undefined')
+}
+
+/** The global `fetch`; where that is the one of Node.js, the dispatcher it uses. Looked up for each request. */
+class DefaultHTTPClient implements ByteHTTPClient {
+  readonly #fetch = new FetchHTTPClient()
+
+  takesBytes(): boolean {
+    return fetchDispatcher() !== undefined
+  }
+
+  makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
+    const dispatcher = fetchDispatcher()
+    if (dispatcher !== undefined) return dispatchRequest(dispatcher, request)
+    const { body, ...rest } = request
+    return this.#fetch.makeRequest({
+      ...rest,
+      body: typeof body === 'string' ? body : new TextDecoder().decode(body),
+    })
+  }
+}
+
+/** The client over `node:http`, loaded with the first request. */
+class LazyNodeHTTPClient implements HTTPClient {
+  #client: Promise<HTTPClient> | undefined
+
+  async makeRequest(request: HTTPClientRequest): Promise<HTTPResponse> {
+    this.#client ??= import('./node-client.ts').then(({ NodeHTTPClient }) => new NodeHTTPClient())
+    return (await this.#client).makeRequest(request)
+  }
+}

@@ -1,0 +1,88 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createSecureServer } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { fetchRuntime } from '../../scripts/fetch-runtimes.mjs'
+import { createProject, type Project } from '../package/project.ts'
+import { listen } from '../support/loopback.ts'
+
+const TLS = fileURLToPath(new URL('../support/tls/', import.meta.url))
+
+const PROGRAM = `
+const { Analytics } = require('trackpost')
+const analytics = new Analytics({ writeKey: 'wk', host: process.env.API, maxRetries: 0 })
+analytics.on('error', ({ reason }) => console.error(reason))
+analytics.track({ userId: 'u', event: 'Commande passée' })
+analytics.closeAndFlush({ timeout: 5000 }).then((summary) => console.log(JSON.stringify(summary)))
+`
+
+let project: Project
+
+beforeAll(async () => {
+  project = await createProject()
+  await project.write('program.cjs', PROGRAM)
+  for (const node of [16, 18, 20, 22, 24, 26]) fetchRuntime(`node-${node}`)
+}, 300_000)
+afterAll(() => project?.remove())
+
+function run(node: number, flags: string[], env: Record<string, string>): Promise<string> {
+  return new Promise((resolve) => {
+    const args = [...flags, join(project.folder, 'program.cjs')]
+    const options = { env: { PATH: '/usr/bin:/bin', NODE_NO_WARNINGS: '1', ...env } }
+    execFile(fetchRuntime(`node-${node}`), args, options, (_error, stdout, stderr) =>
+      resolve(stdout + stderr),
+    )
+  })
+}
+
+const DELIVERED = `${JSON.stringify({ delivered: 1, failed: 0, pending: 0 })}\n`
+
+// `fetch` of Node.js 26 speaks HTTP/2; that of the older versions does not.
+test('on Node.js 26 a service that speaks HTTP/2 only gets its events', async () => {
+  const versions: string[] = []
+  const server = createSecureServer(
+    {
+      key: readFileSync(join(TLS, 'localhost-key.pem')),
+      cert: readFileSync(join(TLS, 'localhost.pem')),
+      allowHTTP1: false,
+    },
+    (request, response) => {
+      versions.push(request.httpVersion)
+      request.resume().on('end', () => response.end('{}'))
+    },
+  )
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  try {
+    const output = await run(26, [], {
+      API: `https://localhost:${(server.address() as AddressInfo).port}`,
+      NODE_EXTRA_CA_CERTS: join(TLS, 'localhost.pem'),
+    })
+
+    expect(output).toBe(DELIVERED)
+    expect(versions).toEqual(['2.0'])
+  } finally {
+    server.close()
+  }
+})
+
+// Without WebAssembly undici cannot parse a response: events go over node:http. (The program is a CommonJS module: an
+// ES module of Node.js 22 cannot even import node:http then.)
+test.each([16, 18, 20, 22, 24, 26])('on Node.js %i events arrive with --jitless', async (node) => {
+  let requests = 0
+  const api = await listen((request, response) => {
+    requests++
+    request.resume().on('end', () => response.end('{}'))
+  })
+  try {
+    const output = await run(node, ['--jitless'], { API: api.url })
+
+    // Node.js 18 to 22 warn of their own flags.
+    expect(output.replace(/Warning: disabling flag .*\n/, '')).toBe(DELIVERED)
+    expect(requests).toBe(1)
+  } finally {
+    await api.close()
+  }
+})
