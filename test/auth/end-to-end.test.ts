@@ -62,6 +62,25 @@ const fastHost: Clock = {
   setTimer: (run, ms) => systemClock.setTimer(run, ms / 10),
 }
 
+/** A fast clock that knows which timers are set. */
+function watchedClock(): { clock: Clock; timers: Set<number> } {
+  const timers = new Set<number>()
+  let last = 0
+  const setTimer: Clock['setTimer'] = (run, ms) => {
+    const id = ++last
+    timers.add(id)
+    const cancel = fastHost.setTimer(() => {
+      timers.delete(id)
+      run()
+    }, ms)
+    return () => {
+      timers.delete(id)
+      cancel()
+    }
+  }
+  return { clock: { ...fastHost, setTimer }, timers }
+}
+
 async function start(
   oauth: Partial<OAuthSettings> = {},
   settings: Partial<AnalyticsSettings> = {},
@@ -483,12 +502,16 @@ describe('closing while a token is on its way', () => {
   })
 
   test('ends the renewals', async () => {
-    const { tokens, analytics } = await start({}, {}, { expiresIn: 2 })
+    const { clock, timers } = watchedClock()
+    const { tokens, analytics } = await start({}, {}, { expiresIn: 2 }, clock)
     trackPurchases(analytics, 1)
+    await analytics.flush()
+    await vi.waitFor(() => expect(timers.size, 'the timer of the renewal').toBe(1))
 
     await analytics.closeAndFlush()
-    await new Promise((resolve) => setTimeout(resolve, 200))
 
+    // What has no timer never runs.
+    expect(timers.size).toBe(0)
     expect(tokens.requests).toHaveLength(1)
   })
 
@@ -571,7 +594,6 @@ describe('no secret is shown', () => {
     tokens.replies.push((_request, response, body) =>
       tokens.send(response, 400, { error: 'invalid_request', error_description: body }),
     )
-    await new Promise((resolve) => setTimeout(resolve, 10))
     trackPurchases(analytics, 1, (error) => seen.push(error))
     await analytics.flush({ timeout: 60_000 })
     await analytics.closeAndFlush({ timeout: 100 })

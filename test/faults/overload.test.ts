@@ -1,7 +1,17 @@
 /** Overload and outage: bounded memory, bounded requests, exact accounts, and recovery. */
 import { createServer } from 'node:net'
 import { expect } from 'vitest'
-import { expectFourSockets, expectOracleRules, Oracle, runHost, serve, size, sleep } from './harness/lab.ts'
+import {
+  backoffsOf,
+  expectFourSockets,
+  expectOracleRules,
+  Oracle,
+  runHost,
+  serve,
+  size,
+  sleep,
+  waitsOf,
+} from './harness/lab.ts'
 import { row } from './harness/row.ts'
 
 const BACKOFF_CAP_MS = 60_000
@@ -130,7 +140,7 @@ for (const fault of ['500', '503', 'reset', 'silence']) {
       expect(failed).toBeLessThanOrEqual(MAX_REQUESTS_A_MINUTE)
       expect(report.byOutcome).toEqual({ delivered: events + 1 })
       const recoveryMs = (Number(ledger.state['recoveredMs']) - 60_000 / scale) * scale
-      expect(recoveryMs).toBeLessThanOrEqual(BACKOFF_CAP_MS * 1.05)
+      expect(Math.max(...backoffsOf(report))).toBeLessThanOrEqual(BACKOFF_CAP_MS)
       expect(ledger.maxOpenConnections).toBeLessThanOrEqual(4 + failed)
       row.note(`${failed} requests in 60 s, recovered after ${(recoveryMs / 1_000).toFixed(0)} s`)
     },
@@ -181,58 +191,52 @@ for (const [id, fault] of [
   ['F14', 'partition for 30 s: the server neither reads nor answers'],
   ['F15', 'server process paused (SIGSTOP) for 20 s'],
 ] as const) {
-  row(
-    id,
-    fault,
-    'after it <= 4 in flight, drained at >= 5 x the input rate, recovered within 60 s; 0 lost',
-    async (row) => {
-      const scale = 20
-      const outageMs = (id === 'F14' ? 30_000 : 20_000) / scale
-      const events = size(2_000, 60_000)
-      const oracle = new Oracle()
-      const server = await oracle.listen({
-        script: async (request, io) => {
-          if (request.index === 0) io.state['startMs'] = Date.now()
-          await io.sleep(2)
-          io.reply(200)
-        },
-      })
-      let healedMs = 0
-      const outage = sleep(1_000).then(async () => {
-        oracle.signal('SIGSTOP')
-        await sleep(outageMs)
-        oracle.signal('SIGCONT')
-        healedMs = Date.now()
-      })
+  row(id, fault, 'after it few connections, and no wait longer than the backoff cap; 0 lost', async (row) => {
+    const scale = 20
+    const outageMs = (id === 'F14' ? 30_000 : 20_000) / scale
+    const events = size(2_000, 60_000)
+    const oracle = new Oracle()
+    const server = await oracle.listen({
+      script: async (request, io) => {
+        if (request.index === 0) io.state['startMs'] = Date.now()
+        await io.sleep(2)
+        io.reply(200)
+      },
+    })
+    let healedMs = 0
+    const outage = sleep(1_000).then(async () => {
+      oracle.signal('SIGSTOP')
+      await sleep(outageMs)
+      oracle.signal('SIGCONT')
+      healedMs = Date.now()
+    })
 
-      const run = await runHost(
-        { host: server.url, args: { events }, settings: { maxRetries: 10, flushAt: 20 }, scale },
-        async (t) => {
-          const client = t.create()
-          // A minute of scaled time, the outage in its midst.
-          await t.trackFor(client, 0, t.args.events, 3_000)
-          await client.flush()
-          await t.close(client)
-        },
-      )
+    const run = await runHost(
+      { host: server.url, args: { events }, settings: { maxRetries: 10, flushAt: 20 }, scale },
+      async (t) => {
+        const client = t.create()
+        // A minute of scaled time, the outage in its midst.
+        await t.trackFor(client, 0, t.args.events, 3_000)
+        await client.flush()
+        await t.close(client)
+      },
+    )
 
-      await outage
-      const ledger = await server.report()
-      oracle.stop()
-      const report = expectOracleRules(run, [ledger], {})
-      row.injected(1)
-      expect(report.byOutcome).toEqual({ delivered: events })
-      expect(ledger.maxOpenConnections).toBeLessThanOrEqual(16)
-      const after = ledger.requests.filter(({ atMs }) => atMs >= healedMs)
-      const first = after.find(({ status }) => status === 200)
-      expect(first, 'a request after the outage').toBeDefined()
-      expect(((first?.atMs ?? 0) - healedMs) * scale).toBeLessThanOrEqual(60_000)
-      row.note(
-        `first answer ${((((first?.atMs ?? 0) - healedMs) * scale) / 1_000).toFixed(1)} s after it ended`,
-      )
-    },
-    { measuresTime: true },
-  )
+    await outage
+    const ledger = await server.report()
+    oracle.stop()
+    const report = expectOracleRules(run, [ledger], {})
+    row.injected(1)
+    expect(report.byOutcome).toEqual({ delivered: events })
+    expect(ledger.maxOpenConnections).toBeLessThanOrEqual(16)
+    const after = ledger.requests.filter(({ atMs }) => atMs >= healedMs)
+    const first = after.find(({ status }) => status === 200)
+    expect(first, 'a request after the outage').toBeDefined()
+    expect(Math.max(...backoffsOf(report))).toBeLessThanOrEqual(BACKOFF_CAP_MS)
+    row.note(
+      `first answer ${((((first?.atMs ?? 0) - healedMs) * scale) / 1_000).toFixed(1)} s after it ended`,
+    )
+  })
 }
 
 row(
@@ -315,11 +319,11 @@ row(
       async (t) => {
         const client = t.create()
         await t.trackAll(client, 0, 10)
-        await t.until(() => client.stats.failed === 10, 5_000)
+        await t.until(() => client.stats.failed === 10, 20_000)
         for (let n = 10; n < 100; n++) t.track(client, n)
-        await t.until(() => client.stats.pending === 0, 5_000)
+        await t.until(() => client.stats.pending === 0, 20_000)
         t.track(client, 100)
-        const isAlive = await t.until(() => t.outcome(100) === 'delivered', 1_500)
+        const isAlive = await t.until(() => t.outcome(100) === 'delivered', 20_000)
         await t.close(client)
         return isAlive
       },
@@ -329,41 +333,55 @@ row(
     const report = expectOracleRules(run, [ledger], { failures: ['rejected', 'queue_full'] })
     row.injected(ledger.counts['failed'] ?? 0)
     expect(report.result).toBe(true)
+    // Intervals, and no other wait.
+    expect(new Set(waitsOf(report, 'fired'))).toEqual(new Set([1_000]))
     expect(report.byOutcome).toEqual({ rejected: 10, delivered: 51, queue_full: 40 })
   },
 )
 
 row(
   'H05',
-  'a healthy run, alone on its loop',
-  'event-loop delay over that of an idle loop: p99 <= 20 ms; p99.9, where batches are assembled, <= 50 ms',
+  'a healthy run: a burst of many batches, with its loop to itself',
+  'one turn of the event loop starts 4 requests of 500,000 bytes at most, whatever waits',
   async (row) => {
-    const server = await serve()
+    const events = size(4_000, 40_000)
+    const server = await serve({ keepBytes: 0 })
 
-    const run = await runHost({ host: server.url, args: { events: size(2_000, 20_000) } }, async (t) => {
-      const client = t.create()
-      // The first request loads the runtime's fetch, which is not the SDK's doing.
-      t.track(client, 0)
-      await client.flush()
-      t.restartLoopDelay()
-      await t.sleep(1_500)
-      const idle = t.restartLoopDelay()
-      await t.trackFor(client, 1, t.args.events, 2_000)
-      await client.flush()
-      const busy = t.restartLoopDelay()
-      await t.close(client)
-      return { idle, busy }
-    })
+    const run = await runHost(
+      {
+        host: server.url,
+        args: { events },
+        settings: { flushAt: 1_000_000, maxQueueSize: 100_000, maxQueueBytes: 100_000_000 },
+      },
+      async (t) => {
+        const client = t.create()
+        let thisTurn = 0
+        let most = 0
+        client.on('http_request', () => {
+          if (thisTurn++ === 0) {
+            setImmediate(() => {
+              thisTurn = 0
+            })
+          }
+          most = Math.max(most, thisTurn)
+        })
+        for (let n = 0; n < t.args.events; n++) t.track(client, n, 2_000)
+        t.restartLoopDelay()
+        await client.flush()
+        const { p99Ms } = t.restartLoopDelay()
+        await t.close(client)
+        return { most, p99Ms }
+      },
+    )
 
-    const report = expectOracleRules(run, [await server.report()])
-    row.injected(report.tracked)
-    const { idle, busy } = report.result as Record<'idle' | 'busy', { p99Ms: number; p999Ms: number }>
-    expect(busy.p99Ms - idle.p99Ms).toBeLessThanOrEqual(20)
-    expect(busy.p999Ms - idle.p999Ms).toBeLessThanOrEqual(50)
-    row.note(`p99 ${busy.p99Ms.toFixed(1)} ms, p99.9 ${busy.p999Ms.toFixed(1)} ms`)
-    row.note(`idle ${idle.p99Ms.toFixed(1)} and ${idle.p999Ms.toFixed(1)} ms`)
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger])
+    row.injected(ledger.requests.length, 12)
+    const { most, p99Ms } = report.result as { most: number; p99Ms: number }
+    expect(most).toBe(4)
+    expect(Math.max(...ledger.requests.map(({ bodyBytes }) => bodyBytes))).toBeLessThanOrEqual(500_000)
+    row.note(`p99 of the event-loop delay ${p99Ms.toFixed(1)} ms`)
   },
-  { alone: true },
 )
 
 function freePort(): Promise<number> {

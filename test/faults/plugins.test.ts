@@ -1,6 +1,14 @@
 /** Plugins, listeners and callbacks that misbehave. */
 import { expect } from 'vitest'
-import { expectHealthyHost, expectOracleRules, reportOf, runHost, serve, size } from './harness/lab.ts'
+import {
+  expectHealthyHost,
+  expectOracleRules,
+  reportOf,
+  runHost,
+  serve,
+  size,
+  waitsOf,
+} from './harness/lab.ts'
 import { elsewhere, row } from './harness/row.ts'
 
 row(
@@ -108,8 +116,8 @@ for (const type of ['before', 'enrichment'] as const) {
           },
         })
         await t.trackAll(client, 0, t.args.events)
-        // Those that do not hang are through before the 5 s of the others are over.
-        await t.until(() => t.countOf('delivered') >= t.args.events * 0.9, 900)
+        // Those that do not hang are through while the 5 s of the others still run.
+        await t.until(() => t.countOf('delivered') >= t.args.events * 0.9 || t.hasFired(5_000), 30_000)
         const early = t.countOf('delivered')
         await client.flush()
         await t.close(client)
@@ -406,12 +414,12 @@ row(
 row(
   'F106',
   'load that rejects, hangs, throws; a plugin that is none',
-  'events wait at most 5 s, then the plugin is left out and reported',
+  'events wait for a load of 5 s at most, then the plugin is left out and reported',
   async (row) => {
     const server = await serve()
 
     const run = await runHost({ host: server.url, scale: 10 }, async (t) => {
-      const table: { how: string; ms: number; errors: number }[] = []
+      const table: { how: string; errors: number }[] = []
       let n = 0
       // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
       const plugins: Record<string, any> = {
@@ -452,12 +460,11 @@ row(
                 ...plugin,
               }
             : plugin
-        const startMs = t.now()
         void client.register(whole)
         t.track(client, n++)
         t.track(client, n++)
         await client.flush()
-        table.push({ how, ms: (t.now() - startMs) * 10, errors: errors + seen })
+        table.push({ how, errors: errors + seen })
         await t.close(client)
       }
       return table
@@ -465,13 +472,12 @@ row(
 
     const report = reportOf(run)
     expectHealthyHost(run)
-    const table = report.result as { how: string; ms: number; errors: number }[]
+    const table = report.result as { how: string; errors: number }[]
     row.injected(table.length, 8)
     expect(report.byOutcome).toEqual({ delivered: 16 })
-    for (const { how, ms, errors } of table) {
-      expect({ how, errors }).toEqual({ how, errors: 1 })
-      expect(ms).toBeLessThanOrEqual(how === 'hangs' ? 7_000 : 5_000)
-    }
+    for (const { how, errors } of table) expect({ how, errors }).toEqual({ how, errors: 1 })
+    // The one that hangs is waited for, once; for all the others nothing is.
+    expect(waitsOf(report, 'fired')).toEqual([5_000])
   },
 )
 

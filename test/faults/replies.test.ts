@@ -412,7 +412,7 @@ row(
 row(
   'F31',
   'always 503, maxTotalBackoffDuration 1 s',
-  'dropped deadline within 1.0-1.6 s',
+  'dropped deadline after 1.0 s, before a timer of 1.6 s',
   async (row) => {
     const server = await serve({
       script: (_request, io) => {
@@ -427,10 +427,10 @@ row(
         const client = t.create()
         const startMs = t.now()
         await t.trackAll(client, 0, 10)
-        await client.flush()
+        const isInTime = await t.isSettledWithin(client.flush(), 1_600)
         const ms = t.now() - startMs
         await t.close(client)
-        return ms
+        return { ms, isInTime }
       },
     )
 
@@ -438,9 +438,9 @@ row(
     const report = expectOracleRules(run, [ledger], { failures: ['deadline'] })
     row.injected(ledger.counts['failed'] ?? 0)
     expect(report.byOutcome).toEqual({ deadline: 10 })
-    expect(report.result).toBeGreaterThanOrEqual(990)
-    expect(report.result).toBeLessThanOrEqual(1_600)
-    row.note(`after ${Number(report.result).toFixed(0)} ms`)
+    const { ms, isInTime } = report.result as { ms: number; isInTime: boolean }
+    expect(ms).toBeGreaterThanOrEqual(990)
+    expect(isInTime).toBe(true)
+    row.note(`after ${ms.toFixed(0)} ms`)
   },
-  { measuresTime: true },
 )

@@ -9,13 +9,14 @@ import {
   runHost,
   serve,
   size,
+  waitsOf,
 } from './harness/lab.ts'
 import { row } from './harness/row.ts'
 
 row(
   'F77',
   'closeAndFlush with N queued, healthy server',
-  'all delivered, resolves within 2 s, the summary says so',
+  'all delivered without a wait, and the summary says so',
   async (row) => {
     const events = size(2_000, 10_000)
     const server = await serve()
@@ -32,16 +33,15 @@ row(
     const report = expectOracleRules(run, [await server.report()])
     row.injected(events)
     expect(report.closes[0]?.summary).toEqual({ delivered: events, failed: 0, pending: 0 })
-    expect(report.closes[0]?.ms).toBeLessThanOrEqual(2_000)
+    expect(waitsOf(report, 'fired')).toEqual([])
     row.note(`${report.closes[0]?.ms.toFixed(0)} ms`)
   },
-  { measuresTime: true },
 )
 
 row(
   'F78',
   'closeAndFlush({ timeout: 1000 }) while the server is silent, resets, answers 503, is not there',
-  'resolves in 1.0-1.1 s; all shutdown_timeout before that; 0 requests, sockets and timers after',
+  'resolves after 1.0 s, before a timer of 1.1 s; all shutdown_timeout before that; 0 requests, sockets and timers after',
   async (row) => {
     const events = size(500, 2_500)
     const servers = await Promise.all(
@@ -89,15 +89,14 @@ row(
     row.injected(atClose, 4)
     expect(later).toBe(0)
     expect(report.byOutcome).toEqual({ shutdown_timeout: 4 * events })
-    for (const { ms, summary } of report.closes) {
+    for (const { ms, isLate, summary } of report.closes) {
       expect(summary).toEqual({ delivered: 0, failed: events, pending: 0 })
       expect(ms).toBeGreaterThanOrEqual(990)
-      expect(ms).toBeLessThanOrEqual(1_100)
+      expect(isLate).toBe(false)
     }
     for (const ledger of ledgers) expect(ledger.openConnections).toBe(0)
     row.note(`${report.closes.map(({ ms }) => ms.toFixed(0)).join(', ')} ms; ${atClose} requests before`)
   },
-  { alone: true },
 )
 
 row('F79', 'closeAndFlush during a 429 wait of 60 s', 'delivered after the wait', async (row) => {
@@ -112,8 +111,7 @@ row('F79', 'closeAndFlush during a 429 wait of 60 s', 'delivered after the wait'
   const run = await runHost({ host: server.url, scale: 20 }, async (t) => {
     const client = t.create()
     await t.trackAll(client, 0, 50)
-    await t.until(() => client.stats.accepted === 50, 100)
-    await t.close(client)
+    await t.close(client, { timeout: 90_000 })
   })
 
   const ledger = await server.report()
@@ -121,7 +119,11 @@ row('F79', 'closeAndFlush during a 429 wait of 60 s', 'delivered after the wait'
   row.injected(ledger.counts['limited'] ?? 0)
   expect(report.byOutcome).toEqual({ delivered: 50 })
   expect(report.closes[0]?.ms).toBeGreaterThanOrEqual(59_000)
-  expect(report.closes[0]?.ms).toBeLessThanOrEqual(66_000)
+  // One wait, as long as was asked for, and a request that comes through.
+  const waits = waitsOf(report).filter((ms) => ms > 10_000 && ms !== 90_000)
+  expect(Math.max(...waits)).toBeGreaterThanOrEqual(60_000)
+  expect(Math.max(...waits)).toBeLessThanOrEqual(66_000)
+  expect(ledger.requests).toHaveLength(2)
 })
 
 row(
@@ -172,7 +174,7 @@ for (const format of ['esm', 'cjs'] as const) {
   row(
     'F81',
     `a script falls off its end with 50 events queued (${format})`,
-    '50 of 50 delivered, exit code 0, within 1.5 s',
+    '50 of 50 delivered, exit code 0, without waiting for the interval',
     async (row) => {
       const server = await serve()
 
@@ -184,17 +186,16 @@ for (const format of ['esm', 'cjs'] as const) {
       const report = expectOracleRules(run, [await server.report()], { unclosed: true })
       row.injected(50)
       expect(report.byOutcome).toEqual({ delivered: 50 })
-      expect(report.lifeMs).toBeLessThanOrEqual(1_500)
+      expect(waitsOf(report, 'fired')).toEqual([])
       row.note(`${report.lifeMs.toFixed(0)} ms from start to exit`)
     },
-    { alone: true },
   )
 }
 
 row(
   'F81',
   'a script falls off its end with 50 queued; the server is not there, answers 503, 429 for an hour',
-  'exits by itself within exitTimeout + 1 s, exit code 0, losses told once',
+  'exits by itself when exitTimeout is over, exit code 0, losses told once',
   async (row) => {
     const runs = ['is not there', 'answers 503', 'answers 429 for an hour'].map(async (fault) => {
       const server = await serve({
@@ -222,11 +223,13 @@ row(
       expect(report.warnings.map(({ code }) => code)).toEqual(['TRACKPOST_SHUTDOWN_TIMEOUT'])
       expect(run.stderr).toContain('TRACKPOST_SHUTDOWN_TIMEOUT')
       expect(report.lifeMs).toBeGreaterThanOrEqual(1_400)
-      expect(report.lifeMs).toBeLessThanOrEqual(2_500)
+      // Nothing runs after it: not a retry, and no second exitTimeout.
+      const fired = waitsOf(report, 'fired')
+      expect(fired.filter((ms) => ms === 1_500)).toHaveLength(1)
+      expect(fired.at(-1)).toBe(1_500)
       row.note(`${report.lifeMs.toFixed(0)} ms`)
     }
   },
-  { alone: true },
 )
 
 row(
@@ -249,8 +252,10 @@ row(
     expectHealthyHost(run, { unclosed: true, warnings: ['TRACKPOST_SHUTDOWN_TIMEOUT'] })
     row.injected((await server.report()).counts['held'] ?? 0)
     expect(report.stats).toMatchObject({ accepted: 50, failed: 50 })
-    expect(report.lifeMs).toBeLessThanOrEqual(1_000 + 500 + 1_000)
-    if (report.lifeMs > 1_500) {
+    const fired = waitsOf(report, 'fired')
+    expect(fired.at(-1)).toBe(500)
+    expect(fired.length).toBeLessThanOrEqual(2)
+    if (fired.includes(1_000)) {
       row.doesNotHold(
         'within exitTimeout + 1 s: the socket of the open request keeps the process until httpRequestTimeout, and only then it has run out of work',
       )
@@ -259,13 +264,12 @@ row(
   },
 )
 
-row('F82', 'process.exit(3) with 50 queued', 'exit 3 at once, nothing delivered', async (row) => {
+row('F82', 'process.exit(3) with 50 queued', 'exit 3, nothing delivered, nothing waited for', async (row) => {
   const server = await serve()
 
   const run = await runHost({ host: server.url, settings: { flushAt: 1_000 } }, (t) => {
     const client = t.create()
     for (let n = 0; n < 50; n++) t.track(client, n)
-    t.report.result = t.now()
     process.exit(3)
   })
 
@@ -273,7 +277,7 @@ row('F82', 'process.exit(3) with 50 queued', 'exit 3 at once, nothing delivered'
   const report = expectOracleRules(run, [ledger], { unclosed: true, pending: true, exitCode: 3 })
   row.injected(50)
   expect(ledger.messages).toBe(0)
-  expect(report.lifeMs - (report.result as number)).toBeLessThan(100)
+  expect(waitsOf(report, 'fired')).toEqual([])
 })
 
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
@@ -456,7 +460,7 @@ row(
     row.injected(3)
     expect(ledger.connections).toBe(0)
     expect((report.result as { resources: string[] }).resources).not.toContain('Timeout')
-    expect(report.lifeMs).toBeLessThan(1_500)
+    expect(report.timers).toEqual([])
   },
 )
 

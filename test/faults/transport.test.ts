@@ -10,6 +10,8 @@ import {
   scratchFile,
   serve,
   size,
+  waitsAfterRequests,
+  waitsOf,
 } from './harness/lab.ts'
 import { elsewhere, row } from './harness/row.ts'
 
@@ -27,9 +29,11 @@ row(
       },
     })
 
-    const run = await runHost({ host: server.url, scale, settings: { maxRetries: 2 } }, async (t) => {
+    const settings = { maxRetries: 2, httpRequestTimeout: 9_000 }
+    const run = await runHost({ host: server.url, scale, settings }, async (t) => {
       const client = t.create()
       await t.trackAll(client, 0, 10)
+      await client.flush()
       await t.close(client)
     })
 
@@ -40,15 +44,18 @@ row(
     const at = ledger.requests.map(({ atMs }) => atMs * scale)
     const waits = at.slice(1).map((ms, index) => ms - (at[index] ?? 0))
     expect(waits).toHaveLength(3)
-    expect(waits[0]).toBeLessThan(400)
     expect(waits[1]).toBeGreaterThanOrEqual(480)
-    expect(waits[1]).toBeLessThan(1_500)
     expect(waits[2]).toBeGreaterThanOrEqual(980)
-    expect(waits[2]).toBeLessThan(2_500)
+    // How long a wait takes is the machine's affair as well; how long it is meant to be is not.
+    const [first, second = [], third = []] = waitsAfterRequests(report, 9_000)
+    expect(first).toEqual([])
+    expect(Math.max(...second)).toBeGreaterThanOrEqual(500)
+    expect(Math.max(...second)).toBeLessThanOrEqual(1_000)
+    expect(Math.max(...third)).toBeGreaterThanOrEqual(1_000)
+    expect(Math.max(...third)).toBeLessThanOrEqual(2_000)
     expect(ledger.requests.map(({ headers }) => headers['x-retry-count'])).toEqual([undefined, '1', '2', '3'])
     row.note(`waits of ${waits.map((ms) => ms.toFixed(0)).join(', ')} ms`)
   },
-  { measuresTime: true },
 )
 
 row(
@@ -147,7 +154,8 @@ row(
       },
     })
 
-    const run = await runHost({ host: server.url, scale: 4 }, async (t) => {
+    const settings = { httpRequestTimeout: 9_000 }
+    const run = await runHost({ host: server.url, scale: 4, settings }, async (t) => {
       const client = t.create()
       await t.trackAll(client, 0, 10)
       await client.flush()
@@ -161,8 +169,10 @@ row(
     const ledger = await server.report()
     const report = expectOracleRules(run, [ledger], { failures: ['retries_exhausted'] })
     row.injected(ledger.counts['stalled'] ?? 0, 2)
-    const waitMs = ((ledger.requests[1]?.atMs ?? 0) - (ledger.requests[0]?.atMs ?? 0)) * 4
-    expect(waitMs).toBeLessThan(3_000)
+    const [first = []] = waitsAfterRequests(report, 9_000)
+    // The time that the body has, and the backoff.
+    expect(Math.max(...first)).toBeGreaterThanOrEqual(500)
+    expect(Math.max(...first)).toBeLessThanOrEqual(1_000)
     expect(report.statuses).toEqual({ 503: 1 })
     expect(report.messages).toEqual(['[503] Service Unavailable'])
   },
@@ -205,13 +215,13 @@ for (const where of ['headers', 'an error body', 'a 2xx body']) {
       const report = expectOracleRules(run, [ledger])
       row.injected(ledger.counts['dripped'] ?? 0)
       expect(report.byOutcome).toEqual({ delivered: 10 })
-      const [endMs = 0] = ledger.state['ends'] as number[]
-      expect(endMs).toBeLessThanOrEqual(2_300)
-      // Seen from the server: the deadline began before the request had come this far.
-      if (where === 'headers') expect(endMs).toBeGreaterThanOrEqual(1_600)
+      const [endMs] = ledger.state['ends'] as number[]
+      expect(endMs, 'the end of the slow connection').toBeDefined()
+      // Each request has one deadline of 2 s: what drips in does not begin it anew.
+      expect(waitsOf(report).filter((ms) => ms === 2_000)).toHaveLength(ledger.requests.length)
+      expect(waitsOf(report, 'fired').includes(2_000)).toBe(where === 'headers')
       row.note(`given up after ${endMs} ms`)
     },
-    { measuresTime: true },
   )
 }
 
@@ -425,36 +435,40 @@ row(
 
 row(
   'F16',
-  'latency 2 s ± 1 s, replies in slices of a few bytes, body read at 500 KB/s',
-  'no false time-outs; throughput >= 90 % of 4 x batch / time',
+  'latency of 0.4 s ± 0.2 s, replies in slices of a few bytes, one only while 4 requests wait for theirs',
+  'no false time-outs; 4 requests are under way for as long as there is anything to send',
   async (row) => {
-    const scale = 5
     const events = 1_600
     const server = await serve({
-      state: { latencyMs: 0 },
-      script: async (_request, io) => {
+      state: { events, seen: 0, waiting: 0 },
+      script: async (request, io) => {
         io.count('delayed')
-        const startMs = Date.now()
+        const state = io.state as Record<'events' | 'seen' | 'waiting', number>
+        state.seen += request.events
+        state.waiting++
         await io.sleep(200 + io.random() * 400)
+        // A client that left a place empty would wait here for ever.
+        while (state.waiting < 4 && state.seen < state.events) await io.sleep(5)
+        state.waiting--
         io.acknowledge()
         for (const slice of ['HTTP/1.', '1 200 O', 'K\r\ncon', 'tent-le', 'ngth: 2', '\r\n\r', '\n{', '}']) {
           io.raw(slice)
           await io.sleep(1)
         }
-        io.state['latencyMs'] = Number(io.state['latencyMs']) + Date.now() - startMs
       },
     })
 
     const run = await runHost(
-      { host: server.url, scale, args: { events }, settings: { flushAt: 1_000_000 } },
+      {
+        host: server.url,
+        args: { events },
+        settings: { flushAt: 1_000_000, httpRequestTimeout: 9_000 },
+      },
       async (t) => {
         const client = t.create()
         for (let n = 0; n < t.args.events; n++) t.track(client, n, 8_000)
-        const startMs = t.now()
         await client.flush()
-        const ms = t.now() - startMs
         await t.close(client)
-        return ms
       },
     )
 
@@ -464,12 +478,8 @@ row(
     expect(report.byOutcome).toEqual({ delivered: events })
     expect(ledger.duplicates).toBe(0)
     expect(ledger.maxActive).toBeLessThanOrEqual(4)
-    const inFlight = Number(ledger.state['latencyMs']) / Number(report.result)
-    row.note(`${inFlight.toFixed(1)} requests in flight on average`)
-    // The last batches find no company: of 26 or so, the last three.
-    expect(inFlight).toBeGreaterThanOrEqual(4 * 0.9 * 0.85)
+    expect(waitsOf(report, 'fired')).not.toContain(9_000)
   },
-  { measuresTime: true },
 )
 
 for (const status of [413, 401]) {

@@ -144,12 +144,11 @@ test('a token server that does not answer holds an ending process for exitTimeou
     'exit.mjs',
     `import { Analytics } from 'trackpost'
 const oauthSettings = { clientId: 'client', keyId: 'key', clientKey: process.env.CLIENT_KEY, authServer: process.env.URL }
-const analytics = new Analytics({ writeKey: 'wk', host: process.env.URL, oauthSettings, exitTimeout: 300 })
+const analytics = new Analytics({ writeKey: 'wk', host: process.env.URL, oauthSettings, exitTimeout: 300, httpRequestTimeout: 600_000 })
 analytics.on('error', ({ reason }) => console.log(reason.code))
 analytics.track({ userId: 'u', event: 'last' })`,
   )
   const env = { PATH: '/usr/bin:/bin', CLIENT_KEY: CLIENT_PEM, URL: silent.url }
-  const startedMs = performance.now()
   try {
     const output = await new Promise<string>((resolve, reject) => {
       execFile(process.execPath, [path], { env }, (error, stdout) =>
@@ -157,9 +156,8 @@ analytics.track({ userId: 'u', event: 'last' })`,
       )
     })
 
+    // That it ended at all is the proof: the request itself may take ten minutes.
     expect(output).toBe('shutdown_timeout\n')
-    // Far below the ten seconds that the request itself may take.
-    expect(performance.now() - startedMs).toBeLessThan(5_000)
   } finally {
     await silent.close()
   }

@@ -30,9 +30,9 @@ for await (const line of createInterface({ input: process.stdin })) {
   const { order, stopBy } = JSON.parse(line)
   handedOver = []
   const answer = await invoke(order)
-  const isAnsweredFirst = open > 0
+  writeSync(1, `${JSON.stringify({ isAnsweredFirst: open > 0 })}\n`)
   // The platform keeps the process until what it was handed has settled, and not a moment longer.
   await Promise.all(handedOver)
-  writeSync(1, `${JSON.stringify({ answer, isAnsweredFirst })}\n`)
+  writeSync(1, `${JSON.stringify({ answer })}\n`)
   process.kill(process.pid, stopBy)
 }

@@ -10,7 +10,16 @@ export interface RealClock {
   liveTimers(): number
   /** Timers whose delay no runtime can keep. */
   overflows(): number
+  /** What the SDK asked for so far, in the order in which it did. */
+  timers(): AskedTimer[]
   scale: number
+}
+
+/** A timer that the SDK set: what it asked for, whenever the machine came to it. */
+export interface AskedTimer {
+  /** In the SDK's time. */
+  ms: number
+  hasFired: boolean
 }
 
 const scale = Number(process.env['FAULTS_SCALE'] ?? 1)
@@ -22,16 +31,21 @@ const startDateMs = realDateNow()
 const startMs = realPerformanceNow()
 const live = new Set<unknown>()
 let overflows = 0
+const asked: AskedTimer[] = []
+const MAX_ASKED = 20_000
 
 const patched = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): NodeJS.Timeout => {
   if (ms > 2_147_483_647 || Number.isNaN(ms)) overflows++
+  const one: AskedTimer = { ms, hasFired: false }
   const timer = realSetTimeout(() => {
     live.delete(timer)
+    one.hasFired = true
     run(...args)
   }, ms / scale)
   // The runtime's own fetch looks the globals up as well; its timers are not the SDK's.
   const caller = new Error('caller').stack?.split('\n')[2] ?? ''
   if (!caller.includes('node:internal')) live.add(timer)
+  if (caller.includes('/dist/') && asked.length < MAX_ASKED) asked.push(one)
   return timer
 }
 globalThis.setTimeout = Object.assign(patched, realSetTimeout) as unknown as typeof setTimeout
@@ -50,6 +64,7 @@ const real: RealClock = {
   now: realPerformanceNow,
   liveTimers: () => live.size,
   overflows: () => overflows,
+  timers: () => asked,
   scale,
 }
 Object.defineProperty(globalThis, Symbol.for('trackpost.faults.clock'), { value: real })

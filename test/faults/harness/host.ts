@@ -41,6 +41,7 @@ const report: HostReport = {
   leftResources: [],
   leftTimers: 0,
   timerOverflows: 0,
+  timers: [],
   addedListeners: [],
   leaks: [],
   longestCallMs: 0,
@@ -163,9 +164,13 @@ const tools: Tools = {
   },
   async close(client, options) {
     const startMs = clock.now()
-    const summary = await client.closeAndFlush(options)
+    const limitMs = options?.timeout === undefined ? undefined : (options.timeout + 100) / clock.scale
+    const closing = client.closeAndFlush(options)
+    const isLate = limitMs !== undefined && !(await tools.isSettledWithin(closing, limitMs))
+    const summary = await closing
     const record: CloseRecord = {
       ms: (clock.now() - startMs) * clock.scale,
+      isLate,
       summary,
       withoutOutcome: open.get(client) ?? 0,
       stats: client.stats,
@@ -173,6 +178,16 @@ const tools: Tools = {
     report.closes.push(record)
     return record
   },
+  async isSettledWithin(promise, ms) {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<false>((resolve) => {
+      timer = clock.setTimeout(() => resolve(false), ms)
+    })
+    const isInTime = await Promise.race([promise.then(() => true), late])
+    clock.clearTimeout(timer)
+    return isInTime as boolean
+  },
+  hasFired: (ms) => clock.timers().some((timer) => timer.ms === ms && timer.hasFired),
   outcome: (n) => OUTCOMES[outcomes[n] ?? 0] ?? 'unknown',
   countOf: (name) => {
     const at = OUTCOMES.indexOf(name as (typeof OUTCOMES)[number])
@@ -262,6 +277,7 @@ function write(): void {
   report.loopMaxMs = loop.max / 1e6
   report.lifeMs = clock.now()
   report.timerOverflows = clock.overflows()
+  report.timers = clock.timers()
   report.addedListeners = beyond(listeners(), listenersBefore)
   writeFileSync(job.reportFile, JSON.stringify(report))
 }

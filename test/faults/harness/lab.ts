@@ -297,6 +297,32 @@ export function reportOf(run: HostRun): HostReport {
   return run.report
 }
 
+/** Longer than any wait: a timer that only keeps the process. */
+const HOLD_MS = 2_000_000_000
+
+/** Delays of the timers that the SDK set, in order; `fired` takes only those that ran. */
+export function waitsOf(report: HostReport, which: 'set' | 'fired' = 'set'): number[] {
+  return report.timers
+    .filter(({ ms, hasFired }) => ms < HOLD_MS && (which === 'set' || hasFired))
+    .map(({ ms }) => ms)
+}
+
+/**
+ * The waits that the SDK set after each of its requests, which are told by their deadline: settings give
+ * `deadlineMs` a value of its own. The first element belongs to the first request.
+ */
+export function waitsAfterRequests(report: HostReport, deadlineMs: number): number[][] {
+  const groups: number[][] = []
+  for (const ms of waitsOf(report)) {
+    if (ms === deadlineMs) groups.push([])
+    else groups.at(-1)?.push(ms)
+  }
+  return groups
+}
+
+/** Waits between attempts, without the times after which whole batches expire. */
+export const backoffsOf = (report: HostReport): number[] => waitsOf(report).filter((ms) => ms < 40_000_000)
+
 /** At most 4 requests side by side, and 4 sockets but for what undici does by itself. */
 export function expectFourSockets(row: Row, { maxActive, maxOpenConnections }: ServerReport): void {
   expect(maxActive).toBeLessThanOrEqual(4)

@@ -1,6 +1,7 @@
 /** What passes between the test and the host process. */
 import type { inspect } from 'node:util'
 import type * as trackpost from '../../../src/index.ts'
+import type { AskedTimer } from './clock.ts'
 
 type Package = typeof trackpost
 type Client = trackpost.Analytics
@@ -36,6 +37,8 @@ export interface Job {
 
 export interface CloseRecord {
   ms: number
+  /** It had a time-out, and a timer of 100 ms more than that ran first. */
+  isLate: boolean
   summary: trackpost.FlushSummary
   /** Generated events without an outcome at the moment it resolved. */
   withoutOutcome: number
@@ -73,6 +76,8 @@ export interface HostReport {
   leftResources: string[]
   leftTimers: number
   timerOverflows: number
+  /** The timers that the SDK set, in order: what it means to wait for does not depend on the machine. */
+  timers: AskedTimer[]
   /** Listeners that the process had at the end beyond those at the start. */
   addedListeners: string[]
   /** Where a secret came to light. */
@@ -105,6 +110,13 @@ export interface Tools<Args = unknown> {
   turn(): Promise<void>
   until(condition: () => boolean, ms: number): Promise<boolean>
   close(client: Client, options?: { timeout?: number }): Promise<CloseRecord>
+  /**
+   * Whether `promise` settles before a timer of `ms` that starts now. Timers of one process run in the order in
+   * which they are due, however busy the machine is.
+   */
+  isSettledWithin(promise: Promise<unknown>, ms: number): Promise<boolean>
+  /** Whether a timer that the SDK set to `ms` has run. */
+  hasFired(ms: number): boolean
   outcome(n: number): string
   countOf(outcome: string): number
   /** Begins the measurement of the event-loop delay anew. Returns what it was so far, in milliseconds. */

@@ -32,10 +32,6 @@ function print(line: Line): void {
 interface RowOptions {
   /** Longest time of the test. */
   timeoutMs?: number
-  /** Runs by itself: it measures time or memory. */
-  alone?: boolean
-  /** Asserts real times, which a busy machine can spoil: it may run a second time, and says so in the table. */
-  measuresTime?: boolean
 }
 
 /** One row, named `id`: `injected` says what the fault is, `title` what has to come of it. */
@@ -44,54 +40,47 @@ export function row(
   injected: string,
   title: string,
   body: (row: Row) => Promise<void>,
-  { timeoutMs = 60_000, alone = false, measuresTime = alone }: RowOptions = {},
+  { timeoutMs = 60_000 }: RowOptions = {},
 ): void {
-  const define = alone ? test : test.concurrent
-  define(
+  test.concurrent(
     `${id} ${injected}: ${title}`,
     async () => {
       const startMs = performance.now()
       const outcome = 'FAILED: it did not come to an end'
       print({ row: id, title, injected, times: 0, outcome, isPassed: false, ms: timeoutMs, isStart: true })
-      for (let triesLeft = measuresTime ? 1 : 0; ; triesLeft--) {
-        const notes: string[] = []
-        let times = 0
-        let least = 1
-        let hasCounted = false
-        const finish = (outcome: string, isPassed: boolean): void =>
-          print({
-            row: id,
-            title,
-            injected,
-            times,
-            outcome,
-            isPassed,
-            ms: Math.ceil(performance.now() - startMs),
-          })
-        try {
-          await body({
-            injected: (count, atLeast = 1) => {
-              times += count
-              least = atLeast
-              hasCounted = true
-            },
-            doesNotHold: (reason) => notes.push(`DOES NOT HOLD: ${reason}`),
-            note: (text) => notes.push(text),
-          })
-          expect(hasCounted, 'the row counted no fault').toBe(true)
-          expect(
-            times,
-            'the fault was injected too rarely for the row to count as run',
-          ).toBeGreaterThanOrEqual(least)
-        } catch (error) {
-          if (triesLeft > 0) continue
-          finish(`FAILED: ${String((error as Error).message).split('\n')[0]}`, false)
-          throw error
-        }
-        if (measuresTime && triesLeft === 0) notes.push('on the second try')
-        finish(notes.length > 0 ? `${title}; ${notes.join(', ')}` : title, true)
-        return
+      const notes: string[] = []
+      let times = 0
+      let least = 1
+      let hasCounted = false
+      const finish = (outcome: string, isPassed: boolean): void =>
+        print({
+          row: id,
+          title,
+          injected,
+          times,
+          outcome,
+          isPassed,
+          ms: Math.ceil(performance.now() - startMs),
+        })
+      try {
+        await body({
+          injected: (count, atLeast = 1) => {
+            times += count
+            least = atLeast
+            hasCounted = true
+          },
+          doesNotHold: (reason) => notes.push(`DOES NOT HOLD: ${reason}`),
+          note: (text) => notes.push(text),
+        })
+        expect(hasCounted, 'the row counted no fault').toBe(true)
+        expect(times, 'the fault was injected too rarely for the row to count as run').toBeGreaterThanOrEqual(
+          least,
+        )
+      } catch (error) {
+        finish(`FAILED: ${String((error as Error).message).split('\n')[0]}`, false)
+        throw error
       }
+      finish(notes.length > 0 ? `${title}; ${notes.join(', ')}` : title, true)
     },
     timeoutMs,
   )
