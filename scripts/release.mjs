@@ -1,0 +1,98 @@
+// Prepares a release: `npm run release -- 0.2.0`, or `npm run release -- 0.2.0 --dry-run` to see what it would do.
+// Sets the version, dates the changes of CHANGELOG.md, commits and tags. Pushing the tag publishes: see
+// .github/workflows/release.yml.
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+const REPOSITORY = 'https://github.com/trackpost/trackpost'
+
+/** The numbers of a version; pre-releases are not made with this script. */
+function parseVersion(text) {
+  const match = /^(\d+)\.(\d+)\.(\d+)$/.exec(text ?? '')
+  if (match === null) throw new Error(`expected a version such as 0.2.0, got ${text ?? 'none'}`)
+  return match.slice(1).map(Number)
+}
+
+/** Throws unless `next` is greater than `current`. */
+export function requireNewer(current, next) {
+  const from = parseVersion(current)
+  const to = parseVersion(next)
+  const first = to.findIndex((number, index) => number !== from[index])
+  if (first === -1 || to[first] < from[first]) throw new Error(`${next} is not newer than ${current}`)
+}
+
+/** CHANGELOG.md with what is under `Unreleased` moved under the new version, and links for both. */
+export function releaseChangelog(text, version, date) {
+  const heading = '## [Unreleased]\n'
+  const start = text.indexOf(heading)
+  if (start === -1) throw new Error('CHANGELOG.md has no section [Unreleased]')
+  const rest = text.slice(start + heading.length)
+  const links = rest.search(/^\[Unreleased\]: /m)
+  if (links === -1) throw new Error('CHANGELOG.md has no link for [Unreleased]')
+  const next = rest.search(/^## \[/m)
+  const changes = rest.slice(0, next === -1 ? links : Math.min(next, links)).trim()
+  if (!/^- /m.test(changes)) throw new Error('CHANGELOG.md lists no changes under [Unreleased]')
+  const previous = /^\[(\d+\.\d+\.\d+)\]: /m.exec(rest)?.[1]
+  const link =
+    previous === undefined
+      ? `${REPOSITORY}/releases/tag/v${version}`
+      : `${REPOSITORY}/compare/v${previous}...v${version}`
+  return (
+    `${text.slice(0, start)}${heading}\n## [${version}] - ${date}\n${rest.slice(0, links)}` +
+    rest
+      .slice(links)
+      .replace(
+        /^\[Unreleased\]: .*$/m,
+        `[Unreleased]: ${REPOSITORY}/compare/v${version}...HEAD\n[${version}]: ${link}`,
+      )
+  )
+}
+
+/** What each file becomes, by its path. */
+export function releaseFiles(read, version, date) {
+  const manifest = JSON.parse(read('package.json'))
+  requireNewer(manifest.version, version)
+  const lock = JSON.parse(read('package-lock.json'))
+  lock.version = version
+  lock.packages[''].version = version
+  const source = read('src/version.ts')
+  const versioned = source.replace(`'${manifest.version}'`, `'${version}'`)
+  if (versioned === source) throw new Error(`src/version.ts does not name ${manifest.version}`)
+  return {
+    'package.json': `${JSON.stringify({ ...manifest, version }, null, 2)}\n`,
+    'package-lock.json': `${JSON.stringify(lock, null, 2)}\n`,
+    'src/version.ts': versioned,
+    'CHANGELOG.md': releaseChangelog(read('CHANGELOG.md'), version, date),
+  }
+}
+
+function main(args) {
+  const isDryRun = args.includes('--dry-run')
+  const [version] = args.filter((arg) => !arg.startsWith('--'))
+  const git = (...command) => execFileSync('git', command, { encoding: 'utf8' }).trim()
+  const folder = git('rev-parse', '--show-toplevel')
+  const date = new Date().toISOString().slice(0, 10)
+  const files = releaseFiles((path) => readFileSync(join(folder, path), 'utf8'), version, date)
+  if (git('status', '--porcelain') !== '') throw new Error('the working copy has changes; commit them first')
+  if (git('rev-parse', '--abbrev-ref', 'HEAD') !== 'main') throw new Error('releases are made on main')
+  if (git('tag', '--list', `v${version}`) !== '') throw new Error(`the tag v${version} exists already`)
+  if (isDryRun) {
+    console.log(`would release ${version}: ${Object.keys(files).join(', ')}, commit, tag v${version}`)
+    return
+  }
+  for (const [path, text] of Object.entries(files)) writeFileSync(join(folder, path), text)
+  git('commit', '--quiet', '--message', `release: ${version}`, '--', ...Object.keys(files))
+  git('tag', '--annotate', `v${version}`, '--message', version)
+  console.log(`released ${version}; publish it with: git push --follow-tags`)
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  try {
+    main(process.argv.slice(2))
+  } catch (error) {
+    console.error(`release: ${error.message}`)
+    process.exitCode = 1
+  }
+}
