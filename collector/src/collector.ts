@@ -18,7 +18,7 @@ import { loadConfig, parseConfig } from './config/load.ts'
 import type { Config, ConfigInput } from './config/schema.ts'
 import { Deliverer } from './destinations/deliverer.ts'
 import { FaultInjector } from './faults/injector.ts'
-import { type FaultOptions, type FaultRule, Faults } from './faults/rules.ts'
+import { type FaultOptions, type FaultRule, type FaultState, Faults } from './faults/rules.ts'
 import { TrustedProxies } from './http/address.ts'
 import { isLoopback, OriginGuard } from './http/origin.ts'
 import { RequestRecorder } from './http/request-recorder.ts'
@@ -83,6 +83,8 @@ export interface Collector extends AsyncDisposable {
    * @throws FaultError when a value cannot be used.
    */
   respondNext(fault: FaultOptions): FaultRule
+  /** The faults that are set, the rate of failures, and how many requests got one so far. */
+  faults(): FaultState
   /** Removes all faults, `failRate` too. */
   clearFaults(): void
   /** Makes all tokens given out so far invalid, as if they had been revoked. */
@@ -315,6 +317,10 @@ class RunningCollector implements Collector {
 
   respondNext(fault: FaultOptions): FaultRule {
     return this.#faults.add(fault)
+  }
+
+  faults(): FaultState {
+    return this.#faults.state()
   }
 
   clearFaults(): void {

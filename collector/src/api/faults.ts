@@ -43,8 +43,7 @@ export async function handleFaults(
     else if (!faults.remove(id)) throw new HttpProblem(404, 'no_fault', 'there is no fault of this id')
     replyJson(response, 200, { success: true })
   } else {
-    const { rules, failRate, injected } = faults
-    replyJson(response, 200, { rules, failRate, injected })
+    replyJson(response, 200, faults.state())
   }
   return true
 }
@@ -56,9 +55,8 @@ async function replyAdded(faults: Faults, request: IncomingMessage, response: Se
   if (!parsed.success) {
     throw new HttpProblem(400, 'bad_fault', 'expected a fault, a list of faults, or { "failRate": 0.2 }')
   }
-  const before = faults.rules.map(({ id }) => id)
+  const added: FaultRule[] = []
   try {
-    const added: FaultRule[] = []
     if ('failRate' in parsed.data) {
       faults.failRate = parsed.data.failRate
     } else {
@@ -68,7 +66,7 @@ async function replyAdded(faults: Faults, request: IncomingMessage, response: Se
   } catch (cause) {
     if (!(cause instanceof FaultError)) throw cause
     // All of a list or nothing of it.
-    for (const { id } of [...faults.rules]) if (!before.includes(id)) faults.remove(id)
+    for (const { id } of added) faults.remove(id)
     throw new HttpProblem(400, 'bad_fault', cause.message)
   }
 }

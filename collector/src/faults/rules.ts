@@ -42,6 +42,15 @@ export interface FaultRule {
   source: string | null
 }
 
+/** The faults that are set, as `GET /api/faults` shows them. */
+export interface FaultState {
+  rules: FaultRule[]
+  /** Chance with which a request to `/v1` is answered 503. */
+  failRate: number
+  /** How many requests got a fault so far. */
+  injected: number
+}
+
 /** Rules that may be set at a time. */
 const MAX_RULES = 1000
 const MAX_DELAY_MS = 600_000
@@ -64,21 +73,16 @@ export class Faults {
   }
 
   /** Chance with which a request to `/v1` is answered 503. */
-  get failRate(): number {
-    return this.#failRate
-  }
-
   set failRate(value: number) {
     this.#failRate = inRange('failRate', value, 0, 1)
   }
 
-  /** How many requests got one so far. */
-  get injected(): number {
-    return this.#injected
-  }
-
-  get rules(): readonly FaultRule[] {
-    return this.#rules
+  state(): FaultState {
+    return {
+      rules: this.#rules.map((rule) => ({ ...rule })),
+      failRate: this.#failRate,
+      injected: this.#injected,
+    }
   }
 
   /**

@@ -1,0 +1,186 @@
+import { expect, test } from 'vitest'
+import { Analytics } from '../../src/index.ts'
+import { FaultError } from '../src/index.ts'
+import { basic, exchange, fakeClock, openCollector, post, track } from './support.ts'
+
+test('respondNext gives the next requests another status and headers, then all is as before', async () => {
+  const collector = await openCollector()
+  collector.respondNext({ status: 503, headers: { 'retry-after': '2' }, times: 2 })
+  const send = () => post(collector, '/v1/track', track())
+
+  const [first, second, third] = [await send(), await send(), await send()]
+
+  expect([first.status, second.status, third.status]).toEqual([503, 503, 200])
+  expect(first.headers.get('retry-after')).toBe('2')
+  expect(await first.json()).toMatchObject({ success: false, code: 'fault_on_demand' })
+  expect(collector.count()).toBe(1)
+})
+
+test('several calls make a script: each request takes the first fault that fits it', async () => {
+  const collector = await openCollector()
+  collector.respondNext({ status: 429, path: '/v1/batch' })
+  collector.respondNext({ status: 500 })
+  collector.respondNext({ status: 418, body: 'short and stout', headers: { 'content-type': 'text/plain' } })
+
+  const statuses = []
+  for (const path of ['/v1/track', '/v1/t', '/v1/b', '/v1/track']) {
+    statuses.push((await post(collector, path, path === '/v1/b' ? { batch: [track()] } : track())).status)
+  }
+
+  expect(statuses).toEqual([500, 418, 429, 200])
+})
+
+test('a fault may be about one source, by its header or the key in the body', async () => {
+  const collector = await openCollector()
+  collector.respondNext({ status: 500, source: 'b', times: null })
+  const send = async (headers: Record<string, string>, fields = {}) =>
+    (await post(collector, '/v1/track', track(fields), headers)).status
+
+  expect(await send({ authorization: basic('a') })).toBe(200)
+  expect(await send({ authorization: basic('b') })).toBe(500)
+  const keyInBody = await fetch(`${collector.url}/v1/track`, {
+    method: 'POST',
+    body: JSON.stringify(track({ writeKey: 'b' })),
+  })
+  expect(keyInBody.status).toBe(500)
+})
+
+test('reset ends the connection, hang leaves it without a response until the close', async () => {
+  const collector = await openCollector()
+  const send = () => post(collector, '/v1/track', track())
+
+  collector.respondNext({ reset: true })
+  await expect(send()).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
+  collector.respondNext({ hang: true })
+  const hanging = send().then(
+    () => 'answered',
+    () => 'cut',
+  )
+  await expect.poll(() => collector.faults().injected).toBe(2)
+  await collector.close()
+
+  expect(await hanging).toBe('cut')
+})
+
+test('delay holds the response back, and without a status the request is handled as usual', async () => {
+  const clock = fakeClock()
+  const collector = await openCollector({ clock })
+  collector.respondNext({ delay: 60_000 })
+  const response = post(collector, '/v1/track', track())
+
+  await expect.poll(() => clock.delays()).toContain(60_000)
+  expect(collector.count()).toBe(0)
+  clock.advance(60_000)
+
+  expect((await response).status).toBe(200)
+  expect(collector.count({ status: 'accepted' })).toBe(1)
+})
+
+test('failRate fails that share of requests to /v1, by the dice of the clock', async () => {
+  const dice = [0.1, 0.3, 0.19, 0.9]
+  const collector = await openCollector({
+    failRate: 0.2,
+    clock: { ...fakeClock(), random: () => dice.shift() ?? 1 },
+  })
+  const statuses = []
+  for (let i = 0; i < 4; i++) statuses.push((await post(collector, '/v1/track', track())).status)
+
+  expect(statuses).toEqual([503, 200, 503, 200])
+})
+
+test('a fault with a chance waits for its dice and is not used up before', async () => {
+  const dice = [0.9, 0.4]
+  const collector = await openCollector({ clock: { ...fakeClock(), random: () => dice.shift() ?? 1 } })
+  collector.respondNext({ status: 500, chance: 0.5 })
+
+  const statuses = []
+  for (let i = 0; i < 3; i++) statuses.push((await post(collector, '/v1/track', track())).status)
+
+  expect(statuses).toEqual([200, 500, 200])
+})
+
+test.each([
+  [{}, /one of status, delay, hang and reset/],
+  [{ status: 99 }, /status/],
+  [{ status: 500, hang: true }, /exclude/],
+  [{ status: 500, times: 0 }, /times/],
+  [{ status: 500, chance: 2 }, /chance/],
+  [{ delay: Number.NaN }, /delay/],
+  [{ status: 500, headers: { 'x\r\ny': '1' } }, /headers/],
+  [{ status: 500, headers: { x: 'a\r\nb' } }, /headers/],
+])('%j is no fault', async (fault, message) => {
+  const collector = await openCollector()
+
+  expect(() => collector.respondNext(fault)).toThrow(FaultError)
+  expect(() => collector.respondNext(fault)).toThrow(message)
+})
+
+const json = { 'content-type': 'application/json' }
+
+test('/api/faults sets, lists and removes the same faults', async () => {
+  const collector = await openCollector()
+  const api = `${collector.url}/api/faults`
+  const add = (body: unknown) => fetch(api, { method: 'POST', headers: json, body: JSON.stringify(body) })
+
+  const added = await add([
+    { status: 503, times: null },
+    { hang: true, path: '/token' },
+  ])
+  expect(added.status).toBe(201)
+  const { rules } = (await added.json()) as { rules: Array<{ id: string }> }
+  expect(rules).toMatchObject([
+    { status: 503, times: null, remaining: null, chance: 1, path: null },
+    { hang: true, times: 1, remaining: 1, path: '/token' },
+  ])
+  expect((await post(collector, '/v1/track', track())).status).toBe(503)
+  expect(await (await fetch(api)).json()).toEqual({ rules, failRate: 0, injected: 1 })
+  expect((await fetch(`${api}/${rules[0]?.id}`, { method: 'DELETE' })).status).toBe(200)
+  expect((await post(collector, '/v1/track', track())).status).toBe(200)
+  expect((await add({ failRate: 1 })).status).toBe(201)
+  expect((await post(collector, '/v1/track', track())).status).toBe(503)
+  expect((await fetch(api, { method: 'DELETE' })).status).toBe(200)
+  expect(await (await fetch(api)).json()).toEqual({ rules: [], failRate: 0, injected: 2 })
+})
+
+test('/api/faults refuses what is no fault, the whole list of it', async () => {
+  const collector = await openCollector()
+  const api = `${collector.url}/api/faults`
+  const send = async (body: string, headers: Record<string, string> = json) =>
+    (await fetch(api, { method: 'POST', headers, body })).status
+
+  expect(await send('[{"status":503},{"status":7}]')).toBe(400)
+  expect(await send('{"staus":503}')).toBe(400)
+  expect(await send('{"status":')).toBe(400)
+  expect(await send('{"status":503}', { 'content-type': 'text/plain' })).toBe(400)
+  expect((await fetch(api, { method: 'PUT' })).status).toBe(405)
+  expect((await fetch(`${api}/9`, { method: 'DELETE' })).status).toBe(404)
+  expect(collector.faults().rules).toEqual([])
+})
+
+test('a fault hits a request whose body would have been refused as well', async () => {
+  const collector = await openCollector()
+  collector.respondNext({ status: 502, times: 2 })
+
+  const broken = await post(collector, '/v1/track', '{')
+  const large = await exchange(
+    collector.port,
+    'POST /v1/track HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\nConnection: close\r\n\r\n{',
+  )
+
+  expect(broken.status).toBe(502)
+  expect(large).toMatch(/^HTTP\/1\.1 502 /)
+})
+
+test('our SDK, failed three times by a script, delivers everything', async () => {
+  const collector = await openCollector()
+  collector.respondNext({ status: 503 })
+  collector.respondNext({ reset: true })
+  collector.respondNext({ status: 429, headers: { 'retry-after': '1' } })
+  const analytics = new Analytics({ writeKey: 'shop', host: collector.url })
+
+  analytics.track({ userId: 'u1', event: 'Order Completed' })
+
+  expect(await analytics.closeAndFlush()).toMatchObject({ delivered: 1, failed: 0 })
+  expect(collector.count({ status: 'accepted' })).toBe(1)
+  expect(collector.faults().injected).toBe(3)
+})
