@@ -1,0 +1,68 @@
+// Finds a Chromium that is there: CHROME_PATH, the usual places, what Playwright has downloaded.
+// Run as a program it prints the path, and exits with 1 when there is none.
+import { accessSync, constants, readdirSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+const PLACES = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/usr/bin/google-chrome-stable',
+  '/usr/bin/microsoft-edge',
+  '/snap/bin/chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
+  'C:\\Program Files (x86)\\Google\\Chrome\\Application\\chrome.exe',
+]
+
+/** Where an unpacked browser of Playwright has its program. */
+const IN_PLAYWRIGHT = [
+  'chrome-linux/chrome',
+  'chrome-linux64/chrome',
+  'chrome-mac/Chromium.app/Contents/MacOS/Chromium',
+  'chrome-mac-arm64/Chromium.app/Contents/MacOS/Chromium',
+  'chrome-win/chrome.exe',
+]
+
+function isProgram(path) {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function ofPlaywright(env) {
+  const caches = [
+    env.PLAYWRIGHT_BROWSERS_PATH,
+    join(homedir(), '.cache', 'ms-playwright'),
+    join(homedir(), 'Library', 'Caches', 'ms-playwright'),
+    env.LOCALAPPDATA && join(env.LOCALAPPDATA, 'ms-playwright'),
+  ]
+  return caches.filter(Boolean).flatMap((cache) => {
+    try {
+      const newestFirst = readdirSync(cache)
+        .filter((name) => /^chromium-\d+$/.test(name))
+        .sort((one, other) => Number(other.slice(9)) - Number(one.slice(9)))
+      return newestFirst.flatMap((name) => IN_PLAYWRIGHT.map((program) => join(cache, name, program)))
+    } catch {
+      return []
+    }
+  })
+}
+
+/** Path of a Chromium; undefined when there is none. A CHROME_PATH that is wrong is no reason to take another. */
+export function findBrowser(env = process.env) {
+  if (env.CHROME_PATH) return isProgram(env.CHROME_PATH) ? env.CHROME_PATH : undefined
+  return [...PLACES, ...ofPlaywright(env)].find(isProgram)
+}
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const path = findBrowser()
+  if (path === undefined) process.exitCode = 1
+  else console.log(path)
+}

@@ -1,0 +1,81 @@
+import { Analytics as CustomerIo } from '@customerio/cdp-analytics-node'
+import RudderAnalytics from '@rudderstack/rudder-sdk-node'
+import SegmentAnalytics from 'analytics-node'
+import { expect, test } from 'vitest'
+import { openCollector } from '../support.ts'
+
+/** What all of these clients have in common; the last two take callbacks that tell when an event has gone. */
+type Call = (message: object, done?: () => void) => unknown
+interface Client {
+  identify: Call
+  track: Call
+  page: Call
+  screen: Call
+  group: Call
+  alias: Call
+}
+
+/** Sends one message of each kind. */
+function sendAll(client: Client): void {
+  client.identify({ userId: 'u1', traits: { email: 'zoë@example.com' } })
+  client.track({ userId: 'u1', event: 'Order Completed', properties: { total: 19.9, items: ['a', 'b'] } })
+  client.page({ userId: 'u1', name: 'Cart', properties: { url: 'https://example.com/cart' } })
+  client.screen({ userId: 'u1', name: 'Home', properties: { depth: 2 } })
+  client.group({ userId: 'u1', groupId: 'g1', traits: { plan: 'gold' } })
+  client.alias({ userId: 'u1', previousId: 'a1' })
+}
+
+const expected = {
+  identify: { userId: 'u1', message: { traits: { email: 'zoë@example.com' } } },
+  track: { name: 'Order Completed', message: { properties: { total: 19.9, items: ['a', 'b'] } } },
+  page: { name: 'Cart', message: { properties: { url: 'https://example.com/cart' } } },
+  screen: { name: 'Home', message: { properties: { depth: 2 } } },
+  group: { name: 'g1', message: { groupId: 'g1', traits: { plan: 'gold' } } },
+  alias: { name: 'a1', message: { previousId: 'a1', userId: 'u1' } },
+}
+
+type Collector = Awaited<ReturnType<typeof openCollector>>
+
+async function expectAll(collector: Collector, source: string): Promise<void> {
+  const records = await collector.waitFor({ count: 6 })
+  expect(Object.fromEntries(records.map((record) => [record.type, record]))).toMatchObject(expected)
+  expect(records.map((record) => [record.source, record.status])).toEqual(Array(6).fill([source, 'accepted']))
+  expect(collector.count({ status: 'rejected' })).toBe(0)
+}
+
+test('analytics-node 6, unchanged', async () => {
+  const collector = await openCollector()
+  const client = new SegmentAnalytics('web-shop', { host: collector.url, flushAt: 6, flushInterval: 100 })
+
+  sendAll(client)
+  await client.flush()
+
+  await expectAll(collector, 'web-shop')
+})
+
+test('@customerio/cdp-analytics-node, unchanged', async () => {
+  const collector = await openCollector()
+  const client = new CustomerIo({ writeKey: 'web-shop', host: collector.url })
+
+  sendAll(client as unknown as Client)
+  await client.closeAndFlush()
+
+  await expectAll(collector, 'web-shop')
+})
+
+test.each([
+  ['with its defaults, which announce gzipped JSON as a form', {}],
+  ['without gzip', { gzip: false }],
+])('@rudderstack/rudder-sdk-node %s', async (_how, options) => {
+  const collector = await openCollector()
+  const client = new RudderAnalytics('web-shop', {
+    dataPlaneUrl: collector.url,
+    flushInterval: 100,
+    ...options,
+  })
+
+  sendAll(client as unknown as Client)
+  await client.flush()
+
+  await expectAll(collector, 'web-shop')
+})

@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { findBrowser } from '../scripts/find-browser.mjs'
+
+const folder = mkdtempSync(join(tmpdir(), 'trackpost-browser-'))
+
+function program(path: string): string {
+  const whole = join(folder, path)
+  mkdirSync(dirname(whole), { recursive: true })
+  writeFileSync(whole, '#!/bin/sh\n')
+  chmodSync(whole, 0o755)
+  return whole
+}
+
+test('CHROME_PATH is the browser; a wrong one is not replaced by another', () => {
+  const chrome = program('my-chrome')
+
+  expect(findBrowser({ CHROME_PATH: chrome })).toBe(chrome)
+  expect(findBrowser({ CHROME_PATH: join(folder, 'none') })).toBeUndefined()
+})
+
+test("Playwright's newest download is found where there is no other", () => {
+  program('cache/chromium-999/chrome-linux/chrome')
+  const newest = program('cache/chromium-1200/chrome-linux/chrome')
+
+  const found = findBrowser({ PLAYWRIGHT_BROWSERS_PATH: join(folder, 'cache') })
+
+  // A browser of the system comes first, where this machine has one.
+  expect([newest, '/usr/bin/chromium', '/usr/bin/google-chrome']).toContain(found)
+})
+
+test('without a browser that can be had the script says aloud that tests will be skipped, and goes on', async () => {
+  const script = fileURLToPath(new URL('../scripts/ensure-chromium.sh', import.meta.url))
+  const { code, err } = await new Promise<{ code: unknown; err: string }>((resolve) => {
+    const env = { ...process.env, CHROME_PATH: join(folder, 'none') }
+    execFile('sh', [script], { env }, (error, _out, err) => resolve({ code: error?.code ?? 0, err }))
+  })
+
+  expect(code).toBe(0)
+  expect(err).toContain('SKIPPED')
+})
