@@ -3,7 +3,8 @@ import { Emitter } from './client/emitter.ts'
 import type { FlushSummary, Stats } from './client/ledger.ts'
 import { describeCause } from './errors/cause.ts'
 import { DeliveryError } from './errors/errors.ts'
-import type { AnalyticsEvents, FlushOptions, PublicSettings } from './events.ts'
+import { guard } from './errors/guard.ts'
+import type { AnalyticsEvents, FlushCallback, FlushOptions, PublicSettings } from './events.ts'
 import type {
   AliasParams,
   GroupParams,
@@ -41,9 +42,15 @@ const DETACHABLE = [
 ] as const
 
 /**
- * The client: takes events, delivers them in batches, and says of each what became of it.
+ * The client: takes events, delivers them in batches, and reports the outcome of each one.
  *
- * Nothing here throws or rejects but the constructor, and bad calls when `strict` is set.
+ * The constructor throws on bad settings, and calls throw on bad arguments when `strict` is set. Nothing else throws or
+ * rejects. Methods may be detached: `const { track } = analytics`.
+ *
+ * @example
+ * const analytics = new Analytics({ writeKey: process.env.WRITE_KEY })
+ * analytics.track({ userId: 'ada', event: 'Order Completed', properties: { total: 42.5 } })
+ * await analytics.closeAndFlush()
  */
 export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
   readonly #settings: ResolvedSettings
@@ -51,7 +58,9 @@ export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
   #ready: Promise<unknown> = Promise.resolve()
 
   /**
-   * @throws SettingsError when a setting is missing, misspelt or out of range; it names the setting.
+   * Makes a client. It opens no connection and sets no timer before the first event.
+   *
+   * @throws SettingsError when a setting is missing or invalid, or has another SDK's name; the error names the setting.
    */
   constructor(settings: AnalyticsSettings)
   constructor(settings: AnalyticsSettings, clock: Clock = systemClock) {
@@ -68,78 +77,106 @@ export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
     queueMicrotask(() => this.emit('initialize', publicSettings(resolved)))
   }
 
-  /** The version of this library. */
+  /** The version of this library, for example `0.1.0`. */
   get VERSION(): string {
     return VERSION
   }
 
-  /** Where every event stands, at this instant. */
+  /** Where every event stands at this instant: `accepted = delivered + failed + pending`. */
   get stats(): Stats {
     return this.#parts.ledger.stats()
   }
 
-  /** Resolves when all plugins registered so far have loaded or were left out. */
+  /** Resolves when every plugin registered so far has loaded or was left out. Never rejects. */
   get ready(): Promise<void> {
     return this.#ready.then(() => {})
   }
 
-  /** Ties a user to traits. */
+  // The six calls are documented at Tracker.
+
   identify(params: IdentifyParams, callback?: Callback): void {
     this.#parts.intake.submit('identify', params, callback)
   }
 
-  /** Records an action. */
   track(params: TrackParams, callback?: Callback): void {
     this.#parts.intake.submit('track', params, callback)
   }
 
-  /** Records a page view. */
   page(params: PageParams, callback?: Callback): void {
     this.#parts.intake.submit('page', params, callback)
   }
 
-  /** Records a view of a mobile screen. */
   screen(params: ScreenParams, callback?: Callback): void {
     this.#parts.intake.submit('screen', params, callback)
   }
 
-  /** Puts a user into a company or team. */
   group(params: GroupParams, callback?: Callback): void {
     this.#parts.intake.submit('group', params, callback)
   }
 
-  /** Ties one identity to another. */
   alias(params: AliasParams, callback?: Callback): void {
     this.#parts.intake.submit('alias', params, callback)
   }
 
   /**
-   * Sends what waits and resolves when everything accepted before this call has its outcome, requests in
-   * flight and events inside plugins included. Calls may overlap. Never rejects.
+   * Sends what waits, and resolves when everything accepted before this call has its outcome, requests in flight and events
+   * inside plugins included. It does not wait for `flushInterval`. Calls may overlap. Never rejects.
    *
-   * @returns What became of the events that it waited for. `pending` is not 0 only after `timeout`.
+   * @param options Or a callback, which is called with `(undefined, summary)`.
+   * @returns How many of those events were delivered, failed, and are still pending; `pending` is 0 unless `timeout` was
+   * reached. Where a `Promise<void>` is expected, the promise is one.
+   * @example
+   * const { failed, pending } = await analytics.flush({ timeout: 5_000 })
    */
-  flush(options: FlushOptions = {}): Promise<FlushSummary> {
+  flush<Result extends SummaryOrVoid = FlushSummary>(
+    options: FlushOptions | FlushCallback = {},
+  ): Promise<Result> {
     const { lifecycle } = this.#parts
-    return options?.close === true ? lifecycle.close(options.timeout) : lifecycle.flush(options?.timeout)
+    if (typeof options === 'function') {
+      const flushed = lifecycle.flush(undefined)
+      void flushed.then((summary) => guard(() => options(undefined, summary), 'a callback'))
+      return flushed as Promise<Result>
+    }
+    const { close, timeout } = options ?? {}
+    return (close === true ? lifecycle.close(timeout) : lifecycle.flush(timeout)) as Promise<Result>
   }
 
   /**
-   * Takes no further events and flushes. At `timeout` what is open is aborted and every remaining event fails
-   * with `shutdown_timeout`, before this resolves. A second call returns the first one's promise.
+   * Accepts no further events and flushes. At the timeout, open requests are aborted and every remaining event fails with
+   * `shutdown_timeout`, before this resolves. Later events fail with `closed`. A second call returns the first one's
+   * promise. Never rejects.
+   *
+   * @param options `timeout` in milliseconds; 0 means no limit. Default: 75,000.
+   * @returns As for `flush`; `pending` is always 0.
+   * @example
+   * process.once('SIGTERM', () => analytics.closeAndFlush({ timeout: 8_000 }))
    */
-  closeAndFlush(options: { timeout?: number | undefined } = {}): Promise<FlushSummary> {
-    return this.#parts.lifecycle.close(options?.timeout)
+  closeAndFlush<Result extends SummaryOrVoid = FlushSummary>(
+    options: Pick<FlushOptions, 'timeout'> = {},
+  ): Promise<Result> {
+    return this.#parts.lifecycle.close(options?.timeout) as Promise<Result>
   }
 
-  /** `await using analytics = new Analytics(...)` closes it at the end of the block. */
+  /**
+   * Closes the client at the end of a block, as `closeAndFlush()` does.
+   *
+   * @example
+   * await using analytics = new Analytics({ writeKey })
+   */
   async [asyncDispose](): Promise<void> {
     await this.closeAndFlush()
   }
 
   /**
-   * Loads plugins and puts them behind those of their type. Resolves when they take part. A plugin that is
-   * none, or that fails to load, is reported through `error` and left out.
+   * Loads plugins and appends them to those of their type. A value that is not a valid plugin, or one that fails to load
+   * within 5 s, is reported and left out.
+   *
+   * @returns Resolves when the plugins take part. Never rejects.
+   * @example
+   * await analytics.register({ name: 'release', type: 'enrichment', track: (ctx) => {
+   *   ctx.updateEvent('context.app.version', process.env.RELEASE)
+   *   return ctx
+   * } })
    */
   async register(...plugins: Plugin[]): Promise<void> {
     const loading = Promise.all(
@@ -162,12 +199,13 @@ export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
     )
   }
 
-  /** Takes plugins out by name. Resolves when they have unloaded. */
+  /** Removes plugins by name. Resolves when they have unloaded. Unknown names are ignored. Never rejects. */
   async deregister(...names: string[]): Promise<void> {
     await Promise.all(names.map((name) => this.#parts.pipeline.deregister(name)))
     this.emit('deregister', names)
   }
 
+  /** What `JSON.stringify(analytics)` writes: no secrets. */
   toJSON(): { host: string; stats: Stats } {
     return { host: this.#settings.host, stats: this.stats }
   }
@@ -177,6 +215,10 @@ export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
     return { Analytics: this.toJSON() }
   }
 }
+
+/** A promise of a summary passes for a `Promise<void>`: programs written for other SDKs declare one. */
+// biome-ignore lint/suspicious/noConfusingVoidType: `void` is what those programs declare
+type SummaryOrVoid = FlushSummary | void
 
 function publicSettings(settings: ResolvedSettings): PublicSettings {
   const { writeKey, httpClient, oauthSettings, waitUntil, ...rest } = settings

@@ -1,41 +1,100 @@
+import type { FlushSummary } from './client/ledger.ts'
 import type { RequestInfo, ResponseInfo } from './delivery/attempt.ts'
 import type { DeliveryError } from './errors/errors.ts'
+import type { Message } from './message/types.ts'
 import type { Context } from './pipeline/context.ts'
-import type { ResolvedSettings } from './settings/resolve.ts'
 
-/** What an `error` listener is given. */
+/** What an `error` listener receives: one event was lost. */
 export interface ErrorEvent {
-  /** `delivery_failure` for what failed on its way; for what never set out, the same as `reason.code`. */
+  /** `delivery_failure` for an event that failed on its way; otherwise the same as `reason.code`. */
   code: string
-  /** Its `code` is the precise reason. */
+  /** Why; its `code` is the precise reason. */
   reason: DeliveryError
+  /** The event; left out when the call was too malformed to make one. */
   ctx?: Context
 }
 
-/** The local events and what their listeners are given. @see spec.md, section 6 */
+/**
+ * The events that a client emits, and what their listeners receive. A listener that throws or rejects harms nobody: the
+ * failure is reported.
+ *
+ * @example
+ * analytics.on('error', ({ reason, ctx }) => log.warn(reason.code, reason.message, ctx?.event.event))
+ */
 export interface AnalyticsEvents {
+  /** An event was lost. Without a listener and a callback, the first loss of each reason is a process warning. */
   error: [ErrorEvent]
+  /** An `identify` event was delivered. */
   identify: [Context]
+  /** A `track` event was delivered. */
   track: [Context]
+  /** A `page` event was delivered. */
   page: [Context]
+  /** A `screen` event was delivered. */
   screen: [Context]
+  /** A `group` event was delivered. */
   group: [Context]
+  /** An `alias` event was delivered. */
   alias: [Context]
+  /** A request is about to be sent. Credentials are replaced by `[redacted]`. */
   http_request: [RequestInfo]
+  /** A response has arrived. Credentials are replaced by `[redacted]`. */
   http_response: [ResponseInfo]
-  call_after_close: [unknown]
+  /** A call was made after `closeAndFlush()`. Receives its message; for a call with bad arguments, what was passed. */
+  call_after_close: [Message]
+  /** The client was made. Fires at the end of the turn, so that listeners can be added first. */
   initialize: [PublicSettings]
+  /** Plugins were loaded. Receives the names of those that were. */
   register: [string[]]
+  /** Plugins were removed. Receives the names of those that were. */
   deregister: [string[]]
+  /** The last pending event has its outcome. */
   drained: []
 }
 
-/** The settings in force, without secrets. */
-export type PublicSettings = Omit<ResolvedSettings, 'writeKey' | 'httpClient' | 'oauthSettings' | 'waitUntil'>
+/** The settings in force, without secrets and functions. Each is described at `AnalyticsSettings`. */
+export interface PublicSettings {
+  /** Region that decides the defaults of `host` and of the token server. */
+  readonly region: 'default' | 'eu'
+  /** Base URL of the API. */
+  readonly host: string
+  /** Path of the API below `host`. */
+  readonly path: string
+  /** Retries of a batch after its first attempt. */
+  readonly maxRetries: number
+  /** Events queued before a batch is sent. */
+  readonly flushAt: number
+  /** Milliseconds after which queued events are sent. */
+  readonly flushInterval: number
+  /** Longest time for one request, in milliseconds. */
+  readonly httpRequestTimeout: number
+  /** Whether no requests are sent. */
+  readonly disable: boolean
+  /** Most events that may wait. */
+  readonly maxQueueSize: number
+  /** Most bytes that may wait. */
+  readonly maxQueueBytes: number
+  /** Which event fails when the queue is full. */
+  readonly overflow: 'drop-newest' | 'drop-oldest'
+  /** Most requests in flight. */
+  readonly maxConcurrentRequests: number
+  /** Longest time a batch is retried, in seconds. */
+  readonly maxTotalBackoffDuration: number
+  /** Longest time a batch waits for a rate limit to end, in seconds. */
+  readonly maxRateLimitDuration: number
+  /** Whether invalid calls throw. */
+  readonly strict: boolean
+  /** How long a process with nothing else to do stays alive to deliver, in milliseconds. */
+  readonly exitTimeout: number
+}
 
+/** Options of `flush` and `closeAndFlush`. */
 export interface FlushOptions {
-  /** Longest wait in milliseconds. Default: as long as it takes; 75,000 with `close`. */
+  /** Longest wait in milliseconds; 0 means no limit. Default: no limit, and 75,000 with `close`. */
   timeout?: number | undefined
-  /** Take no further events, as `closeAndFlush` does. Default: false. */
+  /** Accepts no further events, as `closeAndFlush` does. Default: `false`. */
   close?: boolean | undefined
 }
+
+/** A callback of `flush`. The first argument is always `undefined`: a flush does not fail. */
+export type FlushCallback = (error: undefined, summary: FlushSummary) => unknown

@@ -9,7 +9,7 @@ export {
   SettingsError,
   TrackpostError,
 } from './errors/errors.ts'
-export type { AnalyticsEvents, ErrorEvent, FlushOptions, PublicSettings } from './events.ts'
+export type { AnalyticsEvents, ErrorEvent, FlushCallback, FlushOptions, PublicSettings } from './events.ts'
 export {
   type ByteHTTPClient,
   FetchHTTPClient,
@@ -22,30 +22,32 @@ export {
 } from './http/client.ts'
 export type {
   Address,
-  AliasParams,
   Campaign,
-  CommonParams,
   CommonTraits,
   Company,
   EventProperties,
   ExtraContext,
-  GroupParams,
   GroupTraits,
   Id,
-  IdentifyParams,
-  Identity,
   Integrations,
   JSONObject,
-  Kind,
   Location,
-  Message,
   PageContext,
-  PageParams,
   Referrer,
-  ScreenParams,
   Timestamp,
-  TrackParams,
   UserTraits,
+} from './message/shapes.ts'
+export type {
+  AliasParams,
+  CommonParams,
+  GroupParams,
+  IdentifyParams,
+  Identity,
+  Kind,
+  Message,
+  PageParams,
+  ScreenParams,
+  TrackParams,
 } from './message/types.ts'
 export {
   Context,

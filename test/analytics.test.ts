@@ -1567,3 +1567,17 @@ describe('a hostile HTTP client', () => {
     expect(outcomes).toEqual(['retries_exhausted'])
   })
 })
+
+test('flush calls a callback with no error and the summary, and a callback that throws harms nobody', async () => {
+  const { analytics } = createAnalytics()
+  trackPurchases(analytics, 3)
+  const calls: unknown[][] = []
+
+  const summary = await analytics.flush((...args) => {
+    calls.push(args)
+    throw new Error('the callback of a flush')
+  })
+
+  expect(summary).toEqual({ delivered: 3, failed: 0, pending: 0 })
+  expect(calls).toEqual([[undefined, summary]])
+})

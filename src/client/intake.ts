@@ -86,7 +86,7 @@ export class Intake {
     message: Message | undefined,
   ): void {
     const { emitter, outcomes } = this.#options
-    emitter.emit('call_after_close', submitted)
+    emitter.emit('call_after_close', submitted as Message)
     const ctx = message === undefined ? undefined : new Context(toContextEvent(message))
     const error = new DeliveryError('closed', 'the client was closed')
     outcomes.settleLater(this.#accept(kind, callback, ctx), error)

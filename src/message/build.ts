@@ -2,8 +2,9 @@ import { DeliveryError } from '../errors/errors.ts'
 import { describe, isRecord } from './describe.ts'
 import { mergeDeep } from './merge.ts'
 import { createMessageId, isMessageId, MESSAGE_ID_LIMIT } from './message-id.ts'
+import type { EventProperties } from './shapes.ts'
 import { isoTime, toIsoTime } from './timestamp.ts'
-import type { EventProperties, Kind, Message } from './types.ts'
+import type { Kind, Message } from './types.ts'
 
 /** What the client adds to every message. */
 export interface MessageStamp {

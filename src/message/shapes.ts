@@ -1,0 +1,206 @@
+/** The id of a user, group or anonymous visitor: not empty. Finite numbers and BigInts are sent as decimal text. */
+export type Id = string | number | bigint
+
+/** When something happened: a valid `Date`, ISO-8601 text, or milliseconds since the epoch. */
+export type Timestamp = Date | string | number
+
+/**
+ * Any object but an array, function, Map, Set or Date; those fail with `invalid`. Instances of classes are sent as
+ * `JSON.stringify` writes them, `toJSON` included. Values may be of any type.
+ */
+export interface JSONObject {
+  /** A value of any type, under any name. */
+  // Values of an interface type are assignable to `any` only.
+  // biome-ignore lint/suspicious/noExplicitAny: values of an interface type are assignable to `any` only
+  [key: string]: any
+  /** Keeps arrays, Maps and Sets out. */
+  readonly [Symbol.iterator]?: never
+  /** Keeps functions out. */
+  readonly [Symbol.hasInstance]?: never
+  /** Keeps Dates out. */
+  readonly [Symbol.toPrimitive]?: never
+}
+
+/**
+ * Destination switches by name: `true`, `false`, or an object with options for that destination, which counts as
+ * `true`. `All: false` turns off every destination that is not switched on. Names are case-sensitive. Default: every
+ * destination is on.
+ *
+ * @example
+ * analytics.track({ userId, event: 'Signed Up', integrations: { All: false, CRM: true } })
+ */
+export interface Integrations extends JSONObject {
+  /** The switch for destinations that are not named. Default: `true`. */
+  All?: boolean | undefined
+}
+
+/** A campaign that led to the event, usually from UTM parameters. */
+export interface Campaign extends JSONObject {
+  /** `utm_campaign` */
+  name?: string | undefined
+  /** `utm_source` */
+  source?: string | undefined
+  /** `utm_medium` */
+  medium?: string | undefined
+  /** `utm_term` */
+  term?: string | undefined
+  /** `utm_content` */
+  content?: string | undefined
+}
+
+/** The web page that was open. */
+export interface PageContext extends JSONObject {
+  /** Path of the URL, for example `/academy/`. */
+  path?: string | undefined
+  /** URL of the page that linked here. */
+  referrer?: string | undefined
+  /** Query of the URL. */
+  search?: string | undefined
+  /** Title of the page. */
+  title?: string | undefined
+  /** Full URL. */
+  url?: string | undefined
+}
+
+/** What referred the user to the website or app. */
+export interface Referrer extends JSONObject {
+  /** Id of the referrer. */
+  id?: string | undefined
+  /** Link that was followed. */
+  link?: string | undefined
+  /** Name of the referrer. */
+  name?: string | undefined
+  /** Type of the referrer. */
+  type?: string | undefined
+  /** URL of the referrer. */
+  url?: string | undefined
+}
+
+/** Where the user is. */
+export interface Location extends JSONObject {
+  /** City, for example `San Francisco`. */
+  city?: string | undefined
+  /** Country, for example `United States`. */
+  country?: string | undefined
+  /** Degrees north. */
+  latitude?: string | number | undefined
+  /** Degrees east. */
+  longitude?: string | number | undefined
+  /** Region or state. */
+  region?: string | undefined
+  /** Speed at which the user moves. */
+  speed?: number | undefined
+}
+
+/** Facts about the message. The named ones are standard; any other may be added. */
+export interface ExtraContext extends JSONObject {
+  /** Whether the user did something now; `false` for a change of traits in the background. */
+  active?: boolean | undefined
+  /** The campaign that led to the event. */
+  campaign?: Campaign | undefined
+  /** `true` makes the service use the IP address of the caller. */
+  direct?: boolean | undefined
+  /** The group that the user acts for. */
+  groupId?: Id | undefined
+  /** IP address of the user. */
+  ip?: string | undefined
+  /** Library that made the message; filled in by the client, whatever is passed. */
+  library?: { name: string; version: string } | undefined
+  /** Locale, for example `en-US`. */
+  locale?: string | undefined
+  /** Where the user is. */
+  location?: Location | undefined
+  /** The web page that was open. */
+  page?: PageContext | undefined
+  /** What referred the user. */
+  referrer?: Referrer | undefined
+  /** Time zone, for example `Europe/Zurich`. */
+  timezone?: string | undefined
+  /** Traits of the user, for destinations that need them with every event. */
+  traits?: UserTraits | undefined
+  /** User agent of the user's device. */
+  userAgent?: string | undefined
+}
+
+/** A postal address. */
+export interface Address extends JSONObject {
+  /** City. */
+  city?: string | null | undefined
+  /** Country. */
+  country?: string | null | undefined
+  /** Postal code. */
+  postalCode?: string | null | undefined
+  /** State or region. */
+  state?: string | null | undefined
+  /** Street and number. */
+  street?: string | null | undefined
+}
+
+/** The company of a user. */
+export interface Company extends JSONObject {
+  /** Number of employees. */
+  employee_count?: number | null | undefined
+  /** Your id for the company. */
+  id?: string | number | null | undefined
+  /** Industry. */
+  industry?: string | null | undefined
+  /** Name. */
+  name?: string | null | undefined
+  /** Plan that the company has bought. */
+  plan?: string | null | undefined
+}
+
+/** Traits that users and groups share. `null` clears a trait. */
+export interface CommonTraits extends JSONObject {
+  /** Postal address. */
+  address?: Address | null | undefined
+  /** URL of an image. */
+  avatar?: string | null | undefined
+  /** When the account was created. */
+  createdAt?: Timestamp | null | undefined
+  /** Description in a few sentences. */
+  description?: string | null | undefined
+  /** E-mail address. */
+  email?: string | null | undefined
+  /** Your id in the database. */
+  id?: string | number | null | undefined
+  /** Industry. */
+  industry?: string | null | undefined
+  /** Full name. */
+  name?: string | null | undefined
+  /** Phone number. */
+  phone?: string | number | null | undefined
+  /** Plan that was bought. */
+  plan?: string | null | undefined
+  /** URL of the website. */
+  website?: string | null | undefined
+}
+
+/** Traits of a user. The named ones are standard; any other may be added. `null` clears a trait. */
+export interface UserTraits extends CommonTraits {
+  /** Age in years. */
+  age?: number | null | undefined
+  /** Birthday. */
+  birthday?: Timestamp | null | undefined
+  /** Company that the user works for. */
+  company?: Company | null | undefined
+  /** First name. */
+  firstName?: string | null | undefined
+  /** Gender. */
+  gender?: string | null | undefined
+  /** Last name. */
+  lastName?: string | null | undefined
+  /** Title, for example `VP of Engineering`. */
+  title?: string | null | undefined
+  /** User name. */
+  username?: string | null | undefined
+}
+
+/** Traits of a group. The named ones are standard; any other may be added. `null` clears a trait. */
+export interface GroupTraits extends CommonTraits {
+  /** Number of employees. */
+  employees?: string | number | null | undefined
+}
+
+/** Properties of an event, a page or a screen: free-form. */
+export interface EventProperties extends JSONObject {}
