@@ -11,8 +11,8 @@ export function basicCredentials(writeKey: string): Credentials {
   return {
     isRenewable: false,
     authorization: () => authorization,
-    accepted() {},
-    refused: () => false,
+    onAccepted() {},
+    onUnauthorized: () => false,
     abort() {},
     close() {},
   }

@@ -4,7 +4,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { warn } from '../runtime/warn.ts'
 import type { Credentials } from './credentials.ts'
 import { ServerClock } from './server-clock.ts'
-import type { TokenAnswer, TokenFailure, TokenRequest } from './token-client.ts'
+import type { TokenFailure, TokenRequest, TokenResult } from './token-client.ts'
 
 export interface OAuthOptions {
   /** Starts one request for a token, given the token server's time. */
@@ -103,11 +103,11 @@ export class OAuthCredentials implements Credentials {
     return promise
   }
 
-  accepted(authorization: string): void {
+  onAccepted(authorization: string): void {
     if (this.#token?.authorization === authorization) this.#token.isAccepted = true
   }
 
-  refused(authorization: string): boolean {
+  onUnauthorized(authorization: string): boolean {
     const token = this.#token
     // Another one is there, or on its way.
     if (token?.authorization !== authorization) return true
@@ -144,11 +144,11 @@ export class OAuthCredentials implements Credentials {
     this.#cancelTimer()
     const started = { ...request(this.#clock.nowMs()), startedAtMs: nowMs }
     this.#request = started
-    void started.answer.then((answer) => {
-      // An older answer never replaces a newer one.
+    void started.result.then((result) => {
+      // An older result never replaces a newer one.
       if (this.#request !== started) return
       this.#request = undefined
-      this.#conclude(answer, started.startedAtMs)
+      this.#conclude(result, started.startedAtMs)
     })
   }
 
@@ -163,22 +163,22 @@ export class OAuthCredentials implements Credentials {
     )
   }
 
-  #conclude(answer: TokenAnswer, startedAtMs: number): void {
-    if (answer.outcome === 'token') return this.#accept(answer.token, answer.lifetimeMs, startedAtMs)
+  #conclude(result: TokenResult, startedAtMs: number): void {
+    if (result.outcome === 'token') return this.#accept(result.token, result.lifetimeMs, startedAtMs)
     const { clock } = this.#options
     const nowMs = clock.monotonic()
-    if (answer.outcome === 'refused') {
-      if (this.#clock.correct(answer.dateMs, answer.isClockBlamed)) return this.#fetch()
+    if (result.outcome === 'refused') {
+      if (this.#clock.correct(result.dateMs, result.isClockBlamed)) return this.#fetch()
       this.#notBeforeMs = nowMs + REFUSAL_MS
-      this.#refusal = { error: this.#error('auth', answer.failure), untilMs: this.#notBeforeMs }
+      this.#refusal = { error: this.#error('auth', result.failure), untilMs: this.#notBeforeMs }
       return this.#giveUp(this.#refusal.error)
     }
     this.#failures++
-    this.#notBeforeMs = nowMs + Math.max(answer.waitMs ?? 0, backoffMs(this.#failures, clock.random()))
+    this.#notBeforeMs = nowMs + Math.max(result.waitMs ?? 0, backoffMs(this.#failures, clock.random()))
     if (this.#failures === FAILURES_TO_TELL && this.#waiting !== undefined) {
-      warn('no_token', `${this.#error('auth', answer.failure).message}; events wait, and it is asked again`)
+      warn('no_token', `${this.#error('auth', result.failure).message}; events wait, and it is asked again`)
     }
-    this.#retry(answer.failure, answer.isLimited && answer.waitMs !== undefined)
+    this.#retry(result.failure, result.isLimited && result.waitMs !== undefined)
   }
 
   #accept(value: string, lifetimeMs: number, startedAtMs: number): void {

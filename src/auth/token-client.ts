@@ -1,7 +1,7 @@
 import { copyCause, describeCause } from '../errors/cause.ts'
-import { cancelBody, readAll } from '../http/body.ts'
+import { MAX_RESPONSE_BYTES } from '../http/body.ts'
 import { type HTTPClient, headerValue } from '../http/client.ts'
-import { type Answer, startExchange } from '../http/exchange.ts'
+import { type ExchangeResult, startExchange } from '../http/exchange.ts'
 import { classify } from '../policy/classify.ts'
 import { redactor } from '../policy/redact.ts'
 import { parseHttpDate, type ReadHeader, rateLimitMs, retryAfterMs } from '../policy/retry-after.ts'
@@ -11,7 +11,7 @@ import { AssertionSigner } from './assertion.ts'
 import type { PrivateKey } from './private-key.ts'
 
 /** What one token request came to. No retry and no policy here. */
-export type TokenAnswer =
+export type TokenResult =
   | { readonly outcome: 'token'; readonly token: string; readonly lifetimeMs: number }
   /** Another request may succeed, after `waitMs` if the server said so; it is at fault, or busy (`isLimited`). */
   | {
@@ -38,7 +38,7 @@ export interface TokenFailure {
 /** One token request under way. */
 export interface TokenRequest {
   /** Never rejects. */
-  readonly answer: Promise<TokenAnswer>
+  readonly result: Promise<TokenResult>
   abort(): void
 }
 
@@ -73,7 +73,7 @@ export class TokenClient {
   request(nowMs: number): TokenRequest {
     let isAborted = false
     let abort = (): void => {}
-    const run = async (): Promise<TokenAnswer> => {
+    const run = async (): Promise<TokenResult> => {
       let assertion: string
       try {
         assertion = await this.#signer.sign(nowMs)
@@ -85,10 +85,10 @@ export class TokenClient {
       if (isAborted) return retry({ message: 'the client was closed' })
       const exchange = this.#exchange(assertion)
       abort = exchange.abort
-      return exchange.answer
+      return exchange.result
     }
     return {
-      answer: run(),
+      result: run(),
       abort() {
         isAborted = true
         abort()
@@ -107,38 +107,28 @@ export class TokenClient {
     const headers = {
       'Content-Type': 'application/x-www-form-urlencoded',
       Accept: 'application/json',
+      'Accept-Encoding': 'identity',
       'User-Agent': userAgent,
     }
-    let text = ''
-    // The body belongs to the answer here, so it is read under the deadline of the exchange.
-    const whole: HTTPClient = {
-      async makeRequest(request) {
-        const response = await client.makeRequest(request)
-        if (request.signal?.aborted) cancelBody(response)
-        else text = await readAll(response)
-        const { status, statusText, headers } = response
-        return { status, statusText, ...(headers !== undefined && { headers }), text: async () => '' }
-      },
-    }
-    const exchange = startExchange(whole, { url: this.#url, headers, body, timeoutMs }, clock)
-    // Ids of a few letters are no secrets, and would be found in any text.
-    const ids = [settings.clientId, settings.keyId].filter((id) => id.length >= 6)
-    const redact = redactor([...assertion.split('.'), ...ids])
+    const request = { url: this.#url, headers, body, timeoutMs }
+    const wanted = { keptBytes: MAX_RESPONSE_BYTES, bodyTimeoutMs: timeoutMs }
+    const exchange = startExchange(client, { ...request, ...wanted }, clock)
+    const redact = redactor([...assertion.split('.'), settings.clientId, settings.keyId])
     return {
-      answer: exchange.answer.then((answer) => this.#read(answer, text, redact)),
+      result: exchange.result.then((result) => this.#read(result, redact)),
       abort: exchange.abort,
     }
   }
 
-  #read(answer: Answer, text: string, redact: (text: string) => string): TokenAnswer {
-    if (answer.status === undefined) {
-      const message = redact(describeCause(answer.cause))
-      return retry({ message, cause: copyCause(answer.cause, redact) })
+  #read(response: ExchangeResult, redact: (text: string) => string): TokenResult {
+    if (response.status === undefined) {
+      const message = redact(describeCause(response.cause))
+      return retry({ message, cause: copyCause(response.cause, redact) })
     }
-    const { status, statusText, headers } = answer
+    const { status, statusText, headers } = response
     const read: ReadHeader = (name) => headerValue(headers, name)
     const nowMs = this.#options.clock.now()
-    const body = readObject(text)
+    const body = readObject(response.body)
     const message = printable(redact(`[${status}] ${statusText}`))
     switch (classify(status, false)) {
       case 'delivered':
@@ -158,11 +148,11 @@ export class TokenClient {
   }
 }
 
-function retry(failure: TokenFailure, waitMs?: number, isLimited = false): TokenAnswer {
+function retry(failure: TokenFailure, waitMs?: number, isLimited = false): TokenResult {
   return { outcome: 'retry', failure, waitMs, isLimited }
 }
 
-function refused(failure: TokenFailure, dateMs?: number, isClockBlamed = false): TokenAnswer {
+function refused(failure: TokenFailure, dateMs?: number, isClockBlamed = false): TokenResult {
   return { outcome: 'refused', failure, dateMs, isClockBlamed }
 }
 
@@ -176,7 +166,7 @@ function readObject(text: string): Record<string, unknown> {
   }
 }
 
-function readToken(body: Record<string, unknown>): TokenAnswer | undefined {
+function readToken(body: Record<string, unknown>): TokenResult | undefined {
   const { access_token: token, token_type: type, expires_in: expiresIn } = body
   // Visible ASCII only: nothing else may reach a header. RFC 6750, section 2.1.
   if (!isText(token) || token.length > MAX_TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token)) return undefined

@@ -70,6 +70,9 @@ export function compose(
     observer: {
       onRequest: (info) => client.listenerCount('http_request') > 0 && client.emit('http_request', info()),
       onResponse: (info) => client.listenerCount('http_response') > 0 && client.emit('http_response', info()),
+      get wantsBodies() {
+        return client.listenerCount('http_response') > 0
+      },
     },
     clock,
   })

@@ -1,13 +1,14 @@
 import type { Credentials } from '../auth/credentials.ts'
-import { type HTTPClient, type HTTPHeaders, isByteClient } from '../http/client.ts'
-import { type Answer, type Exchange, startExchange } from '../http/exchange.ts'
+import type { HTTPClient, HTTPHeaders } from '../http/client.ts'
+import { EXCERPT_BYTES, type Exchange, type ExchangeResult, startExchange } from '../http/exchange.ts'
 import { read } from '../message/utf8.ts'
 import { redactor } from '../policy/redact.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { warn } from '../runtime/warn.ts'
 import type { Batch } from './batch.ts'
 import { type Encode, type EncodedBody, identity } from './encode.ts'
 import type { Envelope } from './envelope.ts'
-import { answerError } from './failure.ts'
+import { isHtml, toDeliveryError } from './failure.ts'
 import { readResult, type SendResult } from './result.ts'
 import type { Holder } from './store.ts'
 
@@ -25,12 +26,16 @@ export interface ResponseInfo {
   status: number
   statusText: string
   headers: Record<string, string>
+  /** The first 1,024 bytes of the body, as text. */
+  body: string
 }
 
 /** Told of each request and response. The info is made only when somebody wants it. */
 export interface Observer {
   onRequest(info: () => RequestInfo): void
   onResponse(info: () => ResponseInfo): void
+  /** Whether anybody looks at the bodies of responses. */
+  readonly wantsBodies: boolean
 }
 
 export interface SenderOptions {
@@ -49,7 +54,7 @@ export interface SenderOptions {
 
 /** One attempt in flight. */
 export interface Attempt {
-  /** Settles once the response headers are complete. Never rejects. */
+  /** Settles once the response headers are complete, and the body where it is wanted. Never rejects. */
   readonly result: Promise<SendResult>
   /** Settles when the socket is free again. Never rejects. */
   readonly finished: Promise<void>
@@ -63,6 +68,7 @@ export class Sender {
   readonly #options: SenderOptions
   readonly #encode: Encode
   readonly #open = new Set<Exchange>()
+  #hasWarnedOfHtml = false
   /** Grows with each abort: a body that was being encoded then is not sent. */
   #aborts = 0
 
@@ -78,6 +84,8 @@ export class Sender {
       'Content-Type': 'application/json',
       Authorization: authorization,
       'User-Agent': userAgent,
+      // What is read of a response is too short to be worth compressing, and not every client could read it.
+      'Accept-Encoding': 'identity',
     }
     if (batch.attempts > 0) headers['X-Retry-Count'] = String(batch.attempts)
     batch.attempts++
@@ -110,39 +118,58 @@ export class Sender {
   }
 
   #start(encoded: EncodedBody, headers: Record<string, string>, authorization: string): Attempt {
-    const { url, timeoutMs, client, clock } = this.#options
-    const { bytes } = encoded
-    const body = isByteClient(client) && client.takesBytes() ? bytes : read(bytes)
-    const request = { url, headers: Object.assign(headers, encoded.headers), body, timeoutMs }
+    const { url, timeoutMs, client, observer, clock } = this.#options
+    const request = {
+      url,
+      headers: Object.assign(headers, encoded.headers),
+      body: encoded.bytes,
+      timeoutMs,
+      keptBytes: observer.wantsBodies ? EXCERPT_BYTES : 0,
+    }
     const exchange = startExchange(client, request, clock)
     this.#open.add(exchange)
     void exchange.finished.then(() => this.#open.delete(exchange))
     return {
-      result: exchange.answer.then((answer) => this.#read(answer, authorization)),
+      result: exchange.result.then((result) => this.#read(result, authorization)),
       finished: exchange.finished,
     }
   }
 
-  #read(answer: Answer, authorization: string): SendResult {
+  #read(response: ExchangeResult, authorization: string): SendResult {
     const { url, writeKey, credentials, observer, clock } = this.#options
     const redact = (text: string): string =>
       redactor([authorization, authorization.slice(authorization.indexOf(' ') + 1), writeKey])(text)
-    if (answer.status !== undefined) {
-      const { status, statusText, headers } = answer
+    if (response.status !== undefined) {
+      const { status, statusText, headers, body } = response
       observer.onResponse(() => ({
         url,
         status,
         // A server may quote the request, credentials included.
         statusText: redact(statusText),
         headers: readableHeaders(headers, redact),
+        body: redact(body),
       }))
     }
-    const result = readResult(answer, credentials.isRenewable, clock.now(), (code) =>
-      answerError(code, answer, url, redact),
+    const result = readResult(response, credentials.isRenewable, clock.now(), (code) =>
+      toDeliveryError(code, response, url, redact),
     )
-    if (result.status === 'delivered') credentials.accepted(authorization)
-    if (result.status !== 'renew' || credentials.refused(authorization)) return result
+    if (result.status === 'delivered') {
+      credentials.onAccepted(authorization)
+      if (response.status !== undefined && isHtml(response)) this.#warnOfHtml(response.status)
+    }
+    if (result.status !== 'renew' || credentials.onUnauthorized(authorization)) return result
     return { status: 'failed', code: 'auth', toError: result.toError }
+  }
+
+  #warnOfHtml(status: number): void {
+    if (this.#hasWarnedOfHtml) return
+    this.#hasWarnedOfHtml = true
+    const { url } = this.#options
+    warn(
+      'html_response',
+      `${url} responded with status ${status} and a web page. The events count as delivered, but no tracking API ` +
+        'responds like that; check the setting host.',
+    )
   }
 }
 

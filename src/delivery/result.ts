@@ -1,7 +1,7 @@
 import { isConnectionLost } from '../errors/cause.ts'
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
 import { headerValue } from '../http/client.ts'
-import type { Answer } from '../http/exchange.ts'
+import type { ExchangeResult } from '../http/exchange.ts'
 import { classify } from '../policy/classify.ts'
 import { type ReadHeader, rateLimitMs, retryAfterMs } from '../policy/retry-after.ts'
 
@@ -39,16 +39,16 @@ export type SendResult =
  * @param nowMs Milliseconds since the epoch, for dates in headers.
  */
 export function readResult(
-  answer: Answer,
+  result: ExchangeResult,
   isRenewable: boolean,
   nowMs: number,
   toError: ToError,
 ): SendResult {
-  const { status } = answer
+  const { status } = result
   if (status === undefined) {
-    return { status: 'retry', floorMs: undefined, isConnectionLost: isConnectionLost(answer.cause), toError }
+    return { status: 'retry', floorMs: undefined, isConnectionLost: isConnectionLost(result.cause), toError }
   }
-  const read: ReadHeader = (name) => headerValue(answer.headers, name)
+  const read: ReadHeader = (name) => headerValue(result.headers, name)
   const action = classify(status, isRenewable)
   switch (action) {
     case 'delivered':

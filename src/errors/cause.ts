@@ -21,8 +21,8 @@ export function describeCause(cause: unknown): string {
 }
 
 /**
- * A copy of a chain of causes with nothing but names, messages and codes. HTTP clients hang the whole
- * request on their errors, credentials included.
+ * A copy of a chain of causes with nothing but names, messages and codes. HTTP clients put the whole request on
+ * their errors, credentials included.
  *
  * @param redact Takes secrets out of a text.
  */
@@ -30,10 +30,12 @@ export function copyCause(cause: unknown, redact: (text: string) => string): Err
   let copy: Error | undefined
   for (const { name, message, code } of chain(cause).reverse()) {
     const error = new Error(redact(message), copy === undefined ? undefined : { cause: copy })
-    error.name = name
+    const value = redact(name)
+    // Not by assignment, which a frozen Error.prototype forbids.
+    Object.defineProperty(error, 'name', { value, writable: true, configurable: true })
     // The stack would be that of this copy, which tells nobody anything.
-    Object.defineProperty(error, 'stack', { value: `${name}: ${error.message}`, configurable: true })
-    copy = code === '' ? error : Object.assign(error, { code })
+    Object.defineProperty(error, 'stack', { value: `${value}: ${error.message}`, configurable: true })
+    copy = code === '' ? error : Object.assign(error, { code: redact(code) })
   }
   return copy
 }

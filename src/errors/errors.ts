@@ -38,7 +38,8 @@ export class TrackpostError extends Error {
 
   constructor(code: string, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
-    this.name = new.target.name
+    // Not by assignment, which a frozen Error.prototype forbids.
+    Object.defineProperty(this, 'name', { value: new.target.name, writable: true, configurable: true })
     this.code = code
   }
 }
@@ -54,15 +55,44 @@ export class SettingsError extends TrackpostError {
   }
 }
 
-/** The reason of one event that was not delivered. */
+/** What is known of the request that failed. */
+export interface FailedRequest {
+  /** What the HTTP client rejected with, without credentials. */
+  readonly cause?: unknown
+  /** The HTTP status of the last response. */
+  readonly status?: number
+  /** The URL of the request. */
+  readonly url?: string
+  /** The first 1,024 bytes of the body of that response, as text, without credentials. */
+  readonly response?: string
+}
+
+/**
+ * The reason why one event was not delivered.
+ *
+ * @example
+ * analytics.on('error', ({ reason }) => {
+ *   console.error(reason.code, reason.message, reason.status, reason.response)
+ * })
+ */
 export class DeliveryError extends TrackpostError {
   declare readonly code: FailureCode
-  /** The HTTP status of the last answer, where there was one. */
+  /** The HTTP status of the last response; absent when there was none. */
   declare readonly status?: number
+  /** The URL that the last request went to; absent when the event was never sent. */
+  declare readonly url?: string
+  /**
+   * The first 1,024 bytes of the body of the last response, as text: what the service itself says. Credentials are
+   * replaced by `[redacted]`. Absent when there was no response.
+   */
+  declare readonly response?: string
 
-  constructor(code: FailureCode, message: string, options: { cause?: unknown; status?: number } = {}) {
-    super(code, message, options.cause)
-    if (options.status !== undefined) this.status = options.status
+  constructor(code: FailureCode, message: string, request: FailedRequest = {}) {
+    super(code, message, request.cause)
+    const { status, url, response } = request
+    if (status !== undefined) this.status = status
+    if (url !== undefined) this.url = url
+    if (response !== undefined) this.response = response
   }
 }
 

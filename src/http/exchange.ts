@@ -1,132 +1,192 @@
+import { read } from '../message/utf8.ts'
 import { type Clock, nextTurn } from '../runtime/clock.ts'
 import { BodyReader, cancelBody } from './body.ts'
 import { carriedResponse } from './carried-response.ts'
-import type { HTTPClient, HTTPHeaders, HTTPResponse } from './client.ts'
+import { type HTTPClient, type HTTPHeaders, type HTTPResponse, isByteClient } from './client.ts'
 
-interface Head {
+/** A response, as far as it decides anything. */
+export interface ResponseHead {
   readonly status: number
   readonly statusText: string
   readonly headers: HTTPHeaders | undefined
+  /** The first bytes of the body as text: of an error status, or when the request asked for them; else empty. */
+  readonly body: string
 }
 
-/** What one request came to. No retry and no policy here: every status is a `response`. */
-export type Answer = Head | { readonly status: undefined; readonly cause: unknown }
+/** What one request came to. No retry and no policy here: every status is a response. */
+export type ExchangeResult = ResponseHead | { readonly status: undefined; readonly cause: unknown }
 
 /** One request under way. */
 export interface Exchange {
-  /** Settles once the response headers are complete, at the deadline, or when it is aborted. Never rejects. */
-  readonly answer: Promise<Answer>
-  /** Settles when the reply body has been read or given up: from then on the socket is free. Never rejects. */
+  /**
+   * Settles once the response headers are complete, and, where its first bytes are wanted, the body as well (for which
+   * it waits one second at most); at the deadline; or when it is aborted. Never rejects.
+   */
+  readonly result: Promise<ExchangeResult>
+  /** Settles when the response body has been read or given up: from then on the socket is free. Never rejects. */
   readonly finished: Promise<void>
-  abort(): void
+  /** May be detached. */
+  readonly abort: () => void
 }
 
 export interface ExchangeRequest {
   readonly url: string
   readonly headers: Record<string, string>
-  /** Bytes only for a client that takes them. */
+  /** Bytes are UTF-8; a client that does not take bytes is given text. */
   readonly body: string | Uint8Array
   /** Bound on the whole exchange, in milliseconds. */
   readonly timeoutMs: number
+  /** How many bytes of the body are wanted. Default: 1,024 of an error status, else none. */
+  readonly keptBytes?: number
+  /** How long the body may take after the headers, within `timeoutMs`. Default: 1,000. */
+  readonly bodyTimeoutMs?: number
+  /** No request will follow: the connection need not be kept alive. */
+  readonly closesConnection?: boolean
 }
 
-/** A reply body that is not there by then is given up: its status is known, and a socket waits for it. */
-const BODY_GRACE_MS = 1_000
-/** A deadline that fires this much late was held up by a stalled host, not by the server. */
+/** How much of the body of an error status is kept. */
+export const EXCERPT_BYTES = 1_024
+/** A response body that takes longer is given up: its status is known, and a socket waits for it. */
+const BODY_TIMEOUT_MS = 1_000
+/** A deadline that fires this much late was held up by a stalled process, not by the server. */
 const STALL_MS = 1_000
 
 /**
- * Sends one request under one deadline for headers and body, with any client: one that throws, never
- * settles, ignores the signal or answers with nonsense comes out as an {@link Answer} all the same.
+ * Sends one request under one deadline for headers and body, with any client: one that throws, never settles, ignores
+ * the signal or resolves with nonsense leads to an {@link ExchangeResult} all the same.
  */
 export function startExchange(client: HTTPClient, request: ExchangeRequest, clock: Clock): Exchange {
-  const controller = new AbortController()
-  let answered: (answer: Answer) => void = () => {}
-  let finished: () => void = () => {}
-  let isAnswered = false
-  let cancelTimer = (): void => {}
+  return new ClientExchange(client, request, clock)
+}
 
-  const finish = (): void => {
-    cancelTimer()
-    finished()
-  }
-  const answer = (result: Answer): boolean => {
-    if (isAnswered) return false
-    isAnswered = true
-    answered(result)
-    return true
-  }
-  const fail = (cause: unknown): void => {
-    const response = isAnswered ? undefined : carriedResponse(cause)
-    if (response !== undefined) return onResponse(response)
-    if (answer({ status: undefined, cause })) finish()
-  }
-  const abort = (cause: Error): void => {
-    cancelTimer()
-    answer({ status: undefined, cause })
-    controller.abort(cause)
-    // The connection is gone when this turn is over, and not before.
-    void nextTurn().then(finish)
+class ClientExchange implements Exchange {
+  readonly result: Promise<ExchangeResult>
+  readonly finished: Promise<void>
+  readonly #request: ExchangeRequest
+  readonly #clock: Clock
+  readonly #controller = new AbortController()
+  readonly #deadlineMs: number
+  #resolve: (result: ExchangeResult) => void = () => {}
+  #finish: () => void = () => {}
+  #cancelTimer: () => void
+  #isStalled = false
+  /** The response has come, or none is waited for any longer. */
+  #isOver = false
+  /** Settles with what has arrived of the response. */
+  #conclude: () => void = () => {}
+
+  constructor(client: HTTPClient, request: ExchangeRequest, clock: Clock) {
+    this.#request = request
+    this.#clock = clock
+    this.result = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+    this.finished = new Promise((resolve) => {
+      this.#finish = resolve
+    })
+    this.#deadlineMs = clock.monotonic() + request.timeoutMs
+    this.#cancelTimer = clock.setTimer(() => this.#onDeadline(), request.timeoutMs)
+    try {
+      Promise.resolve(callClient(client, request, this.#controller.signal)).then(
+        (response) => this.#onResponse(response),
+        (cause) => this.#onFailure(cause),
+      )
+    } catch (error) {
+      this.#onFailure(error)
+    }
   }
 
-  const onResponse = (response: HTTPResponse): void => {
-    if (isAnswered) return cancelBody(response)
+  readonly abort = (): void => this.#abort(new Error('the client was closed'))
+
+  #onResponse(response: HTTPResponse): void {
+    if (this.#isOver) return cancelBody(response)
+    this.#cancelTimer()
     const head = readHead(response)
     if (typeof head === 'string') {
       cancelBody(response)
-      return fail(new TypeError(head))
+      return this.#end(new TypeError(head))
     }
-    cancelTimer()
-    const leftMs = deadlineMs - clock.monotonic()
-    // Nothing is left after a stall only, and then the body has its time as well.
-    const graceMs = leftMs > 0 ? Math.min(leftMs, BODY_GRACE_MS) : BODY_GRACE_MS
-    cancelTimer = clock.setTimer(() => abort(new Error('the reply body did not end')), graceMs)
-    void new BodyReader(0).read(response).then(finish)
-    answer(head)
+    this.#isOver = true
+    const leftMs = this.#deadlineMs - this.#clock.monotonic()
+    const { keptBytes: wantedBytes = 0, bodyTimeoutMs = BODY_TIMEOUT_MS } = this.#request
+    // Nothing is left only after a stall, and then the body has its time as well.
+    const graceMs = leftMs > 0 ? Math.min(leftMs, bodyTimeoutMs) : BODY_TIMEOUT_MS
+    const giveUp = (): void => this.#abort(new Error('the response body did not end'))
+    this.#cancelTimer = this.#clock.setTimer(giveUp, graceMs)
+    const isError = head.status < 200 || head.status >= 300
+    const keptBytes = isError ? Math.max(wantedBytes, EXCERPT_BYTES) : wantedBytes
+    const reader = new BodyReader(keptBytes)
+    this.#conclude = () => this.#resolve({ ...head, body: reader.text })
+    if (keptBytes === 0) this.#resolve({ ...head, body: '' })
+    void reader.read(response).then(() => this.#close())
   }
 
-  const deadlineMs = clock.monotonic() + request.timeoutMs
-  let isStalled = false
-  const onDeadline = (): void => {
-    if (!isStalled && clock.monotonic() - deadlineMs > STALL_MS) {
-      // The host was blocked or frozen, and the answer may lie in the socket's buffer: let it be read first.
-      isStalled = true
-      cancelTimer = clock.setTimer(onDeadline, STALL_MS)
+  #onFailure(cause: unknown): void {
+    if (this.#isOver) return
+    const response = carriedResponse(cause)
+    if (response === undefined) this.#end(cause)
+    else this.#onResponse(response)
+  }
+
+  #onDeadline(): void {
+    if (!this.#isStalled && this.#clock.monotonic() - this.#deadlineMs > STALL_MS) {
+      // The process was blocked or frozen, and the response may lie in the socket's buffer: let it be read first.
+      this.#isStalled = true
+      this.#cancelTimer = this.#clock.setTimer(() => this.#onDeadline(), STALL_MS)
       return
     }
-    abort(new Error(`no answer within ${request.timeoutMs} ms`))
+    this.#abort(new Error(`no response within ${this.#request.timeoutMs} ms`))
   }
 
-  const exchange: Exchange = {
-    answer: new Promise((resolve) => {
-      answered = resolve
-    }),
-    finished: new Promise((resolve) => {
-      finished = resolve
-    }),
-    abort: () => abort(new Error('the client was closed')),
+  #abort(cause: Error): void {
+    this.#cancelTimer()
+    this.#isOver = true
+    this.#conclude()
+    this.#resolve({ status: undefined, cause })
+    this.#controller.abort(cause)
+    // The connection is gone when this turn is over, and not before.
+    void nextTurn().then(() => this.#finish())
   }
-  cancelTimer = clock.setTimer(onDeadline, request.timeoutMs)
-  try {
-    const { url, headers, timeoutMs } = request
-    const body = request.body as string
-    const { signal } = controller
-    Promise.resolve(
-      client.makeRequest({ url, method: 'POST', headers, body, httpRequestTimeout: timeoutMs, signal }),
-    ).then(onResponse, fail)
-  } catch (error) {
-    fail(error)
+
+  /** There will be no response. */
+  #end(cause: unknown): void {
+    this.#isOver = true
+    this.#resolve({ status: undefined, cause })
+    this.#close()
   }
-  return exchange
+
+  #close(): void {
+    this.#cancelTimer()
+    this.#conclude()
+    this.#finish()
+  }
+}
+
+function callClient(
+  client: HTTPClient,
+  { url, headers, body, timeoutMs, closesConnection }: ExchangeRequest,
+  signal: AbortSignal,
+): Promise<HTTPResponse> {
+  const request = {
+    url,
+    method: 'POST' as const,
+    headers,
+    httpRequestTimeout: timeoutMs,
+    signal,
+    ...(closesConnection === true && { closesConnection }),
+  }
+  if (typeof body === 'string') return client.makeRequest({ ...request, body })
+  if (isByteClient(client) && client.takesBytes()) return client.makeRequest({ ...request, body })
+  return client.makeRequest({ ...request, body: read(body) })
 }
 
 /** What counts of a response, or what is wrong with it. */
-function readHead(response: HTTPResponse | null | undefined): Head | string {
+function readHead(response: HTTPResponse | null | undefined): Omit<ResponseHead, 'body'> | string {
   try {
     const { status, statusText, headers } = response ?? ({} as HTTPResponse)
-    if (!Number.isInteger(status)) return 'the HTTP client answered with no integer status'
+    if (!Number.isInteger(status)) return 'the HTTP client resolved without an integer status'
     return { status, statusText: typeof statusText === 'string' ? statusText : '', headers }
   } catch {
-    return 'the HTTP client answered with an object that throws'
+    return 'the HTTP client resolved with an object that throws'
   }
 }

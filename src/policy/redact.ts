@@ -1,8 +1,33 @@
-/** Shorter than any real key. A test's key of `x` would otherwise blacken every x of every message. */
-const SHORTEST_SECRET = 8
+/** Shorter secrets are replaced only where they stand alone: `x` is in every other word. */
+const SHORT = 8
+const REDACTED = '[redacted]'
 
-/** Replaces each of `secrets` by `[redacted]`; those of fewer than 8 characters are none. */
+/**
+ * Makes a function that replaces each secret in a text by `[redacted]`: as it is, as JSON writes it, and percent-encoded.
+ * Secrets of fewer than 8 characters are replaced where no letter, digit or underscore touches them. A text that was cut
+ * in the middle of a secret does not keep the beginning of it.
+ */
 export function redactor(secrets: readonly string[]): (text: string) => string {
-  const real = secrets.filter((secret) => secret.length >= SHORTEST_SECRET)
-  return (text) => real.reduce((clean, secret) => clean.split(secret).join('[redacted]'), text)
+  const forms = new Set(
+    secrets
+      .filter((secret) => secret !== '')
+      .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]),
+  )
+  // The longest first: a secret may be a part of another one.
+  const replacements = [...forms].sort((one, other) => other.length - one.length).map(toReplacement)
+  return (text) => replacements.reduce((clean, replace) => replace(clean), text)
+}
+
+function toReplacement(secret: string): (text: string) => string {
+  if (secret.length >= SHORT) return (text) => cutEnd(text.split(secret).join(REDACTED), secret)
+  const alone = new RegExp(`(?<!\\w)${secret.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')}(?!\\w)`, 'g')
+  return (text) => text.replace(alone, REDACTED)
+}
+
+/** Replaces the beginning of `secret` at the end of `text`. */
+function cutEnd(text: string, secret: string): string {
+  for (let length = Math.min(secret.length - 1, text.length); length >= SHORT; length--) {
+    if (text.endsWith(secret.slice(0, length))) return text.slice(0, -length) + REDACTED
+  }
+  return text
 }

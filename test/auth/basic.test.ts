@@ -15,7 +15,7 @@ describe('basic credentials', () => {
     const credentials = basicCredentials('wk_Zurich_7Qm4')
     const before = credentials.authorization()
 
-    credentials.refused(String(before))
+    credentials.onUnauthorized(String(before))
     credentials.close()
 
     expect(credentials.isRenewable).toBe(false)

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { OAuthCredentials, type OAuthOptions } from '../../src/auth/oauth.ts'
-import type { TokenAnswer } from '../../src/auth/token-client.ts'
+import type { TokenResult } from '../../src/auth/token-client.ts'
 import type { DeliveryError } from '../../src/errors/errors.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 
@@ -13,25 +13,25 @@ class Tokens {
     atMs: number
     nowMs: number
     isAborted: boolean
-    answer: (answer: TokenAnswer) => void
+    answer: (answer: TokenResult) => void
   }[] = []
   readonly credentials: OAuthCredentials
   /** Answers at once, when set. */
-  auto: (() => TokenAnswer) | undefined
+  auto: (() => TokenResult) | undefined
 
   constructor(options: Partial<OAuthOptions> = {}, seed = 1) {
     this.clock = new FakeClock(undefined, seed)
     this.credentials = new OAuthCredentials({
       request: (nowMs) => {
-        let answer: (answer: TokenAnswer) => void = () => {}
-        const promise = new Promise<TokenAnswer>((resolve) => {
+        let answer: (answer: TokenResult) => void = () => {}
+        const promise = new Promise<TokenResult>((resolve) => {
           answer = resolve
         })
         const request = { atMs: this.clock.monotonic(), nowMs, isAborted: false, answer }
         this.requests.push(request)
         if (this.auto !== undefined) answer(this.auto())
         return {
-          answer: promise,
+          result: promise,
           abort() {
             request.isAborted = true
           },
@@ -47,7 +47,7 @@ class Tokens {
   }
 
   /** Answers the latest request. */
-  async answer(answer: TokenAnswer): Promise<void> {
+  async answer(answer: TokenResult): Promise<void> {
     this.requests.at(-1)?.answer(answer)
     await settled()
   }
@@ -63,11 +63,11 @@ class Tokens {
   }
 }
 
-function token(value: string, lifetimeMs = HOUR): TokenAnswer {
+function token(value: string, lifetimeMs = HOUR): TokenResult {
   return { outcome: 'token', token: value, lifetimeMs }
 }
 
-function retry(waitMs?: number, isLimited = false): TokenAnswer {
+function retry(waitMs?: number, isLimited = false): TokenResult {
   return {
     outcome: 'retry',
     failure: { message: '[503] Service Unavailable', status: 503 },
@@ -76,7 +76,7 @@ function retry(waitMs?: number, isLimited = false): TokenAnswer {
   }
 }
 
-function refusal(dateMs?: number, isClockBlamed = false): TokenAnswer {
+function refusal(dateMs?: number, isClockBlamed = false): TokenResult {
   const failure = { message: '[400] Bad Request: invalid_client: unknown', status: 400 }
   return { outcome: 'refused', failure, dateMs, isClockBlamed }
 }
@@ -288,7 +288,7 @@ describe('a token that the API refuses', () => {
     const tokens = new Tokens()
     await tokens.start()
 
-    const answers = [1, 2, 3, 4].map(() => tokens.credentials.refused('Bearer first'))
+    const answers = [1, 2, 3, 4].map(() => tokens.credentials.onUnauthorized('Bearer first'))
     const waits = [1, 2, 3, 4].map(() => watch(tokens.credentials.authorization()))
     await tokens.answer(token('second'))
 
@@ -296,36 +296,36 @@ describe('a token that the API refuses', () => {
     expect(tokens.requests).toHaveLength(2)
     expect(waits.every(({ value }) => value === 'Bearer second')).toBe(true)
     // The last of the four learned of it late: the new token is not given up for it.
-    expect(tokens.credentials.refused('Bearer first')).toBe(true)
+    expect(tokens.credentials.onUnauthorized('Bearer first')).toBe(true)
     expect(tokens.credentials.authorization()).toBe('Bearer second')
   })
 
   test('and that is new itself, and never worked, does not lead to another one for 30 s', async () => {
     const tokens = new Tokens()
     await tokens.start()
-    tokens.credentials.refused('Bearer first')
+    tokens.credentials.onUnauthorized('Bearer first')
     watch(tokens.credentials.authorization())
     await tokens.answer(token('second'))
 
-    expect(tokens.credentials.refused('Bearer second')).toBe(false)
+    expect(tokens.credentials.onUnauthorized('Bearer second')).toBe(false)
     await tokens.clock.advance(29_999)
-    expect(tokens.credentials.refused('Bearer second')).toBe(false)
+    expect(tokens.credentials.onUnauthorized('Bearer second')).toBe(false)
     expect(tokens.requests).toHaveLength(2)
     await tokens.clock.advance(1)
 
-    expect(tokens.credentials.refused('Bearer second')).toBe(true)
+    expect(tokens.credentials.onUnauthorized('Bearer second')).toBe(true)
   })
 
   test('and that had worked is replaced when the 30 s are over, and its batches wait', async () => {
     const tokens = new Tokens()
     await tokens.start()
-    tokens.credentials.refused('Bearer first')
+    tokens.credentials.onUnauthorized('Bearer first')
     watch(tokens.credentials.authorization())
     await tokens.answer(token('second'))
-    tokens.credentials.accepted('Bearer second')
+    tokens.credentials.onAccepted('Bearer second')
     await tokens.clock.advance(10_000)
 
-    expect(tokens.credentials.refused('Bearer second')).toBe(true)
+    expect(tokens.credentials.onUnauthorized('Bearer second')).toBe(true)
     const wait = watch(tokens.credentials.authorization())
     await tokens.clock.advance(19_999)
     expect(tokens.requests).toHaveLength(2)
@@ -340,7 +340,7 @@ describe('a token that the API refuses', () => {
     const tokens = new Tokens()
     await tokens.start()
 
-    tokens.credentials.refused('Bearer first')
+    tokens.credentials.onUnauthorized('Bearer first')
 
     expect(tokens.credentials.authorization()).toBeInstanceOf(Promise)
   })

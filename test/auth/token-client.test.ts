@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { readPrivateKey } from '../../src/auth/private-key.ts'
-import { type TokenAnswer, TokenClient } from '../../src/auth/token-client.ts'
+import { TokenClient, type TokenResult } from '../../src/auth/token-client.ts'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { CLIENT_ID, CLIENT_KEY, KEY_ID } from '../support/token-server.ts'
@@ -39,7 +39,7 @@ async function ask(reply: Reply, clock = new FakeClock(), scope = 'tracking_api:
   })
   const request = tokens.request(clock.now())
   await isSent
-  return { request, requests, clock, answer: () => request.answer }
+  return { request, requests, clock, answer: () => request.result }
 }
 
 function json(body: unknown, status = 200, headers: Record<string, string> = {}): Reply {
@@ -50,7 +50,7 @@ function text(body: string, status = 200): Reply {
   return () => new Response(body, { status })
 }
 
-async function answerOf(reply: Reply): Promise<TokenAnswer> {
+async function answerOf(reply: Reply): Promise<TokenResult> {
   return (await ask(reply)).answer()
 }
 
@@ -64,6 +64,7 @@ test('the request is a form, encoded as forms are, with nothing else in it', asy
   expect(headers).toEqual({
     'Content-Type': 'application/x-www-form-urlencoded',
     Accept: 'application/json',
+    'Accept-Encoding': 'identity',
     'User-Agent': 'trackpost/test',
   })
   expect(body).toContain(
@@ -249,13 +250,14 @@ describe('no answer', () => {
     expect(await answerOf(reply)).toMatchObject({ outcome: 'retry', isLimited: false })
   })
 
-  test.each<[string, Reply]>([
-    ['before the headers', () => new Promise(() => {})],
+  test.each<[string, Reply, string]>([
+    ['before the headers', () => new Promise(() => {}), 'no response within 10000 ms'],
     [
       'in the middle of the body',
       () => new Response(new ReadableStream({ start: (c) => c.enqueue(Buffer.from('{"acc')) })),
+      '[200] without a usable access token',
     ],
-  ])('a reply that hangs %s is given up at the deadline, and aborted', async (_, reply) => {
+  ])('a reply that hangs %s is given up at the deadline, and aborted', async (_, reply, message) => {
     const { answer, clock, requests } = await ask(reply)
 
     await clock.advance(9_999)
@@ -264,7 +266,7 @@ describe('no answer', () => {
 
     expect(await answer()).toMatchObject({
       outcome: 'retry',
-      failure: { message: 'no answer within 10000 ms' },
+      failure: { message },
     })
     expect(requests[0]?.signal?.aborted).toBe(true)
     expect(clock.timerCount).toBe(0)

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { basicCredentials } from '../../src/auth/basic.ts'
 import { type RequestInfo, type ResponseInfo, Sender } from '../../src/delivery/attempt.ts'
 import { Batch } from '../../src/delivery/batch.ts'
@@ -47,6 +47,7 @@ function setUpWith<Client extends HTTPClient>(client: Client, clock: FakeClock, 
     observer: {
       onRequest: (info) => requests.push(info()),
       onResponse: (info) => responses.push(info()),
+      wantsBodies: true,
     },
     clock,
     encode,
@@ -125,6 +126,7 @@ describe('one attempt', () => {
       'Content-Type': 'application/json',
       Authorization: AUTHORIZATION,
       'User-Agent': 'trackpost/0.1.0',
+      'Accept-Encoding': 'identity',
     })
     expect(sent.body).toBe(
       '{"batch":[{"messageId":"a","event":"Commande passée"},{"messageId":"b","event":"Thé 🍰"}],' +
@@ -201,7 +203,7 @@ describe('one attempt', () => {
   })
 })
 
-describe('those who look on', () => {
+describe('observers', () => {
   test('they see the request without its credentials', async () => {
     const { sender, batch, requests } = setUp()
 
@@ -215,6 +217,7 @@ describe('those who look on', () => {
           'Content-Type': 'application/json',
           Authorization: '[redacted]',
           'User-Agent': 'trackpost/0.1.0',
+          'Accept-Encoding': 'identity',
         },
         body: expect.stringContaining('"writeKey":"[redacted]"'),
       },
@@ -262,12 +265,32 @@ describe('those who look on', () => {
       status: 200,
       statusText: 'OK',
       ...(headers === undefined ? {} : { headers }),
+      text: async () => `{"key":"${WRITE_KEY}"}`,
     }))
 
     await sender.send(batch, AUTHORIZATION).finished
     await settled()
 
-    expect(responses).toEqual([{ url: URL, status: 200, statusText: 'OK', headers: seen }])
+    expect(responses).toEqual([
+      { url: URL, status: 200, statusText: 'OK', headers: seen, body: '{"key":"[redacted]"}' },
+    ])
+  })
+
+  test('a web page as the response to events is warned of once', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const headers = { 'content-type': 'text/html; charset=utf-8' }
+    const { sender, batch } = setUp(() => ({ status: 200, statusText: 'OK', headers }))
+
+    const results = [
+      await sender.send(batch, AUTHORIZATION).result,
+      await sender.send(batch, AUTHORIZATION).result,
+    ]
+
+    expect(results.map(({ status }) => status)).toEqual(['delivered', 'delivered'])
+    expect(warned.mock.calls.map(([message]) => message)).toEqual([
+      expect.stringContaining(`${URL} responded with status 200 and a web page`),
+    ])
+    warned.mockRestore()
   })
 
   test('where there is no answer they see none', async () => {

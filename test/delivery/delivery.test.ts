@@ -56,7 +56,7 @@ function setUp({ settings = {}, replies = [status(200)], credentials, onSettle }
   const resolved = resolveSettings({ writeKey: WRITE_KEY, ...settings })
   const outcomes: Outcome[] = []
   const given = credentials ?? basicCredentials(WRITE_KEY)
-  const observer = { onRequest() {}, onResponse() {} }
+  const observer = { onRequest() {}, onResponse() {}, wantsBodies: false }
   const store = new SlabStore()
   const envelope = new Envelope(WRITE_KEY, store)
   const sender = new Sender({
@@ -506,7 +506,7 @@ describe('retries', () => {
 
     expect(client.requests).toHaveLength(2)
     expect(codesOf(outcomes)).toEqual(['retries_exhausted'])
-    expect(outcomes[0]?.error?.message).toBe('no answer within 2000 ms')
+    expect(outcomes[0]?.error?.message).toBe('no response within 2000 ms')
   })
 
   // Row F31.
@@ -1008,8 +1008,8 @@ describe('credentials that can be renewed', () => {
         if (number > limit) throw new DeliveryError('auth', 'kein Token')
         return `Bearer token-${number}`
       },
-      accepted() {},
-      refused(authorization) {
+      onAccepted() {},
+      onUnauthorized(authorization) {
         refused.push(authorization)
         number++
         return true

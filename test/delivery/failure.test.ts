@@ -1,18 +1,18 @@
 import { STATUS_CODES } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { answerError } from '../../src/delivery/failure.ts'
+import { isHtml, toDeliveryError } from '../../src/delivery/failure.ts'
 import type { HTTPHeaders } from '../../src/http/client.ts'
 import { redactor } from '../../src/policy/redact.ts'
 
 const URL = 'https://api.segment.io/v1/batch'
 const asIs = (text: string): string => text
 
-function errorOf(status: number, statusText: string, headers?: HTTPHeaders) {
-  return answerError('rejected', { status, statusText, headers }, URL, asIs)
+function errorOf(status: number, statusText: string, headers?: HTTPHeaders, body = '') {
+  return toDeliveryError('rejected', { status, statusText, headers, body }, URL, asIs)
 }
 
-describe('the error of an answer', () => {
-  test.each([400, 403, 404, 429, 500, 503, 505])(
+describe('the error of a response', () => {
+  test.each([400, 403, 429, 500, 503, 505])(
     'an HTTP failure with %i reads as status and status text',
     (status) => {
       const text = STATUS_CODES[status] as string
@@ -35,14 +35,14 @@ describe('the error of an answer', () => {
     ['a path', '/v2/batch', 'api.segment.io'],
     ['an address without a scheme', '//autre.example/x', 'autre.example'],
     ['a scheme without a host', 'file:///etc/passwd', 'file:'],
-  ])('a redirect to %s names the clock only', (_label, location, clock) => {
+  ])('a redirect to %s names the host only', (_label, location, host) => {
     const error = errorOf(302, 'Found', { Location: location })
 
-    expect(error.message).toBe(`[302] Found: the redirect to ${clock} was not followed`)
+    expect(error.message).toBe(`[302] Found: the redirect to ${host} was not followed`)
     expect(error.message).not.toContain('geheim')
   })
 
-  test('a redirect to an address that is none says so', () => {
+  test('a redirect to an invalid address says so', () => {
     expect(errorOf(301, 'Moved Permanently', { location: 'http://' }).message).toBe(
       '[301] Moved Permanently: the redirect to an invalid address was not followed',
     )
@@ -58,12 +58,12 @@ describe('the error of an answer', () => {
     )
   })
 
-  test('without an answer it says what the HTTP client said, with a clean copy of the cause', () => {
+  test('without a response it says what the HTTP client said, with a clean copy of the cause', () => {
     const request = { headers: { Authorization: 'Basic geheim' } }
     const reset = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', request })
     const cause = Object.assign(new TypeError('fetch failed', { cause: reset }), { request })
 
-    const error = answerError('retries_exhausted', { status: undefined, cause }, URL, asIs)
+    const error = toDeliveryError('retries_exhausted', { status: undefined, cause }, URL, asIs)
 
     expect(error.message).toBe('fetch failed: read ECONNRESET')
     expect(error.status).toBeUndefined()
@@ -81,10 +81,10 @@ describe('the error of an answer', () => {
     const inner = new Error('refused Basic d2tfWnVyaWNo')
     const cause = new Error('POST with wk_Zurich_7Qm4', { cause: inner })
 
-    const unanswered = answerError('auth', { status: undefined, cause }, URL, redact)
-    const answered = answerError(
+    const unanswered = toDeliveryError('auth', { status: undefined, cause }, URL, redact)
+    const answered = toDeliveryError(
       'auth',
-      { status: 401, statusText: 'no d2tfWnVyaWNo', headers: {} },
+      { status: 402, statusText: 'no d2tfWnVyaWNo', headers: {}, body: 'key: "wk_Zurich_7Qm4"' },
       URL,
       redact,
     )
@@ -93,6 +93,66 @@ describe('the error of an answer', () => {
     expect((unanswered.cause as Error).message).toBe('POST with [redacted]')
     expect((unanswered.cause as Error).stack).not.toContain('wk_Zurich_7Qm4')
     expect(((unanswered.cause as Error).cause as Error).message).toBe('refused [redacted]')
-    expect(answered.message).toBe('[401] no [redacted]')
+    expect(answered.message).toBe('[402] no [redacted]')
+    expect(answered.response).toBe('key: "[redacted]"')
   })
+
+  test('it carries the URL, and what the service itself said', () => {
+    const error = errorOf(400, 'Bad Request', {}, '{"message":"invalid write key"}')
+
+    expect(error).toMatchObject({ url: URL, response: '{"message":"invalid write key"}' })
+    expect(error.message).toBe('[400] Bad Request')
+  })
+
+  const html = { 'Content-Type': 'text/html; charset=utf-8' }
+  test.each<[number, string, HTTPHeaders, string]>([
+    [401, 'Unauthorized', {}, 'the credentials were refused; check writeKey, oauthSettings and region'],
+    [404, 'Not Found', html, `there is no tracking API at ${URL}; check host and path`],
+    [405, 'Method Not Allowed', {}, `${URL} takes no POST; check host and path`],
+    [502, 'Bad Gateway', html, `${URL} responded with a web page; check host, and proxies on the way`],
+  ])('%i says what to do about it', (status, text, headers, hint) => {
+    expect(errorOf(status, text, headers).message).toBe(`[${status}] ${text}: ${hint}`)
+  })
+
+  test.each([
+    [
+      'Node.js 20',
+      'C0AC5D1E007F0000:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:../deps/openssl/openssl/ssl/record/ssl3_record.c:355:\n',
+      'fetch failed: SSL routines: wrong version number',
+    ],
+    ['a later one', 'packet length too long', 'fetch failed: packet length too long'],
+  ])('TLS to a port that does not speak it is explained: %s', (_label, openssl, start) => {
+    const cause = new TypeError('fetch failed', { cause: new Error(openssl) })
+
+    const error = toDeliveryError('retries_exhausted', { status: undefined, cause }, URL, asIs)
+
+    expect(error.message).toMatch(start)
+    expect(error.message).toMatch(
+      /: port 443 of api\.segment\.io does not speak TLS; check the scheme and the port of host$/,
+    )
+    expect(error.message).not.toContain('0A00010B')
+  })
+
+  test('the host of a redirect is redacted as well', () => {
+    const headers = { location: 'https://wk-secret-7.example/' }
+
+    const error = toDeliveryError(
+      'rejected',
+      { status: 302, statusText: '', headers, body: '' },
+      URL,
+      redactor(['wk-secret-7']),
+    )
+
+    expect(error.message).toBe('[302]: the redirect to [redacted].example was not followed')
+  })
+})
+
+test.each([
+  ['text/html', true],
+  ['TEXT/HTML;charset=utf-8', true],
+  ['application/xhtml+xml', true],
+  ['application/json', false],
+  ['text/htmlx', false],
+])('%s is a web page: %s', (type, expected) => {
+  expect(isHtml({ status: 200, statusText: '', headers: { 'content-type': type }, body: '' })).toBe(expected)
 })

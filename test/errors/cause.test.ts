@@ -101,3 +101,12 @@ describe('copying a cause', () => {
     expect(copyCause(cause, (text) => text)).toBeUndefined()
   })
 })
+
+test('secrets are taken out of the names and codes of a copy as well', () => {
+  const cause = Object.assign(new Error('refused'), { name: 'wk_7', code: 'E_wk_7' })
+
+  const copy = copyCause(cause, (text) => text.split('wk_7').join('[redacted]'))
+
+  expect(copy).toMatchObject({ name: '[redacted]', message: 'refused', code: 'E_[redacted]' })
+  expect(copy?.stack).toBe('[redacted]: refused')
+})

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { copyCause } from '../../src/errors/cause.ts'
 import { DeliveryError, FAILURE_CODES, SettingsError, TrackpostError } from '../../src/errors/errors.ts'
 
 describe('errors', () => {
@@ -43,4 +44,15 @@ describe('errors', () => {
     expect(error).toMatchObject({ name: 'SettingsError', code: 'invalid_setting', setting: 'flushAt' })
     expect(error.message).toBe('flushAt: expected an integer, got string')
   })
+})
+
+// As after Object.freeze(Error.prototype), which hardened hosts do.
+test('errors can be made where the name of Error.prototype is read-only', () => {
+  Object.defineProperty(Error.prototype, 'name', { writable: false })
+  try {
+    expect(new DeliveryError('auth', 'nein').name).toBe('DeliveryError')
+    expect(copyCause(new TypeError('fetch failed'), (text) => text)?.name).toBe('TypeError')
+  } finally {
+    Object.defineProperty(Error.prototype, 'name', { writable: true })
+  }
 })

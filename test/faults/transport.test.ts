@@ -331,7 +331,7 @@ for (const fault of ['self-signed', 'expired', 'wrong host', 'plain HTTP', 'hand
         expired: /CERT_HAS_EXPIRED/,
         'wrong host': /ERR_TLS_CERT_ALTNAME_INVALID/,
         'plain HTTP': /ERR_SSL|EPROTO|SSL/,
-        'handshake hang': /no answer within|timeout/i,
+        'handshake hang': /no response within|timeout/i,
       }
       expect(report.messages.join()).toMatch(expected[fault] as RegExp)
       row.note(`${report.messages[0]?.slice(0, 90)}`)

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
-import { type Answer, type Exchange, startExchange } from '../../src/http/exchange.ts'
+import {
+  type Exchange,
+  type ExchangeRequest,
+  type ExchangeResult,
+  startExchange,
+} from '../../src/http/exchange.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
@@ -17,11 +22,15 @@ interface Watched {
   readonly exchange: Exchange
   /** The request as the client got it. */
   readonly request: HTTPClientRequest
-  answer: Answer | undefined
+  result: ExchangeResult | undefined
   isFinished: boolean
 }
 
-function start(makeRequest: (request: HTTPClientRequest) => unknown, clock = new FakeClock()): Watched {
+function start(
+  makeRequest: (request: HTTPClientRequest) => unknown,
+  clock = new FakeClock(),
+  more: Partial<ExchangeRequest> = {},
+): Watched {
   let request: HTTPClientRequest | undefined
   const client: HTTPClient = {
     makeRequest(given) {
@@ -29,16 +38,16 @@ function start(makeRequest: (request: HTTPClientRequest) => unknown, clock = new
       return makeRequest(given) as Promise<HTTPResponse>
     },
   }
-  const exchange = startExchange(client, REQUEST, clock)
+  const exchange = startExchange(client, { ...REQUEST, ...more }, clock)
   const watched: Watched = {
     clock,
     exchange,
     request: request as unknown as HTTPClientRequest,
-    answer: undefined,
+    result: undefined,
     isFinished: false,
   }
-  void exchange.answer.then((answer) => {
-    watched.answer = answer
+  void exchange.result.then((result) => {
+    watched.result = result
   })
   void exchange.finished.then(() => {
     watched.isFinished = true
@@ -68,7 +77,7 @@ const ok = (more: object = {}): HTTPResponse => ({
 failOnUnhandledRejections()
 
 /** The answer at the deadline of these tests. */
-const TIMED_OUT = { status: undefined, cause: { message: 'no answer within 10000 ms' } }
+const TIMED_OUT = { status: undefined, cause: { message: 'no response within 10000 ms' } }
 
 describe('an exchange that goes well', () => {
   test('the client is given the whole request', () => {
@@ -89,7 +98,7 @@ describe('an exchange that goes well', () => {
     const watched = start(() => Promise.resolve(ok({ text: () => body.promise, headers: { date: 'x' } })))
 
     await settled()
-    expect(watched.answer).toEqual({ status: 200, statusText: 'OK', headers: { date: 'x' } })
+    expect(watched.result).toEqual({ status: 200, statusText: 'OK', headers: { date: 'x' }, body: '' })
     expect(watched.isFinished).toBe(false)
     body.resolve('{}')
     await settled()
@@ -104,7 +113,7 @@ describe('an exchange that goes well', () => {
 
     await settled()
 
-    expect(watched.answer?.status).toBe(200)
+    expect(watched.result?.status).toBe(200)
     expect(watched.isFinished).toBe(true)
   })
 
@@ -113,7 +122,7 @@ describe('an exchange that goes well', () => {
 
     await settled()
 
-    expect(watched.answer).toMatchObject({ status: 200, statusText: '' })
+    expect(watched.result).toMatchObject({ status: 200, statusText: '' })
   })
 })
 
@@ -122,13 +131,13 @@ describe('the deadline', () => {
     const watched = start(() => new Promise(() => {}))
 
     await watched.clock.advance(9_999)
-    expect(watched.answer).toBeUndefined()
+    expect(watched.result).toBeUndefined()
     await watched.clock.advance(1)
     await settled()
 
-    expect(watched.answer).toMatchObject({
+    expect(watched.result).toMatchObject({
       status: undefined,
-      cause: { message: 'no answer within 10000 ms' },
+      cause: { message: 'no response within 10000 ms' },
     })
     expect(watched.isFinished).toBe(true)
     expect(watched.request.signal?.aborted).toBe(true)
@@ -149,7 +158,7 @@ describe('the deadline', () => {
     late.resolve(ok({ body }))
     await settled()
 
-    expect(watched.answer).toMatchObject(TIMED_OUT)
+    expect(watched.result).toMatchObject(TIMED_OUT)
     expect(isCancelled).toBe(true)
   })
 
@@ -161,21 +170,21 @@ describe('the deadline', () => {
     late.reject(new Error('zu spät'))
     await settled()
 
-    expect(watched.answer).toMatchObject(TIMED_OUT)
+    expect(watched.result).toMatchObject(TIMED_OUT)
   })
 
   test('a body that never ends is given up a second after the headers; the status stands', async () => {
     const watched = start(() => ok({ text: () => new Promise(() => {}) }))
 
     await watched.clock.advance(999)
-    expect(watched.answer?.status).toBe(200)
+    expect(watched.result?.status).toBe(200)
     expect(watched.isFinished).toBe(false)
     await watched.clock.advance(1)
     await settled()
 
     expect(watched.isFinished).toBe(true)
     expect(watched.request.signal?.aborted).toBe(true)
-    expect(watched.answer?.status).toBe(200)
+    expect(watched.result?.status).toBe(200)
     expect(watched.clock.timerCount).toBe(0)
   })
 
@@ -188,7 +197,7 @@ describe('the deadline', () => {
     await watched.clock.advance(100)
     await settled()
 
-    expect(watched.answer?.status).toBe(200)
+    expect(watched.result?.status).toBe(200)
     expect(watched.isFinished).toBe(true)
   })
 
@@ -202,7 +211,7 @@ describe('the deadline', () => {
     answer.resolve(ok())
     await settled()
 
-    expect(watched.answer?.status).toBe(200)
+    expect(watched.result?.status).toBe(200)
   })
 
   test('after a stall the deadline is extended once, by a second', async () => {
@@ -210,11 +219,11 @@ describe('the deadline', () => {
     watched.clock.stall(15_000)
 
     await watched.clock.advance(999)
-    expect(watched.answer).toBeUndefined()
+    expect(watched.result).toBeUndefined()
     await watched.clock.advance(1)
     await settled()
 
-    expect(watched.answer).toMatchObject(TIMED_OUT)
+    expect(watched.result).toMatchObject(TIMED_OUT)
   })
 
   test('a second stall extends it no further', async () => {
@@ -226,7 +235,7 @@ describe('the deadline', () => {
     await watched.clock.advance(0)
     await settled()
 
-    expect(watched.answer).toMatchObject(TIMED_OUT)
+    expect(watched.result).toMatchObject(TIMED_OUT)
   })
 
   test('a jump of the wall clock is no stall and no deadline', async () => {
@@ -235,7 +244,7 @@ describe('the deadline', () => {
 
     await watched.clock.advance(9_999)
 
-    expect(watched.answer).toBeUndefined()
+    expect(watched.result).toBeUndefined()
   })
 })
 
@@ -291,7 +300,7 @@ describe('a client that misbehaves', () => {
 
     await settled()
 
-    expect(watched.answer).toEqual({ status: undefined, cause })
+    expect(watched.result).toEqual({ status: undefined, cause })
     expect(watched.isFinished).toBe(true)
     expect(watched.clock.timerCount).toBe(0)
   })
@@ -309,7 +318,7 @@ describe('a client that misbehaves', () => {
 
       await settled()
 
-      expect(watched.answer).toBeDefined()
+      expect(watched.result).toBeDefined()
       expect(watched.isFinished).toBe(true)
       expect(watched.clock.timerCount).toBe(0)
     },
@@ -327,6 +336,101 @@ describe('a client that misbehaves', () => {
     await settled()
 
     expect(isCancelled).toBe(true)
+  })
+})
+
+describe('the body of a response', () => {
+  const failed = (text: () => Promise<string>): HTTPResponse => ok({ status: 503, statusText: 'Busy', text })
+
+  test('of an error status the first 1,024 bytes are there with it', async () => {
+    const watched = start(() => failed(async () => 'x'.repeat(2_000)))
+
+    await settled()
+
+    expect(watched.result).toMatchObject({ status: 503, body: 'x'.repeat(1_024) })
+  })
+
+  test('an error status waits for it one second, and goes without it then', async () => {
+    const watched = start(() => failed(() => new Promise(() => {})))
+
+    await watched.clock.advance(999)
+    expect(watched.result).toBeUndefined()
+    await watched.clock.advance(1)
+    await settled()
+
+    expect(watched.result).toMatchObject({ status: 503, body: '' })
+    expect(watched.clock.timerCount).toBe(0)
+  })
+
+  test('what had arrived of it when it is aborted is there', async () => {
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(new TextEncoder().encode('désolé')),
+    })
+    const watched = start(() => ({ status: 502, statusText: '', body }))
+    await settled()
+
+    watched.exchange.abort()
+    await settled()
+
+    expect(watched.result).toMatchObject({ status: 502, body: 'désolé' })
+  })
+
+  test('of a 2xx it is read only when it is wanted', async () => {
+    const respond = () => ok({ text: async () => '{"success":true}' })
+    const unwanted = start(respond)
+    const wanted = start(respond, new FakeClock(), { keptBytes: 9 })
+
+    await settled()
+
+    expect(unwanted.result).toMatchObject({ body: '' })
+    expect(wanted.result).toMatchObject({ body: '{"success' })
+  })
+
+  test('how long it may take can be said', async () => {
+    const watched = start(() => ok({ text: () => new Promise(() => {}) }), new FakeClock(), {
+      keptBytes: 9,
+      bodyTimeoutMs: 10_000,
+    })
+
+    await watched.clock.advance(9_999)
+    expect(watched.result).toBeUndefined()
+    await watched.clock.advance(1)
+    await settled()
+
+    expect(watched.result?.status).toBe(200)
+  })
+})
+
+describe('the body of a request', () => {
+  const text = '{"event":"Commande passée"}'
+  const bytes = new TextEncoder().encode(text)
+
+  test('is text for a client that knows no bytes', () => {
+    expect(start(() => ok(), new FakeClock(), { body: bytes }).request.body).toBe(text)
+  })
+
+  test.each([
+    [true, bytes],
+    [false, text],
+  ])('is bytes for a client that takes them: %s', async (isWilling, body) => {
+    let given: unknown
+    const client = {
+      takesBytes: () => isWilling,
+      async makeRequest(request: HTTPClientRequest<string | Uint8Array>) {
+        given = request.body
+        return ok()
+      },
+    }
+
+    await startExchange(client, { ...REQUEST, body: bytes }, new FakeClock()).finished
+
+    expect(given).toEqual(body)
+  })
+
+  test('the last request says that the connection is not needed any longer', () => {
+    const { request } = start(() => ok(), new FakeClock(), { closesConnection: true })
+
+    expect(request.closesConnection).toBe(true)
   })
 })
 
@@ -364,7 +468,7 @@ describe('an error that stands for a response', () => {
 
     await settled()
 
-    expect(watched.answer).toEqual({ statusText: '', headers: undefined, ...response })
+    expect(watched.result).toEqual({ statusText: '', headers: undefined, body: '', ...response })
     expect(watched.isFinished).toBe(true)
     expect(watched.clock.timerCount).toBe(0)
   })
@@ -381,7 +485,7 @@ describe('an error that stands for a response', () => {
 
     await settled()
 
-    expect(watched.answer).toEqual({ status: undefined, cause })
+    expect(watched.result).toEqual({ status: undefined, cause })
   })
 
   function throwingResponse(): object {
@@ -400,7 +504,7 @@ describe('aborting', () => {
     watched.exchange.abort()
     await settled()
 
-    expect(watched.answer).toMatchObject({ status: undefined })
+    expect(watched.result).toMatchObject({ status: undefined })
     expect(watched.isFinished).toBe(true)
     expect(watched.request.signal?.aborted).toBe(true)
     expect(watched.clock.timerCount).toBe(0)
@@ -413,7 +517,7 @@ describe('aborting', () => {
     watched.exchange.abort()
     await settled()
 
-    expect(watched.answer?.status).toBe(200)
+    expect(watched.result?.status).toBe(200)
     expect(watched.isFinished).toBe(true)
     expect(watched.clock.timerCount).toBe(0)
   })
@@ -425,6 +529,6 @@ describe('aborting', () => {
     watched.exchange.abort()
     await settled()
 
-    expect(watched.answer?.status).toBe(200)
+    expect(watched.result?.status).toBe(200)
   })
 })
