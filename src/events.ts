@@ -76,6 +76,10 @@ export interface PublicSettings {
   readonly maxQueueBytes: number
   /** Which event fails when the queue is full. */
   readonly overflow: 'drop-newest' | 'drop-oldest'
+  /** Most bytes of one message. */
+  readonly maxMessageBytes: number
+  /** Most bytes of one request body. */
+  readonly maxBodyBytes: number
   /** Most requests in flight. */
   readonly maxConcurrentRequests: number
   /** Longest time a batch is retried, in seconds. */

@@ -1581,3 +1581,42 @@ test('flush calls a callback with no error and the summary, and a callback that 
   expect(summary).toEqual({ delivered: 3, failed: 0, pending: 0 })
   expect(calls).toEqual([[undefined, summary]])
 })
+
+describe('limits in bytes of another service', () => {
+  /** A purchase whose message has about `bytes` bytes. */
+  const purchase = (bytes: number) => ({
+    userId: 'u',
+    event: 'Commande passée',
+    properties: { note: 'x'.repeat(bytes - 400) },
+  })
+
+  test('a message up to maxMessageBytes is delivered, and a larger one names that limit', async () => {
+    const { analytics } = createAnalytics({ maxMessageBytes: 65_536 })
+    const errors: string[] = []
+
+    analytics.track(purchase(65_000), (error) => errors.push(error?.message ?? 'delivered'))
+    analytics.track(purchase(66_500), (error) => errors.push(error?.message ?? 'delivered'))
+    await analytics.flush()
+
+    expect(errors.sort()).toEqual([
+      'delivered',
+      expect.stringMatching(/^the message has 66\d{3} bytes; the limit is 65536$/),
+    ])
+  })
+
+  test('no request body is over maxBodyBytes', async () => {
+    const { analytics, client } = createAnalytics({
+      maxMessageBytes: 2_048,
+      maxBodyBytes: 8_192,
+      flushAt: 100,
+    })
+    for (let number = 0; number < 40; number++) analytics.track(purchase(1_500))
+
+    const summary = await analytics.flush()
+
+    const sizes = client.requests.map(({ body }) => Buffer.byteLength(JSON.stringify(body)))
+    expect(summary.delivered).toBe(40)
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(8_192)
+    expect(Math.min(...sizes)).toBeGreaterThan(4_096)
+  })
+})

@@ -2,7 +2,7 @@ import { createCredentials } from '../auth/create-credentials.ts'
 import { Sender } from '../delivery/attempt.ts'
 import { Backlog } from '../delivery/backlog.ts'
 import { Delivery } from '../delivery/delivery.ts'
-import { Envelope, MAX_BODY_BYTES } from '../delivery/envelope.ts'
+import { Envelope } from '../delivery/envelope.ts'
 import { SlabStore } from '../delivery/slabs.ts'
 import type { AnalyticsEvents } from '../events.ts'
 import { FetchHTTPClient } from '../http/client.ts'
@@ -79,7 +79,7 @@ export function compose(
   const delivery = new Delivery<Entry>({
     settings,
     backlog,
-    maxMessagesBytes: MAX_BODY_BYTES - envelope.bytes,
+    maxMessagesBytes: settings.maxBodyBytes - envelope.bytes,
     sender,
     credentials,
     clock,

@@ -23,7 +23,7 @@ import type { Ledger } from './ledger.ts'
 import type { Outcomes } from './outcomes.ts'
 
 export interface IntakeOptions {
-  readonly settings: Pick<ResolvedSettings, 'disable' | 'strict'>
+  readonly settings: Pick<ResolvedSettings, 'disable' | 'maxMessageBytes' | 'strict'>
   readonly stamp: MessageStamp
   readonly clock: Clock
   readonly ledger: Ledger
@@ -148,7 +148,7 @@ export class Intake {
     const { settings, backlog, outcomes } = this.#options
     try {
       const json = serialize(toWire(message))
-      if (settings.disable) requireSize(json)
+      if (settings.disable) requireSize(json, settings.maxMessageBytes)
       const isTaken = !settings.disable && backlog.add(entry, json, entry.epoch.isSealed)
       entry.passedPlugins = original !== undefined
       if (isTaken) return true

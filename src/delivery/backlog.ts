@@ -4,7 +4,7 @@ import { Queue } from './queue.ts'
 import type { Holder, MessageStore } from './store.ts'
 
 export interface BacklogOptions<Entry> {
-  readonly settings: Pick<ResolvedSettings, 'maxQueueSize' | 'maxQueueBytes' | 'overflow'>
+  readonly settings: Pick<ResolvedSettings, 'maxQueueSize' | 'maxQueueBytes' | 'maxMessageBytes' | 'overflow'>
   readonly store: MessageStore
   /** Takes an event that had to make room for a newer one, while its message is still stored. */
   readonly displace: (entry: Entry) => void
@@ -55,8 +55,8 @@ export class Backlog<Entry extends Holder> {
    * @throws DeliveryError `too_large` when the message is over the limit.
    */
   add(entry: Entry, json: string, isAwaited: boolean): boolean {
-    requireSize(json)
-    const { store } = this.#options
+    const { settings, store } = this.#options
+    requireSize(json, settings.maxMessageBytes)
     const stored = store.put(json)
     if (!this.#makeRoom(stored.bytes)) {
       store.release(stored)

@@ -1,6 +1,5 @@
 import type { Credentials } from '../auth/credentials.ts'
 import { DeliveryError, type FailureCode, isInstance } from '../errors/errors.ts'
-import { MAX_MESSAGE_BYTES } from '../message/serialize.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { Sender } from './attempt.ts'
@@ -71,10 +70,10 @@ export class Delivery<Entry extends Holder> {
 
   #onTurn(): void {
     const { backlog, settings } = this.#options
-    const { flushAt, maxQueueSize, maxQueueBytes } = settings
+    const { flushAt, maxQueueSize, maxQueueBytes, maxMessageBytes } = settings
     const { length, bytes } = backlog
     // A full body or a full backlog is reason enough as well: waiting longer gains nothing.
-    const isFull = bytes >= this.#maxMessagesBytes || bytes + MAX_MESSAGE_BYTES > maxQueueBytes
+    const isFull = bytes >= this.#maxMessagesBytes || bytes + maxMessageBytes > maxQueueBytes
     if (isFull || length >= Math.min(flushAt, maxQueueSize)) backlog.makeAllDue()
     if (backlog.due > 0 && !this.#isBlocked) this.#pump()
     this.#armInterval()

@@ -1,9 +1,6 @@
 import { allocate, byteLength, write } from '../message/utf8.ts'
 import { type Holder, type MessageStore, totalBytes } from './store.ts'
 
-/** The largest request body, in UTF-8 bytes: within both readings of "500 KB". @see spec.md, section 5 */
-export const MAX_BODY_BYTES = 500_000
-
 /** Writes request bodies around stored messages. The messages are byte-equal in every attempt. */
 export class Envelope {
   readonly #writeKeyJson: string

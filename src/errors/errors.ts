@@ -3,7 +3,7 @@
  *
  * - `invalid`: the call lacks what its kind requires, or has a field of the wrong type
  * - `unserializable`: the event cannot be written as JSON
- * - `too_large`: over 32,768 bytes, or refused alone with 413
+ * - `too_large`: over `maxMessageBytes`, or refused alone with 413
  * - `queue_full`: `maxQueueSize` or `maxQueueBytes` was reached
  * - `plugin`: a `before` plugin dropped it, threw, or did not answer in time
  * - `closed`: the call came after `closeAndFlush()`

@@ -2,9 +2,6 @@ import { DeliveryError, isInstance } from '../errors/errors.ts'
 import { snapshot } from './snapshot.ts'
 import { byteLength } from './utf8.ts'
 
-/** The largest message that the service takes, in UTF-8 bytes. @see spec.md, sections 3 and 5 */
-export const MAX_MESSAGE_BYTES = 32_768
-
 /**
  * Writes a message as JSON, once: its bytes are what is counted, queued, sent and sent again.
  *
@@ -28,13 +25,13 @@ export function serialize(message: object): string {
 /** UTF-8 takes at most this many bytes for a UTF-16 unit. */
 const MAX_BYTES_PER_UNIT = 3
 
-/** @throws DeliveryError `too_large` when the message is over {@link MAX_MESSAGE_BYTES}. */
-export function requireSize(json: string): void {
+/** @throws DeliveryError `too_large` when the message has more than `maxBytes` UTF-8 bytes. */
+export function requireSize(json: string, maxBytes: number): void {
   // Exact counting is for the few that may be too large.
-  if (json.length * MAX_BYTES_PER_UNIT <= MAX_MESSAGE_BYTES) return
+  if (json.length * MAX_BYTES_PER_UNIT <= maxBytes) return
   const bytes = byteLength(json)
-  if (bytes <= MAX_MESSAGE_BYTES) return
-  throw new DeliveryError('too_large', `the message has ${bytes} bytes; the limit is ${MAX_MESSAGE_BYTES}`)
+  if (bytes <= maxBytes) return
+  throw new DeliveryError('too_large', `the message has ${bytes} bytes; the limit is ${maxBytes}`)
 }
 
 function serializeTolerantly(message: object): string {

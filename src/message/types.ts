@@ -29,7 +29,7 @@ export type Identity =
       anonymousId: Id
     }
 
-/** What every call takes. A message has at most 32,768 bytes as JSON; a larger one fails with `too_large`. */
+/** What every call takes. A message with more than `maxMessageBytes` as JSON fails with `too_large`. */
 export interface CommonParams {
   /** Facts about the message. Default: only the library, which is always added. */
   context?: ExtraContext | null | undefined

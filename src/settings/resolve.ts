@@ -86,6 +86,8 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     maxQueueSize: integer('maxQueueSize'),
     maxQueueBytes: integer('maxQueueBytes'),
     overflow: readChoice('overflow', read('overflow'), SETTINGS.overflow),
+    maxMessageBytes: integer('maxMessageBytes'),
+    maxBodyBytes: integer('maxBodyBytes'),
     maxConcurrentRequests: integer('maxConcurrentRequests'),
     maxTotalBackoffDuration: integer('maxTotalBackoffDuration'),
     maxRateLimitDuration: integer('maxRateLimitDuration'),
@@ -93,6 +95,7 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     waitUntil: readFunction('waitUntil', read('waitUntil')),
     exitTimeout: integer('exitTimeout'),
   }
+  checkBytes(resolved)
   for (const message of unknown) warn('unknown_setting', message)
   return Object.freeze(resolved)
 }
@@ -117,6 +120,21 @@ function checkHost(host: string, path: string): string {
   if (prefix === undefined) return host
   const base = host.slice(0, -prefix.length)
   throw new SettingsError('host', `ends in '${prefix}', which the setting 'path' appends; write '${base}'`)
+}
+
+/** What a request body has besides its messages: the write key, every character of it escaped, and `sentAt`. */
+const ENVELOPE_BYTES = 4_096
+
+/** The largest message must fit into a body and into the queue, or it would wait forever. */
+function checkBytes({ maxMessageBytes, maxBodyBytes, maxQueueBytes }: ResolvedSettings): void {
+  for (const [name, value, least] of [
+    ['maxBodyBytes', maxBodyBytes, maxMessageBytes + ENVELOPE_BYTES],
+    ['maxQueueBytes', maxQueueBytes, maxMessageBytes],
+  ] as const) {
+    if (value >= least) continue
+    const hint = `a message may have ${maxMessageBytes} bytes (maxMessageBytes)`
+    throw new SettingsError(name, `expected at least ${least} (bytes), since ${hint}; got ${value}`)
+  }
 }
 
 /** @param unknown Receives a message for each unknown name. */

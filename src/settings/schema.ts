@@ -64,7 +64,8 @@ export interface AnalyticsSettings {
   /** Most events that may wait; beyond it `overflow` decides. Default: 100,000; 1 to 100,000,000 events. */
   maxQueueSize?: number | undefined
   /**
-   * Most bytes that may wait; beyond it `overflow` decides. Default: 33,554,432; 32,768 to 17,179,869,184 bytes.
+   * Most bytes that may wait, at least `maxMessageBytes`; beyond it `overflow` decides. Default: 33,554,432; 1,024 to
+   * 17,179,869,184 bytes.
    */
   maxQueueBytes?: number | undefined
   /**
@@ -72,6 +73,16 @@ export interface AnalyticsSettings {
    * one that has waited longest. Default: `'drop-newest'`.
    */
   overflow?: 'drop-newest' | 'drop-oldest' | undefined
+  /**
+   * Most bytes of one message as JSON; a larger one fails with `too_large`. For services with another limit. Default:
+   * 32,768; 1,024 to 16,777,216 bytes.
+   */
+  maxMessageBytes?: number | undefined
+  /**
+   * Most bytes of one request body; at least 4,096 more than `maxMessageBytes`. For services with another limit.
+   * Default: 500,000; 8,192 to 268,435,456 bytes.
+   */
+  maxBodyBytes?: number | undefined
   /** Most requests in flight. 1 keeps strict order across batches. Default: 4; 1 to 1,000 requests. */
   maxConcurrentRequests?: number | undefined
   /**
@@ -178,11 +189,13 @@ export const SETTINGS = {
   maxQueueBytes: {
     type: 'integer',
     default: 33_554_432,
-    min: 32_768,
+    min: 1_024,
     max: 17_179_869_184,
     unit: 'bytes',
   },
   overflow: { type: 'choice', default: 'drop-newest', choices: ['drop-newest', 'drop-oldest'] },
+  maxMessageBytes: { type: 'integer', default: 32_768, min: 1_024, max: 16_777_216, unit: 'bytes' },
+  maxBodyBytes: { type: 'integer', default: 500_000, min: 8_192, max: 268_435_456, unit: 'bytes' },
   maxConcurrentRequests: { type: 'integer', default: 4, min: 1, max: 1_000, unit: 'requests' },
   maxTotalBackoffDuration: { type: 'integer', default: 43_200, min: 1, max: MAX_DELAY_S, unit: 's' },
   maxRateLimitDuration: { type: 'integer', default: 43_200, min: 1, max: MAX_DELAY_S, unit: 's' },

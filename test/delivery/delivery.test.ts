@@ -4,7 +4,7 @@ import type { Credentials } from '../../src/auth/credentials.ts'
 import { Sender } from '../../src/delivery/attempt.ts'
 import { Backlog } from '../../src/delivery/backlog.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
-import { Envelope, MAX_BODY_BYTES } from '../../src/delivery/envelope.ts'
+import { Envelope } from '../../src/delivery/envelope.ts'
 import { SlabStore } from '../../src/delivery/slabs.ts'
 import type { Holder } from '../../src/delivery/store.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'
@@ -82,7 +82,7 @@ function setUp({ settings = {}, replies = [status(200)], credentials, onSettle }
   const delivery = new Delivery<Entry>({
     settings: resolved,
     backlog,
-    maxMessagesBytes: MAX_BODY_BYTES - envelope.bytes,
+    maxMessagesBytes: 500_000 - envelope.bytes,
     sender,
     credentials: given,
     clock,

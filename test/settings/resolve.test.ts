@@ -47,6 +47,8 @@ describe('defaults', () => {
       maxQueueSize: 100_000,
       maxQueueBytes: 33_554_432,
       overflow: 'drop-newest',
+      maxMessageBytes: 32_768,
+      maxBodyBytes: 500_000,
       maxConcurrentRequests: 4,
       maxTotalBackoffDuration: 43_200,
       maxRateLimitDuration: 43_200,
@@ -101,9 +103,12 @@ describe('numbers', () => {
 
   test.each(names)('%s takes both ends of its range and nothing beyond', (name) => {
     const { min, max } = SETTINGS[name]
+    // Small messages for small bodies, and large bodies for large messages.
+    const small = { maxMessageBytes: 1_024 }
+    const large = { maxBodyBytes: SETTINGS.maxBodyBytes.max }
 
-    expect(resolveWith({ [name]: min })[name]).toBe(min)
-    expect(resolveWith({ [name]: max })[name]).toBe(max)
+    expect(resolveWith({ ...small, [name]: min })[name]).toBe(min)
+    expect(resolveWith({ ...large, [name]: max })[name]).toBe(max)
     expect(refusalOf({ writeKey: WRITE_KEY, [name]: min - 1 }).setting).toBe(name)
     expect(refusalOf({ writeKey: WRITE_KEY, [name]: max + 1 }).setting).toBe(name)
   })
@@ -120,6 +125,31 @@ describe('numbers', () => {
 
     expect(resolved.maxRetries).toBe(0)
     expect(resolved.exitTimeout).toBe(0)
+  })
+})
+
+describe('limits in bytes that contradict each other', () => {
+  test.each([
+    [
+      { maxMessageBytes: 600_000 },
+      'maxBodyBytes: expected at least 604096 (bytes), since a message may have 600000 bytes (maxMessageBytes); got 500000',
+    ],
+    [
+      { maxBodyBytes: 36_863 },
+      'maxBodyBytes: expected at least 36864 (bytes), since a message may have 32768 bytes (maxMessageBytes); got 36863',
+    ],
+    [
+      { maxQueueBytes: 32_767 },
+      'maxQueueBytes: expected at least 32768 (bytes), since a message may have 32768 bytes (maxMessageBytes); got 32767',
+    ],
+  ])('%j is refused', (settings, message) => {
+    expect(refusalOf({ writeKey: WRITE_KEY, ...settings }).message).toBe(message)
+  })
+
+  test('the smallest limits that agree are taken', () => {
+    const limits = { maxMessageBytes: 1_024, maxQueueBytes: 1_024, maxBodyBytes: 8_192 }
+
+    expect(resolveWith(limits)).toMatchObject(limits)
   })
 })
 
