@@ -7,7 +7,7 @@ const endToEnd = ['test/auth/end-to-end.test.ts']
 const builtSuites = ['package', 'examples', 'faults', 'runtimes', 'serverless']
 
 /** A limit that only a test reaches which hangs: no machine is slow enough to decide one. */
-const limits = { testTimeout: 120_000, hookTimeout: 120_000 }
+const limits = { testTimeout: 120_000, hookTimeout: 300_000 }
 
 export default defineConfig({
   test: {
@@ -22,11 +22,17 @@ export default defineConfig({
         },
       },
       { test: { ...limits, name: 'end-to-end', include: endToEnd } },
-      ...builtSuites.map((suite) => ({
+      ...builtSuites.map((suite, index) => ({
         test: {
           ...limits,
           name: suite,
           include: [`test/${suite}/**/*.test.ts`],
+          // One suite after the other, and one file after the other: each installs the package and starts processes.
+          ...(suite === 'faults' ? {} : { maxWorkers: 1 }),
+          sequence: { groupOrder: index + 1 },
+          ...(['runtimes', 'serverless'].includes(suite) && {
+            globalSetup: ['test/support/runtimes.setup.ts'],
+          }),
         },
       })),
     ],

@@ -6,3 +6,6 @@ export declare const MANIFEST: Record<
 
 /** The path of a runtime's binary; installs it first if it is not in the cache. */
 export declare function fetchRuntime(name: string): string
+
+/** The path of a runtime's binary, if it is in the cache. */
+export declare function findRuntime(name: string): string | undefined

@@ -11,12 +11,21 @@ const CACHE = join(ROOT, '.cache', 'runtimes')
 /** Name to `{ package, version, binary, integrity, dependencies? }`. */
 export const MANIFEST = JSON.parse(readFileSync(new URL('./runtimes.json', import.meta.url), 'utf8'))
 
+const folderOf = (name) => join(CACHE, `${name}-${MANIFEST[name].version}`)
+const pathOf = (name) => join(folderOf(name), 'node_modules', MANIFEST[name].package, MANIFEST[name].binary)
+
+/** The path of a runtime's binary, if it is in the cache. */
+export function findRuntime(name) {
+  const path = pathOf(name)
+  return existsSync(path) ? path : undefined
+}
+
 /** The path of a runtime's binary; installs it first if it is not in the cache. */
 export function fetchRuntime(name) {
-  const { package: id, version, binary, integrity, dependencies: further = {} } = MANIFEST[name]
-  const folder = join(CACHE, `${name}-${version}`)
-  const path = join(folder, 'node_modules', id, binary)
-  if (existsSync(path)) return path
+  const found = findRuntime(name)
+  if (found !== undefined) return found
+  const { package: id, version, integrity, dependencies: further = {} } = MANIFEST[name]
+  const folder = folderOf(name)
   // Beside its place until it is complete: an install that broke off must not be taken for a runtime.
   const draft = `${folder}.${process.pid}`
   mkdirSync(draft, { recursive: true })
@@ -34,7 +43,14 @@ export function fetchRuntime(name) {
     ...Object.fromEntries(Object.entries(further).map(([id, entry]) => [`node_modules/${id}`, entry])),
   }
   write('package-lock.json', { lockfileVersion: 3, requires: true, packages })
-  const args = ['ci', '--ignore-scripts', '--legacy-peer-deps', '--no-audit', '--no-fund']
+  const args = [
+    'ci',
+    '--ignore-scripts',
+    '--legacy-peer-deps',
+    '--no-audit',
+    '--no-fund',
+    '--fetch-retries=1',
+  ]
   const { status, stderr } = spawnSync('npm', args, { cwd: draft, encoding: 'utf8' })
   if (status !== 0) {
     rmSync(draft, { recursive: true, force: true })
@@ -42,7 +58,7 @@ export function fetchRuntime(name) {
   }
   rmSync(folder, { recursive: true, force: true })
   renameSync(draft, folder)
-  return path
+  return pathOf(name)
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

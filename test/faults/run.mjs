@@ -34,9 +34,6 @@ const { status } = spawnSync(
     '--project=faults',
     '--maxWorkers=2',
     '--maxConcurrency=8',
-    '--reporter=default',
-    '--reporter=json',
-    `--outputFile.json=${join(results, 'faults.json')}`,
     ...passedOn,
   ],
   {

@@ -3,16 +3,16 @@ import { createRequire } from 'node:module'
 import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { fetchRuntime } from '../../scripts/fetch-runtimes.mjs'
 import { createProject, type Project } from '../package/project.ts'
 import { type Loopback, listen } from '../support/loopback.ts'
+import { runtime } from '../support/runtimes.ts'
 
 /** What a program that configures undici gets of it: every version that runs there, beside the one of Node.js itself. */
 const UNDICIS: Record<string, { readonly path: () => string; readonly since: number }> = {
-  'undici 5': { path: () => fetchRuntime('undici-5'), since: 18 },
+  'undici 5': { path: () => runtime('undici-5'), since: 18 },
   'undici 6': { path: () => createRequire(import.meta.url).resolve('undici'), since: 18 },
-  'undici 7': { path: () => fetchRuntime('undici-7'), since: 20 },
-  'undici 8': { path: () => fetchRuntime('undici-8'), since: 22 },
+  'undici 7': { path: () => runtime('undici-7'), since: 20 },
+  'undici 8': { path: () => runtime('undici-8'), since: 22 },
 }
 const CASES = [18, 20, 22, 24, 26].flatMap((node) =>
   Object.entries(UNDICIS)
@@ -109,7 +109,6 @@ beforeAll(async () => {
     })
     for (const socket of [client, upstream]) socket.on('error', () => socket.destroy())
   })
-  for (const node of [18, 20, 22, 24, 26]) fetchRuntime(`node-${node}`)
 }, 300_000)
 afterAll(async () => {
   await Promise.all([project?.remove(), api?.close(), elsewhere?.close()])
@@ -119,7 +118,7 @@ function run(node: number, file: string, env: Record<string, string>): Promise<u
   return new Promise((resolve, reject) => {
     const path = join(project.folder, file)
     const options = { env: { PATH: '/usr/bin:/bin', API: api.url, NODE_NO_WARNINGS: '1', ...env } }
-    execFile(fetchRuntime(`node-${node}`), [path], options, (error, stdout, stderr) => {
+    execFile(runtime(`node-${node}`), [path], options, (error, stdout, stderr) => {
       if (error !== null || stderr !== '') reject(new Error(`${error?.message}\n${stderr}`))
       else resolve(JSON.parse(stdout))
     })

@@ -3,9 +3,9 @@ import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { fetchRuntime } from '../../scripts/fetch-runtimes.mjs'
 import { createProject, type Project } from '../package/project.ts'
 import { listen } from '../support/loopback.ts'
+import { runtime } from '../support/runtimes.ts'
 import { CLIENT_PEM } from '../support/token-server.ts'
 
 let project: Project
@@ -70,7 +70,7 @@ describe.each(Object.keys(FILES))('%s', (file) => {
   test.each(['node-16', 'node-18'])(
     'in %s Web Crypto becomes a global with OAuth settings only',
     async (name) => {
-      const node = fetchRuntime(name)
+      const node = runtime(name)
 
       expect(await load(file, false, node)).toEqual({ delivered: 1, crypto: 'undefined' })
       expect(await load(file, true, node)).toEqual({ delivered: 1, crypto: 'object' })
@@ -82,7 +82,7 @@ test.each(['node-16', 'node-18', 'node-22', 'node-26'])('%s signs with any kind 
   for (const [file, text] of Object.entries(FILES)) await project.write(file, text)
 
   for (const keyType of ['pem', 'KeyObject', 'CryptoKey']) {
-    expect(await load('load.mjs', true, fetchRuntime(name), keyType)).toMatchObject({ delivered: 1 })
+    expect(await load('load.mjs', true, runtime(name), keyType)).toMatchObject({ delivered: 1 })
   }
 })
 

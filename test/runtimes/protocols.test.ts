@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { fetchRuntime } from '../../scripts/fetch-runtimes.mjs'
 import { createProject, type Project } from '../package/project.ts'
 import { listen } from '../support/loopback.ts'
+import { runtime } from '../support/runtimes.ts'
 
 const TLS = fileURLToPath(new URL('../support/tls/', import.meta.url))
 
@@ -24,7 +24,6 @@ let project: Project
 beforeAll(async () => {
   project = await createProject()
   await project.write('program.cjs', PROGRAM)
-  for (const node of [16, 18, 20, 22, 24, 26]) fetchRuntime(`node-${node}`)
 }, 300_000)
 afterAll(() => project?.remove())
 
@@ -32,9 +31,7 @@ function run(node: number, flags: string[], env: Record<string, string>): Promis
   return new Promise((resolve) => {
     const args = [...flags, join(project.folder, 'program.cjs')]
     const options = { env: { PATH: '/usr/bin:/bin', NODE_NO_WARNINGS: '1', ...env } }
-    execFile(fetchRuntime(`node-${node}`), args, options, (_error, stdout, stderr) =>
-      resolve(stdout + stderr),
-    )
+    execFile(runtime(`node-${node}`), args, options, (_error, stdout, stderr) => resolve(stdout + stderr))
   })
 }
 

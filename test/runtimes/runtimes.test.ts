@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { fetchRuntime, MANIFEST } from '../../scripts/fetch-runtimes.mjs'
+import { findRuntime, MANIFEST } from '../../scripts/fetch-runtimes.mjs'
 import { createProject, type Project, REPOSITORY } from '../package/project.ts'
 import { type Loopback, listen, readBody } from '../support/loopback.ts'
 import { CLIENT_ID, CLIENT_PEM, KEY_ID, TokenServer } from '../support/token-server.ts'
@@ -74,7 +74,6 @@ const received = new Map<string, Received[]>()
 const rows: string[] = []
 
 beforeAll(async () => {
-  for (const name of new Set(CASES.map(({ binary }) => binary))) fetchRuntime(name)
   tokens = await TokenServer.start()
   api = await listen(async (request, response) => {
     const [, name = '', part = '', ...path] = decodeURIComponent(request.url ?? '').split('/')
@@ -111,10 +110,12 @@ afterAll(async () => {
   await writeFile(join(REPOSITORY, 'test-results/runtimes.md'), `${table}\n`)
 })
 
-async function runCase({ name, binary, modules, args = [], flags }: Case): Promise<Record<string, unknown>> {
+async function runCase(
+  { name, binary, modules, args = [], flags }: Case,
+  path: string,
+): Promise<Record<string, unknown>> {
   const oauthSettings = { clientId: CLIENT_ID, clientKey: CLIENT_PEM, keyId: KEY_ID, authServer: tokens.url }
   const config = { apiUrl: `${api.url}/${encodeURIComponent(name)}`, writeKey: WRITE_KEY, oauthSettings }
-  const path = fetchRuntime(binary)
   if (flags !== undefined) {
     const worker = await startWorker(path, project.folder, 'worker.bundle.mjs', flags)
     try {
@@ -146,8 +147,10 @@ async function runCase({ name, binary, modules, args = [], flags }: Case): Promi
   return JSON.parse(output)
 }
 
-test.concurrent.each(CASES)('$name', async (one) => {
-  const results = await runCase(one)
+test.concurrent.for(CASES)('$name', async (one, { skip }) => {
+  const path = findRuntime(one.binary)
+  skip(path === undefined, `${one.binary} is not in the cache: npm run runtimes`)
+  const results = await runCase(one, path as string)
 
   const log = received.get(one.name) ?? []
   const of = (part: string): Received[] => log.filter((request) => request.part === part)

@@ -1,0 +1,19 @@
+// Runs `npm test` beside busy loops, one for each core and at least two: what is green here is decided by no clock.
+// Arguments go to scripts/test.mjs. The loops end by themselves, also when this process is killed.
+import { spawn, spawnSync } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+// Each time slice asks whether the parent is still the one that started it.
+const LOOP = `
+const parent = process.ppid
+while (process.ppid === parent) for (const end = Date.now() + 100; Date.now() < end; );
+`
+const loops = Array.from({ length: Math.max(2, availableParallelism()) }, () =>
+  spawn(process.execPath, ['-e', LOOP], { stdio: 'ignore' }),
+)
+console.log(`beside ${loops.length} busy loops`)
+const script = fileURLToPath(new URL('./test.mjs', import.meta.url))
+const { status } = spawnSync(process.execPath, [script, ...process.argv.slice(2)], { stdio: 'inherit' })
+for (const loop of loops) loop.kill()
+process.exitCode = status ?? 1

@@ -1,0 +1,104 @@
+// Runs the steps of `npm test`, each whatever came of the others, and adds up what they report. Usage:
+//   node scripts/test.mjs [step...] [arguments for the runner of that step]
+// The last line is 'N passed, N failed, N skipped'. The exit code is 1 if anything failed.
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const RESULTS = `${ROOT}test-results`
+
+const vitest = (...projects) => ['npx', 'vitest', 'run', ...projects.map((name) => `--project=${name}`)]
+
+/** Name to command. A step with `reports` is counted by its tests, any other counts as one. */
+const STEPS = {
+  lint: { command: ['npm', 'run', '--silent', 'lint'] },
+  types: { command: ['npm', 'run', '--silent', 'types'] },
+  build: { command: ['npm', 'run', '--silent', 'build', '--', '--silent'] },
+  unit: { command: vitest('unit'), reports: true },
+  'end-to-end': { command: vitest('end-to-end'), reports: true },
+  package: { command: vitest('package'), reports: true },
+  examples: { command: vitest('examples'), reports: true },
+  faults: { command: ['node', 'test/faults/run.mjs'], reports: true },
+  runtimes: { command: vitest('runtimes', 'serverless'), reports: true },
+  browser: { command: ['sh', 'collector/scripts/ensure-chromium.sh'], mayFail: 'the tests of the page' },
+  collector: { command: ['npm', 'test', '--workspace', 'collector', '--'], reports: true },
+  'bench:guard': { command: ['node', 'bench/guard.mjs'] },
+  // Not part of `npm test`: the README's other command, for the continuous integration.
+  demo: { command: ['npm', 'run', 'demo'], isExtra: true },
+}
+
+/** What one step needs of the others when it is asked for by name. */
+const NEEDS = {
+  package: ['build'],
+  examples: ['build'],
+  faults: ['build'],
+  runtimes: ['build'],
+  collector: ['build', 'browser'],
+  'bench:guard': ['build'],
+}
+
+const given = process.argv.slice(2)
+const firstFlag = given.findIndex((argument) => argument.startsWith('-'))
+const names = firstFlag < 0 ? given : given.slice(0, firstFlag)
+const passedOn = (firstFlag < 0 ? [] : given.slice(firstFlag)).filter((argument) => argument !== '--')
+const unknown = names.filter((name) => STEPS[name] === undefined)
+if (unknown.length > 0) {
+  console.error(`no such step: ${unknown.join(', ')}; there are ${Object.keys(STEPS).join(', ')}`)
+  process.exit(2)
+}
+const wanted = new Set(names.flatMap((name) => [...(NEEDS[name] ?? []), name]))
+const chosen = Object.keys(STEPS).filter((name) =>
+  names.length > 0 ? wanted.has(name) : !STEPS[name].isExtra,
+)
+
+mkdirSync(RESULTS, { recursive: true })
+const total = { passed: 0, failed: 0, skipped: 0 }
+const lines = []
+for (const name of chosen) {
+  console.log(`\n> ${name}`)
+  const counts = runStep(name, names.includes(name) || names.length === 0 ? passedOn : [])
+  for (const key of Object.keys(total)) total[key] += counts[key]
+  lines.push(`${name.padEnd(12)} ${summaryOf(counts)}${counts.note ?? ''}`)
+}
+console.log(`\n${lines.join('\n')}\n`)
+writeFileSync(
+  `${RESULTS}/summary${names.length > 0 ? `-${names.join('-').replaceAll(':', '-')}` : ''}.json`,
+  JSON.stringify(total),
+)
+console.log(summaryOf(total))
+process.exitCode = total.failed > 0 ? 1 : 0
+
+function runStep(name, further) {
+  const { command, reports = false, mayFail } = STEPS[name]
+  const report = `${RESULTS}/${name}.json`
+  rmSync(report, { force: true })
+  const flags = reports ? ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`] : []
+  const [program, ...args] = [...command, ...flags, ...(reports ? further : [])]
+  const { status } = spawnSync(program, args, { cwd: ROOT, stdio: 'inherit' })
+  if (mayFail !== undefined) {
+    return status === 0 ? countsOf() : { ...countsOf(), note: ` (cannot be had: ${mayFail} may be skipped)` }
+  }
+  const counts = reports && existsSync(report) ? readReport(report) : countsOf(status === 0 ? 1 : 0)
+  // What fails beside its tests, an error that none of them caught for instance, is a failure too.
+  if (status !== 0 && counts.failed === 0) counts.failed = 1
+  return counts
+}
+
+function countsOf(passed = 0, failed = 0, skipped = 0) {
+  return { passed, failed, skipped }
+}
+
+function readReport(path) {
+  const report = JSON.parse(readFileSync(path, 'utf8'))
+  // A file that could not be loaded has no tests to fail; it is a failure all the same.
+  const unloaded = report.testResults.filter(
+    ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
+  ).length
+  const skipped = report.numPendingTests + report.numTodoTests
+  return countsOf(report.numPassedTests, report.numFailedTests + unloaded, skipped)
+}
+
+function summaryOf({ passed, failed, skipped }) {
+  return `${passed} passed, ${failed} failed, ${skipped} skipped`
+}
