@@ -1,17 +1,40 @@
-import { defineConfig } from 'tsup'
+import { defineConfig, type Options } from 'tsup'
 
-export default defineConfig({
-  entry: ['src/index.ts', 'src/cli.ts'],
-  format: ['esm'],
+const common: Options = {
   target: 'node20',
   platform: 'node',
-  // `cli` is an entry of its own only for the launcher in bin/; nobody imports its types.
-  dts: { entry: 'src/index.ts' },
   sourcemap: true,
   // The test run rebuilds in place; a folder emptied first would break a collector running beside it.
   clean: false,
-  // One name for the shared part, for the same reason: nothing old is left behind.
-  esbuildOptions(options) {
-    options.chunkNames = 'shared'
+}
+
+const declarations: Options['dts'] = {
+  entry: 'src/index.ts',
+  // For `await using`: not every project's settings name this library.
+  banner: '/// <reference lib="esnext.disposable" />',
+}
+
+export default defineConfig([
+  {
+    ...common,
+    // `cli` is an entry of its own only for the launcher in bin/; nobody imports its types.
+    entry: ['src/index.ts', 'src/cli.ts'],
+    format: ['esm'],
+    dts: declarations,
+    esbuildOptions(options) {
+      // Beside the entries: modules find the files of the package by their own address.
+      options.chunkNames = '[name]-[hash]'
+    },
   },
-})
+  {
+    ...common,
+    entry: ['src/index.ts'],
+    format: ['cjs'],
+    dts: declarations,
+    // An ES module alone: a test runner that has no import() of its own, like Jest without flags, could not load it.
+    noExternal: ['jose'],
+    // What modules know as their own address; the files beside the code are found by it.
+    define: { 'import.meta.url': 'importMetaUrl' },
+    banner: { js: "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
+  },
+])

@@ -49,14 +49,9 @@ export type {
   ScreenParams,
   TrackParams,
 } from './message/types.ts'
-export {
-  Context,
-  type ContextEvent,
-  type FailedDelivery,
-  type LogEntry,
-  type LogLevel,
-} from './pipeline/context.ts'
-export type { Plugin, PluginHost, PluginType } from './pipeline/plugin.ts'
+export { ContextCancelation, type ContextCancelationOptions } from './pipeline/cancelation.ts'
+export { Context, type ContextEvent, type ContextJSON, type FailedDelivery } from './pipeline/context.ts'
+export type { ContextLogger, ContextStats, LogEntry, LogLevel, Metric } from './pipeline/notes.ts'
+export type { Handler, HandlerResult, Plugin, PluginHost, PluginType } from './pipeline/plugin.ts'
 export type { AnalyticsSettings, KeyObjectLike, OAuthSettings } from './settings/schema.ts'
 export type { Callback, Tracker } from './tracker.ts'
-// ContextCancelation stays inside: `ctx.cancel()` throws it, and only the pipeline tells it apart.

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { version } from '../package.json'
 import { systemClock } from './clock.ts'
 import { startCollector } from './collector.ts'
 import { ConfigError } from './config/config-error.ts'
@@ -19,6 +20,7 @@ Usage: trackpost-collector [options]
   --rate <number>      requests a second for each source (no limit)
   --allow-public       listen on an address that other machines reach; needs a TLS proxy in front
   --quiet              print nothing but errors
+  --version            the version
   --help               this text
 
 keygen makes an RSA key pair and prints the settings for the SDK and for the config file.
@@ -33,6 +35,7 @@ const OPTIONS = {
   rate: { type: 'string' },
   'allow-public': { type: 'boolean', default: false },
   quiet: { type: 'boolean', default: false },
+  version: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 } as const
 
@@ -63,6 +66,10 @@ async function runCollector(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({ args: [...args], options: OPTIONS })
   if (values.help) {
     process.stdout.write(HELP)
+    return 0
+  }
+  if (values.version) {
+    process.stdout.write(`${version}\n`)
     return 0
   }
   const port = wholeNumber('--port', values.port, 0, 65_535)

@@ -1,8 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
-import { type ApiParts, handleApi } from './api/api.ts'
-import { handleFaults } from './api/faults.ts'
+import type { ApiParts } from './api/api.ts'
 import { servePage } from './assets.ts'
 import { type AdminAccess, AdminGate } from './auth/admin.ts'
 import { Authenticator } from './auth/caller.ts'
@@ -10,11 +9,11 @@ import { LoginLimit } from './auth/login-limit.ts'
 import { RateLimit } from './auth/rate-limit.ts'
 import { Sources } from './auth/sources.ts'
 import { handleToken } from './auth/token-api.ts'
-import { TokenServer } from './auth/tokens.ts'
+import type { TokenServer } from './auth/tokens.ts'
 import { Checkpointer } from './checkpointer.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { ConfigError } from './config/config-error.ts'
-import { loadConfig, parseConfig } from './config/load.ts'
+import { DEFAULT_CONFIG } from './config/defaults.ts'
 import type { Config, ConfigInput } from './config/schema.ts'
 import { Deliverer } from './destinations/deliverer.ts'
 import { FaultInjector } from './faults/injector.ts'
@@ -105,16 +104,15 @@ const MIN_TOKEN_CHARACTERS = 8
  *   database says when the file cannot be opened.
  */
 export async function startCollector(options: CollectorOptions = {}): Promise<Collector> {
-  const config =
-    typeof options.config === 'string'
-      ? loadConfig(options.config)
-      : parseConfig(options.config ?? {}, 'config')
+  const config = await readConfig(options.config)
   const host = options.host ?? '127.0.0.1'
   const isLocal = await checkAddress(host, options.allowPublic ?? false)
   const store = openStore(options.database ?? MEMORY, config)
+  const clock = options.clock ?? systemClock
   let running: RunningCollector
   try {
-    running = new RunningCollector(config, store, options, isLocal)
+    const tokens = await createTokenServer(config, clock, store)
+    running = new RunningCollector(config, store, options, clock, tokens, isLocal)
   } catch (cause) {
     store.close()
     throw cause
@@ -126,6 +124,25 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
     throw cause
   }
   return running
+}
+
+/** The config, checked; the library that checks it is loaded only when there is something to check. */
+async function readConfig(given: ConfigInput | string | undefined): Promise<Config> {
+  if (given === undefined) return DEFAULT_CONFIG
+  const { loadConfig, parseConfig } = await import('./config/load.ts')
+  return typeof given === 'string' ? loadConfig(given) : parseConfig(given, 'config')
+}
+
+async function createTokenServer(
+  { oauth }: Config,
+  clock: Clock,
+  store: Store,
+): Promise<TokenServer | undefined> {
+  if (oauth === undefined) return undefined
+  const { TokenServer } = await import('./auth/tokens.ts')
+  return new TokenServer(oauth, clock, (jti, expiresAtMs, nowMs) =>
+    store.useAssertion(jti, expiresAtMs, nowMs),
+  )
 }
 
 async function checkAddress(host: string, allowPublic: boolean): Promise<boolean> {
@@ -180,9 +197,17 @@ class RunningCollector implements Collector {
   url = ''
   port = 0
 
-  constructor(config: Config, store: Store, options: CollectorOptions, isLocal: boolean) {
+  constructor(
+    config: Config,
+    store: Store,
+    options: CollectorOptions,
+    clock: Clock,
+    tokens: TokenServer | undefined,
+    isLocal: boolean,
+  ) {
     this.#store = store
-    this.#clock = options.clock ?? systemClock
+    this.#clock = clock
+    this.#tokens = tokens
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits }
     this.#onFault = options.onFault ?? (() => {})
     this.#stats = new StatsKeeper(this.#clock, store.totals())
@@ -195,12 +220,6 @@ class RunningCollector implements Collector {
       (events) => store.commit(events),
       (summaries) => this.#committed(summaries),
     )
-    this.#tokens =
-      config.oauth === undefined
-        ? undefined
-        : new TokenServer(config.oauth, this.#clock, (jti, expiresAtMs, nowMs) =>
-            store.useAssertion(jti, expiresAtMs, nowMs),
-          )
     this.#faults = new Faults(this.#clock)
     if (options.failRate !== undefined) this.#faults.failRate = options.failRate
     this.#injector = new FaultInjector(this.#faults, this.#clock)
@@ -260,6 +279,11 @@ class RunningCollector implements Collector {
   }
 
   async #handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+    // Loaded with the first request: a test that never asks need not wait for what reads queries.
+    const [{ handleFaults }, { handleApi }] = await Promise.all([
+      import('./api/faults.ts'),
+      import('./api/api.ts'),
+    ])
     if (await handleFaults(this.#faults, url, request, response)) return true
     return handleApi(this.#apiParts(), url, request, response)
   }

@@ -3,14 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Sources } from '../src/auth/sources.ts'
+import { DEFAULT_CONFIG } from '../src/config/defaults.ts'
 import { loadConfig, parseConfig } from '../src/config/load.ts'
 
-test('an empty config is complete', () => {
-  expect(parseConfig({}, 'config')).toMatchObject({
-    region: 'default',
-    rejectUnknownKeys: false,
-    destinations: [],
-  })
+test('an empty config is what a collector without one has', () => {
+  expect(DEFAULT_CONFIG).toEqual(parseConfig({}, 'config'))
 })
 
 test.each([
@@ -18,6 +15,28 @@ test.each([
   [{ rate: '5' }, /rate/],
   [{ sorces: [] }, /sorces/],
   [{ sources: [] }, /sources/],
+  [
+    {
+      sources: [
+        { name: 'a', writeKey: 'k' },
+        { name: 'b', writeKey: 'k' },
+      ],
+    },
+    /sources\.1: has the write key of "a"/,
+  ],
+  [
+    {
+      sources: [
+        { name: 'a', writeKey: 'k' },
+        { name: 'b', writeKeySha256: '8254c329a92850f6d539dd376f4816ee2764517da5e0235514af433164480d7a' },
+      ],
+    },
+    /sources\.1: has the write key of "a"/,
+  ],
+  [{ browserOrigins: ['https://shop.example/'] }, /browserOrigins\.0: expected an origin/],
+  [{ browserOrigins: ['shop.example'] }, /browserOrigins\.0/],
+  [{ trustedProxies: ['proxy'] }, /trustedProxies\.0/],
+  [{ trustedProxies: ['10.0.0.0/33'] }, /trustedProxies\.0/],
   [{ sources: [{ name: 'a' }] }, /sources\.0: expected exactly one of writeKey and writeKeySha256/],
   [{ sources: [{ name: 'a', writeKeySha256: 'abc' }] }, /64 lower-case hexadecimal/],
   [

@@ -42,7 +42,7 @@ export function compose(
 ): Parts {
   const ledger = new Ledger()
   const store = new SlabStore()
-  const pipeline = new Pipeline({ clock, client, report: (error, ctx) => outcomes.report(error, ctx) })
+  const pipeline = new Pipeline({ clock, client, report: ({ reason, ctx }) => outcomes.report(reason, ctx) })
   const outcomes = new Outcomes({
     ledger,
     pipeline,

@@ -34,6 +34,7 @@ type ToJSON = (this: unknown, key: string) => unknown
  *
  * @param nowMs The time of the call, milliseconds since the epoch.
  * @throws DeliveryError `invalid` when a field is missing or of the wrong type; whatever a getter throws.
+ * @see docs/spec.md, section 1
  */
 export function buildMessage(
   kind: Kind,

@@ -3,6 +3,8 @@
  * switched decides, then `All`; a destination that nothing is said about is on. Names are case-sensitive.
  *
  * `true` and an object of options switch on, `false` switches off; any other value says nothing.
+ *
+ * @see docs/spec.md, section 2
  */
 export function isSwitchedOn(
   integrations: Readonly<Record<string, unknown>> | null | undefined,

@@ -1,60 +1,79 @@
-import { dset } from 'dset'
 import type { DeliveryError } from '../errors/errors.ts'
+import { describe } from '../message/describe.ts'
 import type { ContextEvent, Message } from '../message/types.ts'
+import { type Clock, systemClock } from '../runtime/clock.ts'
+import { ContextCancelation } from './cancelation.ts'
+import { setAtPath } from './event-path.ts'
+import { ContextLogger, ContextStats, type LogEntry, type LogLevel, type Metric } from './notes.ts'
 
 export type { ContextEvent } from '../message/types.ts'
 export { copyToContextEvent, toContextEvent, toWire } from '../message/wire.ts'
+export type { LogEntry, LogLevel, Metric } from './notes.ts'
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
-
-export interface LogEntry {
-  readonly level: LogLevel
-  readonly message: string
-  readonly time: Date
-  readonly extras: Record<string, unknown> | undefined
-}
-
-/** Why an event failed, as `ctx.failedDelivery()` gives it. */
+/** Why an event failed. */
 export interface FailedDelivery {
+  /** Its `code` is the precise reason. */
   readonly reason: DeliveryError
 }
 
-/** Thrown by {@link Context.cancel}, to leave the plugin at that point. */
-export class ContextCancelation extends Error {
-  override readonly name = 'ContextCancelation'
+/** What `JSON.stringify(ctx)` writes. */
+export interface ContextJSON {
+  /** The `messageId` of the event. */
+  id: string
+  /** The event. */
+  event: ContextEvent
+  /** Requests that have carried the event. */
+  attempts: number
+  /** The notes of plugins. */
+  logs: readonly LogEntry[]
+  /** The measurements of plugins. */
+  metrics: readonly Metric[]
 }
 
-/** Paths that were taken apart: plugins use few, again and again. Bounded, for those that put ids into them. */
-const keysByPath = new Map<string, string[]>()
-const MAX_PATHS = 256
+const SYSTEM_EVENT = JSON.stringify({
+  type: 'track',
+  event: 'system',
+  messageId: 'system',
+  timestamp: 0,
+  context: {},
+  integrations: {},
+})
 
-function keysOf(path: string): string[] {
-  let keys = keysByPath.get(path)
-  if (keys === undefined) {
-    keys = path.split('.')
-    if (keysByPath.size < MAX_PATHS) keysByPath.set(path, keys)
-  }
-  return keys
-}
+const NO_LOGS: readonly LogEntry[] = []
+const NO_METRICS: readonly Metric[] = []
 
-/** A log that nobody reads must not grow without end. */
-const MAX_LOG_ENTRIES = 1_000
-
-/** One event on its way, and what became of it. */
+/** One event on its way through plugins and delivery, and its outcome. Plugins, callbacks and listeners are given it. */
 export class Context {
   #event: ContextEvent | undefined
   #json: string
   #attempts = 0
   #failure: DeliveryError | undefined
-  #logs: LogEntry[] | undefined
+  #logger: ContextLogger | undefined
+  #stats: ContextStats | undefined
+  /** What a plugin tried to put into the place of the event, in words. */
+  #refused: string | undefined
+  #depth = 0
+  readonly #clock: Clock
 
-  /** @internal `event`, or the JSON from which it is made when somebody asks. */
-  constructor(event: ContextEvent | undefined, json = '') {
+  /** @param event The event. It is not copied. */
+  constructor(event: ContextEvent)
+  /** @internal `event`, or the JSON from which it is made when it is first read. */
+  constructor(event: ContextEvent | undefined, json?: string, clock?: Clock)
+  constructor(event: ContextEvent | undefined, json = '', clock: Clock = systemClock) {
     this.#event = event
     this.#json = json
+    this.#clock = clock
   }
 
-  /** The message. What the caller left out is filled in. */
+  /** A context without an event of a caller's, as `load` and `unload` of plugins are given it. */
+  static system(): Context {
+    return new Context(undefined, SYSTEM_EVENT)
+  }
+
+  /**
+   * The event. What the caller left out is filled in, and the timestamp is a `Date`. A plugin may change it, or set it to
+   * another event object; anything else is refused and counts as a failure of the plugin.
+   */
   get event(): ContextEvent {
     if (this.#event === undefined) {
       const message = JSON.parse(this.#json) as Message
@@ -64,9 +83,10 @@ export class Context {
     return this.#event
   }
 
-  /** The event is replaceable as a whole, as it is for the plugins of today's SDKs. */
   set event(event: ContextEvent) {
-    this.#event = event
+    // Not thrown: it may happen in a timer of the plugin's, where nothing would catch it.
+    if (typeof event !== 'object' || event === null || Array.isArray(event)) this.#refused = describe(event)
+    else this.#event = event
   }
 
   /** The `messageId` of the event. */
@@ -74,20 +94,34 @@ export class Context {
     return this.event.messageId
   }
 
-  /** Requests that carried this event so far. */
+  /** Requests that have carried this event so far. */
   get attempts(): number {
     return this.#attempts
   }
 
+  /** Where plugins leave notes; `log` and `logs` are short for it. */
+  get logger(): ContextLogger {
+    this.#logger ??= new ContextLogger(this.#clock)
+    return this.#logger
+  }
+
+  /** Where plugins leave measurements. */
+  get stats(): ContextStats {
+    this.#stats ??= new ContextStats(this.#clock)
+    return this.#stats
+  }
+
   /**
-   * Sets what lies at `path`, making the objects on the way to it: `ctx.updateEvent('context.ip', '')`.
-   * Paths through `__proto__`, `constructor` and `prototype` are ignored.
+   * Sets what lies at `path`, and creates the objects on the way to it. Paths through `__proto__`, `constructor` and
+   * `prototype` are ignored.
    *
    * @returns The event.
+   * @example
+   * ctx.updateEvent('context.ip', '0.0.0.0')
    */
   updateEvent(path: string, value: unknown): ContextEvent {
     const { event } = this
-    dset(event, keysOf(path), value)
+    setAtPath(event, path, value)
     return event
   }
 
@@ -98,34 +132,65 @@ export class Context {
    * @throws ContextCancelation always.
    */
   cancel(reason?: unknown): never {
-    const message =
-      reason instanceof Error ? reason.message : typeof reason === 'string' ? reason : 'cancelled'
-    throw new ContextCancelation(message, { cause: reason })
+    if (reason instanceof ContextCancelation) throw reason
+    const text = reason instanceof Error ? reason.message : typeof reason === 'string' ? reason : 'cancelled'
+    throw new ContextCancelation(text, { cause: reason })
   }
 
-  /** Keeps a note with the event. */
+  /** Leaves a note with the event. */
   log(level: LogLevel, message: string, extras?: Record<string, unknown>): void {
-    this.#logs ??= []
-    if (this.#logs.length < MAX_LOG_ENTRIES) this.#logs.push({ level, message, time: new Date(), extras })
+    this.logger.log(level, message, extras)
   }
 
   /** The notes, oldest first; the first 1,000 of them. */
   logs(): readonly LogEntry[] {
-    return this.#logs ?? []
+    return this.#logger?.logs ?? NO_LOGS
   }
 
-  /** Why the event was not delivered; `undefined` while it is on its way and when it was. */
+  /** Whether `other` is a context of the same event: of the same `messageId`. */
+  isSame(other: Context): boolean {
+    return other.id === this.id
+  }
+
+  /** Why the event was not delivered; `undefined` while it is on its way, and once it was delivered. */
   failedDelivery(): FailedDelivery | undefined {
     return this.#failure === undefined ? undefined : { reason: this.#failure }
+  }
+
+  /** What `JSON.stringify(ctx)` writes. */
+  toJSON(): ContextJSON {
+    const metrics = this.#stats?.metrics ?? NO_METRICS
+    return { id: this.id, event: this.event, attempts: this.#attempts, logs: this.logs(), metrics }
+  }
+
+  /** @internal How many plugins in a row have led to this event: 0 when no plugin tracked it. */
+  get depth(): number {
+    return this.#depth
+  }
+
+  /** @internal */
+  set depth(depth: number) {
+    this.#depth = depth
+  }
+
+  /** @internal @throws TypeError when a plugin has set the event to something that is none, since the last time. */
+  requireEvent(): void {
+    if (this.#refused === undefined) return
+    const refused = this.#refused
+    this.#refused = undefined
+    throw new TypeError(`it set ctx.event to ${refused}, which is not an event`)
+  }
+
+  /** @internal Goes on in the place of `former`: with its depth and, where it has none itself, its notes. */
+  succeed(former: Context): void {
+    this.#depth = former.#depth
+    this.#logger ??= former.#logger
+    this.#stats ??= former.#stats
   }
 
   /** @internal Takes the outcome. */
   conclude(failure: DeliveryError | undefined, attempts: number): void {
     this.#failure = failure
     this.#attempts = attempts
-  }
-
-  toJSON(): { id: string; event: ContextEvent; attempts: number; logs: readonly LogEntry[] } {
-    return { id: this.id, event: this.event, attempts: this.attempts, logs: this.logs() }
   }
 }

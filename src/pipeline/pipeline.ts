@@ -1,286 +1,268 @@
-import { describeCause } from '../errors/cause.ts'
-import { DeliveryError, isInstance, SettingsError } from '../errors/errors.ts'
+import { DeliveryError, isInstance } from '../errors/errors.ts'
 import { isThenable } from '../errors/guard.ts'
 import { isSwitchedOn } from '../message/integrations.ts'
-import { KINDS, type Kind } from '../message/types.ts'
+import type { Kind } from '../message/types.ts'
+import { asyncContext } from '../runtime/async-context.node.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { Context, ContextCancelation } from './context.ts'
-import { PLUGIN_TYPES, type Plugin, type PluginHost } from './plugin.ts'
+import { ContextCancelation } from './cancelation.ts'
+import type { Context } from './context.ts'
+import { pluginError, pluginFailure, type Report } from './failure.ts'
+import { continueWith, UnusableResult } from './handler-result.ts'
+import { Lineage } from './lineage.ts'
+import type { Plugin, PluginHost } from './plugin.ts'
+import { PluginLoader } from './plugin-loader.ts'
+import type { Registration } from './registration.ts'
+import { stagesOf } from './stages.ts'
+import { Abandoned, TimeLimits } from './time-limits.ts'
+import { Turns } from './turns.ts'
 
-/** Longest wait for one plugin: to load, or to handle one event. */
-export const PLUGIN_TIMEOUT_MS = 5_000
-/** How deep plugins may track from inside a handler. */
-const MAX_NESTING = 1
+/** A plugin may track for a caller's event, and no plugin for that one. */
+const MAX_DEPTH = 1
 
 export interface PipelineOptions {
   readonly clock: Clock
+  /** What plugins are loaded with. */
   readonly client: PluginHost
-  /** Takes the failure of a plugin that does not cost the event. Never throws. */
-  readonly report: (error: DeliveryError, ctx: Context | undefined) => void
+  /** Takes the failures of plugins that cost no event. Never throws. */
+  readonly report: Report
 }
 
-/** The handlers of one kind of event, in the order in which they run. */
-interface Stages {
-  /** `before`, then `enrichment`. */
-  readonly front: readonly Plugin[]
-  readonly destinations: readonly Plugin[]
-  readonly after: readonly Plugin[]
+/**
+ * Called once, when an event has left the plugins: with the reason when it fails. `ctx` is the context that goes on: the
+ * one that was given, or another one that a plugin returned.
+ */
+export type Done = (error: DeliveryError | undefined, ctx: Context) => void
+
+/** One event on its way through the front. */
+interface Passage {
+  readonly kind: Kind
+  readonly front: readonly Registration[]
+  ctx: Context
+  readonly done: Done
 }
 
-/** Takes an event through the plugins. Knows no HTTP; whether the event is sent is not its business. */
+/**
+ * Takes events through the plugins. Knows nothing of HTTP, and does not decide whether an event is sent.
+ *
+ * @see docs/spec.md, section 7
+ */
 export class Pipeline {
-  readonly #options: PipelineOptions
-  #plugins: readonly Plugin[] = []
+  readonly #report: Report
+  readonly #loader: PluginLoader
+  readonly #limits: TimeLimits
+  readonly #lineage: Lineage
+  readonly #turns: Turns
   #stages = stagesOf([])
-  /** Plugins that events wait for. */
-  readonly #loadingCritical = new Set<Plugin>()
-  /** Destinations whose events wait for them, beside the delivery. */
-  readonly #loadingDestinations = new Map<Plugin, Promise<unknown>>()
+  /** Events that cannot start yet, in their order. */
   #waiting: (() => void)[] = []
-  /** Ends the wait for one plugin each. */
-  readonly #giveUps = new Set<(reason: Error) => void>()
-  #nesting = 0
 
-  constructor(options: PipelineOptions) {
-    this.#options = options
-  }
-
-  /** Whether any plugin wants, or may come to want, events of this kind. If none does, there is no context to make. */
-  concerns(kind: Kind): boolean {
-    const { front, destinations, after } = this.#stages[kind]
-    return this.#loadingCritical.size > 0 || front.length + destinations.length + after.length > 0
+  constructor({ clock, client, report }: PipelineOptions) {
+    this.#report = report
+    this.#limits = new TimeLimits(clock)
+    this.#lineage = new Lineage(clock)
+    this.#turns = new Turns(clock, () => this.#release())
+    this.#loader = new PluginLoader({
+      limits: this.#limits,
+      client,
+      report,
+      onChange: () => {
+        this.#stages = stagesOf(this.#loader.registrations)
+      },
+      onReady: () => this.#release(),
+    })
   }
 
   /**
-   * Loads a plugin and puts it behind those of its type. Resolves when it takes part, or was left out.
-   *
-   * @throws SettingsError when it is no plugin, or one of that name is there.
+   * Whether a plugin wants events of this kind, may come to want them, or keeps them from going on. If not, no context is
+   * needed.
    */
-  register(plugin: Plugin): Promise<void> {
-    validate(plugin)
-    if (this.#plugins.some(({ name }) => name === plugin.name)) {
-      throw new SettingsError('plugin', `there is one named '${plugin.name}' already`)
-    }
-    this.#change([...this.#plugins, plugin])
-    const loading = this.#load(plugin)
-    if (loading === undefined) return Promise.resolve()
-    if (plugin.type === 'destination') {
-      this.#loadingDestinations.set(plugin, loading)
-      void loading.then(() => this.#loadingDestinations.delete(plugin))
-    } else if (plugin.type !== 'utility') {
-      this.#loadingCritical.add(plugin)
-      void loading.then(() => this.#endLoading(plugin))
-    }
-    return loading
-  }
-
-  /** Takes a plugin out. Resolves when it has unloaded. */
-  async deregister(name: string): Promise<void> {
-    const plugin = this.#plugins.find((one) => one.name === name)
-    if (plugin === undefined) return
-    this.#change(this.#plugins.filter((one) => one !== plugin))
-    // Nobody waits for a plugin that is on its way out.
-    this.#endLoading(plugin)
-    try {
-      await plugin.unload?.(new Context(undefined, SYSTEM_EVENT), this.#options.client)
-    } catch (error) {
-      this.#report(plugin, 'failed to unload', error, undefined)
-    }
+  concerns(kind: Kind): boolean {
+    if (this.#loader.isLoading || this.#loader.missing !== undefined) return true
+    const { front, destinations, after, utilities } = this.#stages[kind]
+    return front.length + destinations.length + after.length + utilities.length > 0
   }
 
   /**
-   * Runs the `before` and `enrichment` plugins. `done` is called exactly once: within this call where every
-   * plugin is synchronous and loaded, later otherwise.
+   * Loads a plugin and puts it behind those of its type. Resolves to its name when it takes part, to `undefined` when it
+   * was left out.
+   *
+   * @throws SettingsError when it is not a plugin, or one of that name is there; what a getter of the plugin's throws.
+   */
+  register(plugin: Plugin): Promise<string | undefined> {
+    return this.#loader.register(plugin)
+  }
+
+  /** Takes a plugin out. Resolves when it has unloaded, or after 5 s, to whether there was one of that name. */
+  deregister(name: string): Promise<boolean> {
+    return this.#loader.deregister(name)
+  }
+
+  /**
+   * Runs the `before` and `enrichment` plugins. `done` is called exactly once, unless {@link abandon} comes first: within
+   * this call where every plugin is synchronous and loaded, later otherwise.
    *
    * @returns Whether `done` has been called.
    */
-  run(kind: Kind, ctx: Context, done: (error: DeliveryError | undefined) => void): boolean {
-    if (this.#nesting > MAX_NESTING) {
-      done(
-        new DeliveryError(
-          'plugin',
-          'tracked from inside a plugin that was handling an event tracked so itself',
-        ),
-      )
+  run(kind: Kind, ctx: Context, done: Done): boolean {
+    const { depth } = this.#lineage
+    if (depth > MAX_DEPTH) {
+      const message = 'a plugin tracked this while handling an event that a plugin had tracked'
+      done(new DeliveryError('plugin', message), ctx)
       return true
     }
-    if (this.#loadingCritical.size > 0) {
-      this.#waiting.push(() => this.#step(this.#stages[kind].front, 0, kind, ctx, done))
+    ctx.depth = depth
+    if (this.#loader.isLoading || this.#turns.isOver() || this.#waiting.length > 0) {
+      // It goes on when something else ends, and must not do so in the asynchronous context of that.
+      const runInContext = asyncContext.capture()
+      this.#waiting.push(() => runInContext(() => this.#start(kind, ctx, done)))
       return false
     }
-    return this.#step(this.#stages[kind].front, 0, kind, ctx, done)
+    return this.#start(kind, ctx, done)
   }
 
   /** Hands the finished event to the destinations that its `integrations` leave on. */
   distribute(kind: Kind, ctx: Context): Promise<unknown> | undefined {
     const { destinations } = this.#stages[kind]
     if (destinations.length === 0) return undefined
-    return all(
-      destinations
-        .filter((plugin) => isChosen(plugin, ctx))
-        .map((plugin) => {
-          const loading = this.#loadingDestinations.get(plugin)
-          if (loading === undefined) return this.#callAside(plugin, kind, ctx)
-          return loading.then(() =>
-            this.#plugins.includes(plugin) ? this.#callAside(plugin, kind, ctx) : undefined,
-          )
-        }),
-    )
+    return all(destinations.filter((one) => isChosen(one, ctx)).map((one) => this.#callAside(one, kind, ctx)))
   }
 
-  /** Runs the `after` plugins of a settled event. */
+  /**
+   * Runs the `after` plugins of an event that has its outcome, and then the `utility` plugins, each in the asynchronous
+   * context of its registration.
+   */
   conclude(kind: Kind, ctx: Context): Promise<unknown> | undefined {
-    const { after } = this.#stages[kind]
-    return after.length === 0 ? undefined : all(after.map((plugin) => this.#callAside(plugin, kind, ctx)))
+    const { after, utilities } = this.#stages[kind]
+    const call = (one: Registration): Promise<unknown> | undefined =>
+      one.runInContext(() => this.#callAside(one, kind, ctx))
+    const work = after.length === 0 ? undefined : all(after.map(call))
+    if (utilities.length === 0) return work
+    return work === undefined ? all(utilities.map(call)) : work.then(() => all(utilities.map(call)))
   }
 
-  /** Waits for no plugin any longer; what they were at is theirs to end. */
+  /**
+   * Stops waiting for plugins. `done` is not called for the events inside them: their outcome is the caller's business.
+   * What plugins are doing is theirs to end.
+   */
   abandon(): void {
     this.#waiting = []
-    for (const giveUp of this.#giveUps) giveUp(new Error('its time was over'))
+    this.#turns.stop()
+    this.#limits.abandon()
   }
 
-  #change(plugins: readonly Plugin[]): void {
-    this.#plugins = plugins
-    this.#stages = stagesOf(plugins)
+  /** Starts the events that had to wait, unless there is a new reason to. */
+  #release(): void {
+    if (this.#loader.isLoading) return
+    for (const start of this.#waiting.splice(0)) start()
   }
 
-  #endLoading(plugin: Plugin): void {
-    this.#loadingCritical.delete(plugin)
-    if (this.#loadingCritical.size > 0) return
-    for (const run of this.#waiting.splice(0)) run()
-  }
-
-  /** `undefined` when the plugin has loaded within the call. */
-  #load(plugin: Plugin): Promise<void> | undefined {
-    const leaveOut = (error: unknown): void => {
-      this.#change(this.#plugins.filter((one) => one !== plugin))
-      this.#report(plugin, 'failed to load and was left out', error, undefined)
+  #start(kind: Kind, ctx: Context, done: Done): boolean {
+    const { missing } = this.#loader
+    if (missing !== undefined) {
+      const message = `the plugin '${missing}' could not be loaded, and no event may go on without it`
+      done(new DeliveryError('plugin', message), ctx)
+      return true
     }
-    try {
-      const loaded = plugin.load(new Context(undefined, SYSTEM_EVENT), this.#options.client)
-      const ready = plugin.ready?.bind(plugin)
-      if (!isThenable(loaded) && ready === undefined) return undefined
-      const whole = Promise.resolve(loaded).then(() => ready?.())
-      return this.#withTimeout(whole).then(() => {}, leaveOut)
-    } catch (error) {
-      leaveOut(error)
-      return undefined
-    }
+    return this.#step({ kind, front: this.#stages[kind].front, ctx, done }, 0)
   }
 
-  #step(
-    front: readonly Plugin[],
-    from: number,
-    kind: Kind,
-    ctx: Context,
-    done: (error: DeliveryError | undefined) => void,
-  ): boolean {
+  #step(passage: Passage, from: number): boolean {
+    const { kind, front } = passage
     for (let index = from; index < front.length; index++) {
-      const plugin = front[index] as Plugin
+      const one = front[index] as Registration
       try {
-        const result = this.#call(plugin, kind, ctx)
+        const result = this.#call(one, kind, passage.ctx)
         if (isThenable(result)) {
-          const goOn = (): boolean => this.#step(front, index + 1, kind, ctx, done)
-          this.#withTimeout(result).then(goOn, (error) => {
-            const fatal = this.#judge(plugin, error, ctx)
-            if (fatal === undefined) goOn()
-            else done(fatal)
-          })
+          one.isAsync = true
+          this.#wait(passage, index, result)
           return false
         }
+        passage.ctx = continueWith(result, passage.ctx, one)
       } catch (error) {
-        const fatal = this.#judge(plugin, error, ctx)
-        if (fatal !== undefined) {
-          done(fatal)
-          return true
-        }
+        if (this.#fail(passage, one, error)) return true
       }
     }
-    done(undefined)
+    passage.done(undefined, passage.ctx)
     return true
   }
 
-  /** What the failure of a `before` or `enrichment` plugin means for the event. */
-  #judge(plugin: Plugin, error: unknown, ctx: Context): DeliveryError | undefined {
-    if (plugin.type !== 'before') {
-      this.#report(plugin, 'failed and was skipped', error, ctx)
-      return undefined
+  /** Goes on with the next plugin when this one has settled. */
+  #wait(passage: Passage, index: number, result: PromiseLike<unknown>): void {
+    const one = passage.front[index] as Registration
+    this.#limits
+      .bound(result)
+      .then((value) => {
+        passage.ctx = continueWith(value, passage.ctx, one)
+      })
+      .then(
+        () => this.#step(passage, index + 1),
+        (error) => {
+          // Its outcome has been told, or is about to be.
+          if (isInstance(error, Abandoned)) return
+          if (!this.#fail(passage, one, error)) this.#step(passage, index + 1)
+        },
+      )
+  }
+
+  /** What the failure of a `before` or `enrichment` plugin means for the event. Returns whether it ends the event. */
+  #fail(passage: Passage, { name, type }: Registration, error: unknown): boolean {
+    const { ctx } = passage
+    if (type !== 'before') {
+      const verb = isInstance(error, UnusableResult)
+        ? 'returned something that was ignored'
+        : 'failed and was skipped'
+      this.#report(pluginFailure(name, verb, error, ctx))
+      return false
     }
-    const verb = isInstance(error, ContextCancelation) ? 'dropped the event' : 'failed'
-    return pluginError(plugin, verb, error)
+    passage.done(pluginError(name, verbOf(error), error), ctx)
+    return true
   }
 
   /** Calls a handler whose failure is reported and nothing else. A promise only while it is at work. */
-  #callAside(plugin: Plugin, kind: Kind, ctx: Context): Promise<unknown> | undefined {
+  #callAside(one: Registration, kind: Kind, ctx: Context): Promise<unknown> | undefined {
+    const loading = this.#loader.loadingOf(one)
+    if (loading === undefined) return this.#callLoaded(one, kind, ctx)
+    return loading.then(() => (one.state === 'loaded' ? this.#callLoaded(one, kind, ctx) : undefined))
+  }
+
+  #callLoaded(one: Registration, kind: Kind, ctx: Context): Promise<unknown> | undefined {
+    const fail = (error: unknown): void => {
+      const verb = isInstance(error, Abandoned) ? 'was not waited for' : 'failed'
+      this.#report(pluginFailure(one.name, verb, error, ctx))
+    }
     try {
-      const result = this.#call(plugin, kind, ctx)
+      const result = this.#call(one, kind, ctx)
       if (!isThenable(result)) return undefined
-      return this.#withTimeout(result).catch((error) => this.#report(plugin, 'failed', error, ctx))
+      one.isAsync = true
+      return this.#limits.bound(result).catch(fail)
     } catch (error) {
-      this.#report(plugin, 'failed', error, ctx)
+      fail(error)
       return undefined
     }
   }
 
-  /** What a handler returns is awaited, and otherwise of no account: the context that it was given goes on. */
-  #call(plugin: Plugin, kind: Kind, ctx: Context): unknown {
-    if (!plugin.isLoaded()) return undefined
-    this.#nesting++
+  #call({ plugin, isAsync }: Registration, kind: Kind, ctx: Context): unknown {
+    if (plugin.isLoaded !== undefined && !plugin.isLoaded()) return undefined
+    const depth = ctx.depth + 1
+    const outer = this.#lineage.enter(depth)
     try {
-      return plugin[kind]?.(ctx)
+      return isAsync ? this.#lineage.follow(depth, () => plugin[kind]?.(ctx)) : plugin[kind]?.(ctx)
     } finally {
-      this.#nesting--
+      this.#lineage.leave(outer)
     }
-  }
-
-  #withTimeout(promise: PromiseLike<unknown>): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const end = (): void => {
-        cancel()
-        this.#giveUps.delete(giveUp)
-      }
-      const giveUp = (reason: unknown): void => {
-        end()
-        reject(reason)
-      }
-      const cancel = this.#options.clock.setTimer(
-        () => giveUp(new Error(`no answer within ${PLUGIN_TIMEOUT_MS} ms`)),
-        PLUGIN_TIMEOUT_MS,
-      )
-      this.#giveUps.add(giveUp)
-      promise.then((value) => {
-        end()
-        resolve(value)
-      }, giveUp)
-    })
-  }
-
-  #report(plugin: Plugin, verb: string, error: unknown, ctx: Context | undefined): void {
-    this.#options.report(pluginError(plugin, verb, error), ctx)
   }
 }
 
-/** What `load` and `unload` are given as the event of their context. */
-const SYSTEM_EVENT = JSON.stringify({ type: 'track', event: 'system', messageId: 'system', timestamp: 0 })
-
-function stagesOf(plugins: readonly Plugin[]): Record<Kind, Stages> {
-  const entries = KINDS.map((kind): [Kind, Stages] => {
-    const of = (type: Plugin['type']): Plugin[] =>
-      plugins.filter((plugin) => plugin.type === type && typeof plugin[kind] === 'function')
-    return [
-      kind,
-      { front: [...of('before'), ...of('enrichment')], destinations: of('destination'), after: of('after') },
-    ]
-  })
-  return Object.fromEntries(entries) as Record<Kind, Stages>
+function verbOf(error: unknown): string {
+  if (isInstance(error, ContextCancelation)) return 'dropped the event'
+  return isInstance(error, UnusableResult) ? 'returned something unusable' : 'failed'
 }
 
 /** Switches that throw when they are read switch nothing off. */
-function isChosen(plugin: Plugin, ctx: Context): boolean {
+function isChosen({ name, plugin }: Registration, ctx: Context): boolean {
   try {
     const { alternativeNames } = plugin
-    const names = [plugin.name, ...(Array.isArray(alternativeNames) ? alternativeNames : [])]
+    const names = [name, ...(Array.isArray(alternativeNames) ? alternativeNames : [])]
     return isSwitchedOn(ctx.event.integrations, names)
   } catch {
     return true
@@ -290,21 +272,4 @@ function isChosen(plugin: Plugin, ctx: Context): boolean {
 function all(work: (Promise<unknown> | undefined)[]): Promise<unknown> | undefined {
   const open = work.filter((one) => one !== undefined)
   return open.length === 0 ? undefined : Promise.all(open)
-}
-
-function pluginError(plugin: Plugin, verb: string, error: unknown): DeliveryError {
-  return new DeliveryError('plugin', `the plugin '${plugin.name}' ${verb}: ${describeCause(error)}`, {
-    cause: error,
-  })
-}
-
-function validate(plugin: Plugin): void {
-  const fail = (what: string): never => {
-    throw new SettingsError('plugin', `expected ${what}`)
-  }
-  if (typeof plugin !== 'object' || plugin === null) fail('an object')
-  if (typeof plugin.name !== 'string' || plugin.name === '') fail('a non-empty name')
-  if (!PLUGIN_TYPES.includes(plugin.type)) fail(`one of the types ${PLUGIN_TYPES.join(', ')}`)
-  if (typeof plugin.load !== 'function' || typeof plugin.isLoaded !== 'function')
-    fail('the methods load and isLoaded')
 }

@@ -1,14 +1,14 @@
 import type { Tracker } from '../tracker.ts'
-import type { Context } from './context.ts'
+import type { Context, ContextEvent } from './context.ts'
 
 /**
- * Where a plugin stands and what its failure means.
+ * Where a plugin stands and what its failure means. They run in this order.
  *
- * - `before`: runs first; may change or drop the event. When it throws, the event fails with `plugin`
- * - `enrichment`: adds to the event. When it throws it is skipped and reported
- * - `destination`: receives the finished event, beside the delivery; obeys `integrations`
- * - `after`: runs when the delivery has been settled
- * - `utility`: loaded and kept, no part in the pipeline
+ * - `before`: runs first; may change or drop the event. When it fails, the event fails with `plugin`
+ * - `enrichment`: adds to the event. When it fails, it is skipped and reported
+ * - `destination`: receives the finished event, side by side with the delivery; obeys `integrations`
+ * - `after`: runs when the event has its outcome
+ * - `utility`: loaded and kept; its handlers, if it has any, run after those of `after`
  */
 export type PluginType = (typeof PLUGIN_TYPES)[number]
 
@@ -16,34 +16,72 @@ export const PLUGIN_TYPES = ['before', 'enrichment', 'destination', 'after', 'ut
 
 /** What a plugin may do with the client that it is loaded into. */
 export interface PluginHost extends Tracker {
+  /** The version of this library. */
   readonly VERSION: string
 }
 
-type HandlerResult = Context | undefined | Promise<Context | undefined>
-type Handler = (ctx: Context) => HandlerResult
+/**
+ * What goes on after a handler of a `before` or `enrichment` plugin: the context that it was given (`undefined` means the
+ * same), another context, or an event object as the new event. `null` and `false` from a `before` plugin drop the event.
+ * What other plugins return is not looked at.
+ */
+// biome-ignore lint/suspicious/noConfusingVoidType: a handler may have no return statement, or be declared so
+export type HandlerResult = Context | ContextEvent | null | false | undefined | void
 
-/** Code of the user's that takes part in the way of every event. @see spec.md, section 7 */
+/** Handles one event. Given 5 s when it returns a promise. */
+export type Handler = (ctx: Context) => HandlerResult | PromiseLike<HandlerResult>
+
+/**
+ * Code of yours that runs for every event.
+ *
+ * @example
+ * const anonymize: Plugin = {
+ *   name: 'anonymize',
+ *   type: 'before',
+ *   onLoadFailure: 'drop',
+ *   track(ctx) {
+ *     ctx.updateEvent('context.ip', '0.0.0.0')
+ *     return ctx
+ *   },
+ * }
+ */
 export interface Plugin {
-  /** By which it is deregistered, and switched on and off in `integrations` if it is a destination. */
+  /** Unique name, used by `deregister` and, for a destination, by `integrations`. Not empty. */
   name: string
+  /** Where it stands and what its failure means. */
   type: PluginType
+  /** For your own use. */
   version?: string
-  /** Further names by which `integrations` may switch it. */
+  /** More names by which `integrations` may switch a destination. */
   alternativeNames?: string[]
-  /** Asked before each event: `false` leaves the plugin out. */
-  isLoaded(): boolean
-  /** Called once, when it is registered. Given 5 s; then, or if it fails, the plugin is left out. */
+  /**
+   * What becomes of events when it cannot be loaded. With `drop` they fail with `plugin` until it is deregistered or
+   * registered anew: for plugins without which nothing may leave, such as redaction. Default: `skip`, events go on.
+   */
+  onLoadFailure?: 'skip' | 'drop'
+  /** Asked before each event: `false` passes the plugin over. Default: true. */
+  isLoaded?(): boolean
+  /**
+   * Called once, when it is registered, and given 5 s. Events wait for `before`, `enrichment` and `after` plugins; when it
+   * throws, rejects or takes longer, the plugin is left out.
+   */
   // biome-ignore lint/suspicious/noExplicitAny: a plugin may declare the client as `Analytics` or leave it out
-  load(ctx: Context, analytics: any): unknown
-  /** Called once, when it is deregistered. */
-  // biome-ignore lint/suspicious/noExplicitAny: as for load
+  load?(ctx: Context, analytics: any): unknown
+  /** Called once, when it is deregistered, and given 5 s. */
+  // biome-ignore lint/suspicious/noExplicitAny: a plugin may declare the client as `Analytics` or leave it out
   unload?(ctx: Context, analytics: any): unknown
   /** Awaited after `load`. */
   ready?(): Promise<unknown>
+  /** Handles `identify` events. */
   identify?: Handler
+  /** Handles `track` events. */
   track?: Handler
+  /** Handles `page` events. */
   page?: Handler
+  /** Handles `screen` events. */
   screen?: Handler
+  /** Handles `group` events. */
   group?: Handler
+  /** Handles `alias` events. */
   alias?: Handler
 }

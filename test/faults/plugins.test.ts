@@ -204,9 +204,17 @@ row(
       // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
       const acts: [string, (ctx: any) => any, string][] = [
         ['undefined', () => undefined, 'delivered'],
-        ['5', () => 5, 'delivered'],
-        ['another event', () => ({ event: { type: 'track' } }), 'delivered'],
-        ['a promise of 5', async () => 5, 'delivered'],
+        ['5', () => 5, 'fails closed'],
+        ['null', () => null, 'fails closed'],
+        ['false', async () => false, 'fails closed'],
+        ['half a context', () => ({ event: { type: 'track' } }), 'fails closed'],
+        ['a promise of 5', async () => 5, 'fails closed'],
+        ['another event', (ctx) => ({ ...ctx.event, properties: { changed: true } }), 'delivered'],
+        [
+          'an event that takes over the rest',
+          () => ({ type: 'track', event: 'Other', userId: 'u' }),
+          'delivered',
+        ],
         [
           'frozen',
           (ctx) => {
@@ -285,7 +293,7 @@ row(
             ctx.event = null
             return ctx
           },
-          'any',
+          'fails closed',
         ],
         [
           'event a text',
@@ -293,7 +301,7 @@ row(
             ctx.event = 'text'
             return ctx
           },
-          'any',
+          'fails closed',
         ],
         [
           'a throwing getter',
@@ -329,7 +337,13 @@ row(
           t.track(client, n++)
           await client.flush()
           await t.close(client)
-          table.push({ name: `${name} (${type})`, outcome, expected })
+          // A before plugin that fails costs the event; any other is skipped.
+          const failed = type === 'before' ? 'plugin' : 'delivered'
+          table.push({
+            name: `${name} (${type})`,
+            outcome,
+            expected: expected === 'fails closed' ? failed : expected,
+          })
         }
       }
       return table
@@ -339,10 +353,8 @@ row(
     expectHealthyHost(run)
     expect(report.thrown).toBeUndefined()
     const table = report.result as { name: string; outcome: string; expected: string }[]
-    row.injected(table.length, 32)
-    const wrong = table.filter(({ outcome, expected }) =>
-      expected === 'any' ? outcome === 'none' : outcome !== expected,
-    )
+    row.injected(table.length, 40)
+    const wrong = table.filter(({ outcome, expected }) => outcome !== expected)
     expect(wrong).toEqual([])
     expect(report.byOutcome).toEqual({ delivered: table.length * 2 })
     expect((await server.report()).violations.filter((text) => !text.startsWith('messageId'))).toEqual([])

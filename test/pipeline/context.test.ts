@@ -1,8 +1,10 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { DeliveryError } from '../../src/errors/errors.ts'
-import { Context, ContextCancelation, type ContextEvent } from '../../src/pipeline/context.ts'
+import { ContextCancelation } from '../../src/pipeline/cancelation.ts'
+import { Context, type ContextEvent } from '../../src/pipeline/context.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 
-function createContext(): Context {
+function createContext(clock = new FakeClock()): Context {
   const event = {
     type: 'track',
     messageId: 'commande-17',
@@ -14,7 +16,7 @@ function createContext(): Context {
     integrations: {},
     _metadata: { jsRuntime: 'node' },
   } as ContextEvent
-  return new Context(event)
+  return new Context(event, '', clock)
 }
 
 describe('the context', () => {
@@ -39,6 +41,26 @@ describe('the context', () => {
 
     expect(ctx.event.event).toBe('Commande annulée')
     expect(ctx.toJSON().event.event).toBe('Commande annulée')
+  })
+})
+
+describe('the event replaced', () => {
+  test.each([
+    [undefined, 'undefined'],
+    [null, 'null'],
+    [5, 'a number'],
+    ['x', 'a string'],
+    [[], 'an array'],
+    [() => {}, 'a function'],
+  ])('by %s is refused, without a throw, and told once', (nonsense, got) => {
+    const ctx = createContext()
+    const { event } = ctx
+
+    ctx.event = nonsense as never
+
+    expect(ctx.event).toBe(event)
+    expect(() => ctx.requireEvent()).toThrow(`it set ctx.event to ${got}, which is not an event`)
+    expect(() => ctx.requireEvent()).not.toThrow()
   })
 })
 
@@ -104,16 +126,46 @@ describe('cancelling', () => {
 })
 
 describe('the log', () => {
-  test('notes are kept in order, with level, extras and time', () => {
-    const ctx = createContext()
+  test('notes are kept in order, with level, extras and the time of the clock', async () => {
+    const clock = new FakeClock('2026-11-20T09:30:00.000Z')
+    const ctx = createContext(clock)
 
+    ctx.log('info', 'adresse trouvée', { ville: 'Łódź' })
+    await clock.advance(1_000)
+    ctx.logger.log('warn', 'sans code postal')
+
+    expect(ctx.logs()).toEqual([
+      {
+        level: 'info',
+        message: 'adresse trouvée',
+        time: new Date('2026-11-20T09:30:00Z'),
+        extras: { ville: 'Łódź' },
+      },
+      {
+        level: 'warn',
+        message: 'sans code postal',
+        time: new Date('2026-11-20T09:30:01Z'),
+        extras: undefined,
+      },
+    ])
+    expect(ctx.logger.logs).toBe(ctx.logs())
+  })
+
+  test('flushing it writes the notes to the console and forgets them', () => {
+    const info = vi.spyOn(console, 'info').mockImplementation(() => {})
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const ctx = createContext()
     ctx.log('info', 'adresse trouvée', { ville: 'Łódź' })
     ctx.log('warn', 'sans code postal')
 
-    expect(ctx.logs()).toEqual([
-      { level: 'info', message: 'adresse trouvée', time: expect.any(Date), extras: { ville: 'Łódź' } },
-      { level: 'warn', message: 'sans code postal', time: expect.any(Date), extras: undefined },
-    ])
+    ctx.logger.flush()
+    ctx.logger.flush()
+
+    expect(info.mock.calls).toEqual([['adresse trouvée', { ville: 'Łódź' }]])
+    expect(warn.mock.calls).toEqual([['sans code postal', '']])
+    expect(ctx.logs()).toEqual([])
+    info.mockRestore()
+    warn.mockRestore()
   })
 
   test('without notes it is empty', () => {
@@ -127,6 +179,93 @@ describe('the log', () => {
 
     expect(ctx.logs()).toHaveLength(1_000)
     expect(ctx.logs()[999]?.message).toBe('1000')
+  })
+})
+
+describe('the measurements', () => {
+  test('counters and gauges are kept in order, with value, tags and the time of the clock', () => {
+    const ctx = createContext(new FakeClock('2026-11-20T09:30:00.000Z'))
+    const timestamp = Date.parse('2026-11-20T09:30:00Z')
+
+    ctx.stats.increment('adresses')
+    ctx.stats.increment('adresses', 3, ['ville:Łódź'])
+    ctx.stats.gauge('file', 17)
+
+    expect(ctx.stats.metrics).toEqual([
+      { metric: 'adresses', value: 1, type: 'counter', tags: [], timestamp },
+      { metric: 'adresses', value: 3, type: 'counter', tags: ['ville:Łódź'], timestamp },
+      { metric: 'file', value: 17, type: 'gauge', tags: [], timestamp },
+    ])
+    expect(ctx.toJSON().metrics).toEqual(ctx.stats.metrics)
+  })
+
+  test('they end at 1,000', () => {
+    const { stats } = createContext()
+
+    for (let number = 1; number <= 1_500; number++) stats.increment('n', number)
+
+    expect(stats.metrics).toHaveLength(1_000)
+    expect(stats.metrics[999]?.value).toBe(1_000)
+  })
+
+  test('flushing writes them to the console and forgets them', () => {
+    const info = vi.spyOn(console, 'info').mockImplementation(() => {})
+    const { stats } = createContext()
+    stats.gauge('file', 17, ['a', 'b'])
+
+    stats.flush()
+    stats.flush()
+
+    expect(info.mock.calls).toEqual([['file', 17, 'a,b']])
+    expect(stats.metrics).toEqual([])
+    info.mockRestore()
+  })
+})
+
+describe('contexts made by hand', () => {
+  test('one can be made of an event', () => {
+    const { event } = createContext()
+
+    const ctx = new Context(event)
+    ctx.log('info', 'vu')
+
+    expect(ctx.event).toBe(event)
+    expect(ctx.id).toBe('commande-17')
+    expect(ctx.logs()[0]?.time).toBeInstanceOf(Date)
+  })
+
+  test('two of the same event are the same', () => {
+    const ctx = createContext()
+
+    expect(ctx.isSame(new Context({ ...ctx.event }))).toBe(true)
+    expect(ctx.isSame(new Context({ ...ctx.event, messageId: 'commande-18' }))).toBe(false)
+  })
+
+  test('the system context has an event of its own each time', () => {
+    const ctx = Context.system()
+
+    expect(ctx).toBeInstanceOf(Context)
+    expect(ctx.event).toMatchObject({ type: 'track', event: 'system' })
+    expect(ctx.event).not.toBe(Context.system().event)
+  })
+})
+
+describe('a cancelation', () => {
+  test.each([
+    ['nothing', new ContextCancelation(), 'cancelled', 'plugin Error', false],
+    ['a text', new ContextCancelation('sans accord'), 'sans accord', 'plugin Error', false],
+    ['a reason', new ContextCancelation({ reason: 'sans accord' }), 'sans accord', 'plugin Error', false],
+    ['all of it', new ContextCancelation({ reason: 'a', type: 'b', retry: true }), 'a', 'b', true],
+    ['null', new ContextCancelation(null as never), 'cancelled', 'plugin Error', false],
+  ])('made of %s is an error with that reason', (_label, error, reason, type, retry) => {
+    expect(error).toBeInstanceOf(Error)
+    expect(error).toMatchObject({ name: 'ContextCancelation', message: reason, reason, type, retry })
+  })
+
+  test('that is passed to cancel() is thrown as it is', () => {
+    const error = new ContextCancelation({ type: 'consent' })
+
+    expect(() => createContext().cancel(error)).toThrow(error)
   })
 })
 
@@ -148,7 +287,7 @@ describe('the outcome', () => {
     expect(ctx.attempts).toBe(3)
   })
 
-  test('as JSON it shows id, event, attempts and logs', () => {
+  test('as JSON it shows id, event, attempts, logs and metrics', () => {
     const ctx = createContext()
     ctx.log('info', 'vu')
     ctx.conclude(undefined, 1)
@@ -158,6 +297,7 @@ describe('the outcome', () => {
       event: { event: 'Commande passée', timestamp: '2026-11-20T09:30:00.000Z' },
       attempts: 1,
       logs: [{ level: 'info', message: 'vu' }],
+      metrics: [],
     })
   })
 })

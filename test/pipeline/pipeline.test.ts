@@ -1,29 +1,32 @@
-import { describe, expect, test } from 'vitest'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { describe, expect, test, vi } from 'vitest'
 import type { DeliveryError } from '../../src/errors/errors.ts'
 import { KINDS } from '../../src/message/types.ts'
+import { ContextCancelation } from '../../src/pipeline/cancelation.ts'
 import { Context, type ContextEvent } from '../../src/pipeline/context.ts'
+import type { PluginFailure } from '../../src/pipeline/failure.ts'
 import { Pipeline } from '../../src/pipeline/pipeline.ts'
 import type { Plugin, PluginHost, PluginType } from '../../src/pipeline/plugin.ts'
+import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
+import table from '../support/integrations-table.json' with { type: 'json' }
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
-interface Report {
-  readonly error: DeliveryError
-  readonly ctx: Context | undefined
-}
-
-function setUp() {
-  const clock = new FakeClock()
-  const reports: Report[] = []
+function setUp(clock: Clock = new FakeClock()) {
+  const reports: PluginFailure[] = []
   const client = { VERSION: '0.1.0' } as PluginHost
-  const pipeline = new Pipeline({ clock, client, report: (error, ctx) => reports.push({ error, ctx }) })
+  const pipeline = new Pipeline({ clock, client, report: (failure) => void reports.push(failure) })
   /** Runs one event, and notes how the front of the pipeline ended. */
   const run = (ctx = createContext()) => {
     const ends: (DeliveryError | undefined)[] = []
-    const isDone = pipeline.run('track', ctx, (error) => ends.push(error))
-    return { ctx, ends, isDone }
+    const contexts: Context[] = []
+    const isDone = pipeline.run('track', ctx, (error, next) => {
+      ends.push(error)
+      contexts.push(next)
+    })
+    return { ctx, ends, contexts, isDone }
   }
-  return { clock, pipeline, reports, client, run }
+  return { clock: clock as FakeClock, pipeline, reports, client, run }
 }
 
 function createContext(integrations: ContextEvent['integrations'] = {}): Context {
@@ -119,16 +122,39 @@ describe('the order', () => {
     expect(ends).toEqual([undefined])
   })
 
-  test('a utility plugin is loaded and takes no part', async () => {
+  test('the handlers of a utility plugin run last', async () => {
     const { pipeline, run } = setUp()
     const order: string[] = []
     await pipeline.register(createScribe('outil', 'utility', order, { load: () => order.push('loaded') }))
+    await pipeline.register(createScribe('bilan', 'after', order))
 
     const { ctx } = run()
     pipeline.distribute('track', ctx)
     pipeline.conclude('track', ctx)
 
-    expect(order).toEqual(['loaded'])
+    expect(order).toEqual(['loaded', 'bilan', 'outil'])
+  })
+
+  test('they wait for after plugins that are asynchronous, and flushes wait for them', async () => {
+    const { pipeline } = setUp()
+    const order: string[] = []
+    const answer = deferred()
+    await pipeline.register(createPlugin('bilan', 'after', { track: () => answer.promise }))
+    await pipeline.register(createScribe('outil', 'utility', order))
+
+    const work = pipeline.conclude('track', createContext())
+    await settled()
+    expect(order).toEqual([])
+    answer.resolve()
+    await work
+
+    expect(order).toEqual(['outil'])
+  })
+
+  test('one without handlers is loaded and kept, and concerns no event', async () => {
+    const { pipeline } = setUp()
+
+    expect(await pipeline.register(createPlugin('outil', 'utility'))).toBe('outil')
     expect(pipeline.concerns('track')).toBe(false)
   })
 })
@@ -167,17 +193,292 @@ describe('synchronous plugins', () => {
 
     expect(order).toEqual([])
   })
+})
 
-  test.each([undefined, null, 5, 'x', {}, new Date(), Object.freeze({ event: {} })])(
-    'a handler that returns %s leaves the event as it is',
-    async (value) => {
+describe('what a handler returns', () => {
+  const nonsense: [unknown, string][] = [
+    [5, 'a number'],
+    ['x', 'a string'],
+    [true, 'a boolean'],
+    [{}, 'an object'],
+    [[], 'an array'],
+    [new Date(), 'a Date'],
+    [Object.freeze({ event: {} }), 'an object'],
+    [{ event: { type: 'track' } }, 'an object'],
+    [{ type: 'purchase' }, 'an object'],
+  ]
+  const ways: [string, (value: unknown) => unknown][] = [
+    ['returns', (value) => value],
+    ['resolves to', (value) => Promise.resolve(value)],
+  ]
+  const cases = ways.flatMap(([way, wrap]) =>
+    nonsense.map(([value, got]) => ({ way, track: () => wrap(value) as never, got })),
+  )
+
+  test.each(cases)('a before plugin that $way $got fails the event', async ({ track, got }) => {
+    const { pipeline, run } = setUp()
+    await pipeline.register(createPlugin('filtre', 'before', { track }))
+
+    const { ends } = run()
+    await settled()
+
+    expect(ends[0]?.code).toBe('plugin')
+    expect(ends[0]?.message).toBe(
+      `the plugin 'filtre' returned something unusable: expected a context, an event or nothing, got ${got}`,
+    )
+  })
+
+  test.each(cases)('an enrichment plugin that $way $got is reported, and the event goes on', async (one) => {
+    const { pipeline, reports, run } = setUp()
+    await pipeline.register(createPlugin('géo', 'enrichment', { track: one.track }))
+
+    const { ctx, ends, contexts } = run()
+    await settled()
+
+    expect(ends).toEqual([undefined])
+    expect(contexts).toEqual([ctx])
+    expect(ctx.event.event).toBe('Commande passée')
+    expect(reports).toMatchObject([{ plugin: 'géo', verb: 'returned something that was ignored', ctx }])
+  })
+
+  test.each(ways.flatMap(([way, wrap]) => [null, false].map((value) => ({ way, value, wrap }))))(
+    'a before plugin that $way $value drops the event',
+    async ({ value, wrap }) => {
       const { pipeline, run } = setUp()
-      await pipeline.register(createPlugin('a', 'before', { track: () => value as never }))
+      const order: string[] = []
+      await pipeline.register(createPlugin('filtre', 'before', { track: () => wrap(value) as never }))
+      await pipeline.register(createScribe('next', 'before', order))
 
-      const { ctx, ends } = run()
+      const { ends } = run()
+      await settled()
 
-      expect(ends).toEqual([undefined])
-      expect(ctx.event.event).toBe('Commande passée')
+      expect(ends[0]?.message).toBe(`the plugin 'filtre' dropped the event: it returned ${value}`)
+      expect(order).toEqual([])
+    },
+  )
+
+  test.each([null, false])('an enrichment plugin cannot drop the event with %s', async (value) => {
+    const { pipeline, reports, run } = setUp()
+    await pipeline.register(createPlugin('géo', 'enrichment', { track: () => value as never }))
+
+    expect(run().ends).toEqual([undefined])
+    expect(reports).toHaveLength(1)
+  })
+
+  test.each(['before', 'enrichment'] as const)('nothing from a %s plugin changes nothing', async (type) => {
+    const { pipeline, reports, run } = setUp()
+    await pipeline.register(createPlugin('a', type, { track: () => undefined }))
+
+    const { ctx, ends, contexts } = run()
+
+    expect(ends).toEqual([undefined])
+    expect(contexts[0]).toBe(ctx)
+    expect(reports).toEqual([])
+  })
+
+  test.each(
+    (['before', 'enrichment'] as const).flatMap((type) => ways.map(([way, wrap]) => ({ type, way, wrap }))),
+  )('another context that a $type plugin $way goes on, to the next plugin too', async ({ type, wrap }) => {
+    const { pipeline, run } = setUp()
+    const seen: Context[] = []
+    let other: Context | undefined
+    await pipeline.register(
+      createPlugin('a', type, {
+        track: (ctx) => {
+          ctx.log('info', 'vu')
+          other = new Context({ ...ctx.event, event: 'Commande annulée' })
+          return wrap(other) as never
+        },
+      }),
+    )
+    await pipeline.register(
+      createPlugin('b', 'enrichment', {
+        track: (ctx) => {
+          seen.push(ctx)
+          return ctx
+        },
+      }),
+    )
+
+    const { ends, contexts } = run()
+    await settled()
+
+    expect(ends).toEqual([undefined])
+    expect(contexts[0]).toBe(other)
+    expect(seen[0]).toBe(other)
+    expect(contexts[0]?.event.event).toBe('Commande annulée')
+    expect(contexts[0]?.logs()).toHaveLength(1)
+  })
+
+  test.each(
+    (['before', 'enrichment'] as const).flatMap((type) => ways.map(([way, wrap]) => ({ type, way, wrap }))),
+  )('an event object that a $type plugin $way is the new event', async ({ type, wrap }) => {
+    const { pipeline, run } = setUp()
+    await pipeline.register(
+      createPlugin('a', type, {
+        track: ({ event }) => wrap({ ...event, event: 'Commande annulée' }) as never,
+      }),
+    )
+
+    const { ctx, ends, contexts } = run()
+    await settled()
+
+    expect(ends).toEqual([undefined])
+    expect(contexts[0]).toBe(ctx)
+    expect(ctx.event).toMatchObject({ event: 'Commande annulée', messageId: 'commande-17' })
+  })
+
+  test('a new event takes over what it has not', async () => {
+    const { pipeline, run } = setUp()
+    await pipeline.register(
+      createPlugin('a', 'before', { track: () => ({ type: 'track', event: 'Autre', userId: 'u' }) as never }),
+    )
+    await pipeline.register(
+      createPlugin('b', 'before', { track: () => new Context({ event: 'Encore' } as never) }),
+    )
+
+    const { contexts } = run()
+
+    const { userId, ...former } = createContext().event
+    expect(contexts[0]?.event).toEqual({ ...former, event: 'Encore', properties: undefined })
+  })
+
+  test('a context of another copy of this package counts by its event', async () => {
+    const { pipeline, run } = setUp()
+    await pipeline.register(
+      createPlugin('a', 'before', {
+        track: ({ event }) => ({ event: { ...event, event: 'Autre' }, updateEvent() {} }) as never,
+      }),
+    )
+
+    expect(run().contexts[0]?.event.event).toBe('Autre')
+  })
+
+  test('a context of something that is not an event fails it', async () => {
+    const { pipeline, run } = setUp()
+    await pipeline.register(createPlugin('a', 'before', { track: () => new Context(5 as never) }))
+
+    expect(run().ends[0]?.message).toBe(
+      "the plugin 'a' failed: it set ctx.event to a number, which is not an event",
+    )
+  })
+
+  const hostile: [string, () => unknown][] = [
+    [
+      'an object whose type throws',
+      () => ({
+        get type(): never {
+          throw new Error('non')
+        },
+      }),
+    ],
+    [
+      'an object whose then throws when it is read',
+      () => ({
+        // biome-ignore lint/suspicious/noThenProperty: wrong on purpose
+        get then(): never {
+          throw new Error('non')
+        },
+      }),
+    ],
+    [
+      'a promise whose then throws',
+      () => ({
+        // biome-ignore lint/suspicious/noThenProperty: wrong on purpose
+        then() {
+          throw new Error('non')
+        },
+      }),
+    ],
+    [
+      'a proxy that throws',
+      () =>
+        new Proxy(
+          {},
+          {
+            get() {
+              throw new Error('non')
+            },
+            getPrototypeOf() {
+              throw new Error('non')
+            },
+          },
+        ),
+    ],
+  ]
+
+  test.each(hostile)('%s fails in a before plugin and is skipped in an enrichment', async (_label, make) => {
+    const { clock, pipeline, reports, run } = setUp()
+    await pipeline.register(createPlugin('géo', 'enrichment', { track: make as never }))
+    const enriched = run()
+    await settled()
+    await pipeline.register(createPlugin('filtre', 'before', { track: make as never }))
+    const filtered = run()
+    await settled()
+
+    expect(enriched.ends).toEqual([undefined])
+    expect(reports).toHaveLength(1)
+    expect(filtered.ends).toEqual([expect.objectContaining({ code: 'plugin' })])
+    expect(clock.timerCount).toBe(0)
+  })
+
+  test('a promise that calls back twice, and to another that hangs, is waited for once', async () => {
+    const { clock, pipeline, run } = setUp()
+    // biome-ignore lint/suspicious/noThenProperty: wrong on purpose
+    const hanging = { then() {} }
+    await pipeline.register(
+      createPlugin('a', 'before', {
+        track: () =>
+          ({
+            // biome-ignore lint/suspicious/noThenProperty: wrong on purpose
+            then(resolve: (value: unknown) => void) {
+              resolve(hanging)
+              resolve(undefined)
+            },
+          }) as never,
+      }),
+    )
+
+    const { ends } = run()
+    await clock.advance(5_000)
+
+    expect(ends).toEqual([expect.objectContaining({ code: 'plugin' })])
+    expect(clock.timerCount).toBe(0)
+  })
+
+  test.each(ways)(
+    'a plugin that sets ctx.event to nonsense and %s the context has failed',
+    async (_way, wrap) => {
+      const { pipeline, reports, run } = setUp()
+      const spoil = (ctx: Context): never => {
+        ctx.event = null as never
+        return wrap(ctx) as never
+      }
+      await pipeline.register(createPlugin('géo', 'enrichment', { track: spoil }))
+      const enriched = run()
+      await settled()
+      await pipeline.register(createPlugin('filtre', 'before', { track: spoil }))
+      const filtered = run()
+      await settled()
+
+      expect(enriched.ends).toEqual([undefined])
+      expect(enriched.ctx.event.event).toBe('Commande passée')
+      expect(reports.map(({ plugin, verb }) => [plugin, verb])).toEqual([['géo', 'failed and was skipped']])
+      expect(filtered.ends[0]?.message).toMatch(/^the plugin 'filtre' failed: it set ctx.event to null/)
+    },
+  )
+
+  test.each(['destination', 'after', 'utility'] as const)(
+    'what a %s plugin returns is not looked at',
+    async (type) => {
+      const { pipeline, reports, run } = setUp()
+      await pipeline.register(createPlugin('a', type, { track: () => 5 as never }))
+
+      const { ctx } = run()
+      await pipeline.distribute('track', ctx)
+      await pipeline.conclude('track', ctx)
+
+      expect(reports).toEqual([])
     },
   )
 })
@@ -241,8 +542,9 @@ describe('plugins that fail', () => {
 
     expect(ends).toEqual([undefined])
     expect(order).toEqual(['next'])
-    expect(reports).toEqual([{ error: expect.objectContaining({ code: 'plugin' }), ctx }])
-    expect(reports[0]?.error.message).toMatch(/^the plugin 'géo' failed and was skipped: /)
+    expect(reports).toMatchObject([{ plugin: 'géo', verb: 'failed and was skipped', ctx }])
+    expect(reports[0]?.reason).toMatchObject({ code: 'plugin' })
+    expect(reports[0]?.reason.message).toMatch(/^the plugin 'géo' failed and was skipped: /)
   })
 
   test.each(
@@ -259,7 +561,7 @@ describe('plugins that fail', () => {
     await (type === 'after' ? pipeline.conclude('track', ctx) : pipeline.distribute('track', ctx))
 
     expect(order).toEqual(['next'])
-    expect(reports).toEqual([{ error: expect.objectContaining({ code: 'plugin' }), ctx }])
+    expect(reports).toMatchObject([{ plugin: 'entrepôt', verb: 'failed', reason: { code: 'plugin' }, ctx }])
   })
 
   test('a before plugin that cancels drops the event with its reason', async () => {
@@ -295,7 +597,7 @@ describe('plugins that never settle', () => {
     await settled()
 
     expect(isDone).toBe(false)
-    expect(ends[0]?.message).toBe("the plugin 'filtre' failed: no answer within 5000 ms")
+    expect(ends[0]?.message).toBe("the plugin 'filtre' failed: it did not settle within 5000 ms")
   })
 
   test('an enrichment plugin is skipped, and a later answer changes nothing', async () => {
@@ -348,34 +650,26 @@ describe('plugins that never settle', () => {
 })
 
 describe('destinations', () => {
-  const matrix: [string, ContextEvent['integrations'], boolean][] = [
-    ['nothing said', {}, true],
-    ['All true', { All: true }, true],
-    ['All false', { All: false }, false],
-    ['All false and this one true', { All: false, Mixpanel: true }, true],
-    ['All false and options for this one', { All: false, Mixpanel: { region: 'eu' } }, true],
-    ['this one false', { Mixpanel: false }, false],
-    ['All true and this one false', { All: true, Mixpanel: false }, false],
-    ['another one false', { Amplitude: false }, true],
-    ['All false and another one true', { All: false, Amplitude: true }, false],
-    ['another case', { All: false, mixpanel: true }, false],
-    ['all in small letters', { all: false } as never, true],
-    ['an alternative name true', { All: false, 'Mixpanel (Actions)': true }, true],
-    ['an alternative name false', { 'Mixpanel (Actions)': false }, false],
-    ['undefined for this one', { All: false, Mixpanel: undefined }, false],
-    ['null', null as never, true],
-    ['a name of every object', { All: false, toString: true } as never, false],
-  ]
+  const names = { alternativeNames: ['Mixpanel (Actions)', 'Mixpanel (Legacy)'] }
 
-  test.each(matrix)('with %s the destination is called: %3$s', async (_label, integrations, isCalled) => {
+  test.each(table)('$case: $isOn', async ({ integrations, isOn }) => {
     const { pipeline } = setUp()
     const order: string[] = []
-    const names = { alternativeNames: ['Mixpanel (Actions)', 'Mixpanel (Legacy)'] }
     await pipeline.register(createScribe('Mixpanel', 'destination', order, names))
 
-    pipeline.distribute('track', createContext(integrations))
+    pipeline.distribute('track', createContext(integrations as never))
 
-    expect(order).toEqual(isCalled ? ['Mixpanel'] : [])
+    expect(order).toEqual(isOn ? ['Mixpanel'] : [])
+  })
+
+  test.each([null, undefined])('without integrations (%s) the destination is called', async (nothing) => {
+    const { pipeline } = setUp()
+    const order: string[] = []
+    await pipeline.register(createScribe('Mixpanel', 'destination', order, names))
+
+    pipeline.distribute('track', createContext(nothing as never))
+
+    expect(order).toEqual(['Mixpanel'])
   })
 
   test('integrations switch destinations only', async () => {
@@ -528,7 +822,6 @@ describe('loading', () => {
     ['whose load hangs', { load: () => new Promise(() => {}) }],
     ['whose ready rejects', { ready: () => Promise.reject(new Error('non')) }],
     ['whose ready hangs', { ready: () => new Promise(() => {}) }],
-    ['whose ready is no function', { ready: true as never }],
   ]
   test.each(failures)('a plugin %s is left out and reported, and events go on', async (_label, more) => {
     const { clock, pipeline, reports, run } = setUp()
@@ -542,7 +835,7 @@ describe('loading', () => {
     expect(ends).toEqual([undefined])
     expect(order).toEqual([])
     expect(reports).toHaveLength(1)
-    expect(reports[0]?.error.message).toMatch(/^the plugin 'cassé' failed to load and was left out: /)
+    expect(reports[0]?.reason.message).toMatch(/^the plugin 'cassé' failed to load and was left out: /)
     expect(pipeline.concerns('track')).toBe(false)
     expect(clock.timerCount).toBe(0)
   })
@@ -557,18 +850,113 @@ describe('loading', () => {
   })
 
   const noPlugins: [string, unknown, string][] = [
-    ['undefined', undefined, 'an object'],
-    ['a function', () => {}, 'an object'],
-    ['no name', { ...createPlugin('', 'before') }, 'a non-empty name'],
+    ['undefined', undefined, 'expected an object, got undefined'],
+    ['a function', () => {}, 'expected an object, got a function'],
+    ['no name', createPlugin('', 'before'), 'a name that is a non-empty string, got an empty string'],
+    ['a symbol for a name', createPlugin(Symbol('a') as never, 'before'), 'non-empty string, got a symbol'],
     ['no type', { ...createPlugin('a', 'before'), type: undefined }, 'one of the types'],
-    ['an unknown type', { ...createPlugin('a', 'middle' as never) }, 'one of the types'],
-    ['no load', { name: 'a', type: 'before', isLoaded: () => true }, 'load and isLoaded'],
-    ['no isLoaded', { name: 'a', type: 'before', load() {} }, 'load and isLoaded'],
+    ['an unknown type', createPlugin('a', 'middle' as never), 'one of the types'],
+    ['load that is no function', createPlugin('a', 'before', { load: 5 as never }), 'load to be a function'],
+    [
+      'isLoaded that is no function',
+      createPlugin('a', 'before', { isLoaded: true as never }),
+      'isLoaded to be a function, got a boolean',
+    ],
+    ['ready that is no function', createPlugin('a', 'before', { ready: true as never }), 'ready to be a'],
+    ['unload that is no function', createPlugin('a', 'before', { unload: {} as never }), 'unload to be a'],
+    [
+      'another onLoadFailure',
+      createPlugin('a', 'before', { onLoadFailure: 'Drop' as never }),
+      "onLoadFailure to be 'skip' or 'drop', got a string",
+    ],
   ]
   test.each(noPlugins)('%s is no plugin', (_label, plugin, expected) => {
     const { pipeline } = setUp()
 
     expect(() => pipeline.register(plugin as Plugin)).toThrow(expected)
+    expect(pipeline.concerns('track')).toBe(false)
+  })
+
+  test('isLoaded and load may be left out', async () => {
+    const { pipeline, reports, run } = setUp()
+    const order: string[] = []
+    const { isLoaded, load, ...plugin } = createScribe('a', 'before', order)
+
+    expect(await pipeline.register(plugin)).toBe('a')
+    run()
+
+    expect(order).toEqual(['a'])
+    expect(reports).toEqual([])
+  })
+
+  test('handlers that load sets count', async () => {
+    const { pipeline, run } = setUp()
+    const order: string[] = []
+    const plugin = createPlugin('a', 'before', {
+      load() {
+        plugin.track = (ctx) => {
+          order.push('a')
+          return ctx
+        }
+      },
+    })
+    await pipeline.register(plugin)
+
+    run()
+
+    expect(order).toEqual(['a'])
+  })
+
+  test('an event that load tracks waits for the plugin', async () => {
+    const { pipeline, run } = setUp()
+    const order: string[] = []
+    let inner: ReturnType<typeof run> | undefined
+    await pipeline.register(
+      createScribe('a', 'before', order, {
+        load() {
+          inner = run()
+          order.push('loaded')
+        },
+      }),
+    )
+
+    expect(order).toEqual(['loaded', 'a'])
+    expect(inner?.ends).toEqual([undefined])
+  })
+
+  test.each([
+    ['loads', {}, 'a'],
+    ['loads later', { load: () => Promise.resolve() }, 'a'],
+    ['throws', { load: () => Promise.reject(new Error('non')) }, undefined],
+    [
+      'throws within the call',
+      {
+        load() {
+          throw new Error('non')
+        },
+      },
+      undefined,
+    ],
+  ] as [string, Partial<Plugin>, string | undefined][])(
+    'a plugin that %s is registered as that',
+    async (_label, more, expected) => {
+      expect(await setUp().pipeline.register(createPlugin('a', 'before', more))).toBe(expected)
+    },
+  )
+
+  test('one that is taken out while it loads was not registered', async () => {
+    const { pipeline, reports, run } = setUp()
+    const loading = deferred()
+    const registered = pipeline.register(
+      createPlugin('a', 'before', { load: () => loading.promise, onLoadFailure: 'drop' }),
+    )
+
+    await pipeline.deregister('a')
+    loading.resolve()
+
+    expect(await registered).toBeUndefined()
+    expect(run().ends).toEqual([undefined])
+    expect(reports).toEqual([])
   })
 
   test('a second plugin of the same name is refused', async () => {
@@ -607,8 +995,51 @@ describe('taking plugins out', () => {
     expect(ends).toEqual([undefined])
   })
 
-  test('a name that is not there is passed over', async () => {
-    await expect(setUp().pipeline.deregister('absent')).resolves.toBeUndefined()
+  test('it is said whether there was one of that name', async () => {
+    const { pipeline } = setUp()
+    await pipeline.register(createPlugin('a', 'before'))
+
+    expect(await pipeline.deregister('absent')).toBe(false)
+    expect(await pipeline.deregister(Symbol('a') as never)).toBe(false)
+    expect(await pipeline.deregister('a')).toBe(true)
+    expect(await pipeline.deregister('a')).toBe(false)
+  })
+
+  test('an unload that hangs is given five seconds', async () => {
+    const { clock, pipeline, reports } = setUp()
+    await pipeline.register(createPlugin('a', 'before', { unload: () => new Promise(() => {}) }))
+    let isOver = false
+
+    void pipeline.deregister('a').then(() => {
+      isOver = true
+    })
+    await clock.advance(4_999)
+    expect(isOver).toBe(false)
+    await clock.advance(1)
+    await settled()
+
+    expect(isOver).toBe(true)
+    expect(reports).toMatchObject([{ plugin: 'a', verb: 'failed to unload' }])
+    expect(clock.timerCount).toBe(0)
+  })
+
+  test('plugins may take themselves out, and others in, while they handle an event', async () => {
+    const { pipeline, run } = setUp()
+    const order: string[] = []
+    await pipeline.register(
+      createPlugin('a', 'before', {
+        track: (ctx) => {
+          void pipeline.deregister('a')
+          void pipeline.register(createScribe('b', 'before', order))
+          return ctx
+        },
+      }),
+    )
+
+    expect(run().ends).toEqual([undefined])
+    expect(order).toEqual([])
+    expect(run().ends).toEqual([undefined])
+    expect(order).toEqual(['b'])
   })
 
   test.each([
@@ -625,7 +1056,7 @@ describe('taking plugins out', () => {
 
     await pipeline.deregister('a')
 
-    expect(reports[0]?.error.message).toBe("the plugin 'a' failed to unload: non")
+    expect(reports[0]?.reason.message).toBe("the plugin 'a' failed to unload: non")
   })
 
   test('an event that is under way keeps the plugins that it set out with', async () => {
@@ -683,6 +1114,442 @@ describe('tracking from inside a plugin', () => {
   })
 })
 
+// Row F105.
+describe('tracking from inside an asynchronous plugin', () => {
+  const REFUSED = 'a plugin tracked this while handling an event that a plugin had tracked'
+
+  /** Plugins that all track an event for each event, after this many awaits. */
+  async function setUpEchoes(
+    pipeline: Pipeline,
+    run: () => unknown,
+    waits: readonly number[],
+    declared: boolean,
+  ) {
+    let handled = 0
+    for (const [index, count] of waits.entries()) {
+      const echo = async (ctx: Context): Promise<Context> => {
+        for (let wait = 0; wait < count; wait++) await undefined
+        // Were it not stopped, it would go on until here.
+        if (handled++ < 3_000) run()
+        return ctx
+      }
+      const track = declared ? echo : (ctx: Context) => echo(ctx)
+      await pipeline.register(
+        createPlugin(`écho ${index}`, index % 2 === 0 ? 'before' : 'enrichment', { track }),
+      )
+    }
+    return () => handled
+  }
+
+  const plugins: [string, number[], boolean][] = [
+    ['after one await', [1], true],
+    ['after several', [7], true],
+    ['in three plugins', [1, 3, 2], true],
+    ['after one await, not declared async', [1], false],
+    ['after several, not declared async', [7, 2], false],
+  ]
+
+  test.each(plugins)('%s: it ends, and a timer that was set before runs', async (_label, waits, declared) => {
+    const { pipeline, run } = setUp(systemClock)
+    const ends: (DeliveryError | undefined)[] = []
+    const track = (): void => {
+      pipeline.run('track', createContext(), (error) => ends.push(error))
+    }
+    const handled = await setUpEchoes(pipeline, track, waits, declared)
+    const timer = new Promise((resolve) => setTimeout(resolve, 0))
+
+    const { ends: own } = run()
+    await timer
+    await settled()
+
+    expect(own).toEqual([undefined])
+    expect(handled()).toBeLessThan(50)
+    expect(new Set(ends.map((error) => error?.message))).toEqual(new Set([undefined, REFUSED]))
+  })
+
+  test('one event of a plugin goes through for each event, as with a synchronous plugin', async () => {
+    const { pipeline, run } = setUp()
+    const inner: ReturnType<typeof run>[] = []
+    await pipeline.register(
+      createPlugin('écho', 'before', {
+        async track(ctx) {
+          await undefined
+          inner.push(run())
+          return ctx
+        },
+      }),
+    )
+
+    const { ends } = run()
+    await settled()
+
+    expect(ends).toEqual([undefined])
+    expect(inner.map(({ ends }) => ends[0]?.message)).toEqual([undefined, REFUSED])
+  })
+
+  test.each(['destination', 'after', 'utility'] as const)('in a %s plugin as well', async (type) => {
+    const { pipeline, run } = setUp()
+    const ends: (string | undefined)[] = []
+    const settle = (ctx = createContext()): void => {
+      pipeline.run('track', ctx, (error) => {
+        ends.push(error?.message)
+        if (error !== undefined) return
+        void pipeline.distribute('track', ctx)
+        queueMicrotask(() => pipeline.conclude('track', ctx))
+      })
+    }
+    await pipeline.register(
+      createPlugin('écho', type, {
+        async track() {
+          await undefined
+          settle()
+        },
+      }),
+    )
+
+    settle()
+    await settled()
+    expect(run().ends).toEqual([undefined])
+
+    expect(ends).toEqual([undefined, undefined, REFUSED])
+  })
+
+  test('after a timer it is known too, and what a handler has left behind is not for ever', async () => {
+    const { clock, pipeline, run } = setUp()
+    const ends: (string | undefined)[] = []
+    await pipeline.register(
+      createPlugin('écho', 'before', {
+        async track(ctx) {
+          if (ctx.depth === 0 && ends.length === 0) {
+            await undefined
+            run()
+          }
+          if (ctx.depth !== 1) return ctx
+          const later = async (): Promise<void> => {
+            await new Promise((resolve) => setTimeout(resolve, 1))
+            ends.push(run().ends[0]?.message)
+          }
+          await later()
+          clock.stall(6_000)
+          await later()
+          return ctx
+        },
+      }),
+    )
+
+    run()
+    await vi.waitFor(() => expect(ends).toHaveLength(2))
+
+    expect(ends).toEqual([REFUSED, undefined])
+  })
+
+  test('a caller that tracks while asynchronous plugins are at work is not taken for one of them', async () => {
+    const { pipeline, run } = setUp(systemClock)
+    const answer = deferred()
+    await pipeline.register(createPlugin('lent', 'before', { track: async () => answer.promise }))
+    const runs: ReturnType<typeof run>[] = []
+
+    for (let number = 0; number < 5_000; number++) {
+      runs.push(run())
+      await undefined
+    }
+    answer.resolve()
+    await settled()
+    await vi.waitFor(() => expect(runs.filter(({ ends }) => ends.length === 1)).toHaveLength(5_000))
+
+    expect(new Set(runs.map(({ ends }) => ends[0]))).toEqual(new Set([undefined]))
+  })
+
+  test('two clients whose plugins track for each other come to an end', async () => {
+    const one = setUp(systemClock)
+    const two = setUp(systemClock)
+    const ends: (string | undefined)[] = []
+    const link = (to: typeof one): Plugin =>
+      createPlugin('relais', 'before', {
+        async track(ctx) {
+          await undefined
+          if (ends.length < 1_000)
+            to.pipeline.run('track', createContext(), (error) => ends.push(error?.message))
+          return ctx
+        },
+      })
+    await one.pipeline.register(link(two))
+    await two.pipeline.register(link(one))
+
+    one.run()
+    await settled()
+
+    expect(ends.length).toBeLessThan(10)
+    expect(ends).toContain(REFUSED)
+  })
+
+  test('what a synchronous handler leaves running cannot keep timers from running', async () => {
+    const { pipeline } = setUp(systemClock)
+    let handled = 0
+    let isStopped = false
+    const track = (): void => {
+      pipeline.run('track', createContext(), () => {})
+    }
+    await pipeline.register(
+      createPlugin('écho', 'before', {
+        track(ctx) {
+          handled++
+          if (!isStopped && handled < 100_000) queueMicrotask(track)
+          return ctx
+        },
+      }),
+    )
+    const timer = new Promise<void>((resolve) =>
+      setTimeout(() => {
+        isStopped = true
+        resolve()
+      }, 0),
+    )
+
+    track()
+    await timer
+    await settled()
+
+    expect(handled).toBeGreaterThan(100)
+    // One turn of the event loop, or a few where the timer came late.
+    expect(handled).toBeLessThan(20_000)
+  })
+
+  test('events that had to wait for the next turn keep their order, and leave no timer', async () => {
+    const { clock, pipeline } = setUp()
+    const order: number[] = []
+    await pipeline.register(createScribe('a', 'before', []))
+
+    for (let number = 0; number < 3_000; number++) {
+      pipeline.run('track', createContext(), () => order.push(number))
+      await undefined
+    }
+    expect(order.length).toBeLessThan(3_000)
+    await clock.advance(0)
+
+    expect(order).toEqual(Array.from({ length: 3_000 }, (_, index) => index))
+    expect(clock.timerCount).toBe(0)
+  })
+
+  test('a burst within one call of the caller does not wait', async () => {
+    const { clock, pipeline, run } = setUp()
+    await pipeline.register(createScribe('a', 'before', []))
+
+    const runs = Array.from({ length: 10_000 }, () => run())
+
+    expect(runs.every(({ isDone }) => isDone)).toBe(true)
+    expect(clock.timerCount).toBe(0)
+  })
+})
+
+describe('a plugin without which nothing may leave', () => {
+  const required = (more: Partial<Plugin>): Plugin =>
+    createPlugin('masque', 'before', { onLoadFailure: 'drop', track: (ctx) => ctx, ...more })
+  const failing: [string, Partial<Plugin>][] = [
+    [
+      'throws',
+      {
+        load() {
+          throw new Error('non')
+        },
+      },
+    ],
+    ['rejects', { load: () => Promise.reject(new Error('non')) }],
+    ['hangs', { load: () => new Promise(() => {}) }],
+  ]
+
+  test.each(failing)(
+    'events of every kind fail when its load %s, those that waited too',
+    async (_label, more) => {
+      const { clock, pipeline, reports, run } = setUp()
+      const registered = pipeline.register(required(more))
+      const early = run()
+      await clock.advance(5_000)
+
+      expect(await registered).toBeUndefined()
+      const late = run()
+
+      for (const { ends } of [early, late]) {
+        expect(ends).toEqual([expect.objectContaining({ code: 'plugin' })])
+        expect(ends[0]?.message).toBe(
+          "the plugin 'masque' could not be loaded, and no event may go on without it",
+        )
+      }
+      for (const kind of KINDS) expect(pipeline.concerns(kind)).toBe(true)
+      expect(reports).toMatchObject([
+        { plugin: 'masque', verb: 'failed to load, and events fail without it' },
+      ])
+    },
+  )
+
+  test('until it is taken out, without being unloaded', async () => {
+    const { pipeline, run } = setUp()
+    let unloads = 0
+    await pipeline.register(
+      required({ load: () => Promise.reject(new Error('non')), unload: () => unloads++ }),
+    )
+
+    expect(await pipeline.deregister('masque')).toBe(true)
+
+    expect(run().ends).toEqual([undefined])
+    expect(pipeline.concerns('track')).toBe(false)
+    expect(unloads).toBe(0)
+  })
+
+  test('or registered anew', async () => {
+    const { pipeline, run } = setUp()
+    await pipeline.register(required({ load: () => Promise.reject(new Error('non')) }))
+
+    expect(await pipeline.register(required({}))).toBe('masque')
+
+    expect(run().ends).toEqual([undefined])
+  })
+
+  test('by default events go on', async () => {
+    const { pipeline, run } = setUp()
+    const load = (): Promise<never> => Promise.reject(new Error('non'))
+    await pipeline.register(createPlugin('a', 'before', { load, onLoadFailure: 'skip' }))
+    await pipeline.register(createPlugin('b', 'before', { load }))
+
+    expect(run().ends).toEqual([undefined])
+  })
+})
+
+describe('plugins that throw when they are looked at', () => {
+  const throws = (names: readonly string[]): ProxyHandler<Plugin> => ({
+    get(target, name, receiver) {
+      if (names.includes(String(name))) throw new Error(`no ${String(name)}`)
+      return Reflect.get(target, name, receiver)
+    },
+  })
+
+  test.each(['name', 'type', 'load', 'isLoaded', 'onLoadFailure', 'track'])(
+    'at its %s: it is refused, and nothing is left of it',
+    (name) => {
+      const { pipeline, run } = setUp()
+      const plugin = new Proxy(createPlugin('a', 'before', { track: (ctx) => ctx }), throws([name]))
+
+      expect(() => pipeline.register(plugin)).toThrow(`no ${name}`)
+      expect(run().ends).toEqual([undefined])
+      expect(pipeline.concerns('track')).toBe(false)
+    },
+  )
+
+  test.each(['name', 'type', 'isLoaded', 'alternativeNames', 'track', 'unload'])(
+    'later, at its %s: nothing is thrown at the caller',
+    async (name) => {
+      for (const type of ['before', 'enrichment', 'destination', 'after', 'utility'] as const) {
+        const { pipeline, run } = setUp()
+        const fail = (): never => {
+          throw new Error('non')
+        }
+        const names: string[] = []
+        await pipeline.register(
+          new Proxy(createPlugin('a', type, { track: fail, unload: fail }), throws(names)),
+        )
+        names.push(name)
+        await pipeline.register(createScribe('b', 'before', []))
+
+        const { ctx, ends } = run()
+        await pipeline.distribute('track', ctx)
+        await pipeline.conclude('track', ctx)
+        await pipeline.deregister('a')
+
+        expect(ends).toHaveLength(1)
+        expect(pipeline.concerns('track')).toBe(true)
+      }
+    },
+  )
+
+  test('a name that becomes a symbol is still the one that it was', async () => {
+    const { pipeline, reports, run } = setUp()
+    const plugin = createPlugin('a', 'enrichment', {
+      track() {
+        throw new Error('non')
+      },
+    })
+    await pipeline.register(plugin)
+    plugin.name = Symbol('b') as never
+
+    run()
+
+    expect(reports).toMatchObject([
+      { plugin: 'a', reason: { message: "the plugin 'a' failed and was skipped: non" } },
+    ])
+  })
+
+  test('a cancelation of another copy of this package, without a message, fails the event', async () => {
+    const { pipeline, run } = setUp()
+    await pipeline.register(
+      createPlugin('a', 'before', {
+        track() {
+          throw new ContextCancelation({ reason: 'sans accord', retry: false })
+        },
+      }),
+    )
+
+    expect(run().ends[0]?.message).toBe("the plugin 'a' dropped the event: sans accord")
+  })
+})
+
+describe('the asynchronous context', () => {
+  const storage = new AsyncLocalStorage<string>()
+
+  /** A plugin that notes in which context it was called. */
+  const observe = (name: string, type: PluginType, seen: string[], more: Partial<Plugin> = {}): Plugin =>
+    createPlugin(name, type, {
+      track: () => {
+        seen.push(`${name}: ${storage.getStore()}`)
+      },
+      ...more,
+    })
+
+  test('plugins run in that of the call, past others that are asynchronous or hang', async () => {
+    const { clock, pipeline, run } = setUp()
+    const seen: string[] = []
+    await pipeline.register(observe('a', 'before', seen))
+    await pipeline.register(
+      createPlugin('lent', 'enrichment', {
+        track: (ctx) => new Promise((resolve) => clock.setTimer(() => resolve(ctx), 10)),
+      }),
+    )
+    await pipeline.register(observe('b', 'enrichment', seen))
+    await pipeline.register(createPlugin('sourd', 'enrichment', { track: () => new Promise(() => {}) }))
+    await pipeline.register(observe('c', 'enrichment', seen))
+
+    const runs = ['un', 'deux'].map((name) => storage.run(name, () => run()))
+    await storage.run('autre', () => clock.advance(10_000))
+
+    expect(runs.every(({ ends }) => ends.length === 1)).toBe(true)
+    expect(seen).toEqual(['a: un', 'a: deux', 'b: un', 'b: deux', 'c: un', 'c: deux'])
+  })
+
+  test('events that wait for a plugin to load go on in theirs', async () => {
+    const { pipeline, run } = setUp()
+    const seen: string[] = []
+    const loading = deferred()
+    void storage.run('registration', () =>
+      pipeline.register(observe('lent', 'before', seen, { load: () => loading.promise })),
+    )
+
+    for (const name of ['un', 'deux']) storage.run(name, () => run())
+    storage.run('autre', () => loading.resolve())
+    await settled()
+
+    expect(seen).toEqual(['lent: un', 'lent: deux'])
+  })
+
+  test.each(['after', 'utility'] as const)('%s plugins run in that of their registration', async (type) => {
+    const { pipeline } = setUp()
+    const seen: string[] = []
+    await storage.run('registration', () => pipeline.register(observe('bilan', type, seen)))
+
+    storage.run('autre', () => pipeline.conclude('track', createContext()))
+
+    expect(seen).toEqual(['bilan: registration'])
+  })
+})
+
 describe('abandoning', () => {
   test('no timer is left, whatever plugins are at', async () => {
     const { clock, pipeline, run } = setUp()
@@ -713,5 +1580,60 @@ describe('abandoning', () => {
 
     expect(order).toEqual([])
     expect(ends).toEqual([])
+  })
+
+  test('an event inside a plugin goes no further, and nobody is told of it', async () => {
+    const { pipeline, reports, run } = setUp()
+    const order: string[] = []
+    await pipeline.register(createPlugin('a', 'enrichment', { track: () => new Promise(() => {}) }))
+    await pipeline.register(createScribe('b', 'enrichment', order))
+    const { ends } = run()
+
+    pipeline.abandon()
+    await settled()
+
+    expect(order).toEqual([])
+    expect(ends).toEqual([])
+    expect(reports).toEqual([])
+  })
+
+  test('a destination that was still at work is named', async () => {
+    const { pipeline, reports } = setUp()
+    await pipeline.register(createPlugin('entrepôt', 'destination', { track: () => new Promise(() => {}) }))
+    const work = pipeline.distribute('track', createContext())
+
+    pipeline.abandon()
+    await work
+
+    expect(reports.map(({ reason }) => reason.message)).toEqual([
+      "the plugin 'entrepôt' was not waited for: abandoned: the client stopped waiting",
+    ])
+  })
+
+  test('events that were waiting for the next turn are abandoned as well, and no timer is left', async () => {
+    const { clock, pipeline } = setUp()
+    let done = 0
+    await pipeline.register(createScribe('a', 'before', []))
+    for (let number = 0; number < 2_000; number++) {
+      pipeline.run('track', createContext(), () => done++)
+      await undefined
+    }
+    const before = done
+
+    pipeline.abandon()
+    expect(clock.timerCount).toBe(0)
+    await clock.advance(1_000)
+
+    expect(before).toBeLessThan(2_000)
+    expect(done).toBe(before)
+  })
+
+  test('events of later are handled', async () => {
+    const { pipeline, run } = setUp()
+    await pipeline.register(createScribe('a', 'before', []))
+
+    pipeline.abandon()
+
+    expect(run().ends).toEqual([undefined])
   })
 })

@@ -4,7 +4,8 @@ import { readBody } from '../http/read-body.ts'
 import { replyJson } from '../http/reply.ts'
 import type { RequestNotes } from '../http/request-notes.ts'
 import type { LoginLimit } from './login-limit.ts'
-import { TokenError, type TokenServer } from './tokens.ts'
+import { TokenError } from './token-error.ts'
+import type { TokenServer } from './tokens.ts'
 
 const MAX_FORM_BYTES = 16_384
 

@@ -12,18 +12,7 @@ import {
 import type { Clock } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import type { ApplicationConfig, Config } from '../config/schema.ts'
-
-/** Why no token is given, in the words of RFC 6749, section 5.2. */
-export class TokenError extends Error {
-  readonly status: number
-  readonly code: string
-
-  constructor(status: number, code: string, description: string) {
-    super(description)
-    this.status = status
-    this.code = code
-  }
-}
+import { TokenError } from './token-error.ts'
 
 /** An issued token, as the answer spells it. */
 export interface IssuedToken {

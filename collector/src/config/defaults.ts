@@ -1,0 +1,19 @@
+import type { Config } from './schema.ts'
+
+/**
+ * What an empty config amounts to.
+ *
+ * Written out, so that a collector without a config, as tests start it by the hundred, need not load the library that checks one.
+ */
+export const DEFAULT_CONFIG: Config = {
+  region: 'default',
+  retryAfter: 'seconds',
+  rejectUnknownKeys: false,
+  strictContentType: false,
+  hostNames: [],
+  trustedProxies: [],
+  failedLoginsPerMinute: 300,
+  destinations: [],
+  durability: 'process',
+  maxEvents: 10_000_000,
+}

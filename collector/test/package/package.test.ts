@@ -1,0 +1,195 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { createProject, type Project, REPOSITORY, run, runTool } from './project.ts'
+
+let project: Project
+beforeAll(async () => {
+  project = await createProject()
+}, 180_000)
+afterAll(() => project?.remove())
+
+/** Lets the project import what its users have installed themselves. */
+function link(name: string): void {
+  mkdirSync(join(project.folder, 'node_modules', name, '..'), { recursive: true })
+  symlinkSync(join(REPOSITORY, 'node_modules', name), join(project.folder, 'node_modules', name))
+}
+
+test('the package holds its code, its page and its launcher, and neither tests nor sources', () => {
+  for (const file of [
+    'dist/index.js',
+    'dist/index.cjs',
+    'dist/index.d.ts',
+    'dist/index.d.cts',
+    'README.md',
+    'LICENSE',
+  ]) {
+    expect(project.files).toContain(file)
+  }
+  expect(
+    project.files.filter((file) => /^(src|test|bench|scripts)\/|\.test\.|tsconfig|\.db/.test(file)),
+  ).toEqual([])
+})
+
+test('publint and attw have nothing to say', async () => {
+  const [publint, attw] = await Promise.all([
+    runTool('publint', ['--strict', project.tarball], project.folder),
+    runTool('attw', [project.tarball], project.folder),
+  ])
+
+  expect(publint).toMatchObject({ code: 0, output: expect.stringContaining('All good') })
+  expect(attw).toMatchObject({ code: 0, output: expect.stringContaining('No problems found') })
+}, 60_000)
+
+const body = `
+  const collector = await startCollector({ port: 0 })
+  const response = await fetch(collector.url + '/v1/track', {
+    method: 'POST',
+    body: JSON.stringify({ writeKey: 'k', userId: 'ada', event: 'Order Completed' }),
+  })
+  const [order] = await collector.waitFor({ event: 'Order Completed' })
+  const page = await fetch(collector.url + '/')
+  await collector.close()
+  expect([response.status, order.userId, page.status]).toEqual([200, 'ada', 200])
+`
+
+test('it is used from Jest without flags, by require', async () => {
+  project.write(
+    'jest.test.cjs',
+    `const { startCollector } = require('trackpost-collector')\ntest('an order', async () => {${body}})\n`,
+  )
+  const config = {
+    testMatch: ['**/jest.test.cjs'],
+    rootDir: project.folder,
+    modulePathIgnorePatterns: ['workspace'],
+  }
+
+  const { code, output } = await runTool('jest', ['--config', JSON.stringify(config), '--ci'], project.folder)
+
+  expect(output).toContain('1 passed')
+  expect(code).toBe(0)
+}, 120_000)
+
+test('tokens work in Jest too, although the library that makes them is an ES module', async () => {
+  project.write(
+    'tokens.test.cjs',
+    `const { generateKeyPairSync } = require('node:crypto')
+    const { startCollector } = require('trackpost-collector')
+    test('a collector with OAuth', async () => {
+      const { publicKey } = generateKeyPairSync('rsa', {
+        modulusLength: 2048,
+        publicKeyEncoding: { type: 'spki', format: 'pem' },
+        privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+      })
+      const oauth = { applications: [{ clientId: 'app', keys: [{ keyId: 'k1', publicKey }] }] }
+      const collector = await startCollector({ port: 0, config: { oauth } })
+      const refused = await fetch(collector.url + '/token', {
+        method: 'POST',
+        body: new URLSearchParams({ grant_type: 'client_credentials' }),
+      })
+      await collector.close()
+      expect(refused.status).toBe(400)
+    })\n`,
+  )
+  const config = {
+    testMatch: ['**/tokens.test.cjs'],
+    rootDir: project.folder,
+    modulePathIgnorePatterns: ['workspace'],
+  }
+
+  const { code, output } = await runTool('jest', ['--config', JSON.stringify(config), '--ci'], project.folder)
+
+  expect(output).toContain('1 passed')
+  expect(code).toBe(0)
+}, 120_000)
+
+test('it is used from Vitest, by import', async () => {
+  link('vitest')
+  project.write(
+    'vitest.test.mjs',
+    `import { startCollector } from 'trackpost-collector'\nimport { expect, test } from 'vitest'\ntest('an order', async () => {${body}})\n`,
+  )
+
+  const { code, output } = await runTool(
+    'vitest',
+    ['run', 'vitest.test.mjs', '--root', project.folder],
+    project.folder,
+  )
+
+  expect(output).toContain('1 passed')
+  expect(code).toBe(0)
+}, 120_000)
+
+test('npx starts it, and it says its version', async () => {
+  const { version } = JSON.parse(readFileSync(join(REPOSITORY, 'collector', 'package.json'), 'utf8'))
+
+  expect(await run('npx', ['trackpost-collector', '--version'], project.folder)).toMatchObject({
+    code: 0,
+    output: expect.stringContaining(version),
+  })
+  const child = spawn('npx', ['trackpost-collector', '--port', '0', '--database', ':memory:'], {
+    cwd: project.folder,
+    detached: true,
+  })
+  onTestFinished(() => {
+    // npx has a child of its own.
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL')
+  })
+  const [line] = await once(child.stdout, 'data')
+  const url = /http:\/\/\S+(?=,)/.exec(String(line))?.[0]
+
+  expect((await fetch(`${url}/api/stats`)).status).toBe(200)
+}, 60_000)
+
+test('the TypeScript of its README compiles under strict settings, the libraries checked as well', async () => {
+  for (const name of ['vitest', 'typescript', '@types/node']) {
+    if (name !== 'vitest') link(name)
+  }
+  const readme = readFileSync(fileURLToPath(new URL('../../README.md', import.meta.url)), 'utf8')
+  const blocks = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code ?? '')
+  for (const [index, code] of blocks.entries())
+    project.write(`readme-${index}.test.ts`, `${code}\nexport {}\n`)
+  project.write(
+    'tsconfig.json',
+    JSON.stringify({
+      compilerOptions: {
+        strict: true,
+        exactOptionalPropertyTypes: true,
+        noUncheckedIndexedAccess: true,
+        module: 'NodeNext',
+        target: 'ES2022',
+        types: ['node'],
+        noEmit: true,
+        skipLibCheck: true,
+        allowImportingTsExtensions: true,
+        paths: { trackpost: [join(REPOSITORY, 'src', 'index.ts')] },
+      },
+      include: ['readme-*.ts'],
+    }),
+  )
+  project.write(
+    'own-types.ts',
+    `import { type CollectorOptions, startCollector } from 'trackpost-collector'\nexport const options: CollectorOptions = { config: { sources: [{ name: 'a', writeKey: 'k' }] } }\nvoid startCollector(options)\n`,
+  )
+
+  const readmeResult = await runTool('tsc', ['-p', project.folder], project.folder)
+  const own = [
+    '--strict',
+    '--noEmit',
+    '--module',
+    'NodeNext',
+    '--target',
+    'ES2022',
+    '--types',
+    'node',
+    'own-types.ts',
+  ]
+  const ownResult = await runTool('tsc', own, project.folder)
+
+  expect(blocks.length).toBeGreaterThan(1)
+  expect(readmeResult).toMatchObject({ code: 0, stdout: '' })
+  expect(ownResult).toMatchObject({ code: 0, stdout: '' })
+}, 120_000)

@@ -1,0 +1,86 @@
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url))
+
+/** A project of a user, with the packed collector installed. */
+export interface Project {
+  folder: string
+  tarball: string
+  /** Paths of the files in the tarball. */
+  files: string[]
+  write(name: string, text: string): string
+  remove(): void
+}
+
+export interface Result {
+  code: number
+  /** Stdout and stderr. */
+  output: string
+  stdout: string
+}
+
+/** Runs a command to its end. */
+export function run(command: string, args: string[], folder: string): Promise<Result> {
+  return new Promise((resolve) => {
+    const options = { cwd: folder, env: environment(), maxBuffer: 16_777_216 }
+    execFile(command, args, options, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: stdout + stderr, stdout })
+    })
+  })
+}
+
+/** Runs a program of the repository's development dependencies. */
+export function runTool(name: string, args: string[], folder: string): Promise<Result> {
+  return run(join(REPOSITORY, 'node_modules', '.bin', name), args, folder)
+}
+
+/** What `npm run` and Vitest tell their children must not reach an npm or a test runner in another folder. */
+function environment(): NodeJS.ProcessEnv {
+  const isOurs = /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$|VITEST|NODE_ENV$|TEST$)/
+  const entries = Object.entries(process.env).filter(([name]) => !isOurs.test(name))
+  return { ...Object.fromEntries(entries), NO_COLOR: '1', FORCE_COLOR: '0' }
+}
+
+/** Builds and packs a copy of the package, as a release does, and installs the tarball into an empty project. */
+export async function createProject(): Promise<Project> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'trackpost-collector-package-')))
+  const write = (name: string, text: string): string => {
+    const path = join(folder, name)
+    writeFileSync(path, text)
+    return path
+  }
+  const remove = () => rmSync(folder, { recursive: true, force: true })
+  try {
+    const { tarball, files } = await pack(folder)
+    write('package.json', '{ "name": "a-user-of-the-collector", "private": true }')
+    const flags = ['--prefer-offline', '--no-package-lock', '--no-audit', '--no-fund']
+    const installed = await run('npm', ['install', tarball, ...flags], folder)
+    if (installed.code !== 0) throw new Error(installed.output)
+    return { folder, tarball, files, write, remove }
+  } catch (cause) {
+    remove()
+    throw cause
+  }
+}
+
+/** In a copy: the build begins by emptying its folder, which other tests run from. */
+async function pack(folder: string): Promise<{ tarball: string; files: string[] }> {
+  const workspace = join(folder, 'workspace')
+  const copy = join(workspace, 'collector')
+  mkdirSync(workspace)
+  cpSync(join(REPOSITORY, 'tsconfig.json'), join(workspace, 'tsconfig.json'))
+  cpSync(join(REPOSITORY, 'package.json'), join(workspace, 'package.json'))
+  symlinkSync(join(REPOSITORY, 'node_modules'), join(workspace, 'node_modules'))
+  const isLeftOut = /\/collector\/(?:node_modules|dist|test|test-results|bench)(?:\/|$)/
+  cpSync(join(REPOSITORY, 'collector'), copy, { recursive: true, filter: (path) => !isLeftOut.test(path) })
+  const packed = await run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', folder], copy)
+  if (packed.code !== 0) throw new Error(packed.output)
+  const [{ filename, files }] = JSON.parse(packed.stdout.slice(packed.stdout.indexOf('[\n'))) as [
+    { filename: string; files: Array<{ path: string }> },
+  ]
+  return { tarball: join(folder, filename), files: files.map(({ path }) => path).sort() }
+}

@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+
+const built = fileURLToPath(new URL('../dist/index.cjs', import.meta.url))
+
+/** Packages that a process has loaded after the program, which may wait. */
+async function packagesLoadedBy(program: string): Promise<string[]> {
+  const report = `
+    const names = Object.keys(require.cache).flatMap((path) => /.*node_modules[/\\\\\\\\]((?:@[^/\\\\\\\\]+.)?[^/\\\\\\\\]+)/.exec(path)?.[1] ?? [])
+    console.log(JSON.stringify([...new Set(names)].sort()))`
+  const text = `(async () => { const { startCollector } = require(${JSON.stringify(built)});${program};${report} })()`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--eval', text])
+  return JSON.parse(stdout)
+}
+
+test('a collector without a config loads the database and nothing else', async () => {
+  const loaded = await packagesLoadedBy(`
+    const collector = await startCollector({ port: 0 })
+    await fetch(collector.url + '/v1/t', { method: 'POST', body: '{"writeKey":"k","userId":"u","event":"e"}' })
+    await collector.waitFor({ event: 'e' })
+    await collector.close()`)
+
+  // What the native database is made of.
+  const database = ['@libsql', '@neon-rs', 'detect-libc', 'libsql']
+  expect(loaded.filter((name) => !database.some((part) => name.startsWith(part)))).toEqual([])
+  expect(loaded).toContain('libsql')
+})
+
+test('what checks a config is loaded when there is one', async () => {
+  const loaded = await packagesLoadedBy(`
+    const collector = await startCollector({ port: 0, config: { rate: 5 } })
+    await collector.close()`)
+
+  expect(loaded).toContain('zod')
+})

@@ -1,0 +1,60 @@
+import { isInstance } from '../errors/errors.ts'
+import { describe } from '../message/describe.ts'
+import { type ContextEvent, KINDS } from '../message/types.ts'
+import { ContextCancelation } from './cancelation.ts'
+import { Context } from './context.ts'
+import type { Registration } from './registration.ts'
+
+/** Fields that a new event takes from the one that it replaces, where it has none. */
+const CARRIED_OVER = ['type', 'messageId', 'timestamp', 'context', 'integrations', '_metadata'] as const
+
+/** A handler returned something that cannot go on. */
+export class UnusableResult extends Error {}
+
+/**
+ * The context that goes on after a `before` or `enrichment` handler: the one that it was given, another one that it
+ * returned, or the one that it was given with the event that it returned.
+ *
+ * @throws ContextCancelation when a `before` handler returned `null` or `false`, which drop the event.
+ * @throws UnusableResult when it returned anything else but `undefined`.
+ */
+export function continueWith(result: unknown, ctx: Context, { type }: Registration): Context {
+  ctx.requireEvent()
+  if (result === undefined || result === ctx) return ctx
+  if (isInstance(result, Context)) {
+    result.event = complete(result.event, ctx.event)
+    result.requireEvent()
+    result.succeed(ctx)
+    return result
+  }
+  const event = eventOf(result)
+  if (event !== undefined) {
+    ctx.event = complete(event, ctx.event)
+    return ctx
+  }
+  if (type === 'before' && (result === null || result === false)) {
+    throw new ContextCancelation(`it returned ${result}`)
+  }
+  throw new UnusableResult(`expected a context, an event or nothing, got ${describe(result)}`)
+}
+
+/** The event in a plain event object, or in a context of another copy of this package. */
+function eventOf(result: unknown): ContextEvent | undefined {
+  if (isEvent(result)) return result
+  if (typeof result !== 'object' || result === null) return undefined
+  const { event, updateEvent } = result as { event?: unknown; updateEvent?: unknown }
+  return typeof updateEvent === 'function' && isEvent(event) ? event : undefined
+}
+
+function isEvent(value: unknown): value is ContextEvent {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const { type } = value as { type?: unknown }
+  return (KINDS as readonly unknown[]).includes(type)
+}
+
+function complete(event: ContextEvent, former: ContextEvent): ContextEvent {
+  if (typeof event !== 'object' || event === null) return event
+  const missing = CARRIED_OVER.filter((field) => event[field] === undefined)
+  if (missing.length === 0) return event
+  return { ...event, ...Object.fromEntries(missing.map((field) => [field, former[field]])) }
+}

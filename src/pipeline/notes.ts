@@ -1,0 +1,99 @@
+import type { Clock } from '../runtime/clock.ts'
+
+/** How serious a note is. */
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+
+/** One note that a plugin left with an event. */
+export interface LogEntry {
+  /** How serious it is. */
+  readonly level: LogLevel
+  /** What the plugin said. */
+  readonly message: string
+  /** When it was said. */
+  readonly time: Date
+  /** Whatever the plugin passed along. */
+  readonly extras: Record<string, unknown> | undefined
+}
+
+/** One measurement that a plugin left with an event. */
+export interface Metric {
+  /** The name of what was measured. */
+  readonly metric: string
+  /** A counter's increment, or a gauge's reading. */
+  readonly value: number
+  /** `counter` values add up; of a `gauge` the latest counts. */
+  readonly type: 'counter' | 'gauge'
+  /** Labels, as the plugin passed them. */
+  readonly tags: readonly string[]
+  /** When it was measured, in milliseconds since the epoch. */
+  readonly timestamp: number
+}
+
+/** Notes that nobody reads must not grow without end. */
+const MAX_ENTRIES = 1_000
+
+/** The notes on one event. The first 1,000 are kept, later ones are ignored. */
+export class ContextLogger {
+  readonly #clock: Clock
+  #logs: LogEntry[] = []
+
+  /** @internal */
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** The notes, oldest first. */
+  get logs(): readonly LogEntry[] {
+    return this.#logs
+  }
+
+  /** Keeps a note. */
+  log(level: LogLevel, message: string, extras?: Record<string, unknown>): void {
+    if (this.#logs.length >= MAX_ENTRIES) return
+    this.#logs.push({ level, message, time: new Date(this.#clock.now()), extras })
+  }
+
+  /** Writes the notes to the console and forgets them. */
+  flush(): void {
+    const logs = this.#logs
+    this.#logs = []
+    for (const { level, message, extras } of logs) console[level](message, extras ?? '')
+  }
+}
+
+/** The measurements on one event. The first 1,000 are kept, later ones are ignored. */
+export class ContextStats {
+  readonly #clock: Clock
+  #metrics: Metric[] = []
+
+  /** @internal */
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** The measurements, oldest first. */
+  get metrics(): readonly Metric[] {
+    return this.#metrics
+  }
+
+  /** Adds `by` (default 1) to a counter. */
+  increment(metric: string, by = 1, tags: readonly string[] = []): void {
+    this.#add({ metric, value: by, type: 'counter', tags, timestamp: this.#clock.now() })
+  }
+
+  /** Records the current reading of something. */
+  gauge(metric: string, value: number, tags: readonly string[] = []): void {
+    this.#add({ metric, value, type: 'gauge', tags, timestamp: this.#clock.now() })
+  }
+
+  /** Writes the measurements to the console and forgets them. */
+  flush(): void {
+    const metrics = this.#metrics
+    this.#metrics = []
+    for (const { metric, value, tags } of metrics) console.info(metric, value, tags.join())
+  }
+
+  #add(metric: Metric): void {
+    if (this.#metrics.length < MAX_ENTRIES) this.#metrics.push(metric)
+  }
+}

@@ -1,0 +1,154 @@
+import { SettingsError } from '../errors/errors.ts'
+import { isThenable } from '../errors/guard.ts'
+import { Context } from './context.ts'
+import { pluginFailure, type Report } from './failure.ts'
+import type { Plugin, PluginHost } from './plugin.ts'
+import { createRegistration, type Registration } from './registration.ts'
+import type { TimeLimits } from './time-limits.ts'
+
+export interface PluginLoaderOptions {
+  readonly limits: TimeLimits
+  readonly client: PluginHost
+  readonly report: Report
+  /** Called when a plugin was added, loaded, or taken out. */
+  readonly onChange: () => void
+  /** Called when no plugin that events wait for is loading any more. */
+  readonly onReady: () => void
+}
+
+/** Loads and unloads plugins, and knows which there are. */
+export class PluginLoader {
+  readonly #options: PluginLoaderOptions
+  #registrations: readonly Registration[] = []
+  #missing: string | undefined
+  /** Plugins that events wait for. */
+  readonly #loadingCritical = new Set<Registration>()
+  /** Plugins whose own events wait for them, and no others. */
+  readonly #loadingAside = new Map<Registration, Promise<unknown>>()
+
+  constructor(options: PluginLoaderOptions) {
+    this.#options = options
+  }
+
+  /** Plugins in the order of their registration; those that could not be loaded are not among them. */
+  get registrations(): readonly Registration[] {
+    return this.#registrations.filter(({ state }) => state !== 'failed')
+  }
+
+  /** Whether events have to wait for a plugin. */
+  get isLoading(): boolean {
+    return this.#loadingCritical.size > 0
+  }
+
+  /** The name of a plugin that could not be loaded, and without which no event may go on. */
+  get missing(): string | undefined {
+    return this.#missing
+  }
+
+  /** Settled when a destination or utility plugin has loaded, or was left out; `undefined` when it is not loading. */
+  loadingOf(registration: Registration): Promise<unknown> | undefined {
+    return this.#loadingAside.get(registration)
+  }
+
+  /**
+   * Loads a plugin. Resolves to its name when it takes part, to `undefined` when it was left out.
+   *
+   * @throws SettingsError when it is not a plugin, or one of that name is there.
+   */
+  register(plugin: Plugin): Promise<string | undefined> {
+    const added = createRegistration(plugin)
+    const namesake = this.#registrations.find(({ name }) => name === added.name)
+    if (namesake !== undefined && namesake.state !== 'failed') {
+      throw new SettingsError('plugin', `there is one named '${added.name}' already`)
+    }
+    // One that could not be loaded is tried again in its place.
+    this.#change([...this.#registrations.filter((one) => one !== namesake), added])
+    const isCritical = added.type !== 'destination' && added.type !== 'utility'
+    // Before `load` is called: what it tracks waits as well.
+    if (isCritical) this.#loadingCritical.add(added)
+    const loading = this.#load(added)
+    if (loading === undefined) {
+      this.#endLoading(added)
+      return Promise.resolve(nameOf(added))
+    }
+    if (!isCritical) this.#loadingAside.set(added, loading)
+    return loading.then(() => {
+      this.#loadingAside.delete(added)
+      this.#endLoading(added)
+      return nameOf(added)
+    })
+  }
+
+  /** Takes a plugin out. Resolves when it has unloaded, or after 5 s, to whether there was one of that name. */
+  async deregister(name: string): Promise<boolean> {
+    const removed = this.#registrations.find((one) => one.name === name)
+    if (removed === undefined) return false
+    const wasLoaded = removed.state !== 'failed'
+    removed.state = 'removed'
+    this.#change(this.#registrations.filter((one) => one !== removed))
+    // Nothing waits for a plugin that is on its way out.
+    this.#endLoading(removed)
+    if (wasLoaded) await this.#unload(removed)
+    return true
+  }
+
+  #change(registrations: readonly Registration[]): void {
+    this.#registrations = registrations
+    this.#missing = registrations.find(({ state }) => state === 'failed')?.name
+    this.#options.onChange()
+  }
+
+  #endLoading(registration: Registration): void {
+    if (this.#loadingCritical.delete(registration) && !this.isLoading) this.#options.onReady()
+  }
+
+  /** Never rejects; `undefined` when the plugin has loaded, or failed to, within the call. */
+  #load(registration: Registration): Promise<void> | undefined {
+    const { client, limits } = this.#options
+    const { plugin } = registration
+    const succeed = (): void => {
+      if (registration.state !== 'loading') return
+      registration.state = 'loaded'
+      // Handlers that `load` has set count.
+      this.#change(this.#registrations)
+    }
+    try {
+      const loaded: unknown = plugin.load?.(Context.system(), client)
+      const ready = plugin.ready?.bind(plugin)
+      if (!isThenable(loaded) && ready === undefined) {
+        succeed()
+        return undefined
+      }
+      const whole = Promise.resolve(loaded).then(() => ready?.())
+      return limits.bound(whole).then(succeed, (error) => this.#fail(registration, error))
+    } catch (error) {
+      this.#fail(registration, error)
+      return undefined
+    }
+  }
+
+  #fail(registration: Registration, error: unknown): void {
+    const { name, isRequired, state } = registration
+    let verb = 'failed to load and was left out'
+    if (state === 'loading') {
+      registration.state = 'failed'
+      if (isRequired) verb = 'failed to load, and events fail without it'
+      this.#change(this.#registrations.filter((one) => one !== registration || isRequired))
+    }
+    this.#options.report(pluginFailure(name, verb, error, undefined))
+  }
+
+  async #unload({ plugin, name }: Registration): Promise<void> {
+    const { client, limits, report } = this.#options
+    try {
+      const unloaded: unknown = plugin.unload?.(Context.system(), client)
+      if (isThenable(unloaded)) await limits.bound(unloaded)
+    } catch (error) {
+      report(pluginFailure(name, 'failed to unload', error, undefined))
+    }
+  }
+}
+
+function nameOf({ name, state }: Registration): string | undefined {
+  return state === 'loaded' ? name : undefined
+}
