@@ -18,7 +18,12 @@ Usage: trackpost-collector [options]
   --config <path>      sources, destinations, OAuth ...  (none: any write key is taken)
   --region <name>      default or eu                     (default)
   --rate <number>      requests a second for each source (no limit)
+  --browser-origin <origin>
+                       pages of this origin may send events, * = all; can be repeated
+                       (pages of this machine)
   --allow-public       listen on an address that other machines reach; needs a TLS proxy in front
+  --admin-token <text> what the page and /api then ask for; better in TRACKPOST_ADMIN_TOKEN  (none)
+  --fail-rate <share>  answer 503 to this share of requests, from 0 to 1  (0)
   --quiet              print nothing but errors
   --version            the version
   --help               this text
@@ -33,7 +38,10 @@ const OPTIONS = {
   config: { type: 'string' },
   region: { type: 'string' },
   rate: { type: 'string' },
+  'browser-origin': { type: 'string', multiple: true },
   'allow-public': { type: 'boolean', default: false },
+  'admin-token': { type: 'string' },
+  'fail-rate': { type: 'string' },
   quiet: { type: 'boolean', default: false },
   version: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
@@ -47,6 +55,8 @@ const KEYGEN_OPTIONS = {
 
 /** Runs the command line; resolves with the exit code when a signal ends the collector, or it cannot start. */
 export async function main(args: readonly string[]): Promise<number> {
+  // Nobody may read any more what is printed here (`| head -1`); that is no reason to end with an error, or to end.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   try {
     if (args[0] === 'keygen') return runKeygen(args.slice(1))
     return await runCollector(args)
@@ -81,6 +91,9 @@ async function runCollector(args: readonly string[]): Promise<number> {
       throw new ConfigError('--region: default or eu')
     config.region = values.region
   }
+  const adminToken = values['admin-token'] ?? process.env['TRACKPOST_ADMIN_TOKEN']
+  const failRate = values['fail-rate']
+  if (values['browser-origin'] !== undefined) config.browserOrigins = values['browser-origin']
   const faults = new FaultLog()
   const collector = await startCollector({
     port,
@@ -88,12 +101,15 @@ async function runCollector(args: readonly string[]): Promise<number> {
     allowPublic: values['allow-public'],
     database: values.database,
     config,
+    ...(adminToken !== undefined && { adminToken }),
+    ...(failRate !== undefined && { failRate: share('--fail-rate', failRate) }),
     onFault: (what, cause) => faults.report(what, cause),
   })
   if (!values.quiet) {
     process.stdout.write(`trackpost-collector listens on ${collector.url}, page and API; Ctrl+C ends it\n`)
-    if (values['allow-public']) {
-      process.stdout.write('it speaks no TLS and its page asks for no password: keep a proxy in front\n')
+    if (values['allow-public']) process.stdout.write('it speaks no TLS: keep a proxy in front\n')
+    if (values['allow-public'] && adminToken === undefined) {
+      process.stdout.write('the page and /api are closed to other machines: set --admin-token to open them\n')
     }
   }
   const signal = await nextSignal()
@@ -114,6 +130,12 @@ function wholeNumber(option: string, text: string, min: number, max: number): nu
   throw new ConfigError(
     `${option}: expected a whole number from ${min} to ${max}, got ${JSON.stringify(text)}`,
   )
+}
+
+function share(option: string, text: string): number {
+  const value = Number(text)
+  if (text.trim() !== '' && value >= 0 && value <= 1) return value
+  throw new ConfigError(`${option}: expected a number from 0 to 1, got ${JSON.stringify(text)}`)
 }
 
 const FAULT_INTERVAL_MS = 10_000

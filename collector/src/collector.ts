@@ -107,12 +107,16 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const config = await readConfig(options.config)
   const host = options.host ?? '127.0.0.1'
   const isLocal = await checkAddress(host, options.allowPublic ?? false)
-  const store = openStore(options.database ?? MEMORY, config)
   const clock = options.clock ?? systemClock
+  // What can be wrong is found before anything is opened.
+  const access = adminAccess(options.adminToken, isLocal)
+  const faults = new Faults(clock)
+  if (options.failRate !== undefined) faults.failRate = options.failRate
+  const store = openStore(options.database ?? MEMORY, config)
   let running: RunningCollector
   try {
     const tokens = await createTokenServer(config, clock, store)
-    running = new RunningCollector(config, store, options, clock, tokens, isLocal)
+    running = new RunningCollector(config, store, options, { clock, tokens, access, faults, isLocal })
   } catch (cause) {
     store.close()
     throw cause
@@ -174,6 +178,15 @@ function openStore(path: string, config: Config): Store {
   }
 }
 
+/** What is made of the options before anything is opened. */
+interface CheckedParts {
+  clock: Clock
+  tokens: TokenServer | undefined
+  access: AdminAccess
+  faults: Faults
+  isLocal: boolean
+}
+
 class RunningCollector implements Collector {
   readonly #store: Store
   readonly #writer: Writer
@@ -197,14 +210,8 @@ class RunningCollector implements Collector {
   url = ''
   port = 0
 
-  constructor(
-    config: Config,
-    store: Store,
-    options: CollectorOptions,
-    clock: Clock,
-    tokens: TokenServer | undefined,
-    isLocal: boolean,
-  ) {
+  constructor(config: Config, store: Store, options: CollectorOptions, checked: CheckedParts) {
+    const { clock, tokens, faults } = checked
     this.#store = store
     this.#clock = clock
     this.#tokens = tokens
@@ -220,11 +227,10 @@ class RunningCollector implements Collector {
       (events) => store.commit(events),
       (summaries) => this.#committed(summaries),
     )
-    this.#faults = new Faults(this.#clock)
-    if (options.failRate !== undefined) this.#faults.failRate = options.failRate
+    this.#faults = faults
     this.#injector = new FaultInjector(this.#faults, this.#clock)
     this.#recorder = new RequestRecorder(noRequestLog(), this.#clock)
-    this.#router = this.#createRouter(config, options, isLocal)
+    this.#router = this.#createRouter(config, checked)
     this.#deliverers = config.destinations
       .filter(({ enabled }) => enabled)
       .map(
@@ -233,7 +239,7 @@ class RunningCollector implements Collector {
       )
   }
 
-  #createRouter(config: Config, options: CollectorOptions, isLocal: boolean): Router {
+  #createRouter(config: Config, { access, isLocal }: CheckedParts): Router {
     const { browserOrigins, hostNames, trustedProxies } = config
     const loginLimit = new LoginLimit(config.failedLoginsPerMinute, this.#clock)
     const tracking = new TrackingApi({
@@ -251,7 +257,7 @@ class RunningCollector implements Collector {
       guard: new OriginGuard({ isLocal, browserOrigins, hostNames }),
       proxies: new TrustedProxies(trustedProxies),
       recorder: this.#recorder,
-      admin: new AdminGate(adminAccess(options.adminToken, isLocal), loginLimit),
+      admin: new AdminGate(access, loginLimit),
       tracking,
       handleToken:
         tokens &&

@@ -49,7 +49,20 @@ test('--help tells every option and exits 0', async () => {
   const { code, out } = await run('--help')
 
   expect(code).toBe(0)
-  for (const option of ['port', 'host', 'database', 'config', 'region', 'rate', 'allow-public', 'quiet']) {
+  for (const option of [
+    'port',
+    'host',
+    'database',
+    'config',
+    'region',
+    'rate',
+    'allow-public',
+    'admin-token',
+    'browser-origin',
+    'fail-rate',
+    'version',
+    'quiet',
+  ]) {
     expect(out).toContain(`--${option}`)
   }
 })
@@ -61,6 +74,32 @@ test('without configuration it listens, takes any key, and ends with 0 on SIGTER
   expect((await post({ url }, '/v1/track', track())).status).toBe(200)
   child.kill('SIGTERM')
   expect(await once(child, 'exit')).toEqual([0, null])
+})
+
+test('a reader that goes away after the first line changes nothing: SIGTERM ends it with 0', async () => {
+  const { child, url } = await start('--database', ':memory:')
+  child.stdout?.destroy()
+  child.stderr?.destroy()
+
+  expect((await post({ url }, '/v1/track', track())).status).toBe(200)
+  child.kill('SIGTERM')
+
+  // It says goodbye to a closed pipe.
+  expect(await once(child, 'exit')).toEqual([0, null])
+})
+
+test('--fail-rate, --browser-origin and --admin-token do what they say', async () => {
+  const { url } = await start(
+    ...['--database', ':memory:', '--fail-rate', '1', '--admin-token', 'a long token'],
+    ...['--browser-origin', 'https://a.example', '--browser-origin', 'https://b.example'],
+  )
+  const send = async (origin: string) => (await post({ url }, '/v1/track', track(), { origin })).status
+
+  expect(await send('https://b.example')).toBe(503)
+  expect(await send('https://c.example')).toBe(403)
+  expect((await fetch(`${url}/api/stats`)).status).toBe(401)
+  const headers = { authorization: 'Bearer a long token' }
+  expect((await fetch(`${url}/api/stats`, { headers })).status).toBe(401)
 })
 
 test('--quiet prints nothing', async () => {
@@ -105,6 +144,13 @@ writeFileSync(notDatabase, 'just some text, long enough to have a header of its 
 test.each([
   ['an unknown option', ['--prot', '1'], /--prot/],
   ['a port that is no number', ['--port', 'http'], /--port: expected a whole number/],
+  ['a share over 1', ['--fail-rate', '1.5'], /--fail-rate: expected a number from 0 to 1/],
+  [
+    'an origin with a path',
+    ['--browser-origin', 'http://localhost:3000/app'],
+    /browserOrigins\.0: expected an origin/,
+  ],
+  ['an admin token that is too short', ['--admin-token', 'abc'], /adminToken: expected at least 8/],
   ['a rate of zero', ['--rate', '0'], /--rate/],
   ['an unknown region', ['--region', 'mars'], /--region: default or eu/],
   [

@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest'
+import { fakeClock, openCollector, post, track } from './support.ts'
+
+const adminToken = 'correct-horse-battery'
+/** Reached from this machine, and yet none of the addresses that count as loopback. */
+const publicly = { host: '::ffff:127.0.0.1', allowPublic: true }
+const url = (collector: { port: number }) => `http://127.0.0.1:${collector.port}`
+const status = async (address: string, init: RequestInit = {}) =>
+  (await fetch(address, { redirect: 'manual', ...init })).status
+const login = (address: string, token: string) =>
+  fetch(`${address}/login`, { method: 'POST', body: new URLSearchParams({ token }), redirect: 'manual' })
+
+test('a public collector without a token takes events, and shows them to nobody', async () => {
+  const address = url(await openCollector(publicly))
+
+  expect((await post({ url: address }, '/v1/track', track())).status).toBe(200)
+  for (const path of ['/', '/api/events', '/api/stats', '/api/stream', '/page.js', '/api/faults']) {
+    expect(await status(`${address}${path}`)).toBe(403)
+  }
+  expect(await status(`${address}/api/events`, { method: 'DELETE' })).toBe(403)
+})
+
+test('scripts send the token as a bearer, and nothing else opens the API', async () => {
+  const address = url(await openCollector({ ...publicly, adminToken }))
+  const ask = (authorization?: string) =>
+    status(`${address}/api/events`, authorization === undefined ? {} : { headers: { authorization } })
+
+  expect(await ask()).toBe(401)
+  expect(await ask(`Bearer ${adminToken}x`)).toBe(401)
+  expect(await ask(`Basic ${Buffer.from(`:${adminToken}`).toString('base64')}`)).toBe(401)
+  expect(await ask(`Bearer ${adminToken}`)).toBe(200)
+  expect(await status(`${address}/api/events?token=${adminToken}`)).toBe(401)
+})
+
+test('people type the token once; the cookie is for this site alone, not for scripts, and not the token', async () => {
+  const address = url(await openCollector({ ...publicly, adminToken }))
+
+  const asked = await fetch(`${address}/`)
+  expect(asked.status).toBe(401)
+  expect(await asked.text()).toContain('type="password"')
+  expect((await login(address, 'wrong')).status).toBe(401)
+
+  const opened = await login(address, adminToken)
+  expect([opened.status, opened.headers.get('location')]).toEqual([303, '/'])
+  const cookie = opened.headers.get('set-cookie') ?? ''
+  expect(cookie).toMatch(/; HttpOnly; SameSite=Strict; Path=\/;/)
+  expect(cookie).not.toContain(adminToken)
+  const headers = { cookie: `other=1; ${cookie.split(';')[0]}` }
+  expect(await status(`${address}/`, { headers })).toBe(200)
+  expect(await status(`${address}/api/events`, { headers })).toBe(200)
+  expect(await status(`${address}/api/events`, { headers: { cookie: 'trackpost-collector=forged' } })).toBe(
+    401,
+  )
+})
+
+test('behind a TLS proxy the cookie is Secure', async () => {
+  const address = url(await openCollector({ ...publicly, adminToken }))
+
+  const opened = await fetch(`${address}/login`, {
+    method: 'POST',
+    body: new URLSearchParams({ token: adminToken }),
+    headers: { 'x-forwarded-proto': 'https' },
+    redirect: 'manual',
+  })
+
+  expect(opened.headers.get('set-cookie')).toContain('; Secure')
+})
+
+test('a token asked for on loopback is asked for there too, and events need none', async () => {
+  const collector = await openCollector({ adminToken })
+
+  expect(await status(`${collector.url}/api/stats`)).toBe(401)
+  expect((await post(collector, '/v1/track', track())).status).toBe(200)
+})
+
+test('the token cannot be guessed at full speed, and the right one goes on working where it has worked', async () => {
+  const clock = fakeClock()
+  const address = url(
+    await openCollector({ ...publicly, adminToken, clock, config: { failedLoginsPerMinute: 3 } }),
+  )
+  const ask = (token: string) =>
+    status(`${address}/api/stats`, { headers: { authorization: `Bearer ${token}` } })
+  expect(await ask(adminToken)).toBe(200)
+
+  const guesses = [await ask('guess-1'), await ask('guess-2'), await ask('guess-3'), await ask('guess-4')]
+
+  expect(guesses).toEqual([401, 401, 401, 429])
+  expect((await login(address, 'guess-5')).status).toBe(429)
+  expect(await ask(adminToken)).toBe(200)
+  clock.advance(60_000)
+  expect(await ask('guess-6')).toBe(401)
+})
+
+test('a page of another site cannot log in for somebody', async () => {
+  const address = url(await openCollector({ ...publicly, adminToken }))
+
+  const forged = await fetch(`${address}/login`, {
+    method: 'POST',
+    body: new URLSearchParams({ token: adminToken }),
+    headers: { origin: 'https://evil.example' },
+    redirect: 'manual',
+  })
+
+  expect(forged.status).toBe(403)
+  expect(forged.headers.get('set-cookie')).toBeNull()
+})
