@@ -111,7 +111,7 @@ export class Pipeline {
       return true
     }
     ctx.depth = depth
-    if (this.#loader.isLoading || this.#turns.isOver() || this.#waiting.length > 0) {
+    if (this.#loader.isLoading || this.#turns.isOver()) {
       // It goes on when something else ends, and must not do so in the asynchronous context of that.
       const runInContext = asyncContext.capture()
       this.#waiting.push(() => runInContext(() => this.#start(kind, ctx, done)))

@@ -262,7 +262,7 @@ describe('what a handler returns', () => {
     await pipeline.register(createPlugin('géo', 'enrichment', { track: () => value as never }))
 
     expect(run().ends).toEqual([undefined])
-    expect(reports).toHaveLength(1)
+    expect(reports).toMatchObject([{ plugin: 'géo', verb: 'returned something that was ignored' }])
   })
 
   test.each(['before', 'enrichment'] as const)('nothing from a %s plugin changes nothing', async (type) => {
@@ -380,6 +380,15 @@ describe('what a handler returns', () => {
           throw new Error('non')
         },
       }),
+    ],
+    [
+      'a promise whose constructor throws when it is read',
+      () =>
+        Object.defineProperty(Promise.resolve(), 'constructor', {
+          get() {
+            throw new Error('non')
+          },
+        }),
     ],
     [
       'a promise whose then throws',
@@ -1328,7 +1337,78 @@ describe('tracking from inside an asynchronous plugin', () => {
     await clock.advance(0)
 
     expect(order).toEqual(Array.from({ length: 3_000 }, (_, index) => index))
+    expect(pipeline.run('track', createContext(), () => {})).toBe(true)
     expect(clock.timerCount).toBe(0)
+  })
+
+  test('events that had to wait for the next turn wait for a plugin that loads in it, too', async () => {
+    const { clock, pipeline, run } = setUp()
+    const order: string[] = []
+    const loading = deferred()
+    await pipeline.register(createScribe('a', 'before', []))
+    for (let number = 0; number < 1_100; number++) {
+      run()
+      await undefined
+    }
+    const { ends } = run()
+    void pipeline.register(createScribe('lent', 'before', order, { load: () => loading.promise }))
+
+    await clock.advance(0)
+    expect(ends).toEqual([])
+    loading.resolve()
+    await settled()
+
+    expect(ends).toEqual([undefined])
+    expect(order.length).toBeGreaterThan(50)
+  })
+
+  test('what a plugin tracks for another client counts there as an event of a caller', async () => {
+    const one = setUp()
+    const two = setUp()
+    const ends: (string | undefined)[] = []
+    const track = (): void => {
+      two.pipeline.run('track', createContext(), (error) => ends.push(error?.message))
+    }
+    const echo = (name: string): Plugin =>
+      createPlugin(name, 'before', {
+        async track(ctx) {
+          await undefined
+          track()
+          return ctx
+        },
+      })
+    await one.pipeline.register(echo('relais'))
+    await two.pipeline.register(echo('écho'))
+
+    one.run()
+    await settled()
+
+    expect(ends).toEqual([REFUSED, undefined, undefined])
+  })
+
+  test('a context that a plugin puts in the place of its event does not make it one of a caller', async () => {
+    const { pipeline } = setUp()
+    const ends: (string | undefined)[] = []
+    const track = (): void => {
+      pipeline.run('track', createContext(), (error, ctx) => {
+        ends.push(error?.message)
+        if (error === undefined) void pipeline.distribute('track', ctx)
+      })
+    }
+    await pipeline.register(
+      createPlugin('autre', 'before', { track: ({ event }) => new Context({ ...event }) }),
+    )
+    await pipeline.register(
+      createPlugin('écho', 'destination', {
+        track() {
+          if (ends.length < 100) track()
+        },
+      }),
+    )
+
+    track()
+
+    expect(ends).toEqual([undefined, undefined, REFUSED])
   })
 
   test('a burst within one call of the caller does not wait', async () => {
