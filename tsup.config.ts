@@ -21,8 +21,15 @@ const common: Options = {
 
 const declarations: Options['dts'] = {
   compilerOptions: { stripInternal: true },
-  // For `await using`: not every project's settings name this library.
-  banner: '/// <reference lib="esnext.disposable" />',
+  // For `await using`, as TypeScript's own library and @types/node have it. Not by a reference to that library:
+  // TypeScript before 5.2 does not know it.
+  banner: [
+    'declare global {',
+    '  interface SymbolConstructor { readonly dispose: unique symbol; readonly asyncDispose: unique symbol }',
+    '  interface Disposable { [Symbol.dispose](): void }',
+    '  interface AsyncDisposable { [Symbol.asyncDispose](): PromiseLike<void> }',
+    '}',
+  ].join('\n'),
 }
 
 /** Edge runtimes have no `node:` modules: their build has `x.web.ts` wherever the other one has `x.node.ts`. */

@@ -11,8 +11,11 @@ export {
 } from './errors/errors.ts'
 export type { AnalyticsEvents, ErrorEvent, FlushCallback, FlushOptions, PublicSettings } from './events.ts'
 export {
+  type AbortSignalLike,
+  type AbortSignalOf,
   type ByteHTTPClient,
   FetchHTTPClient,
+  type HeadersLike,
   type HTTPClient,
   type HTTPClientRequest,
   type HTTPFetchFn,
@@ -53,5 +56,5 @@ export { ContextCancelation, type ContextCancelationOptions } from './pipeline/c
 export { Context, type ContextEvent, type ContextJSON, type FailedDelivery } from './pipeline/context.ts'
 export type { ContextLogger, ContextStats, LogEntry, LogLevel, Metric } from './pipeline/notes.ts'
 export type { Handler, HandlerResult, Plugin, PluginHost, PluginType } from './pipeline/plugin.ts'
-export type { AnalyticsSettings, KeyObjectLike, OAuthSettings } from './settings/schema.ts'
+export type { AnalyticsSettings, CryptoKeyLike, KeyObjectLike, OAuthSettings } from './settings/schema.ts'
 export type { Callback, Tracker } from './tracker.ts'

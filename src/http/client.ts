@@ -13,14 +13,42 @@ export interface HTTPClientRequest<Body extends string | Uint8Array = string> {
   /** Longest time for the whole exchange, in milliseconds. */
   httpRequestTimeout: number
   /** Aborted when that time is over, and when `closeAndFlush()` times out. A client may ignore it. */
-  signal?: AbortSignal
+  signal?: AbortSignalOf<typeof globalThis>
   /** Set when no request will follow: the connection need not be kept alive. A client may ignore it. */
   closesConnection?: boolean
 }
 
+/**
+ * The `AbortSignal` of the runtime. Projects without its types (neither those of the DOM nor of Node.js) see what is used
+ * of it.
+ */
+export type AbortSignalOf<Global> = Global extends { AbortSignal: { prototype: infer Signal } }
+  ? Signal
+  : AbortSignalLike
+
+/** What is used of an `AbortSignal`, where its own type is not known. */
+export interface AbortSignalLike {
+  /** Whether the request was aborted. */
+  readonly aborted: boolean
+  /** Why: an `Error`. */
+  readonly reason: unknown
+  /** Calls `listener` when the request is aborted. */
+  addEventListener(type: 'abort', listener: () => void): void
+  /** Removes `listener`. */
+  removeEventListener(type: 'abort', listener: () => void): void
+}
+
+/** What is used of a `Headers` object. */
+export interface HeadersLike {
+  /** The value of a header; `null` when there is none. */
+  get(name: string): string | null
+  /** Calls `callback` for each header. */
+  forEach(callback: (value: string, name: string) => void): void
+}
+
 /** Response headers: a `Headers` object, or a plain object with names in any case. */
 // biome-ignore lint/suspicious/noExplicitAny: headers of an interface or class type are assignable to `any` only
-export type HTTPHeaders = Record<string, any> | Pick<Headers, 'get' | 'forEach'>
+export type HTTPHeaders = Record<string, any> | HeadersLike
 
 /** What an {@link HTTPClient} resolves with. A `Response` of `fetch` is one. */
 export interface HTTPResponse {

@@ -1,4 +1,3 @@
-import type { CryptoKey } from '../auth/private-key.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
 
 /**
@@ -125,7 +124,7 @@ export interface OAuthSettings {
    * The RSA private key of the application, 2,048 bits or more: PEM text (PKCS#8 or PKCS#1), a `KeyObject` of
    * Node.js, or a `CryptoKey` for RS256. Required.
    */
-  clientKey: string | CryptoKey | KeyObjectLike
+  clientKey: string | CryptoKeyLike | KeyObjectLike
   /** The id of the matching public key: 1 to 1,024 visible ASCII characters. Required. */
   keyId: string
   /**
@@ -142,6 +141,18 @@ export interface OAuthSettings {
   maxRetries?: number | undefined
   /** HTTP client for token requests. Default: the one for events. */
   httpClient?: HTTPClient | HTTPFetchFn | undefined
+}
+
+/** A `CryptoKey` of Web Crypto, declared here because not every project has its types. */
+export interface CryptoKeyLike {
+  /** `'private'` for a private key; other keys are refused. */
+  readonly type: string
+  /** For RS256: `RSASSA-PKCS1-v1_5` with `SHA-256`. */
+  readonly algorithm: object
+  /** Whether the key can be exported; it need not be. */
+  readonly extractable: boolean
+  /** What the key is for: `sign` must be among them. */
+  readonly usages: readonly string[]
 }
 
 /** A `KeyObject` of `node:crypto`, declared here because not every runtime has its types. */

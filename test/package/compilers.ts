@@ -1,0 +1,24 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { REPOSITORY, run } from './project.ts'
+
+/** The first and the last TypeScript that the types promise, and where something changed between them. */
+export const VERSIONS = ['5.0', '5.2', '5.6', '5.9', '6.0', '7.0'] as const
+
+const folder = join(REPOSITORY, '.cache/typescript')
+
+/** The program of one version, as `node` takes it. */
+export function compiler(version: string): string {
+  return join(folder, `node_modules/typescript-${version}/bin/tsc`)
+}
+
+/** Installs what is missing, side by side, into a folder that outlives the test run: they are 150 MB. */
+export async function installCompilers(): Promise<void> {
+  if (VERSIONS.every((version) => existsSync(compiler(version)))) return
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'package.json'), '{ "name": "compilers", "private": true }')
+  const packages = VERSIONS.map((version) => `typescript-${version}@npm:typescript@${version}`)
+  const flags = ['--prefer-offline', '--no-package-lock', '--no-audit', '--no-fund', '--ignore-scripts']
+  const { code, output } = await run('npm', ['install', ...packages, ...flags], folder)
+  if (code !== 0) throw new Error(output)
+}

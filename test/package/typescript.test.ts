@@ -1,0 +1,125 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { compiler, installCompilers, VERSIONS } from './compilers.ts'
+import { createProject, type Project, REPOSITORY, run } from './project.ts'
+
+/** Every entry of the package, and the parts of it whose types lean on the runtime's. */
+const PROGRAM = `
+import Default, { Analytics, Context, FetchHTTPClient, FAILURE_CODES } from 'trackpost'
+import type { AnalyticsSettings, FlushSummary, HTTPClient, Message, Plugin, Stats } from 'trackpost'
+import { NodeHTTPClient } from 'trackpost/node'
+
+const httpClient: HTTPClient = {
+  async makeRequest({ url, signal, body }) {
+    signal?.addEventListener('abort', () => {})
+    return { status: signal?.aborted === true ? 0 : 200, statusText: url + body.length }
+  },
+}
+const settings: AnalyticsSettings = { writeKey: 'k', httpClient, waitUntil: (promise) => void promise.then(() => {}) }
+export const analytics: Analytics = new Default(settings)
+export const clients: HTTPClient[] = [new FetchHTTPClient(), new NodeHTTPClient()]
+const plugin: Plugin = { name: 'p', type: 'before', isLoaded: () => true, load: () => {}, track: (ctx) => ctx }
+analytics.track({ userId: 'u', event: 'e', properties: { a: [1] } }, (error, ctx) => [error?.code, ctx?.id])
+analytics.on('call_after_close', (message: Message) => message.event)
+export async function main(): Promise<Stats> {
+  await analytics.register(plugin)
+  const summary: FlushSummary = await analytics.flush({ timeout: 1 })
+  const stopped: Promise<void> = analytics.closeAndFlush()
+  await stopped
+  return summary.failed > FAILURE_CODES.length || !(plugin instanceof Context) ? analytics.stats : analytics.stats
+}
+`
+
+/** For the compilers that know the statement. */
+const AWAIT_USING = `
+export async function block(): Promise<void> {
+  await using scoped = new Analytics(settings)
+  scoped.page({ anonymousId: 'a' })
+}
+`
+
+const RESOLUTIONS = {
+  node10: { options: { module: 'commonjs', moduleResolution: 'node10' }, files: ['program.ts'] },
+  node16: {
+    options: { module: 'node16', moduleResolution: 'node16' },
+    files: ['program.mts', 'program.cts'],
+  },
+  nodenext: {
+    options: { module: 'nodenext', moduleResolution: 'nodenext' },
+    files: ['program.mts', 'program.cts'],
+  },
+  bundler: { options: { module: 'esnext', moduleResolution: 'bundler' }, files: ['program.ts'] },
+} as const
+
+let project: Project
+beforeAll(async () => {
+  ;[project] = await Promise.all([createProject(), installCompilers()])
+}, 300_000)
+afterAll(() => project?.remove())
+
+/** Every combination for the first and the last version; the usual two for those in between. */
+const cases = VERSIONS.flatMap((version) => {
+  if (version !== VERSIONS[0] && version !== VERSIONS.at(-1)) {
+    return [
+      { version, resolution: 'node16', hasNodeTypes: true },
+      { version, resolution: 'bundler', hasNodeTypes: false },
+    ] as const
+  }
+  return (
+    (Object.keys(RESOLUTIONS) as (keyof typeof RESOLUTIONS)[])
+      // TypeScript 7 has no node10 any more.
+      .filter((resolution) => resolution !== 'node10' || version !== '7.0')
+      .flatMap((resolution) => [true, false].map((hasNodeTypes) => ({ version, resolution, hasNodeTypes })))
+  )
+})
+
+/** What the compiler says of our declarations and of the program; those of others are not ours. */
+async function complaints(
+  { version, resolution, hasNodeTypes }: (typeof cases)[number],
+  addition = '',
+): Promise<string[]> {
+  const { options, files } = RESOLUTIONS[resolution]
+  const folder = join(
+    project.folder,
+    `${version}-${resolution}-${hasNodeTypes ? 'with' : 'without'}-node-types`,
+  )
+  await mkdir(folder, { recursive: true })
+  const name = (file: string): string => `${folder.slice(project.folder.length + 1)}/${file}`
+  const compilerOptions = {
+    ...options,
+    target: 'ES2022',
+    lib: ['ES2022'],
+    types: hasNodeTypes ? ['node'] : [],
+    typeRoots: [join(REPOSITORY, 'node_modules/@types')],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: false,
+    esModuleInterop: true,
+    noEmit: true,
+  }
+  const program = (version === '5.0' ? PROGRAM : PROGRAM + AWAIT_USING) + addition
+  for (const file of files) await project.write(name(file), program)
+  const path = await project.write(name('tsconfig.json'), JSON.stringify({ compilerOptions, files }))
+  const args = [compiler(version), '--project', path, '--pretty', 'false']
+  const { output } = await run(process.execPath, args, project.folder)
+  const ours = /^(?:[^\s(]*trackpost\/dist\/|[^\s(]*program\.[cm]?ts|error )/
+  return output.split('\n').filter((line) => ours.test(line))
+}
+
+describe('the types compile, with no library check skipped', () => {
+  test.each(cases)(
+    'TypeScript $version, moduleResolution $resolution, types of Node.js: $hasNodeTypes',
+    async (combination) => {
+      expect(await complaints(combination)).toEqual([])
+    },
+  )
+
+  test('and what is wrong is seen', async () => {
+    const combination = { version: '7.0', resolution: 'bundler', hasNodeTypes: false } as const
+
+    const seen = await complaints(combination, 'export const wrong: number = analytics\n')
+
+    expect(seen).toEqual([expect.stringContaining("Type 'Analytics' is not assignable to type 'number'")])
+  })
+})
