@@ -1,32 +1,77 @@
-import { readFileSync } from 'node:fs'
-import type { ServerResponse } from 'node:http'
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { extname } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { SECURITY_HEADERS } from './http/reply.ts'
 
-const FILES: Readonly<Record<string, [file: string, type: string]>> = {
-  '/': ['index.html', 'text/html; charset=utf-8'],
-  '/page.css': ['page.css', 'text/css; charset=utf-8'],
-  '/page.js': ['page.js', 'text/javascript; charset=utf-8'],
-  '/list.js': ['list.js', 'text/javascript; charset=utf-8'],
-  '/icon.svg': ['icon.svg', 'image/svg+xml'],
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
 }
 
 // Nothing is loaded from elsewhere, and the browser sees to it.
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Answers with a file of the page; false when there is none of that name. This module lies one level below the package. */
-export function servePage(path: string, response: ServerResponse): boolean {
-  const entry = Object.hasOwn(FILES, path) ? FILES[path] : undefined
-  if (entry === undefined) return false
-  const [file, type] = entry
-  const body = readFileSync(new URL(`../page/${file}`, import.meta.url))
-  response.writeHead(200, {
-    ...SECURITY_HEADERS,
-    'content-type': type,
-    'content-length': body.length,
-    'content-security-policy': POLICY,
-    'referrer-policy': 'no-referrer',
-  })
-  response.end(body)
-  return true
+interface Asset {
+  type: string
+  body: Buffer
+  gzipped: Buffer
+  etag: string
+}
+
+/** The files of the page, read once. */
+export class PageAssets {
+  readonly #folder: URL
+  #assets: ReadonlyMap<string, Asset> | undefined
+
+  /** @param folder By default where the build has put the page. This module lies one level below the package. */
+  constructor(folder = new URL('../page/', import.meta.url)) {
+    this.#folder = folder
+  }
+
+  /** Answers with a file of the page; false when there is none of that name. */
+  serve(path: string, request: IncomingMessage, response: ServerResponse): boolean {
+    this.#assets ??= readAssets(this.#folder)
+    const asset = this.#assets.get(path)
+    if (asset === undefined) return false
+    const headers = {
+      ...SECURITY_HEADERS,
+      // Asked again each time, so that a newer collector is never shown with an older page.
+      'cache-control': 'no-cache',
+      'content-security-policy': POLICY,
+      'referrer-policy': 'no-referrer',
+      vary: 'Accept-Encoding',
+      etag: asset.etag,
+    }
+    if (request.headers['if-none-match'] === asset.etag) {
+      response.writeHead(304, headers).end()
+      return true
+    }
+    const isGzipped = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')
+    const body = isGzipped ? asset.gzipped : asset.body
+    response.writeHead(200, {
+      ...headers,
+      ...(isGzipped && { 'content-encoding': 'gzip' }),
+      'content-type': asset.type,
+      'content-length': body.length,
+    })
+    response.end(request.method === 'HEAD' ? undefined : body)
+    return true
+  }
+}
+
+function readAssets(folder: URL): Map<string, Asset> {
+  const assets = new Map<string, Asset>()
+  for (const name of readdirSync(folder)) {
+    const type = TYPES[extname(name)]
+    if (type === undefined) continue
+    const body = readFileSync(new URL(name, folder))
+    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
+    assets.set(name === 'index.html' ? '/' : `/${name}`, { type, body, gzipped: gzipSync(body), etag })
+  }
+  return assets
 }

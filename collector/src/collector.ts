@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import type { ApiParts } from './api/api.ts'
-import { servePage } from './assets.ts'
+import { PageAssets } from './assets.ts'
 import { type AdminAccess, AdminGate } from './auth/admin.ts'
 import { Authenticator } from './auth/caller.ts'
 import { LoginLimit } from './auth/login-limit.ts'
@@ -201,6 +201,7 @@ class RunningCollector implements Collector {
   readonly #recorder: RequestRecorder
   readonly #router: Router
   readonly #turns = new Turns()
+  readonly #page = new PageAssets()
   readonly #clock: Clock
   readonly #limits: ServerLimits
   readonly #onFault: (what: string, cause: unknown) => void
@@ -264,7 +265,7 @@ class RunningCollector implements Collector {
         ((request, response, notes) =>
           handleToken({ tokens, loginLimit, faults: this.#injector }, request, response, notes)),
       handleApi: (url, request, response) => this.#handleApi(url, request, response),
-      servePage: (path, _request, response) => servePage(path, response),
+      servePage: (path, request, response) => this.#page.serve(path, request, response),
       onFault: this.#onFault,
     })
   }
