@@ -8,8 +8,7 @@ const common: Options = {
   external: [/^node:/],
   // Runtimes other than Node.js know its modules by this prefix only.
   removeNodeProtocol: false,
-  // No `splitting`: ES modules are split by default, and for CommonJS it would turn every import() into a
-  // require(), which cannot load jose, an ES module, before Node.js 20.19.
+  // No `splitting`: ES modules are split by default. CommonJS stays one file, which bundlers and copies of it count on.
   esbuildOptions(options, { format }) {
     if (format !== 'cjs') return
     // Only for this platform does esbuild name the exports where Node.js and TypeScript look for them.
@@ -49,7 +48,14 @@ export default defineConfig([
     entry: ['src/index.ts', 'src/node.ts'],
     format: ['esm', 'cjs'],
     dts: declarations,
-    clean: ['!web.js'],
+    clean: ['!web/**'],
   },
-  { ...common, entry: { web: 'src/index.ts' }, format: 'esm', esbuildPlugins: [webPlatform] },
+  {
+    ...common,
+    entry: ['src/index.ts'],
+    outDir: 'dist/web',
+    format: 'esm',
+    clean: true,
+    esbuildPlugins: [webPlatform],
+  },
 ])

@@ -1,76 +1,54 @@
 import { platform } from '../runtime/platform.node.ts'
-import { importPrivateKey, type PrivateKey } from './private-key.ts'
+import type { Signer } from './signer.ts'
 
-/** What an assertion says, beside the times and its id. */
+/** What an assertion says, apart from its times and its id. */
 export interface AssertionClaims {
   /** Issuer and subject. */
   readonly clientId: string
+  /** The id of the key, unless the signer names one. */
   readonly keyId: string
   readonly audience: string
 }
 
-/** How long an assertion is valid. The service takes 60 s at most. */
+/** How long an assertion is valid. The service accepts at most 60 s. */
 const LIFETIME_S = 60
-/** It starts so much before now: servers refuse what seems to come from the future, be it by a second. */
-const HEADSTART_S = 5
+/** `iat` is backdated by this much: servers reject assertions from the future. */
+const BACKDATED_S = 5
 
 /**
- * Signs assertions of one client. Loads `jose` and imports the key with the first one.
+ * One signed assertion with an id of its own, as a JWS in compact form.
  *
- * @see RFC 7523, section 3
+ * @param nowMs The token server's time, milliseconds since the epoch; finite.
+ * @see RFC 7515, section 3.1; RFC 7523, section 3
  */
-export class AssertionSigner {
-  readonly #claims: AssertionClaims
-  #key: PrivateKey
-  #sign: Promise<(payload: Uint8Array) => Promise<string>> | undefined
-
-  constructor(key: PrivateKey, claims: AssertionClaims) {
-    this.#key = key
-    this.#claims = claims
+export async function signAssertion(signer: Signer, claims: AssertionClaims, nowMs: number): Promise<string> {
+  const { clientId, audience } = claims
+  const iat = Math.floor(nowMs / 1_000) - BACKDATED_S
+  const header = { alg: signer.algorithm, typ: 'JWT', kid: signer.keyId ?? claims.keyId }
+  const payload = {
+    iss: clientId,
+    sub: clientId,
+    aud: audience,
+    iat,
+    exp: iat + LIFETIME_S,
+    jti: randomHex(),
   }
+  const signed = `${encodeJson(header)}.${encodeJson(payload)}`
+  return `${signed}.${base64Url(await signer.sign(new TextEncoder().encode(signed)))}`
+}
 
-  /**
-   * One assertion with an id of its own.
-   *
-   * @param nowMs The token server's time, milliseconds since the epoch; finite.
-   */
-  async sign(nowMs: number): Promise<string> {
-    // Kept only if it succeeds: what could not be loaded once may be there the next time.
-    this.#sign ??= this.#prepare().catch((error) => {
-      this.#sign = undefined
-      throw error
-    })
-    const sign = await this.#sign
-    const { clientId, audience } = this.#claims
-    const iat = Math.floor(nowMs / 1_000) - HEADSTART_S
-    const claims = {
-      iss: clientId,
-      sub: clientId,
-      aud: audience,
-      iat,
-      exp: iat + LIFETIME_S,
-      jti: randomHex(),
-    }
-    return sign(new TextEncoder().encode(JSON.stringify(claims)))
-  }
+function encodeJson(value: object): string {
+  return base64Url(new TextEncoder().encode(JSON.stringify(value)))
+}
 
-  async #prepare(): Promise<(payload: Uint8Array) => Promise<string>> {
-    if (globalThis.crypto?.subtle === undefined) await platform.installWebCrypto()
-    // Not SignJWT: it needs structuredClone, which Node.js 16 does not have.
-    const { CompactSign } = await import('jose/jws/compact/sign')
-    const key = await importPrivateKey(this.#key)
-    if (!(Symbol.toStringTag in key)) {
-      // By this jose knows a CryptoKey; those of Node.js 16 do not have it.
-      Object.defineProperty(key, Symbol.toStringTag, { value: 'CryptoKey', configurable: true })
-    }
-    this.#key = { ready: key }
-    const header = { alg: 'RS256', typ: 'JWT', kid: this.#claims.keyId }
-    return (payload) => new CompactSign(payload).setProtectedHeader(header).sign(key)
-  }
+/** @see RFC 4648, section 5; without padding, as RFC 7515, section 2, has it. */
+function base64Url(bytes: Uint8Array): string {
+  const binary = Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')
+  return btoa(binary).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '')
 }
 
 /** 128 random bits: an id must not repeat, in any process. */
 function randomHex(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  const bytes = platform.webCrypto().getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

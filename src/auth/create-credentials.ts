@@ -4,9 +4,8 @@ import { warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { basicCredentials } from './basic.ts'
 import type { Credentials } from './credentials.ts'
-import { OAuthCredentials } from './oauth.ts'
+import { LazyCredentials } from './lazy-credentials.ts'
 import { readPrivateKey } from './private-key.ts'
-import { TokenClient } from './token-client.ts'
 
 /**
  * The credentials that the settings ask for: tokens where there are `oauthSettings`, else the write key.
@@ -23,27 +22,27 @@ export function createCredentials(
   if (oauth === undefined) return basicCredentials(settings.writeKey)
   warnOfPlainText('host', settings.host)
   warnOfPlainText('oauthSettings.authServer', oauth.authServer)
-  const own =
-    typeof oauth.httpClient === 'function' ? new FetchHTTPClient(oauth.httpClient) : oauth.httpClient
+  // Here, and not with the first token: a bad key is a bad setting, and throws from the constructor.
   const key = readPrivateKey(oauth.clientKey)
-  const tokens = new TokenClient({
-    settings: { ...oauth, key },
-    client: own ?? client,
-    timeoutMs,
-    userAgent,
-    clock,
-  })
-  return new OAuthCredentials({
-    request: (nowMs) => tokens.request(nowMs),
-    serverName: new URL(oauth.authServer).host,
-    maxRetries: oauth.maxRetries,
-    maxWaitMs: maxTotalBackoffDuration * 1_000,
-    timeoutMs,
-    clock,
+  return new LazyCredentials(async () => {
+    const { createOAuthCredentials } = await import(
+      /* webpackMode: "eager" */ './create-oauth-credentials.ts'
+    )
+    const own =
+      typeof oauth.httpClient === 'function' ? new FetchHTTPClient(oauth.httpClient) : oauth.httpClient
+    return createOAuthCredentials({
+      settings: oauth,
+      key,
+      client: own ?? client,
+      timeoutMs,
+      maxWaitMs: maxTotalBackoffDuration * 1_000,
+      userAgent,
+      clock,
+    })
   })
 }
 
-/** Whoever reads a token on its way can use it. @see RFC 6750, section 5.3 */
+/** Anyone who reads a token on its way can use it. @see RFC 6750, section 5.3 */
 function warnOfPlainText(setting: string, url: string): void {
   const { protocol, hostname } = new URL(url)
   if (protocol === 'https:' || /^(?:127\.\d+\.\d+\.\d+|\[::1\]|(?:.+\.)?localhost)$/.test(hostname)) return

@@ -1,4 +1,5 @@
 import { copyCause, describeCause } from '../errors/cause.ts'
+import { SettingsError } from '../errors/errors.ts'
 import { MAX_RESPONSE_BYTES } from '../http/body.ts'
 import { type HTTPClient, headerValue } from '../http/client.ts'
 import { type ExchangeResult, startExchange } from '../http/exchange.ts'
@@ -7,8 +8,8 @@ import { redactor } from '../policy/redact.ts'
 import { parseHttpDate, type ReadHeader, rateLimitMs, retryAfterMs } from '../policy/retry-after.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
-import { AssertionSigner } from './assertion.ts'
-import type { PrivateKey } from './private-key.ts'
+import { type AssertionClaims, signAssertion } from './assertion.ts'
+import type { Signer } from './signer.ts'
 
 /** What one token request came to. No retry and no policy here. */
 export type TokenResult =
@@ -43,7 +44,8 @@ export interface TokenRequest {
 }
 
 export interface TokenClientOptions {
-  readonly settings: Omit<ResolvedOAuthSettings, 'clientKey'> & { readonly key: PrivateKey }
+  readonly settings: Pick<ResolvedOAuthSettings, 'clientId' | 'keyId' | 'authServer' | 'scope'>
+  readonly signer: Signer
   readonly client: HTTPClient
   /** Bound on one whole exchange, in milliseconds. */
   readonly timeoutMs: number
@@ -59,13 +61,13 @@ const DEFAULT_LIFETIME_MS = 300_000
 /** Makes one request for a token. @see spec.md, section 4; RFC 6749, section 4.4; RFC 7523, section 2.2 */
 export class TokenClient {
   readonly #options: TokenClientOptions
-  readonly #signer: AssertionSigner
+  readonly #claims: AssertionClaims
   readonly #url: string
 
   constructor(options: TokenClientOptions) {
-    const { clientId, keyId, key, authServer } = options.settings
+    const { clientId, keyId, authServer } = options.settings
     this.#options = options
-    this.#signer = new AssertionSigner(key, { clientId, keyId, audience: authServer })
+    this.#claims = { clientId, keyId, audience: authServer }
     this.#url = `${authServer}/token`
   }
 
@@ -76,9 +78,10 @@ export class TokenClient {
     const run = async (): Promise<TokenResult> => {
       let assertion: string
       try {
-        assertion = await this.#signer.sign(nowMs)
+        assertion = await signAssertion(this.#options.signer, this.#claims, nowMs)
       } catch (error) {
-        // The name only: what a runtime says of a key may quote it.
+        // Of other errors the name only: what a runtime says of a key may quote it.
+        if (error instanceof SettingsError) return refused({ message: error.message })
         const name = error instanceof Error ? error.name : typeof error
         return refused({ message: `the assertion could not be signed (${name})` })
       }

@@ -2,6 +2,25 @@
 export interface Platform {
   /** A random UUID from the runtime's cryptographic source. */
   randomId(): string
-  /** Makes Web Crypto a global where the runtime has it elsewhere. */
-  installWebCrypto(): Promise<void>
+  /** Web Crypto: Node.js 16 and 18 do not have it as a global. */
+  webCrypto(): WebCrypto
+  /**
+   * Reads a private key, as far as the runtime can do so at once.
+   *
+   * @param pem PEM text, well-formed and not encrypted.
+   * @throws anything when it cannot be read.
+   */
+  readPem(pem: string): PemKey
+}
+
+/** With the types of Node.js alone, there is no global of that name. */
+export type WebCrypto = typeof globalThis.crypto
+
+/** A private key that was read. */
+export interface PemKey {
+  readonly pkcs8: Uint8Array<ArrayBuffer>
+  /** The kind of key, as `node:crypto` calls it: `rsa`, `ec`, ... `undefined` when only the import will show it. */
+  readonly type: string | undefined
+  /** Length of the modulus. `undefined` when only the import will show it. */
+  readonly bits: number | undefined
 }

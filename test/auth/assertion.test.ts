@@ -1,14 +1,17 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
+import { decodeJwt, decodeProtectedHeader, exportJWK, importJWK, importPKCS8, jwtVerify } from 'jose'
 import { expect, test } from 'vitest'
-import { AssertionSigner } from '../../src/auth/assertion.ts'
+import { signAssertion } from '../../src/auth/assertion.ts'
+import { keySigner } from '../../src/auth/key-signer.ts'
 import { readPrivateKey } from '../../src/auth/private-key.ts'
+import type { Signer } from '../../src/auth/signer.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const CLAIMS = { clientId: 'client_Zürich', keyId: 'key-7', audience: 'https://oauth2.example.test' }
 
-function createSigner(): AssertionSigner {
-  return new AssertionSigner(readPrivateKey(privateKey), CLAIMS)
+function createSigner() {
+  const signer = keySigner(readPrivateKey(privateKey))
+  return { sign: (nowMs: number) => signAssertion(signer, CLAIMS, nowMs) }
 }
 
 test('an assertion is signed with RS256 and names client, audience and key', async () => {
@@ -41,7 +44,7 @@ test('no two of 300 assertions, of two signers, have the same id, and each has 1
 
   const assertions = await Promise.all(
     Array.from({ length: 300 }, (_, index) =>
-      (signers[index % 2] as AssertionSigner).sign(1_795_167_000_000),
+      (signers[index % 2] as (typeof signers)[number]).sign(1_795_167_000_000),
     ),
   )
 
@@ -49,4 +52,33 @@ test('no two of 300 assertions, of two signers, have the same id, and each has 1
   expect(new Set(ids).size).toBe(300)
   expect(ids.every((id) => /^[0-9a-f]{32}$/.test(id))).toBe(true)
   expect(decodeProtectedHeader(assertions[0] as string).alg).toBe('RS256')
+})
+
+test('a signer elsewhere names its algorithm and its key, and sees what it signs', async () => {
+  const key = await importPKCS8(
+    generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
+      type: 'pkcs8',
+      format: 'pem',
+    }) as string,
+    'ES256',
+    { extractable: true },
+  )
+  const seen: string[] = []
+  const signer: Signer = {
+    algorithm: 'ES256',
+    keyId: 'kms/7',
+    async sign(data) {
+      seen.push(Buffer.from(data).toString('utf8'))
+      return new Uint8Array(
+        await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-256' }, key, new Uint8Array(data)),
+      )
+    },
+  }
+
+  const assertion = await signAssertion(signer, CLAIMS, Date.now())
+
+  const { d, ...jwk } = await exportJWK(key)
+  const { protectedHeader } = await jwtVerify(assertion, await importJWK(jwk, 'ES256'))
+  expect(protectedHeader).toEqual({ alg: 'ES256', typ: 'JWT', kid: 'kms/7' })
+  expect(seen).toEqual([assertion.slice(0, assertion.lastIndexOf('.'))])
 })

@@ -1,14 +1,8 @@
-import {
-  createPublicKey,
-  createSecretKey,
-  generateKeyPairSync,
-  type KeyObject,
-  verify,
-  webcrypto,
-} from 'node:crypto'
+import { createPublicKey, createSecretKey, generateKeyPairSync, type KeyObject, verify } from 'node:crypto'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { importPrivateKey, readPrivateKey } from '../../src/auth/private-key.ts'
+import { keySigner } from '../../src/auth/key-signer.ts'
+import { readPrivateKey } from '../../src/auth/private-key.ts'
 import { SettingsError } from '../../src/errors/errors.ts'
 
 const { privateKey: rsa, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -59,12 +53,12 @@ describe('a key that is accepted', () => {
     ['a KeyObject', rsa],
     ['a CryptoKey for RS256', rs256],
   ])('%s', async (_, value) => {
-    const key = await importPrivateKey(readPrivateKey(value))
+    const signer = keySigner(readPrivateKey(value))
 
     const text = Buffer.from('assertion')
-    const signature = await webcrypto.subtle.sign('RSASSA-PKCS1-v1_5', key, text)
-    expect(verify('sha256', text, publicKey, Buffer.from(signature))).toBe(true)
-    expect(key.extractable).toBe(false)
+    const signatures = [await signer.sign(text), await signer.sign(text)]
+    expect(signatures.map((one) => verify('sha256', text, publicKey, one))).toEqual([true, true])
+    expect(signer.algorithm).toBe('RS256')
   })
 })
 
@@ -162,10 +156,10 @@ describe('a key that is refused names what is wrong, and shows nothing of it', (
   )
 })
 
-test('the bytes of the key are wiped once it is imported', async () => {
-  const key = readPrivateKey(PKCS8) as { pkcs8: Uint8Array }
+test('the bytes of the key are wiped with the first signature', async () => {
+  const key = readPrivateKey(PKCS8) as { pkcs8: Uint8Array<ArrayBuffer> }
 
-  await importPrivateKey(key as never)
+  await keySigner(key).sign(Buffer.from('assertion'))
 
   expect(key.pkcs8.every((byte) => byte === 0)).toBe(true)
 })

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { keySigner } from '../../src/auth/key-signer.ts'
 import { readPrivateKey } from '../../src/auth/private-key.ts'
 import { TokenClient, type TokenResult } from '../../src/auth/token-client.ts'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
@@ -25,13 +26,11 @@ async function ask(reply: Reply, clock = new FakeClock(), scope = 'tracking_api:
   const tokens = new TokenClient({
     settings: {
       clientId: CLIENT_ID,
-      key: readPrivateKey(CLIENT_KEY),
       keyId: KEY_ID,
       authServer: 'https://oauth2.example.test/eu',
       scope,
-      maxRetries: Number.POSITIVE_INFINITY,
-      httpClient: undefined,
     },
+    signer: keySigner(readPrivateKey(CLIENT_KEY)),
     client,
     timeoutMs: 10_000,
     userAgent: 'trackpost/test',

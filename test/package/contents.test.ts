@@ -23,8 +23,11 @@ test('the tarball holds these files and no others', () => {
     'LICENSE',
     'README.md',
     'dist/chunk-[hash].js',
+    'dist/chunk-[hash].js',
+    'dist/chunk-[hash].js',
     'dist/client-[hash].d.cts',
     'dist/client-[hash].d.ts',
+    'dist/create-oauth-credentials-[hash].js',
     'dist/index.cjs',
     'dist/index.d.cts',
     'dist/index.d.ts',
@@ -34,7 +37,9 @@ test('the tarball holds these files and no others', () => {
     'dist/node.d.cts',
     'dist/node.d.ts',
     'dist/node.js',
-    'dist/web.js',
+    'dist/web/chunk-[hash].js',
+    'dist/web/create-oauth-credentials-[hash].js',
+    'dist/web/index.js',
     'package.json',
   ])
 })

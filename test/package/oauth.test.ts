@@ -38,7 +38,7 @@ afterEach(async () => {
   await receiver.close()
 })
 
-// As in Node.js 16 and 18, where only import() can load what is an ES module, as jose is.
+// As in Node.js 16 and 18.
 test.each(['oauth.mjs', 'oauth.cjs'])('%s gets a token where require() loads no ES modules', async (name) => {
   const path = await project.add(`test/package/consumers/${name}`)
 

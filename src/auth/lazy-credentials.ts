@@ -1,0 +1,77 @@
+import { describeCause } from '../errors/cause.ts'
+import { DeliveryError } from '../errors/errors.ts'
+import type { Credentials } from './credentials.ts'
+
+/** Renewable credentials whose code is loaded when they are asked for the first time. */
+export class LazyCredentials implements Credentials {
+  readonly isRenewable = true
+  readonly #load: () => Promise<Credentials>
+  #loaded: Credentials | undefined
+  #loading: Promise<Credentials> | undefined
+  /** Rejects what waits for the code. */
+  #waiting = new Set<(error: DeliveryError) => void>()
+  #isClosed = false
+
+  constructor(load: () => Promise<Credentials>) {
+    this.#load = load
+  }
+
+  authorization(): string | Promise<string> {
+    if (this.#loaded !== undefined) return this.#loaded.authorization()
+    if (this.#isClosed) return Promise.reject(closedError())
+    this.#loading ??= this.#start()
+    const loading = this.#loading
+    return new Promise((resolve, reject) => {
+      this.#waiting.add(reject)
+      loading.then(
+        (credentials) => {
+          // Given up meanwhile: no token must be asked for.
+          if (!this.#waiting.delete(reject)) return
+          resolve(credentials.authorization())
+        },
+        (error) => {
+          this.#waiting.delete(reject)
+          reject(error)
+        },
+      )
+    })
+  }
+
+  onAccepted(authorization: string): void {
+    this.#loaded?.onAccepted(authorization)
+  }
+
+  onUnauthorized(authorization: string): boolean {
+    return this.#loaded?.onUnauthorized(authorization) ?? false
+  }
+
+  abort(): void {
+    this.#loaded?.abort()
+    for (const reject of this.#waiting) reject(closedError())
+    this.#waiting.clear()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#loaded?.close()
+    this.abort()
+  }
+
+  async #start(): Promise<Credentials> {
+    try {
+      this.#loaded = await this.#load()
+    } catch (error) {
+      // What could not be loaded once may be there the next time.
+      this.#loading = undefined
+      throw new DeliveryError('auth', `the code for OAuth could not be loaded: ${describeCause(error)}`, {
+        cause: error,
+      })
+    }
+    if (this.#isClosed) this.#loaded.close()
+    return this.#loaded
+  }
+}
+
+function closedError(): DeliveryError {
+  return new DeliveryError('auth', 'no access token: the client was closed')
+}

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import type { Credentials } from '../../src/auth/credentials.ts'
+import { LazyCredentials } from '../../src/auth/lazy-credentials.ts'
+import { DeliveryError } from '../../src/errors/errors.ts'
+import { failOnUnhandledRejections } from '../support/unhandled.ts'
+
+failOnUnhandledRejections()
+
+/** Credentials that note what they are asked. */
+function recorded(): Credentials & { readonly calls: string[] } {
+  const calls: string[] = []
+  return {
+    calls,
+    isRenewable: true,
+    authorization() {
+      calls.push('authorization')
+      return 'Bearer token'
+    },
+    onAccepted: (authorization) => calls.push(`accepted ${authorization}`),
+    onUnauthorized(authorization) {
+      calls.push(`unauthorized ${authorization}`)
+      return true
+    },
+    abort: () => calls.push('abort'),
+    close: () => calls.push('close'),
+  }
+}
+
+test('the code is loaded once, and everything is passed on to it', async () => {
+  const loaded = recorded()
+  let loads = 0
+  const credentials = new LazyCredentials(async () => {
+    loads++
+    return loaded
+  })
+
+  expect(await Promise.all([credentials.authorization(), credentials.authorization()])).toEqual([
+    'Bearer token',
+    'Bearer token',
+  ])
+  expect(credentials.authorization()).toBe('Bearer token')
+  credentials.onAccepted('Bearer token')
+  expect(credentials.onUnauthorized('Bearer token')).toBe(true)
+  credentials.abort()
+  credentials.close()
+
+  expect(loads).toBe(1)
+  expect(loaded.calls.slice(3)).toEqual([
+    'accepted Bearer token',
+    'unauthorized Bearer token',
+    'abort',
+    'close',
+    'abort',
+  ])
+})
+
+test('nothing is loaded before credentials are asked for', () => {
+  const credentials = new LazyCredentials(() => {
+    throw new Error('loaded')
+  })
+
+  credentials.onAccepted('Bearer token')
+  credentials.abort()
+
+  expect(credentials.onUnauthorized('Bearer token')).toBe(false)
+})
+
+test.each(['abort', 'close'] as const)(
+  '%s ends the waiting at once, and asks for no token later',
+  async (end) => {
+    const loaded = recorded()
+    let load: (credentials: Credentials) => void = () => {}
+    const credentials = new LazyCredentials(() => new Promise((resolve) => (load = resolve)))
+    const waiting = credentials.authorization() as Promise<string>
+
+    credentials[end]()
+
+    await expect(waiting).rejects.toBeInstanceOf(DeliveryError)
+    load(loaded)
+    await Promise.resolve().then(() => {})
+    expect(loaded.calls).not.toContain('authorization')
+    expect(loaded.calls).toEqual(end === 'close' ? ['close'] : [])
+  },
+)
+
+test('code that cannot be loaded fails what waits, and is loaded anew for what comes later', async () => {
+  let loads = 0
+  const credentials = new LazyCredentials(async () => {
+    if (loads++ === 0) throw new Error('Cannot find module')
+    return recorded()
+  })
+
+  await expect(credentials.authorization()).rejects.toMatchObject({
+    code: 'auth',
+    message: 'the code for OAuth could not be loaded: Cannot find module',
+  })
+  expect(await credentials.authorization()).toBe('Bearer token')
+})

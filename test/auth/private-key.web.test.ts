@@ -1,0 +1,44 @@
+import { createPublicKey, generateKeyPairSync, type KeyObject, verify } from 'node:crypto'
+import { expect, test, vi } from 'vitest'
+import { keySigner } from '../../src/auth/key-signer.ts'
+import { readPrivateKey } from '../../src/auth/private-key.ts'
+import { SettingsError } from '../../src/errors/errors.ts'
+
+// As in the build for edge runtimes, which have no node:crypto.
+vi.mock('../../src/runtime/platform.node.ts', () => import('../../src/runtime/platform.web.ts'))
+
+const rsa = (modulusLength: number): KeyObject => generateKeyPairSync('rsa', { modulusLength }).privateKey
+const key = rsa(2048)
+
+function pem(key: KeyObject, type: 'pkcs8' | 'pkcs1' = 'pkcs8'): string {
+  return key.export({ type, format: 'pem' }) as string
+}
+
+test.each([
+  ['PKCS#8', pem(key)],
+  ['PKCS#8 on one line', pem(key).replaceAll('\n', '\\n')],
+])('without node:crypto, %s signs', async (_label, text) => {
+  const signature = await keySigner(readPrivateKey(text)).sign(Buffer.from('assertion'))
+
+  expect(verify('sha256', Buffer.from('assertion'), createPublicKey(key), signature)).toBe(true)
+})
+
+test.each<[string, string, RegExp]>([
+  ['PKCS#1', pem(key, 'pkcs1'), /PKCS#1 key, which this runtime cannot read; convert it with `openssl pkcs8/],
+  ['1,024 bits', pem(rsa(1024)), /fewer than 2048 bits/],
+  ['an EC key', pem(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey), /not RSA/],
+  ['a key cut in the middle', `${pem(key).slice(0, 300)}\n-----END PRIVATE KEY-----`, /not RSA|damaged/],
+  ['damaged base64', pem(key).replace('\nM', '\n***'), /base64 is damaged/],
+])('without node:crypto, %s is refused at once', (_label, text, problem) => {
+  expect(() => readPrivateKey(text)).toThrow(SettingsError)
+  expect(() => readPrivateKey(text)).toThrow(problem)
+})
+
+test('without node:crypto, a key whose size shows only when it is imported is refused then', async () => {
+  // Long enough to pass for 2,048 bits.
+  const signer = keySigner(readPrivateKey(pem(rsa(2_040))))
+
+  await expect(signer.sign(Buffer.from('assertion'))).rejects.toThrow(
+    'one of 2040 bits; it must have 2048 or more',
+  )
+})
