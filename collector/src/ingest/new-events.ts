@@ -3,26 +3,38 @@ import type { Source } from '../auth/sources.ts'
 import type { Config } from '../config/schema.ts'
 import { planDeliveries } from '../destinations/select.ts'
 import { isKind, type Kind, type Reason } from '../record.ts'
-import type { NewEvent } from '../store/ports.ts'
+import type { NewEvent, Violation } from '../store/ports.ts'
 import { type Envelope, type ReadMessage, readMessage } from './message.ts'
 import type { RefusedItem } from './read-request.ts'
 
 /** A caller whose events are recorded as its own. */
 export type KnownCaller = Extract<Caller, { outcome: 'source' | 'unknown' }>
 
+/** A tracking plan, as far as events are held against one. */
+export interface PlanChecker {
+  /** In which ways a message is not as planned; empty when it is. */
+  check(kind: Kind, name: string | null, message: { properties?: unknown; traits?: unknown }): Violation[]
+}
+
+/** What all messages of a request have in common. */
+export interface RequestContext {
+  /** The kind that the address names; undefined in a batch. */
+  pathKind: Kind | undefined
+  envelope: Envelope
+  caller: KnownCaller
+  config: Config
+  plan: PlanChecker | undefined
+  /** Id of the request in the log. */
+  requestId: string
+}
+
 /** Makes what is recorded of one message that was answered 200. */
-export function newEvent(
-  item: unknown,
-  pathKind: Kind | undefined,
-  envelope: Envelope,
-  caller: KnownCaller,
-  config: Config,
-  requestId: string,
-): NewEvent {
+export function newEvent(item: unknown, context: RequestContext): NewEvent {
+  const { pathKind, envelope, caller, config, plan, requestId } = context
   const message = readMessage(item, pathKind, envelope)
   const source = caller.outcome === 'source' ? caller.source : undefined
   const reason = callerReason(caller, config) ?? message.reason
-  return {
+  const event: NewEvent = {
     ...fieldsOf(message),
     source: source?.name ?? '',
     reason,
@@ -31,15 +43,15 @@ export function newEvent(
     deliveries: reason === null ? planFor(source, message, envelope.receivedAtMs, config) : [],
     requestId,
   }
+  if (plan === undefined || reason !== null || message.kind === null) return event
+  const violations = plan.check(message.kind, message.name, item as object)
+  return violations.length === 0 ? event : { ...event, violations }
 }
 
 /** Makes the one record that stands for the items of a batch beyond those that are judged. */
 export function restOfBatch(
   count: number,
-  envelope: Envelope,
-  caller: KnownCaller,
-  config: Config,
-  requestId: string,
+  { envelope, caller, config, requestId }: RequestContext,
 ): NewEvent {
   return {
     ...emptyEvent('batch', envelope.receivedAtMs),

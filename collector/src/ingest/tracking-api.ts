@@ -11,7 +11,14 @@ import type { Turns } from '../http/turns.ts'
 import { type Kind, REASONS } from '../record.ts'
 import type { EventLog, NewEvent } from '../store/ports.ts'
 import type { Envelope } from './message.ts'
-import { type KnownCaller, newEvent, refusedMessage, refusedRequest, restOfBatch } from './new-events.ts'
+import {
+  type KnownCaller,
+  newEvent,
+  type PlanChecker,
+  refusedMessage,
+  refusedRequest,
+  restOfBatch,
+} from './new-events.ts'
 import { type BadRequest, maxBodyBytes, readRequest, refusal, type TrackingRequest } from './read-request.ts'
 import { readTime } from './timestamp.ts'
 
@@ -30,6 +37,8 @@ export interface TrackingApiParts {
   log: EventLog
   turns: Turns
   faults: FaultInjector
+  /** What accepted events are held against. */
+  plan?: PlanChecker | undefined
   /** Told of what went wrong inside; never of a caller's mistake. */
   onFault(what: string, cause: unknown): void
 }
@@ -121,7 +130,7 @@ export class TrackingApi {
     caller: KnownCaller,
     notes: RequestNotes,
   ): Promise<NewEvent[]> {
-    const { config, turns } = this.#parts
+    const { config, plan, turns } = this.#parts
     const envelope: Envelope = {
       context: parsed.context,
       integrations: parsed.integrations,
@@ -133,10 +142,9 @@ export class TrackingApi {
       warnings: parsed.warnings,
     }
     const pathKind = path === 'batch' ? undefined : path
-    const events = await inSteps(parsed.items, turns, notes.inflatedBytes, (item) =>
-      newEvent(item, pathKind, envelope, caller, config, notes.id),
-    )
-    if (parsed.rest > 0) events.push(restOfBatch(parsed.rest, envelope, caller, config, notes.id))
+    const context = { pathKind, envelope, caller, config, plan, requestId: notes.id }
+    const events = await inSteps(parsed.items, turns, notes.inflatedBytes, (item) => newEvent(item, context))
+    if (parsed.rest > 0) events.push(restOfBatch(parsed.rest, context))
     return events
   }
 

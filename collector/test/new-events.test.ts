@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { DEFAULT_CONFIG } from '../src/config/defaults.ts'
+import { newEvent, type PlanChecker, type RequestContext } from '../src/ingest/new-events.ts'
+import { track } from './support.ts'
+
+const violation = { path: 'properties.total', keyword: 'type', message: 'must be number' }
+const plan: PlanChecker = {
+  check: (kind, name, { properties }) =>
+    kind === 'track' && name === 'Order' && typeof (properties as { total: unknown }).total !== 'number'
+      ? [violation]
+      : [],
+}
+const context: RequestContext = {
+  pathKind: undefined,
+  envelope: {
+    context: undefined,
+    integrations: undefined,
+    sentAt: undefined,
+    sentAtMs: undefined,
+    receivedAtMs: 0,
+    receivedAt: '1970-01-01T00:00:00.000Z',
+    remoteAddress: '',
+    warnings: [],
+  },
+  caller: {
+    outcome: 'source',
+    source: { name: 'shop', region: 'default', rate: undefined, destinations: undefined },
+  },
+  config: DEFAULT_CONFIG,
+  plan,
+  requestId: '7',
+}
+
+test('an event that is not as planned is accepted with its violations', () => {
+  const event = newEvent(track({ event: 'Order', properties: { total: '19.90' } }), context)
+
+  expect(event).toMatchObject({ reason: null, violations: [violation], requestId: '7' })
+})
+
+test('an event as planned, one without a plan and one that is refused anyhow have none', () => {
+  const planned = newEvent(track({ event: 'Order', properties: { total: 19.9 } }), context)
+  const free = newEvent(track({ event: 'Order', properties: {} }), { ...context, plan: undefined })
+  const refused = newEvent(track({ event: 'Order', properties: {}, userId: undefined }), context)
+
+  for (const event of [planned, free, refused]) expect(event.violations).toBeUndefined()
+  expect(refused.reason).toBe('no_user_anon_id')
+})
