@@ -1,7 +1,5 @@
 import { byteLength } from './utf8.ts'
 
-/** What an event counts for when it cannot be read, and the most that it counts for. */
-const LARGEST = 32_768
 const MAX_DEPTH = 64
 
 interface Left {
@@ -10,16 +8,18 @@ interface Left {
 
 /**
  * About how many bytes of JSON `value` will have, for bounding what waits inside plugins. Cheaper than writing it:
- * punctuation is counted roughly and escapes are not. At most 32,768, since nothing larger is sent. Never throws.
+ * punctuation is counted roughly and escapes are not. Never throws.
+ *
+ * @param largest The most that is returned, since nothing larger is sent; also for what cannot be read. Default: 32,768.
  */
-export function estimateBytes(value: unknown): number {
-  const left = { bytes: LARGEST }
+export function estimateBytes(value: unknown, largest = 32_768): number {
+  const left = { bytes: largest }
   try {
     count(value, left, 0)
   } catch {
-    return LARGEST
+    return largest
   }
-  return Math.min(LARGEST, LARGEST - left.bytes)
+  return Math.min(largest, largest - left.bytes)
 }
 
 function count(value: unknown, left: Left, depth: number): void {

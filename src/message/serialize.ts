@@ -8,16 +8,17 @@ import { byteLength } from './utf8.ts'
  * The native serialiser comes first. What it cannot write (a BigInt, a cycle, a getter that throws) goes
  * through {@link snapshot}, so that one odd value does not cost the event.
  *
- * @throws DeliveryError `unserializable` when neither can.
+ * @param maxBytes Most bytes that the message may have, for that second way. Default: 32,768.
+ * @throws DeliveryError `unserializable` when neither can; `too_large` when the second one sees it early.
  */
-export function serialize(message: object): string {
+export function serialize(message: object, maxBytes?: number): string {
   let json: string | undefined
   try {
     json = JSON.stringify(message)
   } catch {
-    json = serializeTolerantly(message)
+    json = serializeTolerantly(message, maxBytes)
   }
-  // A `toJSON` of a plugin's that returns nothing.
+  // A plugin put a `toJSON` that returns nothing into the event.
   if (json === undefined) throw new DeliveryError('unserializable', 'the message has no JSON')
   return json
 }
@@ -34,9 +35,9 @@ export function requireSize(json: string, maxBytes: number): void {
   throw new DeliveryError('too_large', `the message has ${bytes} bytes; the limit is ${maxBytes}`)
 }
 
-function serializeTolerantly(message: object): string {
+function serializeTolerantly(message: object, maxBytes: number | undefined): string {
   try {
-    return JSON.stringify(snapshot(message))
+    return JSON.stringify(snapshot(message, maxBytes))
   } catch (error) {
     if (isInstance(error, DeliveryError)) throw error
     throw new DeliveryError('unserializable', 'the message cannot be written as JSON', { cause: error })

@@ -1,19 +1,22 @@
 import { DeliveryError, isInstance } from '../errors/errors.ts'
 import { setOwn } from './merge.ts'
 
-/** Stands where an object contains itself. */
+/** Replaces an object inside itself. */
 export const CIRCULAR = '[Circular]'
-/** Stands where reading a value threw: a getter, a `toJSON`, a proxy's trap. */
+/** Replaces a value that throws when it is read: by a getter, a `toJSON`, the trap of a proxy. */
 export const THROWS = '[Throws]'
 
 /** Deeper than any real event, and far from the depth that exhausts the stack. */
 const MAX_DEPTH = 500
-/** Each value takes at least two bytes of JSON, so that an event within its limit has fewer. */
-const MAX_VALUES = 32_768
-/** A text longer than a whole event can only be too large; copying 512 MB to learn that would hurt. */
-const MAX_TEXT_LENGTH = 32_768
+/** Bytes of an event where nothing else is said. */
+const DEFAULT_LIMIT = 32_768
 
 interface State {
+  /**
+   * Most bytes that the event may have as JSON. It bounds the values, which take at least two bytes each, and the length of
+   * a text: copying 512 MB to learn that it is too large would hurt.
+   */
+  readonly limit: number
   /** The objects that contain the one being copied, outermost first. */
   readonly ancestors: object[]
   values: number
@@ -25,13 +28,14 @@ interface State {
  * A deep copy of plain data that writes the same JSON as `value` would: functions and symbols left out,
  * `toJSON` called, class instances reduced to their own enumerable keys. Dates stay Dates. Where
  * `JSON.stringify` would throw, the copy has a stand-in: a BigInt is its decimal string, an object inside
- * itself is `"[Circular]"`, a value that throws when read is `"[Throws]"`.
+ * itself is `"[Circular]"`, a value that throws when it is read is `"[Throws]"`.
  *
- * @throws DeliveryError `unserializable` beyond 500 levels; `too_large` beyond 32,768 values or when one
+ * @param limit Most bytes that `value` may have as JSON. Default: 32,768.
+ * @throws DeliveryError `unserializable` beyond 500 levels; `too_large` beyond as many values as `limit`, or when one
  * text is longer than that.
  */
-export function snapshot(value: unknown): unknown {
-  return copy(value, '', { ancestors: [], values: 0, isPrototypeBare: isPrototypeBare() })
+export function snapshot(value: unknown, limit = DEFAULT_LIMIT): unknown {
+  return copy(value, '', { limit, ancestors: [], values: 0, isPrototypeBare: isPrototypeBare() })
 }
 
 function isPrototypeBare(): boolean {
@@ -53,11 +57,11 @@ function copy(value: unknown, key: string | number, state: State): unknown {
 }
 
 function count(state: State): void {
-  if (++state.values > MAX_VALUES) throw new DeliveryError('too_large', `more than ${MAX_VALUES} values`)
+  if (++state.values > state.limit) throw new DeliveryError('too_large', `more than ${state.limit} values`)
 }
 
 function copyAsIs(value: unknown, state: State): unknown {
-  if (isFinal(value)) return value
+  if (isFinal(value, state)) return value
   switch (typeof value) {
     case 'string':
       throw new DeliveryError('too_large', `a text of ${value.length} characters`)
@@ -118,17 +122,17 @@ function copyLiteral(value: object, state: State): Record<string, unknown> | und
   for (const symbol of Object.getOwnPropertySymbols(plain)) delete (plain as Record<symbol, unknown>)[symbol]
   for (const key in plain) {
     const item = plain[key]
-    if (isFinal(item)) count(state)
+    if (isFinal(item, state)) count(state)
     else plain[key] = copyItem(item, key, state)
   }
   return plain
 }
 
 /** Whether the copy of `value` is `value` itself. */
-function isFinal(value: unknown): boolean {
+function isFinal(value: unknown, { limit }: State): boolean {
   switch (typeof value) {
     case 'string':
-      return value.length <= MAX_TEXT_LENGTH
+      return value.length <= limit
     case 'number':
     case 'boolean':
     case 'undefined':
@@ -156,12 +160,12 @@ function copyProperty(holder: object, key: string | number, state: State): unkno
   } catch {
     return THROWS
   }
-  if (!isFinal(item)) return copyItem(item, key, state)
+  if (!isFinal(item, state)) return copyItem(item, key, state)
   count(state)
   return item
 }
 
-/** As {@link copy}, but what throws is told in its place. */
+/** Like {@link copy}, but a value that throws is replaced by {@link THROWS}. */
 function copyItem(item: unknown, key: string | number, state: State): unknown {
   const depth = state.ancestors.length
   try {

@@ -7,9 +7,14 @@ export function toContextEvent(message: Message | ContextEvent): ContextEvent {
   return { ...message, timestamp: new Date(message.timestamp) }
 }
 
-/** Like {@link toContextEvent}, but shares nothing: plugins write to the copy, never to the caller's objects. */
-export function copyToContextEvent(message: Message): ContextEvent {
-  const copy: Partial<ContextEvent> = snapshot(message) as Omit<Message, 'timestamp'>
+/**
+ * Like {@link toContextEvent}, but shares nothing: plugins write to the copy, never to the caller's objects.
+ *
+ * @param maxBytes Most bytes that the message may have. Default: 32,768.
+ * @throws DeliveryError as {@link snapshot}.
+ */
+export function copyToContextEvent(message: Message, maxBytes?: number): ContextEvent {
+  const copy: Partial<ContextEvent> = snapshot(message, maxBytes) as Omit<Message, 'timestamp'>
   copy.timestamp = new Date(msOf(message.timestamp))
   return copy as ContextEvent
 }

@@ -1,4 +1,4 @@
-/** What {@link ContextCancelation} can be told. */
+/** What {@link ContextCancelation} takes. */
 export interface ContextCancelationOptions {
   /** Why the event is dropped: part of the failure's message. */
   reason?: string

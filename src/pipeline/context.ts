@@ -173,7 +173,7 @@ export class Context {
     this.#depth = depth
   }
 
-  /** @internal @throws TypeError when a plugin has set the event to something that is none, since the last time. */
+  /** @internal @throws TypeError when a plugin has set the event to something that is not an event since the last call. */
   requireEvent(): void {
     if (this.#refused === undefined) return
     const refused = this.#refused

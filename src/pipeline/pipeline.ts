@@ -197,7 +197,7 @@ export class Pipeline {
       .then(
         () => this.#step(passage, index + 1),
         (error) => {
-          // Its outcome has been told, or is about to be.
+          // The caller gives the event its outcome.
           if (isInstance(error, Abandoned)) return
           if (!this.#fail(passage, one, error)) this.#step(passage, index + 1)
         },
@@ -218,7 +218,7 @@ export class Pipeline {
     return true
   }
 
-  /** Calls a handler whose failure is reported and nothing else. A promise only while it is at work. */
+  /** Calls a handler whose failure is only reported. Returns a promise only while the handler is at work. */
   #callAside(one: Registration, kind: Kind, ctx: Context): Promise<unknown> | undefined {
     const loading = this.#loader.loadingOf(one)
     if (loading === undefined) return this.#callLoaded(one, kind, ctx)

@@ -53,4 +53,9 @@ describe('the estimate of an event', () => {
   test.each([undefined, null, 5, Symbol('x'), 5n, () => {}])('%s counts for a few bytes', (value) => {
     expect(estimateBytes(value)).toBeLessThan(10)
   })
+
+  test('the largest can be another', () => {
+    expect(estimateBytes({ text: 'x'.repeat(50_000) }, 100_000)).toBeGreaterThan(50_000)
+    expect(estimateBytes({ text: 'x'.repeat(500_000) }, 100_000)).toBe(100_000)
+  })
 })

@@ -107,3 +107,9 @@ describe('values that JSON.stringify refuses', () => {
     )
   })
 })
+
+test('an odd value in a message larger than the default limit does not cost it', () => {
+  const message = { text: 'x'.repeat(50_000), odd: 5n }
+
+  expect(serialize(message, 100_000)).toBe(JSON.stringify({ ...message, odd: '5' }))
+})

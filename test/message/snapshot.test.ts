@@ -423,3 +423,16 @@ describe('bounds', () => {
     expect(() => snapshot(endless)).toThrow(expect.objectContaining({ code: 'unserializable' }))
   })
 })
+
+test('the limit on values and texts can be another', () => {
+  const large = { text: 'x'.repeat(50_000), list: Array.from({ length: 40_000 }, () => 1) }
+
+  expect(snapshot(large, 200_000)).toEqual(large)
+  expect(() => snapshot({ text: 'x'.repeat(101) }, 100)).toThrow('a text of 101 characters')
+  expect(() =>
+    snapshot(
+      Array.from({ length: 100 }, () => 1),
+      100,
+    ),
+  ).toThrow('more than 100 values')
+})
