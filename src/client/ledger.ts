@@ -12,7 +12,7 @@ export interface Stats {
   readonly failures: Readonly<Record<FailureCode, number>>
 }
 
-/** What became of the events that a `flush()` covered. */
+/** What came of the events that a `flush()` waited for. */
 export interface FlushSummary {
   readonly delivered: number
   readonly failed: number
@@ -29,20 +29,29 @@ export interface Epoch {
   work: number
   /** A flush covers this epoch: no event joins it any more. */
   isSealed: boolean
+  /** Called once this epoch and all before it are done. */
   readonly waiters: (() => void)[]
+  /** The totals of this epoch and all before it, once they are done. */
+  totals: Totals | undefined
   next: Epoch | undefined
+}
+
+interface Totals {
+  readonly delivered: number
+  readonly failed: number
 }
 
 /** A wait for everything accepted so far. */
 export interface Barrier {
-  /** Calls `run` once, when all that is covered has its outcome: at once if it has already. */
+  /** Calls `run` once everything covered has its outcome; immediately if it already has. */
   onceReached(run: () => void): void
   summary(): FlushSummary
 }
 
 /**
  * Keeps account of every event. An event joins an epoch when it is accepted and leaves it with its outcome;
- * a flush seals the epoch and waits for it and all before it, so that overlapping flushes cost nothing per event.
+ * a flush seals the epoch and waits for it and all before it, so that overlapping flushes cost nothing per event, and a
+ * flush costs the same however many others are open.
  *
  * @see spec.md, section 6
  */
@@ -56,6 +65,10 @@ export class Ledger {
   >
   #current = createEpoch()
   #oldest = this.#current
+  /** The epoch before the current one. */
+  #lastSealed: Epoch | undefined
+  /** What came of all epochs that are done. */
+  #done: Totals = { delivered: 0, failed: 0 }
 
   get pending(): number {
     return this.#accepted - this.#delivered - this.#failed
@@ -91,19 +104,34 @@ export class Ledger {
     if (isDone(epoch)) this.#advance()
   }
 
-  /** Seals what was accepted so far. `undefined` when all of it is done. */
+  /** The epoch of the next call. */
+  get epoch(): Epoch {
+    return this.#current
+  }
+
+  /** Seals what was accepted so far; takes constant time. `undefined` when all of it is done. */
   barrier(): Barrier | undefined {
     const current = this.#current
-    let last: Epoch | undefined
     if (current.pending > 0 || current.work > 0) {
       current.isSealed = true
       this.#current = createEpoch()
       current.next = this.#current
-      last = current
-    } else {
-      for (let epoch = this.#oldest; epoch !== current; epoch = epoch.next as Epoch) last = epoch
+      this.#lastSealed = current
+    } else if (current === this.#oldest) return undefined
+    const last = this.#lastSealed as Epoch
+    // Everything accepted so far is covered, but for what is in the current epoch and has its outcome.
+    const { delivered: laterDelivered, failed: laterFailed } = this.#current
+    const before = { delivered: this.#delivered - laterDelivered, failed: this.#failed - laterFailed }
+    return {
+      onceReached(run) {
+        if (last.totals === undefined) last.waiters.push(run)
+        else run()
+      },
+      summary: () => {
+        const { delivered, failed, pending } = this.#upTo(last)
+        return { delivered: delivered - before.delivered, failed: failed - before.failed, pending }
+      },
     }
-    return last === undefined ? undefined : createBarrier(this.#oldest, last)
   }
 
   stats(): Stats {
@@ -119,39 +147,40 @@ export class Ledger {
   /** Epochs end in order: one that is done earlier waits for those before it. */
   #advance(): void {
     while (isDone(this.#oldest)) {
-      const { waiters, next } = this.#oldest
+      const { delivered, failed, waiters, next } = this.#oldest
+      this.#done = { delivered: this.#done.delivered + delivered, failed: this.#done.failed + failed }
+      this.#oldest.totals = this.#done
       this.#oldest = next as Epoch
       for (const run of waiters.splice(0)) run()
     }
   }
+
+  /** What came of `last` and all epochs before it. Walks the open ones only when `last` is among them. */
+  #upTo(last: Epoch): FlushSummary {
+    if (last.totals !== undefined) return { ...last.totals, pending: 0 }
+    const sum = { ...this.#done, pending: 0 }
+    for (let epoch: Epoch | undefined = this.#oldest; epoch !== last.next; epoch = epoch?.next) {
+      sum.delivered += epoch?.delivered ?? 0
+      sum.failed += epoch?.failed ?? 0
+      sum.pending += epoch?.pending ?? 0
+    }
+    return sum
+  }
 }
 
 function createEpoch(): Epoch {
-  return { pending: 0, delivered: 0, failed: 0, work: 0, isSealed: false, waiters: [], next: undefined }
+  return {
+    pending: 0,
+    delivered: 0,
+    failed: 0,
+    work: 0,
+    isSealed: false,
+    waiters: [],
+    totals: undefined,
+    next: undefined,
+  }
 }
 
 function isDone(epoch: Epoch): boolean {
   return epoch.isSealed && epoch.pending === 0 && epoch.work === 0
-}
-
-function createBarrier(first: Epoch, last: Epoch): Barrier {
-  const sum = (): FlushSummary => {
-    const total = { delivered: 0, failed: 0, pending: 0 }
-    for (let epoch: Epoch | undefined = first; epoch !== last.next; epoch = epoch?.next) {
-      total.delivered += epoch?.delivered ?? 0
-      total.failed += epoch?.failed ?? 0
-      total.pending += epoch?.pending ?? 0
-    }
-    return total
-  }
-  const before = sum()
-  return {
-    onceReached(run) {
-      last.waiters.push(run)
-    },
-    summary() {
-      const { delivered, failed, pending } = sum()
-      return { delivered: delivered - before.delivered, failed: failed - before.failed, pending }
-    },
-  }
 }

@@ -49,6 +49,56 @@ describe('barriers', () => {
     expect(ledger.barrier()).toBeUndefined()
   })
 
+  test('one that is reached before anybody asks tells at once', () => {
+    const ledger = new Ledger()
+    const epoch = ledger.accept()
+    const barrier = ledger.barrier() as Barrier
+    ledger.settle(epoch, undefined)
+    const reached = vi.fn()
+
+    barrier.onceReached(reached)
+
+    expect(reached).toHaveBeenCalledTimes(1)
+    expect(barrier.summary()).toEqual({ delivered: 1, failed: 0, pending: 0 })
+  })
+
+  test('what ends in the epoch after it is not in its summary', () => {
+    const ledger = new Ledger()
+    const open = ledger.accept()
+    ledger.barrier()
+    ledger.settle(ledger.accept(), undefined)
+    ledger.settle(ledger.accept(), 'rejected')
+
+    const second = ledger.barrier() as Barrier
+    ledger.settle(ledger.accept(), undefined)
+    ledger.settle(open, 'auth')
+
+    expect(second.summary()).toEqual({ delivered: 0, failed: 1, pending: 0 })
+  })
+
+  test('one costs the same however many are open', () => {
+    const ledger = new Ledger()
+    /** Microseconds of a barrier in the best of some rounds: the least that the machine was disturbed. */
+    const costs: number[] = []
+    for (const open of [100, 20_000]) {
+      while (ledger.pending < open) {
+        ledger.accept()
+        ledger.barrier()
+      }
+      let best = Number.POSITIVE_INFINITY
+      for (let round = 0; round < 30; round++) {
+        const startMs = performance.now()
+        for (let count = 0; count < 50; count++) ledger.barrier()
+        best = Math.min(best, performance.now() - startMs)
+      }
+      costs.push(best)
+    }
+
+    // Walking the open ones would cost 200 times as much.
+    const [few, many] = costs as [number, number]
+    expect(many / few).toBeLessThan(20)
+  })
+
   test('it is reached with the last outcome of what was accepted before it', () => {
     const ledger = new Ledger()
     const epochs = [ledger.accept(), ledger.accept()] as const
