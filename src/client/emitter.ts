@@ -1,6 +1,7 @@
 import { guard } from '../errors/guard.ts'
 
-type Listener = (...args: never[]) => unknown
+// biome-ignore lint/suspicious/noExplicitAny: listeners of all events lie in one map
+type Listener = (...args: any[]) => unknown
 
 interface Registration {
   readonly listener: Listener
@@ -8,26 +9,60 @@ interface Registration {
 }
 
 /**
- * Typed events whose listeners cannot hurt anyone: one that throws or returns a promise that rejects is
- * reported and the next one runs. An `error` event without listeners does nothing.
+ * Typed events with the listener methods of Node's `EventEmitter`; `once` and `on` of `node:events` take it as one. Its
+ * listeners cannot hurt anyone: one that throws or returns a promise that rejects is reported and the next one runs. An
+ * `error` event without listeners does nothing.
  */
 export class Emitter<Events extends { [Name in keyof Events]: unknown[] }> {
   readonly #registrations = new Map<keyof Events, readonly Registration[]>()
+  #maxListeners = 0
 
   /** Calls `listener` each time `name` is emitted. */
   on<Name extends keyof Events>(name: Name, listener: (...args: Events[Name]) => unknown): this {
-    return this.#add(name, listener, false)
+    return this.#add(name, listener, false, false)
+  }
+
+  /** The same as {@link Emitter.on}. */
+  addListener<Name extends keyof Events>(name: Name, listener: (...args: Events[Name]) => unknown): this {
+    return this.#add(name, listener, false, false)
+  }
+
+  /** Calls `listener` each time `name` is emitted, before the listeners that are there. */
+  prependListener<Name extends keyof Events>(name: Name, listener: (...args: Events[Name]) => unknown): this {
+    return this.#add(name, listener, false, true)
   }
 
   /** Calls `listener` the next time `name` is emitted, and not again. */
   once<Name extends keyof Events>(name: Name, listener: (...args: Events[Name]) => unknown): this {
-    return this.#add(name, listener, true)
+    return this.#add(name, listener, true, false)
   }
 
-  /** Takes `listener` off, as often as it was added. */
+  /** Calls `listener` the next time `name` is emitted, before the listeners that are there, and not again. */
+  prependOnceListener<Name extends keyof Events>(
+    name: Name,
+    listener: (...args: Events[Name]) => unknown,
+  ): this {
+    return this.#add(name, listener, true, true)
+  }
+
+  /** Removes the registration of `listener` that was added last. */
   off<Name extends keyof Events>(name: Name, listener: (...args: Events[Name]) => unknown): this {
-    const kept = this.#of(name).filter((registration) => registration.listener !== listener)
-    return this.#set(name, kept)
+    const registrations = this.#of(name)
+    // Node.js 16 has no findLast.
+    const registration = [...registrations].reverse().find((one) => one.listener === listener)
+    return registration === undefined ? this : this.#drop(name, registration)
+  }
+
+  /** The same as {@link Emitter.off}. */
+  removeListener<Name extends keyof Events>(name: Name, listener: (...args: Events[Name]) => unknown): this {
+    return this.off(name, listener)
+  }
+
+  /** Removes all listeners of `name`, or all there are. */
+  removeAllListeners(name?: keyof Events): this {
+    if (name === undefined) this.#registrations.clear()
+    else this.#registrations.delete(name)
+    return this
   }
 
   /** Calls the listeners of `name` in the order in which they were added. Never throws. */
@@ -35,34 +70,70 @@ export class Emitter<Events extends { [Name in keyof Events]: unknown[] }> {
     // A registration list is replaced, never changed: listeners may add and remove while it is walked.
     for (const registration of this.#of(name)) {
       if (registration.once) this.#drop(name, registration)
-      guard(() => registration.listener(...(args as unknown as never[])), `a listener of '${String(name)}'`)
+      guard(
+        () => registration.listener(...args),
+        `a listener of '${String(name)}'`,
+        (error) => this.onListenerError(error, name),
+      )
     }
     return this
   }
 
-  /** How many listeners `name` has. */
-  listenerCount(name: keyof Events): number {
-    return this.#of(name).length
+  /** How many listeners `name` has; with `listener`, how many times it is among them. */
+  listenerCount(name: keyof Events, listener?: Listener): number {
+    const registrations = this.#of(name)
+    if (listener === undefined) return registrations.length
+    return registrations.filter((registration) => registration.listener === listener).length
   }
 
-  /** Takes all listeners of `name` off, or all there are. */
-  removeAllListeners(name?: keyof Events): this {
-    if (name === undefined) this.#registrations.clear()
-    else this.#registrations.delete(name)
+  /** The listeners of `name`, in the order in which they are called. */
+  listeners(name: keyof Events): Listener[] {
+    return this.#of(name).map(({ listener }) => listener)
+  }
+
+  /** The same as {@link Emitter.listeners}: listeners are not wrapped here. */
+  rawListeners(name: keyof Events): Listener[] {
+    return this.listeners(name)
+  }
+
+  /** The events that have listeners. */
+  eventNames(): (keyof Events)[] {
+    return [...this.#registrations.keys()]
+  }
+
+  /** Kept for code that sets it; there is no warning here, however many listeners there are. */
+  setMaxListeners(count: number): this {
+    this.#maxListeners = count
     return this
+  }
+
+  /** What {@link Emitter.setMaxListeners} was given; 0, for no limit, by default. */
+  getMaxListeners(): number {
+    return this.#maxListeners
+  }
+
+  /**
+   * Called when a listener throws or rejects.
+   *
+   * @returns Whether anybody was told. If not, there is a process warning.
+   */
+  protected onListenerError(_error: unknown, _name: keyof Events): boolean {
+    return false
   }
 
   #of(name: keyof Events): readonly Registration[] {
     return this.#registrations.get(name) ?? NONE
   }
 
-  #add(name: keyof Events, listener: Listener, once: boolean): this {
+  #add(name: keyof Events, listener: Listener, once: boolean, isFirst: boolean): this {
     if (typeof listener !== 'function') return this
-    return this.#set(name, [...this.#of(name), { listener, once }])
+    const registration = { listener, once }
+    const others = this.#of(name)
+    return this.#set(name, isFirst ? [registration, ...others] : [...others, registration])
   }
 
-  #drop(name: keyof Events, registration: Registration): void {
-    this.#set(
+  #drop(name: keyof Events, registration: Registration): this {
+    return this.#set(
       name,
       this.#of(name).filter((kept) => kept !== registration),
     )

@@ -1,20 +1,24 @@
 import { warn } from '../runtime/warn.ts'
 
-/** What has been told already: a callback in a hot loop must not flood the log. */
+/** Kinds of code that were reported already: a callback in a hot loop must not flood the log. */
 const told = new Set<string>()
 
 /**
- * Runs code of the user's (a callback, a listener) so that nothing it does reaches the caller: a throw or a
- * rejection is told once for each kind of code, and goes no further.
+ * Runs user code (a callback, a listener) so that nothing it does reaches the caller: a throw or a rejection is
+ * reported, and goes no further.
  *
- * @param what Names the kind of code, for the warning.
+ * @param what Names the kind of code. There is one process warning for each.
+ * @param report Told of the failure first; returns whether anybody took notice. If so, there is no process warning.
  */
-export function guard(run: () => unknown, what: string): void {
+export function guard(run: () => unknown, what: string, report?: (error: unknown) => boolean): void {
+  const fail = (error: unknown, verb: string): void => {
+    if (report?.(error) !== true) tell(what, verb)
+  }
   try {
     const result = run()
-    if (isThenable(result)) result.then(undefined, () => tell(what, 'rejected'))
-  } catch {
-    tell(what, 'threw')
+    if (isThenable(result)) result.then(undefined, (error) => fail(error, 'rejected'))
+  } catch (error) {
+    fail(error, 'threw')
   }
 }
 
@@ -28,6 +32,6 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 function tell(what: string, verb: string): void {
   if (told.has(what)) return
   told.add(what)
-  // The error itself is the user's and may hold anything, so it is not shown.
+  // The error comes from user code and may hold anything, so it is not shown.
   warn('user_code', `${what} ${verb}; the error was ignored, and further ones will be ignored silently`)
 }

@@ -71,10 +71,47 @@ describe('the emitter', () => {
     const stays = vi.fn()
     emitter.on('track', gone).on('track', stays).on('track', gone)
 
-    emitter.off('track', gone).emit('track', 'Thé')
+    emitter.off('track', gone).off('track', gone).emit('track', 'Thé')
 
     expect(gone).not.toHaveBeenCalled()
     expect(stays).toHaveBeenCalledTimes(1)
+  })
+
+  test('taking a listener off removes the registration that was added last, and no other', () => {
+    const emitter = new Emitter<Events>()
+    const order: string[] = []
+    const listener = (): number => order.push('listener')
+    emitter.on('track', listener).on('track', () => order.push('other'))
+    emitter.on('track', listener)
+
+    emitter.removeListener('track', listener).emit('track', 'Thé')
+
+    expect(order).toEqual(['listener', 'other'])
+    expect(emitter.listenerCount('track', listener)).toBe(1)
+  })
+
+  test('a listener that is put first is called first, and for once only once', () => {
+    const emitter = new Emitter<Events>()
+    const order: string[] = []
+    emitter.addListener('track', () => order.push('c'))
+    emitter.prependListener('track', () => order.push('b'))
+    emitter.prependOnceListener('track', () => order.push('a'))
+
+    emitter.emit('track', 'Thé').emit('track', 'Thé')
+
+    expect(order).toEqual(['a', 'b', 'c', 'b', 'c'])
+  })
+
+  test('it says which events have listeners, and which', () => {
+    const emitter = new Emitter<Events>()
+    const first = vi.fn()
+    const second = vi.fn()
+    emitter.on('track', first).once('track', second).on('drained', first)
+
+    expect(emitter.eventNames()).toEqual(['track', 'drained'])
+    expect(emitter.listeners('track')).toEqual([first, second])
+    expect(emitter.rawListeners('track')).toEqual([first, second])
+    expect(emitter.setMaxListeners(5).getMaxListeners()).toBe(5)
   })
 
   test('a listener added during an event is called from the next one on', () => {
