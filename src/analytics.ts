@@ -1,4 +1,5 @@
 import { compose, type Parts } from './client/compose.ts'
+import { bindMethods } from './client/detachable.ts'
 import { Emitter } from './client/emitter.ts'
 import type { FlushSummary, Stats } from './client/ledger.ts'
 import { describeCause } from './errors/cause.ts'
@@ -20,26 +21,14 @@ import type { AnalyticsSettings } from './settings/schema.ts'
 import type { Callback, Tracker } from './tracker.ts'
 import { VERSION } from './version.ts'
 
+const METHODS = [
+  ...['identify', 'track', 'page', 'screen', 'group', 'alias'],
+  ...['flush', 'closeAndFlush', 'register', 'deregister'],
+]
+
 /** Where the runtime has no such symbol (Node.js 16), the one that compilers put in its place. */
 const asyncDispose: typeof Symbol.asyncDispose =
   Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose)
-
-const DETACHABLE = [
-  'identify',
-  'track',
-  'page',
-  'screen',
-  'group',
-  'alias',
-  'flush',
-  'closeAndFlush',
-  'register',
-  'deregister',
-  'on',
-  'once',
-  'off',
-  'emit',
-] as const
 
 /**
  * The client: takes events, delivers them in batches, and reports the outcome of each one.
@@ -68,11 +57,7 @@ export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
     const resolved = resolveSettings(settings)
     this.#settings = resolved
     this.#parts = compose(resolved, clock, this)
-    for (const name of DETACHABLE) {
-      // Not enumerable, and writable: tests of our users replace methods by their own.
-      const value = (this[name] as (...args: never[]) => unknown).bind(this)
-      Object.defineProperty(this, name, { value, writable: true, configurable: true })
-    }
+    bindMethods(this, METHODS)
     // Later, so that whoever made the client can listen.
     queueMicrotask(() => this.emit('initialize', publicSettings(resolved)))
   }
@@ -132,13 +117,9 @@ export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
     options: FlushOptions | FlushCallback = {},
   ): Promise<Result> {
     const { lifecycle } = this.#parts
-    if (typeof options === 'function') {
-      const flushed = lifecycle.flush(undefined)
-      void flushed.then((summary) => guard(() => options(undefined, summary), 'a callback'))
-      return flushed as Promise<Result>
-    }
-    const { close, timeout } = options ?? {}
-    return (close === true ? lifecycle.close(timeout) : lifecycle.flush(timeout)) as Promise<Result>
+    const { close, timeout } = typeof options === 'object' ? (options ?? {}) : {}
+    const flushed = close === true ? lifecycle.close(timeout) : lifecycle.flush(timeout)
+    return this.#tell(flushed, options) as Promise<Result>
   }
 
   /**
@@ -146,15 +127,17 @@ export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
    * `shutdown_timeout`, before this resolves. Later events fail with `closed`. A second call returns the first one's
    * promise. Never rejects.
    *
-   * @param options `timeout` in milliseconds; 0 means no limit. Default: 75,000.
+   * @param options `timeout` in milliseconds; 0 means no limit. Default: 75,000. Or a callback, which is called with
+   * `(undefined, summary)`.
    * @returns As for `flush`; `pending` is always 0.
    * @example
    * process.once('SIGTERM', () => analytics.closeAndFlush({ timeout: 8_000 }))
    */
   closeAndFlush<Result extends SummaryOrVoid = FlushSummary>(
-    options: Pick<FlushOptions, 'timeout'> = {},
+    options: Pick<FlushOptions, 'timeout'> | FlushCallback = {},
   ): Promise<Result> {
-    return this.#parts.lifecycle.close(options?.timeout) as Promise<Result>
+    const timeout = typeof options === 'object' ? options?.timeout : undefined
+    return this.#tell(this.#parts.lifecycle.close(timeout), options) as Promise<Result>
   }
 
   /**
@@ -182,11 +165,15 @@ export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
     const loading = Promise.all(
       plugins.map(async (plugin) => {
         try {
-          await this.#parts.pipeline.register(plugin)
-          return plugin.name
+          return await this.#parts.pipeline.register(plugin)
         } catch (error) {
           const reason = new DeliveryError('plugin', describeCause(error), { cause: error })
-          this.#parts.outcomes.report(reason, undefined)
+          this.#parts.warnings.reportPlugin({
+            plugin: nameOf(plugin),
+            verb: 'register',
+            reason,
+            ctx: undefined,
+          })
           return undefined
         }
       }),
@@ -201,8 +188,11 @@ export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
 
   /** Removes plugins by name. Resolves when they have unloaded. Unknown names are ignored. Never rejects. */
   async deregister(...names: string[]): Promise<void> {
-    await Promise.all(names.map((name) => this.#parts.pipeline.deregister(name)))
-    this.emit('deregister', names)
+    const wasThere = await Promise.all(names.map((name) => this.#parts.pipeline.deregister(name)))
+    this.emit(
+      'deregister',
+      names.filter((_, index) => wasThere[index]),
+    )
   }
 
   /** What `JSON.stringify(analytics)` writes: no secrets. */
@@ -213,6 +203,31 @@ export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
   /** What `console.log(analytics)` shows in Node.js. */
   [Symbol.for('nodejs.util.inspect.custom')](): unknown {
     return { Analytics: this.toJSON() }
+  }
+
+  protected override onListenerError(error: unknown, name: keyof AnalyticsEvents): boolean {
+    // A `warning` listener that fails must not be told of it by a warning.
+    return name !== 'warning' && this.#parts.warnings.emit('listener', error)
+  }
+
+  #tell(flushed: Promise<FlushSummary>, callback: unknown): Promise<FlushSummary> {
+    if (typeof callback !== 'function') return flushed
+    return flushed.then((summary) => {
+      guard(
+        () => callback(undefined, summary),
+        'a callback',
+        (reason) => this.#parts.warnings.emit('callback', reason),
+      )
+      return summary
+    })
+  }
+}
+
+function nameOf(plugin: unknown): string {
+  try {
+    return String((plugin as Plugin).name)
+  } catch {
+    return ''
   }
 }
 

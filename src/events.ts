@@ -14,6 +14,18 @@ export interface ErrorEvent {
   ctx?: Context
 }
 
+/** What a `warning` listener receives: something failed, and it cost no event. */
+export interface WarningEvent {
+  /** What failed: a plugin, a listener, a callback, or the `waitUntil` function. */
+  code: 'plugin' | 'listener' | 'callback' | 'wait_until'
+  /** What was thrown, or what the promise was rejected with. For a plugin, a `DeliveryError` that names it. */
+  reason: unknown
+  /** The name of the plugin. */
+  plugin?: string
+  /** The event that was being handled. */
+  ctx?: Context
+}
+
 /**
  * The events that a client emits, and what their listeners receive. A listener that throws or rejects harms nobody: the
  * failure is reported.
@@ -24,6 +36,8 @@ export interface ErrorEvent {
 export interface AnalyticsEvents {
   /** An event was lost. Without a listener and a callback, the first loss of each reason is a process warning. */
   error: [ErrorEvent]
+  /** Something failed, and it cost no event. Without a listener, each kind of failure is a process warning, once. */
+  warning: [WarningEvent]
   /** An `identify` event was delivered. */
   identify: [Context]
   /** A `track` event was delivered. */

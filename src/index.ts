@@ -9,7 +9,14 @@ export {
   SettingsError,
   TrackpostError,
 } from './errors/errors.ts'
-export type { AnalyticsEvents, ErrorEvent, FlushCallback, FlushOptions, PublicSettings } from './events.ts'
+export type {
+  AnalyticsEvents,
+  ErrorEvent,
+  FlushCallback,
+  FlushOptions,
+  PublicSettings,
+  WarningEvent,
+} from './events.ts'
 export {
   type AbortSignalLike,
   type AbortSignalOf,

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { Analytics } from '../src/analytics.ts'
 import type { RequestInfo, ResponseInfo } from '../src/delivery/attempt.ts'
 import { type DeliveryError, FAILURE_CODES, SettingsError } from '../src/errors/errors.ts'
-import type { ErrorEvent } from '../src/events.ts'
+import type { ErrorEvent, WarningEvent } from '../src/events.ts'
 import type { HTTPResponse } from '../src/http/client.ts'
 import DefaultExport, { Analytics as NamedExport } from '../src/index.ts'
 import { KINDS, type Kind } from '../src/message/types.ts'
@@ -165,7 +165,7 @@ describe('the six calls', () => {
   test('a plugin whose name throws is reported, and registering it does not reject', async () => {
     const { analytics } = createAnalytics()
     const codes: string[] = []
-    analytics.on('error', ({ code }) => codes.push(code))
+    analytics.on('warning', ({ code }) => codes.push(code))
     const hostile = {
       get name(): string {
         throw null
@@ -1034,9 +1034,9 @@ describe('plugins', () => {
 
   test('a destination gets the finished event, and its failure is reported beside the delivery', async () => {
     const { analytics, client } = createAnalytics()
-    const errors: ErrorEvent[] = []
+    const warnings: WarningEvent[] = []
     const { outcomes, callback } = recordOutcomes()
-    analytics.on('error', (event) => errors.push(event))
+    analytics.on('warning', (event) => warnings.push(event))
     await analytics.register(
       createPlugin('géo', 'enrichment', (ctx) => {
         ctx.updateEvent('context.ville', 'Łódź')
@@ -1052,7 +1052,13 @@ describe('plugins', () => {
 
     expect(outcomes).toEqual(['delivered'])
     expect(client.requests[0]?.batch[0]?.context).toMatchObject({ ville: 'Łódź' })
-    expect(errors.map(({ reason }) => reason.message)).toEqual(["the plugin 'entrepôt' failed: vu Łódź"])
+    expect(warnings).toEqual([
+      expect.objectContaining({
+        code: 'plugin',
+        plugin: 'entrepôt',
+        reason: expect.objectContaining({ message: "the plugin 'entrepôt' failed: vu Łódź" }),
+      }),
+    ])
   })
 
   test('one that makes the event too large costs it with too_large', async () => {
@@ -1266,8 +1272,8 @@ describe('plugins', () => {
 
   test('what is no plugin is reported, and register resolves', async () => {
     const { analytics } = createAnalytics()
-    const errors: ErrorEvent[] = []
-    analytics.on('error', (event) => errors.push(event))
+    const warnings: WarningEvent[] = []
+    analytics.on('warning', (event) => warnings.push(event))
 
     await analytics.register(
       undefined as never,
@@ -1276,7 +1282,7 @@ describe('plugins', () => {
       createPlugin('b', 'before'),
     )
 
-    expect(errors.map(({ code }) => code)).toEqual(['plugin', 'plugin', 'plugin'])
+    expect(warnings.map(({ code }) => code)).toEqual(['plugin', 'plugin', 'plugin'])
   })
 
   test('what is held inside plugins counts against the queue', async () => {

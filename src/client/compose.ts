@@ -19,6 +19,7 @@ import { Intake } from './intake.ts'
 import { Ledger } from './ledger.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { Outcomes } from './outcomes.ts'
+import { Warnings } from './warnings.ts'
 
 const USER_AGENT = `trackpost/${VERSION}`
 
@@ -27,8 +28,8 @@ export interface Parts {
   readonly intake: Intake
   readonly ledger: Ledger
   readonly lifecycle: Lifecycle
-  readonly outcomes: Outcomes
   readonly pipeline: Pipeline
+  readonly warnings: Warnings
 }
 
 /**
@@ -41,13 +42,16 @@ export function compose(
   client: Emitter<AnalyticsEvents> & PluginHost,
 ): Parts {
   const ledger = new Ledger()
+  const warnings = new Warnings(client)
   const store = new SlabStore()
-  const pipeline = new Pipeline({ clock, client, report: ({ reason, ctx }) => outcomes.report(reason, ctx) })
+  const pipeline = new Pipeline({ clock, client, report: (failure) => warnings.reportPlugin(failure) })
   const outcomes = new Outcomes({
     ledger,
     pipeline,
     store,
+    clock,
     emitter: client,
+    warnings,
     onDrained: () => {
       lifecycle.onDrained()
       client.emit('drained')
@@ -105,6 +109,7 @@ export function compose(
     delivery,
     credentials,
     outcomes,
+    warnings,
   })
-  return { intake, ledger, lifecycle, outcomes, pipeline }
+  return { intake, ledger, lifecycle, pipeline, warnings }
 }

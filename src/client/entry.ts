@@ -1,6 +1,7 @@
 import type { Holder, StoredMessage } from '../delivery/store.ts'
 import type { Kind } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
+import { asyncContext } from '../runtime/async-context.node.ts'
 import type { Callback } from '../tracker.ts'
 import type { Epoch } from './ledger.ts'
 
@@ -9,22 +10,29 @@ export interface Entry extends Holder {
   readonly kind: Kind
   readonly epoch: Epoch
   readonly callback: Callback | undefined
+  /** Runs the callback in the asynchronous context of its call: what it logs or traces belongs to that request. */
+  readonly runInContext: ((run: () => void) => void) | undefined
   /** Made when plugins or a failure before the backlog need one; else from the stored message, when somebody asks. */
   ctx: Context | undefined
   /** It came out of the plugins as a message that can be sent: `after` plugins hear of its outcome. */
   passedPlugins: boolean
   isSettled: boolean
+  /** The call that this one is nested in, while it is in progress. */
+  outer: Entry | undefined
   stored: StoredMessage | undefined
 }
 
-export function createEntry(kind: Kind, epoch: Epoch, callback: unknown, ctx: Context | undefined): Entry {
+export function createEntry(kind: Kind, epoch: Epoch, callback: unknown): Entry {
+  const hasCallback = typeof callback === 'function'
   return {
     kind,
     epoch,
-    callback: typeof callback === 'function' ? (callback as Callback) : undefined,
-    ctx,
+    callback: hasCallback ? (callback as Callback) : undefined,
+    runInContext: hasCallback ? asyncContext.capture() : undefined,
+    ctx: undefined,
     passedPlugins: false,
     isSettled: false,
+    outer: undefined,
     stored: undefined,
   }
 }

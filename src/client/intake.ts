@@ -1,7 +1,8 @@
 import type { Backlog } from '../delivery/backlog.ts'
 import { DeliveryError, isInstance } from '../errors/errors.ts'
 import type { AnalyticsEvents } from '../events.ts'
-import { buildMessage, type MessageStamp } from '../message/build.ts'
+import { buildMessage, type MessageDefaults, type MessageStamp } from '../message/build.ts'
+import { estimateBytes } from '../message/estimate.ts'
 import { isMessageId } from '../message/message-id.ts'
 import { requireSize, serialize } from '../message/serialize.ts'
 import type { Kind, Message } from '../message/types.ts'
@@ -38,8 +39,11 @@ export interface IntakeOptions {
 /** From a call to the backlog: builds the message, takes it through the plugins and hands its JSON on. */
 export class Intake {
   readonly #options: IntakeOptions
-  /** Events inside asynchronous plugins. */
-  readonly #inPlugins = new Set<Entry>()
+  /** Events inside asynchronous plugins, with the bytes reserved for each. */
+  readonly #inPlugins = new Map<Entry, number>()
+  /** The call in progress, with those that it is nested in, and those that a stack overflow cut short: a chain. */
+  #open: Entry | undefined
+  #isCheckScheduled = false
   #isClosed = false
 
   constructor(options: IntakeOptions) {
@@ -54,76 +58,117 @@ export class Intake {
   /**
    * Takes one call. The event is in the backlog when this returns, unless it waits for a plugin.
    *
+   * @param defaults What the call leaves out.
    * @throws DeliveryError for a bad call, when `strict` is set.
    */
-  submit(kind: Kind, params: unknown, callback: Callback | undefined): void {
-    const { settings, stamp, clock, pipeline, outcomes } = this.#options
-    let message: Message
+  submit(kind: Kind, params: unknown, callback: Callback | undefined, defaults?: MessageDefaults): void {
+    const { settings, stamp, clock, ledger, outcomes, onAccepted } = this.#options
+    let message: Message | undefined
+    let failure: DeliveryError | undefined
     try {
-      message = buildMessage(kind, params, stamp, clock.now())
+      outcomes.relieve()
+      message = buildMessage(kind, params, stamp, clock.now(), defaults)
     } catch (error) {
-      if (this.#isClosed) return this.#refuseClosed(kind, params, callback, undefined)
-      const failure = toDeliveryError(error)
-      if (settings.strict) throw failure
-      return outcomes.settleLater(this.#accept(kind, callback, undefined), failure)
+      failure = toDeliveryError(error)
+      if (settings.strict && !this.#isClosed) throw failure
     }
-    if (this.#isClosed) return this.#refuseClosed(kind, message, callback, message)
-    if (pipeline.concerns(kind)) this.#submitToPlugins(kind, message, callback)
-    else this.#hand(this.#accept(kind, callback, undefined), message)
+    try {
+      if (this.#open !== undefined) this.settleCutShortLater()
+      const entry = createEntry(kind, ledger.epoch, callback)
+      entry.outer = this.#open
+      this.#open = entry
+      ledger.accept()
+      onAccepted()
+      if (this.#isClosed) this.#refuseClosed(entry, params, message)
+      else if (message === undefined) outcomes.settleLater(entry, failure)
+      else this.#place(entry, message)
+      // Otherwise a call within this one was cut short, and the chain is looked through later.
+      if (this.#open !== entry) return
+      this.#open = entry.outer
+      entry.outer = undefined
+    } catch {
+      // A stack overflow. There may be no stack left for a call: the entry stays in the chain until there is.
+    }
+  }
+
+  /** Gives calls that were cut short by a stack overflow their outcome. Call only when no call is in progress. */
+  settleCutShort(): void {
+    this.#isCheckScheduled = false
+    let entry = this.#open
+    this.#open = undefined
+    for (; entry !== undefined; entry = entry.outer) {
+      if (entry.isSettled || entry.stored !== undefined || this.#inPlugins.has(entry)) continue
+      const error = new DeliveryError(
+        'unserializable',
+        'the stack overflowed while the event was being written',
+      )
+      this.#options.outcomes.settleLater(entry, error)
+    }
+  }
+
+  /** When this turn is over no call is in progress, and what is in the chain then was cut short. */
+  settleCutShortLater(): void {
+    if (this.#open === undefined || this.#isCheckScheduled) return
+    queueMicrotask(() => this.settleCutShort())
+    this.#isCheckScheduled = true
   }
 
   /** Ends the events inside plugins with `error`. */
   abandon(error: DeliveryError): void {
-    const entries = [...this.#inPlugins]
+    // All are taken out before the first outcome is told: a callback may track again.
+    const entries = [...this.#inPlugins.keys()]
     for (const entry of entries) this.#leave(entry)
     for (const entry of entries) this.#options.outcomes.settle(entry, error, 0)
   }
 
-  #refuseClosed(
-    kind: Kind,
-    submitted: unknown,
-    callback: Callback | undefined,
-    message: Message | undefined,
-  ): void {
+  #refuseClosed(entry: Entry, params: unknown, message: Message | undefined): void {
     const { emitter, outcomes } = this.#options
-    emitter.emit('call_after_close', submitted as Message)
-    const ctx = message === undefined ? undefined : new Context(toContextEvent(message))
-    const error = new DeliveryError('closed', 'the client was closed')
-    outcomes.settleLater(this.#accept(kind, callback, ctx), error)
+    // A call with bad arguments has no message.
+    emitter.emit('call_after_close', message ?? (params as Message))
+    if (message !== undefined) entry.ctx = new Context(toContextEvent(message))
+    outcomes.settleLater(entry, new DeliveryError('closed', 'the client was closed'))
   }
 
-  #accept(kind: Kind, callback: Callback | undefined, ctx: Context | undefined): Entry {
-    const { ledger, onAccepted } = this.#options
-    const entry = createEntry(kind, ledger.accept(), callback, ctx)
-    onAccepted()
-    return entry
+  #place(entry: Entry, message: Message): void {
+    if (this.#options.pipeline.concerns(entry.kind)) this.#sendThroughPlugins(entry, message)
+    else this.#hand(entry, message)
   }
 
-  #submitToPlugins(kind: Kind, message: Message, callback: Callback | undefined): void {
+  #sendThroughPlugins(entry: Entry, message: Message): void {
     const { backlog, outcomes, pipeline } = this.#options
+    const { kind } = entry
     let ctx: Context
     try {
       // A copy: plugins may write to it, and never to what is the caller's.
       ctx = new Context(copyToContextEvent(message))
     } catch (error) {
-      return outcomes.settleLater(this.#accept(kind, callback, undefined), toDeliveryError(error))
+      return outcomes.settleLater(entry, toDeliveryError(error))
     }
-    const entry = this.#accept(kind, callback, ctx)
-    if (this.#inPlugins.size > 0 && !backlog.hasRoom()) return outcomes.refuse(entry)
-    const isDone = pipeline.run(kind, ctx, (error) => {
+    entry.ctx = ctx
+    let bytes = 0
+    if (this.#inPlugins.size > 0) {
+      bytes = estimateBytes(message)
+      if (!backlog.hasRoom(bytes)) return outcomes.refuse(entry)
+    }
+    const isDone = pipeline.run(kind, ctx, (error, ctx) => {
+      entry.ctx = ctx
       this.#leave(entry)
-      // Its time was over while it was inside a plugin.
+      // It was abandoned while it was inside a plugin.
       if (entry.isSettled) return
       if (error === undefined) this.#leavePlugins(entry, ctx, message)
       else outcomes.settleLater(entry, error)
     })
     if (isDone) return
-    this.#inPlugins.add(entry)
-    backlog.reserve(0)
+    bytes ||= estimateBytes(message)
+    this.#inPlugins.set(entry, bytes)
+    backlog.reserve(bytes)
   }
 
   #leave(entry: Entry): void {
-    if (this.#inPlugins.delete(entry)) this.#options.backlog.unreserve(0)
+    const bytes = this.#inPlugins.get(entry)
+    if (bytes === undefined) return
+    this.#inPlugins.delete(entry)
+    this.#options.backlog.unreserve(bytes)
   }
 
   #leavePlugins(entry: Entry, ctx: Context, original: Message): void {
@@ -143,16 +188,21 @@ export class Intake {
     }
   }
 
-  /** From here on the event is its JSON. */
+  /** From here on the event is its JSON. Returns whether it is on its way. */
   #hand(entry: Entry, message: Message | ContextEvent, original?: Message): boolean {
     const { settings, backlog, outcomes } = this.#options
+    // Writing an event that will be refused, and that nobody will look at, would be work for nothing.
+    if (!settings.disable && backlog.isFull && !outcomes.isWanted(entry)) {
+      outcomes.refuse(entry)
+      return false
+    }
     try {
       const json = serialize(toWire(message))
       if (settings.disable) requireSize(json, settings.maxMessageBytes)
       const isTaken = !settings.disable && backlog.add(entry, json, entry.epoch.isSealed)
       entry.passedPlugins = original !== undefined
       if (isTaken) return true
-      entry.ctx ??= new Context(undefined, json)
+      if (settings.disable || outcomes.isWanted(entry)) entry.ctx ??= new Context(undefined, json)
     } catch (error) {
       entry.ctx ??= new Context(toContextEvent(message))
       outcomes.settleLater(entry, withFormerSize(toDeliveryError(error), original))

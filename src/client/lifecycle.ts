@@ -10,6 +10,7 @@ import type { Entry } from './entry.ts'
 import type { Intake } from './intake.ts'
 import type { FlushSummary, Ledger } from './ledger.ts'
 import type { Outcomes } from './outcomes.ts'
+import type { Warnings } from './warnings.ts'
 
 export interface LifecycleOptions {
   readonly settings: Pick<ResolvedSettings, 'exitTimeout' | 'waitUntil'>
@@ -20,6 +21,7 @@ export interface LifecycleOptions {
   readonly delivery: Delivery<Entry>
   readonly credentials: Credentials
   readonly outcomes: Outcomes
+  readonly warnings: Warnings
 }
 
 const CLOSE_TIMEOUT_MS = 75_000
@@ -29,7 +31,7 @@ export class Lifecycle {
   readonly #options: LifecycleOptions
   #closing: Promise<FlushSummary> | undefined
   #isTurnHandedOver = false
-  readonly #exit = { isWatched: false, isRunning: false, timeouts: 0, onExit: () => this.#onExit() }
+  readonly #exit = { isWatched: false, isRunning: false, losses: 0, onExit: () => this.#onExit() }
 
   constructor(options: LifecycleOptions) {
     this.#options = options
@@ -50,12 +52,20 @@ export class Lifecycle {
     unwatchExit(this.#exit)
   }
 
-  /** Sends what waits; resolves when everything accepted so far has its outcome, or at `timeout` (in ms). */
+  /**
+   * Sends what waits; resolves when everything accepted so far has its outcome.
+   *
+   * @param timeout Longest wait in milliseconds. 0, and anything that is no number, means no limit.
+   */
   flush(timeout: unknown): Promise<FlushSummary> {
-    return this.#drain(isTimeout(timeout) ? timeout : undefined, () => {})
+    return this.#drain(limitOf(timeout, undefined), () => {})
   }
 
-  /** Takes nothing more, flushes, and gives up at `timeout` (in ms) what is left. */
+  /**
+   * Takes nothing more, flushes, and gives up what is left at the end of the time.
+   *
+   * @param timeout Longest wait in milliseconds; 0 means no limit. Default: 75,000.
+   */
   close(timeout: unknown): Promise<FlushSummary> {
     if (this.#closing === undefined) {
       let closed: (summary: FlushSummary) => void = () => {}
@@ -64,7 +74,7 @@ export class Lifecycle {
         closed = resolve
       })
       this.#options.intake.close()
-      void this.#close(isTimeout(timeout) ? timeout : CLOSE_TIMEOUT_MS).then(closed)
+      void this.#close(limitOf(timeout, CLOSE_TIMEOUT_MS)).then(closed)
     }
     return this.#closing
   }
@@ -77,13 +87,18 @@ export class Lifecycle {
       this.#isTurnHandedOver = false
       return this.flush(undefined)
     })
-    guard(() => waitUntil(flushed), 'waitUntil')
+    guard(
+      () => waitUntil(flushed),
+      'waitUntil',
+      (reason) => this.#options.warnings.emit('wait_until', reason),
+    )
   }
 
   #drain(timeoutMs: number | undefined, onTimeout: () => void): Promise<FlushSummary> {
-    const { ledger, delivery, clock } = this.#options
+    const { ledger, intake, delivery, clock } = this.#options
     const barrier = ledger.barrier()
     if (barrier === undefined) return Promise.resolve({ delivered: 0, failed: 0, pending: 0 })
+    intake.settleCutShortLater()
     delivery.flush()
     return new Promise((resolve) => {
       const release = clock.hold()
@@ -106,7 +121,7 @@ export class Lifecycle {
     })
   }
 
-  async #close(timeoutMs: number): Promise<FlushSummary> {
+  async #close(timeoutMs: number | undefined): Promise<FlushSummary> {
     const message = 'it was still waiting when closeAndFlush() timed out'
     const summary = await this.#drain(timeoutMs, () => this.#abandon(message))
     this.#abandon(message)
@@ -118,7 +133,8 @@ export class Lifecycle {
   /** Gives every event that has none its outcome, and stops all that is under way. */
   #abandon(message: string): void {
     const { outcomes, intake, pipeline, delivery, credentials } = this.#options
-    outcomes.settleAllLater()
+    intake.settleCutShort()
+    outcomes.settleEarly()
     const error = new DeliveryError('shutdown_timeout', message)
     intake.abandon(error)
     pipeline.abandon()
@@ -130,24 +146,27 @@ export class Lifecycle {
     const exit = this.#exit
     if (exit.isRunning) return
     const message = 'the process ended, and exitTimeout with it'
-    // Half as long after each time-out in a row: code that tracks in answer to losses must not keep the process for ever,
-    // and a script that goes on after an outage must not lose what comes after it.
-    const timeoutMs = this.#options.settings.exitTimeout / 2 ** exit.timeouts
+    const timeoutMs = exitLimit(this.#options.settings.exitTimeout, exit.losses)
     if (timeoutMs < 1) return this.#abandon(message)
     exit.isRunning = true
-    let timeouts = 0
-    const giveUp = (): void => {
-      timeouts = exit.timeouts + 1
-      this.#abandon(message)
-    }
-    void this.#drain(timeoutMs, giveUp).then(() => {
+    void this.#drain(timeoutMs, () => this.#abandon(message)).then(({ delivered, failed }) => {
       exit.isRunning = false
-      exit.timeouts = timeouts
+      exit.losses = delivered === 0 && failed > 0 ? exit.losses + 1 : 0
     })
   }
 }
 
-/** Any other value counts as none given. */
-function isTimeout(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0
+/** @returns `undefined` for no limit; `missing` when no timeout was given. */
+function limitOf(timeout: unknown, missing: number | undefined): number | undefined {
+  if (typeof timeout !== 'number' || !(timeout >= 0)) return missing
+  return timeout === 0 ? undefined : timeout
+}
+
+/**
+ * How long the end of the process is held up. After the first time that brought nothing but losses, less than a second
+ * in all: code that tracks whenever an event is lost must not keep the process for ever, and a script that goes on after
+ * an outage must not lose what comes after it.
+ */
+function exitLimit(exitTimeoutMs: number, losses: number): number {
+  return losses === 0 ? exitTimeoutMs : Math.min(exitTimeoutMs, 1_000) / 2 ** losses
 }

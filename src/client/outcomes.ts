@@ -4,31 +4,46 @@ import { guard } from '../errors/guard.ts'
 import type { AnalyticsEvents, ErrorEvent } from '../events.ts'
 import { Context } from '../pipeline/context.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { warn } from '../runtime/warn.ts'
 import type { Emitter } from './emitter.ts'
 import type { Entry } from './entry.ts'
 import type { Epoch, Ledger } from './ledger.ts'
+import type { Warnings } from './warnings.ts'
 
 export interface OutcomesOptions {
   readonly ledger: Ledger
   readonly pipeline: Pipeline
   readonly store: MessageStore
+  readonly clock: Clock
   readonly emitter: Emitter<AnalyticsEvents>
+  readonly warnings: Warnings
   /** Called each time the last pending event gets its outcome. */
   readonly onDrained: () => void
 }
+
+/** Outcomes known within their call pile up to here; then the next call gives them, so that their memory is bounded. */
+const MAX_EARLY = 1_024
 
 /** Gives every event its one outcome, and tells callback, listeners and `after` plugins of it. */
 export class Outcomes {
   readonly #options: OutcomesOptions
   /** Outcomes that were known within the call itself: callbacks must not run before it has returned. */
   #early: { entry: Entry; error: DeliveryError | undefined }[] = []
-  /** Shared by all events that the backlog refused in this turn: there may be very many, and a stack is costly. */
-  #queueFull: DeliveryError | undefined
+  #isEarlyScheduled = false
+  #isSettlingEarly = false
+  /** Shared by the events that the backlog refused or displaced in this turn: there may be many, and a stack is costly. */
+  #refused: DeliveryError | undefined
+  #displaced: DeliveryError | undefined
   readonly #warned = new Set<string>()
 
   constructor(options: OutcomesOptions) {
     this.#options = options
+  }
+
+  /** Whether anybody will look at the context of this event if it fails. */
+  isWanted({ callback }: Entry): boolean {
+    return callback !== undefined || this.#options.emitter.listenerCount('error') > 0
   }
 
   /** The one place where an event gets its outcome: failed with `error`, delivered without. */
@@ -44,7 +59,7 @@ export class Outcomes {
     // After-plugins run after the outcome, and a flush waits for them: their epoch must not end before.
     ledger.beginWork(epoch)
     ledger.settle(epoch, error?.code)
-    if (callback !== undefined) guard(() => callback(error, ctx), 'a callback')
+    if (callback !== undefined) this.#call(entry, error, ctx)
     if (error === undefined) {
       if (ctx !== undefined && isHeard) emitter.emit(kind, ctx)
     } else if (isHeard) emitter.emit('error', errorEvent(error, ctx))
@@ -57,35 +72,47 @@ export class Outcomes {
   /** Settles when the current turn is over. */
   settleLater(entry: Entry, error: DeliveryError | undefined): void {
     this.#early.push({ entry, error })
-    if (this.#early.length === 1) queueMicrotask(() => this.settleAllLater())
+    if (this.#isEarlyScheduled) return
+    // What callbacks of early outcomes lead to is left to a later turn: a callback that tracks again on each loss would
+    // otherwise keep the event loop from ever running.
+    if (this.#isSettlingEarly) this.#options.clock.setTimer(this.settleEarly, 0)
+    else queueMicrotask(this.settleEarly)
+    this.#isEarlyScheduled = true
   }
 
-  /** Settles what was to be settled when the turn is over. */
-  settleAllLater(): void {
+  /** Gives the outcomes that wait for the end of a turn. */
+  readonly settleEarly = (): void => {
+    if (this.#isSettlingEarly) return
     const early = this.#early
     this.#early = []
-    this.#queueFull = undefined
-    for (const { entry, error } of early) this.settle(entry, error, 0)
+    this.#isEarlyScheduled = false
+    this.#refused = undefined
+    this.#displaced = undefined
+    this.#isSettlingEarly = true
+    try {
+      for (const { entry, error } of early) this.settle(entry, error, 0)
+    } finally {
+      this.#isSettlingEarly = false
+    }
+  }
+
+  /** Gives them within the turn when there are many. Called before a call is taken. */
+  relieve(): void {
+    if (this.#early.length >= MAX_EARLY) this.settleEarly()
   }
 
   /** The backlog had no room for this event. */
   refuse(entry: Entry): void {
-    this.#queueFull ??= new DeliveryError('queue_full', 'the queue is full')
-    this.settleLater(entry, this.#queueFull)
+    this.#refused ??= new DeliveryError('queue_full', 'the queue is full')
+    this.settleLater(entry, this.#refused)
   }
 
   /** This event had to make room for a newer one. */
   displace(entry: Entry): void {
     // Its message is gone when the outcome is told.
     entry.ctx ??= this.#contextOf(entry, this.#options.emitter.listenerCount('error') > 0)
-    this.settleLater(entry, new DeliveryError('queue_full', 'the queue is full, and this was the oldest'))
-  }
-
-  /** A failure that costs no event. */
-  report(error: DeliveryError, ctx: Context | undefined): void {
-    const { emitter } = this.#options
-    if (emitter.listenerCount('error') > 0) emitter.emit('error', errorEvent(error, ctx))
-    else this.#warnOnce(error.message, error.code, error.message)
+    this.#displaced ??= new DeliveryError('queue_full', 'the queue is full, and this was the oldest')
+    this.settleLater(entry, this.#displaced)
   }
 
   /** Keeps flushes waiting for plugin work that the event's outcome does not depend on. */
@@ -94,6 +121,18 @@ export class Outcomes {
     const { ledger } = this.#options
     ledger.beginWork(epoch)
     void work.then(() => ledger.endWork(epoch))
+  }
+
+  #call({ callback, runInContext }: Entry, error: DeliveryError | undefined, ctx: Context | undefined): void {
+    const call = (): void => {
+      guard(
+        () => callback?.(error, ctx),
+        'a callback',
+        (reason) => this.#options.warnings.emit('callback', reason, ctx),
+      )
+    }
+    if (runInContext === undefined) call()
+    else runInContext(call)
   }
 
   /** Made from the stored message, if anybody is there to look at it. */
@@ -106,18 +145,13 @@ export class Outcomes {
 
   /** Tells of the first loss of each reason, when nobody else does. */
   #warnOfLoss({ code, message }: DeliveryError): void {
-    this.#warnOnce(
-      code,
+    if (this.#warned.has(code)) return
+    this.#warned.add(code)
+    warn(
       code,
       `an event was not delivered: ${message} (${code}). Further ones are counted in ` +
         `analytics.stats.failures.${code}; analytics.on('error', ...) is told of each.`,
     )
-  }
-
-  #warnOnce(key: string, code: string, text: string): void {
-    if (this.#warned.has(key)) return
-    this.#warned.add(key)
-    warn(code, text)
   }
 }
 

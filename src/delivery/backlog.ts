@@ -63,11 +63,18 @@ export class Backlog<Entry extends Holder> {
       return false
     }
     entry.stored = stored
-    this.#queue.push(entry)
+    try {
+      this.#queue.push(entry)
+    } catch (error) {
+      // A stack overflow: what is stored counts as queued.
+      entry.stored = undefined
+      throw error
+    }
     if (isAwaited) this.#due = this.#queue.length
     if (!this.#isTurnScheduled) {
-      this.#isTurnScheduled = true
+      // In this order: a stack overflow must not leave a turn that never ends.
       queueMicrotask(this.#endTurn)
+      this.#isTurnScheduled = true
     }
     return true
   }
@@ -84,9 +91,19 @@ export class Backlog<Entry extends Holder> {
     this.#reservedBytes -= bytes
   }
 
-  /** Whether one more event has room. With `drop-oldest`, older events make room for it. */
-  hasRoom(): boolean {
-    return this.#makeRoom(0)
+  /** Whether one more event of `bytes` has room. With `drop-oldest`, older events make room for it. */
+  hasRoom(bytes: number): boolean {
+    return this.#makeRoom(bytes)
+  }
+
+  /** Nothing more will be taken, however small. */
+  get isFull(): boolean {
+    const { overflow, maxQueueSize, maxQueueBytes } = this.#options.settings
+    if (overflow !== 'drop-newest') return false
+    return (
+      this.#queue.length + this.#reservedCount >= maxQueueSize ||
+      this.#queue.bytes + this.#reservedBytes >= maxQueueBytes
+    )
   }
 
   /** From now on, all that waits is to be sent without waiting for more. */

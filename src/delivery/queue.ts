@@ -19,8 +19,10 @@ export class Queue<Item extends Holder> {
   }
 
   push(item: Item): void {
+    const bytes = bytesOf(item.stored)
+    // The last call: a stack overflow leaves the item either outside or inside, and counted.
     this.#items.push(item)
-    this.#bytes += bytesOf(item.stored)
+    this.#bytes += bytes
   }
 
   shift(): Item | undefined {

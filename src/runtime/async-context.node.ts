@@ -4,8 +4,7 @@ import type { AsyncContext } from './async-context.ts'
 /** The asynchronous context of Node.js, Bun and Deno. Edge runtimes get `async-context.web.ts` in its place. */
 export const asyncContext: AsyncContext = {
   capture() {
-    // Nothing listens for its end; without this, the garbage collector would have to announce each.
-    const resource = new AsyncResource('Trackpost', { requireManualDestroy: true })
+    const resource = new AsyncResource('Trackpost')
     return (run) => resource.runInAsyncScope(run)
   },
 

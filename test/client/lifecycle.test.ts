@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
+import { settled } from '../support/fake-clock.ts'
+import { silence, status } from '../support/scripted-client.ts'
+import { failOnUnhandledRejections } from '../support/unhandled.ts'
+
+failOnUnhandledRejections()
+beforeEach(() => {
+  vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+describe('flush', () => {
+  test('resolves when the deadline of its only batch passed while the process stood still', async () => {
+    const { analytics, clock } = createAnalytics({ maxTotalBackoffDuration: 1 }, [status(503)])
+    const { outcomes, callback } = recordOutcomes()
+    trackPurchases(analytics, 15, callback)
+    await settled()
+    clock.stall(60_000)
+
+    const summary = await analytics.flush()
+
+    expect(summary).toEqual({ delivered: 0, failed: 15, pending: 0 })
+    expect(new Set(outcomes)).toEqual(new Set(['deadline']))
+    expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
+  })
+
+  test.each([0, undefined, Number.NaN, -1, '5'])('with a timeout of %s has no limit', async (timeout) => {
+    const { analytics, clock } = createAnalytics({ httpRequestTimeout: 60_000 }, [silence])
+    trackPurchases(analytics, 1)
+    let isOver = false
+
+    void analytics.flush({ timeout: timeout as number }).then(() => {
+      isOver = true
+    })
+    await clock.advance(59_999)
+
+    expect(isOver).toBe(false)
+    expect(clock.holdCount).toBe(1)
+    const closing = analytics.closeAndFlush({ timeout: 1 })
+    await clock.advance(1)
+    await closing
+  })
+
+  test('takes a callback, as the SDKs before it did', async () => {
+    const { analytics } = createAnalytics()
+    const summaries: unknown[] = []
+
+    trackPurchases(analytics, 2)
+    await analytics.flush((...args) => summaries.push(args))
+    trackPurchases(analytics, 1)
+    await analytics.closeAndFlush((...args) => summaries.push(args))
+
+    expect(summaries).toEqual([
+      [undefined, { delivered: 2, failed: 0, pending: 0 }],
+      [undefined, { delivered: 1, failed: 0, pending: 0 }],
+    ])
+  })
+
+  test('a callback that throws is a warning', async () => {
+    const { analytics } = createAnalytics()
+    const warnings: string[] = []
+    analytics.on('warning', ({ code }) => warnings.push(code))
+
+    await analytics.flush(() => {
+      throw new Error('non')
+    })
+
+    expect(warnings).toEqual(['callback'])
+  })
+})
+
+describe('closeAndFlush', () => {
+  test('with a timeout of 0 waits for as long as it takes', async () => {
+    let answer = (): void => {}
+    const { analytics, clock } = createAnalytics({ httpRequestTimeout: 1_000_000 }, [
+      () =>
+        new Promise((resolve) => {
+          answer = () => resolve({ status: 200, statusText: 'OK' })
+        }),
+    ])
+    trackPurchases(analytics, 1)
+
+    const closing = analytics.closeAndFlush({ timeout: 0 })
+    await clock.advance(500_000)
+    answer()
+
+    expect(await closing).toEqual({ delivered: 1, failed: 0, pending: 0 })
+  })
+})
+
+describe('the end of the process', () => {
+  // Row F104.
+  test('a callback that tracks again on each loss holds it for exitTimeout and a second, not for ever', async () => {
+    const listeners = process.listeners('beforeExit').length
+    const { analytics, clock } = createAnalytics({ exitTimeout: 5_000 })
+    await analytics.register({
+      name: 'hangs',
+      type: 'before',
+      isLoaded: () => true,
+      load() {},
+      track: () => new Promise(() => {}),
+    })
+    let calls = 0
+    let isOver = false
+    const callback = (): void => {
+      calls++
+      if (isOver) return
+      trackPurchases(analytics, 1, callback)
+    }
+    trackPurchases(analytics, 1, callback)
+    const startMs = clock.monotonic()
+    const beforeExit = process.listeners('beforeExit').at(-1) as () => void
+    expect(process.listeners('beforeExit').length).toBeGreaterThanOrEqual(listeners)
+
+    // As Node.js does: beforeExit, the work that it leads to, and again, until it leads to none.
+    let heldMs = 0
+    for (let round = 0; round < 100; round++) {
+      beforeExit()
+      await settled()
+      if (clock.holdCount === 0) break
+      for (; clock.holdCount > 0; heldMs += 5) await clock.advance(5)
+    }
+
+    expect(clock.monotonic() - startMs).toBe(heldMs)
+    expect(heldMs).toBeGreaterThanOrEqual(5_000)
+    expect(heldMs).toBeLessThanOrEqual(6_100)
+    expect(calls).toBeLessThan(50)
+    isOver = true
+    void analytics.closeAndFlush({ timeout: 1 })
+    await clock.advance(10)
+  })
+})

@@ -1,0 +1,261 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { on, once } from 'node:events'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { ErrorEvent, WarningEvent } from '../../src/events.ts'
+import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
+import { settled } from '../support/fake-clock.ts'
+import { silence, status } from '../support/scripted-client.ts'
+import { failOnUnhandledRejections } from '../support/unhandled.ts'
+
+let warned: string[]
+failOnUnhandledRejections()
+beforeEach(() => {
+  warned = []
+  vi.spyOn(process, 'emitWarning').mockImplementation((message) => {
+    warned.push(String(message))
+  })
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+function createPlugin(track: () => never) {
+  return { name: 'géo', type: 'enrichment' as const, isLoaded: () => true, load() {}, track }
+}
+
+describe('failures that cost no event', () => {
+  test('of a plugin are one process warning, whatever its messages say', async () => {
+    const { analytics } = createAnalytics()
+    let user = 0
+    await analytics.register(
+      createPlugin(() => {
+        throw new Error(`cannot enrich user ${user++}`)
+      }),
+    )
+
+    trackPurchases(analytics, 500)
+    await analytics.flush()
+
+    expect(user).toBe(500)
+    expect(warned).toEqual(["the plugin 'géo' failed and was skipped: cannot enrich user 0"])
+  })
+
+  test('are warnings and no errors, with the plugin and the event', async () => {
+    const { analytics } = createAnalytics()
+    const warnings: WarningEvent[] = []
+    const errors: ErrorEvent[] = []
+    analytics.on('warning', (event) => warnings.push(event)).on('error', (event) => errors.push(event))
+    await analytics.register(
+      createPlugin(() => {
+        throw new Error('non')
+      }),
+    )
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(errors).toEqual([])
+    expect(warnings).toEqual([
+      expect.objectContaining({ code: 'plugin', plugin: 'géo', ctx: expect.anything() }),
+    ])
+    expect(warnings[0]?.ctx?.id).toBe('purchase-1')
+    expect(warned).toEqual([])
+  })
+
+  test('of a callback and of a listener are warnings, with what was thrown', async () => {
+    const { analytics } = createAnalytics()
+    const warnings: WarningEvent[] = []
+    analytics.on('warning', (event) => warnings.push(event))
+    analytics.on('track', () => Promise.reject(new Error('plus tard')))
+
+    trackPurchases(analytics, 1, () => {
+      throw new Error('non')
+    })
+    await analytics.flush()
+    await settled()
+
+    expect(warnings.map(({ code, reason }) => [code, (reason as Error).message])).toEqual([
+      ['callback', 'non'],
+      ['listener', 'plus tard'],
+    ])
+    expect(warned).toEqual([])
+  })
+
+  test('of a warning listener are a process warning, and no further warning', async () => {
+    const { analytics } = createAnalytics()
+    let calls = 0
+    analytics.on('warning', () => {
+      calls++
+      throw new Error('encore')
+    })
+
+    trackPurchases(analytics, 1, () => {
+      throw new Error('non')
+    })
+    await analytics.flush()
+
+    expect(calls).toBe(1)
+    expect(warned).toEqual([expect.stringContaining("a listener of 'warning' threw")])
+  })
+})
+
+describe('the asynchronous context', () => {
+  // Each request of a server tracks in its own context; the events of all travel together.
+  test.each([
+    ['without plugins', undefined],
+    ['through an asynchronous plugin', async () => settled()],
+  ])('of a callback is that of its call, %s', async (_label, track) => {
+    const storage = new AsyncLocalStorage<string>()
+    const { analytics, clock } = createAnalytics({ flushAt: 7 }, [status(503), status(200)])
+    if (track !== undefined) {
+      await analytics.register({ ...createPlugin(track as never), type: 'before' })
+    }
+    const seen: [string, string | undefined][] = []
+
+    for (let user = 0; user < 40; user++) {
+      storage.run(`user-${user}`, () =>
+        trackPurchases(analytics, 1, () => seen.push([`user-${user}`, storage.getStore()])),
+      )
+    }
+    const flushed = analytics.flush()
+    await clock.advance(10_000)
+    await flushed
+
+    expect(seen).toHaveLength(40)
+    expect(seen.filter(([called, store]) => called !== store)).toEqual([])
+  })
+})
+
+describe('outcomes known within their call', () => {
+  test('leave the event loop free when each of them leads to the next', async () => {
+    const { analytics, clock } = createAnalytics({ maxQueueSize: 1, maxConcurrentRequests: 1 }, [silence])
+    let refused = 0
+    const retry = (): void => {
+      refused++
+      if (refused < 3) trackPurchases(analytics, 1, retry)
+    }
+    trackPurchases(analytics, 1)
+    await settled()
+    trackPurchases(analytics, 1)
+
+    trackPurchases(analytics, 1, retry)
+    let hasRun = false
+    setImmediate(() => {
+      hasRun = true
+    })
+    await settled()
+
+    expect(hasRun).toBe(true)
+    expect(refused).toBe(1)
+    await clock.advance(0)
+    expect(refused).toBe(3)
+    void analytics.closeAndFlush({ timeout: 1 })
+    await clock.advance(10)
+  })
+
+  test('are given within the turn when there are many, but never within their own call', () => {
+    const { analytics } = createAnalytics({ maxQueueSize: 1, flushAt: 1_000 })
+    trackPurchases(analytics, 1)
+    const outcomes: number[] = []
+    let inCall = -1
+    let most = 0
+
+    for (let call = 0; call < 10_000; call++) {
+      inCall = call
+      analytics.track({ userId: 'usr_Zoë', event: 'Commande passée' }, () => {
+        expect(call).not.toBe(inCall)
+        outcomes.push(call)
+      })
+      most = Math.max(most, call + 1 - outcomes.length)
+    }
+
+    expect(most).toBeLessThanOrEqual(1_025)
+    expect(outcomes).toEqual(outcomes.map((_, index) => index))
+  })
+})
+
+describe('a stack overflow within a call', () => {
+  function overflow(call: () => void): void {
+    const recurse = (depth: number): number => {
+      call()
+      return 1 + recurse(depth + 1)
+    }
+    try {
+      recurse(0)
+    } catch {
+      // The overflow of this function itself.
+    }
+  }
+
+  test.each([
+    ['without plugins', []],
+    ['with a synchronous plugin', [{ ...createPlugin((() => undefined) as never), type: 'before' as const }]],
+  ])('leaves no event without an outcome, %s', async (_label, plugins) => {
+    const { analytics } = createAnalytics({ maxQueueSize: 10_000_000 })
+    await analytics.register(...plugins)
+    const { callback, outcomes } = recordOutcomes()
+
+    overflow(() => trackPurchases(analytics, 1, callback))
+    const summary = await analytics.flush()
+    await settled()
+
+    const { accepted, pending } = analytics.stats
+    expect(pending).toBe(0)
+    expect(summary.pending).toBe(0)
+    expect(accepted).toBeGreaterThan(100)
+    expect(outcomes).toHaveLength(accepted)
+  })
+})
+
+describe('node:events', () => {
+  test('once resolves with the next event, and rejects on an error', async () => {
+    const { analytics, client } = createAnalytics({ maxRetries: 0 })
+    const delivered = once(analytics as never, 'track')
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect((await delivered)[0]).toMatchObject({ id: 'purchase-1' })
+
+    client.answerWith(status(400))
+    const failed = once(analytics as never, 'track')
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    await expect(failed).rejects.toMatchObject({ code: 'delivery_failure' })
+    expect(analytics.eventNames()).toEqual([])
+  })
+
+  test('on iterates over events, until its signal is aborted', async () => {
+    const { analytics } = createAnalytics()
+    const controller = new AbortController()
+    const ids: string[] = []
+
+    const reading = (async () => {
+      for await (const [ctx] of on(analytics as never, 'track', { signal: controller.signal })) {
+        ids.push((ctx as { id: string }).id)
+        if (ids.length === 3) controller.abort()
+      }
+    })().catch((error: Error) => error.name)
+    trackPurchases(analytics, 3)
+    await analytics.flush()
+
+    expect(await reading).toBe('AbortError')
+    expect(ids).toEqual(['purchase-1', 'purchase-2', 'purchase-3'])
+    expect(analytics.eventNames()).toEqual([])
+  })
+
+  test('every listener method may be detached', () => {
+    const { analytics } = createAnalytics()
+    const { addListener, removeListener, listenerCount, removeAllListeners, eventNames, listeners } =
+      analytics
+    const listener = (): void => {}
+
+    addListener('track', listener)
+    expect([listenerCount('track'), listeners('track'), eventNames()]).toEqual([1, [listener], ['track']])
+    removeListener('track', listener)
+    addListener('error', listener)
+    removeAllListeners()
+
+    expect(eventNames()).toEqual([])
+  })
+})
