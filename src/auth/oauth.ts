@@ -11,28 +11,30 @@ export interface OAuthOptions {
   readonly request: (nowMs: number) => TokenRequest
   /** Host of the token server, for messages. */
   readonly serverName: string
-  /** Retries of a token request, after which those who wait for it are told. Infinite = no bound. */
+  /** Retries of a token request, after which what waits for it fails. Infinite = no bound. */
   readonly maxRetries: number
-  /** Longest time that anyone waits for a token, in milliseconds. */
+  /** Longest time that an event waits for a token, in milliseconds. */
   readonly maxWaitMs: number
-  /** Longest time of one request; one that has not ended well after it never will. */
+  /** Longest time of one request. One that takes much longer was forgotten by the runtime. */
   readonly timeoutMs: number
   readonly clock: Clock
 }
 
-/** A token is renewed when half of its life is over, and once in so many milliseconds at the least. */
+/** A token is renewed when half of its life is over, and at least this often: every 24 hours. */
 const MAX_REFRESH_MS = 86_400_000
-/** It is not used in the last quarter of its life, or in these last milliseconds: it might expire on its way. */
+/** It is not used in the last quarter of its life, at most in its last 10 s: it might expire on its way. */
 const MARGIN_MS = 10_000
-/** Tokens that expire at once are asked for this often at the most. */
+/** Tokens that expire at once are asked for at most once per second. */
 const MIN_INTERVAL_MS = 1_000
-/** What the token server refuses, it will refuse for a while. */
+/** After a refusal the token server is not asked again for this long: it would refuse again. */
 const REFUSAL_MS = 60_000
-/** A token that the API refuses leads to another one this often at the most. */
+/** A token that was never accepted leads to another one at most this often. */
 const MIN_RENEWAL_INTERVAL_MS = 30_000
-/** Requests that are this late have been forgotten by the runtime: edge runtimes freeze what no handler waits for. */
+/** The same for a token that was accepted before it was refused: renewing it worked the last time. */
+const MIN_WORKING_RENEWAL_INTERVAL_MS = 250
+/** A request this late was forgotten by the runtime: edge runtimes freeze what no handler waits for. */
 const LOST_MS = 5_000
-/** So many failures in a row take more than a minute: somebody should know, as events wait and nothing else shows it. */
+/** After this many failures in a row, more than a minute, a warning is due: events wait, and nothing else shows it. */
 const FAILURES_TO_TELL = 8
 
 const CLOSED: TokenFailure = { message: 'the client was closed' }
@@ -42,25 +44,25 @@ interface Token {
   /** Monotonic moments. */
   readonly renewAtMs: number
   readonly expiresAtMs: number
-  /** It was used since it was got: a client that sends nothing needs no new one. */
+  /** It was used: a client that sends nothing needs no new one. */
   isUsed: boolean
-  /** The API took it. */
+  /** The API accepted it. */
   isAccepted: boolean
 }
 
-/** Those who wait for a token. */
+/** The requests that wait for a token. */
 interface Waiting {
   readonly promise: Promise<string>
   readonly resolve: (authorization: string) => void
   readonly reject: (error: DeliveryError) => void
   readonly sinceMs: number
-  /** Counted failures meanwhile. */
+  /** Counted failures in the meantime. */
   failures: number
 }
 
 /**
- * Access tokens as Bearer credentials: one request at a time, renewed before they expire, never asked for
- * faster than the token server can bear.
+ * Access tokens as Bearer credentials: requested one at a time, renewed before they expire, and never requested in
+ * quick succession.
  *
  * @see spec.md, section 4; RFC 6750, section 2.1
  */
@@ -109,12 +111,12 @@ export class OAuthCredentials implements Credentials {
 
   onUnauthorized(authorization: string): boolean {
     const token = this.#token
-    // Another one is there, or on its way.
+    // There is another one already, or it is on its way.
     if (token?.authorization !== authorization) return true
     const nowMs = this.#options.clock.monotonic()
-    const fromMs = this.#renewedAtMs + MIN_RENEWAL_INTERVAL_MS
-    // It is as new as can be and has never worked: so will the next one.
-    if (nowMs < fromMs && !token.isAccepted) return false
+    // Fresh and never accepted: another token would be refused too.
+    if (!token.isAccepted && nowMs < this.#renewedAtMs + MIN_RENEWAL_INTERVAL_MS) return false
+    const fromMs = this.#renewedAtMs + MIN_WORKING_RENEWAL_INTERVAL_MS
     this.#token = undefined
     this.#renewedAtMs = Math.max(nowMs, fromMs)
     this.#notBeforeMs = Math.max(this.#notBeforeMs, fromMs)
@@ -134,12 +136,12 @@ export class OAuthCredentials implements Credentials {
     this.abort()
   }
 
-  /** Gets a token: now, when its time has come, or not at all because that is being done. */
+  /** Requests a token: now, or when the time has come. Does nothing while a request is under way. */
   #fetch(): void {
     const { clock, request, timeoutMs } = this.#options
     const nowMs = clock.monotonic()
     if (this.#request !== undefined && nowMs < this.#request.startedAtMs + timeoutMs + LOST_MS) return
-    // Set anew each time: whatever set the last one, the timer may have been frozen with it.
+    // Set anew each time: an earlier timer may have been frozen by the runtime.
     if (nowMs < this.#notBeforeMs) return this.#fetchAt(this.#notBeforeMs)
     this.#cancelTimer()
     const started = { ...request(this.#clock.nowMs()), startedAtMs: nowMs }
@@ -176,13 +178,13 @@ export class OAuthCredentials implements Credentials {
     this.#failures++
     this.#notBeforeMs = nowMs + Math.max(result.waitMs ?? 0, backoffMs(this.#failures, clock.random()))
     if (this.#failures === FAILURES_TO_TELL && this.#waiting !== undefined) {
-      warn('no_token', `${this.#error('auth', result.failure).message}; events wait, and it is asked again`)
+      warn('no_token', `${this.#error('auth', result.failure).message}; events wait, and it is tried again`)
     }
     this.#retry(result.failure, result.isLimited && result.waitMs !== undefined)
   }
 
   #accept(value: string, lifetimeMs: number, startedAtMs: number): void {
-    // Counted from the request: the server started the clock somewhere between it and the answer.
+    // Counted from the request: the life of the token began somewhere between it and the response.
     const renewAtMs = startedAtMs + Math.max(MIN_INTERVAL_MS, Math.min(lifetimeMs / 2, MAX_REFRESH_MS))
     const token: Token = {
       authorization: `Bearer ${value}`,
@@ -194,7 +196,7 @@ export class OAuthCredentials implements Credentials {
     this.#clock.confirm()
     this.#failures = 0
     this.#refusal = undefined
-    // One that has expired already is for those who wait, and for nobody after them.
+    // An already expired token serves current waiters only.
     this.#token = lifetimeMs > 0 ? token : undefined
     this.#notBeforeMs =
       lifetimeMs > MIN_INTERVAL_MS ? Number.NEGATIVE_INFINITY : startedAtMs + MIN_INTERVAL_MS
@@ -215,7 +217,7 @@ export class OAuthCredentials implements Credentials {
     this.#fetchAt(this.#notBeforeMs)
   }
 
-  /** Tells those who wait. A token that is still good stays so. */
+  /** Fails what waits. A token that is still good stays. */
   #giveUp(error: DeliveryError): void {
     this.#waiting?.reject(error)
     this.#waiting = undefined
@@ -237,7 +239,7 @@ function createWaiting(sinceMs: number): Waiting {
     resolve = onResolve
     reject = onReject
   })
-  // Whoever wants to know has it; nobody is no reason for an unhandled rejection.
+  // Waiters hold the promise; without waiters its rejection must not surface.
   promise.catch(() => {})
   return { promise, resolve, reject, sinceMs, failures: 0 }
 }

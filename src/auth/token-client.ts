@@ -14,14 +14,14 @@ import type { Signer } from './signer.ts'
 /** What one token request came to. No retry and no policy here. */
 export type TokenResult =
   | { readonly outcome: 'token'; readonly token: string; readonly lifetimeMs: number }
-  /** Another request may succeed, after `waitMs` if the server said so; it is at fault, or busy (`isLimited`). */
+  /** The server is at fault, or busy (`isLimited`): another request may succeed, after `waitMs` if it said so. */
   | {
       readonly outcome: 'retry'
       readonly failure: TokenFailure
       readonly waitMs: number | undefined
       readonly isLimited: boolean
     }
-  /** The request is at fault: with the same settings another one will fail, unless the clock was to blame. */
+  /** The request is at fault: another one with the same settings will fail too, unless the clock was to blame. */
   | {
       readonly outcome: 'refused'
       readonly failure: TokenFailure
