@@ -71,6 +71,7 @@ export function compose(
     client: http,
     credentials,
     envelope,
+    isClosing: () => intake.isClosed,
     observer: {
       onRequest: (info) => client.listenerCount('http_request') > 0 && client.emit('http_request', info()),
       onResponse: (info) => client.listenerCount('http_response') > 0 && client.emit('http_response', info()),

@@ -50,6 +50,11 @@ export class Intake {
     this.#options = options
   }
 
+  /** Nothing more is taken. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
   /** From now on every call fails with `closed`. */
   close(): void {
     this.#isClosed = true

@@ -50,6 +50,8 @@ export interface SenderOptions {
   readonly clock: Clock
   /** Default: the body goes as it is. */
   readonly encode?: Encode
+  /** Whether the client takes nothing more: connections need not be kept alive. Default: it does. */
+  readonly isClosing?: () => boolean
 }
 
 /** One attempt in flight. */
@@ -118,13 +120,14 @@ export class Sender {
   }
 
   #start(encoded: EncodedBody, headers: Record<string, string>, authorization: string): Attempt {
-    const { url, timeoutMs, client, observer, clock } = this.#options
+    const { url, timeoutMs, client, observer, clock, isClosing } = this.#options
     const request = {
       url,
       headers: Object.assign(headers, encoded.headers),
       body: encoded.bytes,
       timeoutMs,
       keptBytes: observer.wantsBodies ? EXCERPT_BYTES : 0,
+      closesConnection: isClosing?.() === true,
     }
     const exchange = startExchange(client, request, clock)
     this.#open.add(exchange)
