@@ -16,7 +16,7 @@ const METADATA = { nodeVersion: process.versions.node, jsRuntime: 'node' }
  *
  * It forms batches by the rule of the SDK: `flushAt` waiting events start a request while fewer than four
  * are open, and a batch takes all that waits, up to 500,000 bytes. With `grow: false` a batch never takes
- * more than `flushAt` events. With `useFetch` it posts with `fetch` instead, for comparison.
+ * more than `flushAt` events. With `over` it posts with `fetch`, or over the dispatcher below it, instead.
  */
 export class Floor {
   #post
@@ -29,7 +29,7 @@ export class Floor {
   #isFlushing = false
   #drained = []
 
-  constructor({ url, writeKey, flushAt, authorization, grow = true, useFetch = false }) {
+  constructor({ url, writeKey, flushAt, authorization, grow = true, over = 'http' }) {
     this.#flushAt = flushAt
     this.#grow = grow
     this.#writeKey = writeKey
@@ -37,7 +37,7 @@ export class Floor {
       'Content-Type': 'application/json',
       Authorization: authorization ?? `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`,
     }
-    this.#post = (useFetch ? overFetch : overHttp)(`${url}/v1/batch`, headers)
+    this.#post = POSTS[over](`${url}/v1/batch`, headers)
   }
 
   track(event, callback) {
@@ -108,7 +108,7 @@ export class Floor {
   }
 }
 
-/** Posts over `node:http`, four sockets at the most, kept alive. */
+/** Posts over `node:http`, at most four sockets, kept alive. */
 function overHttp(url, headers) {
   const { hostname, port, pathname: path } = new URL(url)
   const agent = new http.Agent({ keepAlive: true, maxSockets: MAX_CONCURRENT_REQUESTS })
@@ -131,6 +131,36 @@ function overFetch(url, headers) {
     await response.arrayBuffer()
   }
 }
+
+/**
+ * Posts over the dispatcher that `fetch` of Node.js uses; over `fetch` where there is none. Reading `Headers` makes
+ * Node.js load it.
+ */
+function overDispatcher(url, headers) {
+  const { origin, pathname: path } = new URL(url)
+  void globalThis.Headers
+  const dispatcher = globalThis[Symbol.for('undici.globalDispatcher.1')]
+  if (typeof dispatcher?.dispatch !== 'function') return overFetch(url, headers)
+  return (body, onStatus) => {
+    dispatcher.dispatch(
+      { origin, path, method: 'POST', headers, body },
+      {
+        onConnect() {},
+        onHeaders(status) {
+          onStatus(status)
+          return true
+        },
+        onData: () => true,
+        onComplete() {},
+        onError(error) {
+          throw error
+        },
+      },
+    )
+  }
+}
+
+const POSTS = { http: overHttp, fetch: overFetch, dispatcher: overDispatcher }
 
 function newBatch() {
   return { messages: [], callbacks: [], bytes: 0 }

@@ -47,7 +47,7 @@ export function scenarioTable(scenario, results) {
   ].join('\n')
 }
 
-/** One line per target: what was asked, what came out, `pass` or `fail`. */
+/** One line per target: what was asked, what came out, `met` or `missed`. */
 export function targetRows(scenario, results) {
   return scenario.targets
     .filter(({ of, over }) => results.has(of) && results.has(over))
@@ -59,7 +59,7 @@ export function targetRows(scenario, results) {
       const unit = difference ? ' ms' : ' x'
       let verdict = '-'
       if (value === undefined) verdict = 'not measured'
-      else if (limit !== undefined) verdict = value <= limit ? 'pass' : 'fail'
+      else if (limit !== undefined) verdict = value <= limit ? 'met' : 'missed'
       return [
         scenario.name,
         text,
@@ -158,6 +158,14 @@ function columnsOf(scenario, results) {
         perTenThousand('RSS MB', 'rssBytesPerEvent'),
         overFloor('rssBytesPerEvent'),
         { title: 'run', cell: (_row, runs) => failures(runs) || 'ok' },
+      ]
+    case 'cold':
+      return [
+        client,
+        value('CPU ms', 'cpuMillis', 1),
+        spread('min-max', 'cpuMillis', 1),
+        overFloor('cpuMillis'),
+        arrived,
       ]
     case 'import':
       return [

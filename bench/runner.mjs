@@ -26,12 +26,16 @@ export async function startSink() {
  * The result is what the child measured and `sink`, `lost` and `twice`; or `{ failed: reason }`.
  *
  * @param {object} run The argument of `child.mjs`, without addresses.
- * @param {{ execArgv?: string[], environment?: object, timeoutMs?: number }} [options]
+ * @param {{ execArgv?: string[], environment?: object, timeoutMs?: number, script?: string }} [options]
+ *   `script`: in the place of `child.mjs`.
  */
 export async function runOnce(sink, run, options = {}) {
   await sink.reset()
   const argument = JSON.stringify({ ...run, url: sink.answering, holdingUrl: sink.holding })
-  const result = await lastJsonLine([...(options.execArgv ?? []), here('child.mjs'), argument], options)
+  const result = await lastJsonLine(
+    [...(options.execArgv ?? []), here(options.script ?? 'child.mjs'), argument],
+    options,
+  )
   if (result.failed) return result
   const counts = await sink.counts()
   // A client that waits for an answer that never comes has nothing to show at the sink.

@@ -14,6 +14,7 @@ export const adapterNames = [
   'floor',
   'floor-fixed',
   'floor-fetch',
+  'floor-dispatcher',
   'trackpost',
   'trackpost-node',
   'segment',

@@ -1,0 +1,15 @@
+/**
+ * A cold start, as a serverless function pays it: `node cold.mjs '{"adapter":"floor","events":3,...}'` loads one
+ * client, tracks, flushes, and prints the CPU time of the whole process so far, start-up of Node.js included.
+ */
+import { loadAdapter } from './adapters/index.mjs'
+import { makeEvent } from './payload.mjs'
+
+const run = JSON.parse(process.argv[2])
+const adapter = await loadAdapter(run.adapter)
+const client = await adapter.open({ url: run.url, flushAt: run.flushAt })
+for (let seq = 0; seq < run.events; seq++) client.track(makeEvent(seq))
+await client.close()
+const { user, system } = process.cpuUsage()
+const result = { events: run.events, cpuMillis: (user + system) / 1000 }
+process.stdout.write(`\n${JSON.stringify(result)}\n`, () => process.exit(0))
