@@ -33,7 +33,7 @@ export class PageAssets {
     this.#folder = folder
   }
 
-  /** Answers with a file of the page; false when there is none of that name. */
+  /** Responds with a file of the page; false when no file has this name. */
   serve(path: string, request: IncomingMessage, response: ServerResponse): boolean {
     this.#assets ??= readAssets(this.#folder)
     const asset = this.#assets.get(path)

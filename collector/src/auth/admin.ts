@@ -15,11 +15,11 @@ export type AdminAccess =
   | 'open'
   /** Nobody: other machines reach the collector, and no token was set. */
   | 'closed'
-  /** Whoever has this token. */
+  /** Only callers with this token. */
   | { token: string }
 
 /**
- * Keeps the page and its API for those who have the token.
+ * Restricts the page and its API to callers that have the token.
  *
  * Scripts send it as `Authorization: Bearer <token>`. People type it once; their browser then keeps a value that is made from
  * it, in a cookie that no script can read and no other site can have sent.
@@ -41,7 +41,7 @@ export class AdminGate {
   /**
    * Lets a request through, or says why not.
    *
-   * @throws HttpProblem 401 without the token, 403 when there is none that would do, 429 after too many failures.
+   * @throws HttpProblem 401 without the token, 403 when no token is configured, 429 after too many failures.
    */
   check(request: IncomingMessage, address: string): void {
     if (this.#access === 'open') return

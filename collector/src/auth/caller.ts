@@ -7,7 +7,7 @@ import type { TokenServer } from './tokens.ts'
 /** What is wrong with credentials. */
 export type CredentialProblem = 'bad_credentials' | 'malformed_credentials' | 'expired_token'
 
-/** Whom a request comes from, or how it is to be answered. */
+/** Who sent a request, or which response it gets instead. */
 export type Caller =
   | { outcome: 'source'; source: Source }
   /** Answered 200 and recorded as not accepted. */
@@ -22,7 +22,7 @@ const INVALID_TOKEN = `Bearer ${REALM}, error="invalid_token", error_description
 const NEEDED_SCOPE = 'tracking_api:write'
 const NOT_ALLOWED = `Bearer ${REALM}, error="insufficient_scope", scope="${NEEDED_SCOPE}"`
 
-/** Finds out who calls, by the three schemes of spec section 3. */
+/** Finds out who calls, by the three schemes of the specification, section 3. */
 export class Authenticator {
   readonly #sources: Sources
   readonly #tokens: TokenServer | undefined

@@ -9,7 +9,7 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 const BEARER_TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
 
 /**
- * Reads the three authentication schemes of spec section 3.
+ * Reads the three authentication schemes of the specification, section 3.
  *
  * The header decides when there is one: with Basic, a `writeKey` in the body is not looked at; with Bearer
  * it names the source. Basic must be `base64(writeKey + ":")`; what follows the colon is ignored.

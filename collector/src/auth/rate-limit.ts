@@ -7,7 +7,7 @@ const MAX_SOURCES = 10_000
  * Counts requests by source in windows of one second, each beginning with its first request.
  *
  * A window rather than a bucket: in no second that the client can see is more than the rate accepted, and
- * the wait that it is told is exact.
+ * the wait in the response is exact.
  */
 export class RateLimit {
   readonly #clock: Clock

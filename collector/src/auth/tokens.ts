@@ -38,7 +38,7 @@ const ASSERTION_ALGORITHM = 'RS256'
 const TOKEN_ALGORITHM = 'ES256'
 /** What tokens are for; their `aud`. */
 const TOKEN_AUDIENCE = 'trackpost-collector'
-/** Longest life of an assertion and the tolerance for the client's clock, spec section 4. */
+/** Longest life of an assertion and the tolerance for the client's clock, as the specification has it, section 4. */
 const ASSERTION_LIFETIME_SECONDS = 60
 const CLOCK_TOLERANCE_SECONDS = 5
 const MAX_JTI_CHARACTERS = 256

@@ -88,7 +88,7 @@ const oauth = z.strictObject({
   applications: z.array(application).min(1),
   /** Life time of a token, seconds. */
   tokenLifetime: z.number().int().min(1).max(86_400).default(3600),
-  /** Further values of `aud` that an assertion may carry, beside the collector's own address. */
+  /** Further values of `aud` that an assertion may carry, in addition to the collector's own address. */
   audiences: z.array(z.string().min(1)).default([]),
 })
 

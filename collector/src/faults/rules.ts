@@ -98,7 +98,7 @@ export class Faults {
     return { ...rule }
   }
 
-  /** Removes one; false when there is none of this id. */
+  /** Removes one; false when no fault has this id. */
   remove(id: string): boolean {
     const before = this.#rules.length
     this.#rules = this.#rules.filter((rule) => rule.id !== id)

@@ -99,7 +99,7 @@ export class OriginGuard {
   }
 
   /**
-   * Whether a request was made by a page of another site. A link from elsewhere to the page itself is none of those.
+   * Refuses a request that a page of another site made. A link from elsewhere to the page itself is let through.
    *
    * @throws HttpProblem 403 when it was.
    */

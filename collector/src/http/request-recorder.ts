@@ -3,11 +3,11 @@ import type { Clock } from '../clock.ts'
 import type { NewRequest, RequestLog } from '../store/ports.ts'
 import { publicHeaders, RequestNotes } from './request-notes.ts'
 
-/** So many refused requests are written down in a second: a client that cannot stop must not fill the disk. */
+/** Refused requests recorded per second: a client that retries for ever must not fill the disk. */
 const MAX_REFUSED_PER_SECOND = 200
 const SECOND_MS = 1000
 
-/** What was answered to something that never became a request, or not to its end. */
+/** The response to a connection whose request was never complete. */
 export interface BrokenRequest {
   status: number
   code: string

@@ -29,7 +29,7 @@ export interface RunningServer {
   close(graceMs: number): Promise<void>
 }
 
-/** What is told of what comes in. */
+/** Called for everything that comes in. */
 export interface ServerHandlers {
   request(request: IncomingMessage, response: ServerResponse): void
   connection(): void

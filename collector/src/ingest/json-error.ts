@@ -11,7 +11,7 @@ export interface JsonError {
 }
 
 /**
- * Finds the mistake in a text that `JSON.parse` refuses; undefined when there is none.
+ * Finds the mistake in a text that `JSON.parse` refuses; undefined when it is valid.
  *
  * The runtime's own message says where only for some mistakes, and quotes the text. The text must not be nested
  * deeper than the stack allows.

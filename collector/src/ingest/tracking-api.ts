@@ -22,7 +22,7 @@ import {
 import { type BadRequest, maxBodyBytes, readRequest, refusal, type TrackingRequest } from './read-request.ts'
 import { readTime } from './timestamp.ts'
 
-/** Seconds that a client is told to wait when the database cannot write. */
+/** `Retry-After` when the database cannot write, seconds. */
 const STORAGE_RETRY_SECONDS = 5
 
 /** Items that are judged before others get their turn. */
