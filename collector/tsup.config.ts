@@ -37,4 +37,12 @@ export default defineConfig([
     define: { 'import.meta.url': 'importMetaUrl' },
     banner: { js: "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
   },
+  {
+    ...common,
+    // Each thread is one file that shares nothing.
+    entry: ['src/workers/reader.ts', 'src/workers/checkpoint.ts'],
+    outDir: 'dist/workers',
+    format: ['esm'],
+    splitting: false,
+  },
 ])

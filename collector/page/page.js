@@ -47,7 +47,7 @@ async function reload() {
   const own = generation
   const { events, next } = await getJson(`/api/events?${query({ limit: PAGE_SIZE })}`)
   if (own !== generation) return
-  older = next
+  older = next && { cursor: next }
   lastSeq = Math.max(newestSeq, events[0]?.seq ?? 0)
   list.replace(events)
   showEmptiness()
@@ -64,7 +64,7 @@ async function loadNewer() {
     if (own !== generation) return
     lastSeq = Math.max(upTo, events[0]?.seq ?? 0)
     if (next !== null && list.isAtTop) {
-      older = next
+      older = next && { cursor: next }
       list.replace(events)
     } else if (next !== null) {
       // The reader is further down: the gap would be in sight, so new ones wait until they come back up.
@@ -87,7 +87,7 @@ async function loadOlder() {
   try {
     const { events, next } = await getJson(`/api/events?${query({ limit: PAGE_SIZE, ...older })}`)
     if (own !== generation) return
-    older = next
+    older = next && { cursor: next }
     list.append(events)
   } finally {
     isFetchingOlder = false

@@ -1,7 +1,10 @@
 import { Worker } from 'node:worker_threads'
+import { workerUrl } from './worker-url.ts'
 
 /** Events between two checkpoints; some 8 MB of log. */
 const EVENTS_BETWEEN = 10_000
+/** What a commit adds to the log beside its events, counted in events: every page that it touches, however little of it. */
+const EVENTS_PER_COMMIT = 30
 
 /**
  * Has the log folded into the database file while events come in.
@@ -15,9 +18,9 @@ export class Checkpointer {
   #eventsSince = 0
   #isBusy = false
 
-  /** @param finish Folds in the remainder. This module lies one level below the package. */
+  /** @param finish Folds in the remainder. */
   constructor(path: string, finish: () => void, onFault: (what: string, cause: unknown) => void) {
-    this.#worker = new Worker(new URL('../workers/checkpoint.js', import.meta.url), { workerData: { path } })
+    this.#worker = new Worker(workerUrl('checkpoint'), { workerData: { path } })
     // From the start on: a thread that has ended before it is asked to is not waited for.
     this.#ended = new Promise((resolve) => this.#worker.once('exit', () => resolve()))
     this.#worker.unref()
@@ -34,9 +37,9 @@ export class Checkpointer {
     this.#worker.on('error', (cause) => onFault('the checkpoint thread ended', cause))
   }
 
-  /** Told how many events were committed. */
+  /** Told of a commit, and how many events were in it. */
   committed(events: number): void {
-    this.#eventsSince += events
+    this.#eventsSince += events + EVENTS_PER_COMMIT
     if (this.#isBusy || this.#eventsSince < EVENTS_BETWEEN) return
     this.#isBusy = true
     this.#worker.postMessage('checkpoint')

@@ -4,7 +4,7 @@ export interface Clock {
   now(): number
   /** Milliseconds since an arbitrary moment. Never goes back. */
   monotonic(): number
-  /** A number in [0, 1). For faults on demand, never for identifiers. */
+  /** A number in [0, 1). For faults on demand and waits, never for identifiers. */
   random(): number
   /** Runs once after `delayMs`, without keeping the process alive; returns cancel. */
   setTimer(run: () => void, delayMs: number): () => void

@@ -1,7 +1,8 @@
 import { lookup } from 'node:dns/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
-import type { ApiParts } from './api/api.ts'
+import { basename } from 'node:path'
+import type { About, ApiParts } from './api/api.ts'
 import { PageAssets } from './assets.ts'
 import { type AdminAccess, AdminGate } from './auth/admin.ts'
 import { Authenticator } from './auth/caller.ts'
@@ -10,12 +11,12 @@ import { RateLimit } from './auth/rate-limit.ts'
 import { Sources } from './auth/sources.ts'
 import { handleToken } from './auth/token-api.ts'
 import type { TokenServer } from './auth/tokens.ts'
-import { Checkpointer } from './checkpointer.ts'
+import { Backend } from './backend.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { ConfigError } from './config/config-error.ts'
 import { DEFAULT_CONFIG } from './config/defaults.ts'
 import type { Config, ConfigInput } from './config/schema.ts'
-import { Deliverer } from './destinations/deliverer.ts'
+import { type ReleaseTarget, readReleaseTarget } from './destinations/release.ts'
 import { FaultInjector } from './faults/injector.ts'
 import { type FaultOptions, type FaultRule, type FaultState, Faults } from './faults/rules.ts'
 import { TrustedProxies } from './http/address.ts'
@@ -25,14 +26,13 @@ import { Router } from './http/router.ts'
 import { DEFAULT_LIMITS, listen, type RunningServer, type ServerLimits } from './http/server.ts'
 import { Turns } from './http/turns.ts'
 import { TrackingApi } from './ingest/tracking-api.ts'
-import { type Stats, StatsKeeper } from './live/stats.ts'
-import { LiveStream } from './live/stream.ts'
-import { Waiters, type WaitOptions } from './live/waiters.ts'
-import type { EventRecord, EventSummary } from './record.ts'
-import type { EventFilter, EventQuery } from './store/filter.ts'
-import type { RequestLog } from './store/ports.ts'
-import { Store } from './store/store.ts'
-import { Writer } from './store/writer.ts'
+import type { Stats } from './live/stats.ts'
+import type { WaitOptions } from './live/waiters.ts'
+import type { TrackingPlan, TrackingPlanFile } from './plan/plan.ts'
+import type { EventRecord } from './record.ts'
+import type { EventFilter, EventQuery } from './search/filter.ts'
+import { MEMORY, Store } from './store/store.ts'
+import { version } from './version.ts'
 
 /** How a collector is started. */
 export interface CollectorOptions {
@@ -51,6 +51,13 @@ export interface CollectorOptions {
    * without a token, the page and `/api` are closed.
    */
   adminToken?: string
+  /** A tracking plan, or the path of a file with one: events that are not as planned are marked. */
+  plan?: TrackingPlanFile | string
+  /**
+   * Where chosen events may be released to from the page: the address of a real service with a write key of it,
+   * `https://<write key>@api.segment.io`. Nothing is sent there by itself.
+   */
+  releaseTo?: string
   /** Chance with which a request to `/v1` is answered 503, from 0 to 1; default 0. */
   failRate?: number
   /** Limits of connections, for tests of hostile clients. */
@@ -70,6 +77,8 @@ export interface Collector extends AsyncDisposable {
   waitFor(options: WaitOptions): Promise<EventRecord[]>
   /** The records that match, oldest first; all of them when there is no filter. */
   events(query?: EventQuery): EventRecord[]
+  /** The newest record that matches; undefined when there is none. */
+  findLast(filter?: EventFilter): EventRecord | undefined
   /** How many records match. */
   count(filter?: EventFilter): number
   stats(): Stats
@@ -93,7 +102,6 @@ export interface Collector extends AsyncDisposable {
 }
 
 const DEFAULT_PORT = 8787
-const MEMORY = ':memory:'
 const CLOSE_GRACE_MS = 5000
 const MIN_TOKEN_CHARACTERS = 8
 
@@ -112,11 +120,14 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const access = adminAccess(options.adminToken, isLocal)
   const faults = new Faults(clock)
   if (options.failRate !== undefined) faults.failRate = options.failRate
-  const store = openStore(options.database ?? MEMORY, config)
+  const release = readRelease(options.releaseTo)
+  const plan = await readPlan(options.plan)
+  const store = openStore(options.database ?? MEMORY, config, clock)
   let running: RunningCollector
   try {
     const tokens = await createTokenServer(config, clock, store)
-    running = new RunningCollector(config, store, options, { clock, tokens, access, faults, isLocal })
+    const checked = { clock, tokens, access, faults, isLocal, plan, release }
+    running = new RunningCollector(config, store, options, checked)
   } catch (cause) {
     store.close()
     throw cause
@@ -164,7 +175,7 @@ async function checkAddress(host: string, allowPublic: boolean): Promise<boolean
   )
 }
 
-function openStore(path: string, config: Config): Store {
+function openStore(path: string, config: Config, clock: Clock): Store {
   try {
     return new Store({
       path,
@@ -172,10 +183,17 @@ function openStore(path: string, config: Config): Store {
       dedupWindowMs: config.dedupWindow === undefined ? undefined : config.dedupWindow * 1000,
       maxEvents: config.maxEvents,
       maxBytes: config.maxDatabaseBytes,
+      now: () => clock.now(),
     })
   } catch (cause) {
     throw new ConfigError(`database: ${path} cannot be opened (${(cause as Error).message})`)
   }
+}
+
+/** A plan that was read, and the file that it was made of. */
+interface LoadedPlan {
+  plan: TrackingPlan
+  file: TrackingPlanFile
 }
 
 /** What is made of the options before anything is opened. */
@@ -184,17 +202,15 @@ interface CheckedParts {
   tokens: TokenServer | undefined
   access: AdminAccess
   faults: Faults
+  plan: LoadedPlan | null
+  release: ReleaseTarget | null
   isLocal: boolean
 }
 
 class RunningCollector implements Collector {
   readonly #store: Store
-  readonly #writer: Writer
-  readonly #stats: StatsKeeper
-  readonly #stream: LiveStream
-  readonly #waiters: Waiters
-  readonly #deliverers: Deliverer[]
-  readonly #checkpointer: Checkpointer | undefined
+  readonly #backend: Backend
+  readonly #about: About
   readonly #tokens: TokenServer | undefined
   readonly #faults: Faults
   readonly #injector: FaultInjector
@@ -207,37 +223,22 @@ class RunningCollector implements Collector {
   readonly #onFault: (what: string, cause: unknown) => void
   #server: RunningServer | undefined
   #closing: Promise<void> | undefined
-  #isTrimScheduled = false
   url = ''
   port = 0
 
   constructor(config: Config, store: Store, options: CollectorOptions, checked: CheckedParts) {
-    const { clock, tokens, faults } = checked
+    const { clock, tokens, faults, plan, release } = checked
     this.#store = store
     this.#clock = clock
     this.#tokens = tokens
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits }
     this.#onFault = options.onFault ?? (() => {})
-    this.#stats = new StatsKeeper(this.#clock, store.totals())
-    this.#stream = new LiveStream(() => this.#stats.snapshot(), this.#clock)
-    this.#waiters = new Waiters(store, this.#clock)
-    const database = options.database ?? MEMORY
-    this.#checkpointer =
-      database === MEMORY ? undefined : new Checkpointer(database, () => store.checkpoint(), this.#onFault)
-    this.#writer = new Writer(
-      (events) => store.commit(events),
-      (summaries) => this.#committed(summaries),
-    )
+    this.#backend = new Backend({ config, store, clock, plan, release, onFault: this.#onFault })
+    this.#about = aboutOf(config, options, clock)
     this.#faults = faults
     this.#injector = new FaultInjector(this.#faults, this.#clock)
-    this.#recorder = new RequestRecorder(noRequestLog(), this.#clock)
+    this.#recorder = new RequestRecorder(this.#backend.requests, this.#clock)
     this.#router = this.#createRouter(config, checked)
-    this.#deliverers = config.destinations
-      .filter(({ enabled }) => enabled)
-      .map(
-        (destination) =>
-          new Deliverer(destination, store, this.#clock, () => this.#stream.revise(), this.#onFault),
-      )
   }
 
   #createRouter(config: Config, { access, isLocal }: CheckedParts): Router {
@@ -248,7 +249,7 @@ class RunningCollector implements Collector {
       clock: this.#clock,
       authenticator: new Authenticator(config, new Sources(config), this.#tokens, loginLimit),
       rateLimit: new RateLimit(this.#clock),
-      log: { append: (events) => this.#writer.write(events) },
+      log: this.#backend.log,
       turns: this.#turns,
       faults: this.#injector,
       onFault: this.#onFault,
@@ -280,9 +281,7 @@ class RunningCollector implements Collector {
     this.port = actualPort
     this.url = `http://${family === 'IPv6' ? `[${address}]` : address}:${actualPort}`
     this.#tokens?.setIssuer(this.url)
-    const [newest] = this.#store.summaries({ order: 'newest', limit: 1 })
-    this.#stream.notify(newest?.seq ?? 0)
-    for (const deliverer of this.#deliverers) deliverer.wake()
+    this.#backend.start()
   }
 
   async #handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
@@ -296,40 +295,29 @@ class RunningCollector implements Collector {
   }
 
   #apiParts(): ApiParts {
+    const { reader, tail, stream, waiters } = this.#backend
     return {
-      store: this.#store,
+      reader,
+      tail,
+      stream,
+      about: this.#about,
+      actions: this.#backend.actions(),
+      now: () => this.#clock.now(),
       stats: () => this.stats(),
-      wait: (options, signal) => this.#waiters.wait(options, signal),
-      clear: () => this.clear(),
-      stream: this.#stream,
+      wait: (options, signal) => waiters.wait(options, signal),
     }
   }
 
-  #committed(summaries: readonly EventSummary[]): void {
-    this.#checkpointer?.committed(summaries.length)
-    this.#stats.add(summaries)
-    this.#stream.notify(summaries.at(-1)?.seq ?? 0)
-    this.#waiters.add(summaries)
-    for (const deliverer of this.#deliverers) deliverer.wake()
-    if (this.#isTrimScheduled) return
-    this.#isTrimScheduled = true
-    setImmediate(() => {
-      this.#isTrimScheduled = false
-      if (this.#closing !== undefined) return
-      try {
-        this.#store.trim(this.#clock.now())
-      } catch (cause) {
-        this.#onFault('old events could not be deleted', cause)
-      }
-    })
-  }
-
   waitFor(options: WaitOptions): Promise<EventRecord[]> {
-    return this.#waiters.wait(options)
+    return this.#backend.waiters.wait(options)
   }
 
   events(query: EventQuery = {}): EventRecord[] {
     return this.#store.events(query)
+  }
+
+  findLast(filter: EventFilter = {}): EventRecord | undefined {
+    return this.#store.events({ ...filter, order: 'newest', limit: 1 })[0]
   }
 
   count(filter: EventFilter = {}): number {
@@ -337,13 +325,11 @@ class RunningCollector implements Collector {
   }
 
   stats(): Stats {
-    return this.#stats.snapshot()
+    return this.#backend.stats()
   }
 
   clear(): void {
-    this.#store.clear()
-    this.#stats.clear()
-    this.#stream.reset()
+    this.#backend.clear()
   }
 
   respondNext(fault: FaultOptions): FaultRule {
@@ -368,14 +354,10 @@ class RunningCollector implements Collector {
   }
 
   async #close(): Promise<void> {
-    this.#waiters.close()
-    this.#stream.close()
+    this.#backend.hangUp()
     this.#injector.close()
     await this.#server?.close(CLOSE_GRACE_MS)
-    this.#writer.flush()
-    await Promise.all(this.#deliverers.map((deliverer) => deliverer.close()))
-    await this.#checkpointer?.close()
-    this.#store.close()
+    await this.#backend.close()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -389,8 +371,35 @@ function adminAccess(token: string | undefined, isLocal: boolean): AdminAccess {
   throw new ConfigError(`adminToken: expected at least ${MIN_TOKEN_CHARACTERS} characters`)
 }
 
-/** Stands for the log of requests until the store has one. */
-function noRequestLog(): RequestLog {
-  let lastId = 0
-  return { nextId: () => String(++lastId), append: () => {} }
+/** The plan, if there is one; the library that checks events against it is loaded only then. */
+async function readPlan(given: TrackingPlanFile | string | undefined): Promise<LoadedPlan | null> {
+  if (given === undefined) return null
+  const { PlanError, readPlanFile, TrackingPlan } = await import('./plan/plan.ts')
+  try {
+    const file = typeof given === 'string' ? readPlanFile(given) : given
+    return { file, plan: new TrackingPlan(file) }
+  } catch (cause) {
+    if (cause instanceof PlanError) throw new ConfigError(`plan: ${cause.message}`)
+    throw cause
+  }
+}
+
+function readRelease(text: string | undefined): ReleaseTarget | null {
+  if (text === undefined) return null
+  const target = readReleaseTarget(text)
+  if (target !== undefined) return target
+  throw new ConfigError('releaseTo: expected https://<write key>@<host>')
+}
+
+function aboutOf(config: Config, { database = MEMORY, plan }: CollectorOptions, clock: Clock): About {
+  return {
+    version,
+    startedAt: new Date(clock.now()).toISOString(),
+    region: config.region,
+    database: database === MEMORY ? MEMORY : basename(database),
+    sources: config.sources?.map(({ name }) => name) ?? null,
+    destinations: config.destinations.map(({ name }) => name),
+    hasPlan: plan !== undefined,
+    maxEvents: config.maxEvents,
+  }
 }

@@ -6,6 +6,7 @@ export { FaultError, type FaultOptions, type FaultRule, type FaultState } from '
 export type { ServerLimits } from './http/server.ts'
 export type { Stats } from './live/stats.ts'
 export { type WaitOptions, WaitTimeoutError } from './live/waiters.ts'
+export type { TrackingPlanFile } from './plan/plan.ts'
 export {
   type DestinationOutcome,
   type EventRecord,
@@ -13,7 +14,9 @@ export {
   KINDS,
   type Kind,
   type Message,
+  type PreviewEntry,
   REASONS,
   type Reason,
 } from './record.ts'
-export type { EventFilter, EventQuery } from './store/filter.ts'
+export type { EventFilter, EventQuery } from './search/filter.ts'
+export { SearchSyntaxError } from './search/syntax.ts'

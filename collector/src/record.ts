@@ -76,10 +76,16 @@ export interface DestinationOutcome {
 
 /** One line of the list: everything but the message itself. */
 export interface EventSummary {
+  /** What the event is called in `/api/events/:id`; opaque. */
+  id: string
   /** Position in the order of arrival, from 1; grows by one for each recorded message. */
   seq: number
+  /** Id of the request that brought it; null when that is not known. */
+  request: string | null
   /** ISO-8601, when the service had the whole request. */
   receivedAt: string
+  /** ISO-8601, when it happened, corrected for the client's clock. */
+  timestamp: string
   /** Name of the source; empty when the caller could not be told. */
   source: string
   status: 'accepted' | 'rejected'
@@ -93,7 +99,17 @@ export interface EventSummary {
   messageId: string | null
   /** What is odd about it, although it was taken; absent when there is nothing. */
   warnings?: Warning[]
+  /** The first values of its properties or traits, strings cut; empty on what a wait has just seen arrive. */
+  preview: PreviewEntry[]
+  /** In how many ways it breaks the tracking plan. */
+  violations: number
   destinations: DestinationOutcome[]
+}
+
+/** One value of a message, by its path as a search line writes it. */
+export interface PreviewEntry {
+  path: string
+  value: string | number | boolean | null
 }
 
 /**

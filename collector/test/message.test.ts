@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { type Envelope, isSameContent, readMessage } from '../src/ingest/message.ts'
+import { type Envelope, readMessage } from '../src/ingest/message.ts'
 import { readRequest } from '../src/ingest/read-request.ts'
+import { isSameContent } from '../src/store/same-content.ts'
 
 const envelope: Envelope = {
   context: undefined,

@@ -1,21 +1,99 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { typescriptOf } from '../catalogue/schema.ts'
 import { SKIP_REASONS } from '../destinations/select.ts'
-import { HttpProblem, replyJson } from '../http/reply.ts'
+import { helpFor } from '../help.ts'
+import { HttpProblem, replyJson, SECURITY_HEADERS } from '../http/reply.ts'
 import type { Stats } from '../live/stats.ts'
 import type { LiveStream } from '../live/stream.ts'
 import { type WaitOptions, WaitTimeoutError } from '../live/waiters.ts'
 import { type EventRecord, KINDS, REASONS } from '../record.ts'
-import type { Store } from '../store/store.ts'
-import { readEventsQuery, readWaitQuery } from './query.ts'
+import { SearchSyntaxError } from '../search/syntax.ts'
+import type { EventTail } from '../store/ports.ts'
+import type { EventReader } from '../store/reader.ts'
+import { type Actions, handleAction } from './actions.ts'
+import { replyExport } from './export.ts'
+import { readPlace, readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
+
+/** What is told about the collector itself. */
+export interface About {
+  version: string
+  startedAt: string
+  region: string
+  /** Name of the file, or `:memory:`. */
+  database: string
+  /** Null when any write key is taken. */
+  sources: string[] | null
+  destinations: string[]
+  hasPlan: boolean
+  maxEvents: number
+}
 
 /** What the queries are answered from. */
 export interface ApiParts {
-  store: Pick<Store, 'events' | 'summaries'>
+  reader: EventReader
+  tail: EventTail
+  stream: LiveStream
+  about: About
+  actions: Actions
+  now(): number
   stats(): Stats
   wait(options: WaitOptions, signal: AbortSignal): Promise<EventRecord[]>
-  clear(): void
-  stream: LiveStream
 }
+
+type Handler = (
+  parts: ApiParts,
+  url: URL,
+  request: IncomingMessage,
+  response: ServerResponse,
+) => Promise<unknown>
+
+/** Handled by writing the response itself. */
+const DONE = Symbol('done')
+
+/** What is asked with GET, by its address; what comes back is the response as JSON. */
+const ROUTES: Readonly<Record<string, Handler>> = {
+  '/api/about': about,
+  '/api/events': events,
+  '/api/count': async ({ reader, now }, { searchParams }) =>
+    reader.ask('count', readSearch(readQuery('count', searchParams), now())),
+  '/api/requests': requests,
+  '/api/overview': async ({ reader, now }, { searchParams }) =>
+    reader.ask('overview', readRange(readQuery('range', searchParams), now())),
+  '/api/catalogue': catalogue,
+  '/api/users': async ({ reader }, { searchParams }) => {
+    const { q, limit, cursor } = readQuery('users', searchParams)
+    const { before } = readPlace({ ...(cursor && { cursor }), order: 'newest' })
+    return reader.ask('users', { q, limit, before })
+  },
+  '/api/problems': async ({ reader, now }, { searchParams }) =>
+    reader.ask('problems', readRange(readQuery('range', searchParams), now())),
+  '/api/destinations': async ({ actions }) => ({ destinations: await actions.destinations() }),
+  '/api/release': async ({ actions }) => ({ target: actions.releaseTarget() }),
+  '/api/reasons': async () => ({
+    types: [...KINDS, 'batch'],
+    reasons: REASONS,
+    skips: SKIP_REASONS,
+    help: Object.fromEntries(Object.keys(REASONS).map((reason) => [reason, helpFor(reason)])),
+  }),
+  '/api/stats': async ({ stats, tail, now }) => ({
+    ...stats(),
+    ...tail.news(),
+    now: new Date(now()).toISOString(),
+  }),
+  '/api/wait': wait,
+  '/api/export': async (parts, { searchParams }, _request, response) => {
+    const { format, order, ...filter } = readQuery('export', searchParams)
+    const search = readSearch(filter, parts.now())
+    await replyExport(parts.reader, { ...search, order }, format, response)
+    return DONE
+  },
+  '/api/stream': async ({ stream }, _url, request, response) => {
+    stream.open(request, response)
+    return DONE
+  },
+}
+
+const ENTRY = /^\/api\/(events|requests|users|catalogue)\/([^/]+)$/
 
 /** `/api/...`: what scripts and the page ask. Answers false when there is no such address. */
 export async function handleApi(
@@ -24,74 +102,174 @@ export async function handleApi(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<boolean> {
-  const method = request.method === 'HEAD' ? 'GET' : request.method
-  const single = /^\/api\/events\/(\d{1,15})$/.exec(url.pathname)
-  const allow = (...methods: string[]) => {
-    if (!methods.includes(method ?? '')) {
-      throw new HttpProblem(405, 'method', `expected ${methods.join(' or ')}`, { allow: methods.join(', ') })
-    }
-  }
-  if (single) {
-    allow('GET')
-    const seq = Number(single[1])
-    const [record] = parts.store.events({ after: seq - 1, before: seq + 1 })
-    if (record === undefined) throw new HttpProblem(404, 'no_event', `no event has the number ${seq}`)
-    replyJson(response, 200, record)
+  try {
+    return await route(parts, url, request, response)
+  } catch (cause) {
+    if (!(cause instanceof SearchSyntaxError)) throw cause
+    const { code, message, position, length } = cause
+    replyJson(response, 400, { success: false, code, message, position, length })
     return true
   }
-  switch (url.pathname) {
-    case '/api/events':
-      allow('GET', 'DELETE')
-      if (method === 'DELETE') {
-        parts.clear()
-        replyJson(response, 200, { success: true })
-      } else {
-        replyEvents(parts, url, response)
-      }
-      return true
-    case '/api/stats':
-      allow('GET')
-      replyJson(response, 200, parts.stats())
-      return true
-    case '/api/reasons':
-      allow('GET')
-      replyJson(response, 200, { types: [...KINDS, 'batch'], reasons: REASONS, skips: SKIP_REASONS })
-      return true
-    case '/api/wait':
-      allow('GET')
-      await replyWait(parts, url, response)
-      return true
-    case '/api/stream':
-      allow('GET')
-      parts.stream.open(request, response)
-      return true
-    default:
-      return false
+}
+
+async function route(
+  parts: ApiParts,
+  url: URL,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<boolean> {
+  const { pathname } = url
+  if (await handleAction(parts.actions, pathname, request, response)) return true
+  const handler = Object.hasOwn(ROUTES, pathname) ? ROUTES[pathname] : undefined
+  const entry = ENTRY.exec(pathname)
+  if (handler === undefined && entry === null) return false
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    const allow = pathname === '/api/events' ? 'GET, DELETE' : 'GET'
+    throw new HttpProblem(405, 'method', `expected ${allow.replace(', ', ' or ')}`, { allow })
+  }
+  const value =
+    handler === undefined
+      ? await oneEntry(parts, entry?.[1] ?? '', decoded(entry?.[2] ?? ''), url)
+      : await handler(parts, url, request, response)
+  if (value !== DONE) replyJson(response, 200, value)
+  return true
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
   }
 }
 
-function replyEvents(parts: ApiParts, url: URL, response: ServerResponse): void {
-  const { view, limit, ...query } = readEventsQuery(url.searchParams)
-  // One more than asked for tells whether there is a next page.
-  const wanted = { ...query, limit: limit + 1 }
-  const found = view === 'summary' ? parts.store.summaries(wanted) : parts.store.events(wanted)
-  const events = found.slice(0, limit)
-  const last = events.at(-1)
-  const next =
-    found.length > limit && last !== undefined
-      ? query.order === 'newest'
-        ? { before: last.seq }
-        : { after: last.seq }
-      : null
-  replyJson(response, 200, { events, next })
+const ABSENT: Readonly<Record<string, [code: string, message: string]>> = {
+  events: ['no_event', 'there is no event of this id'],
+  requests: ['no_request', 'there is no request of this id'],
+  users: ['no_user', 'nobody of this id has sent an event'],
+  catalogue: ['no_such_entry', 'no event has this key'],
 }
 
-async function replyWait(parts: ApiParts, url: URL, response: ServerResponse): Promise<void> {
+async function oneEntry(parts: ApiParts, list: string, id: string, url: URL): Promise<unknown> {
+  const found = await findEntry(parts, list, id, url.searchParams)
+  if (found !== null) return found
+  const [code, message] = ABSENT[list] ?? ['not_found', 'there is nothing of this name']
+  throw new HttpProblem(404, code, message)
+}
+
+async function findEntry(
+  { reader, now }: ApiParts,
+  list: string,
+  id: string,
+  parameters: URLSearchParams,
+): Promise<unknown> {
+  const isNumber = /^\d{1,15}$/.test(id)
+  switch (list) {
+    case 'events':
+      readQuery('none', parameters)
+      return isNumber ? reader.ask('event', { seq: Number(id) }) : null
+    case 'requests':
+      readQuery('none', parameters)
+      return /^\d{1,16}$/.test(id) ? reader.ask('request', { id }) : null
+    case 'catalogue':
+      return reader.ask('catalogueEntry', { key: id, ...readRange(readQuery('range', parameters), now()) })
+    default: {
+      const { order, limit, cursor } = readQuery('user', parameters)
+      return reader.ask('user', { id, order, limit, ...readPlace({ ...(cursor && { cursor }), order }) })
+    }
+  }
+}
+
+async function about({ about, actions, now }: ApiParts): Promise<unknown> {
+  return {
+    ...about,
+    now: new Date(now()).toISOString(),
+    anyKey: about.sources === null,
+    releaseTo: actions.releaseTarget(),
+    canInjectFaults: true,
+  }
+}
+
+async function events({ reader, now }: ApiParts, { searchParams }: URL): Promise<unknown> {
+  const { view, limit, order, cursor, ...filter } = readQuery('events', searchParams)
+  const { after, before } = filter
+  const place = readPlace({
+    ...(cursor && { cursor }),
+    ...(after && { after }),
+    ...(before && { before }),
+    order,
+  })
+  return reader.ask('events', {
+    ...readSearch(filter, now()),
+    ...place,
+    order,
+    limit,
+    isFull: view === 'full',
+  })
+}
+
+async function requests({ reader, now }: ApiParts, { searchParams }: URL): Promise<unknown> {
+  const { q, order, limit, cursor, after, ...range } = readQuery('requests', searchParams)
+  const place = readPlace({ ...(cursor && { cursor }), ...(after && { after }), order })
+  return reader.ask('requests', {
+    search: readRequestSearch(q),
+    ...readRange(range, now()),
+    ...place,
+    order,
+    limit,
+  })
+}
+
+async function catalogue(
+  { reader, now }: ApiParts,
+  { searchParams }: URL,
+  _request: IncomingMessage,
+  response: ServerResponse,
+): Promise<unknown> {
+  const { format, ...given } = readQuery('catalogue', searchParams)
+  const range = readRange(given, now())
+  if (format === 'list') return reader.ask('catalogue', range)
+  const all = await reader.ask('schemas', range)
+  if (format === 'typescript') {
+    const text = typescriptOf(all.filter(({ type }) => type === 'track'))
+    response.writeHead(200, { ...SECURITY_HEADERS, 'content-type': 'text/plain; charset=utf-8' }).end(text)
+    return DONE
+  }
+  const named = (type: string) =>
+    Object.fromEntries(all.filter((one) => one.type === type).map(({ name, schema }) => [name, schema]))
+  const single = (type: string) => all.find((one) => one.type === type)?.schema
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Tracking plan',
+    additionalEvents: true,
+    track: named('track'),
+    page: named('page'),
+    screen: named('screen'),
+    identify: single('identify') ?? { type: 'object' },
+    group: single('group') ?? { type: 'object' },
+  }
+}
+
+async function wait(
+  parts: ApiParts,
+  { searchParams }: URL,
+  _request: IncomingMessage,
+  response: ServerResponse,
+): Promise<unknown> {
+  const { after, before, from, to, ...options } = readQuery('wait', searchParams)
+  if (from !== undefined || to !== undefined) {
+    throw new HttpProblem(400, 'bad_query', 'from, to: a wait has no range; use received>= in q')
+  }
+  const place = readPlace({ ...(after && { after }), ...(before && { before }) })
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   try {
-    const events = await parts.wait(readWaitQuery(url.searchParams), gone.signal)
-    replyJson(response, 200, { events })
+    const given = {
+      ...options,
+      ...(place.after !== undefined && { after: place.after }),
+      ...(place.before !== undefined && { before: place.before }),
+    }
+    return { events: await parts.wait(given, gone.signal) }
   } catch (cause) {
     if (!(cause instanceof WaitTimeoutError)) throw cause
     throw new HttpProblem(408, cause.code, cause.message)

@@ -1,12 +1,22 @@
 import { z } from 'zod'
 import { HttpProblem } from '../http/reply.ts'
 import { KINDS } from '../record.ts'
-import type { EventQuery } from '../store/filter.ts'
+import { type EventFilter, searchOf } from '../search/filter.ts'
+import { parseSearch } from '../search/parse.ts'
+import { EVERYTHING, REQUEST_VOCABULARY, type Search } from '../search/syntax.ts'
+import { parseTime } from '../search/time.ts'
+import type { EventSearch } from '../store/find.ts'
+import { seqOf } from '../store/queries/context.ts'
 
 const integer = z.coerce.number().int().min(0)
-const textField = z.string().max(1000)
+const textField = z.string().max(4000)
+const order = z.enum(['oldest', 'newest'])
 
-const filterFields = {
+const rangeFields = { from: textField.optional(), to: textField.optional() }
+
+const searchFields = {
+  ...rangeFields,
+  q: textField.optional(),
   status: z.enum(['accepted', 'rejected']).optional(),
   reason: textField.optional(),
   source: textField.optional(),
@@ -17,34 +27,73 @@ const filterFields = {
   anonymousId: textField.optional(),
   messageId: textField.optional(),
   text: textField.optional(),
-  after: integer.optional(),
-  before: integer.optional(),
+  after: textField.optional(),
+  before: textField.optional(),
 }
 
-const eventsSchema = z.strictObject({
-  ...filterFields,
-  order: z.enum(['oldest', 'newest']).default('oldest'),
-  limit: integer.min(1).max(1000).default(100),
-  /** `summary` leaves the messages out. */
-  view: z.enum(['full', 'summary']).default('full'),
-})
+const SCHEMAS = {
+  none: z.strictObject({}),
+  range: z.strictObject(rangeFields),
+  events: z.strictObject({
+    ...searchFields,
+    cursor: textField.optional(),
+    order: order.default('oldest'),
+    limit: integer.min(1).max(1000).default(100),
+    /** `summary` leaves the messages out. */
+    view: z.enum(['full', 'summary']).default('full'),
+  }),
+  count: z.strictObject(searchFields),
+  export: z.strictObject({
+    ...searchFields,
+    order: order.default('oldest'),
+    format: z.enum(['ndjson', 'csv']).default('ndjson'),
+  }),
+  wait: z.strictObject({
+    ...searchFields,
+    count: integer.min(1).max(1_000_000).default(1),
+    timeout: integer.max(300_000).default(5000),
+  }),
+  requests: z.strictObject({
+    ...rangeFields,
+    q: textField.optional(),
+    cursor: textField.optional(),
+    after: textField.optional(),
+    order: order.default('newest'),
+    limit: integer.min(1).max(1000).default(100),
+  }),
+  users: z.strictObject({
+    q: z.string().max(200).default(''),
+    cursor: textField.optional(),
+    limit: integer.min(1).max(500).default(100),
+  }),
+  user: z.strictObject({
+    cursor: textField.optional(),
+    order: order.default('newest'),
+    limit: integer.min(1).max(1000).default(100),
+  }),
+  catalogue: z.strictObject({
+    ...rangeFields,
+    format: z.enum(['list', 'schema', 'typescript']).default('list'),
+  }),
+} as const
 
-const waitSchema = z.strictObject({
-  ...filterFields,
-  count: integer.min(1).max(1_000_000).default(1),
-  timeout: integer.max(300_000).default(5000),
-})
-
-/** Drops what was not given, so that "absent" and "undefined" are one thing. */
 type Given<T> = { [K in keyof T]: Exclude<T[K], undefined> }
 
-function read<T extends object>(schema: z.ZodType<T>, parameters: URLSearchParams): Given<T> {
+/**
+ * The parameters of a request.
+ *
+ * @throws HttpProblem 400 naming every wrong one.
+ */
+export function readQuery<N extends keyof typeof SCHEMAS>(
+  name: N,
+  parameters: URLSearchParams,
+): Given<z.output<(typeof SCHEMAS)[N]>> {
   // An empty value means "any", which is what a form sends for a field that was left alone.
   const given = [...parameters].filter(([, value]) => value !== '')
-  const result = schema.safeParse(Object.fromEntries(given))
+  const result = SCHEMAS[name].safeParse(Object.fromEntries(given))
   if (result.success) {
     const entries = Object.entries(result.data).filter(([, value]) => value !== undefined)
-    return Object.fromEntries(entries) as Given<T>
+    return Object.fromEntries(entries) as Given<z.output<(typeof SCHEMAS)[N]>>
   }
   const problems = result.error.issues.map(({ path, message }) =>
     path.length === 0 ? message : `${path.join('.')}: ${message}`,
@@ -52,15 +101,69 @@ function read<T extends object>(schema: z.ZodType<T>, parameters: URLSearchParam
   throw new HttpProblem(400, 'bad_query', problems.join('; '))
 }
 
-/** @throws HttpProblem 400 naming every wrong parameter. */
-export function readEventsQuery(parameters: URLSearchParams): EventQuery & {
-  limit: number
-  view: 'full' | 'summary'
-} {
-  return read(eventsSchema, parameters)
+interface PlaceParameters {
+  cursor?: string
+  after?: string
+  before?: string
+  order?: 'oldest' | 'newest'
 }
 
-/** @throws HttpProblem 400 naming every wrong parameter. */
-export function readWaitQuery(parameters: URLSearchParams) {
-  return read(waitSchema, parameters)
+/** The numbers between which records are asked for; a cursor goes on in the direction of the list. */
+export function readPlace({ cursor, after, before, order }: PlaceParameters): {
+  after: number | undefined
+  before: number | undefined
+} {
+  const place = { after: readCursor('after', after), before: readCursor('before', before) }
+  const at = readCursor('cursor', cursor)
+  if (at === undefined) return place
+  if (order === 'newest') return { ...place, before: Math.min(at, place.before ?? at) }
+  return { ...place, after: Math.max(at, place.after ?? at) }
+}
+
+/** A cursor, or the number of a record. */
+function readCursor(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const seq = /^\d{1,15}$/.test(text) ? Number(text) : seqOf(text)
+  if (seq === undefined) throw new HttpProblem(400, 'bad_query', `${name}: expected a cursor`)
+  return seq
+}
+
+/** The range of time of a request. */
+export function readRange(
+  { from, to }: { from?: string; to?: string },
+  nowMs: number,
+): { fromMs: number | undefined; toMs: number | undefined } {
+  return { fromMs: readTime('from', from, nowMs), toMs: readTime('to', to, nowMs) }
+}
+
+function readTime(name: string, text: string | undefined, nowMs: number): number | undefined {
+  if (text === undefined) return undefined
+  const timeMs = parseTime(text, nowMs)
+  if (timeMs === undefined) {
+    throw new HttpProblem(
+      400,
+      'bad_query',
+      `${name}: expected ISO-8601, milliseconds or -15m, got ${JSON.stringify(text)}`,
+    )
+  }
+  return timeMs
+}
+
+/** Which events are asked for. */
+export function readSearch(
+  parameters: Given<Partial<z.output<(typeof SCHEMAS)['count']>>>,
+  nowMs: number,
+): EventSearch {
+  const { from, to, after, before, ...filter } = parameters
+  return {
+    search: searchOf(filter as EventFilter),
+    ...readRange({ ...(from && { from }), ...(to && { to }) }, nowMs),
+    after: readCursor('after', after),
+    before: readCursor('before', before),
+  }
+}
+
+/** The search line of a list of requests. */
+export function readRequestSearch(q: string | undefined): Search {
+  return q === undefined ? EVERYTHING : parseSearch(q, REQUEST_VOCABULARY)
 }

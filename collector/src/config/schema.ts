@@ -54,9 +54,11 @@ const destination = z.discriminatedUnion('type', [
     type: z.literal('webhook'),
     url: httpUrl,
     headers: z.record(z.string(), z.string()).default({}),
+    /** Requests under way at a time. */
+    concurrency: z.number().int().min(1).max(256).default(8),
     /** Attempts before an event is given up. */
     maxAttempts: z.number().int().min(1).max(1000).default(10),
-    /** Wait before the second attempt, milliseconds; doubles from there to a minute. */
+    /** Longest wait before the second attempt, milliseconds; doubles from there to a minute. Each is drawn from its upper half. */
     firstDelay: z.number().int().min(1).max(60_000).default(500),
     /** Longest wait for an answer, milliseconds. */
     timeout: z.number().int().min(1).max(300_000).default(10_000),

@@ -1,9 +1,9 @@
 import { appendFile, mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { DueDelivery } from '../store/store.ts'
+import type { ClaimedDelivery } from '../store/ports.ts'
 
 /** Appends messages to a file, one JSON object a line (NDJSON). Rejects when it cannot be written. */
-export async function appendLines(path: string, deliveries: readonly DueDelivery[]): Promise<void> {
+export async function appendLines(path: string, deliveries: readonly ClaimedDelivery[]): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
   await appendFile(path, deliveries.map(({ body }) => `${body}\n`).join(''))
 }

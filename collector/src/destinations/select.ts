@@ -1,7 +1,7 @@
 import type { Source } from '../auth/sources.ts'
 import type { DestinationConfig } from '../config/schema.ts'
 import type { ReadMessage } from '../ingest/message.ts'
-import type { PlannedDelivery } from '../store/store.ts'
+import type { PlannedDelivery } from '../store/ports.ts'
 
 const HOUR_MS = 3_600_000
 

@@ -1,5 +1,5 @@
 import type { DestinationConfig } from '../config/schema.ts'
-import type { DueDelivery } from '../store/store.ts'
+import type { ClaimedDelivery } from '../store/ports.ts'
 
 /** What one attempt came to. */
 export type AttemptResult =
@@ -13,7 +13,7 @@ const RETRIED_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
 /** Posts one message. Redirects are not followed: the address is the one in the config, or none. */
 export async function postMessage(
   destination: Extract<DestinationConfig, { type: 'webhook' }>,
-  delivery: DueDelivery,
+  delivery: ClaimedDelivery,
   signal: AbortSignal,
 ): Promise<AttemptResult> {
   try {
@@ -23,7 +23,7 @@ export async function postMessage(
         ...destination.headers,
         'content-type': 'application/json',
         // The same on every attempt: at least once becomes once for a receiver that remembers it.
-        'idempotency-key': `${delivery.source}-${delivery.seq}`.replace(/[^\x21-\x7e]/g, '_'),
+        'idempotency-key': delivery.key,
         'x-trackpost-attempt': String(delivery.attempts + 1),
       },
       body: delivery.body,

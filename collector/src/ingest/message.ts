@@ -260,20 +260,3 @@ class Draft {
     else if (before !== after) this.difference.changed[path] = before
   }
 }
-
-// What the service itself adds or corrects, or what a client renews with each attempt.
-const VOLATILE = ['receivedAt', 'sentAt', 'timestamp'] as const
-
-/** Whether two messages that are kept say the same, so that the second is the first one sent again. */
-export function isSameContent(one: string, other: string): boolean {
-  return stableText(one) === stableText(other)
-}
-
-/** The order of keys says nothing: some clients write it differently with each attempt. */
-function stableText(body: string): string {
-  const message = JSON.parse(body) as Record<string, unknown>
-  for (const field of VOLATILE) delete message[field]
-  return JSON.stringify(message, (_key, value: unknown) =>
-    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
-  )
-}

@@ -1,58 +1,49 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
-import { SECURITY_HEADERS } from '../http/reply.ts'
+import { HttpProblem, SECURITY_HEADERS } from '../http/reply.ts'
+import type { EventTail } from '../store/ports.ts'
 import type { Stats } from './stats.ts'
 
 const TICK_MS = 250
-const QUIET_TICKS = 4
+/** A page calls the connection lost after 3 s of silence. */
+const QUIET_TICKS = 7
 const MAX_CLIENTS = 100
 /** A page that does not read is sent no more until it has caught up. */
 const MAX_UNREAD_BYTES = 262_144
+/** The busiest sources; the others are in `/api/stats`. */
+const SOURCES = 50
 
 /**
- * Server-sent events for the page: at most four times a second, the newest `seq` and the totals.
+ * Server-sent events for the page: at most four times a second, the end of the log and the totals.
  *
  * The events themselves are fetched by the page, with its filters: the stream stays small at any rate, and the
  * filtering is done in one place.
  */
 export class LiveStream {
-  readonly #stats: () => Stats
+  readonly #stats: (sources: number) => Stats
+  readonly #tail: EventTail
   readonly #clock: Clock
   readonly #clients = new Set<ServerResponse>()
+  readonly #unsubscribe: () => void
   #cancelTick: (() => void) | undefined
-  #lastSeq = 0
-  #epoch = 0
-  #revision = 0
   #hasNews = false
   #ticksSinceSent = 0
 
-  constructor(stats: () => Stats, clock: Clock) {
+  constructor(stats: (sources: number) => Stats, tail: EventTail, clock: Clock) {
     this.#stats = stats
+    this.#tail = tail
     this.#clock = clock
+    this.#unsubscribe = tail.subscribe(() => {
+      this.#hasNews = true
+    })
   }
 
-  /** @param lastSeq Newest record there is. */
-  notify(lastSeq: number): void {
-    this.#lastSeq = lastSeq
-    this.#hasNews = true
-  }
-
-  /** Tells pages that what they show is gone. */
-  reset(): void {
-    this.#epoch++
-    this.#hasNews = true
-  }
-
-  /** Tells pages that destinations have reported on events they may be showing. */
-  revise(): void {
-    this.#revision++
-    this.#hasNews = true
-  }
-
+  /** @throws HttpProblem 503 when too many are open. */
   open(request: IncomingMessage, response: ServerResponse): void {
     if (this.#clients.size >= MAX_CLIENTS) {
-      response.writeHead(503, { ...SECURITY_HEADERS, 'content-length': 0 }).end()
-      return
+      throw new HttpProblem(503, 'too_many_streams', 'ask /api/stats every few seconds instead', {
+        'retry-after': '10',
+      })
     }
     response.writeHead(200, { ...SECURITY_HEADERS, 'content-type': 'text/event-stream; charset=utf-8' })
     response.write(`retry: 1000\n\n${this.#message()}`)
@@ -78,7 +69,6 @@ export class LiveStream {
 
   #tick(): void {
     this.#ticksSinceSent++
-    // The chart moves on without news, once a second.
     if (!this.#hasNews && this.#ticksSinceSent < QUIET_TICKS) return
     const text = this.#message()
     this.#hasNews = false
@@ -89,16 +79,12 @@ export class LiveStream {
   }
 
   #message(): string {
-    const message = {
-      lastSeq: this.#lastSeq,
-      epoch: this.#epoch,
-      revision: this.#revision,
-      stats: this.#stats(),
-    }
-    return `data: ${JSON.stringify(message)}\n\n`
+    const now = new Date(this.#clock.now()).toISOString()
+    return `data: ${JSON.stringify({ ...this.#tail.news(), now, stats: this.#stats(SOURCES) })}\n\n`
   }
 
   close(): void {
+    this.#unsubscribe()
     for (const client of [...this.#clients]) client.end()
     this.#cancelTick?.()
   }

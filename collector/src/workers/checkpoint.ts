@@ -3,21 +3,21 @@
  * requests must not.
  */
 import { parentPort, workerData } from 'node:worker_threads'
-import Database from 'libsql'
+import { Database } from '../store/database.ts'
 
-const database = new Database(workerData.path, { timeout: 5000 })
+const database = new Database((workerData as { path: string }).path)
 
-parentPort.on('message', (message) => {
+parentPort?.on('message', (message: 'checkpoint' | 'close') => {
   if (message === 'close') {
     database.close()
-    parentPort.close()
+    parentPort?.close()
     return
   }
   try {
     // Passive: takes what is committed and holds up neither readers nor the writer.
     database.pragma('wal_checkpoint(PASSIVE)')
-    parentPort.postMessage({ done: true })
+    parentPort?.postMessage({ done: true })
   } catch (cause) {
-    parentPort.postMessage({ done: false, cause })
+    parentPort?.postMessage({ done: false, cause })
   }
 })

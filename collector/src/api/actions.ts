@@ -1,0 +1,118 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { z } from 'zod'
+import type { ReleaseResult } from '../destinations/release.ts'
+import { readBody } from '../http/read-body.ts'
+import { HttpProblem, replyJson } from '../http/reply.ts'
+
+const MAX_BODY_BYTES = 65_536
+const MAX_RELEASED = 100
+
+const id = z.string().regex(/^\d{1,15}$/, 'expected the id of an event')
+const retrySchema = z.strictObject({ ids: z.array(id).max(1000).optional() })
+const replaySchema = z.strictObject({ destinations: z.array(z.string()).max(100).optional() })
+const releaseSchema = z.strictObject({ ids: z.array(id).min(1).max(MAX_RELEASED) })
+
+/** What the API can change. */
+export interface Actions {
+  clear(): void
+  destinations(): Promise<unknown[]>
+  /** How many deliveries were made due; undefined = there is no such destination. */
+  retry(destination: string, ids: string[] | undefined): Promise<number | undefined>
+  /** The destinations that get the event again; undefined = there is no such event, null = it was not accepted. */
+  replay(id: string, destinations: string[] | undefined): Promise<string[] | undefined | null>
+  /** Where events may be released to; null = nowhere. */
+  releaseTarget(): string | null
+  release(id: string): Promise<ReleaseResult>
+}
+
+/** What changes something, and so is asked with DELETE or POST. Answers false for everything else. */
+export async function handleAction(
+  actions: Actions,
+  path: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<boolean> {
+  if (path === '/api/events' && request.method === 'DELETE') {
+    actions.clear()
+    replyJson(response, 200, { success: true })
+    return true
+  }
+  const retry = /^\/api\/destinations\/([^/]+)\/retry$/.exec(path)
+  const replay = /^\/api\/events\/(\d{1,15})\/replay$/.exec(path)
+  const isRelease = path === '/api/release' && request.method !== 'GET' && request.method !== 'HEAD'
+  if (retry === null && replay === null && !isRelease) return false
+  if (request.method !== 'POST') throw new HttpProblem(405, 'method', 'expected POST', { allow: 'POST' })
+  const body = await readJson(request)
+  if (body === undefined) return true
+  if (retry !== null) await replyRetry(actions, decodeURIComponent(retry[1] as string), body, response)
+  else if (replay !== null) await replyReplay(actions, replay[1] as string, body, response)
+  else await replyRelease(actions, body, response)
+  return true
+}
+
+async function replyRetry(
+  actions: Actions,
+  name: string,
+  body: unknown,
+  response: ServerResponse,
+): Promise<void> {
+  const retried = await actions.retry(name, parsed(retrySchema, body).ids)
+  if (retried === undefined)
+    throw new HttpProblem(404, 'no_destination', 'there is no destination of this name')
+  replyJson(response, 200, { retried })
+}
+
+async function replyReplay(
+  actions: Actions,
+  id: string,
+  body: unknown,
+  response: ServerResponse,
+): Promise<void> {
+  const destinations = await actions.replay(id, parsed(replaySchema, body).destinations)
+  if (destinations === undefined) throw new HttpProblem(404, 'no_event', 'there is no event of this id')
+  if (destinations === null) throw new HttpProblem(409, 'not_accepted', 'only accepted events are delivered')
+  replyJson(response, 200, { destinations })
+}
+
+async function replyRelease(actions: Actions, body: unknown, response: ServerResponse): Promise<void> {
+  const { ids } = parsed(releaseSchema, body)
+  if (actions.releaseTarget() === null) {
+    throw new HttpProblem(409, 'no_release_target', 'the collector was started without --release-to')
+  }
+  let released = 0
+  const failed: Array<{ id: string; reason: string }> = []
+  // One after another: the order in which things happened is kept.
+  for (const id of ids) {
+    const result = await actions.release(id)
+    if (result.released) released++
+    else failed.push({ id, reason: result.reason })
+  }
+  replyJson(response, 200, { released, failed })
+}
+
+function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
+  const result = schema.safeParse(body)
+  if (result.success) return result.data
+  const [issue] = result.error.issues
+  throw new HttpProblem(
+    400,
+    'bad_request',
+    `${issue?.path.join('.') || 'the body'}: ${issue?.message ?? 'is wrong'}`,
+  )
+}
+
+/** The JSON of a body, an empty one being `{}`; undefined when the client went away. */
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const read = await readBody(request, MAX_BODY_BYTES)
+  if (read === 'aborted') return undefined
+  if ('refused' in read) throw new HttpProblem(400, read.refused, 'the body cannot be read or is too large')
+  if (read.body.length === 0) return {}
+  const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
+  // A page of another site cannot send this type without asking first.
+  if (type !== 'application/json') throw new HttpProblem(400, 'bad_content_type', 'expected application/json')
+  try {
+    return JSON.parse(read.body.toString('utf8')) ?? null
+  } catch {
+    throw new HttpProblem(400, 'invalid_json', 'the body is not JSON')
+  }
+}

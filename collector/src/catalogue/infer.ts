@@ -1,0 +1,160 @@
+import { pathText } from '../search/syntax.ts'
+
+/** Types as JSON Schema names them. */
+export type JsonType = 'string' | 'number' | 'integer' | 'boolean' | 'null' | 'array' | 'object'
+
+/** One type that was met at a path. */
+export interface FoundType {
+  type: JsonType
+  format?: 'date-time'
+  share: number
+  count: number
+  example: unknown
+  exampleId: string
+}
+
+/** What was met at one path of the properties or traits of an event. */
+export interface FoundField {
+  path: string
+  /** Share of the events that have it; for what lies in arrays, of the objects there. */
+  presence: number
+  /** The most frequent type. */
+  type: JsonType
+  isInconsistent: boolean
+  types: FoundType[]
+  /** Up to five different values. */
+  values: unknown[]
+}
+
+interface Entry {
+  keys: string[]
+  count: number
+  types: Map<
+    string,
+    { type: JsonType; format?: 'date-time'; count: number; example: unknown; exampleId: string }
+  >
+  values: Map<string, unknown>
+}
+
+const MAX_PATHS = 500
+const MAX_DEPTH = 6
+const MAX_ELEMENTS = 20
+const MAX_VALUES = 5
+const MAX_SHOWN = 200
+const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
+
+/** Learns the shape of an event from examples. */
+export class Inference {
+  readonly #entries = new Map<string, Entry>()
+  #samples = 0
+
+  get samples(): number {
+    return this.#samples
+  }
+
+  /** @param root `properties` or `traits`. */
+  add(root: string, data: unknown, id: string): void {
+    this.#samples++
+    if (typeof data === 'object' && data !== null) this.#addObject(data, [root], id)
+  }
+
+  #addObject(data: object, path: readonly string[], id: string): void {
+    for (const [key, value] of Object.entries(data)) this.#addValue(value, [...path, key], id)
+  }
+
+  #addValue(value: unknown, keys: string[], id: string): void {
+    const entry = this.#entryFor(keys)
+    if (entry === undefined) return
+    entry.count++
+    const { type, format } = typeOf(value)
+    const typeKey = format ?? type
+    const known = entry.types.get(typeKey)
+    const example = type === 'array' || type === 'object' ? undefined : shown(value)
+    if (known === undefined) {
+      entry.types.set(typeKey, {
+        type,
+        ...(format === undefined ? {} : { format }),
+        count: 1,
+        example,
+        exampleId: id,
+      })
+    } else known.count++
+    if (example !== undefined && entry.values.size < MAX_VALUES)
+      entry.values.set(JSON.stringify(example), example)
+    if (keys.length > MAX_DEPTH) return
+    if (type === 'object') this.#addObject(value as object, keys, id)
+    if (type !== 'array') return
+    for (const element of (value as unknown[]).slice(0, MAX_ELEMENTS)) {
+      if (typeOf(element).type === 'object') this.#addObject(element as object, [...keys, '[]'], id)
+      else this.#addValue(element, [...keys, '[]'], id)
+    }
+  }
+
+  #entryFor(keys: string[]): Entry | undefined {
+    const key = keys.join('\u0000')
+    const known = this.#entries.get(key)
+    if (known !== undefined) return known
+    // Bounded: keys may be ids.
+    if (this.#entries.size >= MAX_PATHS) return undefined
+    const entry: Entry = { keys, count: 0, types: new Map(), values: new Map() }
+    this.#entries.set(key, entry)
+    return entry
+  }
+
+  /** What was learnt, by path. */
+  fields(): FoundField[] {
+    const total = Math.max(1, this.#samples)
+    return [...this.#entries.values()]
+      .map(({ keys, count, types, values }): FoundField => {
+        const found = [...types.values()].sort((a, b) => b.count - a.count)
+        return {
+          path: fieldPath(keys),
+          presence: Math.min(1, round(count / total)),
+          type: found[0]?.type ?? 'null',
+          isInconsistent: isInconsistent(found.map(({ type }) => type)),
+          types: found.map(({ example, ...type }) => ({
+            ...type,
+            share: round(type.count / count),
+            example: example ?? null,
+          })),
+          values: [...values.values()],
+        }
+      })
+      .sort((a, b) => (a.path < b.path ? -1 : 1))
+  }
+}
+
+function round(share: number): number {
+  return Math.round(share * 1e4) / 1e4
+}
+
+/** `properties.items[].id`: as a search line writes it, with the elements of arrays marked. */
+function fieldPath(keys: readonly string[]): string {
+  return pathText(keys).replaceAll('.[]', '[]')
+}
+
+function shown(value: unknown): unknown {
+  return typeof value === 'string' ? value.slice(0, MAX_SHOWN) : value
+}
+
+function typeOf(value: unknown): { type: JsonType; format?: 'date-time' } {
+  if (value === null) return { type: 'null' }
+  if (Array.isArray(value)) return { type: 'array' }
+  switch (typeof value) {
+    case 'number':
+      return { type: Number.isInteger(value) ? 'integer' : 'number' }
+    case 'boolean':
+      return { type: 'boolean' }
+    case 'string':
+      return DATE_TIME.test(value) ? { type: 'string', format: 'date-time' } : { type: 'string' }
+    default:
+      return { type: 'object' }
+  }
+}
+
+/** Whole numbers are numbers, and null may stand beside one other type. */
+export function isInconsistent(types: readonly JsonType[]): boolean {
+  const distinct = new Set(types.map((type) => (type === 'integer' ? 'number' : type)))
+  distinct.delete('null')
+  return distinct.size > 1
+}

@@ -1,0 +1,112 @@
+import type { FoundField, JsonType } from './infer.ts'
+
+/** A JSON Schema, as far as this module writes one. */
+export interface JsonSchema {
+  type?: JsonType | JsonType[]
+  format?: string
+  properties?: Record<string, JsonSchema>
+  required?: string[]
+  items?: JsonSchema
+}
+
+interface Node {
+  field?: FoundField
+  children: Map<string, Node>
+}
+
+/** The schema of the properties or traits that fields were learnt from. */
+export function schemaOf(fields: readonly FoundField[]): JsonSchema {
+  const root: Node = { children: new Map() }
+  for (const field of fields) {
+    let node = root
+    for (const key of keysOf(field.path).slice(1)) {
+      let child = node.children.get(key)
+      if (child === undefined) {
+        child = { children: new Map() }
+        node.children.set(key, child)
+      }
+      node = child
+    }
+    node.field = field
+  }
+  return { type: 'object', ...objectParts(root) }
+}
+
+/** The keys of a path as `fieldPath` writes it. */
+function keysOf(path: string): string[] {
+  const keys: string[] = []
+  for (const match of path.matchAll(/"((?:[^"\\]|\\.)*)"|\[\]|[^.[\]"]+/g)) {
+    keys.push(match[1] === undefined ? match[0] : match[1].replace(/\\(.)/g, '$1'))
+  }
+  return keys
+}
+
+function objectParts(node: Node): Pick<JsonSchema, 'properties' | 'required'> {
+  const properties: Array<[string, JsonSchema]> = []
+  const required: string[] = []
+  for (const [key, child] of node.children) {
+    if (key === '[]') continue
+    properties.push([key, nodeSchema(child)])
+    if (child.field?.presence === 1) required.push(key)
+  }
+  return {
+    properties: Object.fromEntries(properties),
+    ...(required.length === 0 ? {} : { required }),
+  }
+}
+
+function nodeSchema(node: Node): JsonSchema {
+  const types = merged(node.field?.types.map(({ type }) => type) ?? ['object'])
+  const schema: JsonSchema =
+    types.length === 1 && types[0] !== undefined ? { type: types[0] } : { type: types }
+  const formats = new Set(
+    node.field?.types.filter(({ type }) => type === 'string').map(({ format }) => format),
+  )
+  const [format] = formats
+  if (formats.size === 1 && format !== undefined) schema.format = format
+  if (types.includes('object')) Object.assign(schema, objectParts(node))
+  const element = node.children.get('[]')
+  if (types.includes('array') && element !== undefined) {
+    schema.items =
+      element.field === undefined ? { type: 'object', ...objectParts(element) } : nodeSchema(element)
+  }
+  return schema
+}
+
+function merged(types: readonly JsonType[]): JsonType[] {
+  const distinct = [...new Set(types)]
+  return distinct.includes('number') ? distinct.filter((type) => type !== 'integer') : distinct
+}
+
+/** What an `Events` type is made of: the schema of each track. */
+export function typescriptOf(events: ReadonlyArray<{ name: string; schema: JsonSchema }>): string {
+  const lines = events.map(({ name, schema }) => `  ${JSON.stringify(name)}: ${typeText(schema, 1)}`)
+  return `/** Inferred from what the collector received: new Analytics<Events>({ ... }) */\nexport type Events = {\n${lines.join('\n')}\n}\n`
+}
+
+function typeText(schema: JsonSchema, depth: number): string {
+  const types = Array.isArray(schema.type) ? schema.type : [schema.type ?? 'object']
+  return types.map((type) => oneType(type, schema, depth)).join(' | ')
+}
+
+function oneType(type: JsonType, schema: JsonSchema, depth: number): string {
+  switch (type) {
+    case 'integer':
+      return 'number'
+    case 'array':
+      return schema.items === undefined ? 'unknown[]' : `Array<${typeText(schema.items, depth)}>`
+    case 'object': {
+      const entries = Object.entries(schema.properties ?? {})
+      if (entries.length === 0) return 'Record<string, unknown>'
+      const indent = '  '.repeat(depth + 1)
+      const lines = entries.map(([key, value]) => {
+        const optional = schema.required?.includes(key) ? '' : '?'
+        const name = /^[A-Za-z_$][\w$]*$/.test(key) ? key : JSON.stringify(key)
+        return `${indent}${name}${optional}: ${typeText(value, depth + 1)}`
+      })
+      return `{\n${lines.join('\n')}\n${'  '.repeat(depth)}}`
+    }
+    default:
+      return type
+  }
+}

@@ -1,0 +1,51 @@
+import type { EventRecord, Message } from '../record.ts'
+
+/** What of an event is released. */
+export type Releasable = Pick<EventRecord, 'status' | 'type' | 'message'> & { sent: Message | null }
+
+/** Where chosen events are released to: the address of a real service, and the key of a source there. */
+export interface ReleaseTarget {
+  /** Without the key: it is shown to people. */
+  url: string
+  writeKey: string
+}
+
+/** What came of one event. */
+export type ReleaseResult = { released: true } | { released: false; reason: string }
+
+const TIMEOUT_MS = 15_000
+
+/** Reads `https://<write key>@api.example.com`; undefined when it is no such address. */
+export function readReleaseTarget(text: string): ReleaseTarget | undefined {
+  if (!URL.canParse(text)) return undefined
+  const url = new URL(text)
+  const writeKey = decodeURIComponent(url.username)
+  if (!['http:', 'https:'].includes(url.protocol) || writeKey === '' || url.password !== '') return undefined
+  url.username = ''
+  return { url: `${url.origin}${url.pathname.replace(/\/$/, '')}`, writeKey }
+}
+
+/** Sends one event as its client sent it, with the key of the target. Redirects are not followed. */
+export async function releaseEvent(target: ReleaseTarget, record: Releasable): Promise<ReleaseResult> {
+  if (record.status !== 'accepted') return { released: false, reason: 'it was not accepted' }
+  const message = record.sent ?? record.message
+  if (message === null) return { released: false, reason: 'its message is not kept' }
+  try {
+    const response = await fetch(`${target.url}/v1/${record.type}`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        authorization: `Basic ${Buffer.from(`${target.writeKey}:`).toString('base64')}`,
+      },
+      body: JSON.stringify(message),
+      redirect: 'manual',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    await response.body?.cancel()
+    return response.ok ? { released: true } : { released: false, reason: `answered ${response.status}` }
+  } catch (cause) {
+    const { name, cause: inner } = cause as Error & { cause?: NodeJS.ErrnoException }
+    const reason = name === 'TimeoutError' ? 'no response in time' : (inner?.code ?? 'the connection failed')
+    return { released: false, reason }
+  }
+}

@@ -1,0 +1,66 @@
+import { REASONS, type Reason } from './record.ts'
+
+/** How bad it is: `info` is nothing to mend. */
+export type Severity = 'error' | 'warning' | 'info'
+
+/** What a reason means to a developer. */
+export interface Help {
+  meaning: string
+  /** What to do about it. */
+  remedy: string
+  severity: Severity
+  /** The field at fault, as a path into the message; null when it is none. */
+  field: string | null
+}
+
+const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
+  no_user_anon_id: ['Pass a userId, or an anonymousId for somebody who is not logged in.', 'userId'],
+  no_user_id: ['Pass the new id as userId and the old one as previousId.', 'userId'],
+  no_event: ['Name the action: event: "Order Completed". An empty text is no name.', 'event'],
+  no_group_id: ['Pass the id of the company or team as groupId.', 'groupId'],
+  no_previous_id: ['Pass the id that the user had before as previousId.', 'previousId'],
+  bad_type: ['Each item of a batch needs its type, in lower case.', 'type'],
+  bad_item: ['Look at the code that fills the batch: an item is null, a text, a number or an array.'],
+  bad_message_id: ['Send a text of at most 99 characters, or leave it out.', 'messageId'],
+  bad_id: ['Look at where the id comes from: it has bytes in it that are no text.', 'userId'],
+  bad_field: ['Send an object there: { ... }, not a text, number or array.', 'properties'],
+  too_many_items: ['Send smaller batches. The client of this project does by itself.'],
+  duplicate: [
+    'Nothing: a client that got no response sent it again, and deduplication dropped it.',
+    'messageId',
+  ],
+  dedup_conflict: [
+    'Give each event a messageId of its own. Compare both events to see what differs.',
+    'messageId',
+  ],
+  no_write_key: ['Set the writeKey of the client.', 'writeKey'],
+  unknown_write_key: ['Compare the client’s writeKey with the sources of the config file.', 'writeKey'],
+  wrong_region: ['Set region: "eu", or the host of that region, in the client.'],
+  bad_content_type: ['Send Content-Type: application/json.'],
+  bad_encoding: ['Send the body plain or as gzip, and say so in Content-Encoding.'],
+  body_too_large: ['Send smaller batches.'],
+  event_too_large: ['Send less in this event; files and long texts belong elsewhere.', 'properties'],
+  batch_refused: ['Mend the item of the same request that was refused for itself.'],
+  invalid_json: ['Look at the request: it shows where the body stops being JSON.'],
+  too_deep: ['Send flatter objects.'],
+  not_an_object: ['Send one JSON object.'],
+  batch_not_an_array: ['Send { "batch": [ ... ] }.', 'batch'],
+  bad_credentials: ['Compare the write key or the OAuth settings of the client with the config file.'],
+  malformed_credentials: ['Send Authorization: Basic and the base64 of the write key with a colon after it.'],
+  expired_token: ['Have the client fetch a new token, and look at both clocks.'],
+  source_not_allowed: ['Allow the source to the OAuth application in the config file.'],
+}
+
+const INFO: ReadonlySet<string> = new Set<Reason>(['duplicate'])
+const WARNING: ReadonlySet<string> = new Set<Reason>(['dedup_conflict', 'batch_refused'])
+
+/** What a reason means, and what to do about it; for codes that are no reason of an event the code itself. */
+export function helpFor(reason: string): Help {
+  const [remedy, field] = REMEDIES[reason as Reason] ?? ['Look at an example.']
+  return {
+    meaning: REASONS[reason as Reason] ?? reason,
+    remedy,
+    severity: INFO.has(reason) ? 'info' : WARNING.has(reason) ? 'warning' : 'error',
+    field: field ?? null,
+  }
+}

@@ -1,0 +1,136 @@
+import { readFileSync } from 'node:fs'
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import type { Violation } from '../store/ports.ts'
+
+type Schema = Record<string, unknown> | boolean
+
+/** A tracking plan as it is written: one JSON Schema for the properties or traits of each event. */
+export interface TrackingPlanFile {
+  $schema?: string
+  title?: string
+  /** False makes a name that is not listed a violation. Default true. */
+  additionalEvents?: boolean
+  track?: Record<string, Schema>
+  page?: Record<string, Schema>
+  screen?: Record<string, Schema>
+  /** Schema of the traits. */
+  identify?: Schema
+  group?: Schema
+}
+
+const NAMED = ['track', 'page', 'screen'] as const
+const BY_KIND = ['identify', 'group'] as const
+const MAX_VIOLATIONS = 20
+
+/** What of a message is looked at. */
+export interface PlannedMessage {
+  properties?: unknown
+  traits?: unknown
+}
+
+/** A plan that cannot be used; the message says where it is wrong. */
+export class PlanError extends Error {
+  override readonly name = 'PlanError'
+}
+
+/**
+ * A tracking plan, ready to check events.
+ *
+ * @throws PlanError naming the event whose schema is wrong.
+ */
+export class TrackingPlan {
+  readonly title: string
+  readonly #allowsOthers: boolean
+  readonly #byKey = new Map<string, ValidateFunction>()
+
+  constructor(file: TrackingPlanFile) {
+    if (typeof file !== 'object' || file === null || Array.isArray(file))
+      throw new PlanError('expected a JSON object')
+    const known = new Set([
+      '$schema',
+      '$id',
+      'title',
+      'description',
+      'additionalEvents',
+      ...NAMED,
+      ...BY_KIND,
+    ])
+    const strange = Object.keys(file).find((key) => !known.has(key))
+    if (strange !== undefined) throw new PlanError(`${strange}: expected one of ${[...known].join(', ')}`)
+    const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: true })
+    formats(ajv)
+    this.title = file.title ?? 'Tracking plan'
+    this.#allowsOthers = file.additionalEvents ?? true
+    for (const kind of NAMED) {
+      for (const [name, schema] of Object.entries(file[kind] ?? {})) this.#add(ajv, `${kind}:${name}`, schema)
+    }
+    for (const kind of BY_KIND) if (file[kind] !== undefined) this.#add(ajv, kind, file[kind])
+  }
+
+  #add(ajv: Ajv2020, key: string, schema: Schema): void {
+    try {
+      this.#byKey.set(key, ajv.compile(schema))
+    } catch (cause) {
+      throw new PlanError(`${key}: ${(cause as Error).message}`)
+    }
+  }
+
+  /** Keys of all that is planned, as the catalogue has them. */
+  get keys(): string[] {
+    return [...this.#byKey.keys()]
+  }
+
+  has(key: string): boolean {
+    return this.#byKey.has(key)
+  }
+
+  /** In which ways a message is not as planned; empty when it is. */
+  check(kind: string, name: string | null, message: PlannedMessage): Violation[] {
+    const isNamed = (NAMED as readonly string[]).includes(kind)
+    const key = isNamed ? `${kind}:${name ?? ''}` : kind
+    const validate = this.#byKey.get(key)
+    if (validate === undefined) {
+      if (this.#allowsOthers || !isNamed) return []
+      return [
+        { path: kind === 'track' ? 'event' : 'name', keyword: 'unplanned', message: 'is not in the plan' },
+      ]
+    }
+    const root = isNamed ? 'properties' : 'traits'
+    if (validate(message[root] ?? {})) return []
+    return (validate.errors ?? []).slice(0, MAX_VIOLATIONS).map((error) => violation(root, error))
+  }
+}
+
+function violation(root: string, { instancePath, keyword, message, params }: ErrorObject): Violation {
+  const keys = instancePath.split('/').slice(1)
+  const missing = params['missingProperty'] ?? params['additionalProperty'] ?? params['unevaluatedProperty']
+  if (missing !== undefined) keys.push(String(missing))
+  // The escapes of JSON Pointer.
+  const path = [root, ...keys.map((key) => key.replace(/~1/g, '/').replace(/~0/g, '~'))].join('.')
+  return { path, keyword, message: keyword === 'required' ? 'is missing' : (message ?? keyword) }
+}
+
+/**
+ * Reads a plan file.
+ *
+ * @throws PlanError in one line: a file that cannot be read, no JSON, or a schema that is wrong.
+ */
+export function loadPlan(path: string): TrackingPlan {
+  return new TrackingPlan(readPlanFile(path))
+}
+
+/** The file as it is written, for a thread that makes its own plan of it. */
+export function readPlanFile(path: string): TrackingPlanFile {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new PlanError(`${path} cannot be read (${(cause as NodeJS.ErrnoException).code})`)
+  }
+  try {
+    return JSON.parse(text) as TrackingPlanFile
+  } catch (cause) {
+    throw new PlanError(`${path} is not JSON: ${(cause as Error).message}`)
+  }
+}

@@ -1,0 +1,90 @@
+import type { EventSummary } from '../record.ts'
+import { parseSearch } from './parse.ts'
+import { type Comparison, EVENT_VOCABULARY, type Search } from './syntax.ts'
+
+/** Which records are meant; every given field must match. Texts are compared exactly, `text` is not. */
+export interface EventFilter {
+  /** A search line, for example `event:"Order Completed" properties.total>100 -source:web`. */
+  q?: string
+  /** Default: both. */
+  status?: EventSummary['status']
+  reason?: string
+  source?: string
+  /** The kind of message. */
+  type?: string
+  /** Event name of a track. */
+  event?: string
+  /** Event name of a track, name of a page or screen, groupId of a group, previousId of an alias. */
+  name?: string
+  userId?: string
+  anonymousId?: string
+  messageId?: string
+  /** Occurs somewhere in the message or in its name; case is ignored. */
+  text?: string
+  /** Only records with a greater `seq`. */
+  after?: number
+  /** Only records with a smaller `seq`. */
+  before?: number
+}
+
+/** Which of the matching records, and in which order. */
+export interface EventQuery extends EventFilter {
+  /** Default `oldest`. */
+  order?: 'oldest' | 'newest'
+  /** Longest list; default: all. */
+  limit?: number
+}
+
+const FIELDS = {
+  status: 'status',
+  reason: 'reason',
+  source: 'source',
+  type: 'type',
+  event: 'event',
+  name: 'name',
+  userId: 'user',
+  anonymousId: 'anonymous',
+  messageId: 'message',
+} as const
+
+/**
+ * The filter as one search; `after` and `before` are not part of it.
+ *
+ * @throws SearchSyntaxError when `q` cannot be read.
+ */
+export function searchOf(filter: EventFilter): Search {
+  const parts: Search[] = []
+  if (filter.q !== undefined) parts.push(parseSearch(filter.q, EVENT_VOCABULARY))
+  for (const [key, field] of Object.entries(FIELDS)) {
+    const wanted = filter[key as keyof typeof FIELDS]
+    if (wanted !== undefined) parts.push(equals(field, wanted))
+  }
+  if (filter.text !== undefined && filter.text !== '') parts.push({ kind: 'text', text: filter.text })
+  return parts.length === 1 ? (parts[0] as Search) : { kind: 'and', parts }
+}
+
+/** A field that is exactly this text. */
+export function equals(field: string, text: string): Comparison {
+  return {
+    kind: 'compare',
+    field,
+    path: [],
+    operator: '=',
+    values: [{ is: 'exact', text, isQuoted: true }],
+  }
+}
+
+/** Whether a search asks about status or reason anywhere: who does means to see rejected records as well. */
+export function asksForStatus(search: Search): boolean {
+  switch (search.kind) {
+    case 'and':
+    case 'or':
+      return search.parts.some(asksForStatus)
+    case 'not':
+      return asksForStatus(search.part)
+    case 'compare':
+      return search.field === 'status' || search.field === 'reason'
+    default:
+      return false
+  }
+}

@@ -1,0 +1,166 @@
+import { randomBytes } from 'node:crypto'
+import Sqlite from 'libsql'
+import { COUNTS_FROM_TABLES, FROM_VERSION_1, INDEXES, SCHEMA_VERSION, TABLES } from './schema.ts'
+
+export type SqlValue = string | number | null
+export type Row = Record<string, SqlValue>
+
+/** Prepared statements that are kept; searches make new ones without end. */
+const MAX_STATEMENTS = 300
+
+/**
+ * One connection to the file, with its prepared statements.
+ *
+ * A transaction never stays open between two turns of the event loop.
+ */
+export class Database {
+  readonly #sqlite: Sqlite.Database
+  readonly #statements = new Map<string, Sqlite.Statement>()
+  readonly path: string
+
+  constructor(path: string) {
+    this.path = path
+    this.#sqlite = new Sqlite(path, { timeout: 5000 })
+  }
+
+  statement(sql: string): Sqlite.Statement {
+    const known = this.#statements.get(sql)
+    if (known !== undefined) return known
+    if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear()
+    const statement = this.#sqlite.prepare(sql)
+    this.#statements.set(sql, statement)
+    return statement
+  }
+
+  all<T>(sql: string, ...values: SqlValue[]): T[] {
+    return this.statement(sql).all(...values) as T[]
+  }
+
+  get<T>(sql: string, ...values: SqlValue[]): T | undefined {
+    return this.statement(sql).get(...values) as T | undefined
+  }
+
+  /** The single value of a query, or undefined when there is no row. */
+  value<T extends SqlValue>(sql: string, ...values: SqlValue[]): T | undefined {
+    return this.get<{ value: T }>(sql, ...values)?.value
+  }
+
+  /** Returns how many rows were changed. */
+  run(sql: string, ...values: SqlValue[]): number {
+    return this.statement(sql).run(...values).changes
+  }
+
+  exec(sql: string): void {
+    this.#sqlite.exec(sql)
+  }
+
+  pragma(text: string): void {
+    this.#sqlite.pragma(text)
+  }
+
+  /** Runs in one transaction that writes; nothing of it stays when it throws. */
+  transaction<T>(run: () => T): T {
+    this.exec('BEGIN IMMEDIATE')
+    try {
+      const result = run()
+      this.exec('COMMIT')
+      return result
+    } catch (cause) {
+      try {
+        this.exec('ROLLBACK')
+      } catch {
+        // SQLite has rolled back by itself, as it does when the disk is full.
+      }
+      throw cause
+    }
+  }
+
+  close(): void {
+    this.#statements.clear()
+    this.#sqlite.close()
+  }
+}
+
+/** How the writing connection is opened. */
+export interface OpenOptions {
+  path: string
+  durability: 'process' | 'power'
+  hasDedupWindow: boolean
+  maxBytes?: number | undefined
+}
+
+const PAGE_BYTES = 4096
+
+/**
+ * Opens the file for writing, makes the tables or brings them forward.
+ *
+ * @throws when the file cannot be opened, is no database, or was written by a newer version.
+ */
+export function openDatabase(options: OpenOptions): Database {
+  const database = new Database(options.path)
+  try {
+    database.pragma('journal_mode = WAL')
+    database.pragma(`synchronous = ${options.durability === 'power' ? 'FULL' : 'NORMAL'}`)
+    // Bounds, so that memory and the log file stay flat however long it runs.
+    database.pragma('cache_size = -16000')
+    database.pragma('journal_size_limit = 67108864')
+    // A safety net of 64 MB: as a rule another thread sees to it before, see `Checkpointer`.
+    database.pragma('wal_autocheckpoint = 16384')
+    migrate(database)
+    // Without a window nothing is ever looked up by age, and the index would only cost.
+    if (options.hasDedupWindow) database.exec('CREATE INDEX IF NOT EXISTS seen_at ON seen (at)')
+    if (options.maxBytes !== undefined) {
+      database.pragma(`max_page_count = ${Math.floor(options.maxBytes / PAGE_BYTES)}`)
+    }
+    return database
+  } catch (cause) {
+    database.close()
+    throw cause
+  }
+}
+
+/** Opens the file for queries, in a thread of its own. */
+export function openForReading(path: string): Database {
+  const database = new Database(path)
+  database.pragma('query_only = 1')
+  database.pragma('cache_size = -32000')
+  return database
+}
+
+/** In one transaction: a process that opens the same file at the same moment waits, and finds it done. */
+function migrate(database: Database): void {
+  const versionOf = () =>
+    (database.get<{ user_version: number }>('PRAGMA user_version') as { user_version: number }).user_version
+  if (versionOf() === SCHEMA_VERSION) return
+  database.transaction(() => {
+    const version = versionOf()
+    if (version === SCHEMA_VERSION) return
+    if (version > SCHEMA_VERSION) {
+      throw new Error(`its tables are of version ${version}, this collector knows up to ${SCHEMA_VERSION}`)
+    }
+    if (version === 1) database.exec(FROM_VERSION_1)
+    database.exec(TABLES)
+    if (version === 1) database.exec(COUNTS_FROM_TABLES)
+    database.exec(INDEXES)
+    const id = randomBytes(6).toString('hex')
+    for (const [key, value] of [
+      ['id', id],
+      ['epoch', 0],
+      ['openings', 0],
+      ['last_seq', 0],
+      ['floor', 0],
+    ] as const) {
+      database.run('INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO NOTHING', key, value)
+    }
+    database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
+  })
+}
+
+/** A value that is kept beside the tables. */
+export function readMeta<T extends SqlValue>(database: Database, key: string): T {
+  return database.value<T>('SELECT value FROM meta WHERE key = ?', key) as T
+}
+
+export function writeMeta(database: Database, key: string, value: SqlValue): void {
+  database.run('UPDATE meta SET value = ? WHERE key = ?', value, key)
+}

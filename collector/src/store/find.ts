@@ -1,0 +1,119 @@
+import type { Search } from '../search/syntax.ts'
+import type { Database, SqlValue } from './database.ts'
+import { SEGMENT_BITS, SEGMENT_SIZE, segmentOf } from './schema.ts'
+import { boundTo, type EventCondition, eventCondition } from './search-sql.ts'
+import { type Bounds, boundsOf, slices, type TimeRange } from './slices.ts'
+import type { Budget, Work } from './work.ts'
+
+/** What is looked for in the events. */
+export interface EventSearch extends TimeRange {
+  search: Search
+  /** Only records with a greater number. */
+  after?: number | undefined
+  /** Only records with a smaller number. */
+  before?: number | undefined
+}
+
+/** Numbers of the records that were found, in the order of the search. */
+export interface Found {
+  seqs: number[]
+  /** Whether there may be more. */
+  hasMore: boolean
+  /** Whether everything was looked at, or as much as was asked for was found. */
+  isComplete: boolean
+  /** Last number that was looked at; undefined = none. */
+  searchedTo: number | undefined
+}
+
+/** Segments in one slice of a search that reads nothing but the small index. */
+const SEGMENTS_OF_FACTS = 16
+
+interface Plan extends EventCondition {
+  bounds: Bounds
+  segments: number
+}
+
+function plan(database: Database, query: EventSearch, nowMs: number): Plan {
+  const condition = eventCondition(query.search, nowMs)
+  const bounds = boundsOf(database, query)
+  if (query.after !== undefined) bounds.first = Math.max(bounds.first, query.after + 1)
+  if (query.before !== undefined) bounds.last = Math.min(bounds.last, query.before - 1)
+  const { fromMs, toMs } = query
+  const sql = [condition.sql]
+  const values = [...condition.values]
+  if (fromMs !== undefined) {
+    sql.push('received_at >= ?')
+    values.push(fromMs)
+  }
+  if (toMs !== undefined) {
+    sql.push('received_at < ?')
+    values.push(toMs)
+  }
+  return { ...condition, sql: sql.join(' AND '), values, bounds, segments: segmentsOf(condition) }
+}
+
+function segmentsOf({ index, needsOnlyFacts }: EventCondition): number {
+  if (index !== undefined) return index.isSegmented ? 1 : Number.MAX_SAFE_INTEGER / SEGMENT_SIZE
+  return needsOnlyFacts ? SEGMENTS_OF_FACTS : 1
+}
+
+/** One slice's part of the question. */
+function sliceSql(plan: Plan, { first, last }: Bounds): { sql: string; values: SqlValue[] } {
+  const values = boundTo(plan.values, first, last)
+  const { index } = plan
+  if (index !== undefined) {
+    const segment = index.isSegmented ? `seq >> ${SEGMENT_BITS} = ? AND` : ''
+    return {
+      sql: `event INDEXED BY ${index.name} WHERE ${segment} event.${index.column} = ? AND seq BETWEEN ? AND ? AND ${plan.sql}`,
+      values: [...(index.isSegmented ? [segmentOf(first)] : []), index.value, first, last, ...values],
+    }
+  }
+  const facts = plan.needsOnlyFacts ? 'INDEXED BY event_facts' : ''
+  return { sql: `event ${facts} WHERE seq BETWEEN ? AND ? AND ${plan.sql}`, values: [first, last, ...values] }
+}
+
+/** Finds records until there are enough, everything was looked at, or the time is used up. */
+export function* findEvents(
+  database: Database,
+  query: EventSearch & { order: 'oldest' | 'newest'; limit: number },
+  budget: Budget,
+  nowMs: number,
+): Work<Found> {
+  const thePlan = plan(database, query, nowMs)
+  const direction = query.order === 'newest' ? 'DESC' : 'ASC'
+  const seqs: number[] = []
+  let searchedTo: number | undefined
+  for (const slice of slices(thePlan.bounds, query.order, thePlan.segments)) {
+    const { sql, values } = sliceSql(thePlan, slice)
+    const rows = database.all<{ seq: number }>(
+      `SELECT seq FROM ${sql} ORDER BY seq ${direction} LIMIT ?`,
+      ...values,
+      query.limit - seqs.length,
+    )
+    for (const { seq } of rows) seqs.push(seq)
+    if (seqs.length >= query.limit) return { seqs, hasMore: true, isComplete: true, searchedTo: seqs.at(-1) }
+    searchedTo = query.order === 'newest' ? slice.first : slice.last
+    const isEnd = searchedTo === (query.order === 'newest' ? thePlan.bounds.first : thePlan.bounds.last)
+    if (!isEnd && budget.isUsedUp) return { seqs, hasMore: true, isComplete: false, searchedTo }
+    yield
+  }
+  return { seqs, hasMore: false, isComplete: true, searchedTo }
+}
+
+/** Counts records until everything was looked at or the time is used up. */
+export function* countEvents(
+  database: Database,
+  query: EventSearch,
+  budget: Budget,
+  nowMs: number,
+): Work<{ count: number; isComplete: boolean }> {
+  const thePlan = plan(database, query, nowMs)
+  let count = 0
+  for (const slice of slices(thePlan.bounds, 'newest', thePlan.segments)) {
+    const { sql, values } = sliceSql(thePlan, slice)
+    count += database.value<number>(`SELECT count(*) AS value FROM ${sql}`, ...values) ?? 0
+    if (slice.first > thePlan.bounds.first && budget.isUsedUp) return { count, isComplete: false }
+    yield
+  }
+  return { count, isComplete: true }
+}

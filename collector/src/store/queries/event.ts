@@ -1,0 +1,174 @@
+import type { EventRecord, Message } from '../../record.ts'
+import type { SentDifference, Violation } from '../ports.ts'
+import { recordsOf, summariesOf } from '../records.ts'
+import { SEGMENT_BITS } from '../schema.ts'
+import { asSent, differenceOf, type ShownDifference } from '../sent.ts'
+import { boundsOf } from '../slices.ts'
+import type { Work } from '../work.ts'
+import type { QueryContext } from './context.ts'
+import { type RequestSummary, requestById } from './requests.ts'
+
+const REPEATS = 20
+
+export interface ShownAttempt {
+  at: string
+  durationMs: number
+  attempt: number
+  result: 'delivered' | 'retry' | 'failed'
+  reason?: string
+}
+
+export interface ShownDelivery {
+  name: string
+  state: string
+  reason?: string
+  attempts: number
+  dueAt: string | null
+  history: ShownAttempt[]
+}
+
+/** Everything that is known of one event. */
+export interface EventDetail extends Omit<EventRecord, 'destinations' | 'violations'> {
+  sent: Message | null
+  difference: ShownDifference | null
+  clockSkewMs: number | null
+  requestDetails: RequestSummary | null
+  destinations: ShownDelivery[]
+  first: EventRecord | null
+  repeats: Array<{ id: string; receivedAt: string; reason: string | null }>
+  violations: Violation[]
+  previous: string | null
+  following: string | null
+}
+
+export function* eventDetail(context: QueryContext, { seq }: { seq: number }): Work<EventDetail | null> {
+  const { database } = context
+  const bounds = boundsOf(database)
+  if (seq < bounds.first || seq > bounds.last) return null
+  const [record] = recordsOf(database, [seq])
+  if (record === undefined) return null
+  const more = database.get<{ sent: string | null; violations: string | null; source_id: number }>(
+    'SELECT sent, violations, source_id FROM event WHERE seq = ?',
+    seq,
+  )
+  const difference = more?.sent ? (JSON.parse(more.sent) as SentDifference) : null
+  const neighbour = (sql: string) => {
+    const found = database.value<number>(`SELECT ${sql}`, seq, bounds.first)
+    return found === undefined || found === null ? null : String(found)
+  }
+  yield
+  return {
+    ...record,
+    sent: difference === null || record.message === null ? null : asSent(record.message, difference),
+    difference:
+      difference === null || record.message === null ? null : differenceOf(record.message, difference),
+    clockSkewMs: clockSkewMs(record),
+    requestDetails: record.request === null ? null : requestById(database, record.request),
+    destinations: deliveriesOf(context, seq),
+    ...repeatsOf(context, record, more?.source_id ?? -1),
+    violations: more?.violations ? (JSON.parse(more.violations) as Violation[]) : [],
+    previous: neighbour('max(seq) AS value FROM event WHERE seq < ? AND seq >= ?'),
+    following: neighbour('min(seq) AS value FROM event WHERE seq > ? AND seq >= ?'),
+  }
+}
+
+/** How far the client's clock was behind when it sent the event. */
+function clockSkewMs({ message, receivedAt }: EventRecord): number | null {
+  const sentAtMs = typeof message?.sentAt === 'string' ? Date.parse(message.sentAt) : Number.NaN
+  return Number.isNaN(sentAtMs) ? null : Date.parse(receivedAt) - sentAtMs
+}
+
+function deliveriesOf({ database }: QueryContext, seq: number): ShownDelivery[] {
+  const rows = database.all<{
+    destination: string
+    state: 'pending' | 'delivered' | 'skipped' | 'failed'
+    reason: string | null
+    attempts: number
+    due_at: number
+    last_at: number | null
+    last_ms: number | null
+  }>('SELECT * FROM delivery WHERE seq = ? ORDER BY destination', seq)
+  return rows.map((row) => {
+    const history = database
+      .all<{
+        at: number
+        attempt: number
+        ms: number
+        result: ShownAttempt['result']
+        reason: string | null
+      }>(
+        'SELECT at, attempt, ms, result, reason FROM attempt WHERE seq = ? AND destination = ? ORDER BY at, attempt',
+        seq,
+        row.destination,
+      )
+      .map((one) => shownAttempt(one))
+    if (row.last_at !== null) {
+      const result = row.state === 'delivered' || row.state === 'failed' ? row.state : 'retry'
+      const { attempts: attempt, last_at: at, last_ms: ms, reason } = row
+      history.push(shownAttempt({ at, attempt, ms: ms ?? 0, result, reason }))
+    }
+    const isWaiting = row.state === 'pending'
+    return {
+      name: row.destination,
+      state: row.state,
+      ...(row.reason === null ? {} : { reason: row.reason }),
+      attempts: row.attempts,
+      dueAt: isWaiting && row.due_at > 0 ? new Date(row.due_at).toISOString() : null,
+      history,
+    }
+  })
+}
+
+function shownAttempt(row: {
+  at: number
+  attempt: number
+  ms: number
+  result: ShownAttempt['result']
+  reason: string | null
+}): ShownAttempt {
+  const { at, attempt, ms: durationMs, result, reason } = row
+  const shown = { at: new Date(at).toISOString(), durationMs, attempt, result }
+  return reason === null ? shown : { ...shown, reason }
+}
+
+/** The event whose messageId this one repeats, and those that repeat this one's. */
+function repeatsOf(
+  { database }: QueryContext,
+  record: EventRecord,
+  sourceId: number,
+): Pick<EventDetail, 'first' | 'repeats'> {
+  const { messageId } = record
+  if (messageId === null) return { first: null, repeats: [] }
+  const bounds = boundsOf(database)
+  const seqs: number[] = []
+  const isRepeat = record.reason === 'duplicate' || record.reason === 'dedup_conflict'
+  const firstSeq = isRepeat
+    ? database.value<number>(
+        'SELECT seq AS value FROM seen WHERE source_id = ? AND message_id = ?',
+        sourceId,
+        messageId,
+      )
+    : undefined
+  // The repeats come soon after as a rule; so many segments after the event itself are looked through.
+  const start = firstSeq ?? record.seq
+  const rows = database.all<{ seq: number }>(
+    `WITH RECURSIVE segments(n) AS (SELECT ?1 >> ${SEGMENT_BITS} UNION ALL SELECT n + 1 FROM segments WHERE n < ?2 >> ${SEGMENT_BITS})
+     SELECT seq FROM segments CROSS JOIN event INDEXED BY event_message_id
+     ON seq >> ${SEGMENT_BITS} = n AND message_id = ?3 WHERE seq >= ?1 AND source_id = ?4 LIMIT ?5`,
+    Math.max(start, bounds.first),
+    bounds.last,
+    messageId,
+    sourceId,
+    REPEATS + 2,
+  )
+  for (const { seq } of rows) if (seq !== record.seq && seq !== firstSeq) seqs.push(seq)
+  const first = firstSeq === undefined || firstSeq < bounds.first ? [] : recordsOf(database, [firstSeq])
+  return {
+    first: first[0] ?? null,
+    repeats: summariesOf(database, seqs.slice(0, REPEATS)).map(({ id, receivedAt, reason }) => ({
+      id,
+      receivedAt,
+      reason,
+    })),
+  }
+}

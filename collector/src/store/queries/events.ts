@@ -1,0 +1,59 @@
+import type { EventRecord, EventSummary } from '../../record.ts'
+import { countEvents, type EventSearch, findEvents } from '../find.ts'
+import { recordsOf, summariesOf } from '../records.ts'
+import { segmentOf } from '../schema.ts'
+import { newestSeq } from '../slices.ts'
+import type { Work } from '../work.ts'
+import { cursorOf, type QueryContext } from './context.ts'
+
+export interface EventsQuery extends EventSearch {
+  order: 'oldest' | 'newest'
+  limit: number
+  isFull: boolean
+}
+
+/** A page of a list; `head` is the end of the log when it was made. */
+export interface EventsPage {
+  events: Array<EventSummary | EventRecord>
+  next: string | null
+  head: string
+  isComplete: boolean
+  searchedTo: string | null
+}
+
+export function* listEvents(context: QueryContext, query: EventsQuery): Work<EventsPage> {
+  const { database, budget, nowMs } = context
+  const head = newestSeq(database)
+  // One more than asked for tells whether there is a next page.
+  const found = yield* findEvents(database, { ...query, limit: query.limit + 1 }, budget, nowMs)
+  const seqs = found.seqs.slice(0, query.limit)
+  const hasNext = found.seqs.length > query.limit || !found.isComplete
+  const end = found.isComplete ? seqs.at(-1) : found.searchedTo
+  const events: Array<EventSummary | EventRecord> = []
+  for (let start = 0; start < seqs.length; start += 100) {
+    const part = seqs.slice(start, start + 100)
+    events.push(...(query.isFull ? recordsOf(database, part) : summariesOf(database, part)))
+    yield
+  }
+  return {
+    events,
+    next: hasNext && end !== undefined ? cursorOf(end) : null,
+    head: cursorOf(head),
+    isComplete: found.isComplete,
+    searchedTo: found.isComplete || end === undefined ? null : timeOf(context, end, query.order),
+  }
+}
+
+/** The time of receipt at the edge of a segment that was searched to its end. */
+function timeOf({ database }: QueryContext, seq: number, order: 'oldest' | 'newest'): string | null {
+  const column = order === 'newest' ? 'first_at' : 'last_at'
+  const atMs = database.value<number>(`SELECT ${column} AS value FROM segment WHERE n = ?`, segmentOf(seq))
+  return atMs === undefined ? null : new Date(atMs).toISOString()
+}
+
+export function* count(
+  { database, budget, nowMs }: QueryContext,
+  query: EventSearch,
+): Work<{ count: number; isComplete: boolean }> {
+  return yield* countEvents(database, query, budget, nowMs)
+}

@@ -1,0 +1,125 @@
+import { Worker } from 'node:worker_threads'
+import type { TrackingPlan, TrackingPlanFile } from '../plan/plan.ts'
+import { SearchSyntaxError } from '../search/syntax.ts'
+import { workerUrl } from '../worker-url.ts'
+import type { Database } from './database.ts'
+import { newContext } from './queries/context.ts'
+import { type QueryName, type QueryParameters, type QueryResult, startQuery } from './queries/index.ts'
+import { runInTurns } from './work.ts'
+
+/** Answers questions about what is recorded, without holding up what comes in. */
+export interface EventReader {
+  /** @throws SearchSyntaxError when a value of the search is one that its field cannot have. */
+  ask<N extends QueryName>(name: N, parameters: QueryParameters<N>): Promise<QueryResult<N>>
+  close(): Promise<void>
+}
+
+/** Reads on the connection that writes: a database in memory has no other. Long questions are cut into turns. */
+export class InlineReader implements EventReader {
+  readonly #database: Database
+  readonly #now: () => number
+  readonly #plan: TrackingPlan | null
+
+  constructor(database: Database, now: () => number, plan: TrackingPlan | null) {
+    this.#database = database
+    this.#now = now
+    this.#plan = plan
+  }
+
+  ask<N extends QueryName>(name: N, parameters: QueryParameters<N>): Promise<QueryResult<N>> {
+    return runInTurns(startQuery(newContext(this.#database, this.#now(), this.#plan), name, parameters))
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** What goes to the thread. */
+export interface Question {
+  id: number
+  nowMs: number
+  name: QueryName
+  parameters: unknown
+}
+
+/** What comes back. An error is told by its parts: its class does not survive the way. */
+export type Reply =
+  | { id: number; result: unknown }
+  | { id: number; error: { message: string; position?: number; length?: number } }
+
+/** How the thread is started. */
+export interface ReaderWorkerData {
+  path: string
+  plan: TrackingPlanFile | null
+}
+
+interface Pending {
+  resolve(result: never): void
+  reject(cause: unknown): void
+}
+
+/** Reads in a thread of its own, on a connection of its own; started with the first question. */
+export class WorkerReader implements EventReader {
+  readonly #data: ReaderWorkerData
+  readonly #now: () => number
+  readonly #onFault: (what: string, cause: unknown) => void
+  readonly #pending = new Map<number, Pending>()
+  #worker: Worker | undefined
+  #lastId = 0
+  #isClosed = false
+
+  constructor(data: ReaderWorkerData, now: () => number, onFault: (what: string, cause: unknown) => void) {
+    this.#data = data
+    this.#now = now
+    this.#onFault = onFault
+  }
+
+  ask<N extends QueryName>(name: N, parameters: QueryParameters<N>): Promise<QueryResult<N>> {
+    if (this.#isClosed) return Promise.reject(new Error('the collector was closed'))
+    const worker = this.#start()
+    return new Promise<QueryResult<N>>((resolve, reject) => {
+      this.#lastId++
+      this.#pending.set(this.#lastId, { resolve, reject })
+      // While somebody waits the process must not end.
+      worker.ref()
+      worker.postMessage({ id: this.#lastId, nowMs: this.#now(), name, parameters } satisfies Question)
+    })
+  }
+
+  #start(): Worker {
+    if (this.#worker !== undefined) return this.#worker
+    const worker = new Worker(workerUrl('reader'), { workerData: this.#data })
+    this.#worker = worker
+    worker.unref()
+    worker.on('message', (reply: Reply) => this.#settle(reply))
+    worker.on('error', (cause) => {
+      this.#onFault('the thread that answers queries ended', cause)
+      this.#fail(cause)
+    })
+    worker.on('exit', () => this.#fail(new Error('the thread that answers queries ended')))
+    return worker
+  }
+
+  #settle(reply: Reply): void {
+    const pending = this.#pending.get(reply.id)
+    this.#pending.delete(reply.id)
+    if (this.#pending.size === 0) this.#worker?.unref()
+    if ('result' in reply) return pending?.resolve(reply.result as never)
+    const { message, position, length } = reply.error
+    pending?.reject(
+      position === undefined ? new Error(message) : new SearchSyntaxError(message, position, length ?? 0),
+    )
+  }
+
+  /** Whoever waits is told; the next question starts another thread. */
+  #fail(cause: unknown): void {
+    this.#worker = undefined
+    const waiting = [...this.#pending.values()]
+    this.#pending.clear()
+    for (const { reject } of waiting) reject(cause)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#worker?.terminate()
+  }
+}

@@ -1,0 +1,178 @@
+import { type Database, readMeta, writeMeta } from './database.ts'
+import { BUCKET_MS, segmentOf, TALLY_NAME } from './schema.ts'
+import { newestSeq } from './slices.ts'
+
+const ROWS_PER_TRIM = 1000
+const ROWS_PER_SWEEP = 5000
+const MAX_REQUESTS = 1_000_000
+
+/** What a trim has done. */
+export interface Trimmed {
+  hasDeleted: boolean
+  /** Whether there is more to do at once. */
+  hasMore: boolean
+  /** Whether the last of what a clear had left was deleted. */
+  hasSwept: boolean
+}
+
+const NOTHING: Trimmed = { hasDeleted: false, hasMore: false, hasSwept: false }
+
+/** What deletes: the limits on events, requests and the memory of messageIds, and a clear. */
+export class Retention {
+  readonly #database: Database
+  readonly #maxEvents: number
+  readonly #dedupWindowMs: number | undefined
+  readonly #eventsBetween: number
+  #eventsUntilTrim = 0
+  /** Where the sweep of what was cleared has got to in `seen`; undefined = nothing is left to sweep. */
+  #sweepFrom: [sourceId: number, messageId: string] | undefined
+
+  constructor(database: Database, maxEvents: number, dedupWindowMs: number | undefined) {
+    this.#database = database
+    this.#maxEvents = maxEvents
+    this.#dedupWindowMs = dedupWindowMs
+    this.#eventsBetween = Math.max(1, Math.min(ROWS_PER_TRIM / 2, Math.floor(maxEvents / 10)))
+    const floor = readMeta<number>(database, 'floor')
+    const oldest = database.value<number>('SELECT min(seq) AS value FROM event')
+    if (floor > 0 && oldest !== undefined && oldest <= floor) this.#sweepFrom = [0, '']
+  }
+
+  committed(events: number): void {
+    this.#eventsUntilTrim -= events
+  }
+
+  /** Forgets everything, at once for whoever asks; the rows are deleted a few at a time. Numbers go on counting. */
+  clear(): void {
+    const database = this.#database
+    database.transaction(() => {
+      writeMeta(database, 'floor', newestSeq(database))
+      writeMeta(database, 'epoch', readMeta<number>(database, 'epoch') + 1)
+      for (const table of ['tally', 'total', 'delivery_tally', 'segment', 'request', 'request_tally'])
+        database.exec(`DELETE FROM ${table}`)
+    })
+    this.#sweepFrom = [0, '']
+    this.#eventsUntilTrim = 0
+  }
+
+  /** Deletes a little of what is over the limits, when it is time. */
+  trim(nowMs: number): Trimmed {
+    const isSweeping = this.#sweepFrom !== undefined
+    if (this.#eventsUntilTrim > 0 && !isSweeping) return NOTHING
+    this.#eventsUntilTrim = this.#eventsBetween
+    return this.#database.transaction(() => {
+      const trimmed = this.#trimEvents()
+      this.#trimSeen(nowMs)
+      this.#trimRequests()
+      const isUnfinished = this.#sweepSeen() || trimmed.hasMore
+      return { ...trimmed, hasMore: isUnfinished, hasSwept: isSweeping && !isUnfinished }
+    })
+  }
+
+  #trimEvents(): Trimmed {
+    const database = this.#database
+    const oldest = database.value<number>('SELECT min(seq) AS value FROM event')
+    if (oldest === undefined || oldest === null) return NOTHING
+    const floor = readMeta<number>(database, 'floor')
+    const end = Math.max(floor, newestSeq(database) - this.#maxEvents)
+    if (oldest > end) return NOTHING
+    const last = Math.min(end, oldest + ROWS_PER_TRIM - 1)
+    // What was cleared is counted no more.
+    if (last > floor) this.#uncount(Math.max(oldest, floor + 1), last)
+    for (const table of ['event', 'delivery', 'attempt'])
+      database.run(`DELETE FROM ${table} WHERE seq <= ?`, last)
+    database.run('DELETE FROM segment WHERE n < ?', segmentOf(last + 1))
+    return { hasDeleted: true, hasMore: last < end, hasSwept: false }
+  }
+
+  #uncount(first: number, last: number): void {
+    const database = this.#database
+    const range = 'WHERE event.seq BETWEEN ? AND ?'
+    const upsert = 'WHERE true ON CONFLICT DO UPDATE SET count = count + excluded.count'
+    database.run(
+      `INSERT INTO tally SELECT * FROM (SELECT received_at / ${BUCKET_MS}, source_id, coalesce(kind, ''), ${TALLY_NAME}, coalesce(reason, ''), -count(*)
+       FROM event ${range} GROUP BY 1, 2, 3, 4, 5) ${upsert}`,
+      first,
+      last,
+    )
+    database.run(
+      `INSERT INTO total SELECT * FROM (SELECT source_id, coalesce(kind, ''), coalesce(reason, ''), -count(*)
+       FROM event ${range} GROUP BY 1, 2, 3) ${upsert}`,
+      first,
+      last,
+    )
+    database.run(
+      `INSERT INTO delivery_tally SELECT * FROM (SELECT received_at / ${BUCKET_MS}, destination, state,
+         CASE WHEN state = 'pending' THEN '' ELSE coalesce(delivery.reason, '') END, -count(*)
+       FROM delivery JOIN event ON event.seq = delivery.seq ${range} GROUP BY 1, 2, 3, 4) ${upsert}`,
+      first,
+      last,
+    )
+    const lastMs = database.value<number>(
+      'SELECT max(received_at) AS value FROM event WHERE seq BETWEEN ? AND ?',
+      first,
+      last,
+    )
+    const bucket = Math.floor((lastMs ?? 0) / BUCKET_MS)
+    for (const table of ['tally', 'delivery_tally']) {
+      database.run(`DELETE FROM ${table} WHERE count = 0 AND bucket <= ?`, bucket)
+    }
+    database.run('DELETE FROM total WHERE count = 0')
+  }
+
+  #trimSeen(nowMs: number): void {
+    if (this.#dedupWindowMs === undefined) return
+    this.#database.run(
+      `DELETE FROM seen WHERE (source_id, message_id) IN
+       (SELECT source_id, message_id FROM seen WHERE at <= ? LIMIT ?)`,
+      nowMs - this.#dedupWindowMs,
+      ROWS_PER_TRIM * 2,
+    )
+  }
+
+  #trimRequests(): void {
+    const limit = Math.min(MAX_REQUESTS, this.#maxEvents)
+    this.#database.run(
+      `DELETE FROM request WHERE seq <= (SELECT max(seq) FROM request) - ? AND seq < (SELECT min(seq) FROM request) + ?`,
+      limit,
+      ROWS_PER_TRIM,
+    )
+    // Requests are counted by the time; what is older than all that are kept is counted no more.
+    this.#database.run(
+      `DELETE FROM request_tally WHERE bucket < (SELECT at / ${BUCKET_MS} FROM request ORDER BY seq LIMIT 1)`,
+    )
+  }
+
+  /** Deletes what a clear has left of the messageIds, in the order of their key. */
+  #sweepSeen(): boolean {
+    if (this.#sweepFrom === undefined) return false
+    const database = this.#database
+    const [sourceId, messageId] = this.#sweepFrom
+    const end = database.get<{ source_id: number; message_id: string }>(
+      'SELECT source_id, message_id FROM seen WHERE (source_id, message_id) > (?, ?) LIMIT 1 OFFSET ?',
+      sourceId,
+      messageId,
+      ROWS_PER_SWEEP - 1,
+    )
+    const floor = readMeta<number>(database, 'floor')
+    if (end === undefined) {
+      database.run(
+        'DELETE FROM seen WHERE (source_id, message_id) > (?, ?) AND seq <= ?',
+        sourceId,
+        messageId,
+        floor,
+      )
+      this.#sweepFrom = undefined
+      return false
+    }
+    database.run(
+      'DELETE FROM seen WHERE (source_id, message_id) > (?, ?) AND (source_id, message_id) <= (?, ?) AND seq <= ?',
+      sourceId,
+      messageId,
+      end.source_id,
+      end.message_id,
+      floor,
+    )
+    this.#sweepFrom = [end.source_id, end.message_id]
+    return true
+  }
+}

@@ -1,0 +1,54 @@
+import type { Message } from '../record.ts'
+import type { SentDifference } from './ports.ts'
+
+/** How what is kept differs from what was sent, as it is shown. */
+export interface ShownDifference {
+  added: string[]
+  changed: Array<{ path: string; sent: unknown; kept: unknown }>
+  removed: string[]
+}
+
+/** The message as the client sent it; what was removed stays out. */
+export function asSent(kept: Message, difference: SentDifference): Message {
+  const sent = structuredClone(kept)
+  for (const path of difference.added) {
+    const [holder, key] = place(sent, path)
+    if (holder !== undefined) delete holder[key]
+  }
+  for (const [path, value] of Object.entries(difference.changed)) {
+    const [holder, key] = place(sent, path)
+    if (holder !== undefined) define(holder, key, value)
+  }
+  return sent
+}
+
+/** The difference with both values of what was changed. */
+export function differenceOf(kept: Message, difference: SentDifference): ShownDifference {
+  return {
+    added: [...difference.added],
+    changed: Object.entries(difference.changed).map(([path, sent]) => {
+      const [holder, key] = place(kept, path)
+      return { path, sent, kept: holder?.[key] ?? null }
+    }),
+    removed: [...difference.removed],
+  }
+}
+
+/** The object in which a path ends, and its last key; only own keys are followed. A key may have dots in it. */
+function place(root: Message, path: string): [holder: Record<string, unknown> | undefined, key: string] {
+  let holder: Record<string, unknown> = root
+  let rest = path
+  for (;;) {
+    if (Object.hasOwn(holder, rest)) return [holder, rest]
+    const end = rest.indexOf('.')
+    if (end < 0) return [holder, rest]
+    const next = Object.hasOwn(holder, rest.slice(0, end)) ? holder[rest.slice(0, end)] : undefined
+    if (typeof next !== 'object' || next === null) return [undefined, rest]
+    holder = next as Record<string, unknown>
+    rest = rest.slice(end + 1)
+  }
+}
+
+function define(holder: Record<string, unknown>, key: string, value: unknown): void {
+  Object.defineProperty(holder, key, { value, enumerable: true, configurable: true, writable: true })
+}

@@ -1,0 +1,143 @@
+import {
+  type DestinationOutcome,
+  type EventSummary,
+  isKind,
+  type PreviewEntry,
+  type Reason,
+  type Warning,
+} from '../record.ts'
+import { pathText } from '../search/syntax.ts'
+import type { NewEvent } from './ports.ts'
+
+const PREVIEW_ENTRIES = 6
+const PREVIEW_CHARACTERS = 80
+const PREVIEW_DEPTH = 3
+
+/** What became of an event at a destination, as a row says it. */
+export function outcome(row: {
+  destination: string
+  state: DestinationOutcome['state']
+  reason: string | null
+  attempts: number
+}): DestinationOutcome {
+  const { destination: name, state, reason, attempts } = row
+  return reason === null ? { name, state, attempts } : { name, state, reason, attempts }
+}
+
+/** The kind that a row names. */
+export function kindOf(value: string | null): EventSummary['type'] {
+  return isKind(value) || value === 'batch' ? value : null
+}
+
+/** The summary of an event that has just been written. The preview is left to those who list events. */
+export function summaryOf(
+  seq: number,
+  reason: Reason | null,
+  event: NewEvent,
+  destinations: DestinationOutcome[],
+): EventSummary {
+  const summary: EventSummary = {
+    id: String(seq),
+    seq,
+    request: event.requestId ?? null,
+    receivedAt: event.receivedAt,
+    timestamp: isoTime(event.timestampMs),
+    source: event.source,
+    status: reason === null ? 'accepted' : 'rejected',
+    reason,
+    type: event.kind,
+    name: event.name,
+    userId: event.userId,
+    anonymousId: event.anonymousId,
+    messageId: event.messageId,
+    preview: [],
+    violations: event.violations?.length ?? 0,
+    destinations,
+  }
+  if (event.warnings !== undefined && event.warnings.length > 0) summary.warnings = [...event.warnings]
+  return summary
+}
+
+/** A row of `event` with the name of its source. */
+export interface EventRow {
+  seq: number
+  source: string
+  reason: Reason | null
+  kind: string | null
+  name: string | null
+  user_id: string | null
+  anonymous_id: string | null
+  message_id: string | null
+  received_at: number
+  timestamp: number
+  request_id: number | null
+  warnings: string | null
+  violations: string | null
+  body: string | null
+}
+
+export const EVENT_ROW_COLUMNS =
+  'event.seq AS seq, source.name AS source, reason, kind, event.name AS name, user_id, anonymous_id, message_id, received_at, timestamp, request_id, warnings, violations, body'
+
+/** The summary that a row holds. */
+export function summaryOfRow(
+  row: EventRow,
+  message: unknown,
+  destinations: DestinationOutcome[],
+): EventSummary {
+  const summary: EventSummary = {
+    id: String(row.seq),
+    seq: row.seq,
+    request: row.request_id === null ? null : String(row.request_id),
+    receivedAt: new Date(row.received_at).toISOString(),
+    timestamp: isoTime(row.timestamp),
+    source: row.source,
+    status: row.reason === null ? 'accepted' : 'rejected',
+    reason: row.reason,
+    type: kindOf(row.kind),
+    name: row.name,
+    userId: row.user_id,
+    anonymousId: row.anonymous_id,
+    messageId: row.message_id,
+    preview: preview(message),
+    violations: row.violations === null ? 0 : (JSON.parse(row.violations) as unknown[]).length,
+    destinations: [...destinations].sort(failedFirst),
+  }
+  if (row.warnings !== null) summary.warnings = JSON.parse(row.warnings) as Warning[]
+  return summary
+}
+
+const ORDER = ['failed', 'pending', 'skipped', 'delivered']
+
+function failedFirst(one: DestinationOutcome, other: DestinationOutcome): number {
+  return ORDER.indexOf(one.state) - ORDER.indexOf(other.state)
+}
+
+/** Times outside of what ISO-8601 can say come as the nearest that it can. */
+function isoTime(timeMs: number): string {
+  const time = new Date(timeMs)
+  return Number.isNaN(time.getTime()) ? new Date(0).toISOString() : time.toISOString()
+}
+
+/** The first scalars of a message's own data, to recognise it by. */
+function preview(message: unknown): PreviewEntry[] {
+  const { properties, traits } = (message ?? {}) as Record<string, unknown>
+  const entries: PreviewEntry[] = []
+  for (const [root, data] of Object.entries({ properties, traits })) {
+    if (typeof data === 'object' && data !== null) collect(data, [root], entries)
+  }
+  return entries
+}
+
+function collect(data: object, path: readonly string[], entries: PreviewEntry[]): void {
+  for (const [key, value] of Object.entries(data)) {
+    if (entries.length >= PREVIEW_ENTRIES) return
+    const own = [...path, key]
+    if (typeof value === 'object' && value !== null) {
+      if (own.length <= PREVIEW_DEPTH) collect(value, own, entries)
+    } else {
+      const shown = typeof value === 'string' ? value.slice(0, PREVIEW_CHARACTERS) : value
+      entries.push({ path: pathText(own), value: shown as PreviewEntry['value'] })
+    }
+  }
+}

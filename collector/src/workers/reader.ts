@@ -1,0 +1,33 @@
+/** The thread that answers queries, on a connection of its own: however long they take, posts are answered. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { TrackingPlan } from '../plan/plan.ts'
+import { SearchSyntaxError } from '../search/syntax.ts'
+import { openForReading } from '../store/database.ts'
+import { newContext } from '../store/queries/context.ts'
+import { startQuery } from '../store/queries/index.ts'
+import type { Question, ReaderWorkerData, Reply } from '../store/reader.ts'
+import { runInTurns } from '../store/work.ts'
+
+const { path, plan: planFile } = workerData as ReaderWorkerData
+const database = openForReading(path)
+const plan = planFile === null ? null : new TrackingPlan(planFile)
+
+parentPort?.on('message', ({ id, nowMs, name, parameters }: Question) => {
+  answer(id, nowMs, name, parameters).then((reply) => parentPort?.postMessage(reply))
+})
+
+async function answer(
+  id: number,
+  nowMs: number,
+  name: Question['name'],
+  parameters: unknown,
+): Promise<Reply> {
+  try {
+    const work = startQuery(newContext(database, nowMs, plan), name, parameters as never)
+    return { id, result: await runInTurns(work) }
+  } catch (cause) {
+    const { message } = cause as Error
+    if (!(cause instanceof SearchSyntaxError)) return { id, error: { message } }
+    return { id, error: { message, position: cause.position, length: cause.length } }
+  }
+}
