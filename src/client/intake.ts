@@ -5,15 +5,10 @@ import { buildMessage, type MessageDefaults, type MessageStamp } from '../messag
 import { estimateBytes } from '../message/estimate.ts'
 import { isMessageId } from '../message/message-id.ts'
 import { requireSize, serialize } from '../message/serialize.ts'
-import type { Kind, Message } from '../message/types.ts'
+import type { ContextEvent, Kind, Message } from '../message/types.ts'
 import { byteLength } from '../message/utf8.ts'
-import {
-  Context,
-  type ContextEvent,
-  copyToContextEvent,
-  toContextEvent,
-  toWire,
-} from '../pipeline/context.ts'
+import { copyToContextEvent, toContextEvent, toWire } from '../message/wire.ts'
+import { Context } from '../pipeline/context.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
@@ -127,10 +122,10 @@ export class Intake {
   }
 
   #refuseClosed(entry: Entry, params: unknown, message: Message | undefined): void {
-    const { emitter, outcomes } = this.#options
+    const { clock, emitter, outcomes } = this.#options
     // A call with bad arguments has no message.
     emitter.emit('call_after_close', message ?? (params as Message))
-    if (message !== undefined) entry.ctx = new Context(toContextEvent(message))
+    if (message !== undefined) entry.ctx = new Context(toContextEvent(message), '', clock)
     outcomes.settleLater(entry, new DeliveryError('closed', 'the client was closed'))
   }
 
@@ -140,19 +135,20 @@ export class Intake {
   }
 
   #sendThroughPlugins(entry: Entry, message: Message): void {
-    const { backlog, outcomes, pipeline } = this.#options
+    const { settings, clock, backlog, outcomes, pipeline } = this.#options
+    const { maxMessageBytes } = settings
     const { kind } = entry
     let ctx: Context
     try {
       // A copy: plugins may write to it, and never to what is the caller's.
-      ctx = new Context(copyToContextEvent(message))
+      ctx = new Context(copyToContextEvent(message, maxMessageBytes), '', clock)
     } catch (error) {
       return outcomes.settleLater(entry, toDeliveryError(error))
     }
     entry.ctx = ctx
     let bytes = 0
     if (this.#inPlugins.size > 0) {
-      bytes = estimateBytes(message)
+      bytes = estimateBytes(message, maxMessageBytes)
       if (!backlog.hasRoom(bytes)) return outcomes.refuse(entry)
     }
     const isDone = pipeline.run(kind, ctx, (error, ctx) => {
@@ -164,7 +160,7 @@ export class Intake {
       else outcomes.settleLater(entry, error)
     })
     if (isDone) return
-    bytes ||= estimateBytes(message)
+    bytes ||= estimateBytes(message, maxMessageBytes)
     this.#inPlugins.set(entry, bytes)
     backlog.reserve(bytes)
   }
@@ -195,21 +191,21 @@ export class Intake {
 
   /** From here on the event is its JSON. Returns whether it is on its way. */
   #hand(entry: Entry, message: Message | ContextEvent, original?: Message): boolean {
-    const { settings, backlog, outcomes } = this.#options
+    const { settings, clock, backlog, outcomes } = this.#options
     // Writing an event that will be refused, and that nobody will look at, would be work for nothing.
     if (!settings.disable && backlog.isFull && !outcomes.isWanted(entry)) {
       outcomes.refuse(entry)
       return false
     }
     try {
-      const json = serialize(toWire(message))
+      const json = serialize(toWire(message), settings.maxMessageBytes)
       if (settings.disable) requireSize(json, settings.maxMessageBytes)
       const isTaken = !settings.disable && backlog.add(entry, json, entry.epoch.isSealed)
       entry.passedPlugins = original !== undefined
       if (isTaken) return true
-      if (settings.disable || outcomes.isWanted(entry)) entry.ctx ??= new Context(undefined, json)
+      if (settings.disable || outcomes.isWanted(entry)) entry.ctx ??= new Context(undefined, json, clock)
     } catch (error) {
-      entry.ctx ??= new Context(toContextEvent(message))
+      entry.ctx ??= new Context(toContextEvent(message), '', clock)
       outcomes.settleLater(entry, withFormerSize(toDeliveryError(error), original))
       return false
     }

@@ -139,7 +139,7 @@ export class Outcomes {
   #contextOf({ callback, stored }: Entry, isHeard: boolean): Context | undefined {
     const isWanted = callback !== undefined || isHeard
     return isWanted && stored !== undefined
-      ? new Context(undefined, this.#options.store.read(stored))
+      ? new Context(undefined, this.#options.store.read(stored), this.#options.clock)
       : undefined
   }
 

@@ -7,8 +7,6 @@ import { setAtPath } from './event-path.ts'
 import { ContextLogger, ContextStats, type LogEntry, type LogLevel, type Metric } from './notes.ts'
 
 export type { ContextEvent } from '../message/types.ts'
-export { copyToContextEvent, toContextEvent, toWire } from '../message/wire.ts'
-export type { LogEntry, LogLevel, Metric } from './notes.ts'
 
 /** Why an event failed. */
 export interface FailedDelivery {

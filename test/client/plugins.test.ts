@@ -1,0 +1,195 @@
+import { describe, expect, test } from 'vitest'
+import { KINDS } from '../../src/message/types.ts'
+import { Context } from '../../src/pipeline/context.ts'
+import type { Plugin } from '../../src/pipeline/plugin.ts'
+import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
+import { settled } from '../support/fake-clock.ts'
+import { failOnUnhandledRejections } from '../support/unhandled.ts'
+
+failOnUnhandledRejections()
+
+const REFUSED = 'a plugin tracked this while handling an event that a plugin had tracked'
+
+// Row F105.
+describe('an asynchronous plugin that tracks', () => {
+  test.each([
+    ['the client of the closure', false],
+    ['the client that load was given', true],
+  ])('with %s: timers run, and every call has one outcome', async (_label, isGiven) => {
+    const { analytics, client } = createAnalytics()
+    const reasons: string[] = []
+    const outcomes: string[] = []
+    analytics.on('error', ({ reason }) => reasons.push(reason.message))
+    let given = analytics
+    let handled = 0
+    const echo = (name: string, type: Plugin['type']): Plugin => ({
+      name,
+      type,
+      load(_ctx, loadedInto) {
+        if (isGiven) given = loadedInto
+      },
+      async track(ctx) {
+        await undefined
+        await undefined
+        // Were it not stopped, it would go on until here.
+        if (handled++ < 3_000) {
+          given.track({ userId: 'usr_Zoë', event: `écho de ${name}` }, (error) => {
+            outcomes.push(error?.code ?? 'delivered')
+          })
+        }
+        return ctx
+      },
+    })
+    await analytics.register(echo('un', 'before'), echo('deux', 'enrichment'), echo('trois', 'destination'))
+    const timer = new Promise((resolve) => setTimeout(resolve, 0))
+
+    trackPurchases(analytics, 1)
+    await timer
+    await settled()
+    const summary = await analytics.flush()
+
+    const { accepted, delivered, failed, pending } = analytics.stats
+    expect(handled).toBeLessThan(50)
+    expect(new Set(reasons)).toEqual(new Set([REFUSED]))
+    expect(outcomes).toHaveLength(accepted - 1)
+    expect([accepted, pending]).toEqual([delivered + failed, 0])
+    expect(summary.pending).toBe(0)
+    expect(client.requests.flatMap(({ messageIds }) => messageIds)).toHaveLength(delivered)
+  })
+})
+
+describe('what plugins return', () => {
+  const replacements: [string, (ctx: Context) => unknown][] = [
+    ['another context', ({ event }) => new Context({ ...event, event: 'Commande masquée' })],
+    ['an event', ({ event }) => ({ ...event, event: 'Commande masquée' })],
+    ['a promise of a context', async ({ event }) => new Context({ ...event, event: 'Commande masquée' })],
+    ['a promise of an event', async ({ event }) => ({ ...event, event: 'Commande masquée' })],
+  ]
+
+  test.each(replacements)('%s is what is sent, and what the callback is given', async (_label, replace) => {
+    const { analytics, client } = createAnalytics()
+    const seen: (string | undefined)[] = []
+    await analytics.register({ name: 'masque', type: 'before', track: replace as never })
+
+    trackPurchases(analytics, 2, (_error, ctx) => seen.push(ctx?.event.event))
+    await settled()
+    await analytics.flush()
+
+    expect(client.requests[0]?.batch.map(({ event }) => event)).toEqual([
+      'Commande masquée',
+      'Commande masquée',
+    ])
+    expect(client.requests[0]?.messageIds).toEqual(['purchase-1', 'purchase-2'])
+    expect(seen).toEqual(['Commande masquée', 'Commande masquée'])
+  })
+
+  test.each([null, false, 5, 'x', {}])('%j from a before plugin sends nothing', async (value) => {
+    const { analytics, client } = createAnalytics()
+    const { outcomes, callback } = recordOutcomes()
+    await analytics.register({ name: 'masque', type: 'before', track: () => value as never })
+
+    trackPurchases(analytics, 2, callback)
+    await analytics.flush()
+
+    expect(outcomes).toEqual(['plugin', 'plugin'])
+    expect(client.requests).toEqual([])
+  })
+})
+
+describe('plugins that are left out', () => {
+  const broken: Plugin = {
+    name: 'cassé',
+    type: 'before',
+    load() {
+      throw new Error('non')
+    },
+  }
+
+  test('register names what was loaded, and deregister what was there', async () => {
+    const { analytics } = createAnalytics()
+    const seen: unknown[] = []
+    analytics.on('error', () => {})
+    analytics.on('register', (names) => seen.push(['register', names]))
+    analytics.on('deregister', (names) => seen.push(['deregister', names]))
+
+    await analytics.register({ name: 'a', type: 'before' }, broken, 5 as never)
+    await analytics.deregister('cassé', 'a', 'jamais vu')
+
+    expect(seen).toEqual([
+      ['register', ['a']],
+      ['deregister', ['a']],
+    ])
+  })
+
+  test('without one whose absence must not be overlooked, nothing is sent', async () => {
+    const { analytics, client } = createAnalytics()
+    const { outcomes, callback } = recordOutcomes()
+    await analytics.register({ ...broken, onLoadFailure: 'drop' })
+
+    trackPurchases(analytics, 1, callback)
+    for (const kind of KINDS) {
+      analytics[kind]({ userId: 'u', event: 'e', groupId: 'g', previousId: 'p' } as never, callback)
+    }
+    await analytics.flush()
+    await analytics.deregister('cassé')
+    trackPurchases(analytics, 1, callback)
+    await analytics.flush()
+
+    expect(outcomes).toEqual([...Array(7).fill('plugin'), 'delivered'])
+    expect(client.requests.map(({ batch }) => batch.length)).toEqual([1])
+  })
+})
+
+test('after plugins and then utility plugins see the outcome', async () => {
+  const { analytics } = createAnalytics()
+  const seen: string[] = []
+  const observe = (name: string, type: Plugin['type']): Plugin => ({
+    name,
+    type,
+    track(ctx) {
+      seen.push(`${name}: ${ctx.attempts}, ${ctx.stats.metrics.length}`)
+    },
+  })
+  await analytics.register(observe('outil', 'utility'), observe('bilan', 'after'), {
+    name: 'compteur',
+    type: 'enrichment',
+    track(ctx) {
+      ctx.stats.increment('vus')
+      return ctx
+    },
+  })
+
+  trackPurchases(analytics, 1)
+  await analytics.flush()
+
+  expect(seen).toEqual(['bilan: 1, 1', 'outil: 1, 1'])
+})
+
+test('the time of a note is that of the clock', async () => {
+  const { analytics, clock } = createAnalytics()
+  const times: (Date | undefined)[] = []
+  await analytics.register({
+    name: 'a',
+    type: 'before',
+    track(ctx) {
+      ctx.log('info', 'vu')
+    },
+  })
+
+  trackPurchases(analytics, 1, (_error, ctx) => times.push(ctx?.logs()[0]?.time))
+  await analytics.flush()
+
+  expect(times).toEqual([new Date(clock.now())])
+})
+
+test('a text over the default limit goes through plugins where the limit is higher', async () => {
+  const { analytics } = createAnalytics({ maxMessageBytes: 100_000 })
+  const { outcomes, callback } = recordOutcomes()
+  await analytics.register({ name: 'a', type: 'before', track: (ctx) => ctx })
+
+  analytics.track({ userId: 'u', event: 'e', properties: { text: 'x'.repeat(50_000) } }, callback)
+  analytics.track({ userId: 'u', event: 'e', properties: { text: 'x'.repeat(50_000), odd: 5n } }, callback)
+  await analytics.flush()
+
+  expect(outcomes).toEqual(['delivered', 'delivered'])
+})
