@@ -68,6 +68,14 @@ describe('docs/spec.md', () => {
     expect(named.length).toBeGreaterThan(20)
     expect(named.filter(({ section }) => !sections.includes(section))).toEqual([])
   })
+
+  test('is named with its folder, so that the name leads to it', () => {
+    const bare = mentions(/(?<![\w/])((?:spec|faults)\.md)/g).filter(
+      ({ path }) => !path.startsWith('docs/') && !path.startsWith('test/'),
+    )
+
+    expect(bare).toEqual([])
+  })
 })
 
 describe('links between the documents', () => {

@@ -64,7 +64,7 @@ interface Waiting {
  * Access tokens as Bearer credentials: requested one at a time, renewed before they expire, and never requested in
  * quick succession.
  *
- * @see spec.md, section 4; RFC 6750, section 2.1
+ * @see docs/spec.md, section 4; RFC 6750, section 2.1
  */
 export class OAuthCredentials implements Credentials {
   readonly isRenewable = true

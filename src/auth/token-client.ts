@@ -58,7 +58,7 @@ const MAX_TOKEN_LENGTH = 8_192
 /** What a token lasts when the server does not say. */
 const DEFAULT_LIFETIME_MS = 300_000
 
-/** Makes one request for a token. @see spec.md, section 4; RFC 6749, section 4.4; RFC 7523, section 2.2 */
+/** Makes one request for a token. @see docs/spec.md, section 4; RFC 6749, section 4.4; RFC 7523, section 2.2 */
 export class TokenClient {
   readonly #options: TokenClientOptions
   readonly #claims: AssertionClaims

@@ -2,9 +2,11 @@ import { FAILURE_CODES, type FailureCode } from '../errors/errors.ts'
 
 /** Where every event of a client stands. `accepted = delivered + failed + pending` at every instant. */
 export interface Stats {
-  /** Calls taken, bad ones included. */
+  /** Calls taken, invalid ones included. */
   readonly accepted: number
+  /** Events that the service has accepted. */
   readonly delivered: number
+  /** Events that will not be delivered; each was reported. */
   readonly failed: number
   /** Calls without an outcome yet. */
   readonly pending: number
@@ -14,9 +16,11 @@ export interface Stats {
 
 /** What came of the events that a `flush()` waited for. */
 export interface FlushSummary {
+  /** Events that the service has accepted. */
   readonly delivered: number
+  /** Events that will not be delivered; each was reported. */
   readonly failed: number
-  /** Without an outcome when the flush timed out; 0 otherwise. */
+  /** Events without an outcome when the flush timed out; otherwise 0. */
   readonly pending: number
 }
 
@@ -53,7 +57,7 @@ export interface Barrier {
  * a flush seals the epoch and waits for it and all before it, so that overlapping flushes cost nothing per event, and a
  * flush costs the same however many others are open.
  *
- * @see spec.md, section 6
+ * @see docs/spec.md, section 6
  */
 export class Ledger {
   #accepted = 0

@@ -14,17 +14,25 @@ import type { Holder } from './store.ts'
 
 /** One request, as `http_request` listeners see it: credentials redacted. */
 export interface RequestInfo {
+  /** Absolute URL. */
   url: string
+  /** Always `POST`. */
   method: string
+  /** Headers; `Authorization` is `[redacted]`. */
   headers: Record<string, string>
+  /** The body as text; the write key in it is `[redacted]`. */
   body: string
 }
 
 /** One response, as `http_response` listeners see it: credentials redacted. */
 export interface ResponseInfo {
+  /** Absolute URL of the request. */
   url: string
+  /** The HTTP status. */
   status: number
+  /** The reason phrase; may be empty. */
   statusText: string
+  /** Headers; credentials in them are `[redacted]`. */
   headers: Record<string, string>
   /** The first 1,024 bytes of the body, as text. */
   body: string

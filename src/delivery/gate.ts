@@ -16,7 +16,7 @@ const CALM_AFTER = 20
  * opens, one request goes first, and only its success lets the others through. An outage thus makes a few
  * requests a minute, whatever waits.
  *
- * @see spec.md, section 8
+ * @see docs/spec.md, section 8
  */
 export class Gate {
   readonly #maxConcurrent: number

@@ -13,7 +13,7 @@
  * - `deadline`: `maxTotalBackoffDuration` or `maxRateLimitDuration` has passed
  * - `shutdown_timeout`: still waiting when `closeAndFlush()` or `exitTimeout` ran out
  *
- * @see spec.md, section 6
+ * @see https://github.com/trackpost/trackpost/blob/main/docs/spec.md#6-the-client
  */
 export type FailureCode = (typeof FAILURE_CODES)[number]
 
@@ -34,8 +34,10 @@ export const FAILURE_CODES = [
 
 /** Base of all errors of this package. `code` is stable; the message is for people and may change. */
 export class TrackpostError extends Error {
+  /** Stable, unlike the message: a `FailureCode`, or `invalid_setting`. */
   readonly code: string
 
+  /** Made by this package only. */
   constructor(code: string, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     // Not by assignment, which a frozen Error.prototype forbids.
@@ -44,11 +46,22 @@ export class TrackpostError extends Error {
   }
 }
 
-/** A setting is missing, misspelt or out of range. Thrown by the constructor only. Never shows the value. */
+/**
+ * A setting is missing, misspelt or out of range. Only the constructor of `Analytics` throws it. The message names the
+ * setting and says what was expected; it never shows a text that was given.
+ *
+ * @example
+ * try {
+ *   new Analytics({ writeKey: process.env.WRITE_KEY })
+ * } catch (error) {
+ *   if (error instanceof SettingsError) console.error(error.setting, error.message)
+ * }
+ */
 export class SettingsError extends TrackpostError {
-  /** The name of the setting. */
+  /** The name of the setting, for example `flushAt` or `oauthSettings.keyId`. */
   readonly setting: string
 
+  /** Made by the client; of use to programs only in their own tests. */
   constructor(setting: string, message: string) {
     super('invalid_setting', `${setting}: ${message}`)
     this.setting = setting
@@ -76,6 +89,7 @@ export interface FailedRequest {
  * })
  */
 export class DeliveryError extends TrackpostError {
+  /** Why; stable, to `switch` over. */
   declare readonly code: FailureCode
   /** The HTTP status of the last response; absent when there was none. */
   declare readonly status?: number
@@ -87,6 +101,7 @@ export class DeliveryError extends TrackpostError {
    */
   declare readonly response?: string
 
+  /** Made by the client; of use to programs only in their own tests. */
   constructor(code: FailureCode, message: string, request: FailedRequest = {}) {
     super(code, message, request.cause)
     const { status, url, response } = request

@@ -67,6 +67,7 @@ export interface HTTPResponse {
  * redirect: the credentials are meant for one host.
  */
 export interface HTTPClient {
+  /** Sends one request. Resolves once the response headers are complete; rejects when there is no response. */
   makeRequest(request: HTTPClientRequest): Promise<HTTPResponse>
 }
 
@@ -77,6 +78,7 @@ export interface HTTPClient {
 export interface ByteHTTPClient extends HTTPClient {
   /** Whether the next request may have bytes as its body. They do not change while the request is under way. */
   takesBytes(): boolean
+  /** As for {@link HTTPClient}; the body may be bytes. */
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse>
 }
 
@@ -111,7 +113,11 @@ export type HTTPFetchFn = (url: string, request: HTTPFetchRequest) => Promise<HT
 export class FetchHTTPClient implements HTTPClient {
   readonly #fetch: HTTPFetchFn | undefined
 
-  /** @param fetch Default: the global `fetch`, looked up for each request, so that a patched one is used. */
+  /**
+   * Makes a client over `fetch`.
+   *
+   * @param fetch Default: the global `fetch`, looked up for each request, so that a patched one is used.
+   */
   constructor(fetch?: HTTPFetchFn) {
     this.#fetch = fetch
   }

@@ -3,7 +3,7 @@ import { platform } from '../runtime/platform.node.ts'
 /** A random UUID from the runtime's cryptographic source: the key by which the service deduplicates. */
 export const createMessageId: () => string = platform.randomId
 
-/** Messages with an id of this many UTF-16 units or more are refused. @see spec.md, section 1 */
+/** Messages with an id of this many UTF-16 units or more are refused. @see docs/spec.md, section 1 */
 export const MESSAGE_ID_LIMIT = 100
 
 /** Whether the service takes `id`: text of 1 to 99 characters, none of them a control character. */

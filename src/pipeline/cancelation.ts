@@ -15,6 +15,7 @@ export interface ContextCancelationOptions {
  * throw new ContextCancelation({ reason: 'no consent' })
  */
 export class ContextCancelation extends Error {
+  /** `ContextCancelation`. */
   override readonly name = 'ContextCancelation'
   /** Why the event is dropped. */
   readonly reason: string
@@ -23,7 +24,11 @@ export class ContextCancelation extends Error {
   /** Without effect. Default: false. */
   readonly retry: boolean
 
-  /** @param options The reason as text, or an object with more than that. */
+  /**
+   * Makes a cancellation, to be thrown by a handler.
+   *
+   * @param options The reason as text, or an object with more than that.
+   */
   constructor(options: string | ContextCancelationOptions = {}, errorOptions?: { cause?: unknown }) {
     const {
       reason = 'cancelled',

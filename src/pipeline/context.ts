@@ -53,7 +53,11 @@ export class Context {
   #depth = 0
   readonly #clock: Clock
 
-  /** @param event The event. It is not copied. */
+  /**
+   * Makes a context of its own, as tests of plugins need it.
+   *
+   * @param event The event. It is not copied.
+   */
   constructor(event: ContextEvent)
   /** @internal `event`, or the JSON from which it is made when it is first read. */
   constructor(event: ContextEvent | undefined, json?: string, clock?: Clock)

@@ -7,7 +7,7 @@ const CAP_MS = 60_000
  * not come back together.
  *
  * @param random A number in [0, 1).
- * @see spec.md, section 8
+ * @see docs/spec.md, section 8
  */
 export function backoffMs(failures: number, random: number): number {
   // Clamp the exponent, not only the result: 2 ** 1024 is Infinity.

@@ -14,7 +14,7 @@ export type Action = 'delivered' | 'retry' | 'limited' | 'split' | 'renew' | 're
  * The status policy of the client.
  *
  * @param renewable Whether the credentials can be renewed: a token can, a write key cannot.
- * @see spec.md, section 8
+ * @see docs/spec.md, section 8
  */
 export function classify(status: number, renewable: boolean): Action {
   switch (status) {

@@ -1,4 +1,4 @@
-/** No answer makes the client wait for longer than this. @see spec.md, section 8 */
+/** No answer makes the client wait for longer than this. @see docs/spec.md, section 8 */
 export const MAX_WAIT_MS = 300_000
 /** Longer header values are no list of times but an attack on the parser. */
 const MAX_HEADER_LENGTH = 1_024

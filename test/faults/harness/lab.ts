@@ -1,4 +1,4 @@
-/** The test's side: starts oracles and hosts, and holds them to the rules of faults.md, section 1.0. */
+/** The test's side: starts oracles and hosts, and holds them to the rules of docs/faults.md, section 1.0. */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -334,7 +334,7 @@ export function expectFourSockets(row: Row, { maxActive, maxOpenConnections }: S
   }
 }
 
-/** The rules of faults.md, section 1.0. */
+/** The rules of docs/faults.md, section 1.0. */
 export function expectOracleRules(run: HostRun, servers: ServerReport[], allow: Allowances = {}): HostReport {
   const report = reportOf(run)
   const stats = report.stats as Stats
