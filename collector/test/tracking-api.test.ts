@@ -176,6 +176,14 @@ test('the write key is taken from the body when there is no header, and is not k
   )
 })
 
+test('a write key with a NUL names a source that keeps its end', async () => {
+  const collector = await openCollector()
+
+  await postPlain(collector, '/v1/track', track({ writeKey: 'a\0b', event: 'x\0y' }))
+
+  expect(collector.events()).toMatchObject([{ source: 'a\ufffdb', name: 'x\ufffdy', status: 'accepted' }])
+})
+
 test('the header decides when header and body name different keys', async () => {
   const collector = await openCollector()
 

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
+import { storable } from '../store/columns.ts'
 
 /** Where events come from: what a write key stands for. */
 export interface Source {
@@ -47,7 +48,7 @@ export class Sources {
   find(writeKey: string): Source | undefined {
     if (this.#configured === undefined) {
       const { region, rate } = this.#config
-      return { name: writeKey.toWellFormed(), region, rate, destinations: undefined }
+      return { name: storable(writeKey), region, rate, destinations: undefined }
     }
     const hash = sha256(writeKey)
     let found: Source | undefined

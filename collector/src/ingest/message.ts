@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isKind, type Kind, type Reason, type Warning } from '../record.ts'
+import { idText, isUnclearId, textOrNull } from '../store/columns.ts'
 import type { SentDifference } from '../store/ports.ts'
-import { idText, isUnclearId, textOrNull } from './columns.ts'
 import { type ReadTime, readTime } from './timestamp.ts'
 
 /** The fields that the service reads, in an object that a stranger wrote. */
