@@ -52,10 +52,8 @@ export function compose(
     clock,
     emitter: client,
     warnings,
-    onDrained: () => {
-      lifecycle.onDrained()
-      client.emit('drained')
-    },
+    // Through the lifecycle: it is watched weakly, and must live for as long as anything can have an outcome.
+    onDrained: () => lifecycle.onDrained(),
   })
   const backlog = new Backlog<Entry>({ settings, store, displace: (entry) => outcomes.displace(entry) })
   const { httpClient, host, path, writeKey, httpRequestTimeout } = settings
@@ -99,7 +97,7 @@ export function compose(
     backlog,
     outcomes,
     emitter: client,
-    onAccepted: () => lifecycle.onAccepted(),
+    onAccepted: settings.waitUntil === undefined ? undefined : () => lifecycle.flushAfterTurn(),
   })
   const lifecycle = new Lifecycle({
     settings,
@@ -111,6 +109,7 @@ export function compose(
     credentials,
     outcomes,
     warnings,
+    emitter: client,
   })
   return { intake, ledger, lifecycle, pipeline, warnings }
 }

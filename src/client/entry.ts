@@ -1,7 +1,6 @@
 import type { Holder, StoredMessage } from '../delivery/store.ts'
 import type { Kind } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
-import { asyncContext } from '../runtime/async-context.node.ts'
 import type { Callback } from '../tracker.ts'
 import type { Epoch } from './ledger.ts'
 
@@ -20,19 +19,4 @@ export interface Entry extends Holder {
   /** The call that this one is nested in, while it is in progress. */
   outer: Entry | undefined
   stored: StoredMessage | undefined
-}
-
-export function createEntry(kind: Kind, epoch: Epoch, callback: unknown): Entry {
-  const hasCallback = typeof callback === 'function'
-  return {
-    kind,
-    epoch,
-    callback: hasCallback ? (callback as Callback) : undefined,
-    runInContext: hasCallback ? asyncContext.capture() : undefined,
-    ctx: undefined,
-    passedPlugins: false,
-    isSettled: false,
-    outer: undefined,
-    stored: undefined,
-  }
 }

@@ -10,12 +10,13 @@ import { byteLength } from '../message/utf8.ts'
 import { copyToContextEvent, toContextEvent, toWire } from '../message/wire.ts'
 import { Context } from '../pipeline/context.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
+import { asyncContext } from '../runtime/async-context.node.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { Callback } from '../tracker.ts'
 import type { Emitter } from './emitter.ts'
-import { createEntry, type Entry } from './entry.ts'
-import type { Ledger } from './ledger.ts'
+import type { Entry } from './entry.ts'
+import type { Epoch, Ledger } from './ledger.ts'
 import type { Outcomes } from './outcomes.ts'
 
 export interface IntakeOptions {
@@ -28,7 +29,7 @@ export interface IntakeOptions {
   readonly outcomes: Outcomes
   readonly emitter: Emitter<AnalyticsEvents>
   /** Called for each accepted call, bad ones included. */
-  readonly onAccepted: () => void
+  readonly onAccepted: (() => void) | undefined
 }
 
 /** From a call to the backlog: builds the message, takes it through the plugins and hands its JSON on. */
@@ -66,7 +67,7 @@ export class Intake {
     let message: Message | undefined
     let failure: DeliveryError | undefined
     try {
-      outcomes.relieve()
+      if (outcomes.isCrowded) outcomes.settleEarly()
       message = buildMessage(kind, params, stamp, clock.now(), defaults)
     } catch (error) {
       failure = toDeliveryError(error)
@@ -78,7 +79,7 @@ export class Intake {
       entry.outer = this.#open
       this.#open = entry
       ledger.accept()
-      onAccepted()
+      onAccepted?.()
       if (this.#isClosed) this.#refuseClosed(entry, params, message)
       else if (message === undefined) outcomes.settleLater(entry, failure)
       else this.#place(entry, message)
@@ -130,7 +131,8 @@ export class Intake {
   }
 
   #place(entry: Entry, message: Message): void {
-    if (this.#options.pipeline.concerns(entry.kind)) this.#sendThroughPlugins(entry, message)
+    const { pipeline } = this.#options
+    if (!pipeline.isEmpty && pipeline.concerns(entry.kind)) this.#sendThroughPlugins(entry, message)
     else this.#hand(entry, message)
   }
 
@@ -198,7 +200,7 @@ export class Intake {
       return false
     }
     try {
-      const json = serialize(toWire(message), settings.maxMessageBytes)
+      const json = serialize(original === undefined ? message : toWire(message), settings.maxMessageBytes)
       if (settings.disable) requireSize(json, settings.maxMessageBytes)
       const isTaken = !settings.disable && backlog.add(entry, json, entry.epoch.isSealed)
       entry.passedPlugins = original !== undefined
@@ -212,6 +214,21 @@ export class Intake {
     if (settings.disable) outcomes.settleLater(entry, undefined)
     else outcomes.refuse(entry)
     return settings.disable
+  }
+}
+
+function createEntry(kind: Kind, epoch: Epoch, callback: unknown): Entry {
+  const hasCallback = typeof callback === 'function'
+  return {
+    kind,
+    epoch,
+    callback: hasCallback ? (callback as Callback) : undefined,
+    runInContext: hasCallback ? asyncContext.capture() : undefined,
+    ctx: undefined,
+    passedPlugins: false,
+    isSettled: false,
+    outer: undefined,
+    stored: undefined,
   }
 }
 

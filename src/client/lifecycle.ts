@@ -2,10 +2,12 @@ import type { Credentials } from '../auth/credentials.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import { DeliveryError } from '../errors/errors.ts'
 import { guard } from '../errors/guard.ts'
+import type { AnalyticsEvents } from '../events.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { unwatchExit, watchExit } from '../runtime/exit.ts'
+import { watchExit } from '../runtime/exit.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
+import type { Emitter } from './emitter.ts'
 import type { Entry } from './entry.ts'
 import type { Intake } from './intake.ts'
 import type { FlushSummary, Ledger } from './ledger.ts'
@@ -22,6 +24,7 @@ export interface LifecycleOptions {
   readonly credentials: Credentials
   readonly outcomes: Outcomes
   readonly warnings: Warnings
+  readonly emitter: Emitter<AnalyticsEvents>
 }
 
 const CLOSE_TIMEOUT_MS = 75_000
@@ -31,25 +34,12 @@ export class Lifecycle {
   readonly #options: LifecycleOptions
   #closing: Promise<FlushSummary> | undefined
   #isTurnHandedOver = false
-  readonly #exit = { isWatched: false, isRunning: false, losses: 0, onExit: () => this.#onExit() }
+  readonly #exit = { isRunning: false, losses: 0 }
+  readonly #unwatchExit: () => void
 
   constructor(options: LifecycleOptions) {
     this.#options = options
-  }
-
-  /** An event was accepted. */
-  onAccepted(): void {
-    if (!this.#exit.isWatched) {
-      this.#exit.isWatched = true
-      watchExit(this.#exit)
-    }
-    if (this.#options.settings.waitUntil !== undefined) this.#flushAfterTurn(this.#options.settings.waitUntil)
-  }
-
-  /** The last pending event has its outcome. */
-  onDrained(): void {
-    this.#exit.isWatched = false
-    unwatchExit(this.#exit)
+    this.#unwatchExit = watchExit(this)
   }
 
   /**
@@ -80,8 +70,9 @@ export class Lifecycle {
   }
 
   /** Everything tracked in this turn is flushed together, when the turn is over. */
-  #flushAfterTurn(waitUntil: (promise: Promise<unknown>) => void): void {
-    if (this.#isTurnHandedOver) return
+  flushAfterTurn(): void {
+    const { waitUntil } = this.#options.settings
+    if (this.#isTurnHandedOver || waitUntil === undefined) return
     this.#isTurnHandedOver = true
     const flushed = Promise.resolve().then(() => {
       this.#isTurnHandedOver = false
@@ -126,7 +117,7 @@ export class Lifecycle {
     const summary = await this.#drain(timeoutMs, () => this.#abandon(message))
     this.#abandon(message)
     this.#options.credentials.close()
-    unwatchExit(this.#exit)
+    this.#unwatchExit()
     return summary
   }
 
@@ -142,9 +133,15 @@ export class Lifecycle {
     credentials.abort()
   }
 
-  #onExit(): void {
+  /** The last pending event has its outcome. */
+  onDrained(): void {
+    this.#options.emitter.emit('drained')
+  }
+
+  /** The process has run out of work. */
+  onExit(): void {
     const exit = this.#exit
-    if (exit.isRunning) return
+    if (exit.isRunning || this.#options.ledger.pending === 0) return
     const message = 'the process ended, and exitTimeout with it'
     const timeoutMs = exitLimit(this.#options.settings.exitTimeout, exit.losses)
     if (timeoutMs < 1) return this.#abandon(message)

@@ -22,7 +22,7 @@ export interface OutcomesOptions {
   readonly onDrained: () => void
 }
 
-/** Outcomes known within their call pile up to here; then the next call gives them, so that their memory is bounded. */
+/** Outcomes known within their call pile up to here; then the next call gives them. */
 const MAX_EARLY = 1_024
 
 /** Gives every event its one outcome, and tells callback, listeners and `after` plugins of it. */
@@ -31,6 +31,8 @@ export class Outcomes {
   /** Outcomes that were known within the call itself: callbacks must not run before it has returned. */
   #early: { entry: Entry; error: DeliveryError | undefined }[] = []
   #isEarlyScheduled = false
+  /** So many of them wait that the next call gives them first: their memory must be bounded. */
+  isCrowded = false
   #isSettlingEarly = false
   /** Shared by the events that the backlog refused or displaced in this turn: there may be many, and a stack is costly. */
   #refused: DeliveryError | undefined
@@ -72,6 +74,7 @@ export class Outcomes {
   /** Settles when the current turn is over. */
   settleLater(entry: Entry, error: DeliveryError | undefined): void {
     this.#early.push({ entry, error })
+    this.isCrowded = this.#early.length >= MAX_EARLY
     if (this.#isEarlyScheduled) return
     // What callbacks of early outcomes lead to is left to a later turn: a callback that tracks again on each loss would
     // otherwise keep the event loop from ever running.
@@ -85,6 +88,7 @@ export class Outcomes {
     if (this.#isSettlingEarly) return
     const early = this.#early
     this.#early = []
+    this.isCrowded = false
     this.#isEarlyScheduled = false
     this.#refused = undefined
     this.#displaced = undefined
@@ -94,11 +98,6 @@ export class Outcomes {
     } finally {
       this.#isSettlingEarly = false
     }
-  }
-
-  /** Gives them within the turn when there are many. Called before a call is taken. */
-  relieve(): void {
-    if (this.#early.length >= MAX_EARLY) this.settleEarly()
   }
 
   /** The backlog had no room for this event. */

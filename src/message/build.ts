@@ -153,10 +153,15 @@ function readMerged(
   return base === undefined || own === undefined ? (own ?? base) : mergeDeep(base, own)
 }
 
+/** What most callers pass, and what is seen at once to be an object. */
+function isLiteral(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
+}
+
 function readObject(kind: Kind, fields: Fields, name: string): Fields | undefined {
   const value = fields[name]
   if (value === undefined || value === null) return undefined
-  if (!isRecord(value)) throw invalid(kind, name, 'an object', value)
+  if (!isLiteral(value) && !isRecord(value)) throw invalid(kind, name, 'an object', value)
   let toJSON: unknown
   try {
     toJSON = value['toJSON']

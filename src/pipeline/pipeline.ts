@@ -53,6 +53,8 @@ export class Pipeline {
   readonly #lineage: Lineage
   readonly #turns: Turns
   #stages = stagesOf([])
+  /** No plugin is there, nor missed: {@link Pipeline.concerns} need not be asked. */
+  isEmpty = true
   /** Events that cannot start yet, in their order. */
   #waiting: (() => void)[] = []
 
@@ -67,6 +69,7 @@ export class Pipeline {
       report,
       onChange: () => {
         this.#stages = stagesOf(this.#loader.registrations)
+        this.isEmpty = this.#loader.registrations.length === 0 && this.#loader.missing === undefined
       },
       onReady: () => this.#release(),
     })
