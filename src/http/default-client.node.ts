@@ -41,7 +41,9 @@ class LazyNodeHTTPClient implements HTTPClient {
   #client: Promise<HTTPClient> | undefined
 
   async makeRequest(request: HTTPClientRequest): Promise<HTTPResponse> {
-    this.#client ??= import('./node-client.ts').then(({ NodeHTTPClient }) => new NodeHTTPClient())
+    this.#client ??= import(/* webpackMode: "eager" */ './node-client.ts').then(
+      ({ NodeHTTPClient }) => new NodeHTTPClient(),
+    )
     return (await this.#client).makeRequest(request)
   }
 }

@@ -1,0 +1,152 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { nodeResolve } from '@rollup/plugin-node-resolve'
+import { build } from 'esbuild'
+import { rollup } from 'rollup'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import webpack from 'webpack'
+import { type Receiver, startReceiver } from '../../examples/receiver.mjs'
+import { runNode, WRITE_KEY } from '../examples/run-node.ts'
+import { createProject, type Project, runTool } from './project.ts'
+
+const TOKEN = 'an-access-token'
+const CLIENT_KEY = generateKeyPairSync('rsa', {
+  modulusLength: 2048,
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+}).privateKey
+
+let project: Project
+let receiver: Receiver
+let tokenServer: Server
+
+beforeAll(async () => {
+  project = await createProject()
+  receiver = await startReceiver({ writeKey: WRITE_KEY, token: TOKEN })
+  tokenServer = createServer((request, response) => {
+    request.resume().on('end', () => {
+      response.writeHead(200, { 'Content-Type': 'application/json' })
+      response.end(JSON.stringify({ access_token: TOKEN, token_type: 'Bearer', expires_in: 3_600 }))
+    })
+  }).listen(0, '127.0.0.1')
+  await once(tokenServer, 'listening')
+})
+afterAll(async () => {
+  tokenServer?.closeAllConnections()
+  tokenServer?.close()
+  await Promise.all([receiver?.close(), project?.remove()])
+})
+
+type Bundle = (entry: string, folder: string) => Promise<string>
+
+/** Each bundles for Node.js, and returns the path of the main file. The README has the setting for rollup. */
+const BUNDLERS: Record<string, { readonly source: string; readonly bundle: Bundle }> = {
+  esbuild: {
+    source: 'oauth.mjs',
+    async bundle(entry, folder) {
+      const outfile = join(folder, 'main.mjs')
+      await build({
+        entryPoints: [entry],
+        bundle: true,
+        platform: 'node',
+        format: 'esm',
+        minify: true,
+        outfile,
+      })
+      return outfile
+    },
+  },
+  'esbuild, to CommonJS': {
+    source: 'oauth.cjs',
+    async bundle(entry, folder) {
+      const outfile = join(folder, 'main.cjs')
+      await build({
+        entryPoints: [entry],
+        bundle: true,
+        platform: 'node',
+        format: 'cjs',
+        minify: true,
+        outfile,
+      })
+      return outfile
+    },
+  },
+  rollup: {
+    // Rollup puts inlined modules behind the entry: a top-level await that needs them would wait for ever.
+    source: 'oauth-then.mjs',
+    async bundle(entry, folder) {
+      const bundle = await rollup({ input: entry, plugins: [nodeResolve()], external: [/^node:|^crypto$/] })
+      await bundle.write({
+        dir: folder,
+        entryFileNames: 'main.mjs',
+        format: 'es',
+        inlineDynamicImports: true,
+      })
+      return join(folder, 'main.mjs')
+    },
+  },
+  webpack: {
+    source: 'oauth.cjs',
+    bundle: (entry, folder) => runWebpack(entry, folder, 'main.cjs'),
+  },
+  'webpack, from ES modules': {
+    source: 'oauth.mjs',
+    bundle: (entry, folder) => runWebpack(entry, folder, 'main.cjs'),
+  },
+  ncc: {
+    source: 'oauth.cjs',
+    async bundle(entry, folder) {
+      const { code, output } = await runTool(
+        'ncc',
+        ['build', entry, '--minify', '--out', folder],
+        project.folder,
+      )
+      if (code !== 0) throw new Error(output)
+      return join(folder, (await readdir(folder)).find((name) => /^index\.c?js$/.test(name)) ?? '')
+    },
+  },
+}
+
+function runWebpack(entry: string, path: string, filename: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    webpack({ entry, target: 'node', mode: 'production', output: { path, filename } }, (error, stats) => {
+      if (error !== null || stats?.hasErrors()) reject(error ?? new Error(stats?.toString()))
+      else resolve(join(path, filename))
+    })
+  })
+}
+
+test.each(Object.entries(BUNDLERS))(
+  'what %s makes of a program with OAuth runs as one file, alone',
+  async (name, { source, bundle }) => {
+    const entry = await project.add(`test/package/consumers/${source}`)
+    const folder = join(project.folder, `bundle-${name.replace(/\W+/g, '-')}`)
+    await mkdir(folder)
+    const main = await bundle(entry, folder)
+    const alone = await mkdtemp(join(tmpdir(), 'trackpost-bundle-'))
+    receiver.events.length = 0
+    try {
+      const file = join(alone, main.endsWith('.mjs') ? 'main.mjs' : 'main.cjs')
+      await copyFile(main, file)
+      expect(await readFile(file, 'utf8')).not.toMatch(/require\("trackpost"\)|from ?"trackpost"/)
+
+      const exit = await runNode([file], {
+        WRITE_KEY,
+        CLIENT_KEY,
+        TRACKPOST_HOST: receiver.url,
+        AUTH_SERVER: `http://127.0.0.1:${(tokenServer.address() as AddressInfo).port}`,
+      })
+
+      expect(exit).toMatchObject({ code: 0, stderr: '' })
+      expect(JSON.parse(exit.stdout)).toEqual({ delivered: 1, failed: 0, pending: 0 })
+      expect(receiver.events).toMatchObject([{ type: 'track', properties: { module: source } }])
+    } finally {
+      await rm(alone, { recursive: true })
+    }
+  },
+)
