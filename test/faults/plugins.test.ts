@@ -52,9 +52,10 @@ row(
         for (const [how, act] of Object.entries(ways)) {
           const client = t.create()
           let errors = 0
-          client.on('error', () => {
+          const count = (): void => {
             errors++
-          })
+          }
+          client.on('error', count).on('warning', count)
           const bad = n + 1
           await client.register({
             name: 'Bad',
@@ -103,6 +104,7 @@ for (const type of ['before', 'enrichment'] as const) {
 
       const run = await runHost({ host: server.url, scale: 5, args: { type, events } }, async (t) => {
         const client = t.create()
+        client.on('warning', () => {})
         let hung = 0
         await client.register({
           name: 'Hangs',
@@ -150,6 +152,7 @@ row(
       { host: server.url, args: { events }, settings: { httpRequestTimeout: 1_000 } },
       async (t) => {
         const client = t.create()
+        client.on('warning', () => {})
         let blocked = 0
         await client.register(
           {
@@ -322,6 +325,7 @@ row(
       for (const [name, act, expected] of acts) {
         for (const type of ['before', 'enrichment'] as const) {
           const client = t.create()
+          client.on('warning', () => {})
           await client.register({
             name: 'Odd',
             type,
@@ -384,6 +388,7 @@ row(
       }
       for (const [name, act] of Object.entries(acts)) {
         const client = t.create()
+        client.on('warning', () => {})
         await client.register({
           name: 'Busy',
           type: 'before',
@@ -454,8 +459,9 @@ row(
       }
       for (const [how, plugin] of Object.entries(plugins)) {
         const client = t.create()
+        client.on('warning', () => {})
         let errors = 0
-        client.on('error', () => {
+        client.on('warning', () => {
           errors++
         })
         let seen = 0
@@ -498,6 +504,7 @@ row('F107', '50 plugins with random delays', 'the same order for every event', a
 
   const run = await runHost({ host: server.url }, async (t) => {
     const client = t.create()
+    client.on('warning', () => {})
     const orders = new Map<number, number[]>()
     await client.register(
       ...Array.from({ length: 50 }, (_, index) => ({
