@@ -63,9 +63,15 @@ function sliceSql(plan: Plan, { first, last }: Bounds): { sql: string; values: S
   const { index } = plan
   if (index !== undefined) {
     const segment = index.isSegmented ? `seq >> ${SEGMENT_BITS} = ? AND` : ''
+    // By the index alone first: with two columns that is the only way to use both.
+    const found = index.columns.map(
+      (column) =>
+        `SELECT seq FROM event INDEXED BY event_${column} WHERE ${segment} event.${column} = ? AND seq BETWEEN ? AND ?`,
+    )
+    const own = [...(index.isSegmented ? [segmentOf(first)] : []), index.value, first, last]
     return {
-      sql: `event INDEXED BY ${index.name} WHERE ${segment} event.${index.column} = ? AND seq BETWEEN ? AND ? AND ${plan.sql}`,
-      values: [...(index.isSegmented ? [segmentOf(first)] : []), index.value, first, last, ...values],
+      sql: `event WHERE seq IN (${found.join(' UNION ')}) AND ${plan.sql}`,
+      values: [...index.columns.flatMap(() => own), ...values],
     }
   }
   const facts = plan.needsOnlyFacts ? 'INDEXED BY event_facts' : ''

@@ -26,6 +26,7 @@ export class Retention {
   #eventsUntilTrim = 0
   /** Where the sweep of what was cleared has got to in `seen`; undefined = nothing is left to sweep. */
   #sweepFrom: [sourceId: number, messageId: string] | undefined
+  #isClearing = false
 
   constructor(database: Database, maxEvents: number, dedupWindowMs: number | undefined) {
     this.#database = database
@@ -34,7 +35,7 @@ export class Retention {
     this.#eventsBetween = Math.max(1, Math.min(ROWS_PER_TRIM / 2, Math.floor(maxEvents / 10)))
     const floor = readMeta<number>(database, 'floor')
     const oldest = database.value<number>('SELECT min(seq) AS value FROM event')
-    if (floor > 0 && oldest !== undefined && oldest <= floor) this.#sweepFrom = [0, '']
+    if (floor > 0 && oldest !== undefined && oldest <= floor) this.#startSweep()
   }
 
   committed(events: number): void {
@@ -50,21 +51,28 @@ export class Retention {
       for (const table of ['tally', 'total', 'delivery_tally', 'segment', 'request', 'request_tally'])
         database.exec(`DELETE FROM ${table}`)
     })
+    this.#startSweep()
+  }
+
+  #startSweep(): void {
     this.#sweepFrom = [0, '']
+    this.#isClearing = true
     this.#eventsUntilTrim = 0
   }
 
   /** Deletes a little of what is over the limits, when it is time. */
   trim(nowMs: number): Trimmed {
-    const isSweeping = this.#sweepFrom !== undefined
-    if (this.#eventsUntilTrim > 0 && !isSweeping) return NOTHING
+    if (this.#eventsUntilTrim > 0) return NOTHING
     this.#eventsUntilTrim = this.#eventsBetween
     return this.#database.transaction(() => {
       const trimmed = this.#trimEvents()
       this.#trimSeen(nowMs)
       this.#trimRequests()
       const isUnfinished = this.#sweepSeen() || trimmed.hasMore
-      return { ...trimmed, hasMore: isUnfinished, hasSwept: isSweeping && !isUnfinished }
+      if (isUnfinished) this.#eventsUntilTrim = 0
+      const hasSwept = this.#isClearing && !isUnfinished
+      if (hasSwept) this.#isClearing = false
+      return { ...trimmed, hasMore: isUnfinished, hasSwept }
     })
   }
 

@@ -153,7 +153,7 @@ const segmented = (column: string) =>
 export const INDEXES = `
 CREATE INDEX IF NOT EXISTS event_facts ON event (seq, source_id, kind, reason, received_at);
 ${['name', 'user_id', 'anonymous_id', 'message_id'].map(segmented).join('\n')}
-CREATE INDEX IF NOT EXISTS event_request ON event (request_id) WHERE request_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS event_request_id ON event (request_id) WHERE request_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS event_violations ON event (seq) WHERE violations IS NOT NULL;
 CREATE INDEX IF NOT EXISTS delivery_due ON delivery (destination, due_at, seq) WHERE state = 'pending';
 CREATE INDEX IF NOT EXISTS delivery_failed ON delivery (destination, seq) WHERE state = 'failed';

@@ -24,7 +24,7 @@ export function boundTo(values: Condition['values'], from: number, to: number): 
 /** A search as SQL over one segment of `event`. */
 export interface EventCondition extends Condition {
   /** The index that finds the records of a segment; undefined = they are read one after another. */
-  index?: { name: string; column: string; value: SqlValue; isSegmented: boolean }
+  index?: { columns: string[]; value: SqlValue; isSegmented: boolean }
   /** Whether everything that it asks for lies in the index `event_facts`, many times smaller than the table. */
   needsOnlyFacts: boolean
 }
@@ -39,12 +39,13 @@ const TEXT_COLUMNS: Readonly<Record<string, string>> = {
   type: 'kind',
 }
 const FACTS: ReadonlySet<string> = new Set(['reason', 'type', 'source', 'status', 'received'])
-const INDEXED: Readonly<Record<string, string>> = {
-  message: 'message_id',
-  user: 'user_id',
-  anonymous: 'anonymous_id',
-  event: 'name',
-  name: 'name',
+const INDEXED: Readonly<Record<string, string[]>> = {
+  message: ['message_id'],
+  user: ['user_id'],
+  anonymous: ['anonymous_id'],
+  id: ['user_id', 'anonymous_id'],
+  event: ['name'],
+  name: ['name'],
 }
 const STATES = ['pending', 'delivered', 'skipped', 'failed'] as const
 
@@ -67,15 +68,15 @@ function indexFor(search: Search): EventCondition['index'] {
     const [value] = part.values
     const number = value?.is === 'exact' ? numberOf(value.text) : undefined
     if (part.values.length === 1 && number !== undefined) {
-      return { name: 'event_request', column: 'request_id', value: number, isSegmented: false }
+      return { columns: ['request_id'], value: number, isSegmented: false }
     }
   }
-  for (const [field, column] of Object.entries(INDEXED)) {
+  for (const [field, columns] of Object.entries(INDEXED)) {
     for (const part of parts) {
       if (part.kind !== 'compare' || part.field !== field || part.operator !== '=') continue
       const [value] = part.values
       if (part.values.length === 1 && value?.is === 'exact') {
-        return { name: `event_${column}`, column, value: value.text, isSegmented: true }
+        return { columns, value: value.text, isSegmented: true }
       }
     }
   }

@@ -7,7 +7,8 @@ export interface UserEntry {
   id: string
   userId: string | null
   anonymousId: string | null
-  count: number
+  /** Null when there was no time to count. */
+  count: number | null
   lastSeen: string
 }
 
@@ -64,7 +65,12 @@ export function* listUsers(
     }
   }
   const users = [...found.values()].sort((a, b) => b.lastSeq - a.lastSeq)
-  return { users: users.map((user) => entryOf(database, user)), next, isComplete }
+  const entries: UserEntry[] = []
+  for (const user of users) {
+    entries.push(entryOf(database, user, !budget.isUsedUp))
+    yield
+  }
+  return { users: entries, next, isComplete }
 }
 
 /** Whether an id was active after the page began, and so was on an earlier page. */
@@ -94,6 +100,7 @@ function isNewerSeen(
 function entryOf(
   database: QueryContext['database'],
   user: { id: string; isUser: boolean; lastSeq: number },
+  isCounted: boolean,
 ): UserEntry {
   const { id, isUser, lastSeq } = user
   const atMs = database.value<number>('SELECT received_at AS value FROM event WHERE seq = ?', lastSeq)
@@ -101,7 +108,7 @@ function entryOf(
     id,
     userId: isUser ? id : null,
     anonymousId: isUser ? null : id,
-    count: countOf(database, isUser ? 'user_id' : 'anonymous_id', id),
+    count: isCounted ? countOf(database, isUser ? 'user_id' : 'anonymous_id', id) : null,
     lastSeen: new Date(atMs ?? 0).toISOString(),
   }
 }

@@ -1,0 +1,107 @@
+import { expect, test } from 'vitest'
+import { parseSearch } from '../../src/search/parse.ts'
+import { EVENT_VOCABULARY, SearchSyntaxError, term } from '../../src/search/syntax.ts'
+import { parseTime } from '../../src/search/time.ts'
+
+/** The search in a short form: a term as `field operator values`. */
+function shape(line: string): unknown {
+  const shorten = (search: ReturnType<typeof parseSearch>): unknown => {
+    switch (search.kind) {
+      case 'text':
+        return search.text
+      case 'not':
+        return { not: shorten(search.part) }
+      case 'compare': {
+        const values = search.values.map((value) => {
+          if (value.is === 'exact') return value.isQuoted ? JSON.stringify(value.text) : value.text
+          return value.is === 'prefix' ? `${value.text}…` : '*'
+        })
+        const field = search.field === 'path' ? search.path.join('|') : search.field
+        return `${field} ${search.operator} ${values.join(' or ')}`
+      }
+      default:
+        return { [search.kind]: search.parts.map(shorten) }
+    }
+  }
+  return shorten(parseSearch(line, EVENT_VOCABULARY))
+}
+
+test.each([
+  ['', { and: [] }],
+  ['   ', { and: [] }],
+  ['kettle', 'kettle'],
+  ['"two words"', 'two words'],
+  ['sku-77', 'sku-77'],
+  ['event:"Order Completed"', 'event = "Order Completed"'],
+  ['userId:ada', 'user = ada'],
+  ['user:ada,bob,"c d"', 'user = ada or bob or "c d"'],
+  ['user:ad*', 'user = ad…'],
+  ['user:*', 'user = *'],
+  ['-source:web', { not: 'source = web' }],
+  ['--source:web', { not: { not: 'source = web' } }],
+  ['properties.total>=100', 'properties|total >= 100'],
+  ['properties.total!=1', 'properties|total != 1'],
+  ['properties."order id".0:x', 'properties|order id|0 = x'],
+  ['received>=2026-05-17T09:30Z', 'received >= 2026-05-17T09:30Z'],
+  ['say:hi', undefined],
+  ['event:"say \\"hi\\" \\\\"', 'event = "say \\"hi\\" \\\\"'],
+  ['event:""', 'event = ""'],
+  ['a b', { and: ['a', 'b'] }],
+  ['a b OR c', { or: [{ and: ['a', 'b'] }, 'c'] }],
+  ['a (b OR -c)', { and: ['a', { or: ['b', { not: 'c' }] }] }],
+  ['ORDER', 'ORDER'],
+])('%s', (line, expected) => {
+  if (expected === undefined) expect(() => shape(line)).toThrow(SearchSyntaxError)
+  else expect(shape(line)).toEqual(expected)
+})
+
+test.each([
+  ['event:', 5, /value/],
+  ['foo:bar', 0, /no field is named "foo"/],
+  ['user:ada foo:bar', 9, /no field/],
+  ['event:"open', 6, /not closed/],
+  ['(a', 0, /not closed/],
+  ['a)', 1, /closes nothing/],
+  ['a OR', 3, /term/],
+  ['-', 0, /term/],
+  ['event:"a\\n"', 8, /expected/],
+  ['properties.total>*', 17, /one value/],
+  ['properties.total>1,2', 17, /one value/],
+  ['properties..a:1', 0, /empty/],
+  ['a,b', 1, /quote the text/],
+])('%s is refused at %i', (line, position, message) => {
+  let caught: unknown
+  try {
+    parseSearch(line, EVENT_VOCABULARY)
+  } catch (cause) {
+    caught = cause
+  }
+  expect(caught).toBeInstanceOf(SearchSyntaxError)
+  expect(caught).toMatchObject({ position, message: expect.stringMatching(message) })
+})
+
+test('a line is bounded in length, terms and depth', () => {
+  for (const line of ['x'.repeat(4001), 'a '.repeat(101), `${'('.repeat(21)}a`, `${'-'.repeat(30)}a`]) {
+    expect(() => parseSearch(line, EVENT_VOCABULARY)).toThrow(SearchSyntaxError)
+  }
+})
+
+test.each(['ada', 'a b', 'say "hi"', '-x', 'a*', '5', 'true', 'OR', 'a,b', 'a:b', '(', '\\', '', 'é'])(
+  'a term made of %j means exactly this',
+  (value) => {
+    const search = parseSearch(term('user', value), EVENT_VOCABULARY)
+    expect(search).toMatchObject({ kind: 'compare', values: [{ is: 'exact', text: value }] })
+  },
+)
+
+test.each([
+  ['-15m', 1_000_000_000 - 900_000],
+  ['1700000000000', 1_700_000_000_000],
+  ['2026-05-17', Date.UTC(2026, 4, 17)],
+  ['2026-05-17T09:30', Date.UTC(2026, 4, 17, 9, 30)],
+  ['2026-05-17T09:30:00+02:00', Date.UTC(2026, 4, 17, 7, 30)],
+  ['yesterday', undefined],
+  ['2026-13-01', undefined],
+])('the time %s', (text, expected) => {
+  expect(parseTime(text, 1_000_000_000)).toBe(expected)
+})

@@ -1,0 +1,146 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { type Collector, startCollector } from '../../src/index.ts'
+import { openCollector, post, track } from '../support.ts'
+
+function newFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
+}
+
+async function openTwo(config = {}): Promise<[Collector, Collector]> {
+  const database = join(newFolder(), 'events.db')
+  return [await openCollector({ database, config }), await openCollector({ database, config })]
+}
+
+test('a wait sees what another collector on the same file took', async () => {
+  const [first, second] = await openTwo()
+  const waiting = first.waitFor({ event: 'From B', timeout: 20_000 })
+  const overHttp = fetch(`${first.url}/api/wait?event=From+B&timeout=20000`)
+
+  await post(second, '/v1/track', track({ event: 'From B' }))
+
+  expect(await waiting).toMatchObject([{ name: 'From B' }])
+  expect((await overHttp).status).toBe(200)
+})
+
+test('a wait that runs out looks once more before it says so', async () => {
+  const [first, second] = await openTwo()
+  const waiting = first.waitFor({ event: 'Late', timeout: 1 })
+  // Held up until the time is over and the event is there; nobody has told the first collector of it.
+  const posted = post(second, '/v1/track', track({ event: 'Late' }))
+
+  const [result] = await Promise.allSettled([waiting, posted])
+
+  if (result.status === 'rejected') expect(result.reason).toMatchObject({ found: 0 })
+  expect(await first.waitFor({ event: 'Late', timeout: 1 })).toHaveLength(1)
+})
+
+test('the totals and the stream of a collector count what another one took, and its clear', async () => {
+  const [first, second] = await openTwo()
+  await post(first, '/v1/track', track())
+  const batch = Array.from({ length: 40 }, () => track())
+
+  await post(second, '/v1/batch', { batch: [...batch, { type: 'track', userId: 'u' }] })
+
+  await expect
+    .poll(() => first.stats())
+    .toMatchObject({ accepted: 41, rejected: 1, byReason: { no_event: 1 } })
+  const stats = async () => (await fetch(`${first.url}/api/stats`)).json()
+  expect(await stats()).toMatchObject({ lastSeq: 42, epoch: 0 })
+  second.clear()
+  await expect.poll(stats).toMatchObject({ accepted: 0, rejected: 0, epoch: 1 })
+})
+
+test('two collectors on one file deliver each event once between them', async () => {
+  const path = join(newFolder(), 'out.ndjson')
+  const [first, second] = await openTwo({ destinations: [{ name: 'Lines', type: 'file', path }] })
+  const send = (collector: Collector, turn: number) =>
+    post(collector, '/v1/batch', {
+      batch: Array.from({ length: 50 }, (_, index) => track({ messageId: `t${turn}-${index}` })),
+    })
+
+  await Promise.all(Array.from({ length: 8 }, (_, turn) => send(turn % 2 === 0 ? first : second, turn)))
+  await expect.poll(() => first.count({ q: 'delivery:delivered' })).toBe(400)
+
+  const ids = readFileSync(path, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).messageId)
+  expect(ids).toHaveLength(400)
+  expect(new Set(ids).size).toBe(400)
+})
+
+test('what a collector has under way at a webhook, no other one posts', async () => {
+  const received: string[] = []
+  const held: Array<() => void> = []
+  const server = createServer((request, response) => {
+    received.push(String(request.headers['idempotency-key']))
+    request.resume()
+    held.push(() => response.end())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const [first, second] = await openTwo({
+    destinations: [{ name: 'Hook', type: 'webhook', url, concurrency: 3 }],
+  })
+
+  await post(first, '/v1/batch', { batch: Array.from({ length: 6 }, () => track()) })
+  await expect.poll(() => received.length).toBe(6)
+  await post(second, '/v1/track', { userId: 'u' })
+  await fetch(`${second.url}/api/stats`)
+
+  // Three each; all are held, and nobody tries what somebody else has.
+  expect(new Set(received).size).toBe(6)
+  while (first.count({ q: 'delivery:delivered' }) < 6) {
+    for (const end of held.splice(0)) end()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  expect(received).toHaveLength(6)
+})
+
+test('keys for deduplication differ between databases, and numbers that were used once', async () => {
+  const keys: string[] = []
+  const server = createServer((request, response) => {
+    keys.push(String(request.headers['idempotency-key']))
+    request.resume().on('end', () => response.end())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const config = { destinations: [{ name: 'Hook', type: 'webhook' as const, url }] }
+  const database = join(newFolder(), 'events.db')
+  for (const path of [database, join(newFolder(), 'events.db'), database]) {
+    const collector = await startCollector({ port: 0, database: path, config })
+    await post(collector, '/v1/track', track())
+    await expect.poll(() => collector.count({ q: 'delivery:delivered' })).toBe(1)
+    collector.clear()
+    await collector.close()
+  }
+
+  expect(new Set(keys).size).toBe(3)
+})
+
+test('a database that is removed under a collector is told, and nothing is answered 200 any more', async () => {
+  const folder = newFolder()
+  const faults: string[] = []
+  const collector = await openCollector({
+    database: join(folder, 'events.db'),
+    onFault: (what) => faults.push(what),
+  })
+  expect((await post(collector, '/v1/track', track())).status).toBe(200)
+
+  rmSync(folder, { recursive: true })
+
+  await expect.poll(() => faults).toContain('the database file was removed or replaced')
+  expect((await post(collector, '/v1/track', track())).status).toBe(503)
+})

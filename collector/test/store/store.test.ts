@@ -1,0 +1,195 @@
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'libsql'
+import { expect, onTestFinished, test } from 'vitest'
+import type { NewEvent } from '../../src/store/ports.ts'
+import { Store, type StoreOptions } from '../../src/store/store.ts'
+import { newEvent } from './new-event.ts'
+
+function openStore(options: Partial<StoreOptions> = {}): Store {
+  const store = new Store({ path: ':memory:', durability: 'process', maxEvents: 1_000_000, ...options })
+  onTestFinished(() => store.close())
+  return store
+}
+
+function newPath(): string {
+  return join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+}
+
+function newEvents(count: number, receivedAtMs = 1_000_000): NewEvent[] {
+  return Array.from({ length: count }, (_, index) => newEvent(`id-${index}`, { receivedAtMs }))
+}
+
+function accepted(events: ReadonlyArray<{ reason: string | null }>): number {
+  return events.filter(({ reason }) => reason === null).length
+}
+
+test('thousands of ids in one commit are all told apart, and known again in the next', () => {
+  const store = openStore()
+
+  expect(accepted(store.commit(newEvents(5000)))).toBe(5000)
+  expect(accepted(store.commit([...newEvents(5000), newEvent('fresh')]))).toBe(1)
+})
+
+test('ids older than the window are accepted again, and are deleted', () => {
+  const path = newPath()
+  let nowMs = 0
+  const store = openStore({ path, dedupWindowMs: 1000, now: () => nowMs })
+  store.commit(newEvents(3000, 10_000))
+
+  expect(accepted(store.commit(newEvents(3000, 10_999)))).toBe(0)
+  expect(accepted(store.commit(newEvents(1000, 11_000)))).toBe(1000)
+  nowMs = 11_999
+  for (let more = true; more; more = store.trim().hasMore);
+
+  const reader = new Database(path)
+  onTestFinished(() => {
+    reader.close()
+  })
+  expect(reader.prepare('SELECT count(*) AS value FROM seen').get()).toMatchObject({ value: 1000 })
+})
+
+test('the retention limit keeps up with what comes', () => {
+  const store = openStore({ maxEvents: 2000 })
+
+  for (let turn = 0; turn < 10; turn++) {
+    store.commit(Array.from({ length: 1000 }, (_, index) => newEvent(`${turn}-${index}`)))
+    store.trim()
+  }
+
+  expect(store.count()).toBeLessThanOrEqual(3000)
+  expect(store.events({ order: 'newest', limit: 1 })[0]?.messageId).toBe('9-999')
+})
+
+test('what is owed for a deleted event is deleted with it', async () => {
+  const store = openStore({ maxEvents: 1000 })
+  const deliveries = [{ destination: 'Hook' }]
+  store.commit(Array.from({ length: 1000 }, (_, index) => newEvent(`old-${index}`, { deliveries })))
+
+  store.commit(Array.from({ length: 1000 }, (_, index) => newEvent(`new-${index}`)))
+  store.trim()
+
+  expect(await store.outbox.nextDueMs('Hook')).toBeUndefined()
+})
+
+test('a commit that fails leaves nothing behind, and the next one works', () => {
+  const store = openStore({ maxBytes: 200_000 })
+  const big = newEvent('big', { body: 'x'.repeat(400_000) })
+
+  expect(() => store.commit([newEvent('a'), big])).toThrow(/full/)
+  expect(store.count()).toBe(0)
+  expect(accepted(store.commit([newEvent('a')]))).toBe(1)
+  expect(store.events()).toMatchObject([{ source: 'shop', messageId: 'a' }])
+})
+
+test('a file of another version is refused', () => {
+  const path = newPath()
+  const other = new Database(path)
+  other.pragma('user_version = 99')
+  other.close()
+
+  expect(() => openStore({ path })).toThrow(/version 99/)
+})
+
+test('after closing, the file alone has everything', () => {
+  const path = newPath()
+  const store = new Store({ path, durability: 'power', maxEvents: 10 })
+  store.commit(newEvents(10))
+  store.close()
+  const copy = newPath()
+  copyFileSync(path, copy)
+
+  expect(openStore({ path: copy }).count()).toBe(10)
+})
+
+test('the counts are those of the tables, whatever comes, goes and is cleared', () => {
+  const path = newPath()
+  const store = openStore({ path, maxEvents: 1200 })
+  const deliveries = [{ destination: 'Hook' }, { destination: 'Off', skippedBecause: 'integrations' }]
+  const reader = new Database(path)
+  onTestFinished(() => {
+    reader.close()
+  })
+  const sum = (table: string) =>
+    (reader.prepare(`SELECT coalesce(sum(count), 0) AS value FROM ${table}`).get() as { value: number }).value
+  for (let turn = 0; turn < 6; turn++) {
+    const events = Array.from({ length: 700 }, (_, index) =>
+      newEvent(`${turn % 4}-${index}`, { name: `E${index % 3}`, deliveries, receivedAtMs: turn * 60_000 }),
+    )
+    store.commit(events)
+    while (store.trim().hasMore);
+
+    const { value } = reader.prepare('SELECT count(*) AS value FROM event').get() as { value: number }
+    expect(value).toBeLessThanOrEqual(1200)
+    expect([sum('tally'), sum('total')]).toEqual([value, value])
+    const owed = reader.prepare('SELECT count(*) AS value FROM delivery').get() as { value: number }
+    expect(sum('delivery_tally')).toBe(owed.value)
+  }
+
+  store.clear()
+  expect([store.count(), sum('tally'), sum('total'), sum('delivery_tally')]).toEqual([0, 0, 0, 0])
+  while (store.trim().hasMore);
+  for (const table of ['event', 'seen', 'delivery', 'segment']) {
+    expect(reader.prepare(`SELECT count(*) AS value FROM ${table}`).get()).toMatchObject({ value: 0 })
+  }
+})
+
+test('few events are kept when few are asked for, and the totals say so', () => {
+  const store = openStore({ maxEvents: 100 })
+
+  for (let turn = 0; turn < 30; turn++) {
+    store.commit(Array.from({ length: 100 }, (_, index) => newEvent(`${turn}-${index}`)))
+    while (store.trim().hasMore);
+  }
+
+  expect(store.count()).toBe(100)
+  expect(store.totals().reduce((sum, { count }) => sum + count, 0)).toBe(100)
+})
+
+test('what was cleared is not known any more, at once and before its rows are gone', () => {
+  const store = openStore()
+  store.commit(newEvents(3000))
+  store.clear()
+
+  expect(store.events()).toEqual([])
+  const again = store.commit(newEvents(3000))
+  expect(accepted(again)).toBe(3000)
+  expect(again[0]?.seq).toBe(3001)
+  while (store.trim().hasMore);
+  expect(accepted(store.commit(newEvents(3000)))).toBe(0)
+})
+
+test('numbers go on after a clear and a restart', () => {
+  const path = newPath()
+  const first = new Store({ path, durability: 'process', maxEvents: 1000 })
+  first.commit(newEvents(10))
+  first.clear()
+  while (first.trim().hasMore);
+  first.close()
+
+  expect(openStore({ path }).commit([newEvent('next')])[0]?.seq).toBe(11)
+})
+
+test('names and ids that differ only in U+0000 or in lone surrogates stay apart', () => {
+  const store = openStore()
+  const ids = ['a\u0000b', 'a\u0000c', 'a', '\ud800', '\ud801']
+
+  expect(accepted(store.commit(ids.map((id) => newEvent(id, { name: id, source: id }))))).toBe(5)
+  expect(accepted(store.commit(ids.map((id) => newEvent(id, { source: 'one' }))))).toBe(5)
+  const kept = store.events({ limit: 5 })
+  expect(new Set(kept.map(({ name }) => name)).size).toBe(5)
+  expect(new Set(kept.map(({ source }) => source)).size).toBe(5)
+})
+
+test('a file that was removed takes nothing any more', () => {
+  const path = newPath()
+  const store = openStore({ path })
+  store.commit([newEvent('a')])
+  expect(store.isInPlace()).toBe(true)
+
+  for (const end of ['', '-wal', '-shm']) rmSync(`${path}${end}`)
+
+  expect(store.isInPlace()).toBe(false)
+  expect(() => store.commit([newEvent('b')])).toThrow(/removed/)
+})
