@@ -1,0 +1,129 @@
+// Finds the places of a source file at which it can be changed, and writes a copy in which every change is asleep: one
+// is woken by number when the tests run, so that the file is transformed once for all of them.
+import ts from 'typescript'
+
+const OPERATORS = {
+  '+': ['-'],
+  '-': ['+'],
+  '*': ['/'],
+  '/': ['*'],
+  '%': ['*'],
+  '<': ['<=', '>='],
+  '<=': ['<', '>'],
+  '>': ['>=', '<='],
+  '>=': ['>', '<'],
+  '===': ['!=='],
+  '!==': ['==='],
+  '&&': ['||'],
+  '||': ['&&'],
+  '??': ['&&'],
+  '+=': ['-='],
+  '-=': ['+='],
+}
+
+/** Changes of the text of a file, in the order of the file: `{ line, kind, from, to }`. */
+export function findMutants(path, text) {
+  const found = []
+  write(parse(path, text), text, (mutant) => {
+    found.push(mutant)
+    return undefined
+  })
+  return found
+}
+
+/** The text with those changes asleep to which `numberOf(index)` gives a number. */
+export function withMutants(path, text, numberOf) {
+  let index = 0
+  return write(parse(path, text), text, () => numberOf(index++))
+}
+
+function parse(path, text) {
+  return ts.createSourceFile(path, text, ts.ScriptTarget.ES2022, true)
+}
+
+function write(root, text, visitMutant) {
+  const lineOf = (node) => root.getLineAndCharacterOfPosition(node.getStart()).line + 1
+  const raw = (node) => text.slice(node.getStart(), node.end)
+
+  // The text of a node with the changes inside it, around it those of the node itself.
+  const print = (node) => {
+    if (ts.isTypeNode(node) || ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return raw(node)
+    if (ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node)) return raw(node)
+    // Numbers are given from the outside in, in the order of the file.
+    const awake = changesOf(node, raw)
+      .map(([to, kind]) => ({ to, kind, line: lineOf(node), from: raw(node) }))
+      .map((mutant) => ({ ...mutant, number: visitMutant(mutant) }))
+      .filter(({ number }) => number !== undefined)
+    let inner = ''
+    let at = node.getStart()
+    node.forEachChild((child) => {
+      inner += text.slice(at, child.getStart()) + print(child)
+      at = child.end
+    })
+    inner += text.slice(at, node.end)
+    for (const { number, to, kind } of awake) inner = asleep(number, to, kind, inner)
+    return inner
+  }
+  return text.slice(0, root.getStart()) + print(root) + text.slice(root.end)
+}
+
+function asleep(number, to, kind, inner) {
+  const isAwake = `globalThis.isMutant(${number})`
+  if (kind === 'no call') return `if (!${isAwake}) { ${inner} }`
+  if (kind === 'empty body') return `{ if (${isAwake}) return; ${inner.slice(1)}`
+  return `(${isAwake} ? (${to}) : (${inner}))`
+}
+
+/** `[text, kind]` of each change that a node can have by itself. */
+function changesOf(node, raw) {
+  const { parent } = node
+  if (ts.isBinaryExpression(node)) {
+    const operator = node.operatorToken.getText()
+    const others = OPERATORS[operator] ?? []
+    return others.map((other) => [`${raw(node.left)} ${other} ${raw(node.right)}`, `${operator} to ${other}`])
+  }
+  if (ts.isPrefixUnaryExpression(node)) {
+    if (node.operator === ts.SyntaxKind.ExclamationToken) return [[raw(node.operand), 'no !']]
+    if (node.operator === ts.SyntaxKind.PlusPlusToken) return [[`--${raw(node.operand)}`, '++ to --']]
+    if (node.operator === ts.SyntaxKind.MinusMinusToken) return [[`++${raw(node.operand)}`, '-- to ++']]
+  }
+  if (ts.isPostfixUnaryExpression(node)) {
+    const other = node.operator === ts.SyntaxKind.PlusPlusToken ? '--' : '++'
+    return [[`${raw(node.operand)}${other}`, `to ${other}`]]
+  }
+  if (ts.isExpression(node) && isCondition(node)) {
+    return [
+      ['true', 'always'],
+      ['false', 'never'],
+    ]
+  }
+  if (node.kind === ts.SyntaxKind.TrueKeyword) return [['false', 'true to false']]
+  if (node.kind === ts.SyntaxKind.FalseKeyword) return [['true', 'false to true']]
+  if (ts.isNumericLiteral(node) && !ts.isPropertyAssignment(parent)) return [[`${raw(node)} + 1`, 'one more']]
+  if (ts.isStringLiteral(node) && node.text !== '' && isValue(node)) return [["''", 'no text']]
+  if (ts.isExpressionStatement(node) && ts.isCallExpression(node.expression)) {
+    return node.expression.expression.kind === ts.SyntaxKind.SuperKeyword ? [] : [['', 'no call']]
+  }
+  const isBody =
+    ts.isBlock(node) &&
+    node.statements.length > 0 &&
+    ts.isFunctionLike(parent) &&
+    !ts.isConstructorDeclaration(parent)
+  return isBody ? [['', 'empty body']] : []
+}
+
+/** The test of an `if` or of a `? :`. Loops are left alone: most of their changes never end. */
+function isCondition(node) {
+  const { parent } = node
+  const isTest =
+    (ts.isIfStatement(parent) && parent.expression === node) ||
+    (ts.isConditionalExpression(parent) && parent.condition === node)
+  return isTest && !ts.isBinaryExpression(node)
+}
+
+function isValue(node) {
+  const { parent } = node
+  const isName =
+    (ts.isPropertyAssignment(parent) || ts.isElementAccessExpression(parent)) && parent.initializer !== node
+  return !isName && !ts.isCaseClause(parent) && !ts.isTypeNode(parent)
+}

@@ -1,0 +1,150 @@
+// Mutation testing of what decides over events: `npm run test:mutation`. A seeded sample of small changes is made to the
+// sources, one at a time, and the unit tests that come to the changed place have to notice. Usage:
+//   node scripts/mutation/run.mjs [--sample 300] [--seed 1] [--only src/delivery/gate.ts]
+// Prints what no test noticed, and fails below the score that CONTRIBUTING.md asks for.
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { findMutants } from './mutants.mjs'
+
+const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)))
+const FOLDERS = ['src/delivery', 'src/policy', 'src/message', 'src/client']
+const MIN_SCORE = 0.85
+/** A change that makes a loop endless is noticed too. */
+const HANG_MS = 120_000
+/** They try ten thousand orders of events: too long for each change. */
+const LEFT_OUT = /interleavings/
+
+const { values } = parseArgs({
+  options: {
+    sample: { type: 'string', default: '300' },
+    seed: { type: 'string', default: '1' },
+    only: { type: 'string', multiple: true },
+  },
+})
+
+const files = (folder, end) =>
+  readdirSync(join(ROOT, folder), { recursive: true })
+    .filter((name) => name.endsWith(end))
+    .map((name) => join(folder, name))
+const suites = /^test\/(package|examples|faults|runtimes|serverless|scripts|support)\/|end-to-end/
+const testFiles = files('test', '.test.ts').filter((file) => !suites.test(file) && !LEFT_OUT.test(file))
+
+const all = FOLDERS.flatMap((folder) => files(folder, '.ts'))
+  .filter((file) => values.only?.includes(file) ?? true)
+  .flatMap((file) => {
+    const found = findMutants(file, readFileSync(join(ROOT, file), 'utf8'))
+    return found.map((mutant, index) => ({ ...mutant, file, index }))
+  })
+const sample = shuffle(all, Number(values.seed)).slice(0, Number(values.sample))
+const numbers = {}
+for (const [at, mutant] of sample.entries()) {
+  mutant.number = at + 1
+  numbers[mutant.file] ??= []
+  numbers[mutant.file][mutant.index] = mutant.number
+}
+
+mkdirSync(join(ROOT, '.cache'), { recursive: true })
+const folder = mkdtempSync(join(ROOT, '.cache/mutation-'))
+writeFileSync(join(folder, 'numbers.json'), JSON.stringify(numbers))
+writeFileSync(join(folder, 'active'), '0')
+let worker
+try {
+  process.exitCode = (await main()) ? 0 : 1
+} finally {
+  worker?.kill('SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function main() {
+  console.log(
+    `${sample.length} of ${all.length} changes, seed ${values.seed}; ${testFiles.length} test files`,
+  )
+  const { failed } = await ask(0, testFiles, Number.POSITIVE_INFINITY)
+  if (failed.length > 0) {
+    console.error(`the tests fail without any change: ${failed.join(', ')}`)
+    return false
+  }
+  const reachedBy = readReached()
+  const survivors = []
+  let killed = 0
+  for (const mutant of sample) {
+    const verdict = await judge(mutant, reachedBy.get(mutant.number) ?? [])
+    if (verdict === 'killed') killed++
+    else survivors.push({ ...mutant, verdict })
+    const { number, file, line, kind } = mutant
+    const change = `${kind}: ${mutant.from.replaceAll(/\s+/g, ' ').slice(0, 60)}`
+    console.log(`${String(number).padStart(4)} ${verdict.padEnd(9)} ${file}:${line} ${change}`)
+  }
+  console.log(`\nnot noticed:`)
+  for (const { file, line, kind, from, verdict } of survivors) {
+    console.log(`- ${file}:${line} (${verdict}) ${kind}: \`${from.replaceAll(/\s+/g, ' ').slice(0, 80)}\``)
+  }
+  const score = killed / sample.length
+  console.log(
+    `\n${killed} of ${sample.length} noticed: ${(score * 100).toFixed(1)} % (at least ${MIN_SCORE * 100} %)`,
+  )
+  return score >= MIN_SCORE
+}
+
+/** Runs the nearest test file first: most changes are noticed there. */
+async function judge({ number, file }, reached) {
+  if (reached.length === 0) return 'unreached'
+  const name = basename(file, '.ts')
+  const isNear = (test) => basename(test, '.test.ts') === name
+  const groups = [reached.filter(isNear), reached.filter((test) => !isNear(test))]
+  for (const group of groups.filter(({ length }) => length > 0)) {
+    const { failed, errors } = await ask(number, group, HANG_MS)
+    if (failed.length > 0 || errors > 0) return 'killed'
+  }
+  return 'survived'
+}
+
+async function ask(number, tests, limitMs) {
+  if (worker === undefined) {
+    const env = { ...process.env, ROOT, MUTATION_FOLDER: folder }
+    worker = fork(fileURLToPath(new URL('worker.mjs', import.meta.url)), { cwd: ROOT, env, detached: true })
+    await once(worker, 'message')
+  }
+  worker.send({ number, files: tests.map((file) => join(ROOT, file)) })
+  let timer
+  const hung = new Promise((done) => {
+    if (Number.isFinite(limitMs)) timer = setTimeout(done, limitMs)
+  })
+  const [reply] = await Promise.race([once(worker, 'message'), hung.then(() => [undefined])])
+  clearTimeout(timer)
+  if (reply !== undefined) return reply
+  // The whole group: the process that hangs is a child of the worker.
+  process.kill(-worker.pid, 'SIGKILL')
+  worker = undefined
+  return { failed: ['hung'], errors: 0 }
+}
+
+function readReached() {
+  const by = new Map()
+  for (const name of readdirSync(join(folder, 'reached'))) {
+    const { testPath, reached } = JSON.parse(readFileSync(join(folder, 'reached', name), 'utf8'))
+    for (const number of reached) by.set(number, [...(by.get(number) ?? []), testPath.slice(ROOT.length + 1)])
+  }
+  return by
+}
+
+/** Fisher-Yates over mulberry32: the same seed, the same sample. */
+function shuffle(list, seed) {
+  let state = seed
+  const random = () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
+  }
+  const shuffled = [...list]
+  for (let at = shuffled.length - 1; at > 0; at--) {
+    const other = Math.floor(random() * (at + 1))
+    ;[shuffled[at], shuffled[other]] = [shuffled[other], shuffled[at]]
+  }
+  return shuffled
+}

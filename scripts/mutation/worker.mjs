@@ -1,0 +1,52 @@
+// Runs the unit tests over the sources with changes asleep, as often as it is told to: `{ number, files }` in,
+// `{ failed: number of failed tests }` out.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { createVitest } from 'vitest/node'
+import { withMutants } from './mutants.mjs'
+
+const { ROOT, MUTATION_FOLDER: folder } = process.env
+/** File to the number of each of its changes, `null` for those outside the sample. */
+const numbers = JSON.parse(readFileSync(join(folder, 'numbers.json'), 'utf8'))
+
+const sleeping = {
+  name: 'sleeping-mutants',
+  enforce: 'pre',
+  transform(code, id) {
+    const file = relative(ROOT, id.split('?')[0])
+    const ofFile = numbers[file]
+    return ofFile === undefined
+      ? undefined
+      : { code: withMutants(id, code, (index) => ofFile[index] ?? undefined) }
+  },
+}
+
+const vitest = await createVitest(
+  'test',
+  {
+    config: false,
+    root: ROOT,
+    watch: false,
+    reporters: [{}],
+    include: ['test/**/*.test.ts'],
+    setupFiles: ['test/support/seed.ts', 'scripts/mutation/setup.ts'],
+    pool: 'forks',
+    maxWorkers: 2,
+    testTimeout: 10_000,
+    env: { MUTATION_FOLDER: folder },
+  },
+  { plugins: [sleeping], logLevel: 'silent' },
+)
+await vitest.standalone?.()
+
+process.on('message', async ({ number, files }) => {
+  writeFileSync(join(folder, 'active'), String(number))
+  vitest.config.bail = number === 0 ? 0 : 1
+  const specifications = (await vitest.globTestSpecifications()).filter(({ moduleId }) =>
+    files.includes(moduleId),
+  )
+  const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications, false)
+  const failed = testModules.filter((one) => !one.ok()).map(({ moduleId }) => relative(ROOT, moduleId))
+  process.send({ failed, errors: unhandledErrors.length })
+})
+process.send({ isReady: true })
