@@ -29,7 +29,7 @@ export class PageAssets {
   #assets: ReadonlyMap<string, Asset> | undefined
 
   /** @param folder By default where the build has put the page. This module lies one level below the package. */
-  constructor(folder = new URL('../page/', import.meta.url)) {
+  constructor(folder = new URL('../dist/page/', import.meta.url)) {
     this.#folder = folder
   }
 

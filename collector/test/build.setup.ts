@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-/** The command line is tested as users get it: built. */
+/** The command line and the page are tested as users get them: built. */
 export default function build(): void {
   const folder = fileURLToPath(new URL('..', import.meta.url))
+  execFileSync('npx', ['vite', 'build', 'page', '--logLevel', 'warn'], { cwd: folder, stdio: 'inherit' })
   execFileSync('npx', ['tsup', '--no-dts', '--silent'], { cwd: folder, stdio: 'inherit' })
 }

@@ -1,0 +1,227 @@
+import { useSignal, useSignalEffect } from '@preact/signals'
+import type { FunctionComponent } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { Icon, type IconName, Notice, Problem } from './components/basics.tsx'
+import { ConnectionState } from './components/connection-state.tsx'
+import { Menu } from './components/menu.tsx'
+import { MoreMenu } from './components/more-menu.tsx'
+import { about, loadBasics } from './lib/basics.ts'
+import { plural, shortCount } from './lib/format.ts'
+import { RequestError } from './lib/http.ts'
+import { latest, listen } from './lib/live.ts'
+import { isNarrow } from './lib/media.ts'
+import { href, route } from './lib/router.ts'
+import { isPaused } from './lib/settings.ts'
+import type { Stats } from './lib/types.ts'
+import { CatalogueScreen } from './screens/catalogue.tsx'
+import { DestinationsScreen } from './screens/destinations.tsx'
+import { EventsScreen } from './screens/events.tsx'
+import { FaultsScreen } from './screens/faults.tsx'
+import { OverviewScreen } from './screens/overview.tsx'
+import { ProblemsScreen } from './screens/problems.tsx'
+import { RequestsScreen } from './screens/requests.tsx'
+import { UsersScreen } from './screens/users.tsx'
+
+interface Screen {
+  name: string
+  title: string
+  icon: IconName
+  component: FunctionComponent
+  /** The number beside it, for the reader to see where something happens. */
+  countOf?(stats: Stats): number
+  needsFaults?: boolean
+}
+
+const SCREENS: readonly Screen[] = [
+  { name: '', title: 'Overview', icon: 'overview', component: OverviewScreen },
+  {
+    name: 'events',
+    title: 'Events',
+    icon: 'events',
+    component: EventsScreen,
+    countOf: ({ accepted, rejected }) => accepted + rejected,
+  },
+  {
+    name: 'requests',
+    title: 'Requests',
+    icon: 'requests',
+    component: RequestsScreen,
+    countOf: ({ requests }) => requests,
+  },
+  { name: 'users', title: 'Users', icon: 'users', component: UsersScreen },
+  { name: 'catalogue', title: 'Catalogue', icon: 'catalogue', component: CatalogueScreen },
+  {
+    name: 'problems',
+    title: 'Problems',
+    icon: 'problems',
+    component: ProblemsScreen,
+    countOf: ({ byReason }) => Object.keys(byReason).filter((reason) => reason !== 'duplicate').length,
+  },
+  { name: 'destinations', title: 'Destinations', icon: 'destinations', component: DestinationsScreen },
+  { name: 'faults', title: 'Faults', icon: 'faults', component: FaultsScreen, needsFaults: true },
+]
+
+function screenNow(): Screen {
+  const { screen } = route.value
+  return SCREENS.find(({ name }) => name === screen) ?? (SCREENS[0] as Screen)
+}
+
+export function App() {
+  const error = useSignal<RequestError | undefined>(undefined)
+  useEffect(() => {
+    listen()
+    const load = () => {
+      loadBasics().then(
+        () => {
+          error.value = undefined
+        },
+        (cause) => {
+          error.value = cause instanceof RequestError ? cause : new RequestError(String(cause), 0, '')
+          setTimeout(load, 2000)
+        },
+      )
+    }
+    load()
+    document.addEventListener('keydown', onShortcut)
+    return () => document.removeEventListener('keydown', onShortcut)
+  }, [error])
+  useSignalEffect(() => {
+    const stats = latest.value?.stats
+    const total = stats === undefined ? '' : `${plural(stats.accepted + stats.rejected, 'event')} · `
+    document.title = `${total}${screenNow().title} · Trackpost collector`
+  })
+  const screen = screenNow()
+  const Content = screen.component
+  return (
+    <div class={`app ${isNarrow.value ? 'narrow' : 'wide'}`}>
+      <button type="button" class="skip" onClick={() => document.getElementById('content')?.focus()}>
+        Skip to the content
+      </button>
+      {isNarrow.value ? <TopBar screen={screen} /> : <SideBar screen={screen} />}
+      <main id="content" tabIndex={-1} class={`screen screen-${screen.name || 'overview'}`}>
+        {error.value !== undefined && about.value === undefined && <Problem error={error.value} />}
+        <Content />
+      </main>
+      <Notice />
+    </div>
+  )
+}
+
+/** `/` searches, `g` and a letter go to a screen, `p` pauses. */
+let isGoing = false
+const GO_KEYS: Readonly<Record<string, string>> = {
+  o: '',
+  e: 'events',
+  r: 'requests',
+  u: 'users',
+  c: 'catalogue',
+  p: 'problems',
+  d: 'destinations',
+}
+function onShortcut(event: KeyboardEvent): void {
+  const target = event.target as HTMLElement
+  const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)
+  const isElsewhere = document.querySelector('dialog.dialog[open]') !== null
+  if (isTyping || isElsewhere || event.ctrlKey || event.metaKey || event.altKey) return
+  const wasGoing = isGoing
+  isGoing = event.key === 'g'
+  const screen = wasGoing ? GO_KEYS[event.key] : undefined
+  if (screen !== undefined) {
+    event.stopPropagation()
+    location.hash = href(screen)
+  } else if (event.key === '/') {
+    const input = document.querySelector<HTMLInputElement>('main input[name=search]')
+    if (input === null) location.hash = href('events')
+    input?.focus()
+    event.preventDefault()
+  } else if (event.key === 'p' && !wasGoing) isPaused.value = !isPaused.peek()
+}
+
+function visibleScreens(): readonly Screen[] {
+  const canInject = about.value?.canInjectFaults !== false
+  return SCREENS.filter(({ needsFaults }) => needsFaults !== true || canInject)
+}
+
+function Links({ screen }: { screen: Screen }) {
+  const stats = latest.value?.stats
+  return (
+    <>
+      {visibleScreens().map(({ name, title, icon, countOf }) => {
+        const number = stats === undefined || countOf === undefined ? 0 : countOf(stats)
+        return (
+          <a
+            key={name}
+            href={href(name)}
+            {...(name === screen.name ? { 'aria-current': 'page' as const } : {})}
+          >
+            <Icon name={icon} />
+            <span class="nav-title">{title}</span>
+            {number > 0 && (
+              <span class={`nav-count${name === 'problems' ? ' attention' : ''}`}>{shortCount(number)}</span>
+            )}
+          </a>
+        )
+      })}
+    </>
+  )
+}
+
+function PauseButton() {
+  return (
+    <button
+      type="button"
+      id="pause"
+      class="pause"
+      aria-pressed={isPaused.value}
+      aria-label={isPaused.value ? 'Resume' : 'Pause'}
+      title={isPaused.value ? 'Show what comes again (p)' : 'Hold everything still (p)'}
+      onClick={() => (isPaused.value = !isPaused.peek())}
+    >
+      <Icon name={isPaused.value ? 'play' : 'pause'} />
+      <span class="pause-word">{isPaused.value ? 'Resume' : 'Pause'}</span>
+    </button>
+  )
+}
+
+function SideBar({ screen }: { screen: Screen }) {
+  return (
+    <header class="side-bar">
+      <h1>
+        <img src="./icon.svg" alt="" width="22" height="22" /> Trackpost <span class="soft">collector</span>
+      </h1>
+      <ConnectionState />
+      <nav aria-label="Screens">
+        <Links screen={screen} />
+      </nav>
+      <div class="side-bar-end">
+        <PauseButton />
+        <MoreMenu />
+      </div>
+    </header>
+  )
+}
+
+function TopBar({ screen }: { screen: Screen }) {
+  return (
+    <header class="top-bar">
+      <h1>
+        <img src="./icon.svg" alt="Trackpost collector" width="22" height="22" />
+      </h1>
+      <Menu
+        class="screen-button"
+        label={
+          <>
+            <Icon name="menu" /> {screen.title}
+          </>
+        }
+      >
+        <nav aria-label="Screens">
+          <Links screen={screen} />
+        </nav>
+      </Menu>
+      <ConnectionState />
+      <PauseButton />
+      <MoreMenu />
+    </header>
+  )
+}

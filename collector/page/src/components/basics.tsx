@@ -1,0 +1,157 @@
+import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { ago, dateAndTime } from '../lib/format.ts'
+import type { RequestError } from '../lib/http.ts'
+import { clockMs } from '../lib/live.ts'
+import type { Severity } from '../lib/types.ts'
+import { visibleParts, visibleText } from '../lib/visible-text.ts'
+
+/** A text that others chose: nothing in it is invisible, and it cannot reorder what stands around it. */
+export function Text({ value }: { value: string }) {
+  return (
+    <bdi>
+      {visibleParts(value).map(({ text, isMark }, index) =>
+        isMark ? (
+          <span key={index} class="hidden-character" title="a character that cannot be seen">
+            {text}
+          </span>
+        ) : (
+          text
+        ),
+      )}
+    </bdi>
+  )
+}
+
+const SHAPES = {
+  overview: 'M2 13h3V8H2zM6.5 13h3V3h-3zM11 13h3V6h-3z',
+  events: 'M2 4h12M2 8h12M2 12h8',
+  requests: 'M3 5h9M9 2l3 3-3 3M13 11H4M7 8l-3 3 3 3',
+  users: 'M8 8a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM3 13.5c.6-2.4 2.5-3.5 5-3.5s4.4 1.1 5 3.5',
+  catalogue: 'M3 2.5h10v11H3zM6 2.5v11M8.5 6h2.5M8.5 9h2.5',
+  problems: 'M8 2.5l6 11H2zM8 6.5v3M8 11.5v.2',
+  destinations: 'M2 8h5M7 8l4-4.5h3M7 8l4 4.5h3M7 8h7',
+  faults: 'M9 1.5L3.5 9H8l-1 5.5L12.5 7H8z',
+  search: 'M7 12a5 5 0 1 0 0-10 5 5 0 0 0 0 10zM10.6 10.6L14 14',
+  close: 'M3.5 3.5l9 9M12.5 3.5l-9 9',
+  down: 'M4 6l4 4 4-4',
+  right: 'M6 4l4 4-4 4',
+  up: 'M4 10l4-4 4 4',
+  pause: 'M5 3v10M11 3v10',
+  play: 'M5 3l8 5-8 5z',
+  more: 'M3 8h.1M8 8h.1M13 8h.1',
+  menu: 'M2 4h12M2 8h12M2 12h12',
+  star: 'M8 2l1.8 3.9 4.2.5-3.1 2.9.8 4.2L8 11.4l-3.7 2.1.8-4.2L2 6.4l4.2-.5z',
+  copy: 'M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3',
+} as const
+export type IconName = keyof typeof SHAPES
+
+/** A sign beside a word, or inside a button that has a label; never said aloud. */
+export function Icon({ name }: { name: IconName }) {
+  return (
+    <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+      <path d={SHAPES[name]} />
+    </svg>
+  )
+}
+
+export type Tone = 'good' | 'bad' | 'warn' | 'info' | 'plain'
+
+export const TONE_OF_SEVERITY: Readonly<Record<Severity, Tone>> = {
+  error: 'bad',
+  warning: 'warn',
+  info: 'info',
+}
+
+/** Colour of a status: what failed, what was turned away, what went well. */
+export function toneOfStatus(status: number): Tone {
+  if (status === 0 || status >= 500) return 'bad'
+  if (status === 429) return 'warn'
+  return status >= 400 ? 'bad' : 'good'
+}
+
+/** A short state; the colour repeats what the word says. */
+export function Pill({ tone, title, children }: { tone: Tone; title?: string; children: ComponentChildren }) {
+  return (
+    <span class={`pill ${tone}`} {...(title === undefined ? {} : { title })}>
+      {children}
+    </span>
+  )
+}
+
+/** How long ago something was, kept current; the exact time is in the tooltip. */
+export function Ago({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={dateAndTime(at)}>
+      {ago(at, clockMs.value)}
+    </time>
+  )
+}
+
+/** What was said last, shown for a moment and read aloud. */
+const notice = signal('')
+let noticeTimer: ReturnType<typeof setTimeout> | undefined
+
+/** Tells the reader in one line that something was done. */
+export function say(text: string): void {
+  notice.value = text
+  clearTimeout(noticeTimer)
+  noticeTimer = setTimeout(() => {
+    notice.value = ''
+  }, 4000)
+}
+
+export function Notice() {
+  return (
+    <div class="notice" role="status">
+      {notice.value !== '' && <p>{notice.value}</p>}
+    </div>
+  )
+}
+
+/** What went wrong with a question, beside where it was asked. */
+export function Problem({ error, onRetry }: { error: RequestError; onRetry?: () => void }) {
+  return (
+    <p class="problem" role="alert">
+      <span>{visibleText(error.message)}</span>
+      {onRetry !== undefined && (
+        <button type="button" class="quiet" onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </p>
+  )
+}
+
+/** A place where there would be data. */
+export function Nothing({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="nothing">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  )
+}
+
+/** One of a few, as buttons side by side. */
+export function Choice<T extends string>({
+  label,
+  value,
+  options,
+  onChoose,
+}: {
+  label: string
+  value: T
+  options: ReadonlyArray<readonly [value: T, text: string]>
+  onChoose(value: T): void
+}) {
+  return (
+    <fieldset class="choice" aria-label={label}>
+      {options.map(([option, text]) => (
+        <button key={option} type="button" aria-pressed={option === value} onClick={() => onChoose(option)}>
+          {text}
+        </button>
+      ))}
+    </fieldset>
+  )
+}

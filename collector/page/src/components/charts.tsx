@@ -1,0 +1,122 @@
+import { clock, count, hourAndMinute } from '../lib/format.ts'
+
+/** A line of small bars, to see the shape of a development and nothing more. */
+export function Sparkline({ values, label }: { values: readonly number[]; label: string }) {
+  const highest = Math.max(1, ...values)
+  const width = 100 / Math.max(1, values.length)
+  return (
+    <svg class="sparkline" viewBox="0 0 100 20" preserveAspectRatio="none" role="img" aria-label={label}>
+      {values.map((value, index) => {
+        const height = value === 0 ? 0.6 : Math.max(1.5, (20 * value) / highest)
+        return (
+          <rect
+            key={index}
+            class={value === 0 ? 'none' : 'some'}
+            x={index * width + width * 0.1}
+            width={width * 0.8}
+            y={20 - height}
+            height={height}
+          />
+        )
+      })}
+    </svg>
+  )
+}
+
+export interface Bucket {
+  at: string
+  accepted: number
+  rejected: number
+}
+
+/** A round number at or above the highest value, to be the end of the scale. */
+export function scaleEnd(highest: number): number {
+  if (highest <= 4) return 4
+  const power = 10 ** Math.floor(Math.log10(highest))
+  const step = [1, 2, 4, 5, 10].find((factor) => factor * power >= highest) ?? 10
+  return step * power
+}
+
+function labelOf(at: string, bucketMs: number): string {
+  return bucketMs < 60_000 ? clock(at).slice(0, 8) : hourAndMinute(Date.parse(at))
+}
+
+/** Events over time with a scale; a click on a bar leads to the events of that time. */
+export function VolumeChart({
+  buckets,
+  bucketMs,
+  hrefOf,
+}: {
+  buckets: readonly Bucket[]
+  bucketMs: number
+  hrefOf(from: string, to: string): string
+}) {
+  const end = scaleEnd(Math.max(0, ...buckets.map(({ accepted, rejected }) => accepted + rejected)))
+  const width = 100 / Math.max(1, buckets.length)
+  const ticks = [0, 0.25, 0.5, 0.75, 1].map((share) => Math.round(share * (buckets.length - 1)))
+  return (
+    <div class="volume">
+      <div class="volume-scale" aria-hidden="true">
+        <span>{count(end)}</span>
+        <span>{count(end / 2)}</span>
+        <span>0</span>
+      </div>
+      <div class="volume-plot">
+        <svg viewBox="0 0 100 100" preserveAspectRatio="none" role="group" aria-label="Events over time">
+          <line class="grid" x1="0" x2="100" y1="0" y2="0" />
+          <line class="grid" x1="0" x2="100" y1="50" y2="50" />
+          {buckets.map((bucket, index) => (
+            <Bar
+              key={bucket.at}
+              bucket={bucket}
+              x={index * width}
+              width={width}
+              end={end}
+              href={hrefOf(bucket.at, new Date(Date.parse(bucket.at) + bucketMs).toISOString())}
+              label={labelOf(bucket.at, bucketMs)}
+            />
+          ))}
+        </svg>
+        <div class="volume-times" aria-hidden="true">
+          {ticks.map((index, place) => (
+            <span key={place}>
+              {buckets[index] === undefined ? '' : labelOf(buckets[index].at, bucketMs)}
+            </span>
+          ))}
+        </div>
+      </div>
+    </div>
+  )
+}
+
+interface BarProps {
+  bucket: Bucket
+  x: number
+  width: number
+  end: number
+  href: string
+  label: string
+}
+
+function Bar({ bucket, x, width, end, href, label }: BarProps) {
+  const { accepted, rejected } = bucket
+  const low = (100 * accepted) / end
+  const high = (100 * rejected) / end
+  const title = `${label}: ${count(accepted)} accepted, ${count(rejected)} rejected`
+  const bars = (
+    <>
+      <rect class="hover" x={x} width={width} y="0" height="100" />
+      <rect class="accepted" x={x + width * 0.12} width={width * 0.76} y={100 - low} height={low} />
+      <rect class="rejected" x={x + width * 0.12} width={width * 0.76} y={100 - low - high} height={high} />
+      <title>{title}</title>
+    </>
+  )
+  // Only what leads somewhere takes the keyboard.
+  return accepted + rejected === 0 ? (
+    <g class="bar">{bars}</g>
+  ) : (
+    <a class="bar" href={href} aria-label={title}>
+      {bars}
+    </a>
+  )
+}

@@ -1,0 +1,32 @@
+import { connection, quietSeconds } from '../lib/live.ts'
+import { isPaused } from '../lib/settings.ts'
+
+/** Whether what is on the screen is current, and if not since when. */
+export function ConnectionState() {
+  const state = connection.value
+  const words = {
+    connecting: 'connecting',
+    live: isPaused.value ? 'paused' : 'live',
+    silent: `silent for ${quietSeconds.value} s`,
+    lost: 'no connection',
+  }
+  const explanations = {
+    connecting: 'Waiting for the collector to say something',
+    live: isPaused.value ? 'Connected; what comes is counted and not shown' : 'What you see is current',
+    silent: 'The connection is open, but the collector says nothing: it may be stopped or very busy',
+    lost: 'The collector cannot be reached; the page tries again by itself',
+  }
+  return (
+    <p
+      id="connection"
+      class={`connection ${state}${isPaused.value ? ' paused' : ''}`}
+      title={explanations[state]}
+    >
+      {words[state]}
+      {/* The seconds would be read aloud one by one. */}
+      <span class="sr-only" role="status">
+        {state === 'live' || state === 'connecting' ? '' : explanations[state]}
+      </span>
+    </p>
+  )
+}

@@ -1,0 +1,96 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { Icon } from './basics.tsx'
+
+interface DialogProps {
+  label: string
+  class?: string
+  onClose(): void
+  children: ComponentChildren
+}
+
+/** A modal dialog: keeps the focus inside, closes with Escape and by a click outside, gives the focus back. */
+export function Dialog({ label, class: className = 'dialog', onClose, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const node = dialog.current
+    node?.showModal()
+    return () => node?.close()
+  }, [])
+  return (
+    <dialog
+      ref={dialog}
+      class={className}
+      aria-label={label}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
+      onClick={(event) => {
+        if (event.target === dialog.current) onClose()
+      }}
+    >
+      {children}
+    </dialog>
+  )
+}
+
+/** Asks before something is done that cannot be undone. */
+export function Confirm({
+  title,
+  action,
+  isDangerous = false,
+  onConfirm,
+  onClose,
+  children,
+}: {
+  title: string
+  action: string
+  isDangerous?: boolean
+  onConfirm(): void
+  onClose(): void
+  children: ComponentChildren
+}) {
+  return (
+    <Dialog label={title} onClose={onClose}>
+      <h2>{title}</h2>
+      {children}
+      <p class="dialog-actions">
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button
+          type="button"
+          class={isDangerous ? 'danger' : 'primary'}
+          onClick={() => {
+            onClose()
+            onConfirm()
+          }}
+        >
+          {action}
+        </button>
+      </p>
+    </Dialog>
+  )
+}
+
+/** The head of a panel or a dialog, with the button that closes it. */
+export function PanelHead({
+  title,
+  onClose,
+  children,
+}: {
+  title: ComponentChildren
+  onClose(): void
+  children?: ComponentChildren
+}) {
+  return (
+    <header class="panel-head">
+      <h2>{title}</h2>
+      {children}
+      <button type="button" class="icon-button" aria-label="Close" title="Close (Esc)" onClick={onClose}>
+        <Icon name="close" />
+      </button>
+    </header>
+  )
+}

@@ -1,0 +1,213 @@
+import type { ComponentChildren } from 'preact'
+import { helpFor, severityOf, skipInWords } from '../lib/basics.ts'
+import { clock, dateAndTime, plural } from '../lib/format.ts'
+import { termFor } from '../lib/search-line.ts'
+import type { DeliveryState, EventSummary, Outcome } from '../lib/types.ts'
+import { visibleText } from '../lib/visible-text.ts'
+import { Icon, Pill, Text, TONE_OF_SEVERITY, type Tone } from './basics.tsx'
+
+/** Narrows a list to what has this value; held by those who own the search line. */
+export type AddTerm = (term: string) => void
+
+/** A cell of the grid, with a button that narrows the list to its value. */
+export function Cell({
+  class: className,
+  term,
+  addTerm,
+  title,
+  children,
+}: {
+  class: string
+  term?: string | undefined
+  addTerm?: AddTerm | undefined
+  title?: string
+  children: ComponentChildren
+}) {
+  return (
+    <span class={`cell ${className}`} role="gridcell" {...(title === undefined ? {} : { title })}>
+      <span class="cell-text">{children}</span>
+      {term !== undefined && addTerm !== undefined && (
+        <button
+          type="button"
+          class="narrow"
+          tabIndex={-1}
+          // For the mouse; the keyboard has `e`, `u`, `s` and `r`, and a row should read without them.
+          aria-hidden="true"
+          title={`Only ${visibleText(term)}`}
+          onClick={(event) => {
+            event.stopPropagation()
+            addTerm(term)
+          }}
+        >
+          <Icon name="search" />
+        </button>
+      )}
+    </span>
+  )
+}
+
+/** What an event is called: its name, or for the kinds without one whom or what it is about. */
+export function titleOf(event: Pick<EventSummary, 'type' | 'name' | 'userId' | 'anonymousId'>): string {
+  if (event.name !== null) return event.name
+  if (event.type === 'identify') return event.userId ?? event.anonymousId ?? 'nobody'
+  if (event.type === 'batch') return 'refused request'
+  return 'without a name'
+}
+
+/** Whether it was accepted, and if not why. */
+export function Status({ event }: { event: Pick<EventSummary, 'status' | 'reason'> }) {
+  if (event.reason === null) return <Pill tone="good">accepted</Pill>
+  return (
+    <Pill
+      tone={TONE_OF_SEVERITY[severityOf(event.reason)]}
+      title={helpFor(event.reason)?.meaning ?? event.reason}
+    >
+      {event.reason}
+    </Pill>
+  )
+}
+
+const SIGNS: Readonly<Record<DeliveryState, string>> = {
+  delivered: '✓',
+  pending: '…',
+  failed: '✕',
+  skipped: '–',
+}
+export const TONE_OF_STATE: Readonly<Record<DeliveryState, Tone>> = {
+  delivered: 'good',
+  pending: 'info',
+  failed: 'bad',
+  skipped: 'plain',
+}
+
+/** What became of an event at a destination, in words. */
+export function outcomeInWords({ name, state, reason, attempts }: Outcome): string {
+  const why = reason === undefined || reason === null || reason === '' ? '' : `: ${skipInWords(reason)}`
+  const often = attempts > 1 ? ` (${attempts} attempts)` : ''
+  return `${name}: ${state}${why}${often}`
+}
+
+/** Deliveries in one glance: those that failed by name, then how many have arrived. */
+export function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
+  if (outcomes.length === 0) return null
+  const failed = outcomes.filter(({ state }) => state === 'failed')
+  const wanted = outcomes.filter(({ state }) => state !== 'skipped')
+  const arrived = wanted.filter(({ state }) => state === 'delivered').length
+  const title = outcomes.map(outcomeInWords).join('\n')
+  const [only] = outcomes
+  if (outcomes.length === 1 && only !== undefined) {
+    return (
+      <Pill tone={TONE_OF_STATE[only.state]} title={title}>
+        {SIGNS[only.state]} <Text value={only.name} />
+      </Pill>
+    )
+  }
+  return (
+    <>
+      {failed.map(({ name }) => (
+        <Pill key={name} tone="bad" title={title}>
+          ✕ <Text value={name} />
+        </Pill>
+      ))}
+      {wanted.length === 0 ? (
+        <Pill tone="plain" title={title}>
+          – skipped
+        </Pill>
+      ) : (
+        (failed.length === 0 || arrived > 0) && (
+          <Pill
+            tone={arrived === wanted.length ? 'good' : failed.length > 0 ? 'plain' : 'info'}
+            title={title}
+          >
+            {arrived}/{wanted.length}
+          </Pill>
+        )
+      )}
+    </>
+  )
+}
+
+/** A few of the properties, so that a row says what it is about. */
+export function Preview({ event }: { event: EventSummary }) {
+  return (
+    <span class="preview">
+      {event.preview.map(({ path, value }) => (
+        <span key={path}>
+          <span class="preview-key">
+            <Text value={path.replace(/^(?:properties|traits)\./, '')} />
+          </span>
+          <Text value={typeof value === 'string' ? value : String(value)} />
+        </span>
+      ))}
+    </span>
+  )
+}
+
+interface RowProps {
+  event: EventSummary
+  /** Whether the row above came with the same request. */
+  isContinued: boolean
+  addTerm?: AddTerm
+  /** Where a row leads that is not part of a list with a keyboard of its own. */
+  href?: string
+}
+
+/** The cells of one event. */
+export function EventCells({ event, isContinued, addTerm, href }: RowProps) {
+  const { type, name, userId, anonymousId, source, reason, violations, warnings } = event
+  const oddities = [
+    ...(violations > 0 ? [`${plural(violations, 'violation')} of the tracking plan`] : []),
+    ...(warnings ?? []).map((code) => helpFor(code)?.meaning ?? code),
+  ]
+  const userTerm =
+    userId !== null
+      ? termFor('user', userId)
+      : anonymousId !== null
+        ? termFor('anonymous', anonymousId)
+        : undefined
+  return (
+    <>
+      <Cell class={`time${isContinued ? ' continued' : ''}`} title={dateAndTime(event.receivedAt)}>
+        {clock(event.receivedAt)}
+      </Cell>
+      <Cell class="kind" term={type === null ? undefined : `type:${type}`} addTerm={addTerm}>
+        {type ?? '?'}
+      </Cell>
+      <Cell class="name" term={name === null ? undefined : termFor('name', name)} addTerm={addTerm}>
+        <span class={name === null && type !== 'identify' ? 'title soft' : 'title'}>
+          {href === undefined ? (
+            <Text value={titleOf(event)} />
+          ) : (
+            <a href={href}>
+              <Text value={titleOf(event)} />
+            </a>
+          )}
+        </span>
+        <Preview event={event} />
+      </Cell>
+      <Cell class="user" term={userTerm} addTerm={addTerm}>
+        {userId !== null ? (
+          <Text value={userId} />
+        ) : anonymousId !== null ? (
+          <Text value={anonymousId} />
+        ) : (
+          '–'
+        )}
+      </Cell>
+      <Cell class="source" term={source === '' ? undefined : termFor('source', source)} addTerm={addTerm}>
+        {source === '' ? '–' : <Text value={source} />}
+      </Cell>
+      <Cell class="status" term={reason === null ? 'status:accepted' : `reason:${reason}`} addTerm={addTerm}>
+        <Status event={event} />
+        {oddities.length > 0 && (
+          <Pill tone="warn" title={oddities.join('\n')}>
+            !
+          </Pill>
+        )}
+      </Cell>
+      <Cell class="deliveries">
+        <Deliveries outcomes={event.destinations} />
+      </Cell>
+    </>
+  )
+}

@@ -1,0 +1,229 @@
+import { type Signal, useSignal } from '@preact/signals'
+import { useMemo } from 'preact/hooks'
+import { type Change, type Changes, isObject, type Path, pathKey, pathText } from '../lib/diff.ts'
+import { count } from '../lib/format.ts'
+import { visibleText } from '../lib/visible-text.ts'
+import { Icon, Text } from './basics.tsx'
+
+/** What can be done with a value of the tree. */
+export interface ValueActions {
+  /** The address of a value that leads somewhere, such as a user's timeline. */
+  linkOf?(path: Path, value: unknown): string | undefined
+  onPick?(path: Path, value: unknown, at: HTMLElement): void
+}
+
+interface TreeProps extends ValueActions {
+  value: unknown
+  changes?: Changes
+  /** Names the field that is to blame, such as `properties.total`. */
+  marked?: ReadonlySet<string>
+  search?: string
+}
+
+const OPEN_NODES = 150
+const CHILDREN_AT_ONCE = 100
+const LONG_TEXT = 400
+
+interface TreeState extends TreeProps {
+  folded: Signal<ReadonlyMap<string, boolean>>
+  opensDeep: boolean
+  hits: ReadonlySet<string> | undefined
+}
+
+function size(value: unknown, limit: number): number {
+  if (typeof value !== 'object' || value === null) return 1
+  let nodes = 1
+  for (const child of Object.values(value)) {
+    nodes += size(child, limit - nodes)
+    if (nodes >= limit) return nodes
+  }
+  return nodes
+}
+
+/** Paths of the values that hold the text in their key or value, and of all that these lie in. */
+function findHits(value: unknown, text: string): ReadonlySet<string> {
+  const hits = new Set<string>()
+  const visit = (node: unknown, path: Path): boolean => {
+    let isHit = false
+    const key = String(path.at(-1) ?? '').toLowerCase()
+    if (typeof node === 'object' && node !== null) {
+      const isList = Array.isArray(node)
+      for (const [name, child] of Object.entries(node)) {
+        if (visit(child, [...path, isList ? Number(name) : name])) isHit = true
+      }
+    } else if (String(node).toLowerCase().includes(text)) isHit = true
+    if (key.includes(text)) isHit = true
+    if (isHit) hits.add(pathKey(path))
+    return isHit
+  }
+  visit(value, [])
+  return hits
+}
+
+/** JSON that folds, searches, and marks what differs. */
+export function JsonTree(props: TreeProps) {
+  const folded = useSignal<ReadonlyMap<string, boolean>>(new Map())
+  const opensDeep = useMemo(() => size(props.value, OPEN_NODES) < OPEN_NODES, [props.value])
+  const text = props.search?.trim().toLowerCase() ?? ''
+  const hits = useMemo(() => (text === '' ? undefined : findHits(props.value, text)), [props.value, text])
+  const state: TreeState = { ...props, search: text, folded, opensDeep, hits }
+  return (
+    <div class="json" role="group" aria-label="JSON">
+      {hits !== undefined && hits.size === 0 && (
+        <p class="soft">No key or value contains "{props.search}".</p>
+      )}
+      <Children value={props.value} path={[]} state={state} />
+    </div>
+  )
+}
+
+function Children({ value, path, state }: { value: unknown; path: Path; state: TreeState }) {
+  const shown = useSignal(CHILDREN_AT_ONCE)
+  const isList = Array.isArray(value)
+  const entries: Array<[string | number, unknown]> = isList
+    ? value.map((item, index) => [index, item])
+    : Object.entries(value as object)
+  const removed = removedBelow(path, state.changes)
+  if (entries.length + removed.length === 0) return <p class="soft empty-value">{isList ? '[ ]' : '{ }'}</p>
+  return (
+    <ul>
+      {entries.slice(0, shown.value).map(([key, child]) => (
+        <Node key={key} name={key} value={child} path={[...path, key]} state={state} />
+      ))}
+      {removed.map(([key, change]) => (
+        <Node
+          key={`removed ${key}`}
+          name={key}
+          value={change.was}
+          path={[...path, key]}
+          state={{ ...state, changes: new Map([[pathKey([...path, key]), change]]) }}
+        />
+      ))}
+      {entries.length > shown.value && (
+        <li>
+          <button type="button" class="quiet" onClick={() => (shown.value += 10 * CHILDREN_AT_ONCE)}>
+            Show more ({count(entries.length - shown.value)} left)
+          </button>
+        </li>
+      )}
+    </ul>
+  )
+}
+
+function removedBelow(path: Path, changes: Changes | undefined) {
+  const found: Array<[string | number, Change & { kind: 'removed' }]> = []
+  for (const [key, change] of changes ?? []) {
+    if (change.kind !== 'removed') continue
+    const parts = JSON.parse(key) as Array<string | number>
+    if (parts.length === path.length + 1 && path.every((part, index) => part === parts[index])) {
+      found.push([parts.at(-1) as string | number, change])
+    }
+  }
+  return found
+}
+
+const CHANGE_WORDS = { added: 'added', removed: 'removed', changed: 'changed' }
+
+interface NodeProps {
+  name: string | number
+  value: unknown
+  path: Path
+  state: TreeState
+}
+
+function Node({ name, value, path, state }: NodeProps) {
+  const key = pathKey(path)
+  const change = state.changes?.get(key)
+  const isBranch = (isObject(value) || Array.isArray(value)) && Object.keys(value as object).length > 0
+  const isHit = state.hits?.has(key)
+  const isOpen =
+    state.folded.value.get(key) ??
+    (isHit === true || (state.hits === undefined && (state.opensDeep || path.length < 2)))
+  const toggle = () => {
+    state.folded.value = new Map(state.folded.peek()).set(key, !isOpen)
+  }
+  const isMarked = state.marked?.has(pathText(path)) ?? false
+  const classes = ['node', change?.kind, isHit === false && 'no-hit', isMarked && 'marked'].filter(Boolean)
+  return (
+    <li class={classes.join(' ')}>
+      <div class="line">
+        {isBranch ? (
+          <button
+            type="button"
+            class="fold"
+            aria-expanded={isOpen}
+            aria-label={`${isOpen ? 'Fold' : 'Unfold'} ${visibleText(String(name))}`}
+            onClick={toggle}
+          >
+            <Icon name={isOpen ? 'down' : 'right'} />
+          </button>
+        ) : (
+          <span class="fold" />
+        )}
+        <Key name={name} value={value} path={path} state={state} />
+        {isBranch ? !isOpen && <Folded value={value} /> : <Leaf value={value} path={path} state={state} />}
+        {change !== undefined && <span class="change">{CHANGE_WORDS[change.kind]}</span>}
+        {change?.kind === 'changed' && <Was value={change.was} />}
+      </div>
+      {isBranch && isOpen && <Children value={value} path={path} state={state} />}
+    </li>
+  )
+}
+
+function Key({ name, value, path, state }: NodeProps) {
+  const text = (
+    <>
+      <Text value={String(name)} />:
+    </>
+  )
+  const { onPick } = state
+  if (onPick === undefined) return <span class="key">{text}</span>
+  return (
+    <button
+      type="button"
+      class="key"
+      title="Filter by it or copy it"
+      onClick={(event) => onPick(path, value, event.currentTarget)}
+    >
+      {text}
+    </button>
+  )
+}
+
+function Folded({ value }: { value: unknown }) {
+  const length = Object.keys(value as object).length
+  return <span class="soft">{Array.isArray(value) ? `[ ${count(length)} ]` : `{ ${count(length)} }`}</span>
+}
+
+function Was({ value }: { value: unknown }) {
+  const text = JSON.stringify(value) ?? 'nothing'
+  return (
+    <span class="was">
+      was <Text value={text.length > 120 ? `${text.slice(0, 120)}…` : text} />
+    </span>
+  )
+}
+
+function Leaf({ value, path, state }: { value: unknown; path: Path; state: TreeState }) {
+  const isWhole = useSignal(false)
+  if (typeof value !== 'string') {
+    const text =
+      value !== null && typeof value === 'object' ? (Array.isArray(value) ? '[ ]' : '{ }') : String(value)
+    return <span class={typeof value === 'number' ? 'number' : 'literal'}>{text}</span>
+  }
+  const isLong = value.length > LONG_TEXT && !isWhole.value
+  const link = state.linkOf?.(path, value)
+  const text = <Text value={(isLong ? value.slice(0, LONG_TEXT) : value).replace(/["\\]/g, '\\$&')} />
+  return (
+    <span class={/\S{60}/.test(value) ? 'string unbroken' : 'string'}>
+      "{link === undefined ? text : <a href={link}>{text}</a>}
+      {isLong ? (
+        <button type="button" class="quiet" onClick={() => (isWhole.value = true)}>
+          … {count(value.length - LONG_TEXT)} more characters
+        </button>
+      ) : (
+        '"'
+      )}
+    </span>
+  )
+}

@@ -1,0 +1,95 @@
+import { useSignal } from '@preact/signals'
+import type { Question } from '../lib/feed.ts'
+import { savedFilters } from '../lib/settings.ts'
+import { say } from './basics.tsx'
+import { Menu } from './menu.tsx'
+
+/** Saved filters, and what is filtered as a file. */
+export function ListTools({
+  line,
+  question,
+  setLine,
+}: {
+  line: string
+  question: Question
+  setLine(line: string): void
+}) {
+  const parameters = (format: string) => new URLSearchParams({ ...question, format, order: 'newest' })
+  return (
+    <div class="list-tools">
+      <Menu label="Saved">
+        <SavedFilters line={line} setLine={setLine} />
+      </Menu>
+      <Menu label="Export">
+        <a href={`api/export?${parameters('ndjson')}`} download="events.ndjson">
+          What is listed, as NDJSON
+        </a>
+        <a href={`api/export?${parameters('csv')}`} download="events.csv">
+          What is listed, as CSV
+        </a>
+      </Menu>
+    </div>
+  )
+}
+
+function SavedFilters({ line, setLine }: { line: string; setLine(line: string): void }) {
+  const name = useSignal('')
+  const filters = savedFilters.value
+  return (
+    <>
+      {filters.length === 0 && <p class="menu-text">No filter is saved yet.</p>}
+      {filters.map((filter) => (
+        <div class="menu-row" key={filter.name}>
+          <button type="button" onClick={() => setLine(filter.query)} title={filter.query}>
+            {filter.name}
+          </button>
+          <button
+            type="button"
+            class="quiet"
+            data-stay
+            aria-label={`Delete the saved filter ${filter.name}`}
+            onClick={() => {
+              savedFilters.value = savedFilters.peek().filter((other) => other.name !== filter.name)
+            }}
+          >
+            Delete
+          </button>
+        </div>
+      ))}
+      {line === '' ? (
+        <p class="menu-text">Search for something to save it here.</p>
+      ) : (
+        <form
+          class="menu-form"
+          onSubmit={(event) => {
+            event.preventDefault()
+            const text = name.value.trim() || line
+            savedFilters.value = [
+              ...savedFilters.peek().filter((other) => other.name !== text),
+              { name: text, query: line },
+            ]
+            name.value = ''
+            say(`Saved as ${text}`)
+          }}
+        >
+          <label>
+            Save this filter as
+            <input
+              type="text"
+              name="filter-name"
+              maxLength={60}
+              placeholder={line}
+              value={name.value}
+              onInput={(event) => {
+                name.value = event.currentTarget.value
+              }}
+            />
+          </label>
+          <button type="submit" data-stay>
+            Save
+          </button>
+        </form>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,67 @@
+import type { ComponentChildren } from 'preact'
+import { useId, useRef } from 'preact/hooks'
+
+/** Places a popover below what opened it, inside the window. */
+function place(popover: HTMLElement, opener: HTMLElement): void {
+  const from = opener.getBoundingClientRect()
+  const { offsetWidth, offsetHeight } = popover
+  const left = Math.min(from.left, document.documentElement.clientWidth - offsetWidth - 8)
+  const isBelow = from.bottom + offsetHeight + 8 < innerHeight || from.top < offsetHeight
+  popover.style.left = `${Math.max(8, left)}px`
+  popover.style.top = `${Math.max(8, isBelow ? from.bottom + 4 : from.top - offsetHeight - 4)}px`
+}
+
+/** Opens a popover at an element; a click elsewhere and Escape close it, by the browser's own means. */
+export function openAt(popover: HTMLElement | null, opener: HTMLElement): void {
+  if (popover === null) return
+  popover.showPopover()
+  place(popover, opener)
+}
+
+/** A button that opens a few more. A choice closes it. */
+export function Menu({
+  label,
+  title,
+  class: className = '',
+  children,
+}: {
+  label: ComponentChildren
+  /** Said aloud in place of the label, when that is only a sign. */
+  title?: string
+  class?: string
+  children: ComponentChildren
+}) {
+  const id = useId()
+  const popover = useRef<HTMLDivElement>(null)
+  const opener = useRef<HTMLButtonElement>(null)
+  return (
+    <>
+      <button
+        type="button"
+        ref={opener}
+        class={className}
+        popovertarget={id}
+        {...(title === undefined ? {} : { 'aria-label': title, title })}
+      >
+        {label}
+      </button>
+      <div
+        id={id}
+        ref={popover}
+        popover="auto"
+        class="menu"
+        onToggle={(event) => {
+          if (event.newState === 'open' && popover.current !== null && opener.current !== null) {
+            place(popover.current, opener.current)
+          }
+        }}
+        onClick={(event) => {
+          const chosen = (event.target as Element).closest('a, button')
+          if (chosen !== null && !chosen.hasAttribute('data-stay')) popover.current?.hidePopover()
+        }}
+      >
+        {children}
+      </div>
+    </>
+  )
+}

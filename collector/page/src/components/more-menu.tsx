@@ -1,0 +1,129 @@
+import { useSignal } from '@preact/signals'
+import { about } from '../lib/basics.ts'
+import { count } from '../lib/format.ts'
+import { RequestError, sendJson } from '../lib/http.ts'
+import { latest } from '../lib/live.ts'
+import { type Theme, theme } from '../lib/settings.ts'
+import { Choice, Icon, say } from './basics.tsx'
+import { Confirm, Dialog } from './dialog.tsx'
+import { Menu } from './menu.tsx'
+
+const THEMES: ReadonlyArray<readonly [Theme, string]> = [
+  ['auto', 'As the system'],
+  ['light', 'Light'],
+  ['dark', 'Dark'],
+]
+
+/** What is seldom needed: colours, shortcuts, forgetting everything. */
+export function MoreMenu() {
+  const isForgetting = useSignal(false)
+  const isHelping = useSignal(false)
+  const known = about.value
+  const forget = async () => {
+    try {
+      await sendJson('DELETE', 'api/events')
+      say('Everything is forgotten')
+    } catch (cause) {
+      say(cause instanceof RequestError ? cause.message : String(cause))
+    }
+  }
+  const stats = latest.value?.stats
+  return (
+    <>
+      <Menu label={<Icon name="more" />} title="More" class="icon-button">
+        <Choice
+          label="Colours"
+          value={theme.value}
+          options={THEMES}
+          onChoose={(next) => (theme.value = next)}
+        />
+        <button type="button" onClick={() => (isHelping.value = true)}>
+          Keyboard and search
+        </button>
+        <hr />
+        <button type="button" id="clear" class="danger-text" onClick={() => (isForgetting.value = true)}>
+          Forget all events…
+        </button>
+        {known !== undefined && (
+          <p class="menu-text">
+            Version {known.version}, database {known.database}
+            {known.region !== 'default' && `, region ${known.region}`}
+          </p>
+        )}
+      </Menu>
+      {isForgetting.value && (
+        <Confirm
+          title="Forget all events?"
+          action="Forget everything"
+          isDangerous
+          onConfirm={forget}
+          onClose={() => (isForgetting.value = false)}
+        >
+          <p>
+            All {stats === undefined ? '' : `${count(stats.accepted + stats.rejected)} `}events and the
+            requests that brought them are deleted, for everyone who uses this collector.
+          </p>
+          <p>
+            What still waits for a destination is not delivered. The memory of messageIds goes too: an event
+            that was seen before is accepted again.
+          </p>
+        </Confirm>
+      )}
+      {isHelping.value && <Help onClose={() => (isHelping.value = false)} />}
+    </>
+  )
+}
+
+const KEYS: ReadonlyArray<readonly [keys: string, what: string]> = [
+  ['/', 'search'],
+  ['↑ ↓ or k j', 'move in the list; what is open follows'],
+  ['Enter', 'open'],
+  ['Esc', 'close'],
+  ['e u s r', 'only the event, user, source or reason of the current row'],
+  ['p', 'pause and resume'],
+  ['g then o e r u c p d', 'go to Overview, Events, Requests, Users, Catalogue, Problems, Destinations'],
+]
+const TERMS: ReadonlyArray<readonly [term: string, what: string]> = [
+  ['kettle', 'the text occurs anywhere'],
+  ['event:"Order Completed"', 'the field is exactly this'],
+  ['user:ada,bob', 'one or the other'],
+  ['name:Order*', 'begins with it'],
+  ['properties.total>100', 'any path into the message; also >= < <= !='],
+  ['-source:web', 'not this'],
+  ['reason:no_event OR delivery:failed', 'either'],
+  ['received>=2026-05-17T09:30Z', 'by the time of receipt'],
+]
+
+function Help({ onClose }: { onClose(): void }) {
+  return (
+    <Dialog label="Keyboard and search" onClose={onClose}>
+      <h2>Keyboard</h2>
+      <dl class="help">
+        {KEYS.map(([keys, what]) => (
+          <div key={keys}>
+            <dt>
+              <kbd>{keys}</kbd>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <h2>Search</h2>
+      <dl class="help">
+        {TERMS.map(([term, what]) => (
+          <div key={term}>
+            <dt>
+              <code>{term}</code>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <p class="dialog-actions">
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
+      </p>
+    </Dialog>
+  )
+}

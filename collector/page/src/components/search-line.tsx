@@ -1,0 +1,171 @@
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import type { RequestError } from '../lib/http.ts'
+import { termsOf, withOpposite, withoutTerm } from '../lib/search-line.ts'
+import { visibleText } from '../lib/visible-text.ts'
+import { Icon, Text } from './basics.tsx'
+
+interface SearchProps {
+  label: string
+  placeholder: string
+  line: string
+  onLine(line: string, isTyping: boolean): void
+  suggestions: readonly string[]
+  error: RequestError | undefined
+}
+
+const TYPING_MS = 250
+
+/**
+ * The search line: terms that stand are chips, the one that is being typed is text and already narrows the list.
+ *
+ * Enter makes a chip of it, Backspace at the start makes text of the last chip again.
+ */
+export function SearchLine({ label, placeholder, line, onLine, suggestions, error }: SearchProps) {
+  const [draft, setDraft] = useState('')
+  const input = useRef<HTMLInputElement>(null)
+  const listId = useId()
+  const problemId = useId()
+  const typing = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  const join = (standing: string, text: string) => [standing, text.trim()].filter(Boolean).join(' ')
+  /** The terms that stand, and the line that was told to the owner with what is being typed. */
+  const own = useRef({ standing: line, line })
+  // What was changed from outside (a click on a value, the back button) leaves nothing half typed behind.
+  if (own.current.line !== line) {
+    own.current = { standing: line, line }
+    if (draft !== '') setDraft('')
+  }
+  const { standing } = own.current
+
+  const tell = (nextStanding: string, text: string, isTyping: boolean) => {
+    clearTimeout(typing.current)
+    own.current = { standing: nextStanding, line: join(nextStanding, text) }
+    onLine(own.current.line, isTyping)
+  }
+  const change = (next: string) => tell(next, draft, false)
+  useEffect(() => () => clearTimeout(typing.current), [])
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const terms = termsOf(standing)
+    const last = terms.at(-1)
+    if (event.key === 'Enter') {
+      event.preventDefault()
+      tell(join(standing, draft), '', false)
+      setDraft('')
+    } else if (event.key === 'Backspace' && draft === '' && last !== undefined) {
+      event.preventDefault()
+      tell(withoutTerm(standing, terms.length - 1), last.text, true)
+      setDraft(last.text)
+    } else if (event.key === 'Escape' && draft !== '') {
+      event.preventDefault()
+      setDraft('')
+      tell(standing, '', false)
+    }
+  }
+  return (
+    <div class="search">
+      <div
+        class={`search-field${error === undefined ? '' : ' wrong'}`}
+        onClick={() => input.current?.focus()}
+      >
+        <Icon name="search" />
+        {termsOf(standing).map((term, index) => (
+          <Chip
+            key={`${index} ${term.text}`}
+            text={term.text}
+            onRemove={() => change(withoutTerm(standing, index))}
+            onTurn={() => change(withOpposite(standing, index))}
+          />
+        ))}
+        <input
+          ref={input}
+          type="text"
+          name="search"
+          aria-label={label}
+          aria-invalid={error !== undefined}
+          aria-describedby={error === undefined ? undefined : problemId}
+          placeholder={standing === '' ? placeholder : ''}
+          autocomplete="off"
+          spellcheck={false}
+          list={listId}
+          value={draft}
+          onKeyDown={onKeyDown}
+          onInput={(event) => {
+            const text = event.currentTarget.value
+            setDraft(text)
+            clearTimeout(typing.current)
+            typing.current = setTimeout(() => tell(standing, text, true), TYPING_MS)
+          }}
+        />
+        <datalist id={listId}>
+          {suggestions.map((text) => (
+            <option key={text} value={text} />
+          ))}
+        </datalist>
+        {(standing !== '' || draft !== '') && (
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => {
+              setDraft('')
+              tell('', '', false)
+              input.current?.focus()
+            }}
+          >
+            Clear filter
+          </button>
+        )}
+      </div>
+      {error !== undefined && <SearchProblem id={problemId} line={line} error={error} />}
+    </div>
+  )
+}
+
+function Chip({ text, onRemove, onTurn }: { text: string; onRemove(): void; onTurn(): void }) {
+  if (text === 'OR') return <span class="chip-word">OR</span>
+  const isNot = text.startsWith('-')
+  return (
+    <span class={`chip${isNot ? ' not' : ''}`}>
+      <button
+        type="button"
+        class="chip-text"
+        title={isNot ? 'Show these instead of hiding them' : 'Hide these instead of showing them'}
+        onClick={(event) => {
+          event.stopPropagation()
+          onTurn()
+        }}
+      >
+        {isNot && <span class="chip-not">not</span>}
+        <Text value={isNot ? text.slice(1) : text} />
+      </button>
+      <button
+        type="button"
+        class="chip-remove"
+        aria-label={`Remove ${visibleText(text)}`}
+        onClick={(event) => {
+          event.stopPropagation()
+          onRemove()
+        }}
+      >
+        <Icon name="close" />
+      </button>
+    </span>
+  )
+}
+
+/** What is wrong with the line, pointing at the place. */
+function SearchProblem({ id, line, error }: { id: string; line: string; error: RequestError }) {
+  const { span } = error
+  return (
+    <p class="problem" id={id} role="alert">
+      <span>{visibleText(error.message)}</span>
+      {span !== undefined && span.position <= line.length && (
+        <code>
+          <Text value={line.slice(Math.max(0, span.position - 20), span.position)} />
+          <mark>
+            <Text value={line.slice(span.position, span.position + Math.max(1, span.length)) || '␣'} />
+          </mark>
+        </code>
+      )}
+    </p>
+  )
+}

@@ -1,0 +1,36 @@
+import { hrefWith, route } from '../lib/router.ts'
+
+/** Times to look back over; the value is what the API takes as `from`. */
+export const RANGES = [
+  ['-5m', '5 min'],
+  ['-1h', '1 hour'],
+  ['-24h', '24 hours'],
+  ['-7d', '7 days'],
+  ['all', 'all'],
+] as const
+
+const DEFAULT = '-1h'
+
+/** The chosen time as a parameter of the API; nothing for all there is. */
+export function chosenFrom(otherwise: string = DEFAULT): string | undefined {
+  const value = route.value.params.get('since') ?? otherwise
+  return value === 'all' ? undefined : value
+}
+
+/** The choice of a time to look back over, kept in the address. */
+export function TimeRange({ otherwise = DEFAULT }: { otherwise?: string }) {
+  const now = route.value.params.get('since') ?? otherwise
+  return (
+    <nav class="choice" aria-label="Time">
+      {RANGES.map(([value, text]) => (
+        <a
+          key={value}
+          href={hrefWith({ since: value === otherwise ? undefined : value })}
+          {...(value === now ? { 'aria-current': 'true' as const } : {})}
+        >
+          {text}
+        </a>
+      ))}
+    </nav>
+  )
+}

@@ -1,0 +1,188 @@
+import {
+  elementScroll,
+  observeElementOffset,
+  observeElementRect,
+  type VirtualItem,
+  Virtualizer,
+} from '@tanstack/virtual-core'
+import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
+
+/** What the list shows: rows of known heights, each with a name that stays the same. */
+interface ListProps<T> {
+  label: string
+  items: readonly T[]
+  keyOf(item: T): string
+  heightOf(item: T): number
+  render(item: T): ComponentChildren
+  /** Whether an item can be chosen; separators cannot. */
+  isRow(item: T): boolean
+  selectedKey: string | undefined
+  /** `isOpened`: by a click or Enter, not just by moving to it. */
+  onSelect(item: T, isOpened: boolean): void
+  onKey?(event: KeyboardEvent, item: T | undefined): void
+  onNearEnd(): void
+  /** Told whether the first row is in sight, and which rows are. */
+  onView(isAtTop: boolean, visible: readonly T[]): void
+  head?: ComponentChildren
+  isStale?: boolean
+}
+
+function useVirtualizer<T>(
+  items: readonly T[],
+  props: ListProps<T>,
+  scroller: { current: HTMLDivElement | null },
+) {
+  const [, redraw] = useReducer<number, void>((round) => round + 1, 0)
+  const options = {
+    count: items.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: (index: number) => props.heightOf(items[index] as T),
+    getItemKey: (index: number) => props.keyOf(items[index] as T),
+    overscan: 8,
+    scrollToFn: elementScroll,
+    observeElementRect,
+    observeElementOffset,
+    onChange: () => redraw(),
+  }
+  const [virtualizer] = useState(() => new Virtualizer<HTMLDivElement, HTMLDivElement>(options))
+  virtualizer.setOptions({ ...virtualizer.options, ...options })
+  useLayoutEffect(() => virtualizer._didMount(), [virtualizer])
+  useLayoutEffect(() => virtualizer._willUpdate())
+  return virtualizer
+}
+
+/** Keeps what is looked at where it is when rows come in above it; at the top the newest come in sight instead. */
+function useAnchor<T>(
+  items: readonly T[],
+  keyOf: (item: T) => string,
+  virtualizer: Virtualizer<HTMLDivElement, HTMLDivElement>,
+  scroller: { current: HTMLDivElement | null },
+): void {
+  const anchor = useRef<{ key: string; fromTop: number } | undefined>(undefined)
+  useLayoutEffect(() => {
+    const box = scroller.current
+    if (box === null) return
+    const { key, fromTop } = anchor.current ?? {}
+    if (key !== undefined && fromTop !== undefined) {
+      const index = items.findIndex((item) => keyOf(item) === key)
+      const start = virtualizer.measurementsCache[index]?.start
+      if (start !== undefined) box.scrollTop = start - fromTop
+    }
+  }, [items, keyOf, virtualizer, scroller])
+  useLayoutEffect(() => {
+    const box = scroller.current
+    const first = virtualizer.getVirtualItems().find(({ end }) => end > (box?.scrollTop ?? 0))
+    const isAtTop = box === null || box.scrollTop < 8
+    anchor.current =
+      isAtTop || first === undefined
+        ? undefined
+        : { key: String(first.key), fromTop: first.start - box.scrollTop }
+  })
+}
+
+/** Where a key leads from the current row; undefined for every other key. */
+function targetOf(key: string, current: number, rowsInView: number, last: number): number | undefined {
+  const targets: Record<string, number> = {
+    ArrowDown: current + 1,
+    j: current + 1,
+    ArrowUp: current - 1,
+    k: current - 1,
+    PageDown: current + rowsInView,
+    PageUp: current - rowsInView,
+    Home: 0,
+    End: last,
+  }
+  const target = targets[key]
+  return target === undefined ? undefined : Math.min(last, Math.max(0, target))
+}
+
+/**
+ * A list of any length of which only the rows in sight are in the document.
+ *
+ * To assistive technology it is a grid of which one row is active: cells may hold buttons, which a listbox forbids.
+ */
+export function VirtualList<T>(props: ListProps<T>) {
+  const { items, keyOf, isRow, selectedKey, onSelect, onNearEnd, onView } = props
+  const scroller = useRef<HTMLDivElement>(null)
+  const virtualizer = useVirtualizer(items, props, scroller)
+  const drawn = virtualizer.getVirtualItems()
+  useAnchor(items, keyOf, virtualizer, scroller)
+
+  const lastDrawn = drawn.at(-1)?.index ?? -1
+  const scrollTop = virtualizer.scrollOffset ?? 0
+  useLayoutEffect(() => {
+    const bottom = scrollTop + (virtualizer.scrollRect?.height ?? 0)
+    const visible = drawn.filter(({ start, end }) => end > scrollTop && start < bottom)
+    onView(
+      scrollTop < 8,
+      visible.flatMap(({ index }) => items[index] ?? []),
+    )
+    if (lastDrawn >= items.length - 20) onNearEnd()
+  }, [scrollTop, lastDrawn, items])
+
+  const selectedIndex = items.findIndex((item) => keyOf(item) === selectedKey)
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return
+    const rows = items.flatMap((item, index) => (isRow(item) ? [index] : []))
+    const selected = items[selectedIndex]
+    if (event.key === 'Enter' && event.target === scroller.current) {
+      const item = selected ?? items[rows[0] ?? -1]
+      if (item !== undefined) onSelect(item, true)
+      event.preventDefault()
+      return
+    }
+    const height = props.heightOf(items[rows[0] ?? 0] as T)
+    const rowsInView = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / height) - 1)
+    const target = targetOf(event.key, rows.indexOf(selectedIndex), rowsInView, rows.length - 1)
+    const index = target === undefined ? undefined : rows[target]
+    const item = index === undefined ? undefined : items[index]
+    if (index === undefined || item === undefined) return props.onKey?.(event, selected)
+    event.preventDefault()
+    virtualizer.scrollToIndex(index, { align: 'auto' })
+    onSelect(item, false)
+  }
+
+  return (
+    <div
+      class={`list${props.isStale === true ? ' stale' : ''}`}
+      ref={scroller}
+      role="grid"
+      aria-label={props.label}
+      aria-rowcount={items.length}
+      aria-busy={props.isStale === true}
+      tabIndex={0}
+      {...(selectedIndex < 0 ? {} : { 'aria-activedescendant': rowId(selectedKey ?? '') })}
+      onKeyDown={onKeyDown}
+    >
+      {props.head}
+      <div class="list-space" role="rowgroup" style={{ height: `${virtualizer.getTotalSize()}px` }}>
+        {drawn.map((place) => (
+          <Row key={place.key} place={place} item={items[place.index] as T} list={props} />
+        ))}
+      </div>
+    </div>
+  )
+}
+
+function rowId(key: string): string {
+  return `row-${key}`
+}
+
+function Row<T>({ place, item, list }: { place: VirtualItem; item: T; list: ListProps<T> }) {
+  const key = list.keyOf(item)
+  const isRow = list.isRow(item)
+  return (
+    <div
+      id={rowId(key)}
+      class={isRow ? 'row' : 'separator'}
+      role="row"
+      aria-rowindex={place.index + 1}
+      {...(isRow ? { 'aria-selected': key === list.selectedKey } : {})}
+      style={{ height: `${place.size}px`, transform: `translateY(${place.start}px)` }}
+      onClick={isRow ? () => list.onSelect(item, true) : undefined}
+    >
+      {list.render(item)}
+    </div>
+  )
+}

@@ -1,0 +1,79 @@
+import { isObject } from './diff.ts'
+import type { Message } from './types.ts'
+
+const KINDS = new Set(['identify', 'track', 'page', 'screen', 'group', 'alias'])
+/** What the service or the client library fills in by itself. */
+const FILLED_IN = new Set([
+  'type',
+  'sentAt',
+  'receivedAt',
+  'originalTimestamp',
+  'writeKey',
+  '_metadata',
+  'channel',
+])
+
+/** A text as a POSIX shell takes it, whatever is in it. */
+function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}
+
+/** Characters that would be invisible or reorder the text on a screen, as escapes. */
+function escaped(json: string): string {
+  return json.replace(
+    /[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+/** What a caller would have passed: without what was filled in on the way. */
+function asCalled(message: Message): Message {
+  const entries = Object.entries(message).filter(([name, value]) => {
+    if (FILLED_IN.has(name)) return false
+    const isEmpty = isObject(value) && Object.keys(value).length === 0
+    return !(isEmpty && (name === 'integrations' || name === 'context'))
+  })
+  const { library: _, ...context } = isObject(message['context']) ? message['context'] : {}
+  return Object.fromEntries(
+    entries.flatMap(([name, value]) =>
+      name !== 'context' ? [[name, value]] : Object.keys(context).length === 0 ? [] : [['context', context]],
+    ),
+  )
+}
+
+function kindOf(message: Message): string {
+  const { type } = message
+  return typeof type === 'string' && KINDS.has(type) ? type : 'track'
+}
+
+/** A shell command that sends the message again, to this collector. The write key is not kept and left to fill in. */
+export function asCurl(message: Message, base: string): string {
+  const { writeKey: _, ...body } = message
+  const json = escaped(JSON.stringify(body))
+  return `curl -u "$WRITE_KEY:" -H 'Content-Type: application/json' \\\n  -d ${shellQuoted(json)} \\\n  ${shellQuoted(`${base}/v1/${kindOf(message)}`)}`
+}
+
+/** The call of the Trackpost SDK that sends such a message. A timestamp becomes a `Date`, as the SDK takes it. */
+export function asTrackpost(message: Message, base: string): string {
+  const { timestamp, ...rest } = asCalled(message)
+  const json = escaped(JSON.stringify(rest, null, 2)).replace(
+    /^( *)"([A-Za-z_$][\w$]*)":/gm,
+    // As a plain key it would set the prototype of the literal.
+    (_, indent, name) => (name === '__proto__' ? `${indent}['__proto__']:` : `${indent}${name}:`),
+  )
+  const time =
+    typeof timestamp === 'string'
+      ? json.replace(/\n}$/, `,\n  timestamp: new Date(${escaped(JSON.stringify(timestamp))})\n}`)
+      : json
+  return `import { Analytics } from 'trackpost'
+
+const analytics = new Analytics({ writeKey: process.env.WRITE_KEY, host: '${base}' })
+analytics.${kindOf(message)}(${time})
+await analytics.closeAndFlush()
+`
+}
+
+/** Where the collector is, as clients need it. */
+export function collectorBase(): string {
+  return location.href.replace(/[#?].*$/, '').replace(/\/$/, '')
+}

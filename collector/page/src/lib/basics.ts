@@ -1,0 +1,34 @@
+import { computed, signal } from '@preact/signals'
+import { getJson } from './http.ts'
+import type { About, Help, Reasons, Severity } from './types.ts'
+
+/** What the collector is and has; undefined until it has said so. */
+export const about = signal<About | undefined>(undefined)
+const reasons = signal<Reasons | undefined>(undefined)
+
+/** Asks for what does not change while a collector runs. */
+export async function loadBasics(): Promise<void> {
+  const [aboutNow, reasonsNow] = await Promise.all([
+    getJson<About>('api/about'),
+    getJson<Reasons>('api/reasons'),
+  ])
+  about.value = aboutNow
+  reasons.value = reasonsNow
+}
+
+/** Codes of reasons and warnings in words, for those that the collector explains. */
+export function helpFor(code: string): Help | undefined {
+  return reasons.value?.help[code]
+}
+
+export function severityOf(reason: string): Severity {
+  return helpFor(reason)?.severity ?? 'error'
+}
+
+/** Why a destination was skipped, in words. */
+export function skipInWords(reason: string): string {
+  return reasons.value?.skips[reason] ?? reason
+}
+
+/** Codes that can be searched for. */
+export const reasonCodes = computed(() => Object.keys(reasons.value?.reasons ?? {}))

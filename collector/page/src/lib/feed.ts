@@ -1,0 +1,209 @@
+import { batch, signal } from '@preact/signals'
+import { getJson, type RequestError } from './http.ts'
+import type { PageOf } from './types.ts'
+
+/** What is asked for: the parameters that narrow a list. */
+export type Question = Readonly<Record<string, string>>
+
+interface FeedOptions<T, P extends PageOf> {
+  /** Address of the list, such as `api/events`. */
+  path: string
+  pick(page: P): T[]
+  /** Address that counts what matches; without one new items are counted by fetching them. */
+  countPath?: string
+}
+
+const PAGE_SIZE = 200
+/** Rows kept while the newest are watched; older ones are fetched again when they are scrolled to. */
+const MAX_WATCHED = 5000
+/** A search that is given up early is continued by itself until there is this much to look at. */
+const ENOUGH = 100
+
+/**
+ * A list, newest first, that grows at both ends: upwards as things arrive, downwards as they are scrolled to.
+ *
+ * While the reader looks at something further down, or has paused, what is new is counted and not shown.
+ */
+export class Feed<T extends { id: string; seq?: number }, P extends PageOf = PageOf> {
+  readonly items = signal<T[]>([])
+  /** How many matching items have arrived that are not shown. */
+  readonly waiting = signal(0)
+  readonly error = signal<RequestError | undefined>(undefined)
+  readonly isLoading = signal(true)
+  /** Whether the items belong to an older question: it has not been answered yet, or could not be. */
+  readonly isStale = signal(true)
+  /** Where a search that takes long has got to. */
+  readonly searchedTo = signal<string | null>(null)
+  readonly hasMore = signal(false)
+
+  readonly #options: FeedOptions<T, P>
+  #question: Question = {}
+  #next: string | null = null
+  #head: string | undefined
+  #gone = new AbortController()
+  #isFetchingNewer = false
+  #isFetchingOlder = false
+
+  constructor(options: FeedOptions<T, P>) {
+    this.#options = options
+  }
+
+  /** Asks a new question. What the old one brought stays until there is an answer, and is marked by `isStale`. */
+  async ask(question: Question): Promise<void> {
+    this.#question = question
+    await this.reload()
+  }
+
+  async reload(): Promise<void> {
+    this.#gone.abort()
+    const gone = new AbortController()
+    this.#gone = gone
+    this.#isFetchingNewer = false
+    this.#isFetchingOlder = false
+    this.isLoading.value = true
+    this.isStale.value = true
+    this.searchedTo.value = null
+    try {
+      const page = await this.#fetch({}, gone.signal)
+      batch(() => {
+        this.items.value = this.#options.pick(page)
+        this.isLoading.value = false
+        this.isStale.value = false
+        this.waiting.value = 0
+        this.#head = page.head
+        this.#turned(page)
+      })
+      await this.#searchOn(gone.signal)
+    } catch (cause) {
+      this.#failed(cause, gone.signal)
+    }
+  }
+
+  /** Fetches the next page downwards, if there is one. */
+  async loadOlder(): Promise<void> {
+    if (this.#next === null || this.#isFetchingOlder || this.isLoading.peek()) return
+    this.#isFetchingOlder = true
+    const { signal } = this.#gone
+    try {
+      await this.#appendNext(signal)
+      await this.#searchOn(signal)
+    } catch (cause) {
+      this.#failed(cause, signal)
+    } finally {
+      if (signal === this.#gone.signal) this.#isFetchingOlder = false
+    }
+  }
+
+  /**
+   * Takes account of what has arrived since.
+   *
+   * @param isHeld Whether the list must not move: it is counted only.
+   */
+  async follow(isHeld: boolean): Promise<void> {
+    if (this.#head === undefined || this.#isFetchingNewer || this.isLoading.peek()) return
+    this.#isFetchingNewer = true
+    const { signal } = this.#gone
+    try {
+      if (isHeld) await this.#countNewer(signal)
+      else await this.#showNewer(signal)
+    } catch (cause) {
+      this.#failed(cause, signal)
+    } finally {
+      if (signal === this.#gone.signal) this.#isFetchingNewer = false
+    }
+  }
+
+  /** Fetches items again of which something may have changed. */
+  async refresh(visible: readonly T[]): Promise<void> {
+    const numbers = visible.flatMap(({ seq }) => (seq === undefined ? [] : [seq]))
+    if (numbers.length === 0) return
+    const { signal } = this.#gone
+    const range = { after: String(Math.min(...numbers) - 1), before: String(Math.max(...numbers) + 1) }
+    try {
+      const page = await this.#fetch(range, signal)
+      const byId = new Map(this.#options.pick(page).map((item) => [item.id, item]))
+      this.items.value = this.items.value.map((item) => byId.get(item.id) ?? item)
+    } catch (cause) {
+      this.#failed(cause, signal)
+    }
+  }
+
+  /** Stops; what is under way is dropped. */
+  close(): void {
+    this.#gone.abort()
+  }
+
+  #fetch(more: Question, signal: AbortSignal): Promise<P> {
+    const parameters = new URLSearchParams({
+      ...this.#question,
+      order: 'newest',
+      limit: String(PAGE_SIZE),
+      ...(this.#options.path === 'api/events' ? { view: 'summary' } : {}),
+      ...more,
+    })
+    return getJson<P>(`${this.#options.path}?${parameters}`, signal)
+  }
+
+  async #appendNext(signal: AbortSignal): Promise<void> {
+    const page = await this.#fetch({ cursor: this.#next ?? '' }, signal)
+    batch(() => {
+      this.items.value = [...this.items.value, ...this.#options.pick(page)]
+      this.#turned(page)
+    })
+  }
+
+  #turned(page: P): void {
+    this.#next = page.next
+    this.error.value = undefined
+    this.hasMore.value = page.next !== null
+    this.searchedTo.value = page.isComplete ? null : page.searchedTo
+  }
+
+  async #searchOn(signal: AbortSignal): Promise<void> {
+    const before = this.items.peek().length
+    while (this.searchedTo.peek() !== null && this.#next !== null && !signal.aborted) {
+      if (this.items.peek().length - before >= ENOUGH) return
+      await this.#appendNext(signal)
+    }
+  }
+
+  async #countNewer(signal: AbortSignal): Promise<void> {
+    const after = this.#head ?? ''
+    const { countPath, pick } = this.#options
+    if (countPath === undefined) {
+      const page = await this.#fetch({ after }, signal)
+      this.waiting.value = pick(page).length
+    } else {
+      const parameters = new URLSearchParams({ ...this.#question, after })
+      const { count } = await getJson<{ count: number }>(`${countPath}?${parameters}`, signal)
+      this.waiting.value = count
+    }
+  }
+
+  async #showNewer(signal: AbortSignal): Promise<void> {
+    const page = await this.#fetch({ after: this.#head ?? '' }, signal)
+    const newer = this.#options.pick(page)
+    batch(() => {
+      this.#head = page.head
+      this.waiting.value = 0
+      this.error.value = undefined
+      if (page.next !== null) {
+        // More than a page has come: the list begins anew with it, so that it has no gap.
+        this.items.value = newer
+        this.#turned(page)
+        return
+      }
+      if (newer.length === 0) return
+      this.items.value = [...newer, ...this.items.value]
+    })
+    if (this.items.peek().length > MAX_WATCHED) await this.reload()
+  }
+
+  #failed(cause: unknown, signal: AbortSignal): void {
+    if (signal.aborted) return
+    batch(() => {
+      this.error.value = cause as RequestError
+      this.isLoading.value = false
+    })
+  }
+}

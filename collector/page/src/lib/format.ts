@@ -1,0 +1,97 @@
+const wholeNumber = new Intl.NumberFormat('en')
+const shortNumber = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+const smallNumber = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 })
+const longDay = new Intl.DateTimeFormat('en-GB', {
+  weekday: 'long',
+  day: 'numeric',
+  month: 'long',
+  year: 'numeric',
+})
+const fullTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+
+/** `12,345`. */
+export function count(value: number): string {
+  return wholeNumber.format(value)
+}
+
+/** `12.3K`, where there is little room. */
+export function shortCount(value: number): string {
+  return value < 10_000 ? wholeNumber.format(value) : shortNumber.format(value)
+}
+
+/** `3 events`, `1 event`. */
+export function plural(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`
+}
+
+/** A rate a second: two digits when small, whole when large. */
+export function rate(perSecond: number): string {
+  return perSecond >= 100 ? count(Math.round(perSecond)) : smallNumber.format(perSecond)
+}
+
+/** `51%`; what is there but rounds to nothing is `<1%`, and what is not all is never `100%`. */
+export function share(part: number, whole: number): string {
+  if (whole === 0 || part === 0) return '0%'
+  const percent = (100 * part) / whole
+  if (percent < 1) return '<1%'
+  if (percent > 99 && part < whole) return '>99%'
+  return `${Math.round(percent)}%`
+}
+
+/** `512 B`, `1.5 KB`. */
+export function bytes(value: number): string {
+  if (value < 1000) return `${value} B`
+  if (value < 1_000_000) return `${(value / 1000).toFixed(1)} KB`
+  return `${(value / 1_000_000).toFixed(1)} MB`
+}
+
+/** `0.4 ms`, `12 ms`, `3.2 s`, `5 min`, `3 h`, `2 days`. */
+export function duration(ms: number): string {
+  const size = Math.abs(ms)
+  const sign = ms < 0 ? '−' : ''
+  if (size < 10) return `${sign}${smallNumber.format(size)} ms`
+  if (size < 1000) return `${sign}${Math.round(size)} ms`
+  if (size < 60_000) return `${sign}${(size / 1000).toFixed(size < 10_000 ? 1 : 0)} s`
+  if (size < 3_600_000) return `${sign}${Math.round(size / 60_000)} min`
+  if (size < 86_400_000) return `${sign}${smallNumber.format(size / 3_600_000)} h`
+  return `${sign}${plural(Math.round(size / 86_400_000), 'day')}`
+}
+
+/** `14:05:12.034` in the reader's own zone. */
+export function clock(iso: string): string {
+  const time = new Date(iso)
+  const two = (value: number) => String(value).padStart(2, '0')
+  const ms = String(time.getMilliseconds()).padStart(3, '0')
+  return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}.${ms}`
+}
+
+/** `14:05`. */
+export function hourAndMinute(ms: number): string {
+  return clock(new Date(ms).toISOString()).slice(0, 5)
+}
+
+/** Day of a time in the reader's zone, to compare and to sort by. */
+export function dayKey(iso: string): string {
+  const time = new Date(iso)
+  return `${time.getFullYear()}-${time.getMonth()}-${time.getDate()}`
+}
+
+/** `Today`, `Yesterday`, or the date with its weekday. */
+export function dayName(iso: string, nowMs: number): string {
+  const key = dayKey(iso)
+  if (key === dayKey(new Date(nowMs).toISOString())) return 'Today'
+  if (key === dayKey(new Date(nowMs - 86_400_000).toISOString())) return 'Yesterday'
+  return longDay.format(new Date(iso))
+}
+
+/** Date and time in one, such as `21 Nov 2026, 14:05:12`. */
+export function dateAndTime(iso: string): string {
+  return Number.isNaN(Date.parse(iso)) ? iso : fullTime.format(new Date(iso))
+}
+
+/** `just now`, `5 min ago`. */
+export function ago(iso: string, nowMs: number): string {
+  const seconds = Math.floor((nowMs - Date.parse(iso)) / 1000)
+  if (seconds < 2) return 'just now'
+  return seconds < 60 ? `${seconds} s ago` : `${duration(seconds * 1000)} ago`
+}

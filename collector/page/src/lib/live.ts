@@ -1,0 +1,161 @@
+import { computed, signal } from '@preact/signals'
+import { dayKey } from './format.ts'
+import type { StreamMessage } from './types.ts'
+
+/**
+ * How fresh what is on the screen can be.
+ *
+ * - `connecting`: nothing was heard yet
+ * - `live`: the collector spoke within the last three seconds
+ * - `silent`: the connection is open, but the collector says nothing; it may hang
+ * - `lost`: no connection; the page tries again by itself
+ */
+export type Connection = 'connecting' | 'live' | 'silent' | 'lost'
+
+/** What one tab tells the others. */
+type Relay =
+  | { kind: 'message'; message: StreamMessage }
+  | { kind: 'state'; isOpen: boolean; heardAtMs: number }
+
+const SILENT_AFTER_MS = 3000
+const CHECK_EVERY_MS = 500
+/** The tab with the stream reports at each check; one that has missed this many is taken to be stuck. */
+const LEADER_LOST_AFTER_MS = 4000
+const RETRY_MS = 2000
+const NAME = 'trackpost-collector'
+
+/** The newest message of the stream. */
+export const latest = signal<StreamMessage | undefined>(undefined)
+
+const isOpen = signal(false)
+const heardAtMs = signal(0)
+const nowMs = signal(Date.now())
+/** When this tab began to listen: for the first seconds it is connecting, not lost. */
+const startedAtMs = signal(Date.now())
+
+/** See `Connection`. */
+export const connection = computed<Connection>(() => {
+  const quietMs = nowMs.value - heardAtMs.value
+  if (isOpen.value) return quietMs > SILENT_AFTER_MS ? 'silent' : 'live'
+  if (heardAtMs.value === 0 && nowMs.value - startedAtMs.value < SILENT_AFTER_MS) return 'connecting'
+  return 'lost'
+})
+
+/** Whole seconds since the collector was last heard. */
+export const quietSeconds = computed(() => Math.max(0, Math.floor((nowMs.value - heardAtMs.value) / 1000)))
+
+/** The wall clock, twice a second while the tab is visible. */
+export const clockMs = computed(() => nowMs.value)
+
+/** The day it is, to notice midnight. */
+export const today = computed(() => dayKey(new Date(nowMs.value).toISOString()))
+
+let stream: EventSource | undefined
+let retry: ReturnType<typeof setTimeout> | undefined
+let channel: BroadcastChannel | undefined
+let leaderHeardAtMs = 0
+let leave: (() => void) | undefined
+let isLeader = false
+
+function relay(message: Relay): void {
+  channel?.postMessage(message)
+}
+
+function hear(message: StreamMessage): void {
+  isOpen.value = true
+  heardAtMs.value = Date.now()
+  nowMs.value = Date.now()
+  latest.value = message
+}
+
+function openStream(): void {
+  clearTimeout(retry)
+  stream?.close()
+  stream = new EventSource('api/stream')
+  stream.onmessage = ({ data }) => {
+    const message = JSON.parse(data) as StreamMessage
+    hear(message)
+    relay({ kind: 'message', message })
+  }
+  stream.onerror = () => {
+    isOpen.value = false
+    // After a refusal (no room for one more page, not signed in) the browser gives up; this does not.
+    if (stream?.readyState === EventSource.CLOSED) retry = setTimeout(openStream, RETRY_MS)
+  }
+}
+
+function closeStream(): void {
+  clearTimeout(retry)
+  stream?.close()
+  stream = undefined
+}
+
+/**
+ * Holds the one stream of all tabs while this one is visible.
+ *
+ * A browser opens six connections to one address. A stream for each tab would leave the seventh tab without any, so
+ * one visible tab holds it and tells the others.
+ */
+async function lead(signal: AbortSignal, steal: boolean): Promise<void> {
+  const hold = () => {
+    isLeader = true
+    openStream()
+    return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+  }
+  try {
+    // `steal` and `signal` exclude each other.
+    await navigator.locks.request(NAME, steal ? { steal } : { signal }, hold)
+  } catch {
+    // The lock was stolen, or the tab was hidden while it waited.
+  }
+  isLeader = false
+  closeStream()
+  if (!signal.aborted) void lead(signal, false)
+}
+
+function join(): void {
+  if (leave !== undefined) return
+  startedAtMs.value = Date.now()
+  nowMs.value = Date.now()
+  leaderHeardAtMs = Date.now()
+  const gone = new AbortController()
+  const timer = setInterval(check, CHECK_EVERY_MS)
+  leave = () => {
+    leave = undefined
+    clearInterval(timer)
+    gone.abort()
+    channel?.close()
+    channel = undefined
+    closeStream()
+  }
+  // Neither exists on a page that came over plain HTTP from another machine.
+  if (navigator.locks === undefined || typeof BroadcastChannel === 'undefined') return openStream()
+  channel = new BroadcastChannel(NAME)
+  channel.onmessage = ({ data }: MessageEvent<Relay>) => {
+    if (isLeader) return
+    leaderHeardAtMs = Date.now()
+    if (data.kind === 'message') return hear(data.message)
+    isOpen.value = data.isOpen
+    heardAtMs.value = Math.max(heardAtMs.value, data.heardAtMs)
+  }
+  void lead(gone.signal, false)
+
+  function check(): void {
+    nowMs.value = Date.now()
+    if (channel === undefined) return
+    if (isLeader) return relay({ kind: 'state', isOpen: isOpen.value, heardAtMs: heardAtMs.value })
+    // A tab that is held by a debugger keeps the lock and says nothing.
+    if (Date.now() - leaderHeardAtMs < LEADER_LOST_AFTER_MS) return
+    leaderHeardAtMs = Date.now()
+    void lead(gone.signal, true)
+  }
+}
+
+/** Begins to listen; a hidden tab lets go of the stream and takes it up again when it is looked at. */
+export function listen(): void {
+  const follow = () => (document.visibilityState === 'visible' ? join() : leave?.())
+  document.addEventListener('visibilitychange', follow)
+  addEventListener('pagehide', () => leave?.())
+  addEventListener('pageshow', follow)
+  follow()
+}

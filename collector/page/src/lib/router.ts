@@ -1,0 +1,55 @@
+import { signal } from '@preact/signals'
+
+/** Where the reader is: a screen, and what is set on it. */
+export interface Route {
+  screen: string
+  params: URLSearchParams
+}
+
+// In the fragment, not the path: a search may name people, and a fragment stays out of logs and `Referer`.
+function readRoute(): Route {
+  const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split(/\?(.*)/s)
+  return { screen: path, params: new URLSearchParams(query) }
+}
+
+/** The current route; follows links, the back button and `go`. */
+export const route = signal<Route>(readRoute())
+
+type Params = Readonly<Record<string, string | number | undefined>>
+
+/** The address of a screen, for links. Empty and missing parameters are left out. */
+export function href(screen: string, params: Params = {}): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(params)) {
+    if (value !== undefined && value !== '') query.set(name, String(value))
+  }
+  const text = query.toString()
+  return `#/${screen}${text === '' ? '' : `?${text}`}`
+}
+
+/** The current screen with some parameters changed; `undefined` takes one out. */
+export function hrefWith(changes: Params): string {
+  const { screen, params } = route.peek()
+  return href(screen, { ...Object.fromEntries(params), ...changes })
+}
+
+/** Goes to an address of `href`. `replace` leaves no step for the back button, for what changes while typing. */
+export function go(address: string, { replace = false } = {}): void {
+  if (address === location.hash) return
+  if (replace) history.replaceState(history.state, '', address)
+  else history.pushState({ isInside: true }, '', address)
+  follow()
+}
+
+/** Goes back when the step before was made on this page, else to `fallback`: closing must not leave the page. */
+export function goBack(fallback: string): void {
+  if ((history.state as { isInside?: boolean } | null)?.isInside === true) history.back()
+  else go(fallback, { replace: true })
+}
+
+function follow(): void {
+  route.value = readRoute()
+}
+
+addEventListener('popstate', follow)
+addEventListener('hashchange', follow)

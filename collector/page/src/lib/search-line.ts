@@ -1,0 +1,78 @@
+/** One term of a search line, and where it stands. */
+export interface Term {
+  text: string
+  start: number
+  end: number
+}
+
+/**
+ * The terms of a search line that stand side by side: blanks inside quotes and brackets part nothing.
+ *
+ * The collector alone decides what a line means; this only finds where its parts begin and end.
+ */
+export function termsOf(line: string): Term[] {
+  const terms: Term[] = []
+  let start = -1
+  let depth = 0
+  let isQuoted = false
+  for (let i = 0; i <= line.length; i++) {
+    const character = line[i]
+    if (isQuoted) {
+      if (character === '\\') i++
+      else if (character === '"') isQuoted = false
+      if (i < line.length) continue
+    }
+    const isBlank = character === undefined || (depth === 0 && /\s/.test(character))
+    if (isBlank) {
+      if (start >= 0) terms.push({ text: line.slice(start, Math.min(i, line.length)), start, end: i })
+      start = -1
+      continue
+    }
+    if (start < 0) start = i
+    if (character === '"') isQuoted = true
+    else if (character === '(') depth++
+    else if (character === ')') depth = Math.max(0, depth - 1)
+  }
+  return terms
+}
+
+const PLAIN = /^[\p{L}\p{N}_.@/+][\p{L}\p{N}_.@/+-]*$/u
+/** What would be read as a number, another JSON value or a word of the syntax. */
+const LITERAL = /^(?:[-+]?\d[\d.eE+-]*|true|false|null|or)$/i
+
+/** A text as a search line has it: in quotes where it would be taken for something else. */
+export function quoted(text: string): string {
+  if (PLAIN.test(text) && !LITERAL.test(text)) return text
+  return `"${text.replace(/["\\]/g, '\\$&')}"`
+}
+
+/** The term for a field that has exactly this value. */
+export function termFor(field: string, value: unknown): string {
+  return `${field}:${typeof value === 'string' ? quoted(value) : String(value)}`
+}
+
+/** The line with a term added at its end, or as it was when the term is in it. The opposite term is taken out. */
+export function withTerm(line: string, term: string): string {
+  const opposite = term.startsWith('-') ? term.slice(1) : `-${term}`
+  const kept = termsOf(line).map(({ text }) => text)
+  if (kept.includes(term)) return line
+  const others = kept.filter((text) => text !== opposite)
+  // Terms side by side bind more tightly than OR.
+  const isEither = others.includes('OR')
+  return isEither ? `(${others.join(' ')}) ${term}` : [...others, term].join(' ')
+}
+
+/** The line without the term at this place. */
+export function withoutTerm(line: string, index: number): string {
+  return termsOf(line)
+    .filter((_, at) => at !== index)
+    .map(({ text }) => text)
+    .join(' ')
+}
+
+/** The line with a term that means the opposite of what it meant. */
+export function withOpposite(line: string, index: number): string {
+  return termsOf(line)
+    .map(({ text }, at) => (at !== index ? text : text.startsWith('-') ? text.slice(1) : `-${text}`))
+    .join(' ')
+}

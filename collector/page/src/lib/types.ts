@@ -1,0 +1,338 @@
+// What the collector's API answers with; docs/api.md is the contract.
+import type { Kind, Warning } from '../../../src/record.ts'
+
+export type Severity = 'error' | 'warning' | 'info'
+export type { Kind, Warning }
+export type DeliveryState = 'pending' | 'delivered' | 'skipped' | 'failed'
+
+export interface About {
+  version: string
+  startedAt: string
+  region: string
+  database: string
+  /** Null when any write key is taken. */
+  sources: string[] | null
+  anyKey: boolean
+  destinations: string[]
+  hasPlan: boolean
+  releaseTo: string | null
+  maxEvents: number
+  canInjectFaults: boolean
+}
+
+export interface Outcome {
+  name: string
+  state: DeliveryState
+  reason?: string | null
+  attempts: number
+}
+
+export interface EventSummary {
+  id: string
+  seq: number
+  request: string | null
+  receivedAt: string
+  timestamp: string | null
+  source: string
+  status: 'accepted' | 'rejected'
+  reason: string | null
+  type: Kind | 'batch' | null
+  name: string | null
+  userId: string | null
+  anonymousId: string | null
+  messageId: string | null
+  preview: Array<{ path: string; value: string | number | boolean | null }>
+  violations: number
+  /** What is odd about an event that was taken. */
+  warnings?: Warning[]
+  destinations: Outcome[]
+}
+
+export interface Attempt {
+  at: string
+  durationMs: number
+  attempt: number
+  result: 'delivered' | 'retry' | 'failed'
+  reason?: string | null
+}
+
+export interface OutcomeDetails extends Outcome {
+  dueAt: string | null
+  history: Attempt[]
+}
+
+export type Message = Record<string, unknown>
+
+export interface Violation {
+  path: string
+  keyword: string
+  message: string
+}
+
+export interface EventDetails extends Omit<EventSummary, 'violations' | 'destinations'> {
+  message: Message | null
+  /** As the client sent it; null when that is not known. */
+  sent: Message | null
+  clockSkewMs: number | null
+  requestDetails: RequestSummary | null
+  destinations: OutcomeDetails[]
+  /** The event whose messageId this one repeats. */
+  first: (EventSummary & { message: Message | null }) | null
+  repeats: Array<{ id: string; receivedAt: string; reason: string }>
+  violations: Violation[]
+  previous: string | null
+  following: string | null
+}
+
+export interface RequestProblem {
+  code: string
+  message: string
+  offset: number | null
+  line: number | null
+  column: number | null
+}
+
+export interface RequestSummary {
+  id: string
+  at: string
+  method: string
+  path: string
+  status: number
+  code: string | null
+  /** Null or empty when the caller could not be told. */
+  source: string | null
+  address: string | null
+  userAgent: string | null
+  library: string | null
+  contentType: string | null
+  contentEncoding: string | null
+  bodyBytes: number | null
+  inflatedBytes: number | null
+  durationMs: number | null
+  retryCount: number | null
+  events: { total: number; accepted: number; rejected: number }
+  problem: RequestProblem | null
+  fault: string | null
+}
+
+export interface RequestDetails extends RequestSummary {
+  headers: Record<string, string | string[]>
+  body: string | null
+  bodyIsCut: boolean
+  eventList: EventSummary[]
+}
+
+/** One page of a list, and where the next one begins. */
+export interface PageOf {
+  next: string | null
+  head: string
+  isComplete: boolean
+  searchedTo: string | null
+}
+export interface EventPage extends PageOf {
+  events: EventSummary[]
+}
+export interface RequestPage extends PageOf {
+  requests: RequestSummary[]
+}
+
+export interface Step {
+  name: 'received' | 'accepted' | 'filtered' | 'delivered'
+  unit: string
+  count: number
+  perSecond: number
+  lost: number
+  pending?: number
+}
+
+export interface Loss {
+  step: string
+  reason: string
+  destination?: string
+  count: number
+  severity: Severity
+  q: string
+}
+
+export interface Overview {
+  from: string
+  to: string
+  bucketMs: number
+  requests: { total: number; refused: number }
+  steps: Step[]
+  losses: Loss[]
+  series: Array<{ at: string; accepted: number; rejected: number }>
+  isComplete: boolean
+}
+
+export interface CatalogueEntry {
+  key: string
+  type: Kind
+  /** Empty for the kinds of which all messages are one entry. */
+  name: string | null
+  count: number
+  accepted: number
+  rejected: number
+  firstSeen: string
+  lastSeen: string
+  sources: Array<{ name: string; count: number }>
+  sparkline: number[]
+  properties: number
+  inconsistent: number
+  violations: number
+  isPlanned: boolean | null
+  q: string
+}
+
+export interface Catalogue {
+  entries: CatalogueEntry[]
+  plan: { title: string; events: number; unseen: string[] } | null
+  sampled: number
+  isComplete: boolean
+}
+
+export interface FieldType {
+  type: string
+  format?: string
+  share: number
+  count: number
+  example: unknown
+  exampleId: string
+  q: string
+}
+
+export interface Field {
+  path: string
+  presence: number
+  type: string
+  isInconsistent: boolean
+  types: FieldType[]
+  values: unknown[]
+}
+
+export interface CatalogueDetails extends CatalogueEntry {
+  sampled: number
+  fields: Field[]
+  example: (EventSummary & { message: Message | null }) | null
+  schema: unknown
+}
+
+export interface UserSummary {
+  id: string
+  userId: string | null
+  anonymousId: string | null
+  count: number
+  lastSeen: string
+}
+
+export interface UserDetails {
+  id: string
+  userIds: string[]
+  anonymousIds: string[]
+  links: Array<{ from: string; to: string; by: string; at: string; eventId: string }>
+  firstSeen: string
+  lastSeen: string
+  count: number
+  traits: Record<string, unknown>
+  traitHistory: Array<{
+    at: string
+    eventId: string
+    changes: Array<{ path: string; from: unknown; to: unknown }>
+  }>
+  groups: Array<{ groupId: string; traits: Record<string, unknown>; lastSeen: string }>
+  events: EventSummary[]
+  next: string | null
+  isComplete: boolean
+}
+
+export interface Problem {
+  kind: 'event' | 'request' | 'delivery' | 'plan'
+  reason: string
+  count: number
+  severity: Severity
+  meaning: string
+  remedy: string
+  field: string | null
+  lastSeen: string
+  sources: Array<{ name: string; count: number }>
+  example: string | null
+  q: string
+}
+
+export interface Destination {
+  name: string
+  type: string
+  target: string
+  isEnabled: boolean
+  pending: number
+  delivered: number
+  failed: number
+  skipped: number
+  oldestPendingAt: string | null
+  nextAttemptAt: string | null
+  perSecond: number
+  lastError: { at: string; reason: string; eventId: string | null } | null
+  failures: Array<{
+    id: string
+    name: string | null
+    type: string | null
+    reason: string | null
+    attempts: number
+    at: string
+  }>
+}
+
+export interface Help {
+  meaning: string
+  remedy: string
+  severity: Severity
+  field: string | null
+}
+
+export interface Reasons {
+  types: string[]
+  reasons: Record<string, string>
+  skips: Record<string, string>
+  help: Record<string, Help>
+}
+
+export interface Stats {
+  accepted: number
+  rejected: number
+  byReason: Record<string, number>
+  byType: Record<string, number>
+  bySource: Record<string, number>
+  perSecond: Array<{ accepted: number; rejected: number }>
+  requests: number
+  refused: number
+}
+
+export interface StreamMessage {
+  head: string
+  lastSeq: number
+  epoch: number
+  revision: number
+  now: string
+  stats: Stats
+}
+
+export interface FaultRule {
+  id: string
+  times: number | null
+  remaining: number | null
+  chance: number
+  path: string | null
+  source: string | null
+  status: number | null
+  headers: Record<string, string>
+  body: string | null
+  delay: number
+  hang: boolean
+  reset: boolean
+}
+
+export interface Faults {
+  rules: FaultRule[]
+  failRate: number
+  injected: number
+}

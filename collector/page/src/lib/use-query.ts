@@ -1,0 +1,97 @@
+import { computed, effect } from '@preact/signals'
+import { useEffect, useState } from 'preact/hooks'
+import { getJson, type RequestError } from './http.ts'
+import { latest } from './live.ts'
+import { isPaused } from './settings.ts'
+
+/** Data asked of the collector, kept up to date. */
+export interface Query<T> {
+  /** The newest data there is; after an error the data of before, which `isStale` says. */
+  data: T | undefined
+  error: RequestError | undefined
+  /** Whether `data` belongs to another question than the one asked now, or could not be brought up to date. */
+  isStale: boolean
+  reload(): void
+}
+
+interface State<T> {
+  path: string | undefined
+  data: T | undefined
+  error: RequestError | undefined
+}
+
+const REFRESH_MS = 1000
+const RETRY_MS = 2000
+
+/** Changes when anything was recorded, delivered or cleared. */
+const liveMark = computed(() => {
+  const message = latest.value
+  return message === undefined ? '' : `${message.epoch} ${message.head} ${message.revision}`
+})
+
+/**
+ * Asks `path` at once and again whenever something has happened, `REFRESH_MS` after the last answer at the earliest.
+ *
+ * @returns Stops it; an answer under way is dropped.
+ */
+function follow<T>(path: string, isLive: boolean, tell: (outcome: T | RequestError) => void): () => void {
+  const gone = new AbortController()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isAsking = false
+  let askedMark: string | undefined
+  let didFail = false
+
+  const askNow = async () => {
+    timer = undefined
+    isAsking = true
+    askedMark = liveMark.peek()
+    try {
+      tell(await getJson<T>(path, gone.signal))
+      didFail = false
+    } catch (cause) {
+      didFail = true
+      if (!gone.signal.aborted) tell(cause as RequestError)
+    }
+    isAsking = false
+    schedule()
+  }
+  const schedule = () => {
+    if (isAsking || timer !== undefined || gone.signal.aborted) return
+    if (didFail) timer = setTimeout(askNow, RETRY_MS)
+    else if (isLive && !isPaused.peek() && liveMark.peek() !== askedMark)
+      timer = setTimeout(askNow, REFRESH_MS)
+  }
+  void askNow()
+  const stop = effect(() => {
+    // Named for their changes only.
+    void liveMark.value
+    void isPaused.value
+    schedule()
+  })
+  return () => {
+    stop()
+    clearTimeout(timer)
+    gone.abort()
+  }
+}
+
+/** See `Query`. A newer question drops the older one, so that no answer lands under the wrong heading. */
+export function useQuery<T>(path: string | undefined, isLive = true): Query<T> {
+  const [state, setState] = useState<State<T>>({ path: undefined, data: undefined, error: undefined })
+  const [round, setRound] = useState(0)
+
+  useEffect(() => {
+    if (path === undefined) return
+    return follow<T>(path, isLive, (outcome) => {
+      if (outcome instanceof Error) setState((old) => ({ ...old, error: outcome }))
+      else setState({ path, data: outcome, error: undefined })
+    })
+  }, [path, isLive, round])
+
+  return {
+    data: state.data,
+    error: state.error,
+    isStale: state.path !== path || state.error !== undefined,
+    reload: () => setRound((value) => value + 1),
+  }
+}

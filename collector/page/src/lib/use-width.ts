@@ -1,0 +1,16 @@
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+
+/** The width of an element in CSS pixels, kept current. */
+export function useWidth<E extends HTMLElement>(): [{ current: E | null }, number] {
+  const element = useRef<E>(null)
+  const [width, setWidth] = useState(0)
+  useLayoutEffect(() => {
+    const node = element.current
+    if (node === null) return
+    setWidth(node.clientWidth)
+    const observer = new ResizeObserver(() => setWidth(node.clientWidth))
+    observer.observe(node)
+    return () => observer.disconnect()
+  }, [])
+  return [element, width]
+}

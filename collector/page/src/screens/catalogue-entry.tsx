@@ -1,0 +1,169 @@
+import { useCallback } from 'preact/hooks'
+import { Ago, Pill, Problem, Text } from '../components/basics.tsx'
+import { copy } from '../components/copy.tsx'
+import { PanelHead } from '../components/dialog.tsx'
+import { JsonTree } from '../components/json-tree.tsx'
+import { SidePanel } from '../components/side-panel.tsx'
+import { count, plural, share } from '../lib/format.ts'
+import { goBack, href, hrefWith } from '../lib/router.ts'
+import { termFor } from '../lib/search-line.ts'
+import type { CatalogueDetails, CatalogueEntry, Field, FieldType } from '../lib/types.ts'
+import { useQuery } from '../lib/use-query.ts'
+
+/** What an entry is called: its name, or its kind when that has none. */
+export function entryTitle({ type, name }: Pick<CatalogueEntry, 'type' | 'name'>): string {
+  return name || type
+}
+
+/** One event name: what its properties are, how sure that is, and an example. */
+export function EntryPanel({ entryKey }: { entryKey: string }) {
+  const query = useQuery<CatalogueDetails>(`api/catalogue/${encodeURIComponent(entryKey)}`)
+  const entry = query.data?.key === entryKey ? query.data : undefined
+  const close = useCallback(() => goBack(hrefWith({ key: undefined })), [])
+  return (
+    <SidePanel label={entry === undefined ? 'Event name' : entryTitle(entry)} onClose={close}>
+      <PanelHead
+        title={
+          entry === undefined ? (
+            'Event name'
+          ) : (
+            <>
+              {entry.name && <span class="soft">{entry.type}</span>} <Text value={entryTitle(entry)} />
+            </>
+          )
+        }
+        onClose={close}
+      />
+      {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
+      {entry === undefined ? (
+        query.error === undefined && <p class="panel-text soft">Loading…</p>
+      ) : (
+        <div class="panel-body">
+          <p class="actions">
+            <a class="button" href={href('events', { q: entry.q })}>
+              Show {plural(entry.count, 'event')}
+            </a>
+            <button type="button" onClick={() => copy(JSON.stringify(entry.schema, null, 2), 'JSON Schema')}>
+              Copy JSON Schema
+            </button>
+          </p>
+          <Facts entry={entry} />
+          <section class="panel-section">
+            <h3>Properties</h3>
+            <p class="soft">Inferred from the newest {plural(entry.sampled, 'event')}.</p>
+            {entry.fields.length === 0 ? <p>It has none.</p> : <Fields fields={entry.fields} />}
+          </section>
+          {entry.example?.message && (
+            <section class="panel-section">
+              <div class="section-head">
+                <h3>Example</h3>
+                <a href={href('events', { q: entry.q, open: entry.example.id })}>Open it</a>
+              </div>
+              <JsonTree value={entry.example.message} />
+            </section>
+          )}
+        </div>
+      )}
+    </SidePanel>
+  )
+}
+
+function Facts({ entry }: { entry: CatalogueDetails }) {
+  return (
+    <dl class="facts">
+      <dt>Seen</dt>
+      <dd>
+        first <Ago at={entry.firstSeen} />, last <Ago at={entry.lastSeen} />
+      </dd>
+      <dt>Sources</dt>
+      <dd>
+        {entry.sources.map(({ name, count: n }, index) => (
+          <span key={name}>
+            {index > 0 && ', '}
+            <a href={href('events', { q: `${entry.q} ${termFor('source', name)}` })}>
+              <Text value={name || 'unknown'} />
+            </a>{' '}
+            ({count(n)})
+          </span>
+        ))}
+      </dd>
+      {entry.rejected > 0 && (
+        <>
+          <dt>Not accepted</dt>
+          <dd>
+            <a class="bad-text" href={href('events', { q: `${entry.q} status:rejected` })}>
+              {count(entry.rejected)}
+            </a>
+          </dd>
+        </>
+      )}
+      {entry.violations > 0 && (
+        <>
+          <dt>Plan</dt>
+          <dd>
+            <a href={href('events', { q: `${entry.q} violation:*` })}>
+              {plural(entry.violations, 'violation')}
+            </a>
+          </dd>
+        </>
+      )}
+    </dl>
+  )
+}
+
+function Fields({ fields }: { fields: readonly Field[] }) {
+  return (
+    <table class="fields">
+      <thead>
+        <tr>
+          <th scope="col">Property</th>
+          <th scope="col">Type</th>
+          <th scope="col" class="number">
+            Present
+          </th>
+          <th scope="col">Values</th>
+        </tr>
+      </thead>
+      <tbody>
+        {fields.map((field) => (
+          <tr key={field.path} class={field.isInconsistent ? 'inconsistent' : ''}>
+            <th scope="row">
+              <code>
+                <Text value={field.path.replace(/^(?:properties|traits)\./, '')} />
+              </code>
+            </th>
+            <td>
+              {field.types.map((type, index) => (
+                <span key={type.type} class="field-type">
+                  {index > 0 && ', '}
+                  <TypeLink type={type} isOnly={field.types.length === 1} />
+                </span>
+              ))}
+              {field.isInconsistent && <Pill tone="warn">inconsistent</Pill>}
+            </td>
+            <td class="number">{share(field.presence, 1)}</td>
+            <td class="values">
+              <Text value={field.values.slice(0, 5).map(valueInWords).join(', ')} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function valueInWords(value: unknown): string {
+  const text = JSON.stringify(value) ?? ''
+  return text.length > 40 ? `${text.slice(0, 40)}…` : text
+}
+
+function TypeLink({ type, isOnly }: { type: FieldType; isOnly: boolean }) {
+  const name = type.format === undefined ? type.type : `${type.type} (${type.format})`
+  const title = `For example ${valueInWords(type.example)}, ${plural(type.count, 'event')}`
+  return (
+    <a href={href('events', { q: type.q, open: isOnly ? undefined : type.exampleId })} title={title}>
+      {name}
+      {!isOnly && ` ${share(type.share, 1)}`}
+    </a>
+  )
+}

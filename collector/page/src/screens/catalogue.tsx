@@ -1,0 +1,179 @@
+import { useSignal } from '@preact/signals'
+import { Ago, Icon, Nothing, Pill, Problem, Text } from '../components/basics.tsx'
+import { Sparkline } from '../components/charts.tsx'
+import { Menu } from '../components/menu.tsx'
+import { count, plural, shortCount } from '../lib/format.ts'
+import { hrefWith, route } from '../lib/router.ts'
+import type { Catalogue, CatalogueEntry } from '../lib/types.ts'
+import { useQuery } from '../lib/use-query.ts'
+import { EntryPanel, entryTitle } from './catalogue-entry.tsx'
+
+/** Every event name that was ever seen, with what its properties are. */
+export function CatalogueScreen() {
+  const { params } = route.value
+  const key = params.get('key') ?? undefined
+  const filter = useSignal('')
+  const query = useQuery<Catalogue>('api/catalogue')
+  const { data } = query
+  const wanted = filter.value.trim().toLowerCase()
+  const entries = (data?.entries ?? []).filter((entry) => entryTitle(entry).toLowerCase().includes(wanted))
+  return (
+    <div class={`split${key !== undefined ? ' is-open' : ''}`}>
+      <section class="scroll catalogue" aria-label="Catalogue">
+        <div class="screen-head">
+          <h2>Catalogue</h2>
+          <div class="search-field">
+            <Icon name="search" />
+            <input
+              type="search"
+              name="search"
+              aria-label="Search event names"
+              placeholder="Search event names"
+              value={filter.value}
+              onInput={(event) => (filter.value = event.currentTarget.value)}
+            />
+          </div>
+          <Menu label="Export">
+            <a href="api/catalogue?format=schema" download="tracking-plan.json">
+              As a tracking plan (JSON Schema)
+            </a>
+            <a href="api/catalogue?format=typescript" download="events.ts">
+              As TypeScript types
+            </a>
+          </Menu>
+        </div>
+        {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
+        {data?.plan && <Plan plan={data.plan} entries={data.entries} />}
+        {data !== undefined && data.entries.length === 0 && (
+          <Nothing title="No events yet">
+            <p>Each event name appears here with its first event.</p>
+          </Nothing>
+        )}
+        {data !== undefined && data.entries.length > 0 && entries.length === 0 && (
+          <Nothing title="No event name matches" />
+        )}
+        {entries.length > 0 && (
+          <EntryTable entries={entries} current={key} hasPlan={data?.plan !== null} isStale={query.isStale} />
+        )}
+        {data !== undefined && data.entries.length > 0 && (
+          <p class="note soft">
+            Types of properties are taken from the newest {plural(data.sampled, 'event')}.
+            {!data.isComplete && ' There is more than could be counted in time: the counts are lower bounds.'}
+          </p>
+        )}
+      </section>
+      {key !== undefined && <EntryPanel entryKey={key} />}
+    </div>
+  )
+}
+
+function Plan({
+  plan,
+  entries,
+}: {
+  plan: NonNullable<Catalogue['plan']>
+  entries: readonly CatalogueEntry[]
+}) {
+  const unplanned = entries.filter(({ isPlanned }) => isPlanned === false).length
+  const violations = entries.reduce((sum, entry) => sum + entry.violations, 0)
+  return (
+    <p class="note">
+      Tracking plan <strong>{plan.title}</strong> with {plural(plan.events, 'event')}:{' '}
+      {plural(violations, 'violation')}, {unplanned} not in the plan
+      {plan.unseen.length > 0 && (
+        <>
+          , {plan.unseen.length} not seen yet (<Text value={plan.unseen.slice(0, 10).join(', ')} />
+          {plan.unseen.length > 10 && '…'})
+        </>
+      )}
+      .
+    </p>
+  )
+}
+
+interface TableProps {
+  entries: readonly CatalogueEntry[]
+  current: string | undefined
+  hasPlan: boolean
+  isStale: boolean
+}
+
+function EntryTable({ entries, current, hasPlan, isStale }: TableProps) {
+  return (
+    <table class={`entries${isStale ? ' stale' : ''}`}>
+      <thead>
+        <tr>
+          <th scope="col">Event</th>
+          <th scope="col" class="wide-only">
+            Activity
+          </th>
+          <th scope="col" class="number">
+            Count
+          </th>
+          <th scope="col">Properties</th>
+          <th scope="col" class="wide-only">
+            Sources
+          </th>
+          <th scope="col">Last seen</th>
+        </tr>
+      </thead>
+      <tbody>
+        {entries.map((entry) => (
+          <tr key={entry.key} class={entry.key === current ? 'current' : ''}>
+            <th scope="row">
+              <a href={hrefWith({ key: entry.key })}>
+                {entry.name && <span class="soft">{entry.type}</span>} <Text value={entryTitle(entry)} />
+              </a>
+            </th>
+            <td class="wide-only">
+              <Sparkline values={entry.sparkline} label={`${count(entry.count)} events over time`} />
+            </td>
+            <td class="number">
+              {shortCount(entry.count)}
+              {entry.rejected > 0 && (
+                <span class="bad-text" title={`${count(entry.rejected)} not accepted`}>
+                  {' '}
+                  ({shortCount(entry.rejected)}
+                  <span class="sr-only"> not accepted</span>)
+                </span>
+              )}
+            </td>
+            <td>
+              {entry.properties}
+              {entry.inconsistent > 0 && (
+                <>
+                  {' '}
+                  <Pill tone="warn">{entry.inconsistent} inconsistent</Pill>
+                </>
+              )}
+              {entry.violations > 0 && (
+                <>
+                  {' '}
+                  <Pill tone="warn">{plural(entry.violations, 'violation')}</Pill>
+                </>
+              )}
+              {hasPlan && entry.isPlanned === false && (
+                <>
+                  {' '}
+                  <Pill tone="info">not planned</Pill>
+                </>
+              )}
+            </td>
+            <td class="wide-only">
+              <Text
+                value={entry.sources
+                  .slice(0, 3)
+                  .map(({ name }) => name || 'unknown')
+                  .join(', ')}
+              />
+              {entry.sources.length > 3 && ` and ${entry.sources.length - 3} more`}
+            </td>
+            <td>
+              <Ago at={entry.lastSeen} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

@@ -1,0 +1,173 @@
+import { useSignal } from '@preact/signals'
+import { Ago, Nothing, Pill, Problem, say, Text } from '../components/basics.tsx'
+import { count, plural, rate } from '../lib/format.ts'
+import { RequestError, sendJson } from '../lib/http.ts'
+import { clockMs } from '../lib/live.ts'
+import { href } from '../lib/router.ts'
+import { termFor } from '../lib/search-line.ts'
+import type { Destination } from '../lib/types.ts'
+import { useQuery } from '../lib/use-query.ts'
+
+/** Where events go: what waits, what failed, and trying it again. */
+export function DestinationsScreen() {
+  const query = useQuery<{ destinations: Destination[] }>('api/destinations')
+  const destinations = query.data?.destinations
+  return (
+    <div class="scroll">
+      <div class="screen-head">
+        <h2>Destinations</h2>
+      </div>
+      {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
+      {destinations?.length === 0 && (
+        <Nothing title="No destinations are configured">
+          <p>
+            Events are kept here and go nowhere else. A destination in the config file sends them on, to a
+            file or a webhook:
+          </p>
+          <pre class="code">
+            {
+              '{\n  "destinations": [\n    { "name": "Warehouse", "type": "file", "path": "events.ndjson" },\n    { "name": "CRM", "type": "webhook", "url": "http://127.0.0.1:9000/hook" }\n  ]\n}'
+            }
+          </pre>
+        </Nothing>
+      )}
+      <div class={query.isStale ? 'stale' : ''}>
+        {destinations?.map((destination) => (
+          <DestinationCard key={destination.name} destination={destination} onDone={query.reload} />
+        ))}
+      </div>
+    </div>
+  )
+}
+
+function stateOf({ isEnabled, pending, lastError, failed }: Destination): JSXPill {
+  if (!isEnabled) return ['plain', 'turned off']
+  if (pending > 0 && lastError !== null) return ['warn', 'trying again']
+  if (pending > 0) return ['info', 'delivering']
+  if (failed > 0) return ['bad', 'gave up on some']
+  return ['good', 'up to date']
+}
+type JSXPill = ['plain' | 'warn' | 'info' | 'bad' | 'good', string]
+
+function DestinationCard({ destination, onDone }: { destination: Destination; onDone(): void }) {
+  const isBusy = useSignal(false)
+  const { name, type, target, pending, delivered, failed, skipped, lastError, failures } = destination
+  const [tone, state] = stateOf(destination)
+  const term = termFor('destination', name)
+  const retry = async (ids?: string[]) => {
+    isBusy.value = true
+    try {
+      const { retried } = await sendJson<{ retried: number }>(
+        'POST',
+        `api/destinations/${encodeURIComponent(name)}/retry`,
+        ids === undefined ? {} : { ids },
+      )
+      say(
+        retried === 0
+          ? 'There was nothing to try again'
+          : `${plural(retried, 'delivery', 'deliveries')} tried again`,
+      )
+    } catch (cause) {
+      say(cause instanceof RequestError ? cause.message : String(cause))
+    }
+    isBusy.value = false
+    onDone()
+  }
+  const numbers: Array<[string, number, string]> = [
+    ['Waiting', pending, 'pending'],
+    ['Delivered', delivered, 'delivered'],
+    ['Given up', failed, 'failed'],
+    ['Filtered out', skipped, 'skipped'],
+  ]
+  return (
+    <section class="block destination" aria-label={name}>
+      <div class="block-head">
+        <h3>
+          <Text value={name} /> <Pill tone={tone}>{state}</Pill>
+        </h3>
+        <p class="soft">
+          {type} to <Text value={target} />
+        </p>
+        <button type="button" disabled={isBusy.value || pending + failed === 0} onClick={() => retry()}>
+          Try everything again
+        </button>
+      </div>
+      <dl class="numbers">
+        {numbers.map(([title, number, delivery]) => (
+          <div key={title}>
+            <dt>{title}</dt>
+            <dd class={delivery === 'failed' && number > 0 ? 'bad-text' : ''}>
+              <a href={href('events', { q: `${term} delivery:${delivery}` })}>{count(number)}</a>
+            </dd>
+          </div>
+        ))}
+        <div>
+          <dt>Rate</dt>
+          <dd>{rate(destination.perSecond)}/s</dd>
+        </div>
+      </dl>
+      <Waiting destination={destination} />
+      {lastError !== null && (
+        <p>
+          Last error:{' '}
+          <strong>
+            <Text value={lastError.reason} />
+          </strong>
+          , <Ago at={lastError.at} />
+          {lastError.eventId !== null && (
+            <>
+              {' '}
+              with <a href={href('events', { open: lastError.eventId })}>this event</a>
+            </>
+          )}
+        </p>
+      )}
+      {failures.length > 0 && (
+        <details open={failures.length <= 5}>
+          <summary>
+            {failures.length < failed
+              ? `The newest ${failures.length} of ${count(failed)}`
+              : plural(failed, 'event')}{' '}
+            given up
+          </summary>
+          <ul class="failures">
+            {failures.map((failure) => (
+              <li key={failure.id}>
+                <a href={href('events', { q: `${term} delivery:failed`, open: failure.id })}>
+                  <span class="soft">{failure.type}</span> <Text value={failure.name ?? 'without a name'} />
+                </a>
+                <span class="bad-text">
+                  <Text value={failure.reason ?? 'failed'} />
+                </span>
+                <span class="soft">
+                  {plural(failure.attempts, 'attempt')}, <Ago at={failure.at} />
+                </span>
+                <button
+                  type="button"
+                  class="quiet"
+                  disabled={isBusy.value}
+                  onClick={() => retry([failure.id])}
+                >
+                  Try again
+                </button>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </section>
+  )
+}
+
+/** How long the oldest has waited, and when the next attempt is. */
+function Waiting({ destination }: { destination: Destination }) {
+  const { pending, oldestPendingAt, nextAttemptAt } = destination
+  if (pending === 0 || oldestPendingAt === null) return null
+  const seconds = nextAttemptAt === null ? 0 : Math.ceil((Date.parse(nextAttemptAt) - clockMs.value) / 1000)
+  return (
+    <p>
+      The oldest that waits came <Ago at={oldestPendingAt} />
+      {seconds > 0 ? `; the next attempt is in ${seconds} s.` : '.'}
+    </p>
+  )
+}

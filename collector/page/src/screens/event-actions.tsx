@@ -1,0 +1,112 @@
+import { useSignal } from '@preact/signals'
+import { say, Text } from '../components/basics.tsx'
+import { copy } from '../components/copy.tsx'
+import { Confirm } from '../components/dialog.tsx'
+import { Menu } from '../components/menu.tsx'
+import { asCurl, asTrackpost, collectorBase } from '../lib/as-code.ts'
+import { about } from '../lib/basics.ts'
+import { plural } from '../lib/format.ts'
+import { RequestError, sendJson } from '../lib/http.ts'
+import type { EventDetails } from '../lib/types.ts'
+
+interface ActionProps {
+  event: EventDetails
+  /** Told when something was done to the event. */
+  onDone(): void
+}
+
+/** Runs an action and says how it ended. */
+async function attempt(action: () => Promise<string>): Promise<void> {
+  try {
+    say(await action())
+  } catch (cause) {
+    say(cause instanceof RequestError ? cause.message : String(cause))
+  }
+}
+
+/** Copy, deliver again, release. */
+export function EventActions({ event, onDone }: ActionProps) {
+  const isReleasing = useSignal(false)
+  const { message, sent } = event
+  const original = sent ?? message
+  const base = collectorBase()
+  const target = about.value?.releaseTo ?? null
+  const replay = (destination?: string) =>
+    attempt(async () => {
+      const body = destination === undefined ? {} : { destinations: [destination] }
+      const { destinations } = await sendJson<{ destinations: string[] }>(
+        'POST',
+        `api/events/${encodeURIComponent(event.id)}/replay`,
+        body,
+      )
+      onDone()
+      return destinations.length === 0
+        ? 'No destination takes this event'
+        : `Delivered again to ${destinations.join(', ')}`
+    })
+  const release = () =>
+    attempt(async () => {
+      const { released, failed } = await sendJson<{ released: number; failed: Array<{ reason: string }> }>(
+        'POST',
+        'api/release',
+        { ids: [event.id] },
+      )
+      onDone()
+      const [failure] = failed
+      return failure === undefined
+        ? `${plural(released, 'event')} released`
+        : `Not released: ${failure.reason}`
+    })
+  const names = event.destinations.map(({ name }) => name)
+  return (
+    <p class="actions">
+      {message !== null && original !== null && (
+        <Menu label="Copy">
+          <button type="button" onClick={() => copy(JSON.stringify(message, null, 2), 'JSON')}>
+            As JSON
+          </button>
+          <button type="button" onClick={() => copy(asCurl(original, base), 'curl command')}>
+            As a curl command
+          </button>
+          <button type="button" onClick={() => copy(asTrackpost(original, base), 'Trackpost code')}>
+            As Trackpost code
+          </button>
+          <button type="button" onClick={() => copy(location.href, 'Link')}>
+            Link to this event
+          </button>
+        </Menu>
+      )}
+      {event.status === 'accepted' && names.length > 0 && (
+        <Menu label="Deliver again">
+          <button type="button" onClick={() => replay()}>
+            To all destinations
+          </button>
+          {names.length > 1 &&
+            names.map((name) => (
+              <button type="button" key={name} onClick={() => replay(name)}>
+                To <Text value={name} />
+              </button>
+            ))}
+        </Menu>
+      )}
+      {target !== null && original !== null && (
+        <button type="button" onClick={() => (isReleasing.value = true)}>
+          Release…
+        </button>
+      )}
+      {isReleasing.value && target !== null && (
+        <Confirm
+          title="Release this event?"
+          action="Release"
+          onConfirm={release}
+          onClose={() => (isReleasing.value = false)}
+        >
+          <p>
+            It is sent to <strong>{target}</strong>, as its client sent it. The real service takes it for
+            real: it may reach customers, and it cannot be taken back.
+          </p>
+        </Confirm>
+      )}
+    </p>
+  )
+}

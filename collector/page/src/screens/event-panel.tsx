@@ -1,0 +1,263 @@
+import { useSignal } from '@preact/signals'
+import { useMemo } from 'preact/hooks'
+import { Ago, Pill, Problem, Text } from '../components/basics.tsx'
+import { PanelHead } from '../components/dialog.tsx'
+import { type AddTerm, Status, titleOf } from '../components/event-cells.tsx'
+import { SidePanel } from '../components/side-panel.tsx'
+import { helpFor } from '../lib/basics.ts'
+import { clock, dateAndTime, duration, plural } from '../lib/format.ts'
+import { href, hrefWith } from '../lib/router.ts'
+import { termFor } from '../lib/search-line.ts'
+import type { EventDetails } from '../lib/types.ts'
+import { useQuery } from '../lib/use-query.ts'
+import { visibleText } from '../lib/visible-text.ts'
+import { EventActions } from './event-actions.tsx'
+import { EventDeliveries } from './event-deliveries.tsx'
+import { EventMessage } from './event-message.tsx'
+
+interface PanelProps {
+  id: string
+  onClose(): void
+  onOpen(id: string): void
+  addTerm: AddTerm
+}
+
+/** One event: what it is, what became of it, and what it holds. */
+export function EventPanel({ id, onClose, onOpen, addTerm }: PanelProps) {
+  const query = useQuery<EventDetails>(`api/events/${encodeURIComponent(id)}`)
+  const event = query.data
+  const isOther = event === undefined || event.id !== id
+  const title = isOther ? 'Event' : `${event.type ?? 'unknown kind'}: ${visibleText(titleOf(event))}`
+  return (
+    <SidePanel label={title} onClose={onClose}>
+      <PanelHead
+        title={
+          isOther ? (
+            'Event'
+          ) : (
+            <>
+              <span class="soft">{event.type ?? 'unknown kind'}</span> <Text value={titleOf(event)} />
+            </>
+          )
+        }
+        onClose={onClose}
+      >
+        <button
+          type="button"
+          class="quiet"
+          disabled={isOther || event.following === null}
+          onClick={() => event?.following && onOpen(event.following)}
+        >
+          Newer
+        </button>
+        <button
+          type="button"
+          class="quiet"
+          disabled={isOther || event.previous === null}
+          onClick={() => event?.previous && onOpen(event.previous)}
+        >
+          Older
+        </button>
+      </PanelHead>
+      {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
+      {isOther ? (
+        query.error === undefined && <p class="panel-text soft">Loading…</p>
+      ) : (
+        <div class="panel-body" key={event.id}>
+          <EventActions event={event} onDone={query.reload} />
+          <Explanation event={event} />
+          <Facts event={event} addTerm={addTerm} />
+          <EventDeliveries outcomes={event.destinations} />
+          <Repeats event={event} />
+          <EventMessage event={event} addTerm={addTerm} />
+        </div>
+      )}
+    </SidePanel>
+  )
+}
+
+/** Why it was not accepted and how to mend that, and whatever else is odd about it. */
+function Explanation({ event }: { event: EventDetails }) {
+  const { reason, first, violations, warnings } = event
+  const help = reason === null ? undefined : helpFor(reason)
+  return (
+    <>
+      {reason !== null && (
+        <div class={`explanation ${help?.severity ?? 'error'}`}>
+          <p>
+            <Status event={event} /> <strong>{help?.meaning ?? reason}</strong>
+          </p>
+          {help !== undefined && <p>{help.remedy}</p>}
+          {first !== null && (
+            <p>
+              <a href={hrefWith({ open: first.id })}>The first with this messageId</a> came{' '}
+              <Ago at={first.receivedAt} />.
+            </p>
+          )}
+        </div>
+      )}
+      {(warnings ?? []).map((code) => (
+        <div class="explanation warning" key={code}>
+          <p>
+            <Pill tone="warn">{code}</Pill> <strong>{helpFor(code)?.meaning ?? code}</strong>
+          </p>
+          {helpFor(code) !== undefined && <p>{helpFor(code)?.remedy}</p>}
+        </div>
+      ))}
+      {violations.length > 0 && (
+        <div class="explanation warning">
+          <p>
+            <Pill tone="warn">plan</Pill>{' '}
+            <strong>{plural(violations.length, 'violation')} of the tracking plan</strong>
+          </p>
+          <ul>
+            {violations.map(({ path, message }) => (
+              <li key={`${path} ${message}`}>
+                <code>
+                  <Text value={path === '' ? 'message' : path} />
+                </code>{' '}
+                <Text value={message} />
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </>
+  )
+}
+
+interface IdProps {
+  field: string
+  value: string | null
+  addTerm: AddTerm
+  link?: string
+}
+
+/** An id that leads to where it is explained, with the button that narrows the list to it. */
+function Id({ field, value, addTerm, link }: IdProps) {
+  if (value === null || value === '') return <span class="soft">none</span>
+  const term = termFor(field, value)
+  return (
+    <>
+      {link === undefined ? (
+        <Text value={value} />
+      ) : (
+        <a href={link}>
+          <Text value={value} />
+        </a>
+      )}{' '}
+      <button
+        type="button"
+        class="quiet small"
+        aria-label={`only these: ${visibleText(term)}`}
+        onClick={() => addTerm(term)}
+      >
+        only these
+      </button>
+    </>
+  )
+}
+
+function Facts({ event, addTerm }: { event: EventDetails; addTerm: AddTerm }) {
+  const { userId, anonymousId, messageId, source, timestamp, receivedAt, clockSkewMs } = event
+  const request = event.requestDetails
+  const lateMs = timestamp === null ? 0 : Date.parse(receivedAt) - Date.parse(timestamp)
+  return (
+    <dl class="facts">
+      <dt>Received</dt>
+      <dd>
+        {dateAndTime(receivedAt)}
+        <span class="soft">{clock(receivedAt).slice(-4)}</span>, <Ago at={receivedAt} />
+      </dd>
+      {timestamp !== null && (
+        <>
+          <dt>Happened</dt>
+          <dd>
+            {dateAndTime(timestamp)}
+            {Math.abs(lateMs) >= 1000 && (
+              <span class="soft">
+                , {duration(Math.abs(lateMs))}{' '}
+                {lateMs > 0 ? 'before it was received' : 'after it was received'}
+              </span>
+            )}
+          </dd>
+        </>
+      )}
+      {clockSkewMs !== null && Math.abs(clockSkewMs) >= 1000 && (
+        <>
+          <dt>Clock</dt>
+          <dd>
+            The client’s clock was {duration(Math.abs(clockSkewMs))} {clockSkewMs > 0 ? 'behind' : 'ahead'}.
+            The timestamp was corrected by as much.
+          </dd>
+        </>
+      )}
+      <dt>userId</dt>
+      <dd>
+        <Id field="user" value={userId} addTerm={addTerm} link={href('users', { id: userId ?? '' })} />
+      </dd>
+      <dt>anonymousId</dt>
+      <dd>
+        <Id
+          field="anonymous"
+          value={anonymousId}
+          addTerm={addTerm}
+          link={href('users', { id: anonymousId ?? '' })}
+        />
+      </dd>
+      <dt>messageId</dt>
+      <dd>
+        <Id field="message" value={messageId} addTerm={addTerm} />
+      </dd>
+      <dt>Source</dt>
+      <dd>
+        <Id field="source" value={source} addTerm={addTerm} />
+      </dd>
+      {request !== null && (
+        <>
+          <dt>Request</dt>
+          <dd>
+            <a href={href('requests', { open: request.id })}>
+              {request.method} <Text value={request.path} />
+            </a>{' '}
+            <span class="soft">
+              {request.status}, {plural(request.events.total, 'event')}
+              {request.library !== null && (
+                <>
+                  , <Text value={request.library} />
+                </>
+              )}
+              {request.retryCount !== null && request.retryCount > 0 && `, retry ${request.retryCount}`}
+            </span>
+          </dd>
+        </>
+      )}
+    </dl>
+  )
+}
+
+/** Later events with the same messageId. */
+function Repeats({ event }: { event: EventDetails }) {
+  const isAll = useSignal(false)
+  const { repeats } = event
+  const shown = useMemo(() => (isAll.value ? repeats : repeats.slice(0, 3)), [repeats, isAll.value])
+  if (repeats.length === 0) return null
+  return (
+    <section class="panel-section">
+      <h3>The same messageId came again</h3>
+      <ul class="plain-list">
+        {shown.map(({ id, receivedAt, reason }) => (
+          <li key={id}>
+            <a href={hrefWith({ open: id })}>{dateAndTime(receivedAt)}</a>{' '}
+            <Status event={{ status: 'rejected', reason }} />
+          </li>
+        ))}
+      </ul>
+      {repeats.length > 3 && !isAll.value && (
+        <button type="button" class="quiet" onClick={() => (isAll.value = true)}>
+          Show all {repeats.length}
+        </button>
+      )}
+    </section>
+  )
+}

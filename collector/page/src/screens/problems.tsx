@@ -1,0 +1,133 @@
+import { Ago, Nothing, Pill, Problem as QueryProblem, Text, TONE_OF_SEVERITY } from '../components/basics.tsx'
+import { chosenFrom, TimeRange } from '../components/time-range.tsx'
+import { count, plural } from '../lib/format.ts'
+import { href } from '../lib/router.ts'
+import { termFor } from '../lib/search-line.ts'
+import type { Problem, Severity } from '../lib/types.ts'
+import { useQuery } from '../lib/use-query.ts'
+
+const KINDS: Readonly<Record<Problem['kind'], string>> = {
+  event: 'events',
+  request: 'requests',
+  delivery: 'deliveries',
+  plan: 'violations of the tracking plan',
+}
+
+const GROUPS: ReadonlyArray<readonly [Severity, string, string]> = [
+  ['error', 'Lost', 'Events that did not get where they were meant to go.'],
+  ['warning', 'To look at', 'Nothing is lost, but this is hardly meant.'],
+  ['info', 'Harmless', 'As it should be: nothing has to be done.'],
+]
+
+/** A refused request is recorded as an event too, when it could be one: it is told once, as the request. */
+function told(problems: readonly Problem[]): Problem[] {
+  const refused = new Set(problems.flatMap(({ kind, reason }) => (kind === 'request' ? [reason] : [])))
+  return problems.filter(({ kind, reason }) => kind !== 'event' || !refused.has(reason))
+}
+
+/** What went wrong, what it means and how to mend it. */
+export function ProblemsScreen() {
+  const from = chosenFrom('all')
+  const query = useQuery<{ problems: Problem[]; isComplete: boolean }>(
+    `api/problems?${new URLSearchParams(from === undefined ? {} : { from })}`,
+  )
+  const { data } = query
+  return (
+    <div class="scroll">
+      <div class="screen-head">
+        <h2>Problems</h2>
+        <TimeRange otherwise="all" />
+      </div>
+      {query.error !== undefined && <QueryProblem error={query.error} onRetry={query.reload} />}
+      {data !== undefined && (
+        <div class={query.isStale ? 'stale' : ''}>
+          {!data.isComplete && (
+            <p class="note">There is more than could be counted in time: the numbers are lower bounds.</p>
+          )}
+          {data.problems.length === 0 && (
+            <Nothing title="No problems">
+              <p>Every event of this time was accepted, and none was given up.</p>
+            </Nothing>
+          )}
+          {GROUPS.map(([severity, title, meaning]) => (
+            <Group
+              key={severity}
+              title={title}
+              meaning={meaning}
+              problems={told(data.problems).filter((problem) => problem.severity === severity)}
+              from={from}
+            />
+          ))}
+        </div>
+      )}
+    </div>
+  )
+}
+
+interface GroupProps {
+  title: string
+  meaning: string
+  problems: readonly Problem[]
+  from: string | undefined
+}
+
+function Group({ title, meaning, problems, from }: GroupProps) {
+  if (problems.length === 0) return null
+  const most = Math.max(...problems.map(({ count: n }) => n))
+  return (
+    <section class="block">
+      <div class="block-head">
+        <h3>{title}</h3>
+        <p class="soft">{meaning}</p>
+      </div>
+      <ul class="problems">
+        {problems.map((problem) => (
+          <ProblemCard key={`${problem.kind} ${problem.reason}`} problem={problem} most={most} from={from} />
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function ProblemCard({ problem, most, from }: { problem: Problem; most: number; from: string | undefined }) {
+  const { kind, reason, meaning, remedy, sources, example, q, lastSeen, severity } = problem
+  const screen = kind === 'request' ? 'requests' : 'events'
+  return (
+    <li class="problem-card">
+      <div class="problem-main">
+        <h4>
+          <Pill tone={TONE_OF_SEVERITY[severity]}>
+            <Text value={reason} />
+          </Pill>{' '}
+          <Text value={meaning} />
+        </h4>
+        <p>
+          <Text value={remedy} />
+        </p>
+        <p class="soft">
+          last <Ago at={lastSeen} />
+          {sources.length > 0 && ' from '}
+          {sources.slice(0, 5).map(({ name, count: n }, index) => (
+            <span key={name}>
+              {index > 0 && ', '}
+              <a href={href(screen, { q: `${q} ${termFor('source', name)}`, from })}>
+                <Text value={name === '' ? 'an unknown source' : name} />
+              </a>{' '}
+              ({count(n)})
+            </span>
+          ))}
+          {sources.length > 5 && ` and ${sources.length - 5} more`}
+        </p>
+      </div>
+      <div class="problem-side">
+        <a class="problem-count" href={href(screen, { q, from })}>
+          {kind === 'event' || kind === 'request'
+            ? plural(problem.count, kind)
+            : `${count(problem.count)} ${KINDS[kind]}`}
+        </a>
+        <progress max={most} value={problem.count} aria-label="As a share of the most frequent one" />
+        {example !== null && <a href={href(screen, { q, from, open: example })}>An example</a>}
+      </div>
+    </li>
+  )
+}

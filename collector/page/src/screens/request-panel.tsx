@@ -1,0 +1,185 @@
+import { Ago, Pill, Problem, Text, toneOfStatus } from '../components/basics.tsx'
+import { copy } from '../components/copy.tsx'
+import { PanelHead } from '../components/dialog.tsx'
+import { SidePanel } from '../components/side-panel.tsx'
+import { helpFor } from '../lib/basics.ts'
+import { bytes, dateAndTime, duration, plural } from '../lib/format.ts'
+import { href } from '../lib/router.ts'
+import type { RequestDetails } from '../lib/types.ts'
+import { useQuery } from '../lib/use-query.ts'
+import { EventRows } from './latest-events.tsx'
+
+/** One request: who sent it, what was in it, and what is wrong with it. */
+export function RequestPanel({ id, onClose }: { id: string; onClose(): void }) {
+  const query = useQuery<RequestDetails>(`api/requests/${encodeURIComponent(id)}`)
+  const request = query.data?.id === id ? query.data : undefined
+  return (
+    <SidePanel label="Request" onClose={onClose}>
+      <PanelHead
+        title={
+          request === undefined ? (
+            'Request'
+          ) : (
+            <>
+              <span class="soft">{request.method}</span> <Text value={request.path} />
+            </>
+          )
+        }
+        onClose={onClose}
+      />
+      {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
+      {request === undefined ? (
+        query.error === undefined && <p class="panel-text soft">Loading…</p>
+      ) : (
+        <div class="panel-body">
+          <Refusal request={request} />
+          <Facts request={request} />
+          {request.events.total > 0 && (
+            <section class="panel-section">
+              <div class="section-head">
+                <h3>{plural(request.events.total, 'event')}</h3>
+                <a href={href('events', { q: `request:${request.id}` })}>Show in the list</a>
+              </div>
+              <EventRows
+                events={request.eventList}
+                label="Events of this request"
+                q={`request:${request.id}`}
+              />
+            </section>
+          )}
+          <Body request={request} />
+          <section class="panel-section">
+            <h3>Headers</h3>
+            <dl class="facts mono">
+              {Object.entries(request.headers).map(([name, value]) => (
+                <div key={name} class="fact">
+                  <dt>
+                    <Text value={name} />
+                  </dt>
+                  <dd>
+                    <Text value={String(value)} />
+                  </dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        </div>
+      )}
+    </SidePanel>
+  )
+}
+
+function Refusal({ request }: { request: RequestDetails }) {
+  const { problem, fault } = request
+  if (problem === null && fault === null) return null
+  const help = problem === null ? undefined : helpFor(problem.code)
+  return (
+    <div class={`explanation ${fault !== null ? 'info' : (help?.severity ?? 'error')}`}>
+      {fault !== null && (
+        <p>
+          <Pill tone="info">fault</Pill> <strong>A fault on demand was answered: {fault}</strong>
+        </p>
+      )}
+      {problem !== null && (
+        <>
+          <p>
+            <Pill tone="bad">{problem.code}</Pill>{' '}
+            <strong>
+              <Text value={problem.message} />
+            </strong>
+            {problem.line !== null && ` (line ${problem.line}, column ${problem.column})`}
+          </p>
+          {help !== undefined && <p>{help.remedy}</p>}
+        </>
+      )}
+    </div>
+  )
+}
+
+function Facts({ request }: { request: RequestDetails }) {
+  const { bodyBytes, inflatedBytes, contentEncoding } = request
+  const rows: Array<[string, string | null | undefined]> = [
+    ['Content type', request.contentType],
+    ['Source', request.source || 'unknown'],
+    ['Address', request.address],
+    ['Library', request.library],
+    ['User agent', request.userAgent],
+    [
+      'Size',
+      bodyBytes === null
+        ? null
+        : contentEncoding === null || inflatedBytes === null
+          ? bytes(bodyBytes)
+          : `${bytes(bodyBytes)} ${contentEncoding}, ${bytes(inflatedBytes)} inflated`,
+    ],
+    ['Took', request.durationMs === null ? null : duration(request.durationMs)],
+    ['Retry', request.retryCount === null ? null : `attempt ${request.retryCount + 1} of the client`],
+  ]
+  return (
+    <dl class="facts">
+      <dt>Status</dt>
+      <dd>
+        <Pill tone={toneOfStatus(request.status)}>{request.status === 0 ? 'none' : request.status}</Pill>
+        {request.status === 0 && ' The connection ended before there was a response.'}
+      </dd>
+      <dt>Received</dt>
+      <dd>
+        {dateAndTime(request.at)}, <Ago at={request.at} />
+      </dd>
+      {rows.map(([name, value]) =>
+        value === null || value === undefined ? null : (
+          <>
+            <dt>{name}</dt>
+            <dd>
+              <Text value={value} />
+            </dd>
+          </>
+        ),
+      )}
+    </dl>
+  )
+}
+
+/** Further down than this the place that is wrong is shown on its own first. */
+const IN_SIGHT = 400
+const AROUND = 60
+
+/** What was sent, with the place that is wrong marked in it. */
+function Body({ request }: { request: RequestDetails }) {
+  const { body, bodyIsCut, problem } = request
+  if (body === null || body === '') return null
+  const offset = problem?.offset ?? null
+  const place = offset !== null && offset <= body.length ? offset : undefined
+  return (
+    <section class="panel-section">
+      <div class="section-head">
+        <h3>Body{bodyIsCut && <span class="soft"> (the first {bytes(body.length)})</span>}</h3>
+        <button type="button" class="quiet" onClick={() => copy(body, 'Body')}>
+          Copy
+        </button>
+      </div>
+      {place !== undefined && place > IN_SIGHT && (
+        <pre class="code">
+          …<Marked text={body.slice(place - AROUND, place + AROUND)} place={AROUND} />…
+        </pre>
+      )}
+      <pre class="code">
+        {place === undefined ? <Text value={body} /> : <Marked text={body} place={place} />}
+        {bodyIsCut && '…'}
+      </pre>
+    </section>
+  )
+}
+
+/** A text in which one character is marked. */
+function Marked({ text, place }: { text: string; place: number }) {
+  return (
+    <>
+      <Text value={text.slice(0, place)} />
+      <mark>
+        <Text value={text.slice(place, place + 1) || 'end'} />
+      </mark>
+      <Text value={text.slice(place + 1)} />
+    </>
+  )
+}

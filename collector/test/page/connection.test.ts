@@ -1,0 +1,120 @@
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { openCollector, post, track } from '../support.ts'
+import { browser, names, openPage, panel, row, search, shows, useBrowser } from './support.ts'
+
+useBrowser()
+
+const REFUSED = /ERR_CONNECTION_REFUSED|ERR_FAILED|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE|ERR_NETWORK|503/
+
+test('ten tabs of the page are all live and all show what comes', async () => {
+  const collector = await openCollector()
+  const context = await browser().newContext()
+  onTestFinished(() => context.close())
+  const pages = []
+  for (let i = 0; i < 10; i++) {
+    const page = await context.newPage()
+    await page.goto(`${collector.url}/#/events`)
+    pages.push(page)
+  }
+  for (const page of pages) await page.locator('#connection.live').waitFor()
+  await post(collector, '/v1/track', track({ event: 'For all' }))
+  for (const page of pages) await row(page, 'For all').waitFor()
+
+  // The tab that held the stream goes away; another takes its place.
+  await pages[0]?.close()
+  await post(collector, '/v1/track', track({ event: 'After it' }))
+  for (const page of pages.slice(1)) await row(page, 'After it').waitFor()
+}, 90_000)
+
+test('a hidden tab lets go of the stream, and catches up when it is looked at again', async () => {
+  const collector = await openCollector()
+  const page = await openPage(collector)
+  const setVisible = (state: string) =>
+    page.evaluate((value) => {
+      Object.defineProperty(document, 'visibilityState', { value, configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))
+    }, state)
+  let streams = 0
+  page.on('request', (request) => {
+    if (request.url().endsWith('/api/stream')) streams++
+  })
+  const closed = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/api/stream'))
+  await setVisible('hidden')
+  await closed
+  await post(collector, '/v1/track', track({ event: 'Unseen' }))
+  await setVisible('visible')
+  await row(page, 'Unseen').waitFor()
+  expect(streams).toBe(1)
+})
+
+test('the page finds its way back to a collector that was started again', async () => {
+  const first = await openCollector()
+  const page = await openPage(first, { expected: REFUSED })
+
+  await first.close()
+  await page.locator('#connection.lost').waitFor()
+  expect(await page.locator('#connection').textContent()).toContain('no connection')
+  const second = await openCollector({ port: first.port })
+  await post(second, '/v1/track', track({ event: 'After the restart' }))
+
+  await row(page, 'After the restart').waitFor()
+  await page.locator('#connection.live').waitFor()
+})
+
+test('without a connection, opening an event and searching say so where they were asked', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: 'A' }))
+  await post(collector, '/v1/track', track({ event: 'B' }))
+  const page = await openPage(collector, { expected: REFUSED })
+  await shows(page, 'B', 'A')
+  await collector.close()
+  await page.locator('#connection.lost').waitFor()
+
+  await page.locator('.list .row').last().click()
+  await panel(page).locator('.problem', { hasText: 'cannot be reached' }).waitFor()
+  await page.getByRole('button', { name: 'Close' }).click()
+  await search(page, 'zz')
+  await page.locator('.search .problem', { hasText: 'cannot be reached' }).waitFor()
+  // The old rows are still there, and marked as what they are.
+  expect(await names(page)).toEqual(['B', 'A'])
+  expect(await page.locator('.list').getAttribute('aria-busy')).toBe('true')
+})
+
+test('a collector that is stopped, with its connections open, is not called live', async () => {
+  const script = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
+  const child = spawn(process.execPath, [script, '--port', '0', '--database', ':memory:'])
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  let printed = ''
+  for await (const chunk of child.stdout) {
+    printed += chunk
+    if (/http:\/\/\S+:\d+/.test(printed)) break
+  }
+  const url = /http:\/\/[\d.]+:\d+/.exec(printed)?.[0] ?? ''
+  const page = await openPage({ url })
+  child.kill('SIGSTOP')
+  await page.locator('#connection.silent').waitFor({ timeout: 15_000 })
+  expect(await page.locator('#connection').textContent()).toMatch(/silent for \d+ s/)
+  child.kill('SIGCONT')
+  await page.locator('#connection.live').waitFor()
+})
+
+test('a stream that is refused is asked for again', async () => {
+  const collector = await openCollector()
+  const page = await openPage(collector, { expected: REFUSED })
+  let refusals = 0
+  await page.route('**/api/stream', async (route) => {
+    if (refusals === 2) return route.continue()
+    refusals++
+    // As when a hundred streams are open.
+    await route.fulfill({ status: 503 })
+  })
+  await page.reload()
+  await expect.poll(() => refusals, { timeout: 15_000 }).toBe(2)
+  await page.locator('#connection.live').waitFor()
+  await post(collector, '/v1/track', track({ event: 'Seen' }))
+  await row(page, 'Seen').waitFor()
+})

@@ -1,0 +1,446 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { Analytics } from '../../../src/index.ts'
+import type { Collector } from '../../src/index.ts'
+import { basic, openCollector, post, track } from '../support.ts'
+import { names, openPage, panel, row, search, shows, useBrowser } from './support.ts'
+
+useBrowser()
+
+const outFile = () => join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'out.ndjson')
+
+test('an empty collector says how to send a first event, with its own address, and shows it when it comes', async () => {
+  const collector = await openCollector()
+  const page = await openPage(collector)
+
+  expect(await page.locator('#curl').textContent()).toContain(`${collector.url}/v1/track`)
+  expect(await page.locator('#snippet').textContent()).toContain(`host: '${collector.url}'`)
+  await post(collector, '/v1/track', track({ event: 'Hello' }))
+
+  await row(page, 'Hello').waitFor()
+  expect(await page.locator('.first-steps').count()).toBe(0)
+  await expect.poll(() => page.title()).toContain('1 event ·')
+})
+
+test('with configured sources, the example asks for a key of one of them', async () => {
+  const collector = await openCollector({ config: { sources: [{ name: 'berlin', writeKey: 'secret' }] } })
+  const page = await openPage(collector)
+
+  await page.locator('.first-steps', { hasText: 'berlin' }).waitFor()
+  const text = (await page.locator('.first-steps').textContent()) ?? ''
+  expect(text).toContain('unknown_write_key')
+  expect(text).not.toContain('Any write key will do')
+  expect(text).not.toContain('my-key')
+  expect(text).not.toContain('secret')
+})
+
+test('events of an SDK appear as they come in, newest first, and a click shows what they hold', async () => {
+  const collector = await openCollector()
+  const page = await openPage(collector)
+  const analytics = new Analytics({ writeKey: 'web-shop', host: collector.url, flushAt: 1 })
+
+  analytics.track({ userId: 'zoë-12', event: 'Order Completed', properties: { total: 19.9 } })
+  await row(page, 'Order Completed').waitFor()
+  analytics.page({ userId: 'zoë-12', name: 'Thank you' })
+  await row(page, 'Thank you').waitFor()
+  await analytics.closeAndFlush()
+
+  expect(await names(page)).toEqual(['Thank you', 'Order Completed'])
+  const text = (await row(page, 'Order Completed').textContent()) ?? ''
+  for (const part of ['web-shop', 'track', 'zoë-12', 'accepted', '19.9']) expect(text).toContain(part)
+  await row(page, 'Order Completed').click()
+  await panel(page).locator('.json', { hasText: 'Order Completed' }).waitFor()
+  expect(await panel(page).locator('.json').textContent()).toContain('total:19.9')
+})
+
+test('a rejected event shows its reason in the row, and what it means and how to mend it when opened', async () => {
+  const collector = await openCollector()
+  const page = await openPage(collector)
+
+  await post(collector, '/v1/track', { userId: 'u1' })
+  await row(page, 'no_event').click()
+
+  await panel(page).locator('.explanation.error', { hasText: 'a track needs an event name' }).waitFor()
+})
+
+test('what was added and changed on the way is marked, and what was sent is shown', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', {
+    ...track({ event: 'Late', timestamp: '2026-05-17T09:30:00.000Z' }),
+    sentAt: '2026-05-17T09:30:00.000Z',
+  })
+  const page = await openPage(collector)
+  await row(page, 'Late').click()
+
+  const tree = panel(page).locator('.json')
+  await tree
+    .locator('.changed', { hasText: 'timestamp' })
+    .locator('.was', { hasText: '09:30:00.000Z' })
+    .waitFor()
+  await tree.locator('.added', { hasText: 'receivedAt' }).waitFor()
+  await panel(page).getByRole('button', { name: 'As sent' }).click()
+  await expect.poll(() => tree.textContent()).not.toContain('receivedAt')
+  await panel(page).locator('.facts', { hasText: 'clock was' }).waitFor()
+})
+
+test('a duplicate is harmless and leads to its first; a conflict shows what differs from it', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: 'A', messageId: 'same', properties: { total: 1 } }))
+  await post(collector, '/v1/track', track({ event: 'A', messageId: 'same', properties: { total: 1 } }))
+  await post(collector, '/v1/track', track({ event: 'A', messageId: 'same', properties: { total: 2 } }))
+  const page = await openPage(collector)
+
+  await row(page, 'duplicate').locator('.pill.info').waitFor()
+  await row(page, 'dedup_conflict').locator('.pill:is(.bad, .warn)').waitFor()
+  await row(page, 'dedup_conflict').click()
+  const total = panel(page).locator('.json .changed', { hasText: 'total' }).last()
+  await total.locator('.was', { hasText: 'was 1' }).waitFor()
+  await panel(page).getByRole('link', { name: 'The first with this messageId' }).click()
+  await panel(page).locator('h3', { hasText: 'The same messageId came again' }).waitFor()
+})
+
+test('where an event went, and why not elsewhere, is shown with every attempt', async () => {
+  const destinations = [
+    { name: 'Lines', type: 'file' as const, path: outFile() },
+    { name: 'Warehouse', type: 'file' as const, path: outFile() },
+  ]
+  const collector = await openCollector({ config: { destinations } })
+  const page = await openPage(collector)
+
+  await post(collector, '/v1/track', track({ event: 'Sent', integrations: { Warehouse: false } }))
+  await row(page, 'Sent').locator('.deliveries', { hasText: '1/1' }).waitFor()
+  await row(page, 'Sent').click()
+  const list = panel(page).locator('.deliveries-list')
+  await list
+    .locator('li', { hasText: 'Warehouse' })
+    .filter({ hasText: 'turned off by integrations' })
+    .waitFor()
+  await list.locator('li', { hasText: 'Lines' }).locator('summary', { hasText: '1 attempt' }).click()
+  await list.locator('.attempts', { hasText: 'delivered' }).waitFor()
+})
+
+test('a failed destination is named in the row', async () => {
+  const collector = await openCollector({
+    config: {
+      destinations: [
+        { name: 'Broken', type: 'webhook', url: 'http://127.0.0.1:9/', maxAttempts: 1 },
+        { name: 'Lines', type: 'file', path: outFile() },
+      ],
+    },
+  })
+  const page = await openPage(collector)
+  await post(collector, '/v1/track', track({ event: 'Half' }))
+  await row(page, 'Half').locator('.deliveries .pill.bad', { hasText: 'Broken' }).waitFor()
+})
+
+async function openWithMix(at = 'events'): Promise<{ collector: Collector; page: Page }> {
+  const collector = await openCollector()
+  await post(collector, '/v1/batch', {
+    batch: [
+      track({ event: 'A', properties: { sku: 'kettle-9', total: 5 } }),
+      { type: 'page', userId: 'u', name: 'B' },
+      { type: 'track', userId: 'nameless' },
+    ],
+  })
+  await post(collector, '/v1/track', track({ event: 'C c', properties: { total: 50 } }), {
+    authorization: basic('mobile'),
+  })
+  const page = await openPage(collector, { at })
+  if (at === 'events') await page.locator('.list .row').nth(3).waitFor()
+  return { collector, page }
+}
+
+test('the search line narrows the list, for events that come later too', async () => {
+  const { collector, page } = await openWithMix()
+
+  await search(page, 'type:page')
+  await shows(page, 'B')
+  await page.getByRole('button', { name: 'Remove type:page' }).click()
+  await search(page, 'source:mobile')
+  await shows(page, 'C c')
+  await page.getByRole('button', { name: 'Clear filter' }).click()
+  await search(page, 'properties.total>10')
+  await shows(page, 'C c')
+  await page.getByRole('button', { name: 'Clear filter' }).click()
+  await search(page, 'KETTLE')
+  await shows(page, 'A')
+  await post(collector, '/v1/batch', {
+    batch: [track({ event: 'D' }), track({ event: 'E', properties: { sku: 'kettle-10' } })],
+  })
+  await shows(page, 'E', 'A')
+  await search(page, '"nothing like it"')
+  await page.getByRole('link', { name: 'Show all events' }).click()
+  await shows(page, 'E', 'D', 'C c', 'without a name', 'B', 'A')
+})
+
+test('a click on a value narrows the list to it, as a chip that can be turned and removed', async () => {
+  const { page } = await openWithMix()
+
+  await row(page, 'C c').locator('.source').hover()
+  await row(page, 'C c').getByTitle('Only source:mobile').click()
+  await shows(page, 'C c')
+  await page.locator('.chip', { hasText: 'source:mobile' }).locator('.chip-text').click()
+  await shows(page, 'without a name', 'B', 'A')
+  await page.locator('.chip.not').locator('.chip-remove').click()
+  await expect.poll(() => names(page)).toHaveLength(4)
+
+  // A property, from the opened event.
+  await row(page, 'C c').click()
+  await panel(page).locator('.json').getByRole('button', { name: 'total:' }).click()
+  await page.getByRole('button', { name: 'Only events with this value' }).click()
+  await shows(page, 'C c')
+  expect(new URL(page.url()).hash).toContain('properties.total%3A50')
+})
+
+test('the address holds what is filtered and what is open; the back button undoes it step by step', async () => {
+  const { page } = await openWithMix()
+
+  await search(page, 'name:"C c"')
+  await shows(page, 'C c')
+  await row(page, 'C c').click()
+  await panel(page).locator('.json').waitFor()
+  const address = page.url()
+  await page.goBack()
+  await expect.poll(() => panel(page).count()).toBe(0)
+  await shows(page, 'C c')
+  await page.goBack()
+  await expect.poll(() => names(page)).toHaveLength(4)
+  expect(await page.locator('.chip').count()).toBe(0)
+
+  // The same in a window of its own: the address alone is enough.
+  await page.goto('about:blank')
+  await page.goto(address)
+  await panel(page).locator('.json', { hasText: 'C c' }).waitFor()
+  await page.locator('.chip', { hasText: 'name:"C c"' }).waitFor()
+})
+
+test('an event that was opened by a link closes without leaving the page', async () => {
+  const { collector, page } = await openWithMix()
+  const [event] = await (await fetch(`${collector.url}/api/events?limit=1`))
+    .json()
+    .then(({ events }) => events)
+  await page.goto('about:blank')
+  await page.goto(`${collector.url}/#/events?open=${event.id}`)
+  await panel(page).locator('.json').waitFor()
+  await page.getByRole('button', { name: 'Close' }).click()
+  await expect.poll(() => panel(page).count()).toBe(0)
+  await expect.poll(() => names(page)).toHaveLength(4)
+})
+
+test('a filter that was saved is there again', async () => {
+  const { page } = await openWithMix()
+  await search(page, 'type:page')
+  await page.getByRole('button', { name: 'Saved' }).click()
+  await page.fill('input[name=filter-name]', 'Pages only')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.keyboard.press('Escape')
+  await page.reload()
+  await page.getByRole('button', { name: 'Clear filter' }).click()
+  await expect.poll(() => names(page)).toHaveLength(4)
+  await page.getByRole('button', { name: 'Saved' }).click()
+  await page.getByRole('button', { name: 'Pages only', exact: true }).click()
+  await shows(page, 'B')
+})
+
+test('what is filtered can be had as a file', async () => {
+  const { page } = await openWithMix()
+  await search(page, 'type:page')
+  await shows(page, 'B')
+  await page.getByRole('button', { name: 'Export' }).click()
+  const waiting = page.waitForEvent('download')
+  await page.getByRole('link', { name: 'What is listed, as NDJSON' }).click()
+  const file = await (await waiting).createReadStream()
+  let text = ''
+  for await (const chunk of file) text += chunk
+  const lines = text.trim().split('\n')
+  expect(lines.map((line) => JSON.parse(line).name)).toEqual(['B'])
+})
+
+test('a search that is not in order is told beside the line, with the place, and nothing is lost', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: 'A' }))
+  const page = await openPage(collector, { expected: /400/ })
+  await shows(page, 'A')
+
+  await search(page, 'x'.repeat(1001))
+  await search(page, '(a')
+  await page.locator('.search .problem').waitFor()
+  // The connection has nothing to do with it.
+  expect(await page.locator('#connection').textContent()).toBe('live')
+  // What is still shown is said to belong to an older search.
+  expect(await page.locator('.list').getAttribute('aria-busy')).toBe('true')
+  await page.getByRole('button', { name: 'Clear filter' }).click()
+  await expect.poll(() => page.locator('.search .problem').count()).toBe(0)
+  expect(await page.locator('.list').getAttribute('aria-busy')).toBe('false')
+  await shows(page, 'A')
+})
+
+test('pause holds the list still and counts what comes; so does scrolling down', async () => {
+  const { collector, page } = await openWithMix()
+
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await post(collector, '/v1/track', track({ event: 'F' }))
+  await page.locator('.new-events', { hasText: '1 new event' }).waitFor()
+  expect(await names(page)).toHaveLength(4)
+  await page.getByRole('button', { name: 'Resume' }).click()
+  await row(page, 'F').waitFor()
+
+  const batch = Array.from({ length: 60 }, (_, index) => track({ event: `Many ${index}` }))
+  await post(collector, '/v1/batch', { batch })
+  await row(page, 'Many 59').waitFor()
+  const list = page.locator('.list')
+  await list.evaluate((node) => node.scrollTo(0, 600))
+  const first = async () => (await names(page))[12]
+  await expect.poll(first).toMatch(/^Many/)
+  await page.waitForTimeout(100)
+  const before = await first()
+  await post(collector, '/v1/batch', { batch: [track({ event: 'New 1' }), track({ event: 'New 2' })] })
+  await page.locator('.new-events', { hasText: '2 new events' }).waitFor()
+  expect(await first()).toBe(before)
+  await page.locator('.new-events').click()
+  await row(page, 'New 2').waitFor()
+  expect(await page.locator('.new-events').count()).toBe(0)
+})
+
+test('a page that is scrolled down does not fetch rows that it does not show', async () => {
+  const { collector, page } = await openWithMix()
+  const many = Array.from({ length: 300 }, (_, index) => ({
+    type: 'track',
+    userId: 'u',
+    event: `Many ${index}`,
+  }))
+  await post(collector, '/v1/batch', { batch: many })
+  await row(page, 'Many 299').waitFor()
+  await page.locator('.list').evaluate((node) => node.scrollTo(0, 900))
+  const fetched: string[] = []
+  page.on('request', (request) => fetched.push(request.url()))
+  await post(collector, '/v1/batch', { batch: many })
+  await page.locator('.new-events', { hasText: '300 new events' }).waitFor()
+  expect(fetched.filter((url) => /\/api\/events\?/.test(url))).toEqual([])
+})
+
+test('forgetting everything stands apart, says what it forgets, and asks first', async () => {
+  const { collector, page } = await openWithMix()
+
+  await page.getByRole('button', { name: 'More' }).click()
+  await page.locator('#clear').click()
+  const dialog = page.getByRole('dialog', { name: 'Forget all events?' })
+  expect(await dialog.textContent()).toContain('memory of messageIds')
+  await page.keyboard.press('Escape')
+  expect(collector.count()).toBe(4)
+  await page.getByRole('button', { name: 'More' }).click()
+  await page.locator('#clear').click()
+  await dialog.getByRole('button', { name: 'Forget everything' }).click()
+  await page.locator('.first-steps').waitFor()
+  expect(collector.count()).toBe(0)
+})
+
+test('everything can be done with the keyboard, also while an event is open', async () => {
+  const { page } = await openWithMix()
+  const active = () => page.evaluate(() => document.activeElement?.className ?? '')
+
+  await page.keyboard.press('/')
+  expect(await page.evaluate(() => document.activeElement?.getAttribute('name'))).toBe('search')
+  await page.locator('.list').focus()
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowDown')
+  await page.locator('.row[aria-selected=true]', { hasText: 'nameless' }).waitFor()
+  await page.keyboard.press('Enter')
+  await panel(page).locator('.facts', { hasText: 'nameless' }).waitFor()
+  expect(await active()).toContain('list')
+  await page.keyboard.press('ArrowDown')
+  await panel(page).locator('h2', { hasText: 'B' }).waitFor()
+  expect(await page.locator('.list').getAttribute('aria-activedescendant')).toMatch(/^row-/)
+  await page.keyboard.press('Escape')
+  await expect.poll(() => panel(page).count()).toBe(0)
+  expect(await active()).toContain('list')
+  await page.keyboard.press('u')
+  await shows(page, 'B')
+  await page.goBack()
+  await expect.poll(() => names(page)).toHaveLength(4)
+  await page.keyboard.press('g')
+  await page.keyboard.press('r')
+  await page.getByRole('region', { name: 'Requests' }).waitFor()
+})
+
+test('events of another day are told apart from those of today', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: 'A' }))
+  const page = await openPage(collector)
+  await page.locator('.separator', { hasText: 'Today' }).waitFor()
+  // The reader's clock goes on by a day and a bit.
+  await page.clock.install({ time: Date.now() + 26 * 3_600_000 })
+  await page.reload()
+  await page.locator('.separator', { hasText: 'Yesterday' }).waitFor()
+})
+
+test('the message can be folded, searched and copied, with and without a clipboard', async () => {
+  const collector = await openCollector()
+  const properties = { basket: { items: [{ sku: 'kettle-9' }, { sku: 'pot-3' }] }, note: 'x'.repeat(5000) }
+  await post(collector, '/v1/track', track({ event: 'A', properties }))
+  const page = await openPage(collector, { permissions: ['clipboard-read', 'clipboard-write'] })
+  await row(page, 'A').click()
+  const tree = panel(page).locator('.json')
+  await tree.getByText('kettle-9').waitFor()
+  await tree.getByText('4,600 more characters').waitFor()
+  await tree.getByRole('button', { name: 'Fold basket' }).click()
+  await expect.poll(() => tree.textContent()).not.toContain('kettle-9')
+  await panel(page).getByLabel('Search in the message').fill('POT-3')
+  await tree.getByRole('button', { name: 'Unfold basket' }).click()
+  await tree.locator('li:not(.no-hit)', { hasText: 'pot-3' }).first().waitFor()
+
+  const copied = () => page.evaluate(() => navigator.clipboard.readText())
+  await panel(page).getByRole('button', { name: 'Copy', exact: true }).click()
+  await page.getByRole('button', { name: 'As JSON' }).click()
+  await page.locator('.notice', { hasText: 'JSON copied' }).waitFor()
+  expect(JSON.parse(await copied())).toMatchObject({ event: 'A', properties })
+  // As on a page that came over plain HTTP from another machine.
+  await page.evaluate(() => Object.defineProperty(navigator.clipboard, 'writeText', { value: undefined }))
+  await panel(page).getByRole('button', { name: 'Copy', exact: true }).click()
+  await page.getByRole('button', { name: 'As a curl command' }).click()
+  await page.locator('.notice', { hasText: 'curl command copied' }).waitFor()
+  expect(await copied()).toContain('curl -u')
+})
+
+test('an event can be delivered again', async () => {
+  const collector = await openCollector({
+    config: { destinations: [{ name: 'Lines', type: 'file', path: outFile() }] },
+  })
+  await post(collector, '/v1/track', track({ event: 'Again' }))
+  const page = await openPage(collector)
+  await row(page, 'Again').click()
+  await panel(page).locator('.deliveries-list', { hasText: 'delivered' }).waitFor()
+  await panel(page).getByRole('button', { name: 'Deliver again' }).click()
+  await page.getByRole('button', { name: 'To all destinations' }).click()
+  await page.locator('.notice', { hasText: 'Delivered again to Lines' }).waitFor()
+  await panel(page).locator('.deliveries-list summary', { hasText: '2 attempts' }).waitFor()
+})
+
+test('100,000 events do not slow the page', async () => {
+  const collector = await openCollector()
+  const batch = Array.from({ length: 1000 }, (_, index) => ({
+    type: 'track',
+    userId: `user-${index % 50}`,
+    event: `Event ${index}`,
+  }))
+  const body = JSON.stringify({ batch })
+  for (let i = 0; i < 50; i++) await post(collector, '/v1/batch', body)
+  const page = await openPage(collector)
+  await page.locator('.list .row').first().waitFor()
+  // The second half arrives while the page watches.
+  for (let i = 0; i < 50; i++) await post(collector, '/v1/batch', body)
+  await expect.poll(() => page.title()).toContain('100,000 events')
+  await post(collector, '/v1/track', track({ event: 'The last one' }))
+  await row(page, 'The last one').waitFor()
+  await row(page, 'Event 999').first().click()
+  await panel(page).locator('.json').waitFor()
+  const inDocument = await page.locator('.list .row').count()
+  // Scrolling down fetches older ones.
+  const list = page.locator('.list')
+  await list.evaluate((node) => node.scrollTo(0, node.scrollHeight))
+  await expect.poll(() => list.evaluate((node) => node.scrollHeight)).toBeGreaterThan(300 * 30)
+  expect(inDocument).toBeLessThan(70)
+}, 60_000)

@@ -1,0 +1,151 @@
+import { execFileSync } from 'node:child_process'
+import { expect, test } from 'vitest'
+import { asCurl, asTrackpost } from '../../page/src/lib/as-code.ts'
+import { compare, pathKey, pathText } from '../../page/src/lib/diff.ts'
+import { ago, bytes, duration, share } from '../../page/src/lib/format.ts'
+import {
+  quoted,
+  termFor,
+  termsOf,
+  withOpposite,
+  withoutTerm,
+  withTerm,
+} from '../../page/src/lib/search-line.ts'
+import { visibleText } from '../../page/src/lib/visible-text.ts'
+
+const texts = (line: string) => termsOf(line).map(({ text }) => text)
+
+test('a search line is parted at blanks, but not inside quotes and brackets', () => {
+  expect(texts('event:"Order Completed" user:ada  -source:web')).toEqual([
+    'event:"Order Completed"',
+    'user:ada',
+    '-source:web',
+  ])
+  expect(texts('(a OR "b) c") d')).toEqual(['(a OR "b) c")', 'd'])
+  expect(texts('event:"say \\"hi there\\"" x')).toEqual(['event:"say \\"hi there\\""', 'x'])
+  expect(texts('  ')).toEqual([])
+  // What is being typed is not in order yet, and still has to be shown.
+  expect(texts('a "half typed b')).toEqual(['a', '"half typed b'])
+})
+
+test('the place of each term is where it stands in the line', () => {
+  const line = ' a  "b c" '
+  expect(termsOf(line).map(({ start, end }) => line.slice(start, end))).toEqual(['a', '"b c"'])
+})
+
+test('a value is quoted where it would be read as something else', () => {
+  expect(quoted('zoë-12')).toBe('zoë-12')
+  expect(quoted('ada@example.com')).toBe('ada@example.com')
+  expect(quoted('Order Completed')).toBe('"Order Completed"')
+  expect(quoted('say "hi" \\ there')).toBe('"say \\"hi\\" \\\\ there"')
+  for (const text of ['12', '-1.5', 'true', 'null', 'OR', 'a,b', 'a*', 'a:b', '-a', '(', ''])
+    expect(quoted(text)).toBe(`"${text}"`)
+  expect(termFor('properties.total', 5)).toBe('properties.total:5')
+  expect(termFor('properties.total', '5')).toBe('properties.total:"5"')
+})
+
+test('terms are added once, take the place of their opposite, and can be turned and removed', () => {
+  expect(withTerm('', 'user:ada')).toBe('user:ada')
+  expect(withTerm('a user:ada', 'user:ada')).toBe('a user:ada')
+  expect(withTerm('a -user:ada', 'user:ada')).toBe('a user:ada')
+  expect(withTerm('a OR b', 'c')).toBe('(a OR b) c')
+  expect(withoutTerm('a "b c" d', 1)).toBe('a d')
+  expect(withOpposite('a -b', 1)).toBe('a b')
+  expect(withOpposite('a b', 0)).toBe('-a b')
+})
+
+test('a comparison names the topmost values that differ, whatever the order of the keys', () => {
+  const before = { a: 1, b: { c: [1, 2], d: 'x' }, gone: { e: 1 } }
+  const after = { b: { d: 'x', c: [1, 3, 4] }, a: '1', fresh: { f: 1 } }
+  expect(Object.fromEntries(compare(before, after))).toEqual({
+    [pathKey(['a'])]: { kind: 'changed', was: 1 },
+    [pathKey(['b', 'c', 1])]: { kind: 'changed', was: 2 },
+    [pathKey(['b', 'c', 2])]: { kind: 'added' },
+    [pathKey(['fresh'])]: { kind: 'added' },
+    [pathKey(['gone'])]: { kind: 'removed', was: { e: 1 } },
+  })
+  expect(compare(before, structuredClone(before)).size).toBe(0)
+})
+
+test('a key named like a part of the prototype is compared like any other', () => {
+  const changes = compare(JSON.parse('{"__proto__": 1, "constructor": 1}'), JSON.parse('{"__proto__": 2}'))
+  expect([...changes.keys()]).toEqual([pathKey(['__proto__']), pathKey(['constructor'])])
+})
+
+test('a path reads as code', () => {
+  expect(pathText(['properties', 'items', 0, 'odd name'])).toBe('properties.items[0]["odd name"]')
+})
+
+test('what cannot be seen is named, what can be is left alone', () => {
+  expect(visibleText('ltr \u202eedirrevo')).toBe('ltr ⟨RLO⟩edirrevo')
+  expect(visibleText('a\u0000b\u001bc')).toBe('a⟨NUL⟩b⟨ESC⟩c')
+  expect(visibleText('\ud800')).toBe('⟨U+D800⟩')
+  expect(visibleText('a\u200bb\ufeff')).toBe('a⟨ZWSP⟩b⟨BOM⟩')
+  const fine = 'zoë 👩‍👩‍👧 שלום, line\nand\ttab'
+  expect(visibleText(fine)).toBe(fine)
+})
+
+test('numbers are rounded without saying what is not so', () => {
+  expect([share(1, 1000), share(999, 1000), share(51, 100), share(0, 9), share(3, 3)]).toEqual([
+    '<1%',
+    '>99%',
+    '51%',
+    '0%',
+    '100%',
+  ])
+  expect([duration(0.42), duration(12), duration(3200), duration(65_000), duration(7_200_000)]).toEqual([
+    '0.42 ms',
+    '12 ms',
+    '3.2 s',
+    '1 min',
+    '2 h',
+  ])
+  expect([bytes(512), bytes(1536)]).toEqual(['512 B', '1.5 KB'])
+  expect(ago('2026-05-17T09:30:00Z', Date.parse('2026-05-17T09:30:59Z'))).toBe('59 s ago')
+})
+
+const nasty = {
+  type: 'track',
+  userId: "o'brien",
+  event: '$(id) `id` "quoted" \\ \u202e',
+  properties: JSON.parse('{"note":"it\'s; rm -rf /\\nsecond line","a-b":1,"__proto__":{"x":1}}'),
+  integrations: {},
+  context: { library: { name: 'trackpost', version: '1.0.0' } },
+  timestamp: "2026-05-17') + throwing('",
+  receivedAt: '2026-05-17T09:30:01.000Z',
+}
+
+test('the curl command reaches the shell as the message that it is, whatever is in it', () => {
+  const command = asCurl(nasty, 'http://127.0.0.1:8787')
+  // The shell prints the arguments that curl would be given.
+  const script = command.replace(/^curl/, 'printf "%s\\\\0"')
+  const printed = execFileSync('sh', ['-c', script], { env: { WRITE_KEY: 'k' }, encoding: 'utf8' })
+  const given = printed.split('\0')
+  expect(given.slice(0, 5)).toEqual(['-u', 'k:', '-H', 'Content-Type: application/json', '-d'])
+  expect(JSON.parse(given[5] ?? '')).toEqual(nasty)
+  expect(given[6]).toBe('http://127.0.0.1:8787/v1/track')
+  expect(command).not.toContain('\u202e')
+})
+
+test('the Trackpost code is the call that sends the message, without what the library fills in', async () => {
+  const code = asTrackpost(nasty, 'http://127.0.0.1:8787')
+  const body = code
+    .replace(/^import .*$/m, '')
+    .replace('await analytics.closeAndFlush()', '')
+    .replace('process.env.WRITE_KEY', '"k"')
+  const calls: unknown[] = []
+  class Analytics {
+    track(call: { timestamp: Date }): void {
+      calls.push({ ...call, timestamp: String(call.timestamp) })
+    }
+  }
+  new Function('Analytics', body)(Analytics)
+  expect(calls).toEqual([
+    {
+      userId: nasty.userId,
+      event: nasty.event,
+      properties: nasty.properties,
+      timestamp: 'Invalid Date',
+    },
+  ])
+})

@@ -1,0 +1,137 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import type { Collector } from '../../src/index.ts'
+import { openCollector, post } from '../support.ts'
+import { openPage, screenshot, useBrowser } from './support.ts'
+
+useBrowser()
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** A collector with the events of a small shop, some of them wrong. */
+async function openWithDemo(): Promise<Collector> {
+  const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'out.ndjson')
+  const collector = await openCollector({
+    config: {
+      destinations: [
+        { name: 'Warehouse', type: 'file', path },
+        { name: 'CRM', type: 'webhook', url: 'http://127.0.0.1:9/', firstDelay: 60_000 },
+      ],
+    },
+  })
+  const script = fileURLToPath(new URL('../../scripts/demo-events.js', import.meta.url))
+  await promisify(execFile)(process.execPath, [script, collector.url, '300'])
+  await post(collector, '/v1/track', '{"broken": "json"')
+  return collector
+}
+
+async function openEventId(collector: Collector): Promise<string> {
+  const { events } = (await (
+    await fetch(`${collector.url}/api/events?event=Order+Completed&status=accepted&order=newest&limit=1`)
+  ).json()) as { events: Array<{ id: string }> }
+  return events[0]?.id ?? ''
+}
+
+/** Each screen, and what shows that it has its data. */
+const SCREENS = (eventId: string): Array<[name: string, at: string, ready: string]> => [
+  ['overview', '', '.volume'],
+  ['events', 'events', '.list .row'],
+  ['event', `events?open=${eventId}`, ':is(.panel, .drawer) .json'],
+  ['requests', 'requests', '.list .row'],
+  ['request', 'requests?q=status%3E%3D400', '.list .row'],
+  ['user', 'users?id=anna-7', '.person .event-rows'],
+  ['catalogue', 'catalogue', '.entries'],
+  ['entry', 'catalogue?key=track%3AOrder%20Completed', '.fields'],
+  ['problems', 'problems', '.problem-card'],
+  ['destinations', 'destinations', '.numbers'],
+  ['faults', 'faults', '.presets'],
+]
+
+const VIEWS: Array<[name: string, options: BrowserContextOptions]> = [
+  ['320-light', { viewport: { width: 320, height: 720 }, colorScheme: 'light', hasTouch: true }],
+  ['820-dark', { viewport: { width: 820, height: 1100 }, colorScheme: 'dark' }],
+  ['1280-light', { viewport: { width: 1280, height: 820 }, colorScheme: 'light' }],
+  ['1280-dark', { viewport: { width: 1280, height: 820 }, colorScheme: 'dark' }],
+  ['1280-forced', { viewport: { width: 1280, height: 820 }, forcedColors: 'active' }],
+  ['2560-light', { viewport: { width: 2560, height: 1300 }, colorScheme: 'light' }],
+]
+
+interface AxeResult {
+  violations: Array<{ id: string; nodes: Array<{ html: string; failureSummary: string }> }>
+}
+
+async function findings(page: Page): Promise<string[]> {
+  await page.evaluate(axe)
+  const result = (await page.evaluate(() =>
+    (window as unknown as { axe: { run(): Promise<unknown> } }).axe.run(),
+  )) as AxeResult
+  return result.violations.flatMap(({ id, nodes }) =>
+    nodes.slice(0, 2).map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
+  )
+}
+
+for (const [view, options] of VIEWS) {
+  test(`${view}: nothing runs over the edge, axe finds nothing, and all of it can be looked at`, async () => {
+    const collector = await openWithDemo()
+    const page = await openPage(collector, { at: '', bypassCSP: true, ...options })
+    for (const [name, at, ready] of SCREENS(await openEventId(collector))) {
+      await page.goto(`${collector.url}/#/${at}`)
+      await page.locator(ready).first().waitFor()
+      await page.waitForFunction(() => document.querySelector('main .stale') === null)
+      await screenshot(page, `${name}-${view}`)
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
+      expect({ name, overflow }).toEqual({ name, overflow: 0 })
+      expect({ name, findings: await findings(page) }).toEqual({ name, findings: [] })
+    }
+  }, 120_000)
+}
+
+test('at no width an opened event cuts off the status of the rows', async () => {
+  const collector = await openWithDemo()
+  const page = await openPage(collector, { at: `events?open=${await openEventId(collector)}` })
+  for (const width of [320, 701, 820, 999, 1000, 1080, 1280, 1360, 1920]) {
+    await page.setViewportSize({ width, height: 800 })
+    await page.locator(':is(.panel, .drawer) .json').waitFor()
+    const cut = await page.evaluate(() => {
+      const isOver = document.querySelector('.drawer') !== null
+      const edge = document.querySelector('.list')?.clientWidth ?? 0
+      const left = document.querySelector('.list')?.getBoundingClientRect().left ?? 0
+      const pills = [...document.querySelectorAll('.list .row .status .pill:first-child')]
+      return isOver
+        ? []
+        : pills
+            .filter((pill) => {
+              const box = pill.getBoundingClientRect()
+              const cell = pill.parentElement?.getBoundingClientRect()
+              return box.right > left + edge || (cell !== undefined && box.right > cell.right + 1)
+            })
+            .map((pill) => pill.textContent)
+    })
+    expect({ width, cut }).toEqual({ width, cut: [] })
+  }
+})
+
+test('the page is small, comes from the package alone, and is not sent twice', async () => {
+  const collector = await openCollector()
+  let bytes = 0
+  for (const path of ['/', '/page.js', '/page.css', '/icon.svg']) {
+    const response = await fetch(`${collector.url}${path}`)
+    expect(response.status).toBe(200)
+    const body = Buffer.from(await response.arrayBuffer())
+    bytes += gzipSync(body, { level: 9 }).length
+    expect(response.headers.get('content-security-policy')).toContain("script-src 'self';")
+    expect(response.headers.get('content-security-policy')).not.toContain('unsafe')
+    const etag = response.headers.get('etag') ?? ''
+    const again = await fetch(`${collector.url}${path}`, { headers: { 'if-none-match': etag } })
+    expect([path, again.status]).toEqual([path, 304])
+  }
+  expect(bytes).toBeLessThanOrEqual(60_000)
+})

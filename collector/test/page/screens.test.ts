@@ -1,0 +1,200 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { basic, openCollector, post, track } from '../support.ts'
+import { openPage, panel, row, search, useBrowser } from './support.ts'
+
+useBrowser()
+
+const outFile = () => join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'out.ndjson')
+
+test('the overview shows how far events got, what was lost and why, one click from the events', async () => {
+  const collector = await openCollector({
+    config: {
+      destinations: [
+        { name: 'Lines', type: 'file', path: outFile() },
+        { name: 'Broken', type: 'webhook', url: 'http://127.0.0.1:9/', maxAttempts: 1 },
+      ],
+    },
+  })
+  await post(collector, '/v1/batch', {
+    batch: [
+      track({ event: 'A' }),
+      track({ event: 'B', integrations: { Lines: false } }),
+      { type: 'track', userId: 'u' },
+    ],
+  })
+  await post(collector, '/v1/track', '{"broken"')
+  const page = await openPage(collector, { at: '' })
+
+  const step = (name: string) => page.locator(`.step-${name}`)
+  await expect.poll(() => step('accepted').locator('.step-count').textContent()).toMatch(/^2/)
+  await step('accepted').locator('.losses', { hasText: 'no_event' }).waitFor()
+  await step('filtered').locator('.losses', { hasText: 'turned off by integrations' }).waitFor()
+  await step('delivered').locator('.losses', { hasText: 'Broken' }).waitFor()
+  await step('received').getByRole('link', { name: '1 refused' }).waitFor()
+  expect(await page.locator('.volume .bar[href]').count()).toBeGreaterThan(0)
+  await step('accepted')
+    .getByRole('link', { name: /no_event/ })
+    .click()
+  await page.locator('.chip', { hasText: 'reason:no_event' }).waitFor()
+  await row(page, 'no_event').waitFor()
+  expect(await page.locator('.list .row').count()).toBe(1)
+})
+
+test('the time of the overview is chosen and kept in the address', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track())
+  const page = await openPage(collector, { at: '' })
+  await page.getByRole('link', { name: '24 hours' }).click()
+  expect(page.url()).toContain('since=-24h')
+  await page.locator('.step-received .step-count', { hasText: '1' }).waitFor()
+  await page.goBack()
+  await expect.poll(() => page.url()).not.toContain('since')
+})
+
+test('every request is listed, and a refused one shows what is wrong with it, and where', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/batch', { batch: [track({ event: 'A' }), track({ event: 'B' })] })
+  await post(collector, '/v1/track', '{"userId":"u" "event":"A"}')
+  await post(collector, '/v1/bathc', {})
+  const page = await openPage(collector, { at: 'requests' })
+
+  await row(page, '/v1/bathc').locator('.pill', { hasText: '404' }).waitFor()
+  await row(page, 'invalid_json').click()
+  await panel(page).locator('.explanation', { hasText: 'invalid_json' }).waitFor()
+  await panel(page).locator('pre mark').waitFor()
+  expect(await panel(page).locator('pre').last().textContent()).toContain('"userId":"u"')
+  await page.keyboard.press('Escape')
+  await search(page, 'status:200')
+  await row(page, '/v1/batch').click()
+  await panel(page).locator('.event-rows .row', { hasText: 'B' }).waitFor()
+  await panel(page).getByRole('link', { name: 'Show in the list' }).click()
+  await page.locator('.chip', { hasText: 'request:' }).waitFor()
+  await row(page, 'A').first().waitFor()
+})
+
+test('new requests appear as they come', async () => {
+  const collector = await openCollector()
+  const page = await openPage(collector, { at: 'requests' })
+  await post(collector, '/v1/nowhere', {})
+  await row(page, '/v1/nowhere').waitFor()
+})
+
+test('a user has one timeline before and after signing in, and traits that grow', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: 'Looked', userId: undefined, anonymousId: 'anon-1' }))
+  await post(collector, '/v1/identify', {
+    userId: 'ada',
+    anonymousId: 'anon-1',
+    traits: { plan: 'free', email: 'ada@example.com' },
+  })
+  await post(collector, '/v1/identify', { userId: 'ada', traits: { plan: 'pro' } })
+  await post(collector, '/v1/track', track({ event: 'Bought', userId: 'ada' }))
+  const page = await openPage(collector, { at: 'users' })
+  await page.locator('.user-rows a', { hasText: 'ada' }).click()
+
+  const timeline = page.locator('.person .event-rows')
+  await timeline.locator('.row', { hasText: 'Looked' }).waitFor()
+  await timeline.locator('.row', { hasText: 'Bought' }).waitFor()
+  await page.locator('.person', { hasText: 'anon-1 became ada' }).waitFor()
+  const history = page.locator('.trait-history')
+  await history.locator('del', { hasText: 'free' }).waitFor()
+  await history.locator('ins', { hasText: 'pro' }).waitFor()
+})
+
+test('the catalogue shows types with their share, marks what is inconsistent, and is exported', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/batch', {
+    batch: [
+      track({ event: 'Order Completed', properties: { total: 1, currency: 'EUR' } }),
+      track({ event: 'Order Completed', properties: { total: 2 } }),
+      track({ event: 'Order Completed', properties: { total: '3.00' } }),
+      track({ event: 'Looked' }),
+    ],
+  })
+  const page = await openPage(collector, { at: 'catalogue' })
+  await page
+    .locator('.entries tr', { hasText: 'Order Completed' })
+    .locator('.pill', { hasText: '1 inconsistent' })
+    .waitFor()
+  await page.getByRole('link', { name: /Order Completed/ }).click()
+  const total = panel(page).locator('.fields tr.inconsistent', { hasText: 'total' })
+  await total.getByRole('link', { name: /67%/ }).waitFor()
+  await total.getByRole('link', { name: 'string 33%' }).click()
+  await panel(page).locator('.json', { hasText: '3.00' }).waitFor()
+
+  await page.goBack()
+  await page.getByRole('button', { name: 'Export' }).click()
+  const waiting = page.waitForEvent('download')
+  await page.getByRole('link', { name: 'As TypeScript types' }).click()
+  let text = ''
+  for await (const chunk of await (await waiting).createReadStream()) text += chunk
+  expect(text).toMatch(/['"]Order Completed['"]/)
+})
+
+test('problems are counted and explained; what is harmless is said to be', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', { userId: 'u' })
+  await post(collector, '/v1/track', track({ event: 'A', messageId: 'same' }))
+  await post(collector, '/v1/track', track({ event: 'A', messageId: 'same' }))
+  await post(collector, '/v1/track', 'no JSON', { authorization: basic('web') })
+  const page = await openPage(collector, { at: 'problems' })
+  const group = (title: string) => page.locator('.block', { has: page.locator('h3', { hasText: title }) })
+  await group('Lost').locator('.problem-card', { hasText: 'no_event' }).waitFor()
+  await group('Lost').locator('.problem-card', { hasText: 'invalid_json' }).waitFor()
+  await group('Harmless').locator('.problem-card', { hasText: 'duplicate' }).waitFor()
+  await page.getByRole('link', { name: 'An example' }).last().click()
+  await panel(page).locator('.explanation.info').waitFor()
+})
+
+test('destinations show what waits and what failed, and try again', async () => {
+  const collector = await openCollector({
+    config: {
+      destinations: [{ name: 'Broken', type: 'webhook', url: 'http://127.0.0.1:9/', maxAttempts: 1 }],
+    },
+  })
+  await post(collector, '/v1/track', track({ event: 'Lost' }))
+  const page = await openPage(collector, { at: 'destinations' })
+  await page.locator('.failures li', { hasText: 'Lost' }).waitFor()
+  await page.locator('.destination', { hasText: 'gave up on some' }).waitFor()
+  await page.getByRole('button', { name: 'Try again', exact: true }).click()
+  await page.locator('.notice', { hasText: '1 delivery tried again' }).waitFor()
+})
+
+test('faults are set and removed with a click, and met by the next request', async () => {
+  const collector = await openCollector()
+  const page = await openPage(collector, { at: 'faults' })
+  await page.getByRole('button', { name: '503 once' }).click()
+  await page.locator('.rules li', { hasText: 'status 503' }).waitFor()
+  expect((await post(collector, '/v1/track', track())).status).toBe(503)
+  expect((await post(collector, '/v1/track', track())).status).toBe(200)
+  await expect.poll(() => page.locator('.rules li').count()).toBe(0)
+
+  await page.getByRole('button', { name: 'Rate limit' }).click()
+  await page.locator('.rules li', { hasText: 'Retry-After: 2' }).waitFor()
+  await page.getByRole('button', { name: 'Remove all faults' }).click()
+  await expect.poll(() => page.locator('.rules li').count()).toBe(0)
+  expect((await post(collector, '/v1/track', track())).status).toBe(200)
+  await page.getByLabel('Let requests fail by chance').selectOption('1')
+  await page.locator('.pill', { hasText: 'by chance' }).waitFor()
+  expect((await post(collector, '/v1/track', track())).status).toBe(503)
+})
+
+test('an event is released to a real service only after it was confirmed', async () => {
+  const target = await openCollector()
+  const collector = await openCollector({ releaseTo: target.url.replace('//', '//real@') })
+  await post(collector, '/v1/track', track({ event: 'For real' }))
+  const page = await openPage(collector)
+  await row(page, 'For real').click()
+  await panel(page).getByRole('button', { name: 'Release…' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Release this event?' })
+  expect(await dialog.textContent()).toContain(target.url)
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  expect(target.count()).toBe(0)
+  await panel(page).getByRole('button', { name: 'Release…' }).click()
+  await dialog.getByRole('button', { name: 'Release' }).click()
+  await page.locator('.notice', { hasText: '1 event released' }).waitFor()
+  expect(target.events().map(({ name }) => name)).toEqual(['For real'])
+})
