@@ -1,5 +1,6 @@
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject, type Project, REPOSITORY, runTool } from './project.ts'
 
 /** What users write, mostly because it compiles with the SDK that they come from. */
@@ -145,4 +146,31 @@ test.each(Object.keys(ACCEPTED_SHAPES))('%s compiles', (name) => {
 
 test.each(Object.keys(REFUSED))('%s does not compile', (name) => {
   expect(complaints.get(name)).toHaveLength(1)
+})
+
+describe('a program written for @segment/analytics-node', () => {
+  const folder = join(REPOSITORY, 'test/package/ported')
+
+  test('compiles as it stands', async () => {
+    const { output } = await runTool('tsc', ['--project', join(folder, 'tsconfig.json'), '--pretty', 'false'])
+
+    expect(output).toBe('')
+  })
+
+  test('compiles with only the import changed', async () => {
+    const program = await readFile(join(folder, 'program.mts'), 'utf8')
+    const ported = program.replace("from '@segment/analytics-node'", "from 'trackpost'")
+    const { compilerOptions, files } = JSON.parse(await readFile(join(folder, 'tsconfig.json'), 'utf8'))
+    const typeRoots = [join(REPOSITORY, 'node_modules/@types')]
+    await project.write('program.mts', ported)
+    const path = await project.write(
+      'tsconfig.ported.json',
+      JSON.stringify({ compilerOptions: { ...compilerOptions, typeRoots }, files }),
+    )
+
+    const { output } = await runTool('tsc', ['--project', path, '--pretty', 'false'], project.folder)
+
+    expect(ported).not.toBe(program)
+    expect(output).toBe('')
+  })
 })
