@@ -6,10 +6,11 @@ import { OAUTH_SETTINGS, type Rule, SETTINGS } from '../../src/settings/schema.t
 
 const folder = fileURLToPath(new URL('../../src/settings/', import.meta.url))
 const schema = readFileSync(`${folder}schema.ts`, 'utf8')
+const events = readFileSync(fileURLToPath(new URL('../../src/events.ts', import.meta.url)), 'utf8')
 
-/** The docstring of each member of an interface of the schema, on one line. */
-function docstrings(interfaceName: string): Map<string, string> {
-  const source = ts.createSourceFile('schema.ts', schema, ts.ScriptTarget.ES2022, true)
+/** The docstring of each member of an interface, on one line. */
+function docstrings(interfaceName: string, text = schema): Map<string, string> {
+  const source = ts.createSourceFile('source.ts', text, ts.ScriptTarget.ES2022, true)
   const found = source.statements.find(
     (node): node is ts.InterfaceDeclaration =>
       ts.isInterfaceDeclaration(node) && node.name.text === interfaceName,
@@ -53,6 +54,13 @@ describe.each([
       expect(documented.get(setting)).toMatch(expectation(rule))
     },
   )
+})
+
+test('PublicSettings has every setting but secrets and functions', () => {
+  const hidden = ['writeKey', 'httpClient', 'oauthSettings', 'waitUntil']
+  const shown = Object.keys(SETTINGS).filter((name) => !hidden.includes(name))
+
+  expect([...docstrings('PublicSettings', events).keys()].sort()).toEqual(shown.sort())
 })
 
 /** What the compiler says of the settings when `schema.ts` is another text. */
