@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openCollector, post, track } from './support.ts'
+import { openCollector, post, track } from '../support.ts'
 
 async function get(url: string, init?: RequestInit) {
   const response = await fetch(url, init)

@@ -1,0 +1,136 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { startCollector } from '../../src/index.ts'
+import { checkDatabase } from '../../src/plan/check.ts'
+import { loadPlan, TrackingPlan, type TrackingPlanFile } from '../../src/plan/plan.ts'
+import { openCollector, post, track } from '../support.ts'
+
+const file: TrackingPlanFile = {
+  title: 'Shop',
+  additionalEvents: false,
+  track: {
+    'Order Completed': {
+      type: 'object',
+      properties: {
+        total: { type: 'number', minimum: 0 },
+        at: { type: 'string', format: 'date-time' },
+        items: { type: 'array', items: { type: 'object', required: ['id'] } },
+      },
+      required: ['total'],
+      additionalProperties: false,
+    },
+  },
+  identify: { type: 'object', properties: { plan: { enum: ['free', 'pro'] } } },
+}
+
+function newFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
+}
+
+test.each<[string, string | null, object, Array<[path: string, keyword: string]>]>([
+  ['track', 'Order Completed', { properties: { total: 1 } }, []],
+  ['track', 'Order Completed', { properties: {} }, [['properties.total', 'required']]],
+  ['track', 'Order Completed', {}, [['properties.total', 'required']]],
+  [
+    'track',
+    'Order Completed',
+    { properties: { total: -1, at: 'soon' } },
+    [
+      ['properties.total', 'minimum'],
+      ['properties.at', 'format'],
+    ],
+  ],
+  [
+    'track',
+    'Order Completed',
+    { properties: { total: 1, extra: 1 } },
+    [['properties.extra', 'additionalProperties']],
+  ],
+  [
+    'track',
+    'Order Completed',
+    { properties: { total: 1, items: [{}] } },
+    [['properties.items.0.id', 'required']],
+  ],
+  ['track', 'Refunded', { properties: {} }, [['event', 'unplanned']]],
+  ['page', 'Home', {}, [['name', 'unplanned']]],
+  ['identify', null, { traits: { plan: 'gold' } }, [['traits.plan', 'enum']]],
+  ['group', 'acme', { traits: { anything: 1 } }, []],
+  ['alias', 'old', {}, []],
+])('%s %s %j', (kind, name, message, expected) => {
+  const found = new TrackingPlan(file).check(kind, name, message)
+
+  expect(found.map(({ path, keyword }) => [path, keyword]).sort()).toEqual(expected.sort())
+})
+
+test('without additionalEvents: false other names are let be', () => {
+  expect(new TrackingPlan({ track: {} }).check('track', 'Anything', {})).toEqual([])
+})
+
+test.each([
+  [{ tracks: {} }, /tracks/],
+  [{ track: { A: { type: 'nonsense' } } }, /track:A/],
+  [[], /object/],
+])('the plan %j is refused and says where', (wrong, message) => {
+  expect(() => new TrackingPlan(wrong as TrackingPlanFile)).toThrow(message)
+})
+
+test('violations are marked, searched for, waited for and counted; the event is accepted all the same', async () => {
+  const path = join(newFolder(), 'plan.json')
+  writeFileSync(path, JSON.stringify(file))
+  const collector = await openCollector({ plan: path })
+
+  await post(
+    collector,
+    '/v1/track',
+    track({ event: 'Order Completed', properties: { total: 'x' }, messageId: 'bad' }),
+  )
+  await post(
+    collector,
+    '/v1/track',
+    track({ event: 'Order Completed', properties: { total: 1 }, messageId: 'good' }),
+  )
+  await post(collector, '/v1/track', { userId: 'u' })
+
+  expect(await collector.waitFor({ q: 'violation:*' })).toMatchObject([
+    { messageId: 'bad', violations: 1, status: 'accepted' },
+  ])
+  expect(collector.count({ q: 'violation:number' })).toBe(1)
+  expect(collector.count({ q: '-violation:* status:accepted' })).toBe(1)
+})
+
+test('a plan that cannot be read ends the start, in one line', async () => {
+  const path = join(newFolder(), 'plan.json')
+  await expect(startCollector({ port: 0, plan: path })).rejects.toThrow(/plan: .* cannot be read \(ENOENT\)/)
+  writeFileSync(path, '{')
+  await expect(startCollector({ port: 0, plan: path })).rejects.toThrow(/plan: .* is not JSON/)
+})
+
+test('a database is checked against a plan after the fact', async () => {
+  const folder = newFolder()
+  const database = join(folder, 'events.db')
+  const collector = await startCollector({ port: 0, database })
+  await post(collector, '/v1/batch', {
+    batch: [
+      track({ event: 'Order Completed', properties: { total: 'x' } }),
+      track({ event: 'Order Completed', properties: { total: 1 } }),
+      track({ event: 'Refunded' }),
+      { type: 'track', userId: 'u' },
+    ],
+  })
+  await collector.close()
+  const path = join(folder, 'plan.json')
+  writeFileSync(path, JSON.stringify(file))
+
+  expect(checkDatabase(database, loadPlan(path))).toEqual({
+    checked: 3,
+    broken: 2,
+    unseen: ['identify'],
+    lines: [
+      '1 track Order Completed: properties.total must be number',
+      '3 track Refunded: event is not in the plan',
+    ],
+  })
+})
