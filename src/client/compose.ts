@@ -11,6 +11,7 @@ import { Pipeline } from '../pipeline/pipeline.ts'
 import type { PluginHost } from '../pipeline/plugin.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { detectRuntime } from '../runtime/detect.ts'
+import { SteadyClock } from '../runtime/steady-clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { VERSION } from '../version.ts'
 import type { Emitter } from './emitter.ts'
@@ -38,9 +39,10 @@ export interface Parts {
  */
 export function compose(
   settings: ResolvedSettings,
-  clock: Clock,
+  givenClock: Clock,
   client: Emitter<AnalyticsEvents> & PluginHost,
 ): Parts {
+  const clock = new SteadyClock(givenClock)
   const ledger = new Ledger()
   const warnings = new Warnings(client)
   const store = new SlabStore()

@@ -1,0 +1,72 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import type * as Trackpost from '../../src/index.ts'
+import { createProject, type Project, run } from './project.ts'
+
+let project: Project
+let trackpost: typeof Trackpost
+
+beforeAll(async () => {
+  project = await createProject()
+  const path = join(project.folder, 'node_modules/trackpost/dist/index.js')
+  trackpost = (await import(pathToFileURL(path).href)) as typeof Trackpost
+})
+afterAll(() => project?.remove())
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+test('under the mock timers of node:test, retries, rate limits and deadlines go on', async () => {
+  const path = await project.add('test/package/consumers/mocked-timers.mjs')
+
+  const { code, output } = await run(process.execPath, ['--test', path])
+
+  expect(output).toContain('# pass 6')
+  expect(code).toBe(0)
+})
+
+const ALL = [
+  'setTimeout',
+  'clearTimeout',
+  'setInterval',
+  'clearInterval',
+  'setImmediate',
+  'clearImmediate',
+  'Date',
+  'performance',
+  'queueMicrotask',
+] as const
+
+describe.each([
+  ['as Vitest has them by default', undefined],
+  ['as Jest has them', ALL],
+  ['of setTimeout alone', ['setTimeout', 'clearTimeout'] as const],
+])('under fake timers %s', (_label, toFake) => {
+  test('an event is delivered after retries and a rate limit, and a flush resolves', async () => {
+    vi.useFakeTimers(toFake === undefined ? {} : { toFake: [...toFake] })
+    const statuses = [503, 429, 503]
+    let requests = 0
+    const analytics = new trackpost.Analytics({
+      writeKey: 'a-write-key',
+      flushAt: 5,
+      httpClient: {
+        async makeRequest() {
+          requests++
+          const status = statuses.shift() ?? 200
+          return { status, statusText: '', headers: status === 200 ? {} : { 'Retry-After': '2' } }
+        },
+      },
+    })
+    let summary: Trackpost.FlushSummary | undefined
+
+    for (let number = 0; number < 5; number++) analytics.track({ userId: 'ada', event: `Event ${number}` })
+    void analytics.flush().then((result) => {
+      summary = result
+    })
+    for (let step = 0; step < 60; step++) await vi.advanceTimersByTimeAsync(500)
+
+    expect(requests).toBe(4)
+    expect(summary).toEqual({ delivered: 5, failed: 0, pending: 0 })
+  })
+})
