@@ -87,37 +87,26 @@ export class Sender {
     this.#encode = options.encode ?? identity
   }
 
-  /** @param authorization The value of that header. */
+  /**
+   * Never throws: whatever fails before the request goes out is a result like a network error.
+   *
+   * @param authorization The value of that header.
+   */
   send(batch: Batch<Holder>, authorization: string): Attempt {
-    const { url, userAgent, envelope, observer, clock } = this.#options
-    const headers: Record<string, string> = {
-      'Content-Type': 'application/json',
-      Authorization: authorization,
-      'User-Agent': userAgent,
-      // What is read of a response is too short to be worth compressing, and not every client could read it.
-      'Accept-Encoding': 'identity',
-    }
-    if (batch.attempts > 0) headers['X-Retry-Count'] = String(batch.attempts)
-    batch.attempts++
-    // Not the cached text of the call's time: a retry carries a new one.
-    const sentAt = new Date(clock.now()).toISOString()
-    observer.onRequest(() => ({
-      url,
-      method: 'POST',
-      headers: redactHeaders(headers),
-      body: read(envelope.writeRedacted(batch.entries, sentAt)),
-    }))
-    const encoded = this.#encode(envelope.write(batch.entries, sentAt))
-    if (!(encoded instanceof Promise)) return this.#start(encoded, headers, authorization)
-    const aborts = this.#aborts
-    const started = encoded.then((body) => {
-      const attempt = this.#start(body, headers, authorization)
-      if (aborts !== this.#aborts) this.abort()
-      return attempt
+    const onFailure = (error: unknown): Attempt => ({
+      result: Promise.resolve(this.#failed(error, authorization)),
+      finished: Promise.resolve(),
     })
-    return {
-      result: started.then(({ result }) => result),
-      finished: started.then(({ finished }) => finished),
+    try {
+      const attempt = this.#begin(batch, authorization)
+      if (!(attempt instanceof Promise)) return attempt
+      const begun = attempt.catch(onFailure)
+      return {
+        result: begun.then(({ result }) => result),
+        finished: begun.then(({ finished }) => finished),
+      }
+    } catch (error) {
+      return onFailure(error)
     }
   }
 
@@ -127,7 +116,46 @@ export class Sender {
     for (const exchange of this.#open) exchange.abort()
   }
 
-  #start(encoded: EncodedBody, headers: Record<string, string>, authorization: string): Attempt {
+  #begin(batch: Batch<Holder>, authorization: string): Attempt | Promise<Attempt> {
+    const { url, userAgent, envelope, observer, clock } = this.#options
+    const headers: Record<string, string> = {
+      'Content-Type': 'application/json',
+      Authorization: authorization,
+      'User-Agent': userAgent,
+      // What is read of a response is too short to be worth compressing, and not every client could read it.
+      'Accept-Encoding': 'identity',
+    }
+    if (batch.attempts > 0) headers['X-Retry-Count'] = String(batch.attempts)
+    // Not the cached text of the call's time: a retry carries a new one.
+    const sentAtMs = clock.now()
+    const sentAt = new Date(sentAtMs).toISOString()
+    const { entries } = batch
+    const start = (encoded: EncodedBody): Attempt => {
+      const attempt = this.#start(encoded, headers, authorization, sentAtMs)
+      batch.attempts++
+      return attempt
+    }
+    const encoded = this.#encode(envelope.write(entries, sentAt))
+    observer.onRequest(() => ({
+      url,
+      method: 'POST',
+      headers: redactHeaders(headers),
+      body: read(envelope.writeRedacted(entries, sentAt)),
+    }))
+    if (!(encoded instanceof Promise)) return start(encoded)
+    const aborts = this.#aborts
+    return encoded.then((body) => {
+      if (aborts !== this.#aborts) throw new Error('the client was closed')
+      return start(body)
+    })
+  }
+
+  #start(
+    encoded: EncodedBody,
+    headers: Record<string, string>,
+    authorization: string,
+    sentAtMs: number,
+  ): Attempt {
     const { url, timeoutMs, client, observer, clock, isClosing } = this.#options
     const request = {
       url,
@@ -141,15 +169,14 @@ export class Sender {
     this.#open.add(exchange)
     void exchange.finished.then(() => this.#open.delete(exchange))
     return {
-      result: exchange.result.then((result) => this.#read(result, authorization)),
+      result: exchange.result.then((result) => this.#read(result, authorization, sentAtMs)),
       finished: exchange.finished,
     }
   }
 
-  #read(response: ExchangeResult, authorization: string): SendResult {
-    const { url, writeKey, credentials, observer, clock } = this.#options
-    const redact = (text: string): string =>
-      redactor([authorization, authorization.slice(authorization.indexOf(' ') + 1), writeKey])(text)
+  #read(response: ExchangeResult, authorization: string, sentAtMs: number): SendResult {
+    const { url, credentials, observer } = this.#options
+    const redact = this.#redactor(authorization)
     if (response.status !== undefined) {
       const { status, statusText, headers, body } = response
       observer.onResponse(() => ({
@@ -161,7 +188,8 @@ export class Sender {
         body: redact(body),
       }))
     }
-    const result = readResult(response, credentials.isRenewable, clock.now(), (code) =>
+    // Dates in headers are measured from the time of the request, which is known to be one.
+    const result = readResult(response, credentials.isRenewable, sentAtMs, (code) =>
       toDeliveryError(code, response, url, redact),
     )
     if (result.status === 'delivered') {
@@ -170,6 +198,23 @@ export class Sender {
     }
     if (result.status !== 'renew' || credentials.onUnauthorized(authorization)) return result
     return { status: 'failed', code: 'auth', toError: result.toError }
+  }
+
+  #failed(error: unknown, authorization: string): SendResult {
+    const { url } = this.#options
+    const redact = this.#redactor(authorization)
+    return {
+      status: 'retry',
+      floorMs: undefined,
+      isConnectionLost: false,
+      toError: (code) => toDeliveryError(code, { status: undefined, cause: error }, url, redact),
+    }
+  }
+
+  #redactor(authorization: string): (text: string) => string {
+    const { writeKey } = this.#options
+    return (text) =>
+      redactor([authorization, authorization.slice(authorization.indexOf(' ') + 1), writeKey])(text)
   }
 
   #warnOfHtml(status: number): void {

@@ -1,7 +1,7 @@
 import { requireSize } from '../message/serialize.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { Queue } from './queue.ts'
-import type { Holder, MessageStore } from './store.ts'
+import type { Holder, MessageStore, StoredMessage } from './store.ts'
 
 export interface BacklogOptions<Entry> {
   readonly settings: Pick<ResolvedSettings, 'maxQueueSize' | 'maxQueueBytes' | 'maxMessageBytes' | 'overflow'>
@@ -71,11 +71,7 @@ export class Backlog<Entry extends Holder> {
       throw error
     }
     if (isAwaited) this.#due = this.#queue.length
-    if (!this.#isTurnScheduled) {
-      // In this order: a stack overflow must not leave a turn that never ends.
-      queueMicrotask(this.#endTurn)
-      this.#isTurnScheduled = true
-    }
+    this.#scheduleTurn()
     return true
   }
 
@@ -127,16 +123,33 @@ export class Backlog<Entry extends Holder> {
     return this.take(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
   }
 
-  /** Puts events back to the front, in their order; they are due. */
-  putBack(entries: readonly Entry[]): void {
-    this.#queue.unshift(entries)
-    this.#due += entries.length
+  /**
+   * Takes the messages that the store has kept from an earlier life of the process, in their order. They are due, and
+   * none is refused for the bound: they were accepted then. They count in it.
+   *
+   * @param adopt Makes the event of one message.
+   */
+  resume(adopt: (stored: StoredMessage) => Entry): void {
+    for (const stored of this.#options.store.recover()) {
+      const entry = adopt(stored)
+      entry.stored = stored
+      this.#queue.push(entry)
+      this.#due = this.#queue.length
+      this.#scheduleTurn()
+    }
   }
 
   /** Gives up the message of an event that has its outcome. */
   release(entry: Entry): void {
     if (entry.stored !== undefined) this.#options.store.release(entry.stored)
     entry.stored = undefined
+  }
+
+  #scheduleTurn(): void {
+    if (this.#isTurnScheduled) return
+    // In this order: a stack overflow must not leave a turn that never ends.
+    queueMicrotask(this.#endTurn)
+    this.#isTurnScheduled = true
   }
 
   readonly #endTurn = (): void => {

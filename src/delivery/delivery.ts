@@ -1,11 +1,15 @@
 import type { Credentials } from '../auth/credentials.ts'
-import { DeliveryError, type FailureCode, isInstance } from '../errors/errors.ts'
+import { describeCause } from '../errors/cause.ts'
+import { DeliveryError, isInstance } from '../errors/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
-import type { Sender } from './attempt.ts'
+import type { Attempt, Sender } from './attempt.ts'
 import type { Backlog } from './backlog.ts'
-import { Batch } from './batch.ts'
+import { type Batch, createBatch } from './batch.ts'
+import { BodyLimit } from './body-limit.ts'
 import { Gate, type Pass } from './gate.ts'
+import { ResultHandler } from './handle-result.ts'
 import type { SendResult } from './result.ts'
 import { Retries } from './retries.ts'
 import type { Holder } from './store.ts'
@@ -25,8 +29,11 @@ export interface DeliveryOptions<Entry extends Holder> {
   readonly settle: (entry: Entry, error: DeliveryError | undefined, attempts: number) => void
 }
 
+/** How an attempt went: to be handled, or no request was made. */
+type Ending = SendResult | { readonly status: 'unsent'; readonly error: DeliveryError | undefined }
+
 /**
- * From the backlog to the outcome: cuts batches, sends them when the gate lets them, and settles or tries again.
+ * From the backlog to the outcome: cuts batches, sends them when the gate lets them, and has the result handled.
  *
  * At most `maxConcurrentRequests` batches are open at a time, in flight or waiting for a retry; all other events wait in
  * the backlog, which is bounded.
@@ -36,18 +43,30 @@ export class Delivery<Entry extends Holder> {
   readonly #gate: Gate
   readonly #inFlight = new Set<Batch<Entry>>()
   readonly #retries = new Retries<Entry>()
-  /** What the service takes in one request, as far as its 413s have shown. */
-  #maxMessagesBytes: number
+  readonly #limit: BodyLimit
+  readonly #results: ResultHandler<Entry>
+  /** Batches cut so far. */
+  #cut = 0
   /** Nothing can go before a response or a timer comes, so that new events need not ask. */
   #isBlocked = false
   #cancelInterval: (() => void) | undefined
-  #cancelWakeUp: (() => void) | undefined
+  #wakeUp: { readonly atMs: number; readonly cancel: () => void } | undefined
+  #hasWarnedOfFault = false
 
   constructor(options: DeliveryOptions<Entry>) {
     this.#options = options
-    this.#gate = new Gate(options.settings.maxConcurrentRequests, options.clock)
-    this.#maxMessagesBytes = options.maxMessagesBytes
-    options.backlog.onTurn = () => this.#onTurn()
+    const { settings, clock, backlog } = options
+    this.#gate = new Gate(settings.maxConcurrentRequests, clock)
+    this.#limit = new BodyLimit(options.maxMessagesBytes)
+    this.#results = new ResultHandler({
+      settings,
+      clock,
+      gate: this.#gate,
+      limit: this.#limit,
+      retries: this.#retries,
+      end: (entry, error, attempts) => this.#end(entry, error, attempts),
+    })
+    backlog.onTurn = () => this.#onTurn()
   }
 
   /** Sends all that waits as soon as the gate lets it. */
@@ -61,10 +80,13 @@ export class Delivery<Entry extends Holder> {
     // All is taken out before the first outcome is told: a callback may flush, and must find nothing to send.
     const batches = [...this.#inFlight, ...this.#retries.takeAll()]
     const waiting = this.#options.backlog.takeAll()
-    this.#clearTimers()
+    this.#cancelInterval?.()
+    this.#cancelInterval = undefined
+    this.#wakeUp?.cancel()
+    this.#wakeUp = undefined
     this.#isBlocked = false
     this.#options.sender.abort()
-    for (const batch of batches) this.#settle(batch, error)
+    for (const batch of batches) this.#results.abandon(batch, error)
     for (const entry of waiting) this.#end(entry, error, 0)
   }
 
@@ -73,7 +95,7 @@ export class Delivery<Entry extends Holder> {
     const { flushAt, maxQueueSize, maxQueueBytes, maxMessageBytes } = settings
     const { length, bytes } = backlog
     // A full body or a full backlog is reason enough as well: waiting longer gains nothing.
-    const isFull = bytes >= this.#maxMessagesBytes || bytes + maxMessageBytes > maxQueueBytes
+    const isFull = bytes >= this.#limit.bytes || bytes + maxMessageBytes > maxQueueBytes
     if (isFull || length >= Math.min(flushAt, maxQueueSize)) backlog.makeAllDue()
     if (backlog.due > 0 && !this.#isBlocked) this.#pump()
     this.#armInterval()
@@ -91,181 +113,151 @@ export class Delivery<Entry extends Holder> {
     }
   }
 
-  #clearTimers(): void {
-    this.#cancelInterval?.()
-    this.#cancelWakeUp?.()
-    this.#cancelInterval = undefined
-    this.#cancelWakeUp = undefined
+  /** Sends whatever may go now. Never throws. */
+  #pump(): void {
+    try {
+      this.#expire()
+      this.#sendDue()
+    } catch (error) {
+      // A clock that tests have mocked away, for instance. The next event, flush or response asks again.
+      this.#isBlocked = false
+      this.#warnOfFault(error)
+    }
   }
 
-  /** Sends whatever may go now. */
-  #pump(): void {
-    const wasBlocked = this.#isBlocked
+  #sendDue(): void {
     this.#isBlocked = false
-    this.#expire()
     while (this.#retries.size > 0 || this.#options.backlog.due > 0) {
       const waitMs = this.#gate.waitMs()
-      const batch = waitMs > 0 ? undefined : this.#next(wasBlocked)
+      const batch = waitMs > 0 ? undefined : this.#next()
       if (batch === undefined) {
         this.#isBlocked = true
-        this.#wakeUpIn(waitMs)
-        return
+        return this.#wakeUpAt(Number.isFinite(waitMs) ? this.#gate.opensAtMs : waitMs)
       }
       void this.#attempt(batch)
     }
-    this.#wakeUpIn(Number.POSITIVE_INFINITY)
+    this.#wakeUpAt(Number.POSITIVE_INFINITY)
   }
 
   /**
-   * The batch that goes next. After an outage it is the one with the most retries left, a new one if there
-   * is a place for it: probing always with the same batch would use up its retries in seconds.
+   * Takes the batch that goes next. After an outage it is the one with the most retries left, and a new one has them
+   * all: probing always with the same batch would use up its retries in seconds.
    */
-  #next(wasBlocked: boolean): Batch<Entry> | undefined {
+  #next(): Batch<Entry> | undefined {
     const { backlog, settings } = this.#options
     const { maxConcurrentRequests, flushAt } = settings
-    const hasPlace = this.#inFlight.size + this.#retries.size < maxConcurrentRequests
-    const canCut = hasPlace && backlog.due > 0
-    if (canCut && (this.#gate.isProbing || this.#retries.size === 0)) {
-      // With `flushAt: 1` each event has a request of its own, for as long as requests keep up with events.
-      const maxItems = flushAt === 1 && !wasBlocked ? 1 : Number.POSITIVE_INFINITY
-      return new Batch(backlog.take(this.#maxMessagesBytes, maxItems))
+    const { isProbing } = this.#gate
+    const canCut = backlog.due > 0 && this.#inFlight.size + this.#retries.size < maxConcurrentRequests
+    const waiting = isProbing ? this.#retries.freshest : this.#retries.oldest
+    if (waiting !== undefined && !(canCut && isProbing && waiting.retries > 0)) {
+      this.#retries.remove(waiting)
+      return waiting
     }
-    return this.#gate.isProbing ? this.#retries.takeFreshest() : this.#retries.shift()
+    if (!canCut) return undefined
+    const maxItems = flushAt === 1 ? 1 : Number.POSITIVE_INFINITY
+    return createBatch(backlog.take(this.#limit.bytes, maxItems), this.#cut++)
   }
 
-  /** Wakes up when the gate opens or a batch's time is over, whichever comes first. */
-  #wakeUpIn(waitMs: number): void {
+  /** Wakes up at this moment or when a batch's time is over, whichever comes first. */
+  #wakeUpAt(gateOpensAtMs: number): void {
+    const atMs = Math.min(gateOpensAtMs, this.#retries.nextExpiryMs)
+    // A timer that is set stays: where tests drive the timers, what is left of a wait is known to the timer alone.
+    if (this.#wakeUp?.atMs === atMs) return
+    this.#wakeUp?.cancel()
+    this.#wakeUp = undefined
+    if (atMs === Number.POSITIVE_INFINITY) return
     const { clock } = this.#options
-    this.#cancelWakeUp?.()
-    this.#cancelWakeUp = undefined
-    const delayMs = Math.min(waitMs, this.#retries.nextExpiryMs - clock.monotonic())
-    if (delayMs === Number.POSITIVE_INFINITY) return
-    this.#cancelWakeUp = clock.setTimer(
+    const cancel = clock.setTimer(
       () => {
-        this.#cancelWakeUp = undefined
+        this.#wakeUp = undefined
         this.#pump()
       },
-      Math.max(0, Math.ceil(delayMs)),
+      Math.max(0, Math.ceil(atMs - clock.monotonic())),
     )
+    this.#wakeUp = { atMs, cancel }
   }
 
   #expire(): void {
+    if (this.#retries.size === 0) return
     const nowMs = this.#options.clock.monotonic()
     // One at a time: the callback of one may flush, and find the others gone.
     for (;;) {
       const batch = this.#retries.takeExpired(nowMs)
       if (batch === undefined) return
-      this.#fail(batch, 'deadline')
+      this.#results.fail(batch, 'deadline')
     }
   }
 
+  /** Takes a place for one batch, sends it, has the result handled and gives the place back. Never rejects. */
   async #attempt(batch: Batch<Entry>): Promise<void> {
-    const { credentials, sender } = this.#options
     const pass = this.#gate.enter()
     this.#inFlight.add(batch)
-    let authorization: string
+    let attempt: Attempt | undefined
     try {
-      const given = credentials.authorization()
+      let ending: Ending
+      const given = this.#authorization()
       // No await where the value is at hand: the request goes out in this very turn.
-      authorization = typeof given === 'string' ? given : await given
+      const authorization = given instanceof Promise ? await given : given
+      if (typeof authorization !== 'string') ending = { status: 'unsent', error: authorization }
+      // While the credentials were fetched, the batch was given up, or the gate shut.
+      else if (batch.isSettled || !this.#gate.isCurrent(pass)) ending = { status: 'unsent', error: undefined }
+      else {
+        attempt = this.#options.sender.send(batch, authorization)
+        ending = await attempt.result
+      }
+      this.#inFlight.delete(batch)
+      this.#conclude(batch, pass, ending)
     } catch (error) {
-      this.#withdraw(batch, pass)
-      if (!batch.isSettled) this.#settle(batch, toAuthError(error))
-      this.#pump()
-      return
+      this.#inFlight.delete(batch)
+      this.#contain(batch, pass, error)
     }
-    // While the credentials were fetched, the batch was given up, or the gate shut.
-    if (batch.isSettled || !this.#gate.isCurrent(pass)) {
-      this.#withdraw(batch, pass)
-      if (!batch.isSettled) this.#retries.unshift(batch)
+    if (attempt !== undefined) {
       this.#pump()
-      return
+      await attempt.finished
     }
-    const attempt = sender.send(batch, authorization)
-    const result = await attempt.result
-    this.#inFlight.delete(batch)
-    // Abandoned meanwhile. Should this have been the probe, the next request is.
-    if (batch.isSettled) this.#gate.probe(pass)
-    else this.#apply(batch, pass, result)
-    this.#pump()
-    await attempt.finished
     this.#gate.leave()
     this.#pump()
   }
 
-  /** Gives up the place of a batch that was not sent. Should it have been the probe, the next one is. */
-  #withdraw(batch: Batch<Entry>, pass: Pass): void {
-    this.#inFlight.delete(batch)
-    this.#gate.leave()
+  /** The value of that header, or why there is none. */
+  #authorization(): string | DeliveryError | Promise<string | DeliveryError> {
+    try {
+      const given = this.#options.credentials.authorization()
+      return typeof given === 'string' ? given : given.catch(toAuthError)
+    } catch (error) {
+      return toAuthError(error)
+    }
+  }
+
+  #conclude(batch: Batch<Entry>, pass: Pass, ending: Ending): void {
+    if (ending.status !== 'unsent') {
+      if (!batch.isSettled) return this.#results.handle(batch, pass, ending)
+      // Abandoned meanwhile. Should this have been the probe, the next request is.
+      return this.#gate.probe(pass)
+    }
     if (pass.isProbe) this.#gate.probe(pass)
+    if (batch.isSettled) return
+    const { error } = ending
+    if (error === undefined) return this.#retries.add(batch)
+    batch.failure = () => error
+    this.#results.fail(batch, error.code)
   }
 
-  #apply(batch: Batch<Entry>, pass: Pass, result: SendResult): void {
-    if (result.status !== 'delivered') batch.failure = result.toError
-    switch (result.status) {
-      case 'delivered':
-        this.#gate.succeed(pass)
-        if (result.restMs !== undefined && result.restMs > 0) this.#gate.rest(pass, result.restMs)
-        return this.#settle(batch, undefined)
-      case 'retry':
-        return this.#retry(batch, pass, result.floorMs, result.isConnectionLost)
-      case 'limited':
-        return this.#wait(batch, pass, result.waitMs)
-      case 'split':
-        return this.#split(batch, pass)
-      case 'renew':
-        this.#gate.succeed(pass)
-        if (batch.isRenewed) return this.#fail(batch, 'auth')
-        batch.isRenewed = true
-        return this.#retries.unshift(batch)
-      case 'failed':
-        this.#gate.succeed(pass)
-        return this.#fail(batch, result.code)
+  /** Whatever threw, the batch has its next attempt or its outcome. */
+  #contain(batch: Batch<Entry>, pass: Pass, error: unknown): void {
+    this.#warnOfFault(error)
+    try {
+      const message = `no attempt could be made: ${describeCause(error)}`
+      this.#results.handleFault(batch, pass, (code) => new DeliveryError(code, message))
+    } catch {
+      // The clock itself: the batch is in its place, and there is no wait.
     }
   }
 
-  #retry(batch: Batch<Entry>, pass: Pass, floorMs: number | undefined, isConnectionLost: boolean): void {
-    // A kept-alive connection that the server had just closed says nothing about the service: try again at
-    // once, once, uncounted. After an outage has begun, it is one failure like any other.
-    if (isConnectionLost && !batch.isFreeRetryUsed && this.#gate.isOpenFor(pass)) {
-      batch.isFreeRetryUsed = true
-      return this.#retries.unshift(batch)
-    }
-    const { settings, clock } = this.#options
-    this.#gate.fail(pass, floorMs)
-    if (batch.retries >= settings.maxRetries) return this.#fail(batch, 'retries_exhausted')
-    batch.retries++
-    batch.backoffUntilMs ??= clock.monotonic() + settings.maxTotalBackoffDuration * 1_000
-    this.#retries.push(batch)
-  }
-
-  #wait(batch: Batch<Entry>, pass: Pass, waitMs: number | undefined): void {
-    if (waitMs === undefined) return this.#retry(batch, pass, undefined, false)
-    const { settings, clock } = this.#options
-    this.#gate.limit(pass, waitMs)
-    batch.limitedUntilMs ??= clock.monotonic() + settings.maxRateLimitDuration * 1_000
-    this.#retries.push(batch)
-  }
-
-  /** Puts the events back and halves what a batch may hold, for this client's life. */
-  #split(batch: Batch<Entry>, pass: Pass): void {
-    const { entries } = batch
-    if (entries.length === 1) {
-      this.#gate.succeed(pass)
-      return this.#fail(batch, 'too_large')
-    }
-    this.#maxMessagesBytes = Math.min(this.#maxMessagesBytes, Math.floor(batch.bytes / 2))
-    this.#options.backlog.putBack(entries)
-    this.#gate.probe(pass)
-  }
-
-  #fail(batch: Batch<Entry>, code: FailureCode): void {
-    this.#settle(batch, batch.failure?.(code) ?? new DeliveryError(code, 'it was never sent'))
-  }
-
-  #settle(batch: Batch<Entry>, error: DeliveryError | undefined): void {
-    batch.isSettled = true
-    for (const entry of batch.entries) this.#end(entry, error, batch.attempts)
+  #warnOfFault(error: unknown): void {
+    if (this.#hasWarnedOfFault) return
+    this.#hasWarnedOfFault = true
+    warn('delivery_fault', `the delivery was interrupted and goes on: ${describeCause(error)}`)
   }
 
   #end(entry: Entry, error: DeliveryError | undefined, attempts: number): void {

@@ -10,6 +10,8 @@ export interface Pass {
 
 /** So many successes after a limit, the next limit is news, and not the same one again. */
 const CALM_AFTER = 20
+/** So many 413s in a row are no longer a search for one large event: halving the largest batch takes fewer. */
+const MAX_TOO_LARGE_IN_A_ROW = 16
 
 /**
  * When may the next request go? One gate for the whole client: while it is shut nothing is sent; when it
@@ -34,6 +36,8 @@ export class Gate {
   #allowed: number
   /** Since the last limit, or since one more request was allowed. */
   #successes = CALM_AFTER
+  /** 413s since the last success. */
+  #tooLarge = 0
 
   constructor(maxConcurrent: number, clock: Pick<Clock, 'monotonic' | 'random'>) {
     this.#maxConcurrent = maxConcurrent
@@ -46,7 +50,12 @@ export class Gate {
     return this.#isProbing
   }
 
-  /** Milliseconds until a request may go: 0 = now, infinite = only after an answer. */
+  /** The monotonic moment at which the gate opens, or opened. */
+  get opensAtMs(): number {
+    return this.#opensAtMs
+  }
+
+  /** Milliseconds until a request may go: 0 = now, infinite = only after a response. */
   waitMs(): number {
     if (this.#inFlight >= this.#allowed) return Number.POSITIVE_INFINITY
     if (!this.#isProbing) return 0
@@ -77,10 +86,11 @@ export class Gate {
     return pass.generation === this.#generation
   }
 
-  /** The service answered, so it is there. */
+  /** The service responded, so it is there. */
   succeed(pass: Pass): void {
     if (!this.isCurrent(pass)) return
     this.#failures = 0
+    this.#tooLarge = 0
     this.#isProbing = false
     this.#isProbeOut = false
     this.#successes++
@@ -117,9 +127,20 @@ export class Gate {
     else this.#shut(waitMs)
   }
 
-  /** Lets one request go first, without a wait: what is sent next is a guess at what the service takes. */
+  /** This request says nothing about the service: another one goes first, at once. */
   probe(pass: Pass): void {
     if (this.isCurrent(pass)) this.#shut(0)
+  }
+
+  /**
+   * The request was too large. One request goes first, at once: it is a guess at what the service takes. A service that
+   * refuses them all is failing.
+   */
+  refuseSize(pass: Pass): void {
+    if (!this.isCurrent(pass)) return
+    this.#tooLarge++
+    if (this.#tooLarge > MAX_TOO_LARGE_IN_A_ROW) this.fail(pass)
+    else this.#shut(0)
   }
 
   /** Whether the gate is shut already for what went wrong with this request. Once it has opened again, it is news. */

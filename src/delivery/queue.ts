@@ -56,11 +56,4 @@ export class Queue<Item extends Holder> {
     }
     return taken
   }
-
-  /** Puts items back to the front, in their order. */
-  unshift(items: readonly Item[]): void {
-    this.#items = [...items, ...this.#items.slice(this.#head)]
-    this.#head = 0
-    for (const item of items) this.#bytes += bytesOf(item.stored)
-  }
 }

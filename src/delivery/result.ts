@@ -14,7 +14,7 @@ export type ToError = (code: FailureCode) => DeliveryError
  * - `delivered`: every event of the batch arrived; the service may ask for a rest
  * - `retry`: a counted retry, not before `floorMs`
  * - `limited`: everything waits for `waitMs`; a counted retry when the response did not say how long
- * - `split`: the body was too large
+ * - `split`: the batch was refused for its size, or for what it holds; `text` is what the service said
  * - `renew`: the credentials were refused, and there will be others
  * - `failed`: final
  */
@@ -28,7 +28,14 @@ export type SendResult =
       readonly toError: ToError
     }
   | { readonly status: 'limited'; readonly waitMs: number | undefined; readonly toError: ToError }
-  | { readonly status: 'split'; readonly toError: ToError }
+  | { readonly status: 'split'; readonly cause: 'too_large'; readonly toError: ToError }
+  | {
+      readonly status: 'split'
+      readonly cause: 'refused'
+      /** Only for comparison: may hold what the request held, credentials included. */
+      readonly text: string
+      readonly toError: ToError
+    }
   | { readonly status: 'renew'; readonly toError: ToError }
   | { readonly status: 'failed'; readonly code: FailureCode; readonly toError: ToError }
 
@@ -58,6 +65,9 @@ export function readResult(
     case 'limited':
       return { status: 'limited', waitMs: rateLimitMs(read, nowMs), toError }
     case 'split':
+      return { status: action, cause: 'too_large', toError }
+    case 'refuse':
+      return { status: 'split', cause: 'refused', text: `${status} ${result.body}`, toError }
     case 'renew':
       return { status: action, toError }
     default:

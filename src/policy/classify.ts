@@ -4,11 +4,12 @@
  * - `delivered`: every event of the batch arrived
  * - `retry`: a counted retry
  * - `limited`: everything waits; a counted retry only when the answer does not say for how long
- * - `split`: halve the batch and send again
+ * - `split`: halve the batch and send again: it is too large
+ * - `refuse`: the batch, or one event of it, is bad: halve it and send again to find out
  * - `renew`: get a new token and send again, once
  * - `rejected`, `auth`: final
  */
-export type Action = 'delivered' | 'retry' | 'limited' | 'split' | 'renew' | 'rejected' | 'auth'
+export type Action = 'delivered' | 'retry' | 'limited' | 'split' | 'refuse' | 'renew' | 'rejected' | 'auth'
 
 /**
  * The status policy of the client.
@@ -25,6 +26,9 @@ export function classify(status: number, renewable: boolean): Action {
       return 'auth'
     case 413:
       return 'split'
+    case 400:
+    case 422:
+      return 'refuse'
     case 429:
       return 'limited'
     case 408:

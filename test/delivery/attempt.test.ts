@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { basicCredentials } from '../../src/auth/basic.ts'
 import { type RequestInfo, type ResponseInfo, Sender } from '../../src/delivery/attempt.ts'
-import { Batch } from '../../src/delivery/batch.ts'
+import { createBatch } from '../../src/delivery/batch.ts'
 import { type Encode, identity } from '../../src/delivery/encode.ts'
 import { Envelope } from '../../src/delivery/envelope.ts'
 import { SlabStore } from '../../src/delivery/slabs.ts'
@@ -52,7 +52,7 @@ function setUpWith<Client extends HTTPClient>(client: Client, clock: FakeClock, 
     clock,
     encode,
   })
-  const batch = new Batch(
+  const batch = createBatch(
     storeAll(
       [
         { messageId: 'a', event: 'Commande passée' },
@@ -60,6 +60,7 @@ function setUpWith<Client extends HTTPClient>(client: Client, clock: FakeClock, 
       ],
       store,
     ),
+    0,
   )
   return { clock, client, store, envelope, sender, batch, requests, responses }
 }
@@ -86,10 +87,10 @@ describe('a client that takes bytes', () => {
   test.each([true, false])('gets the same body whether it does now or not: %s', async (isWilling) => {
     const clock = new FakeClock('2026-11-20T09:30:00.000Z')
     const { client, store, envelope, sender, batch } = setUpWith(new ByteClient(isWilling), clock)
-    const longer = new Batch([
-      ...batch.entries,
-      ...storeAll([{ messageId: 'c', event: 'Crème '.repeat(200) }], store),
-    ])
+    const longer = createBatch(
+      [...batch.entries, ...storeAll([{ messageId: 'c', event: 'Crème '.repeat(200) }], store)],
+      0,
+    )
 
     await Promise.all([batch, longer, batch].map((one) => sender.send(one, AUTHORIZATION).result))
 
@@ -103,7 +104,7 @@ describe('a client that takes bytes', () => {
 
   test('finds them untouched for as long as it keeps them', async () => {
     const { client, store, sender, batch } = setUpWith(new ByteClient(true), new FakeClock())
-    const other = new Batch(storeAll([{ messageId: 'z', event: 'Ein anderes Ereignis' }], store))
+    const other = createBatch(storeAll([{ messageId: 'z', event: 'Ein anderes Ereignis' }], store), 0)
 
     await Promise.all([batch, other].map((one) => sender.send(one, AUTHORIZATION).result))
 
@@ -161,12 +162,12 @@ describe('one attempt', () => {
 
   test('its credentials are taken out of errors, with and without their scheme', async () => {
     const quoted = `${AUTHORIZATION}, ${AUTHORIZATION.slice(6)} and ${WRITE_KEY}`
-    const { sender, batch } = setUp(() => ({ status: 400, statusText: quoted }))
+    const { sender, batch } = setUp(() => ({ status: 402, statusText: quoted }))
 
     const result = await sender.send(batch, AUTHORIZATION).result
 
     expect(result.status === 'failed' && result.toError('rejected').message).toBe(
-      '[400] [redacted], [redacted] and [redacted]',
+      '[402] [redacted], [redacted] and [redacted]',
     )
   })
 

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { Batch } from '../../src/delivery/batch.ts'
+import { createBatch } from '../../src/delivery/batch.ts'
 
 describe('the time of a batch', () => {
   test('a batch that has neither failed nor been told to wait never expires', () => {
-    expect(new Batch([]).expiresAtMs).toBe(Number.POSITIVE_INFINITY)
+    expect(createBatch([], 0).expiresAtMs).toBe(Number.POSITIVE_INFINITY)
   })
 
   test('of its two ends the earlier counts', () => {
-    const batch = new Batch([])
+    const batch = createBatch([], 0)
     batch.limitedUntilMs = 5_000
     batch.backoffUntilMs = 3_000
 

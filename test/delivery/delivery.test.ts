@@ -1,115 +1,34 @@
-import { describe, expect, test } from 'vitest'
-import { basicCredentials } from '../../src/auth/basic.ts'
+import { describe, expect, test, vi } from 'vitest'
 import type { Credentials } from '../../src/auth/credentials.ts'
-import { Sender } from '../../src/delivery/attempt.ts'
-import { Backlog } from '../../src/delivery/backlog.ts'
-import { Delivery } from '../../src/delivery/delivery.ts'
-import { Envelope } from '../../src/delivery/envelope.ts'
+import type { Encode } from '../../src/delivery/encode.ts'
 import { SlabStore } from '../../src/delivery/slabs.ts'
-import type { Holder } from '../../src/delivery/store.ts'
+import type { StoredMessage } from '../../src/delivery/store.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'
-import { resolveSettings } from '../../src/settings/resolve.ts'
-import type { AnalyticsSettings } from '../../src/settings/schema.ts'
+import {
+  codesOf,
+  createEntry,
+  type Entry,
+  ids,
+  idsOf,
+  setUpDelivery,
+  WRITE_KEY,
+} from '../support/create-delivery.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import {
   hangUntilAborted,
   networkError,
   type Reply,
-  ScriptedClient,
   type SentRequest,
   silence,
   status,
 } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
-const WRITE_KEY = 'wk_Zurich_7Qm4'
-const URL = 'https://api.segment.io/v1/batch'
-
-interface Entry extends Holder {
-  readonly id: string
-  readonly json: string
-}
-
-interface Outcome {
-  readonly id: string
-  readonly error: DeliveryError | undefined
-  readonly attempts: number
-}
-
-/** An event whose message has `bytes` bytes, or as few as it needs. */
-function createEntry(id: string, bytes = 0): Entry {
-  const frame = Buffer.byteLength(JSON.stringify({ messageId: id, note: '' }))
-  const note = 'x'.repeat(Math.max(0, bytes - frame))
-  return { id, json: JSON.stringify({ messageId: id, note }), stored: undefined }
-}
-
-interface SetUp {
-  settings?: Partial<AnalyticsSettings>
-  replies?: Reply[]
-  credentials?: Credentials
-  onSettle?: (outcome: Outcome) => void
-}
-
-function setUp({ settings = {}, replies = [status(200)], credentials, onSettle }: SetUp = {}) {
-  const clock = new FakeClock()
-  const client = new ScriptedClient(clock, replies)
-  const resolved = resolveSettings({ writeKey: WRITE_KEY, ...settings })
-  const outcomes: Outcome[] = []
-  const given = credentials ?? basicCredentials(WRITE_KEY)
-  const observer = { onRequest() {}, onResponse() {}, wantsBodies: false }
-  const store = new SlabStore()
-  const envelope = new Envelope(WRITE_KEY, store)
-  const sender = new Sender({
-    url: URL,
-    writeKey: WRITE_KEY,
-    userAgent: 'trackpost/0.1.0',
-    timeoutMs: resolved.httpRequestTimeout,
-    client,
-    credentials: given,
-    envelope,
-    observer,
-    clock,
-  })
-  const note = (outcome: Outcome): void => {
-    outcomes.push(outcome)
-    onSettle?.(outcome)
-  }
-  const backlog = new Backlog<Entry>({
-    settings: resolved,
-    store,
-    displace: ({ id }) => note({ id, error: new DeliveryError('queue_full', ''), attempts: 0 }),
-  })
-  const delivery = new Delivery<Entry>({
-    settings: resolved,
-    backlog,
-    maxMessagesBytes: 500_000 - envelope.bytes,
-    sender,
-    credentials: given,
-    clock,
-    settle: ({ id }, error, attempts) => note({ id, error, attempts }),
-  })
-  /** Enqueues events with these ids; says which were taken. */
-  const enqueue = (...entries: (string | Entry)[]): boolean[] =>
-    entries.map((given) => {
-      const entry = typeof given === 'string' ? createEntry(given) : given
-      return backlog.add(entry, entry.json, false)
-    })
-  return { clock, client, backlog, delivery, outcomes, enqueue }
-}
-
-/** `count` ids: a1, a2, ... */
-function ids(count: number, prefix = 'a'): string[] {
-  return Array.from({ length: count }, (_, index) => `${prefix}${index + 1}`)
-}
-
-const codesOf = (outcomes: Outcome[]): string[] => outcomes.map(({ error }) => error?.code ?? 'delivered')
-const idsOf = (outcomes: Outcome[]): string[] => outcomes.map(({ id }) => id)
-
 failOnUnhandledRejections()
 
 describe('when a batch goes', () => {
   test('fewer events than flushAt wait for the interval', async () => {
-    const { clock, client, enqueue, outcomes } = setUp()
+    const { clock, client, enqueue, outcomes } = setUpDelivery()
 
     enqueue(...ids(14))
     await clock.advance(9_999)
@@ -122,7 +41,7 @@ describe('when a batch goes', () => {
   })
 
   test('as many events as flushAt go when the turn is over, not within the call', async () => {
-    const { client, enqueue } = setUp()
+    const { client, enqueue } = setUpDelivery()
 
     enqueue(...ids(15))
     expect(client.requests).toHaveLength(0)
@@ -132,7 +51,7 @@ describe('when a batch goes', () => {
   })
 
   test('everything that one turn brings goes together', async () => {
-    const { client, enqueue } = setUp()
+    const { client, enqueue } = setUpDelivery()
 
     enqueue(...ids(100))
     await settled()
@@ -142,7 +61,7 @@ describe('when a batch goes', () => {
   })
 
   test('the interval counts from the first event that waits, and is not pushed back by later ones', async () => {
-    const { clock, client, enqueue } = setUp()
+    const { clock, client, enqueue } = setUpDelivery()
 
     enqueue('a1')
     await clock.advance(9_000)
@@ -154,7 +73,7 @@ describe('when a batch goes', () => {
   })
 
   test('with nothing waiting there is no timer', async () => {
-    const { clock, client, enqueue } = setUp()
+    const { clock, client, enqueue } = setUpDelivery()
     enqueue(...ids(15))
     await settled()
 
@@ -164,13 +83,36 @@ describe('when a batch goes', () => {
     expect(client.requests).toHaveLength(1)
   })
 
-  test('with flushAt 1 each event has a request of its own, as long as requests keep up', async () => {
-    const { client, enqueue } = setUp({ settings: { flushAt: 1 } })
+  test('with flushAt 1 each event has a request of its own', async () => {
+    const { client, enqueue } = setUpDelivery({ settings: { flushAt: 1 } })
 
     enqueue('a1', 'a2', 'a3')
     await settled()
 
     expect(client.batchSizes).toEqual([1, 1, 1])
+  })
+
+  test('with flushAt 1 each event has a request of its own when requests cannot keep up, too', async () => {
+    const replies = [
+      status(503),
+      status(200),
+      status(429, { 'Retry-After': '1' }),
+      networkError('ECONNRESET'),
+    ]
+    for (const maxConcurrentRequests of [1, 2, 4]) {
+      const { clock, client, enqueue, outcomes } = setUpDelivery({
+        settings: { flushAt: 1, maxConcurrentRequests, maxRetries: 1_000 },
+        replies: [(request) => (replies[client.requests.length % 4] as Reply)(request)],
+      })
+
+      enqueue(...ids(20))
+      await clock.advance(1_000)
+      enqueue(...ids(20, 'b'))
+      await clock.advance(3_600_000)
+
+      expect(new Set(client.batchSizes)).toEqual(new Set([1]))
+      expect(codesOf(outcomes)).toEqual(new Array(40).fill('delivered'))
+    }
   })
 
   test('when requests cannot keep up, the next batch takes all that waits', async () => {
@@ -179,8 +121,11 @@ describe('when a batch goes', () => {
       new Promise((resolve) => {
         answers.push(() => resolve({ status: 200, statusText: 'OK' }))
       })
-    const { client, enqueue } = setUp({ settings: { flushAt: 1, maxConcurrentRequests: 1 }, replies: [slow] })
-    enqueue('a1')
+    const { client, enqueue } = setUpDelivery({
+      settings: { flushAt: 2, maxConcurrentRequests: 1 },
+      replies: [slow],
+    })
+    enqueue('a1', 'a2')
     await settled()
 
     enqueue(...ids(500, 'b'))
@@ -188,11 +133,11 @@ describe('when a batch goes', () => {
     answers[0]?.()
     await settled()
 
-    expect(client.batchSizes).toEqual([1, 500])
+    expect(client.batchSizes).toEqual([2, 500])
   })
 
   test('a full body goes although flushAt is not reached', async () => {
-    const { client, enqueue } = setUp({ settings: { flushAt: 1_000 } })
+    const { client, enqueue } = setUpDelivery({ settings: { flushAt: 1_000 } })
 
     enqueue(...ids(16).map((id) => createEntry(id, 32_768)))
     await settled()
@@ -201,7 +146,7 @@ describe('when a batch goes', () => {
   })
 
   test('a queue that is full by count goes although flushAt is not reached', async () => {
-    const { client, enqueue } = setUp({ settings: { flushAt: 1_000, maxQueueSize: 5 } })
+    const { client, enqueue } = setUpDelivery({ settings: { flushAt: 1_000, maxQueueSize: 5 } })
 
     enqueue(...ids(5))
     await settled()
@@ -210,7 +155,7 @@ describe('when a batch goes', () => {
   })
 
   test('a queue that is full by bytes goes although flushAt is not reached', async () => {
-    const { client, enqueue } = setUp({ settings: { flushAt: 1_000, maxQueueBytes: 65_536 } })
+    const { client, enqueue } = setUpDelivery({ settings: { flushAt: 1_000, maxQueueBytes: 65_536 } })
 
     const taken = enqueue(...ids(3).map((id) => createEntry(id, 30_000)))
     await settled()
@@ -220,7 +165,7 @@ describe('when a batch goes', () => {
   })
 
   test('at most maxConcurrentRequests requests are under way', async () => {
-    const { client, enqueue } = setUp({
+    const { client, enqueue } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 3 },
       replies: [silence],
     })
@@ -233,7 +178,7 @@ describe('when a batch goes', () => {
   })
 
   test('with one request at a time, events arrive in the order of their calls across batches', async () => {
-    const { clock, client, delivery, enqueue } = setUp({
+    const { clock, client, delivery, enqueue } = setUpDelivery({
       settings: { flushAt: 10, maxConcurrentRequests: 1 },
       replies: [status(503), status(200), networkError('ECONNRESET'), status(200)],
     })
@@ -258,7 +203,7 @@ describe('when a batch goes', () => {
       statusText: 'OK',
       text: () => new Promise((resolve) => ends.push(() => resolve(''))),
     })
-    const { client, enqueue, outcomes } = setUp({
+    const { client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
       replies: [slowBody],
     })
@@ -286,7 +231,7 @@ describe('sizes', () => {
       [0, 1],
       [1, 2],
     ] as const) {
-      const { client, delivery, enqueue } = setUp({ settings: { flushAt: 1_000 } })
+      const { client, delivery, enqueue } = setUpDelivery({ settings: { flushAt: 1_000 } })
       const sizes = new Array(15).fill(32_768)
       const left = limit + extra - frame - sizes.reduce((sum, size) => sum + size + 1, 0)
       enqueue(...[...sizes, left].map((size, index) => createEntry(`a${index}`, size)))
@@ -303,7 +248,7 @@ describe('sizes', () => {
 describe('the bounds of the queue', () => {
   // Row F69.
   test('with drop-newest the events that find no room are refused, and the others delivered', async () => {
-    const { clock, delivery, enqueue, outcomes } = setUp({ settings: { maxQueueSize: 1_000 } })
+    const { clock, delivery, enqueue, outcomes } = setUpDelivery({ settings: { maxQueueSize: 1_000 } })
 
     const taken = enqueue(...ids(1_030))
     delivery.flush()
@@ -317,7 +262,7 @@ describe('the bounds of the queue', () => {
 
   // Row F70.
   test('the bound in bytes is exact', async () => {
-    const { enqueue } = setUp({ settings: { maxQueueBytes: 100_000 }, replies: [silence] })
+    const { enqueue } = setUpDelivery({ settings: { maxQueueBytes: 100_000 }, replies: [silence] })
 
     const taken = enqueue(createEntry('a', 32_768), createEntry('b', 32_768), createEntry('c', 32_768))
     const last = enqueue(createEntry('d', 1_697), createEntry('e', 1_696), createEntry('f', 40))
@@ -327,7 +272,7 @@ describe('the bounds of the queue', () => {
   })
 
   test('with drop-oldest the oldest events make room, with queue_full', async () => {
-    const { delivery, client, enqueue, outcomes } = setUp({
+    const { delivery, client, enqueue, outcomes } = setUpDelivery({
       settings: { maxQueueSize: 3, flushAt: 3, overflow: 'drop-oldest' },
     })
 
@@ -342,7 +287,7 @@ describe('the bounds of the queue', () => {
   })
 
   test('what was refused, displaced, delivered or abandoned is not kept', async () => {
-    const { backlog, delivery, clock, enqueue, outcomes } = setUp({
+    const { backlog, delivery, clock, enqueue, outcomes } = setUpDelivery({
       settings: { maxQueueSize: 2, overflow: 'drop-oldest' },
       replies: [status(200), silence],
     })
@@ -366,7 +311,9 @@ describe('the bounds of the queue', () => {
   })
 
   test('with drop-oldest as many make room as the bytes of the new one take', () => {
-    const { enqueue, outcomes } = setUp({ settings: { maxQueueBytes: 70_000, overflow: 'drop-oldest' } })
+    const { enqueue, outcomes } = setUpDelivery({
+      settings: { maxQueueBytes: 70_000, overflow: 'drop-oldest' },
+    })
 
     enqueue(createEntry('a', 20_000), createEntry('b', 20_000), createEntry('c', 20_000))
     enqueue(createEntry('d', 32_768))
@@ -375,7 +322,9 @@ describe('the bounds of the queue', () => {
   })
 
   test('events with a reservation count, and cannot be displaced', () => {
-    const { backlog, enqueue, outcomes } = setUp({ settings: { maxQueueSize: 3, overflow: 'drop-oldest' } })
+    const { backlog, enqueue, outcomes } = setUpDelivery({
+      settings: { maxQueueSize: 3, overflow: 'drop-oldest' },
+    })
 
     backlog.reserve(0)
     backlog.reserve(0)
@@ -387,7 +336,7 @@ describe('the bounds of the queue', () => {
   })
 
   test('events in flight do not count', async () => {
-    const { enqueue } = setUp({
+    const { enqueue } = setUpDelivery({
       settings: { maxQueueSize: 2, flushAt: 2, maxConcurrentRequests: 1 },
       replies: [silence],
     })
@@ -404,7 +353,7 @@ describe('retries', () => {
   test.each([0, 1, 3, 10])(
     'with maxRetries %i, a service that is down sees one request more',
     async (maxRetries) => {
-      const { clock, client, enqueue, outcomes } = setUp({
+      const { clock, client, enqueue, outcomes } = setUpDelivery({
         settings: { flushAt: 1, maxRetries },
         replies: [status(503)],
       })
@@ -427,7 +376,7 @@ describe('retries', () => {
   test.each([408, 410, 425, 460, 500, 502, 503, 504])(
     'after a %i the batch arrives with the next attempt',
     async (code) => {
-      const { clock, client, enqueue, outcomes } = setUp({
+      const { clock, client, enqueue, outcomes } = setUpDelivery({
         settings: { flushAt: 1 },
         replies: [status(code), status(200)],
       })
@@ -442,8 +391,11 @@ describe('retries', () => {
     },
   )
 
-  test.each([300, 301, 307, 400, 404, 407, 409, 422, 501, 505])('a %i is final', async (code) => {
-    const { clock, client, enqueue, outcomes } = setUp({ settings: { flushAt: 2 }, replies: [status(code)] })
+  test.each([300, 301, 307, 404, 407, 409, 501, 505])('a %i is final', async (code) => {
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 2 },
+      replies: [status(code)],
+    })
 
     enqueue('a1', 'a2')
     await clock.advance(600_000)
@@ -454,7 +406,10 @@ describe('retries', () => {
   })
 
   test.each([401, 403, 511])('a %i with a write key is a failure of authentication', async (code) => {
-    const { clock, client, enqueue, outcomes } = setUp({ settings: { flushAt: 1 }, replies: [status(code)] })
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 1 },
+      replies: [status(code)],
+    })
 
     enqueue('a1')
     await clock.advance(600_000)
@@ -464,7 +419,7 @@ describe('retries', () => {
   })
 
   test('a batch that is refused does not hold up later ones', async () => {
-    const { enqueue, outcomes } = setUp({
+    const { enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
       replies: [status(400), status(200)],
     })
@@ -476,7 +431,7 @@ describe('retries', () => {
   })
 
   test('each wait is drawn from the upper half of its bound, which doubles', async () => {
-    const { clock, client, enqueue } = setUp({
+    const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 8 },
       replies: [status(500)],
     })
@@ -494,7 +449,7 @@ describe('retries', () => {
   })
 
   test('no answer within the request timeout is a counted retry', async () => {
-    const { clock, client, enqueue, outcomes } = setUp({
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, httpRequestTimeout: 2_000, maxRetries: 1 },
       replies: [hangUntilAborted],
     })
@@ -511,7 +466,7 @@ describe('retries', () => {
 
   // Row F31.
   test('a batch that keeps failing is given up at maxTotalBackoffDuration', async () => {
-    const { clock, client, enqueue, outcomes } = setUp({
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 1_000, maxTotalBackoffDuration: 10 },
       replies: [status(503)],
     })
@@ -534,7 +489,7 @@ describe('retries', () => {
 // Row F03.
 describe('a connection that is lost', () => {
   test('it is tried again once at once, uncounted, and then waited for', async () => {
-    const { clock, client, enqueue, outcomes } = setUp({
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 2 },
       replies: [
         networkError('ECONNRESET'),
@@ -558,7 +513,7 @@ describe('a connection that is lost', () => {
   })
 
   test('a connection that is refused waits at once', async () => {
-    const { clock, client, enqueue } = setUp({
+    const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [networkError('ECONNREFUSED'), status(200)],
     })
@@ -570,7 +525,7 @@ describe('a connection that is lost', () => {
   })
 
   test('during an outage it waits as well', async () => {
-    const { clock, client, enqueue } = setUp({
+    const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [status(503), networkError('ECONNRESET'), status(200)],
     })
@@ -583,7 +538,7 @@ describe('a connection that is lost', () => {
   })
 
   test('each of the attempts is numbered, the uncounted one too', async () => {
-    const { clock, client, enqueue } = setUp({
+    const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 0 },
       replies: [networkError('ECONNRESET'), status(200)],
     })
@@ -598,7 +553,7 @@ describe('a connection that is lost', () => {
 describe('Retry-After', () => {
   // Row F38.
   test.each([429, 503, 408])('after a %i that asks for 7 s, nothing is sent for 7 s', async (code) => {
-    const { clock, client, enqueue } = setUp({
+    const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [status(code, { 'Retry-After': '7' }), status(200)],
     })
@@ -615,7 +570,7 @@ describe('Retry-After', () => {
   })
 
   test('on a 429 it spends no retry', async () => {
-    const { clock, enqueue, outcomes } = setUp({
+    const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 0 },
       replies: [status(429, { 'Retry-After': '2' }), status(429, { 'Retry-After': '2' }), status(200)],
     })
@@ -629,7 +584,7 @@ describe('Retry-After', () => {
   })
 
   test('on a 503 it does', async () => {
-    const { clock, enqueue, outcomes } = setUp({
+    const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 1 },
       replies: [status(503, { 'Retry-After': '2' })],
     })
@@ -646,7 +601,7 @@ describe('Retry-After', () => {
     'a 429 with Retry-After %j is a counted retry after the backoff',
     async (value) => {
       const headers = value === undefined ? {} : { 'Retry-After': value }
-      const { clock, client, enqueue, outcomes } = setUp({
+      const { clock, client, enqueue, outcomes } = setUpDelivery({
         settings: { flushAt: 1, maxRetries: 1 },
         replies: [status(429, headers as Record<string, string>)],
       })
@@ -663,7 +618,7 @@ describe('Retry-After', () => {
 
   // Row F44.
   test('a wait that is far too long is five minutes', async () => {
-    const { clock, client, enqueue } = setUp({
+    const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [status(429, { 'Retry-After': '9999999999' }), status(200)],
     })
@@ -676,7 +631,7 @@ describe('Retry-After', () => {
 
   // Row F50.
   test('on a 200 the event is delivered, and the next batch waits', async () => {
-    const { clock, client, enqueue, outcomes } = setUp({
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [status(200, { 'Retry-After': '2' }), status(200)],
     })
@@ -701,7 +656,7 @@ describe('Retry-After', () => {
       new Promise((resolve) => {
         answers.push(() => resolve({ status: 200, statusText: 'OK' }))
       })
-    const { clock, client, enqueue } = setUp({
+    const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 4 },
       replies: [status(429, { 'Retry-After': '5' }), slow],
     })
@@ -724,9 +679,41 @@ describe('Retry-After', () => {
     expect(client.mostOpen).toBeLessThanOrEqual(4)
   })
 
+  test('when the gate opens, the batch that was refused goes before what came after it', async () => {
+    const { clock, client, enqueue } = setUpDelivery({
+      settings: { flushAt: 2 },
+      replies: [status(429, { 'Retry-After': '5' }), status(200)],
+    })
+
+    enqueue('a1', 'a2')
+    await settled()
+    enqueue('b1', 'b2')
+    await clock.advance(5_000)
+    await settled()
+
+    expect(client.requests.map(({ messageIds }) => messageIds[0])).toEqual(['a1', 'a1', 'b1'])
+  })
+
+  test('flushes during a wait set no timer: what is left of it is not counted anew', async () => {
+    const { clock, delivery, enqueue } = setUpDelivery({
+      settings: { flushAt: 1 },
+      replies: [status(503)],
+    })
+    enqueue('a1')
+    await settled()
+    const setTimer = vi.spyOn(clock, 'setTimer')
+
+    for (let flush = 0; flush < 100; flush++) {
+      delivery.flush()
+      clock.stall(1)
+    }
+
+    expect(setTimer).not.toHaveBeenCalled()
+  })
+
   // Row F47.
   test('a rate limit that never ends is given up at maxRateLimitDuration', async () => {
-    const { clock, client, enqueue, outcomes } = setUp({
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRateLimitDuration: 10 },
       replies: [status(429, { 'Retry-After': '1' })],
     })
@@ -748,7 +735,7 @@ describe('an outage', () => {
     ['refuses connections', networkError('ECONNREFUSED')],
     ['resets connections', networkError('ECONNRESET')],
   ])('a service that %s for a minute sees at most 15 requests, and nothing is lost', async (_label, down) => {
-    const { clock, client, delivery, enqueue, outcomes } = setUp({ replies: [down] })
+    const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({ replies: [down] })
     let sent = 0
 
     for (let second = 0; second < 60; second++) {
@@ -766,7 +753,7 @@ describe('an outage', () => {
   })
 
   test('batches that failed side by side wait together, and one of them goes first', async () => {
-    const { clock, client, enqueue } = setUp({
+    const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 4 },
       replies: [status(503), status(503), status(503), status(503), silence],
     })
@@ -782,7 +769,7 @@ describe('an outage', () => {
 
   // Row F75.
   test('when it is over, what waited goes without waiting for the interval', async () => {
-    const { clock, enqueue, outcomes } = setUp({
+    const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 5 },
       replies: [status(503), status(200)],
     })
@@ -806,7 +793,7 @@ describe('a batch that is too large for the service', () => {
 
   // Row F34.
   test('it is halved until it is taken, and the size is kept for the next one', async () => {
-    const { clock, client, enqueue, outcomes } = setUp({
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 100 },
       replies: [takingAtMost(10)],
     })
@@ -826,7 +813,7 @@ describe('a batch that is too large for the service', () => {
   // Row F35.
   test('one event alone is too_large, and its neighbours are delivered', async () => {
     const refusing: Reply = (request) => status(request.body.includes('"big"') ? 413 : 200)(request)
-    const { clock, enqueue, outcomes } = setUp({ settings: { flushAt: 7 }, replies: [refusing] })
+    const { clock, enqueue, outcomes } = setUpDelivery({ settings: { flushAt: 7 }, replies: [refusing] })
 
     enqueue(...ids(3), createEntry('big', 20_000), ...ids(3, 'b'))
     await clock.advance(0)
@@ -841,8 +828,116 @@ describe('a batch that is too large for the service', () => {
     expect(outcomes).toHaveLength(7)
   })
 
+  test('what one event was refused for leaves the size of later batches as it was', async () => {
+    const refusing: Reply = (request) => status(request.body.includes('"big"') ? 413 : 200)(request)
+    const { clock, client, enqueue } = setUpDelivery({ settings: { flushAt: 50 }, replies: [refusing] })
+
+    enqueue(...ids(49), createEntry('big', 20_000))
+    await clock.advance(0)
+    const before = client.requests.length
+    enqueue(...ids(2_000, 'b').map((id) => createEntry(id, 200)))
+    await clock.advance(0)
+
+    // 402,000 bytes have room in one body.
+    expect(client.batchSizes.slice(before)).toEqual([2_000])
+  })
+
+  test('the size grows back by a tenth with every 20 requests that are taken', async () => {
+    let limit = 50
+    const { clock, client, enqueue } = setUpDelivery({
+      settings: { flushAt: 100 },
+      replies: [(request) => status(request.batch.length > limit ? 413 : 200)(request)],
+    })
+    const enqueueAll = async (): Promise<number> => {
+      const before = client.requests.length
+      enqueue(...ids(1_000).map((id) => createEntry(id, 200)))
+      await clock.advance(0)
+      return client.requests.length - before
+    }
+
+    const first = await enqueueAll()
+    limit = 1_000_000
+    const counts: number[] = []
+    for (let round = 0; round < 30; round++) counts.push(await enqueueAll())
+
+    expect(first).toBeGreaterThanOrEqual(20)
+    expect(counts.at(-1)).toBeLessThanOrEqual(first / 4)
+    for (const [index, count] of counts.entries())
+      expect(count).toBeLessThanOrEqual(counts[index - 1] ?? 1_000)
+    // Not all at once.
+    expect(counts[0]).toBeGreaterThan(first / 2)
+  })
+
+  test('a batch that was halved keeps its attempts, its retries and its deadlines', async () => {
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 4, maxRetries: 3, maxTotalBackoffDuration: 10 },
+      replies: [status(503), status(413), status(503)],
+    })
+
+    enqueue(...ids(4))
+    await clock.advance(600_000)
+
+    const firstHalf = client.requests.filter(({ messageIds }) => messageIds[0] === 'a1')
+    expect(firstHalf.map(({ headers }) => headers['X-Retry-Count'])).toEqual([undefined, '1', '2', '3', '4'])
+    expect(codesOf(outcomes)).toEqual(['retries_exhausted', 'retries_exhausted', 'deadline', 'deadline'])
+    expect(outcomes[0]?.attempts).toBe(5)
+    expect(client.requests.every(({ atMs }) => atMs <= 10_000)).toBe(true)
+  })
+
+  test('the order inside batches holds, after two 413s side by side as well', async () => {
+    const answers: ((code: number) => void)[] = []
+    const slow: Reply = (request) =>
+      new Promise((resolve) => {
+        answers.push((code) => resolve(status(code)(request)))
+      })
+    const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 8, maxConcurrentRequests: 4 },
+      replies: [slow, slow, slow, slow, takingAtMost(3)],
+    })
+    for (const part of ['a', 'b', 'c', 'd']) {
+      enqueue(...ids(8, part).map((id) => createEntry(id, 200)))
+      await settled()
+    }
+    enqueue(...ids(8, 'e').map((id) => createEntry(id, 200)))
+    await settled()
+
+    for (const index of [2, 0, 3, 1]) answers[index]?.(413)
+    await clock.advance(0)
+    delivery.flush()
+    await clock.advance(60_000)
+
+    const sent = client.requests
+      .slice(4)
+      .flatMap(({ messageIds }) => (messageIds.length > 3 ? [] : messageIds))
+    for (const part of ['a', 'b', 'c', 'd', 'e']) {
+      expect(sent.filter((id) => id.startsWith(part))).toEqual(ids(8, part))
+    }
+    expect(codesOf(outcomes)).toEqual(new Array(40).fill('delivered'))
+    // The oldest goes first, and no new batch passes it.
+    expect(client.requests[4]?.messageIds[0]).toBe('a1')
+  })
+
+  test('a service that refuses every size sees few requests, and loses few events', async () => {
+    const { clock, client, enqueue, outcomes } = setUpDelivery({ replies: [status(413)] })
+
+    for (let second = 0; second < 60; second++) {
+      enqueue(...ids(100, `second ${second}: `))
+      await clock.advance(1_000)
+    }
+    const lost = outcomes.length
+    const requests = client.requests.length
+    client.answerWith(status(200))
+    await clock.advance(120_000)
+
+    // 16 to find out, and then those of an outage.
+    expect(requests).toBeLessThanOrEqual(16 + 15)
+    expect(lost).toBeLessThanOrEqual(30)
+    expect(outcomes).toHaveLength(6_000)
+    expect(codesOf(outcomes).filter((code) => code === 'delivered')).toHaveLength(6_000 - lost)
+  })
+
   test('the events keep their order', async () => {
-    const { clock, enqueue, outcomes } = setUp({
+    const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 20, maxConcurrentRequests: 1 },
       replies: [takingAtMost(6)],
     })
@@ -858,7 +953,7 @@ describe('abandoning', () => {
   const over = new DeliveryError('shutdown_timeout', 'zu spät')
 
   test('what waits, what is in flight and what waits for a retry ends at once, each once', async () => {
-    const { clock, client, delivery, enqueue, outcomes } = setUp({
+    const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 2 },
       replies: [hangUntilAborted, status(503), status(503)],
     })
@@ -883,7 +978,7 @@ describe('abandoning', () => {
       new Promise((resolve) => {
         answer = () => resolve({ status: 503, statusText: 'Service Unavailable' })
       })
-    const { clock, client, delivery, enqueue, outcomes } = setUp({
+    const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [slow],
     })
@@ -899,7 +994,7 @@ describe('abandoning', () => {
   })
 
   test('what comes afterwards is delivered: a process whose exit was put off goes on', async () => {
-    const { clock, client, delivery, enqueue, outcomes } = setUp({
+    const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
       replies: [hangUntilAborted, status(200)],
     })
@@ -915,7 +1010,7 @@ describe('abandoning', () => {
   })
 
   test('after an outage too, what comes afterwards goes when the gate opens', async () => {
-    const { clock, delivery, enqueue, outcomes } = setUp({
+    const { clock, delivery, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
       replies: [status(503), status(200)],
     })
@@ -931,10 +1026,200 @@ describe('abandoning', () => {
   })
 })
 
+describe('what throws on this side', () => {
+  /** Each breaks one thing, and mends it. */
+  function createFaults() {
+    const fault = { isOn: false }
+    const fail = (): never => {
+      throw new RangeError('kaputt')
+    }
+    class FaultyClock extends FakeClock {
+      value: (() => number) | undefined
+      override now(): number {
+        return fault.isOn && this.value !== undefined ? this.value() : super.now()
+      }
+    }
+    const clockThat = (value: () => number): FaultyClock => Object.assign(new FaultyClock(), { value })
+    return { fault, fail, clockThat }
+  }
+
+  test.each(['throws', 'is NaN', 'cannot encode', 'rejects the encoding', 'has no memory'])(
+    'a host that %s costs a retry, and no event',
+    async (kind) => {
+      const { fault, fail, clockThat } = createFaults()
+      const encode: Encode = (bytes) => {
+        if (fault.isOn && kind === 'cannot encode') fail()
+        if (fault.isOn && kind === 'rejects the encoding') return Promise.reject(new Error('kaputt'))
+        return { bytes, headers: {} }
+      }
+      const store = new SlabStore()
+      const copy = store.copy.bind(store)
+      store.copy = (...given) => (fault.isOn && kind === 'has no memory' ? fail() : copy(...given))
+      const value = kind === 'throws' ? fail : kind === 'is NaN' ? () => Number.NaN : undefined
+      const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({
+        settings: { flushAt: 1, maxRetries: 3, maxConcurrentRequests: 2 },
+        encode,
+        store,
+        clock: value === undefined ? new FakeClock() : clockThat(value),
+      })
+
+      fault.isOn = true
+      enqueue(...ids(5))
+      await settled()
+      delivery.flush()
+      await settled()
+      expect(client.requests).toHaveLength(0)
+      expect(outcomes).toEqual([])
+      fault.isOn = false
+      await clock.advance(60_000)
+
+      expect(codesOf(outcomes)).toEqual(new Array(5).fill('delivered'))
+      // No place was lost, and none was given back twice.
+      client.answerWith(silence)
+      enqueue(...ids(5, 'b'))
+      await clock.advance(0)
+      expect(client.mostOpen).toBe(2)
+    },
+  )
+
+  test.each<[string, Encode]>([
+    [
+      'at once',
+      () => {
+        throw new Error(`kaputt: ${WRITE_KEY}`)
+      },
+    ],
+    ['later', () => Promise.reject(new Error(`kaputt: ${WRITE_KEY}`))],
+  ])(
+    'a host that stays broken fails the events when their retries are used up: %s',
+    async (_label, encode) => {
+      const { clock, client, enqueue, outcomes } = setUpDelivery({
+        settings: { flushAt: 2, maxRetries: 2 },
+        encode,
+      })
+
+      enqueue(...ids(2))
+      await clock.advance(60_000)
+
+      expect(codesOf(outcomes)).toEqual(['retries_exhausted', 'retries_exhausted'])
+      expect(outcomes[0]?.error?.message).toBe('kaputt: [redacted]')
+      expect(outcomes[0]?.attempts).toBe(0)
+      expect(client.requests).toHaveLength(0)
+      expect(clock.timerCount).toBe(0)
+    },
+  )
+
+  test('a gate whose clock and chance fail is asked again', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    let isBroken = false
+    class BrokenClock extends FakeClock {
+      override monotonic(): number {
+        if (isBroken) throw new Error('kaputt')
+        return super.monotonic()
+      }
+    }
+    const { clock, delivery, client, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 1, maxConcurrentRequests: 1, maxRetries: 5 },
+      replies: [status(503), status(200)],
+      clock: new BrokenClock(),
+    })
+
+    enqueue('a1')
+    isBroken = true
+    await settled()
+    enqueue('a2')
+    await settled()
+    expect(outcomes).toEqual([])
+    isBroken = false
+    delivery.flush()
+    await clock.advance(60_000)
+
+    expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
+    expect(client.mostOpen).toBe(1)
+    expect(warned).toHaveBeenCalledTimes(1)
+    warned.mockRestore()
+  })
+
+  test('a body that is still being encoded when all is abandoned is never sent', async () => {
+    let encoded = (): void => {}
+    const { client, clock, delivery, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 1, maxConcurrentRequests: 1 },
+      encode: (bytes) =>
+        new Promise((resolve) => {
+          encoded = () => resolve({ bytes, headers: {} })
+        }),
+    })
+    enqueue('a1')
+    await settled()
+
+    delivery.abandon(new DeliveryError('shutdown_timeout', 'zu spät'))
+    encoded()
+    await settled()
+    expect(client.requests).toHaveLength(0)
+    enqueue('a2')
+    await settled()
+    encoded()
+    await clock.advance(0)
+
+    expect(codesOf(outcomes)).toEqual(['shutdown_timeout', 'delivered'])
+    expect(client.requests).toHaveLength(1)
+  })
+})
+
+describe('what an earlier life of the process has left behind', () => {
+  class KeepingStore extends SlabStore {
+    readonly kept: StoredMessage[] = []
+    readonly released: StoredMessage[] = []
+
+    override *recover(): Iterable<StoredMessage> {
+      yield* this.kept
+    }
+    override release(message: StoredMessage): void {
+      this.released.push(message)
+      super.release(message)
+    }
+  }
+
+  test('it is sent at once, in its order, before what is new, and released with its outcome', async () => {
+    const store = new KeepingStore()
+    const old = ids(20, 'old')
+    store.kept.push(...old.map((id) => store.put(JSON.stringify({ messageId: id }))))
+    const { client, clock, backlog, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 100, maxQueueSize: 10 },
+      store,
+    })
+    let number = 0
+
+    backlog.resume(() => createEntry(old[number++] as string))
+    expect(backlog.length).toBe(20)
+    // It counts in the bound, and is not refused for it.
+    expect(enqueue('new')).toEqual([false])
+    await clock.advance(0)
+    expect(enqueue('new')).toEqual([true])
+    await clock.advance(10_000)
+    await settled()
+
+    expect(client.requests.map(({ messageIds }) => messageIds)).toEqual([old, ['new']])
+    expect(idsOf(outcomes)).toEqual([...old, 'new'])
+    expect(store.kept.every((message) => store.released.includes(message))).toBe(true)
+  })
+
+  test('a few go without waiting for more', async () => {
+    const store = new KeepingStore()
+    store.kept.push(store.put('{"messageId":"old1"}'))
+    const { backlog, client } = setUpDelivery({ store })
+
+    backlog.resume(() => createEntry('old1'))
+    await settled()
+
+    expect(client.batchSizes).toEqual([1])
+  })
+})
+
 describe('code of the user that calls back in', () => {
   test('flushes from callbacks while several batches expire lose none of the others', async () => {
     const late: (() => void)[] = []
-    const setup = setUp({
+    const setup = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 1_000, maxTotalBackoffDuration: 20, maxConcurrentRequests: 4 },
       replies: [
         status(503),
@@ -963,7 +1248,7 @@ describe('code of the user that calls back in', () => {
   })
 
   test('flushes from callbacks while everything is abandoned send nothing', async () => {
-    const setup = setUp({
+    const setup = setUpDelivery({
       settings: { flushAt: 10, maxConcurrentRequests: 1 },
       replies: [hangUntilAborted],
       onSettle: () => setup.delivery.flush(),
@@ -983,7 +1268,7 @@ describe('code of the user that calls back in', () => {
   })
 
   test('events that are added from a callback are delivered', async () => {
-    const setup = setUp({
+    const setup = setUpDelivery({
       settings: { flushAt: 1 },
       onSettle: ({ id }) => {
         if (id === 'a1') setup.enqueue('a2')
@@ -1026,7 +1311,7 @@ describe('credentials that can be renewed', () => {
 
   test('a 401 gets a new token, and the batch is sent again at once', async () => {
     const { credentials, refused } = createTokens()
-    const { client, enqueue, outcomes } = setUp({
+    const { client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 0 },
       replies: [accepting('token-2')],
       credentials,
@@ -1045,7 +1330,7 @@ describe('credentials that can be renewed', () => {
 
   test('a 401 for the new token as well is a failure of authentication, not a loop', async () => {
     const { credentials } = createTokens()
-    const { clock, client, enqueue, outcomes } = setUp({
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [status(401)],
       credentials,
@@ -1058,9 +1343,56 @@ describe('credentials that can be renewed', () => {
     expect(client.requests).toHaveLength(2)
   })
 
+  test('renewals that work are worth as many as the batch has retries', async () => {
+    const { credentials } = createTokens()
+    let number = 0
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 1, maxConcurrentRequests: 4 },
+      replies: [(request) => status(++number % 3 === 0 ? 401 : 200)(request)],
+      credentials,
+    })
+
+    for (let event = 1; event <= 60; event++) {
+      enqueue(`a${event}`)
+      if (event % 7 === 0) await clock.advance(100)
+    }
+    await clock.advance(60_000)
+
+    expect(codesOf(outcomes)).toEqual(new Array(60).fill('delivered'))
+    expect(client.requests.length).toBeLessThanOrEqual(90)
+  })
+
+  test('a batch that is refused with every token, while others are taken, is no loop', async () => {
+    const { credentials } = createTokens()
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 1, maxRetries: 2 },
+      replies: [
+        (request) =>
+          new Promise((resolve) => {
+            const isBad = request.messageIds.includes('bad')
+            clock.setTimer(() => resolve(status(isBad ? 401 : 200)(request)), isBad ? 250 : 0)
+          }),
+      ],
+      credentials,
+    })
+
+    enqueue('bad')
+    for (let event = 1; event <= 50; event++) {
+      enqueue(`a${event}`)
+      await clock.advance(100)
+    }
+
+    expect(outcomes.filter(({ error }) => error?.code === 'auth').map(({ id }) => id)).toEqual(['bad'])
+    expect(client.requests.filter(({ messageIds }) => messageIds.includes('bad'))).toHaveLength(4)
+  })
+
   test('a 403 is final', async () => {
     const { credentials, refused } = createTokens()
-    const { enqueue, outcomes } = setUp({ settings: { flushAt: 1 }, replies: [status(403)], credentials })
+    const { enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 1 },
+      replies: [status(403)],
+      credentials,
+    })
 
     enqueue('a1')
     await settled()
@@ -1071,7 +1403,7 @@ describe('credentials that can be renewed', () => {
 
   test('without credentials the batch fails, and later ones are not held up', async () => {
     const { credentials } = createTokens(1)
-    const { enqueue, client, outcomes } = setUp({
+    const { enqueue, client, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
       replies: [status(401)],
       credentials,
@@ -1095,7 +1427,7 @@ describe('credentials that can be renewed', () => {
           tokens.push(() => resolve('Bearer token-1'))
         }),
     }
-    const { delivery, client, enqueue, outcomes } = setUp({
+    const { delivery, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
       credentials,
     })

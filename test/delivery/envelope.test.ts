@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Batch } from '../../src/delivery/batch.ts'
+import { createBatch } from '../../src/delivery/batch.ts'
 import { Envelope } from '../../src/delivery/envelope.ts'
 import { SlabStore } from '../../src/delivery/slabs.ts'
 import { storeAll } from '../support/stored.ts'
@@ -22,7 +22,7 @@ describe('the envelope', () => {
 
   test('its bytes and those of a batch are the bytes of the body', () => {
     const envelope = new Envelope('wk_Zurich_7Qm4', store)
-    const batch = new Batch(storeAll([{ event: 'Thé' }, { event: '🍰' }, { n: 1 }], store))
+    const batch = createBatch(storeAll([{ event: 'Thé' }, { event: '🍰' }, { n: 1 }], store), 0)
 
     const body = envelope.write(batch.entries, SENT_AT)
 

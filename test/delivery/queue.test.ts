@@ -67,17 +67,6 @@ describe('the queue', () => {
     expect(idsOf(queue.take(100, Number.POSITIVE_INFINITY))).toEqual([2])
   })
 
-  test('what is put back is first again, in its order', () => {
-    const queue = fill(10, 20, 30)
-    const taken = queue.take(100, 2)
-
-    queue.unshift(taken)
-
-    expect(queue.length).toBe(3)
-    expect(queue.bytes).toBe(60)
-    expect(idsOf(queue.take(1_000, 10))).toEqual([0, 1, 2])
-  })
-
   type Command = (queue: Queue<Item>, model: Item[], next: () => Item) => void
   const commands = fc.oneof(
     { weight: 6, arbitrary: fc.integer({ min: 1, max: 2_500 }).map(pushing) },
@@ -86,7 +75,6 @@ describe('the queue', () => {
       weight: 3,
       arbitrary: fc.tuple(fc.integer({ min: 1, max: 9_000 }), fc.integer({ min: 1, max: 99 })).map(taking),
     },
-    { weight: 2, arbitrary: fc.integer({ min: 0, max: 50 }).map(puttingBack) },
   )
 
   function pushing(count: number): Command {
@@ -117,14 +105,6 @@ describe('the queue', () => {
       expect(bytes + following.stored.bytes + 1).toBeGreaterThan(maxBytes)
     }
   }
-  function puttingBack(count: number): Command {
-    return (queue, model) => {
-      const taken = queue.take(Number.POSITIVE_INFINITY, count)
-      queue.unshift(taken)
-      expect(queue.length).toBe(model.length)
-    }
-  }
-
   test('it behaves as a plain list does, whatever is done to it', () => {
     fc.assert(
       fc.property(

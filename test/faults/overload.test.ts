@@ -310,7 +310,7 @@ row(
       script: (request, io) => {
         if (request.index > 0) return io.reply(200)
         io.count('failed')
-        io.reply(400)
+        io.reply(402)
       },
     })
 

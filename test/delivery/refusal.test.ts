@@ -1,0 +1,234 @@
+import { describe, expect, test } from 'vitest'
+import { codesOf, createEntry, ids, idsOf, type Outcome, setUpDelivery } from '../support/create-delivery.ts'
+import { networkError, type Reply, type SentRequest, status } from '../support/scripted-client.ts'
+import { failOnUnhandledRejections } from '../support/unhandled.ts'
+
+failOnUnhandledRejections()
+
+/** A service that refuses every batch with a bad event in it, and names the first of them. */
+const refusing =
+  (bad: readonly string[], code = 400): Reply =>
+  ({ messageIds }) => {
+    const found = messageIds.find((id) => bad.includes(id))
+    return found === undefined
+      ? { status: 200, statusText: 'OK' }
+      : { status: code, statusText: 'Bad Request', text: async () => `{"message":"${found} is invalid"}` }
+  }
+
+/** Sends `count` events as one batch to a service that behaves like this. */
+async function send(count: number, reply: Reply, settings = {}) {
+  const setup = setUpDelivery({ settings: { flushAt: count, ...settings }, replies: [reply] })
+  setup.enqueue(...ids(count))
+  await setup.clock.advance(0)
+  return setup
+}
+
+const failedIn = (outcomes: Outcome[]): string[] =>
+  idsOf(outcomes.filter(({ error }) => error !== undefined)).sort()
+
+/** Ids of the requests that the service took, in the order of the requests. */
+const takenIn = (requests: readonly SentRequest[], bad: readonly string[]): string[] =>
+  requests.flatMap(({ messageIds }) => (messageIds.some((id) => bad.includes(id)) ? [] : messageIds))
+
+describe('a batch that is refused for what it holds', () => {
+  test.each([400, 422])('%i: one bad event of 100 fails alone, wherever it is', async (code) => {
+    for (let number = 1; number <= 100; number++) {
+      const bad = [`a${number}`]
+
+      const { client, outcomes } = await send(100, refusing(bad, code))
+
+      expect(failedIn(outcomes)).toEqual(bad)
+      expect(outcomes).toHaveLength(100)
+      expect(client.requests.length - 1).toBeLessThanOrEqual(13)
+    }
+  })
+
+  test('the bad event fails with what the service said of it', async () => {
+    const { outcomes } = await send(100, refusing(['a70']))
+
+    expect(outcomes.find(({ id }) => id === 'a70')?.error).toMatchObject({
+      code: 'rejected',
+      status: 400,
+      response: '{"message":"a70 is invalid"}',
+    })
+  })
+
+  test('two bad events of 100 fail alone, wherever they are, with 24 requests more', async () => {
+    let most = 0
+    for (let one = 1; one <= 100; one += 7) {
+      for (let other = one + 1; other <= 100; other += 3) {
+        const bad = [`a${one}`, `a${other}`]
+
+        const { client, outcomes } = await send(100, refusing(bad))
+
+        expect(failedIn(outcomes)).toEqual([...bad].sort())
+        most = Math.max(most, client.requests.length - 1)
+      }
+    }
+    expect(most).toBeLessThanOrEqual(24)
+    // Or the bound would not have been met at all.
+    expect(most).toBeGreaterThan(20)
+  })
+
+  test('fifty bad events of 100 cost no more than 24 requests, and every event has one outcome', async () => {
+    const bad = ids(100).filter((_, index) => index % 2 === 0)
+
+    const { client, outcomes } = await send(100, refusing(bad))
+
+    expect(client.requests.length).toBeLessThanOrEqual(25)
+    expect(client.requests.length).toBeGreaterThan(20)
+    expect(new Set(idsOf(outcomes)).size).toBe(100)
+    expect(outcomes).toHaveLength(100)
+    const failed = failedIn(outcomes)
+    expect(bad.every((id) => failed.includes(id))).toBe(true)
+    expect(new Set(codesOf(outcomes))).toEqual(new Set(['delivered', 'rejected']))
+    // What was refused alone, or delivered, was found out; only what no request was left for fails unseen.
+    expect(failed.length).toBeLessThan(100)
+  })
+
+  test('a service that says the same of both halves has nothing against one event: all fail', async () => {
+    const reply: Reply = () => ({
+      status: 400,
+      statusText: 'Bad Request',
+      text: async () => 'invalid write key',
+    })
+
+    const { client, outcomes } = await send(100, reply)
+
+    expect(client.batchSizes).toEqual([100, 50, 50])
+    expect(codesOf(outcomes)).toEqual(new Array(100).fill('rejected'))
+    expect(outcomes[99]?.error?.response).toBe('invalid write key')
+    expect(idsOf(outcomes).sort()).toEqual(ids(100).sort())
+  })
+
+  test('a service that says something else each time gets 24 requests more', async () => {
+    let number = 0
+    const reply: Reply = () => ({
+      status: 400,
+      statusText: 'Bad Request',
+      text: async () => `request ${++number}`,
+    })
+
+    const { client, outcomes } = await send(1_000, reply)
+
+    expect(client.requests).toHaveLength(25)
+    expect(codesOf(outcomes)).toEqual(new Array(1_000).fill('rejected'))
+  })
+
+  test('only what its last request was refused for fails, whenever the service changes its mind', async () => {
+    for (let refusals = 1; refusals <= 25; refusals++) {
+      let number = 0
+      const { client, outcomes } = await send(100, () => ({
+        status: ++number <= refusals ? 400 : 200,
+        statusText: '',
+        text: async () => `request ${number}`,
+      }))
+
+      expect(outcomes).toHaveLength(100)
+      const lastOf = new Map(
+        client.requests.flatMap(({ messageIds }, at) => messageIds.map((id) => [id, at])),
+      )
+      for (const { id, error } of outcomes) {
+        expect(error === undefined, `${id} after ${refusals} refusals`).toBe(
+          (lastOf.get(id) ?? 0) >= refusals,
+        )
+      }
+    }
+  })
+
+  test('a part that no request is left to halve is sent as a whole', async () => {
+    let number = 0
+    const { client, outcomes } = await send(1_000, () => ({
+      status: ++number <= 11 ? 400 : 200,
+      statusText: '',
+      text: async () => `request ${number}`,
+    }))
+
+    expect(failedIn(outcomes)).toEqual(['a1'])
+    expect(client.requests).toHaveLength(25)
+    expect(client.batchSizes.at(-1)).toBe(16)
+  })
+
+  test.each([2, 3, 4, 7])('of %i events the bad one fails alone', async (count) => {
+    for (const bad of ids(count)) {
+      const { outcomes } = await send(count, refusing([bad]))
+
+      expect(failedIn(outcomes)).toEqual([bad])
+    }
+  })
+
+  test('a bad event alone costs one request', async () => {
+    const { client, outcomes } = await send(1, refusing(['a1']))
+
+    expect(client.requests).toHaveLength(1)
+    expect(codesOf(outcomes)).toEqual(['rejected'])
+  })
+
+  test('the other events arrive in their order, but for the two first halves', async () => {
+    const inSecond = await send(100, refusing(['a80', 'a90']), { maxConcurrentRequests: 1 })
+    const inBoth = await send(100, refusing(['a20', 'a80']), { maxConcurrentRequests: 1 })
+    const inFirst = await send(100, refusing(['a20']), { maxConcurrentRequests: 1 })
+
+    const others = (...bad: string[]): string[] => ids(100).filter((id) => !bad.includes(id))
+    expect(takenIn(inSecond.client.requests, ['a80', 'a90'])).toEqual(others('a80', 'a90'))
+    expect(takenIn(inBoth.client.requests, ['a20', 'a80'])).toEqual(others('a20', 'a80'))
+    const firstHalf = ids(50).filter((id) => id !== 'a20')
+    expect(takenIn(inFirst.client.requests, ['a20'])).toEqual([...ids(100).slice(50), ...firstHalf])
+  })
+
+  test('outages and rate limits between do not change what fails, and no attempt is counted twice', async () => {
+    const bad = ['a7', 'a61']
+    const judge = refusing(bad)
+    let number = 0
+    const reply: Reply = (request) => {
+      number++
+      if (number % 3 === 0) return status(503)(request)
+      if (number % 4 === 0) return status(429, { 'Retry-After': '1' })(request)
+      if (number % 11 === 0) return networkError('ECONNRESET')(request)
+      return judge(request)
+    }
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 100, maxRetries: 20 },
+      replies: [reply],
+    })
+
+    enqueue(...ids(100))
+    await clock.advance(3_600_000)
+
+    expect(failedIn(outcomes)).toEqual([...bad].sort())
+    expect(outcomes).toHaveLength(100)
+    const carried = new Map<string, number>()
+    for (const { messageIds } of client.requests) {
+      for (const id of messageIds) carried.set(id, (carried.get(id) ?? 0) + 1)
+    }
+    for (const { id, attempts } of outcomes) expect(attempts, id).toBe(carried.get(id))
+    expect(clock.timerCount).toBe(0)
+  })
+
+  test('a part that is sent says how often its events were sent before', async () => {
+    const { client } = await send(4, refusing(['a4']))
+
+    expect(
+      client.requests.map(({ messageIds, headers }) => [messageIds.length, headers['X-Retry-Count']]),
+    ).toEqual([
+      [4, undefined],
+      [2, '1'],
+      // The other half of what was refused holds the bad event: it is halved without being sent.
+      [1, '1'],
+      [1, '1'],
+    ])
+  })
+
+  test('what was learned of a size holds for the parts as well', async () => {
+    const bad = ['a3']
+    const judge = refusing(bad)
+    const reply: Reply = (request) => (request.batch.length > 10 ? status(413)(request) : judge(request))
+    const { clock, enqueue, outcomes } = setUpDelivery({ settings: { flushAt: 100 }, replies: [reply] })
+
+    enqueue(...ids(100).map((id) => createEntry(id, 300)))
+    await clock.advance(0)
+
+    expect(failedIn(outcomes)).toEqual(bad)
+    expect(outcomes).toHaveLength(100)
+  })
+})
