@@ -58,7 +58,7 @@ export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
     this.#settings = resolved
     this.#parts = compose(resolved, clock, this)
     bindMethods(this, METHODS)
-    // Later, so that whoever made the client can listen.
+    // Later, so that the code that made the client can add listeners first.
     queueMicrotask(() => this.emit('initialize', publicSettings(resolved)))
   }
 
