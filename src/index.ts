@@ -1,4 +1,5 @@
 export { Analytics, Analytics as default } from './analytics.ts'
+export type { Signer } from './auth/signer.ts'
 export type { Emitter } from './client/emitter.ts'
 export type { FlushSummary, Stats } from './client/ledger.ts'
 export type { RequestInfo, ResponseInfo } from './delivery/attempt.ts'

@@ -524,6 +524,8 @@ describe('closing while a token is on its way', () => {
       })
     })
     trackPurchases(analytics, 3)
+    void analytics.flush()
+    await vi.waitFor(() => expect(tokens.requests).toHaveLength(1), 10_000)
 
     const summary = await analytics.closeAndFlush({ timeout: 600 })
 
@@ -656,7 +658,7 @@ describe('the settings', () => {
   const good = { clientId: CLIENT_ID, clientKey: CLIENT_PEM, keyId: KEY_ID }
   test.each<[string, unknown, RegExp]>([
     ['null', null, /^oauthSettings: expected an object, got null/],
-    ['text', 'secret', /^oauthSettings: expected an object, got string/],
+    ['text', 'secret', /^oauthSettings: expected an object, got a string/],
     ['no client id', { ...good, clientId: undefined }, /^oauthSettings.clientId: .*got undefined/],
     ['an empty client id', { ...good, clientId: '' }, /^oauthSettings.clientId/],
     ['a client id with CR LF', { ...good, clientId: 'a\r\nb' }, /^oauthSettings.clientId/],

@@ -7,12 +7,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject, type Project } from '../package/project.ts'
 
 /** Bytes, minified and gzipped, dependencies included, of what is loaded at once: OAuth is loaded with the first token. */
-const MAX_BUNDLE_BYTES = { node: 26_000, workerd: 24_500 }
+const MAX_BUNDLE_BYTES = { node: 27_500, workerd: 25_800 }
 /** KiB on disk, in blocks, as `du` counts. */
 const MAX_INSTALLED_KIB = 950
 const MAX_PACKAGES = 4
 /** What Node.js parses for an import of the package: its own file and those of its small dependencies. */
-const MAX_IMPORT = { files: 6, characters: 180_000 }
+const MAX_IMPORT = { files: 6, characters: 192_000 }
 
 interface Loaded {
   readonly files: string[]
