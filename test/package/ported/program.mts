@@ -240,7 +240,7 @@ export class Shop {
       const failure = ctx?.failedDelivery()
       if (failure) console.error(failure.reason)
       if (ctx !== undefined && ctx.isSame(ctx))
-        ctx.logs().forEach(({ level, message }) => console.log(level, message))
+        for (const { level, message } of ctx.logs()) console.log(level, message)
     })
   }
 
