@@ -1,22 +1,18 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { copyCause } from '../../src/errors/cause.ts'
 import { DeliveryError, FAILURE_CODES, SettingsError, TrackpostError } from '../../src/errors/errors.ts'
 
 describe('errors', () => {
-  test('the codes are the closed list of the specification', () => {
-    expect([...FAILURE_CODES].sort()).toEqual([
-      'auth',
-      'closed',
-      'deadline',
-      'invalid',
-      'plugin',
-      'queue_full',
-      'rejected',
-      'retries_exhausted',
-      'shutdown_timeout',
-      'too_large',
-      'unserializable',
-    ])
+  test('the codes are those that the README documents, each with its reason', () => {
+    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+    const rows = [...readme.matchAll(/^\| (`\w+`(?:, `\w+`)*) \| .+ \|$/gm)].map(([, codes = '']) => codes)
+    const at = rows.findIndex((codes) => codes.includes('`invalid`'))
+    const documented = rows
+      .slice(at, rows.findIndex((codes) => codes.includes('`shutdown_timeout`')) + 1)
+      .flatMap((codes) => codes.replaceAll('`', '').split(', '))
+
+    expect([...FAILURE_CODES].sort()).toEqual(documented.sort())
   })
 
   test('a delivery error carries its code, status and cause', () => {

@@ -1,7 +1,7 @@
 /** Exact limits: bytes of a message, bytes of a body, and what the service refuses as too large. */
 import { expect } from 'vitest'
 import { expectOracleRules, runHost, serve, size } from './harness/lab.ts'
-import { elsewhere, row } from './harness/row.ts'
+import { elsewhere, row, unproved } from './harness/row.ts'
 
 row(
   'B56',
@@ -338,8 +338,14 @@ row('F35', '413 on one event of 20 KB', 'dropped too_large, its neighbours deliv
   expect(report.statuses).toEqual({ 413: 1 })
 })
 
-elsewhere('B59', '32,768 bytes behind 467,233', 'in B58')
-elsewhere('B60', 'random events, log-uniform to 40,000 bytes', 'in F71')
-elsewhere('F51', 'F51 to F68: authentication and tokens', 'with the OAuth tests: test/auth')
-elsewhere('F88', 'F88 to F100: the spool', 'not built yet')
-elsewhere('F110', 'F110 to F124: the collector', 'with the collector: collector/test')
+elsewhere('B59', '32,768 bytes behind 467,233', { row: 'B58' })
+elsewhere('B60', 'random events, log-uniform to 40,000 bytes', { row: 'F71' })
+elsewhere('F51', 'F51 to F68: authentication and tokens', {
+  file: 'test/auth/end-to-end.test.ts',
+  test: 'an API that refuses every token ends in auth after one renewal, without a loop',
+})
+unproved('F88', 'F88 to F100: the spool', 'not built yet')
+elsewhere('F110', 'F110 to F124: the collector', {
+  file: 'collector/test/hostile.test.ts',
+  test: 'headers that trickle',
+})

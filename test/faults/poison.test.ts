@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { Analytics } from '../../src/index.ts'
 import { CANARY_KEY, expectOracleRules, type HostRun, isFull, runHost, serve, size } from './harness/lab.ts'
 import type { Tools } from './harness/outcomes.ts'
-import { elsewhere, row } from './harness/row.ts'
+import { row, unproved } from './harness/row.ts'
 
 interface CaseResult {
   id: string
@@ -1025,7 +1025,7 @@ for (const [name, execArgv] of [
   )
 }
 
-elsewhere(
+unproved(
   'B39',
   'the host uses fake timers',
   'documentation: construct the client after installing them, or pass httpClient',

@@ -190,8 +190,8 @@ row(
   },
 )
 
-elsewhere('F23', '304, 204, 205, 206, 207', 'in F24')
-elsewhere('F45', '429 without a header', 'in F24: counted')
+elsewhere('F23', '304, 204, 205, 206, 207', { row: 'F24' })
+elsewhere('F45', '429 without a header', { row: 'F24' })
 
 for (const [id, name, body, type] of [
   ['F25', '200 with an HTML page', '<!doctype html><h1>Log in to the hotel</h1>', 'text/html'],
@@ -312,7 +312,7 @@ row(
   },
 )
 
-elsewhere('F27', 'legal but odd answers', 'in F26')
+elsewhere('F27', 'legal but odd answers', { row: 'F26' })
 
 for (const status of [200, 503]) {
   row(

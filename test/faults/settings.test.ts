@@ -118,8 +118,8 @@ row(
   },
 )
 
-elsewhere('B62', 'hosts', 'in B61; what is taken and how it is normalised: the unit tests of the settings')
-elsewhere('B63', 'numbers', 'in B61')
+elsewhere('B62', 'hosts', { row: 'B61' })
+elsewhere('B63', 'numbers', { row: 'B61' })
 
 row('B64', 'unknown and misspelt settings', 'one warning each, naming the nearest', async (row) => {
   const server = await serve()

@@ -13,7 +13,7 @@ import {
   waitsAfterRequests,
   waitsOf,
 } from './harness/lab.ts'
-import { elsewhere, row } from './harness/row.ts'
+import { row, unproved } from './harness/row.ts'
 
 row(
   'F03',
@@ -551,7 +551,7 @@ row(
   },
 )
 
-elsewhere(
+unproved(
   'F19',
   'a proxy that refuses',
   'the SDK has no proxy setting: a proxy is the httpClient of the user, whose 407 is a status like any (F24)',

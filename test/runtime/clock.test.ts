@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { buildSync } from 'esbuild'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { MAX_TIMER_MS, systemClock } from '../../src/runtime/clock.ts'
 
@@ -40,7 +43,7 @@ describe('the real clock', () => {
     expect(run).not.toHaveBeenCalled()
   })
 
-  test('timers do not keep the process, holds do until they are released', () => {
+  test('a cancelled timer and a released hold leave no timer behind', () => {
     const cancel = systemClock.setTimer(() => {}, 50)
     const release = systemClock.hold()
 
@@ -66,5 +69,35 @@ describe('the real clock', () => {
 
     expect(Math.min(...draws)).toBeGreaterThanOrEqual(0)
     expect(Math.max(...draws)).toBeLessThan(1)
+  })
+})
+
+describe('in a process of its own', () => {
+  /** Runs a program with `systemClock` to its end. One that does not end by itself is killed and fails. */
+  function run(program: string): string {
+    const { outputFiles } = buildSync({
+      stdin: {
+        contents: `import { systemClock } from './clock.ts'\n${program}`,
+        resolveDir: fileURLToPath(new URL('../../src/runtime', import.meta.url)),
+      },
+      bundle: true,
+      format: 'esm',
+      write: false,
+    })
+    const args = ['--input-type=module', '--eval', outputFiles[0]?.text ?? '']
+    return execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 60_000, killSignal: 'SIGKILL' })
+  }
+
+  test('a timer does not keep the process', () => {
+    expect(run(`systemClock.setTimer(() => console.log('fired'), 3_600_000)`)).toBe('')
+  })
+
+  test('a hold keeps it until it is released', () => {
+    // Without the hold the process would end before its one timer fires; without the release it would not end.
+    const program = `
+      const release = systemClock.hold()
+      systemClock.setTimer(() => { console.log('fired'); release() }, 50)`
+
+    expect(run(program)).toBe('fired\n')
   })
 })

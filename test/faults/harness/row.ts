@@ -1,6 +1,9 @@
 /** Rows of the matrix as tests, and their lines in the table at the end. */
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
+
+const ROOT = resolve(import.meta.dirname, '../../..')
 
 export interface Line {
   row: string
@@ -86,7 +89,34 @@ export function row(
   )
 }
 
-/** A row that is proved by other tests, or not at all: listed with where, or why. */
-export function elsewhere(id: string, injected: string, where: string): void {
-  print({ row: id, title: where, injected, times: 0, outcome: where, ms: 0, isPassed: true })
+/** Where a row is proved: in another row of this suite, or by a test of another file, named by a part of its title. */
+export type Proof = { row: string } | { file: string; test: string }
+
+/** A row that other tests prove: listed with where, and failed if there is no such test. */
+export function elsewhere(id: string, injected: string, proof: Proof): void {
+  const where = 'row' in proof ? `in ${proof.row}` : `${proof.file}: ${proof.test}`
+  test(`${id} ${injected}: proved ${where}`, () => {
+    const isThere = 'row' in proof ? hasRow(proof.row) : hasTest(proof.file, proof.test)
+    print({ row: id, title: where, injected, times: 0, outcome: where, ms: 0, isPassed: isThere })
+    expect(isThere, `there is no such test: ${where}`).toBe(true)
+  })
+}
+
+/** A row that nothing proves, with the reason. It is no test, and counts as none. */
+export function unproved(id: string, injected: string, reason: string): void {
+  const outcome = `not tested: ${reason}`
+  print({ row: id, title: outcome, injected, times: 0, outcome, ms: 0, isPassed: true })
+}
+
+function hasTest(file: string, title: string): boolean {
+  const path = join(ROOT, file)
+  return existsSync(path) && readFileSync(path, 'utf8').includes(title)
+}
+
+function hasRow(id: string): boolean {
+  const folder = join(ROOT, 'test/faults')
+  const isDefined = new RegExp(`\\brow\\(\\s*'${id}'|\\[\\s*'${id}',`)
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.test.ts'))
+    .some((name) => isDefined.test(readFileSync(join(folder, name), 'utf8')))
 }
