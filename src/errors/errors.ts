@@ -5,9 +5,9 @@
  * - `unserializable`: the event cannot be written as JSON
  * - `too_large`: over `maxMessageBytes`, or refused alone with 413
  * - `queue_full`: `maxQueueSize` or `maxQueueBytes` was reached
- * - `plugin`: a `before` plugin dropped it, threw, or did not answer in time
+ * - `plugin`: a `before` plugin dropped it, threw, or took too long
  * - `closed`: the call came after `closeAndFlush()`
- * - `rejected`: the service answered with a status that no retry can change
+ * - `rejected`: the service responded with a status that no retry can change
  * - `auth`: the service refused the credentials
  * - `retries_exhausted`: `maxRetries` retries have failed
  * - `deadline`: `maxTotalBackoffDuration` or `maxRateLimitDuration` has passed

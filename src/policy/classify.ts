@@ -1,9 +1,9 @@
 /**
- * What to do about an answer.
+ * What to do about a response.
  *
  * - `delivered`: every event of the batch arrived
  * - `retry`: a counted retry
- * - `limited`: everything waits; a counted retry only when the answer does not say for how long
+ * - `limited`: everything waits; a counted retry only when the response does not say for how long
  * - `split`: halve the batch and send again: it is too large
  * - `refuse`: the batch, or one event of it, is bad: halve it and send again to find out
  * - `renew`: get a new token and send again, once
@@ -41,7 +41,7 @@ export function classify(status: number, renewable: boolean): Action {
       return 'rejected'
   }
   if (status >= 200 && status < 300) return 'delivered'
-  // No status of HTTP: the answer is broken, and another one may not be.
+  // Not an HTTP status: the response is broken, and the next one may not be.
   if (status < 200 || status >= 600) return 'retry'
   return status >= 500 ? 'retry' : 'rejected'
 }

@@ -1,4 +1,4 @@
-/** No answer makes the client wait for longer than this. @see docs/spec.md, section 8 */
+/** No response makes the client wait longer than this. @see docs/spec.md, section 8 */
 export const MAX_WAIT_MS = 300_000
 /** Longer header values are no list of times but an attack on the parser. */
 const MAX_HEADER_LENGTH = 1_024
@@ -15,7 +15,7 @@ export type ReadHeader = (name: string) => string | undefined
 
 /**
  * Milliseconds to wait from `Retry-After`: delay-seconds or any legal HTTP-date, the longest of several.
- * A date is measured from the answer's own `Date`, so that a server with a wrong clock is understood; a past
+ * A date is measured from the response's own `Date`, so that a server with a wrong clock is understood; a past
  * one gives 0. Anything malformed gives `undefined`. Never more than 300,000.
  *
  * @param nowMs Current time, milliseconds since the epoch.
@@ -41,7 +41,7 @@ export function retryAfterMs(read: ReadHeader, nowMs: number): number | undefine
 
 /**
  * Milliseconds to wait after a 429: `Retry-After`, else one of the headers that tell when the limit resets.
- * `undefined` when the answer does not say, or says a time that is over.
+ * `undefined` when the response does not say, or names a time that has passed.
  */
 export function rateLimitMs(read: ReadHeader, nowMs: number): number | undefined {
   const waitMs = retryAfterMs(read, nowMs) ?? resetMs(read, nowMs)
