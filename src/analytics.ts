@@ -2,28 +2,30 @@ import { compose, type Parts } from './client/compose.ts'
 import { bindMethods } from './client/detachable.ts'
 import { Emitter } from './client/emitter.ts'
 import type { FlushSummary, Stats } from './client/ledger.ts'
-import { describeCause } from './errors/cause.ts'
-import { DeliveryError } from './errors/errors.ts'
+import { createPromises, createScope } from './client/trackers.ts'
 import { guard } from './errors/guard.ts'
 import type { AnalyticsEvents, FlushCallback, FlushOptions, PublicSettings } from './events.ts'
+import type { GroupTraits, UserTraits } from './message/shapes.ts'
 import type {
   AliasParams,
+  AnyEvents,
+  EventName,
   GroupParams,
   IdentifyParams,
   PageParams,
   ScreenParams,
   TrackParams,
 } from './message/types.ts'
-import type { Plugin } from './pipeline/plugin.ts'
+import type { Plugin, PluginHost } from './pipeline/plugin.ts'
 import { type Clock, systemClock } from './runtime/clock.ts'
 import { type ResolvedSettings, resolveSettings } from './settings/resolve.ts'
 import type { AnalyticsSettings } from './settings/schema.ts'
-import type { Callback, Tracker } from './tracker.ts'
+import type { Callback, Scope, ScopedTracker, Tracker, TrackerPromises } from './tracker.ts'
 import { VERSION } from './version.ts'
 
 const METHODS = [
   ...['identify', 'track', 'page', 'screen', 'group', 'alias'],
-  ...['flush', 'closeAndFlush', 'register', 'deregister'],
+  ...['with', 'flush', 'closeAndFlush', 'register', 'deregister'],
 ]
 
 /** Where the runtime has no such symbol (Node.js 16), the one that compilers put in its place. */
@@ -41,10 +43,13 @@ const asyncDispose: typeof Symbol.asyncDispose =
  * analytics.track({ userId: 'ada', event: 'Order Completed', properties: { total: 42.5 } })
  * await analytics.closeAndFlush()
  */
-export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
+export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTraits>
+  extends Emitter<AnalyticsEvents>
+  implements Tracker<Events, User, Group>
+{
   readonly #settings: ResolvedSettings
   readonly #parts: Parts
-  #ready: Promise<unknown> = Promise.resolve()
+  #promises: TrackerPromises<Events, User, Group> | undefined
 
   /**
    * Makes a client. It opens no connection and sets no timer before the first event.
@@ -56,7 +61,7 @@ export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
     super()
     const resolved = resolveSettings(settings)
     this.#settings = resolved
-    this.#parts = compose(resolved, clock, this)
+    this.#parts = compose(resolved, clock, this as Emitter<AnalyticsEvents> & PluginHost)
     bindMethods(this, METHODS)
     // Later, so that the code that made the client can add listeners first.
     queueMicrotask(() => this.emit('initialize', publicSettings(resolved)))
@@ -74,16 +79,16 @@ export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
 
   /** Resolves when every plugin registered so far has loaded or was left out. Never rejects. */
   get ready(): Promise<void> {
-    return this.#ready.then(() => {})
+    return this.#parts.registry.ready
   }
 
   // The six calls are documented at Tracker.
 
-  identify(params: IdentifyParams, callback?: Callback): void {
+  identify(params: IdentifyParams<User>, callback?: Callback): void {
     this.#parts.intake.submit('identify', params, callback)
   }
 
-  track(params: TrackParams, callback?: Callback): void {
+  track<Name extends EventName<Events>>(params: TrackParams<Events, Name>, callback?: Callback): void {
     this.#parts.intake.submit('track', params, callback)
   }
 
@@ -95,12 +100,30 @@ export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
     this.#parts.intake.submit('screen', params, callback)
   }
 
-  group(params: GroupParams, callback?: Callback): void {
+  group(params: GroupParams<Group>, callback?: Callback): void {
     this.#parts.intake.submit('group', params, callback)
   }
 
   alias(params: AliasParams, callback?: Callback): void {
     this.#parts.intake.submit('alias', params, callback)
+  }
+
+  /** The six calls as promises: sent when the turn is over, settled with the outcome of the event. */
+  get promises(): TrackerPromises<Events, User, Group> {
+    if (this.#promises === undefined) this.#promises = createPromises(this.#parts.intake)
+    return this.#promises
+  }
+
+  /**
+   * The six calls with defaults: what a call does not say is taken from `scope`. Shares queue and connections with this
+   * client; nests.
+   *
+   * @example
+   * const log = analytics.with({ userId: 'ada', context: { ip: request.ip } })
+   * log.track({ event: 'Signed Up' })
+   */
+  with(scope: Scope): ScopedTracker<Events, User, Group> {
+    return createScope(this.#parts.intake, this.#parts.lifecycle, undefined, scope)
   }
 
   /**
@@ -161,38 +184,13 @@ export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
    *   return ctx
    * } })
    */
-  async register(...plugins: Plugin[]): Promise<void> {
-    const loading = Promise.all(
-      plugins.map(async (plugin) => {
-        try {
-          return await this.#parts.pipeline.register(plugin)
-        } catch (error) {
-          const reason = new DeliveryError('plugin', describeCause(error), { cause: error })
-          this.#parts.warnings.reportPlugin({
-            plugin: nameOf(plugin),
-            verb: 'register',
-            reason,
-            ctx: undefined,
-          })
-          return undefined
-        }
-      }),
-    )
-    this.#ready = Promise.all([this.#ready, loading])
-    const names = await loading
-    this.emit(
-      'register',
-      names.filter((name) => name !== undefined),
-    )
+  register(...plugins: Plugin[]): Promise<void> {
+    return this.#parts.registry.register(plugins)
   }
 
   /** Removes plugins by name. Resolves when they have unloaded. Unknown names are ignored. Never rejects. */
-  async deregister(...names: string[]): Promise<void> {
-    const wasThere = await Promise.all(names.map((name) => this.#parts.pipeline.deregister(name)))
-    this.emit(
-      'deregister',
-      names.filter((_, index) => wasThere[index]),
-    )
+  deregister(...names: string[]): Promise<void> {
+    return this.#parts.registry.deregister(names)
   }
 
   /** What `JSON.stringify(analytics)` writes: no secrets. */
@@ -223,19 +221,11 @@ export class Analytics extends Emitter<AnalyticsEvents> implements Tracker {
   }
 }
 
-function nameOf(plugin: unknown): string {
-  try {
-    return String((plugin as Plugin).name)
-  } catch {
-    return ''
-  }
-}
-
 /** A promise of a summary passes for a `Promise<void>`: programs written for other SDKs declare one. */
 // biome-ignore lint/suspicious/noConfusingVoidType: `void` is what those programs declare
 type SummaryOrVoid = FlushSummary | void
 
 function publicSettings(settings: ResolvedSettings): PublicSettings {
-  const { writeKey, httpClient, oauthSettings, waitUntil, ...rest } = settings
+  const { writeKey, httpClient, oauthSettings, scope, waitUntil, ...rest } = settings
   return rest
 }

@@ -16,8 +16,8 @@ export interface ErrorEvent {
 
 /** What a `warning` listener receives: something failed, and it cost no event. */
 export interface WarningEvent {
-  /** What failed: a plugin, a listener, a callback, or the `waitUntil` function. */
-  code: 'plugin' | 'listener' | 'callback' | 'wait_until'
+  /** What failed: a plugin, a listener, a callback, the `waitUntil` function, or the `scope` function. */
+  code: 'plugin' | 'listener' | 'callback' | 'wait_until' | 'scope'
   /** What was thrown, or what the promise was rejected with. For a plugin, a `DeliveryError` that names it. */
   reason: unknown
   /** The name of the plugin. */

@@ -2,6 +2,7 @@ export { Analytics, Analytics as default } from './analytics.ts'
 export type { Signer } from './auth/signer.ts'
 export type { Emitter } from './client/emitter.ts'
 export type { FlushSummary, Stats } from './client/ledger.ts'
+export { type CombinedClient, combine } from './combine.ts'
 export type { RequestInfo, ResponseInfo } from './delivery/attempt.ts'
 export {
   DeliveryError,
@@ -50,19 +51,23 @@ export type {
 } from './message/shapes.ts'
 export type {
   AliasParams,
+  AnyEvents,
   CommonParams,
+  EventName,
   GroupParams,
   IdentifyParams,
   Identity,
   Kind,
   Message,
   PageParams,
+  ScopedIdentity,
   ScreenParams,
   TrackParams,
+  TypedEvent,
 } from './message/types.ts'
 export { ContextCancelation, type ContextCancelationOptions } from './pipeline/cancelation.ts'
 export { Context, type ContextEvent, type ContextJSON, type FailedDelivery } from './pipeline/context.ts'
 export type { ContextLogger, ContextStats, LogEntry, LogLevel, Metric } from './pipeline/notes.ts'
 export type { Handler, HandlerResult, Plugin, PluginHost, PluginType } from './pipeline/plugin.ts'
 export type { AnalyticsSettings, CryptoKeyLike, KeyObjectLike, OAuthSettings } from './settings/schema.ts'
-export type { Callback, Tracker } from './tracker.ts'
+export type { Callback, Scope, ScopedTracker, Tracker, TrackerPromises } from './tracker.ts'

@@ -1,9 +1,16 @@
+import type { FlushSummary } from './client/ledger.ts'
 import type { DeliveryError } from './errors/errors.ts'
+import type { FlushOptions } from './events.ts'
+import type { ExtraContext, GroupTraits, Id, Integrations, Timestamp, UserTraits } from './message/shapes.ts'
 import type {
   AliasParams,
+  AnyEvents,
+  EventName,
   GroupParams,
   IdentifyParams,
+  Identity,
   PageParams,
+  ScopedIdentity,
   ScreenParams,
   TrackParams,
 } from './message/types.ts'
@@ -18,8 +25,15 @@ import type { Context } from './pipeline/context.ts'
  */
 export type Callback = (error: DeliveryError | undefined, ctx: Context | undefined) => unknown
 
-/** The six calls: what a client can record, and anything that stands in for one. */
-export interface Tracker {
+/**
+ * The six calls: what a client can record, and anything that stands in for one.
+ *
+ * @typeParam Events Maps event names to the types of their properties; `undefined` means none. Default: any.
+ * @typeParam User The traits of users. Default: the standard ones, and any others.
+ * @typeParam Group The traits of groups. Default: the standard ones, and any others.
+ * @typeParam Who The identity that a call must have.
+ */
+export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTraits, Who = Identity> {
   /**
    * Records who a user is. The event is queued when this returns; its delivery goes on in the background.
    *
@@ -28,7 +42,7 @@ export interface Tracker {
    * @example
    * analytics.identify({ userId: 'ada', traits: { email: 'ada@example.com', plan: 'pro' } })
    */
-  identify(params: IdentifyParams, callback?: Callback): void
+  identify(params: IdentifyParams<User, Who>, callback?: Callback): void
   /**
    * Records an action of a user. The event is queued when this returns; its delivery goes on in the background.
    *
@@ -39,7 +53,7 @@ export interface Tracker {
    *   if (error) console.error(error.code, error.message)
    * })
    */
-  track(params: TrackParams, callback?: Callback): void
+  track<Name extends EventName<Events>>(params: TrackParams<Events, Name, Who>, callback?: Callback): void
   /**
    * Records a page view. The event is queued when this returns; its delivery goes on in the background.
    *
@@ -48,7 +62,7 @@ export interface Tracker {
    * @example
    * analytics.page({ anonymousId: 'v-17', name: 'Pricing', properties: { url: 'https://shop.example/pricing' } })
    */
-  page(params: PageParams, callback?: Callback): void
+  page(params: PageParams<Who>, callback?: Callback): void
   /**
    * Records a view of a mobile screen. The event is queued when this returns; its delivery goes on in the background.
    *
@@ -57,7 +71,7 @@ export interface Tracker {
    * @example
    * analytics.screen({ userId: 'ada', name: 'Basket' })
    */
-  screen(params: ScreenParams, callback?: Callback): void
+  screen(params: ScreenParams<Who>, callback?: Callback): void
   /**
    * Records that a user belongs to a company or team. The event is queued when this returns; its delivery goes on in the
    * background.
@@ -67,7 +81,7 @@ export interface Tracker {
    * @example
    * analytics.group({ userId: 'ada', groupId: 'analytical-engines', traits: { employees: 2 } })
    */
-  group(params: GroupParams, callback?: Callback): void
+  group(params: GroupParams<Group, Who>, callback?: Callback): void
   /**
    * Records that two identities are one user. The event is queued when this returns; its delivery goes on in the
    * background.
@@ -78,4 +92,79 @@ export interface Tracker {
    * analytics.alias({ previousId: 'v-17', userId: 'ada' })
    */
   alias(params: AliasParams, callback?: Callback): void
+}
+
+/**
+ * What events have when their call does not say otherwise. The call wins; `context` and `integrations` are merged level by
+ * level.
+ */
+export interface Scope {
+  /** Identity of a known user. */
+  userId?: Id | null | undefined
+  /** Identity of a visitor. `alias` has no such field and ignores it. */
+  anonymousId?: Id | null | undefined
+  /** Facts about the messages, for example `ip` and `userAgent`. */
+  context?: ExtraContext | null | undefined
+  /** Destination switches. */
+  integrations?: Integrations | null | undefined
+  /** When it happened. */
+  timestamp?: Timestamp | null | undefined
+}
+
+/**
+ * The six calls as promises. What is called so in one turn of the event loop leaves in one request when the turn is over,
+ * without waiting for `flushAt` or `flushInterval`.
+ */
+export interface TrackerPromises<Events = AnyEvents, User = UserTraits, Group = GroupTraits, Who = Identity> {
+  /**
+   * As `identify`.
+   *
+   * @returns Resolves to the context when the event is delivered, rejects with its `DeliveryError` when it is not.
+   */
+  identify(params: IdentifyParams<User, Who>): Promise<Context>
+  /**
+   * As `track`.
+   *
+   * @returns Resolves to the context when the event is delivered, rejects with its `DeliveryError` when it is not.
+   * @example
+   * export async function handler(request) {
+   *   await analytics.promises.track({ userId: request.userId, event: 'Order Completed' })
+   * }
+   */
+  track<Name extends EventName<Events>>(params: TrackParams<Events, Name, Who>): Promise<Context>
+  /**
+   * As `page`.
+   *
+   * @returns Resolves to the context when the event is delivered, rejects with its `DeliveryError` when it is not.
+   */
+  page(params: PageParams<Who>): Promise<Context>
+  /**
+   * As `screen`.
+   *
+   * @returns Resolves to the context when the event is delivered, rejects with its `DeliveryError` when it is not.
+   */
+  screen(params: ScreenParams<Who>): Promise<Context>
+  /**
+   * As `group`.
+   *
+   * @returns Resolves to the context when the event is delivered, rejects with its `DeliveryError` when it is not.
+   */
+  group(params: GroupParams<Group, Who>): Promise<Context>
+  /**
+   * As `alias`.
+   *
+   * @returns Resolves to the context when the event is delivered, rejects with its `DeliveryError` when it is not.
+   */
+  alias(params: AliasParams): Promise<Context>
+}
+
+/** The six calls with the defaults of a scope. Shares queue and connections with its client. Its methods may be detached. */
+export interface ScopedTracker<Events = AnyEvents, User = UserTraits, Group = GroupTraits>
+  extends Tracker<Events, User, Group, ScopedIdentity> {
+  /** The six calls as promises, with the defaults of this scope. */
+  readonly promises: TrackerPromises<Events, User, Group, ScopedIdentity>
+  /** A scope within this one: what it says wins. */
+  with(scope: Scope): ScopedTracker<Events, User, Group>
+  /** Flushes the whole client, as `analytics.flush()` does. */
+  flush(options?: Pick<FlushOptions, 'timeout'>): Promise<FlushSummary>
 }

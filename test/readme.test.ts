@@ -29,6 +29,7 @@ const OTHER_DEFAULTS: Record<string, string> = {
   host: "the region's",
   httpClient: 'global fetch',
   oauthSettings: 'none',
+  scope: 'none',
   waitUntil: 'none',
 }
 

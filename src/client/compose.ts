@@ -20,6 +20,8 @@ import { Intake } from './intake.ts'
 import { Ledger } from './ledger.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { Outcomes } from './outcomes.ts'
+import { Registry } from './registry.ts'
+import { scopeReader } from './scopes.ts'
 import { Warnings } from './warnings.ts'
 
 const USER_AGENT = `trackpost/${VERSION}`
@@ -29,7 +31,7 @@ export interface Parts {
   readonly intake: Intake
   readonly ledger: Ledger
   readonly lifecycle: Lifecycle
-  readonly pipeline: Pipeline
+  readonly registry: Registry
   readonly warnings: Warnings
 }
 
@@ -99,6 +101,7 @@ export function compose(
     backlog,
     outcomes,
     emitter: client,
+    askScope: scopeReader(settings.scope, (problem) => warnings.report('scope', problem)),
     onAccepted: settings.waitUntil === undefined ? undefined : () => lifecycle.flushAfterTurn(),
   })
   const lifecycle = new Lifecycle({
@@ -113,5 +116,6 @@ export function compose(
     warnings,
     emitter: client,
   })
-  return { intake, ledger, lifecycle, pipeline, warnings }
+  const registry = new Registry(pipeline, warnings, client)
+  return { intake, ledger, lifecycle, registry, warnings }
 }

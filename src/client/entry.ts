@@ -11,6 +11,8 @@ export interface Entry extends Holder {
   readonly callback: Callback | undefined
   /** Runs the callback in the asynchronous context of its call: what it logs or traces belongs to that request. */
   readonly runInContext: ((run: () => void) => void) | undefined
+  /** A promise or a flush waits for it: it is sent without waiting for more events. */
+  readonly isAwaited: boolean
   /** Made when plugins or a failure before the backlog need one; else from the stored message, when somebody asks. */
   ctx: Context | undefined
   /** It came out of the plugins as a message that can be sent: `after` plugins hear of its outcome. */

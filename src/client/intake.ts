@@ -13,14 +13,15 @@ import type { Pipeline } from '../pipeline/pipeline.ts'
 import { asyncContext } from '../runtime/async-context.node.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
-import type { Callback } from '../tracker.ts'
+import type { Callback, Scope } from '../tracker.ts'
 import type { Emitter } from './emitter.ts'
 import type { Entry } from './entry.ts'
-import type { Epoch, Ledger } from './ledger.ts'
+import type { Ledger } from './ledger.ts'
 import type { Outcomes } from './outcomes.ts'
+import { mergeScopes } from './scopes.ts'
 
 export interface IntakeOptions {
-  readonly settings: Pick<ResolvedSettings, 'disable' | 'maxMessageBytes' | 'strict'>
+  readonly settings: Pick<ResolvedSettings, 'disable' | 'maxMessageBytes' | 'scope' | 'strict'>
   readonly stamp: MessageStamp
   readonly clock: Clock
   readonly ledger: Ledger
@@ -28,6 +29,8 @@ export interface IntakeOptions {
   readonly backlog: Backlog<Entry>
   readonly outcomes: Outcomes
   readonly emitter: Emitter<AnalyticsEvents>
+  /** Asks the `scope` setting; called only when there is one. Never throws. */
+  readonly askScope: () => Scope | undefined
   /** Called for each accepted call, bad ones included. */
   readonly onAccepted: (() => void) | undefined
 }
@@ -63,25 +66,66 @@ export class Intake {
    * @throws DeliveryError for a bad call, when `strict` is set.
    */
   submit(kind: Kind, params: unknown, callback: Callback | undefined, defaults?: MessageDefaults): void {
-    const { settings, stamp, clock, ledger, outcomes, onAccepted } = this.#options
-    let message: Message | undefined
-    let failure: DeliveryError | undefined
+    let message: Message | DeliveryError
     try {
-      if (outcomes.isCrowded) outcomes.settleEarly()
-      message = buildMessage(kind, params, stamp, clock.now(), defaults)
+      message = this.#build(kind, params, defaults)
     } catch (error) {
-      failure = toDeliveryError(error)
-      if (settings.strict && !this.#isClosed) throw failure
+      message = toDeliveryError(error)
+      if (this.#options.settings.strict && !this.#isClosed) throw message
     }
+    const hasCallback = typeof callback === 'function'
+    const context = hasCallback ? asyncContext.capture() : undefined
+    this.#take(kind, params, message, hasCallback ? callback : undefined, context, false)
+  }
+
+  /** Takes one call whose outcome somebody awaits: it does not wait for more events. A bad call fails, `strict` or not. */
+  submitAwaited(kind: Kind, params: unknown, callback: Callback, defaults?: MessageDefaults): void {
+    let message: Message | DeliveryError
+    try {
+      message = this.#build(kind, params, defaults)
+    } catch (error) {
+      message = toDeliveryError(error)
+    }
+    // No asynchronous context: a promise has that of whoever awaits it.
+    this.#take(kind, params, message, callback, undefined, true)
+  }
+
+  #build(kind: Kind, params: unknown, defaults: MessageDefaults | undefined): Message {
+    const { settings, stamp, clock, outcomes, askScope } = this.#options
+    if (outcomes.isCrowded) outcomes.settleEarly()
+    const scoped = settings.scope === undefined ? defaults : mergeScopes(askScope(), defaults as Scope)
+    return buildMessage(kind, params, stamp, clock.now(), scoped)
+  }
+
+  #take(
+    kind: Kind,
+    params: unknown,
+    message: Message | DeliveryError,
+    callback: Callback | undefined,
+    runInContext: Entry['runInContext'],
+    isAwaited: boolean,
+  ): void {
+    const { ledger, outcomes, onAccepted } = this.#options
     try {
       if (this.#open !== undefined) this.settleCutShortLater()
-      const entry = createEntry(kind, ledger.epoch, callback)
-      entry.outer = this.#open
+      const { epoch } = ledger
+      const entry: Entry = {
+        kind,
+        epoch,
+        callback,
+        runInContext,
+        isAwaited,
+        ctx: undefined,
+        passedPlugins: false,
+        isSettled: false,
+        outer: this.#open,
+        stored: undefined,
+      }
       this.#open = entry
       ledger.accept()
       onAccepted?.()
       if (this.#isClosed) this.#refuseClosed(entry, params, message)
-      else if (message === undefined) outcomes.settleLater(entry, failure)
+      else if (message instanceof DeliveryError) outcomes.settleLater(entry, message)
       else this.#place(entry, message)
       // Otherwise a call within this one was cut short, and the chain is looked through later.
       if (this.#open !== entry) return
@@ -97,13 +141,14 @@ export class Intake {
     this.#isCheckScheduled = false
     let entry = this.#open
     this.#open = undefined
-    for (; entry !== undefined; entry = entry.outer) {
-      if (entry.isSettled || entry.stored !== undefined || this.#inPlugins.has(entry)) continue
-      const error = new DeliveryError(
-        'unserializable',
-        'the stack overflowed while the event was being written',
-      )
-      this.#options.outcomes.settleLater(entry, error)
+    while (entry !== undefined) {
+      const { isSettled, stored, outer } = entry
+      if (!isSettled && stored === undefined && !this.#inPlugins.has(entry)) {
+        const error = new DeliveryError('unserializable', 'the stack overflowed while the event was written')
+        this.#options.outcomes.settleLater(entry, error)
+      }
+      entry.outer = undefined
+      entry = outer
     }
   }
 
@@ -122,11 +167,12 @@ export class Intake {
     for (const entry of entries) this.#options.outcomes.settle(entry, error, 0)
   }
 
-  #refuseClosed(entry: Entry, params: unknown, message: Message | undefined): void {
+  #refuseClosed(entry: Entry, params: unknown, message: Message | DeliveryError): void {
     const { clock, emitter, outcomes } = this.#options
+    const isBad = message instanceof DeliveryError
     // A call with bad arguments has no message.
-    emitter.emit('call_after_close', message ?? (params as Message))
-    if (message !== undefined) entry.ctx = new Context(toContextEvent(message), '', clock)
+    emitter.emit('call_after_close', isBad ? (params as Message) : message)
+    if (!isBad) entry.ctx = new Context(toContextEvent(message), '', clock)
     outcomes.settleLater(entry, new DeliveryError('closed', 'the client was closed'))
   }
 
@@ -202,7 +248,7 @@ export class Intake {
     try {
       const json = serialize(original === undefined ? message : toWire(message), settings.maxMessageBytes)
       if (settings.disable) requireSize(json, settings.maxMessageBytes)
-      const isTaken = !settings.disable && backlog.add(entry, json, entry.epoch.isSealed)
+      const isTaken = !settings.disable && backlog.add(entry, json, entry.isAwaited || entry.epoch.isSealed)
       entry.passedPlugins = original !== undefined
       if (isTaken) return true
       if (settings.disable || outcomes.isWanted(entry)) entry.ctx ??= new Context(undefined, json, clock)
@@ -214,21 +260,6 @@ export class Intake {
     if (settings.disable) outcomes.settleLater(entry, undefined)
     else outcomes.refuse(entry)
     return settings.disable
-  }
-}
-
-function createEntry(kind: Kind, epoch: Epoch, callback: unknown): Entry {
-  const hasCallback = typeof callback === 'function'
-  return {
-    kind,
-    epoch,
-    callback: hasCallback ? (callback as Callback) : undefined,
-    runInContext: hasCallback ? asyncContext.capture() : undefined,
-    ctx: undefined,
-    passedPlugins: false,
-    isSettled: false,
-    outer: undefined,
-    stored: undefined,
   }
 }
 

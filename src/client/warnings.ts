@@ -23,12 +23,21 @@ export class Warnings {
     return true
   }
 
+  /** Code of the user's failed. One process warning for each code. */
+  report(code: WarningEvent['code'], reason: unknown): void {
+    // The error itself may hold anything, so it is not shown.
+    if (!this.emit(code, reason)) this.#warnOnce(code, 'user_code', `${code}: it failed, and was ignored`)
+  }
+
   /** A plugin failed. One process warning for each plugin and each way to fail. */
   reportPlugin({ plugin, verb, reason, ctx }: PluginFailure): void {
     if (this.emit('plugin', reason, ctx, plugin)) return
-    const key = `${plugin}\n${verb}`
+    this.#warnOnce(`${plugin}\n${verb}`, reason.code, reason.message)
+  }
+
+  #warnOnce(key: string, code: string, text: string): void {
     if (this.#warned.has(key)) return
     this.#warned.add(key)
-    warn(reason.code, reason.message)
+    warn(code, text)
   }
 }

@@ -29,6 +29,40 @@ export type Identity =
       anonymousId: Id
     }
 
+/** Who a message is about, where a scope says it too. */
+export interface ScopedIdentity {
+  /** Your id for the user. Default: that of the scope. */
+  userId?: Id | null | undefined
+  /** An id for a visitor whose identity is not known. Default: that of the scope. */
+  anonymousId?: Id | null | undefined
+}
+
+/** Any event name, with any properties: what a client takes that was given no map of its events. */
+// biome-ignore lint/suspicious/noExplicitAny: maps of interface types are assignable to `any` only
+export type AnyEvents = Record<string, any>
+
+/** The event names of a map of events. */
+export type EventName<Events> = Extract<keyof Events, string>
+
+/** Name and properties of one event. `undefined` in the map means that it has no properties. */
+export type TypedEvent<Events, Name extends EventName<Events>> = string extends keyof Events
+  ? {
+      /** Name of the action: not empty. */
+      event: string
+      /** Properties of the event. Default: none. */
+      properties?: EventProperties | null | undefined
+    }
+  : {
+      /** Name of the action: one of those in the map of events. */
+      event: Name
+    } & TypedProperties<Events[Name]>
+
+type TypedProperties<Properties> = [Properties] extends [undefined]
+  ? { properties?: Record<string, never> | null | undefined }
+  : Record<string, never> extends Properties
+    ? { properties?: Properties | null | undefined }
+    : { properties: Properties }
+
 /** What every call takes. A message with more than `maxMessageBytes` as JSON fails with `too_large`. */
 export interface CommonParams {
   /** Facts about the message. Default: only the library, which is always added. */
@@ -45,23 +79,21 @@ export interface CommonParams {
 }
 
 /** What `identify` takes. */
-export type IdentifyParams = Identity &
+export type IdentifyParams<Traits = UserTraits, Who = Identity> = Who &
   CommonParams & {
     /** What is known about the user. Default: none. */
-    traits?: UserTraits | null | undefined
+    traits?: Traits | null | undefined
   }
 
-/** What `track` takes. */
-export type TrackParams = Identity &
-  CommonParams & {
-    /** Name of the action: not empty. */
-    event: string
-    /** Properties of the event. Default: none. */
-    properties?: EventProperties | null | undefined
-  }
+/** What `track` takes: with a map of events, one of its names and the properties that belong to it. */
+export type TrackParams<
+  Events = AnyEvents,
+  Name extends EventName<Events> = EventName<Events>,
+  Who = Identity,
+> = Who & CommonParams & TypedEvent<Events, Name>
 
 /** What `page` takes. */
-export type PageParams = Identity &
+export type PageParams<Who = Identity> = Who &
   CommonParams & {
     /** Name of the page. */
     name?: string | null | undefined
@@ -72,7 +104,7 @@ export type PageParams = Identity &
   }
 
 /** What `screen` takes. */
-export type ScreenParams = Identity &
+export type ScreenParams<Who = Identity> = Who &
   CommonParams & {
     /** Name of the screen. */
     name?: string | null | undefined
@@ -83,12 +115,12 @@ export type ScreenParams = Identity &
   }
 
 /** What `group` takes. */
-export type GroupParams = Identity &
+export type GroupParams<Traits = GroupTraits, Who = Identity> = Who &
   CommonParams & {
     /** Your id for the company or team. */
     groupId: Id
     /** What is known about the group. Default: none. */
-    traits?: GroupTraits | null | undefined
+    traits?: Traits | null | undefined
   }
 
 /** What `alias` takes. */

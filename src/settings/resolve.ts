@@ -1,6 +1,7 @@
 import { SettingsError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
 import { warn } from '../runtime/warn.ts'
+import type { Scope } from '../tracker.ts'
 import {
   describe,
   ownReader,
@@ -38,6 +39,7 @@ type Defaulted = {
 interface Optional {
   readonly httpClient: HTTPClient | HTTPFetchFn | undefined
   readonly oauthSettings: ResolvedOAuthSettings | undefined
+  readonly scope: (() => Scope | undefined) | undefined
   readonly waitUntil: ((promise: Promise<unknown>) => void) | undefined
 }
 
@@ -92,6 +94,7 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     maxTotalBackoffDuration: integer('maxTotalBackoffDuration'),
     maxRateLimitDuration: integer('maxRateLimitDuration'),
     strict: boolean('strict'),
+    scope: readFunction('scope', read('scope')),
     waitUntil: readFunction('waitUntil', read('waitUntil')),
     exitTimeout: integer('exitTimeout'),
   }

@@ -1,4 +1,5 @@
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
+import type { Scope } from '../tracker.ts'
 
 /**
  * What the constructor of `Analytics` takes. Only own properties count, and each is read once. An explicit `undefined`
@@ -95,6 +96,15 @@ export interface AnalyticsSettings {
   maxRateLimitDuration?: number | undefined
   /** Invalid calls throw a `DeliveryError` instead of only being reported. Default: `false`. */
   strict?: boolean | undefined
+  /**
+   * Asked at every call for what events have when the call does not say otherwise: identity, `context`, `integrations`,
+   * `timestamp`. With `currentScope` of `trackpost/scope` it is the scope of the current request. When it throws or
+   * returns something else, that is a warning and the event goes on without it.
+   *
+   * @example
+   * new Analytics({ writeKey, scope: () => ({ context: { app: { version: process.env.RELEASE } } }) })
+   */
+  scope?: (() => Scope | undefined) | undefined
   /**
    * Serverless: receives a promise that resolves when the events tracked in this turn have been flushed. Pass the
    * function of your platform that keeps an invocation alive. Default: none.
@@ -211,6 +221,7 @@ export const SETTINGS = {
   maxTotalBackoffDuration: { type: 'integer', default: 43_200, min: 1, max: MAX_DELAY_S, unit: 's' },
   maxRateLimitDuration: { type: 'integer', default: 43_200, min: 1, max: MAX_DELAY_S, unit: 's' },
   strict: { type: 'boolean', default: false },
+  scope: { type: 'function', default: undefined },
   waitUntil: { type: 'function', default: undefined },
   exitTimeout: { type: 'integer', default: 5_000, min: 0, max: MAX_DELAY_MS, unit: 'ms' },
 } as const satisfies { readonly [Name in Exclude<keyof AnalyticsSettings, 'maxEventsInBatch'>]-?: Rule }

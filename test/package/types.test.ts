@@ -82,6 +82,60 @@ const ACCEPTED_SHAPES = {
     console.log(answers)`,
 }
 
+const TYPED = `
+    interface Events {
+      readonly 'Signed Up': undefined
+      'Order Completed': { total: number; readonly currency: 'EUR' | 'CHF'; coupon?: string }
+      'Anything': Record<string, unknown>
+    }
+    interface Traits { plan: 'free' | 'pro' }
+    declare const typed: Analytics<Events, Traits, { seats: number }>`
+
+/** With a map of events. */
+const ACCEPTED_TYPED = {
+  'typed events': `${TYPED}
+    typed.track({ userId: 'u', event: 'Signed Up' })
+    typed.track({ userId: 'u', event: 'Signed Up', properties: {} })
+    typed.track({ userId: 'u', event: 'Order Completed', properties: { total: 1, currency: 'EUR' } }, (error) => error?.code)
+    typed.track({ anonymousId: 'a', event: 'Anything', properties: { x: [1] } })
+    typed.track({ anonymousId: 'a', event: 'Anything' })
+    typed.identify({ userId: 'u', traits: { plan: 'pro' } })
+    typed.group({ userId: 'u', groupId: 'g', traits: { seats: 4 } })`,
+  'typed promises and scopes': `${TYPED}
+    const done: Promise<Context> = typed.promises.track({ userId: 'u', event: 'Signed Up' })
+    typed.with({ userId: 'u' }).track({ event: 'Order Completed', properties: { total: 1, currency: 'CHF' } })
+    typed.with({ userId: 'u' }).with({ context: { ip: '::1' } }).promises.identify({ traits: { plan: 'free' } })
+    void done`,
+  'a typed client where any client is expected': `${TYPED}
+    const names: (client: Pick<Analytics, 'stats' | 'flush'>) => unknown = (client) => client.stats
+    names(typed)`,
+}
+
+/** With a map of events: what the complaint has to mention. */
+const REFUSED_TYPED: Record<string, [snippet: string, mentions: string]> = {
+  'an event that is not in the map': [`typed.track({ userId: 'u', event: 'Sined Up' })`, 'Signed Up'],
+  'a property of another type': [
+    `typed.track({ userId: 'u', event: 'Order Completed', properties: { total: '1', currency: 'EUR' } })`,
+    `'string' is not assignable to type 'number'`,
+  ],
+  'a property that is missing': [
+    `typed.track({ userId: 'u', event: 'Order Completed', properties: { total: 1 } })`,
+    'currency',
+  ],
+  'properties that are missing': [`typed.track({ userId: 'u', event: 'Order Completed' })`, 'properties'],
+  'properties of an event that has none': [
+    `typed.track({ userId: 'u', event: 'Signed Up', properties: { plan: 'pro' } })`,
+    'never',
+  ],
+  'a trait of another type': [`typed.identify({ userId: 'u', traits: { plan: 'gold' } })`, 'gold'],
+  'a trait of a group of another type': [
+    `typed.group({ userId: 'u', groupId: 'g', traits: { seats: 'four' } })`,
+    'number',
+  ],
+  'a typed event without an identity': [`typed.track({ event: 'Signed Up' })`, 'anonymousId'],
+  'a scoped event that is not in the map': [`typed.with({ userId: 'u' }).track({ event: 'x' })`, 'keyof Events'],
+}
+
 const REFUSED = {
   'an event without an identity': `analytics.track({ event: 'e' })`,
   'a track without the name of the event': `analytics.track({ userId: 'u' })`,
@@ -106,7 +160,14 @@ let complaints: Map<string, string[]>
 
 beforeAll(async () => {
   project = await createProject()
-  complaints = await compileAll({ ...ACCEPTED, ...ACCEPTED_SHAPES, ...REFUSED })
+  const typed = Object.entries(REFUSED_TYPED).map(([name, [snippet]]) => [name, `${TYPED}\n${snippet}`])
+  complaints = await compileAll({
+    ...ACCEPTED,
+    ...ACCEPTED_SHAPES,
+    ...ACCEPTED_TYPED,
+    ...REFUSED,
+    ...Object.fromEntries(typed),
+  })
 })
 afterAll(() => project?.remove())
 
@@ -130,7 +191,8 @@ async function compileAll(snippets: Record<string, string>): Promise<Map<string,
   }
   const path = await project.write('tsconfig.json', JSON.stringify({ compilerOptions, files }))
   const { output } = await runTool('tsc', ['--project', path, '--pretty', 'false'], project.folder)
-  const lines = output.split('\n').filter((line) => line !== '')
+  // A complaint goes on in lines that are indented.
+  const lines = output.split(/\n(?! )/).filter((line) => line !== '')
   return new Map(
     names.map((name, index) => [name, lines.filter((line) => line.startsWith(`${files[index]}(`))]),
   )
@@ -143,6 +205,17 @@ test.each(Object.keys(ACCEPTED))('%s compiles', (name) => {
 test.each(Object.keys(ACCEPTED_SHAPES))('%s compiles', (name) => {
   expect(complaints.get(name)).toEqual([])
 })
+
+test.each(Object.keys(ACCEPTED_TYPED))('%s compile', (name) => {
+  expect(complaints.get(name)).toEqual([])
+})
+
+test.each(Object.entries(REFUSED_TYPED))(
+  '%s does not compile, and the complaint says why',
+  (name, [, mentions]) => {
+    expect(complaints.get(name)?.join(' ')).toContain(mentions)
+  },
+)
 
 test.each(Object.keys(REFUSED))('%s does not compile', (name) => {
   expect(complaints.get(name)).toHaveLength(1)

@@ -1,0 +1,62 @@
+import { describeCause } from '../errors/cause.ts'
+import { DeliveryError } from '../errors/errors.ts'
+import type { AnalyticsEvents } from '../events.ts'
+import type { Pipeline } from '../pipeline/pipeline.ts'
+import type { Plugin } from '../pipeline/plugin.ts'
+import type { Emitter } from './emitter.ts'
+import type { Warnings } from './warnings.ts'
+
+/** Takes plugins in and out, reports what is no plugin, and tells listeners which ones take part. */
+export class Registry {
+  readonly #pipeline: Pipeline
+  readonly #warnings: Warnings
+  readonly #emitter: Emitter<AnalyticsEvents>
+  #ready: Promise<unknown> = Promise.resolve()
+
+  constructor(pipeline: Pipeline, warnings: Warnings, emitter: Emitter<AnalyticsEvents>) {
+    this.#pipeline = pipeline
+    this.#warnings = warnings
+    this.#emitter = emitter
+  }
+
+  /** Settled when every plugin registered so far has loaded or was left out. */
+  get ready(): Promise<void> {
+    return this.#ready.then(() => {})
+  }
+
+  async register(plugins: readonly Plugin[]): Promise<void> {
+    const loading = Promise.all(plugins.map((plugin) => this.#register(plugin)))
+    this.#ready = Promise.all([this.#ready, loading])
+    const names = await loading
+    this.#emitter.emit(
+      'register',
+      names.filter((name) => name !== undefined),
+    )
+  }
+
+  async deregister(names: readonly string[]): Promise<void> {
+    const wasThere = await Promise.all(names.map((name) => this.#pipeline.deregister(name)))
+    this.#emitter.emit(
+      'deregister',
+      names.filter((_, index) => wasThere[index]),
+    )
+  }
+
+  async #register(plugin: Plugin): Promise<string | undefined> {
+    try {
+      return await this.#pipeline.register(plugin)
+    } catch (error) {
+      const reason = new DeliveryError('plugin', describeCause(error), { cause: error })
+      this.#warnings.reportPlugin({ plugin: nameOf(plugin), verb: 'register', reason, ctx: undefined })
+      return undefined
+    }
+  }
+}
+
+function nameOf(plugin: unknown): string {
+  try {
+    return String((plugin as Plugin).name)
+  } catch {
+    return ''
+  }
+}

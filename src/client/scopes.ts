@@ -1,0 +1,78 @@
+import type { MessageDefaults } from '../message/build.ts'
+import { describe, isRecord } from '../message/describe.ts'
+import { mergeDeep } from '../message/merge.ts'
+import { toIsoTime } from '../message/timestamp.ts'
+import type { Scope } from '../tracker.ts'
+
+type Fields = Record<string, unknown>
+
+/** `over` laid over `base`: what it says wins, `context` and `integrations` are merged level by level. Both are copied. */
+export function mergeScopes(base: MessageDefaults | undefined, over: Scope | undefined): MessageDefaults {
+  return {
+    userId: over?.userId ?? base?.userId,
+    anonymousId: over?.anonymousId ?? base?.anonymousId,
+    timestamp: over?.timestamp ?? base?.timestamp,
+    context: merge(base?.context, over?.context),
+    integrations: merge(base?.integrations, over?.integrations),
+  }
+}
+
+/**
+ * Asks the `scope` setting. When it throws, or returns what no event can take, that is reported and left out: no event may
+ * be lost for its scope.
+ */
+export function scopeReader(
+  scope: (() => Scope | undefined) | undefined,
+  report: (problem: unknown) => void,
+): () => Scope | undefined {
+  let isAsking = false
+  return () => {
+    // A scope function that tracks would be asked without end.
+    if (scope === undefined || isAsking) return undefined
+    isAsking = true
+    try {
+      return readScope(scope(), report)
+    } catch (error) {
+      report(error)
+      return undefined
+    } finally {
+      isAsking = false
+    }
+  }
+}
+
+function readScope(value: unknown, report: (problem: unknown) => void): Scope | undefined {
+  if (value === undefined || value === null) return undefined
+  if (!isRecord(value) || typeof value['then'] === 'function') {
+    const given = isRecord(value) ? 'a promise' : describe(value)
+    report(new TypeError(`scope: expected an object, got ${given}`))
+    return undefined
+  }
+  const scope: Fields = {}
+  for (const [name, isUsable] of Object.entries(FIELDS)) {
+    const field = value[name]
+    if (field === undefined || field === null) continue
+    if (isUsable(field)) scope[name] = field
+    else report(new TypeError(`scope: ${name}: ${describe(field)} is of no use here`))
+  }
+  return scope as Scope
+}
+
+const FIELDS = {
+  userId: isId,
+  anonymousId: isId,
+  context: isRecord,
+  integrations: isRecord,
+  timestamp: (value: unknown) => toIsoTime(value) !== undefined,
+}
+
+function isId(value: unknown): boolean {
+  return typeof value === 'string' ? value.trim() !== '' : Number.isFinite(value) || typeof value === 'bigint'
+}
+
+/** What cannot be merged is left as it is: the event says what is wrong with it. */
+function merge(base: unknown, over: unknown): unknown {
+  if (over === undefined || over === null) return base
+  if (!isRecord(over)) return over
+  return mergeDeep(isRecord(base) ? base : {}, over)
+}

@@ -1,0 +1,57 @@
+import type { DeliveryError } from '../errors/errors.ts'
+import type { FlushOptions } from '../events.ts'
+import type { MessageDefaults } from '../message/build.ts'
+import type { Kind } from '../message/types.ts'
+import type { Context } from '../pipeline/context.ts'
+import type { Scope, ScopedTracker, TrackerPromises } from '../tracker.ts'
+import type { Intake } from './intake.ts'
+import type { Lifecycle } from './lifecycle.ts'
+import { mergeScopes } from './scopes.ts'
+
+/** The six calls with defaults, over the same queue and connections as the client itself. */
+export function createScope<Events, User, Group>(
+  intake: Intake,
+  lifecycle: Lifecycle,
+  outer: MessageDefaults | undefined,
+  scope: Scope,
+): ScopedTracker<Events, User, Group> {
+  const defaults = mergeScopes(outer, scope)
+  let promises: ScopedTracker<Events, User, Group>['promises'] | undefined
+  return {
+    identify: (params, callback) => intake.submit('identify', params, callback, defaults),
+    track: (params, callback) => intake.submit('track', params, callback, defaults),
+    page: (params, callback) => intake.submit('page', params, callback, defaults),
+    screen: (params, callback) => intake.submit('screen', params, callback, defaults),
+    group: (params, callback) => intake.submit('group', params, callback, defaults),
+    alias: (params, callback) => intake.submit('alias', params, callback, defaults),
+    get promises() {
+      if (promises === undefined) promises = createPromises(intake, defaults)
+      return promises
+    },
+    with: (inner) => createScope(intake, lifecycle, defaults, inner),
+    flush: (options: Pick<FlushOptions, 'timeout'> = {}) => lifecycle.flush(options?.timeout),
+  }
+}
+
+/** The six calls as promises of their outcome. */
+export function createPromises<Events, User, Group, Who>(
+  intake: Intake,
+  defaults?: MessageDefaults,
+): TrackerPromises<Events, User, Group, Who> {
+  const submit = (kind: Kind, params: unknown): Promise<Context> =>
+    new Promise((resolve, reject) => {
+      const callback = (error: DeliveryError | undefined, ctx: Context | undefined): void => {
+        if (error === undefined) resolve(ctx as Context)
+        else reject(error)
+      }
+      intake.submitAwaited(kind, params, callback, defaults)
+    })
+  return {
+    identify: (params) => submit('identify', params),
+    track: (params) => submit('track', params),
+    page: (params) => submit('page', params),
+    screen: (params) => submit('screen', params),
+    group: (params) => submit('group', params),
+    alias: (params) => submit('alias', params),
+  }
+}

@@ -1,0 +1,87 @@
+import type { FlushSummary } from './client/ledger.ts'
+import type { DeliveryError } from './errors/errors.ts'
+import type { FlushOptions } from './events.ts'
+import { createMessageId } from './message/message-id.ts'
+import type { GroupTraits, UserTraits } from './message/shapes.ts'
+import type { AnyEvents, Kind } from './message/types.ts'
+import type { Context } from './pipeline/context.ts'
+import type { Callback, Tracker } from './tracker.ts'
+
+/** What {@link combine} combines: a client, or anything that can record and flush. */
+export interface CombinedClient<Events = AnyEvents, User = UserTraits, Group = GroupTraits>
+  extends Tracker<Events, User, Group> {
+  /** As `analytics.flush()`. */
+  flush(options?: FlushOptions): Promise<FlushSummary>
+  /** As `analytics.closeAndFlush()`. */
+  closeAndFlush(options?: Pick<FlushOptions, 'timeout'>): Promise<FlushSummary>
+}
+
+/**
+ * Several clients as one, for a move from one service to another: each call is made on every client, with the same
+ * `messageId` and `timestamp`.
+ *
+ * A callback is called once all clients have an outcome: with the error of the first client, in the order given, that
+ * could not deliver, and the context of the first client. `flush` and `closeAndFlush` add the summaries up.
+ *
+ * @throws DeliveryError `invalid` from a call with bad arguments, when a client is `strict`; the clients before it have
+ * taken the call.
+ * @example
+ * const both = combine(new Analytics({ writeKey: oldKey }), new Analytics({ writeKey: newKey, host: newHost }))
+ * both.track({ userId: 'ada', event: 'Signed Up' })
+ * await both.closeAndFlush()
+ */
+export function combine<Events = AnyEvents, User = UserTraits, Group = GroupTraits>(
+  ...clients: CombinedClient<Events, User, Group>[]
+): CombinedClient<Events, User, Group> {
+  const call = (kind: Kind, params: object, callback: Callback | undefined): void => {
+    const shared = isObject(params) ? stamp(params) : params
+    const told = typeof callback === 'function' ? join(clients.length, callback) : () => undefined
+    clients.forEach((client, index) => {
+      const method = client[kind] as (params: unknown, callback: Callback | undefined) => void
+      method.call(client, shared, told(index))
+    })
+  }
+  const sum = async (summaries: Promise<FlushSummary>[]): Promise<FlushSummary> => {
+    const total = { delivered: 0, failed: 0, pending: 0 }
+    for (const { delivered, failed, pending } of await Promise.all(summaries)) {
+      total.delivered += delivered
+      total.failed += failed
+      total.pending += pending
+    }
+    return total
+  }
+  return {
+    identify: (params, callback) => call('identify', params, callback),
+    track: (params, callback) => call('track', params, callback),
+    page: (params, callback) => call('page', params, callback),
+    screen: (params, callback) => call('screen', params, callback),
+    group: (params, callback) => call('group', params, callback),
+    alias: (params, callback) => call('alias', params, callback),
+    flush: (options) => sum(clients.map((client) => client.flush(options))),
+    closeAndFlush: (options) => sum(clients.map((client) => client.closeAndFlush(options))),
+  }
+}
+
+function isObject(value: unknown): value is { messageId?: unknown; timestamp?: unknown } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function stamp(params: { messageId?: unknown; timestamp?: unknown }): object {
+  return {
+    ...params,
+    messageId: params.messageId ?? createMessageId(),
+    timestamp: params.timestamp ?? new Date(),
+  }
+}
+
+/** One callback for each client; the last one to be called calls `callback`. */
+function join(count: number, callback: Callback): (index: number) => Callback {
+  const outcomes: { error: DeliveryError | undefined; ctx: Context | undefined }[] = []
+  let left = count
+  return (index) => (error, ctx) => {
+    outcomes[index] = { error, ctx }
+    left--
+    if (left > 0) return undefined
+    return callback(outcomes.find((outcome) => outcome.error !== undefined)?.error, outcomes[0]?.ctx)
+  }
+}

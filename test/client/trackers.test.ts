@@ -1,0 +1,276 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { combine } from '../../src/combine.ts'
+import type { Scope } from '../../src/tracker.ts'
+import { createAnalytics } from '../support/create-analytics.ts'
+import { settled } from '../support/fake-clock.ts'
+import { hangUntilAborted, status } from '../support/scripted-client.ts'
+import { failOnUnhandledRejections } from '../support/unhandled.ts'
+
+let warned: string[]
+failOnUnhandledRejections()
+beforeEach(() => {
+  warned = []
+  vi.spyOn(process, 'emitWarning').mockImplementation((message) => {
+    warned.push(String(message))
+  })
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+const KINDS = [
+  ['identify', {}],
+  ['track', { event: 'Commande passée' }],
+  ['page', { name: 'Prix' }],
+  ['screen', { name: 'Panier' }],
+  ['group', { groupId: 'atelier' }],
+  ['alias', { previousId: 'visiteur-7' }],
+] as const
+
+describe('promises', () => {
+  test.each(KINDS)('%s resolves to the context of the delivered event', async (kind, params) => {
+    const { analytics } = createAnalytics()
+
+    const ctx = await analytics.promises[kind]({ userId: 'usr_Zoë', ...params } as never)
+
+    expect(ctx.event).toMatchObject({ type: kind, userId: 'usr_Zoë' })
+  })
+
+  test('what is called in one turn leaves in one request, without waiting for flushAt or the interval', async () => {
+    const { analytics, client, clock } = createAnalytics({ flushAt: 1_000 })
+
+    await Promise.all(['a', 'b', 'c'].map((event) => analytics.promises.track({ userId: 'usr_Zoë', event })))
+
+    expect(client.batchSizes).toEqual([3])
+    expect(clock.monotonic()).toBe(0)
+  })
+
+  test('events that nobody awaits, queued before, leave with it', async () => {
+    const { analytics, client } = createAnalytics({ flushAt: 1_000 })
+    analytics.track({ userId: 'usr_Zoë', event: 'a' })
+
+    await analytics.promises.track({ userId: 'usr_Zoë', event: 'b' })
+
+    expect(client.batchSizes).toEqual([2])
+  })
+
+  test('one that fails rejects with the error of its event, and a bad call rejects too', async () => {
+    const { analytics } = createAnalytics({ maxRetries: 0, strict: true }, [status(500)])
+
+    await expect(analytics.promises.track({ userId: 'usr_Zoë', event: 'a' })).rejects.toMatchObject({
+      code: 'retries_exhausted',
+      status: 500,
+    })
+    await expect(analytics.promises.track({ event: 'a' } as never)).rejects.toMatchObject({ code: 'invalid' })
+    expect(analytics.stats).toMatchObject({ failed: 2, pending: 0 })
+  })
+
+  test('an event dropped by a plugin, and one after close, reject', async () => {
+    const { analytics } = createAnalytics()
+    await analytics.register({ name: 'non', type: 'before', track: () => null })
+    await expect(analytics.promises.track({ userId: 'u', event: 'a' })).rejects.toMatchObject({
+      code: 'plugin',
+    })
+
+    await analytics.closeAndFlush()
+
+    await expect(analytics.promises.track({ userId: 'u', event: 'a' })).rejects.toMatchObject({
+      code: 'closed',
+    })
+  })
+
+  test('one goes through an asynchronous plugin without waiting for the interval', async () => {
+    const { analytics, client } = createAnalytics({ flushAt: 1_000 })
+    await analytics.register({ name: 'géo', type: 'enrichment', track: async (ctx) => ctx })
+
+    await analytics.promises.track({ userId: 'u', event: 'a' })
+
+    expect(client.batchSizes).toEqual([1])
+  })
+})
+
+describe('a scope', () => {
+  async function sentBy(act: (harness: ReturnType<typeof createAnalytics>) => void, settings = {}) {
+    const harness = createAnalytics(settings)
+    act(harness)
+    await harness.analytics.flush()
+    return harness.client.requests.flatMap(({ batch }) => batch)
+  }
+
+  test.each(KINDS)('gives %s its identity, and shares queue and connection', async (kind, params) => {
+    const sent = await sentBy(({ analytics }) => {
+      analytics.with({ userId: 'usr_Zoë' })[kind](params as never)
+      analytics.track({ userId: 'autre', event: 'b' })
+    })
+
+    expect(sent).toMatchObject([{ type: kind, userId: 'usr_Zoë' }, { userId: 'autre' }])
+  })
+
+  test('merges context and integrations level by level; the call wins, then the inner scope', async () => {
+    const outer: Scope = {
+      anonymousId: 'visiteur-7',
+      context: { ip: '192.0.2.1', app: { name: 'boutique', version: '1' } },
+      integrations: { All: false, CRM: true },
+      timestamp: '2026-01-01T00:00:00.000Z',
+    }
+    const [message] = await sentBy(({ analytics }) => {
+      analytics
+        .with(outer)
+        .with({ userId: 'usr_Zoë', context: { app: { version: '2' } } })
+        .track({ event: 'a', context: { app: { build: '77' } }, integrations: { CRM: false } })
+    })
+
+    expect(message).toMatchObject({
+      userId: 'usr_Zoë',
+      anonymousId: 'visiteur-7',
+      timestamp: '2026-01-01T00:00:00.000Z',
+      context: { ip: '192.0.2.1', app: { name: 'boutique', version: '2', build: '77' } },
+      integrations: { All: false, CRM: false },
+    })
+    expect(outer.context).toEqual({ ip: '192.0.2.1', app: { name: 'boutique', version: '1' } })
+  })
+
+  test('is copied when it is made', async () => {
+    const scope = { userId: 'usr_Zoë', context: { ip: '192.0.2.1' } }
+    const [message] = await sentBy(({ analytics }) => {
+      const tracker = analytics.with(scope)
+      scope.userId = 'autre'
+      scope.context.ip = '::1'
+      tracker.track({ event: 'a' })
+    })
+
+    expect(message).toMatchObject({ userId: 'usr_Zoë', context: { ip: '192.0.2.1' } })
+  })
+
+  test('has promises and flush, and its methods may be detached', async () => {
+    const { analytics, client } = createAnalytics({ flushAt: 1_000 })
+    const { track, promises, flush } = analytics.with({ userId: 'usr_Zoë' })
+
+    await promises.track({ event: 'a' })
+    track({ event: 'b' })
+    const summary = await flush()
+
+    expect(client.batchSizes).toEqual([1, 1])
+    expect(summary).toEqual({ delivered: 1, failed: 0, pending: 0 })
+  })
+
+  test('the scope setting is asked at every call, and gives way to with() and to the call', async () => {
+    let user = 0
+    const sent = await sentBy(
+      ({ analytics }) => {
+        analytics.track({ event: 'a' } as never)
+        analytics.with({ userId: 'zoë' }).track({ event: 'b' })
+        analytics.track({ userId: 'call', event: 'c' })
+      },
+      { scope: () => ({ userId: `user-${user++}`, context: { ip: '::1' } }) },
+    )
+
+    expect(sent.map(({ userId }) => userId)).toEqual(['user-0', 'zoë', 'call'])
+    expect(sent.map(({ context }) => context['ip'])).toEqual(['::1', '::1', '::1'])
+  })
+
+  test.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('non')
+      },
+    ],
+    ['returns a number', () => 7],
+    ['returns an array', () => [1]],
+    ['returns a promise', async () => ({ userId: 'x' })],
+    ['returns an empty userId', () => ({ userId: ' ' })],
+    ['returns an object as userId', () => ({ userId: {} })],
+    ['returns a Map as context', () => ({ context: new Map() })],
+    ['returns an invalid timestamp', () => ({ timestamp: 'hier' })],
+    [
+      'has a getter that throws',
+      () => ({
+        get context() {
+          throw new Error('non')
+        },
+      }),
+    ],
+  ])('a scope function that %s is one warning, and no event is lost', async (_label, scope) => {
+    const { analytics } = createAnalytics({ scope: scope as never })
+    const codes: string[] = []
+
+    analytics.track({ userId: 'usr_Zoë', event: 'a' })
+    analytics.track({ userId: 'usr_Zoë', event: 'a' })
+    expect(warned).toHaveLength(1)
+    analytics.on('warning', ({ code }) => codes.push(code))
+    analytics.track({ userId: 'usr_Zoë', event: 'a' })
+
+    expect(await analytics.flush()).toEqual({ delivered: 3, failed: 0, pending: 0 })
+    expect(codes).toEqual(['scope'])
+  })
+
+  test('a scope function that tracks is not asked for that event', async () => {
+    let calls = 0
+    const { analytics } = createAnalytics({
+      scope: () => {
+        calls++
+        analytics.track({ userId: 'usr_Zoë', event: 'inner' })
+        return undefined
+      },
+    })
+
+    analytics.track({ userId: 'usr_Zoë', event: 'outer' })
+
+    expect(await analytics.flush()).toMatchObject({ delivered: 2 })
+    expect(calls).toBe(1)
+  })
+})
+
+describe('combine', () => {
+  test.each(KINDS)('makes %s on every client, with one messageId and one timestamp', async (kind, params) => {
+    const [first, second] = [createAnalytics(), createAnalytics()]
+    const both = combine(first.analytics, second.analytics)
+
+    both[kind]({ userId: 'usr_Zoë', ...params } as never)
+    const summary = await both.flush()
+
+    const [a, b] = [first, second].map(({ client }) => client.requests[0]?.batch[0])
+    expect(a).toMatchObject({ type: kind, userId: 'usr_Zoë' })
+    expect(b).toEqual(a)
+    expect(summary).toEqual({ delivered: 2, failed: 0, pending: 0 })
+  })
+
+  test('calls back once, when all clients have their outcome, with the first failure', async () => {
+    const [first, second] = [createAnalytics({}, [status(200)]), createAnalytics({}, [status(400)])]
+    const both = combine(first.analytics, second.analytics)
+    const calls: unknown[][] = []
+
+    both.track({ userId: 'usr_Zoë', event: 'a', messageId: 'm-1' }, (...args) => calls.push(args))
+    await first.analytics.flush()
+    expect(calls).toEqual([])
+    await second.analytics.flush()
+
+    expect(calls).toHaveLength(1)
+    expect(calls[0]?.[0]).toMatchObject({ code: 'rejected', status: 400 })
+    expect(calls[0]?.[1]).toMatchObject({ id: 'm-1' })
+  })
+
+  test('closes all, and one that hangs does not keep the others', async () => {
+    const [first, second] = [createAnalytics(), createAnalytics({}, [hangUntilAborted])]
+    const both = combine(first.analytics, second.analytics)
+    both.track({ userId: 'usr_Zoë', event: 'a' })
+
+    const closing = both.closeAndFlush({ timeout: 100 })
+    await settled()
+    expect(first.analytics.stats.delivered).toBe(1)
+    await second.clock.advance(100)
+
+    expect(await closing).toEqual({ delivered: 1, failed: 1, pending: 0 })
+  })
+
+  test('bad arguments are bad on every client', async () => {
+    const [first, second] = [createAnalytics(), createAnalytics()]
+
+    combine(first.analytics, second.analytics).track('non' as never)
+    await settled()
+
+    expect(first.analytics.stats.failures.invalid).toBe(1)
+    expect(second.analytics.stats.failures.invalid).toBe(1)
+  })
+})
