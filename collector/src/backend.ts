@@ -8,7 +8,6 @@ import { type Stats, StatsKeeper } from './live/stats.ts'
 import { LiveStream } from './live/stream.ts'
 import { Tail } from './live/tail.ts'
 import { Waiters, type WaitQuery } from './live/waiters.ts'
-import { markViolations } from './plan/mark.ts'
 import type { TrackingPlan, TrackingPlanFile } from './plan/plan.ts'
 import type { EventRecord, EventSummary } from './record.ts'
 import type { EventLog, NewRequest, RequestLog } from './store/ports.ts'
@@ -74,7 +73,7 @@ export class Backend {
       opening: store.opening,
     })
     this.log = {
-      append: (events) => this.#writer.append(plan === null ? events : markViolations(events, plan)),
+      append: (events) => this.#writer.append(events),
     }
     this.requests = this.#writer.requests
     this.#deliverers = config.destinations

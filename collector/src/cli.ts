@@ -1,16 +1,17 @@
 import { parseArgs } from 'node:util'
-import { version } from '../package.json'
 import { systemClock } from './clock.ts'
 import { startCollector } from './collector.ts'
 import { ConfigError } from './config/config-error.ts'
 import { keygen } from './config/keygen.ts'
 import { loadConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
+import { version } from './version.ts'
 
 const HELP = `trackpost-collector: the HTTP tracking API on your machine
 
 Usage: trackpost-collector [options]
        trackpost-collector keygen [--client-id <id>] [--key-id <id>]
+       trackpost-collector check --plan <path> [--database <path>] [--search <line>]
 
   --port <number>      port, 0 = any free one            (8787)
   --host <address>     address to listen on              (127.0.0.1)
@@ -18,6 +19,8 @@ Usage: trackpost-collector [options]
   --config <path>      sources, destinations, OAuth ...  (none: any write key is taken)
   --region <name>      default or eu                     (default)
   --rate <number>      requests a second for each source (no limit)
+  --plan <path>        tracking plan (JSON Schema); events that are not as planned are marked  (none)
+  --release-to <url>   https://<write key>@<host>: where chosen events may be sent from the page  (none)
   --browser-origin <origin>
                        pages of this origin may send events, * = all; can be repeated
                        (pages of this machine)
@@ -29,6 +32,7 @@ Usage: trackpost-collector [options]
   --help               this text
 
 keygen makes an RSA key pair and prints the settings for the SDK and for the config file.
+check holds the recorded events against a tracking plan, and exits with 1 when one is not as planned.
 `
 
 const OPTIONS = {
@@ -38,6 +42,8 @@ const OPTIONS = {
   config: { type: 'string' },
   region: { type: 'string' },
   rate: { type: 'string' },
+  plan: { type: 'string' },
+  'release-to': { type: 'string' },
   'browser-origin': { type: 'string', multiple: true },
   'allow-public': { type: 'boolean', default: false },
   'admin-token': { type: 'string' },
@@ -53,12 +59,20 @@ const KEYGEN_OPTIONS = {
   help: { type: 'boolean', default: false },
 } as const
 
+const CHECK_OPTIONS = {
+  plan: { type: 'string' },
+  database: { type: 'string', default: 'trackpost-collector.db' },
+  search: { type: 'string' },
+  help: { type: 'boolean', default: false },
+} as const
+
 /** Runs the command line; resolves with the exit code when a signal ends the collector, or it cannot start. */
 export async function main(args: readonly string[]): Promise<number> {
   // Nobody may read any more what is printed here (`| head -1`); that is no reason to end with an error, or to end.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   try {
     if (args[0] === 'keygen') return runKeygen(args.slice(1))
+    if (args[0] === 'check') return await runCheck(args.slice(1))
     return await runCollector(args)
   } catch (cause) {
     process.stderr.write(`trackpost-collector: ${oneLine(cause)}\n`)
@@ -70,6 +84,27 @@ function runKeygen(args: readonly string[]): number {
   const { values } = parseArgs({ args: [...args], options: KEYGEN_OPTIONS })
   process.stdout.write(values.help ? HELP : keygen(values['client-id'], values['key-id']))
   return 0
+}
+
+async function runCheck(args: readonly string[]): Promise<number> {
+  const { values } = parseArgs({ args: [...args], options: CHECK_OPTIONS })
+  if (values.help) {
+    process.stdout.write(HELP)
+    return 0
+  }
+  if (values.plan === undefined) throw new ConfigError('check: expected --plan <path>')
+  const [{ loadPlan }, { checkDatabase }] = await Promise.all([
+    import('./plan/plan.ts'),
+    import('./plan/check-database.ts'),
+  ])
+  const search = values.search === undefined ? {} : { q: values.search }
+  const { checked, broken } = checkDatabase(values.database, loadPlan(values.plan), search)
+  for (const { key, path, message, count, firstSeq } of broken) {
+    const events = count === 1 ? `event ${firstSeq}` : `${count} events, the first is ${firstSeq}`
+    process.stdout.write(`${printable(`${key}: ${path} ${message}`)} (${events})\n`)
+  }
+  process.stdout.write(`${counted(checked, 'event')} checked, ${counted(broken.length, 'rule')} broken\n`)
+  return broken.length === 0 ? 0 : 1
 }
 
 async function runCollector(args: readonly string[]): Promise<number> {
@@ -101,6 +136,8 @@ async function runCollector(args: readonly string[]): Promise<number> {
     allowPublic: values['allow-public'],
     database: values.database,
     config,
+    ...(values.plan !== undefined && { plan: values.plan }),
+    ...(values['release-to'] !== undefined && { releaseTo: values['release-to'] }),
     ...(adminToken !== undefined && { adminToken }),
     ...(failRate !== undefined && { failRate: share('--fail-rate', failRate) }),
     onFault: (what, cause) => faults.report(what, cause),
@@ -116,6 +153,10 @@ async function runCollector(args: readonly string[]): Promise<number> {
   await collector.close()
   if (!values.quiet) process.stdout.write(`trackpost-collector ended by ${signal}\n`)
   return 0
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 function nextSignal(): Promise<NodeJS.Signals> {
@@ -153,13 +194,17 @@ class FaultLog {
   }
 }
 
-/** A cause as one line; control characters, which could come from a caller's data, are taken out. */
+/** A cause as one line. */
 function oneLine(cause: unknown): string {
   const error = cause as NodeJS.ErrnoException & { port?: number; address?: string }
   if (error?.code === 'EADDRINUSE') return `port ${error.port} is in use; say --port <another>`
   if (error?.code === 'EACCES') return `port ${error.port} is not allowed to this user`
   if (error?.code === 'EADDRNOTAVAIL') return `${error.address} is not an address of this machine`
-  const text = cause instanceof Error ? cause.message : String(cause)
+  return printable(cause instanceof Error ? cause.message : String(cause))
+}
+
+/** Without control characters, which could come from a caller's data and forge a line. */
+function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
   return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
 }

@@ -241,7 +241,7 @@ class RunningCollector implements Collector {
     this.#router = this.#createRouter(config, checked)
   }
 
-  #createRouter(config: Config, { access, isLocal }: CheckedParts): Router {
+  #createRouter(config: Config, { access, isLocal, plan }: CheckedParts): Router {
     const { browserOrigins, hostNames, trustedProxies } = config
     const loginLimit = new LoginLimit(config.failedLoginsPerMinute, this.#clock)
     const tracking = new TrackingApi({
@@ -252,6 +252,7 @@ class RunningCollector implements Collector {
       log: this.#backend.log,
       turns: this.#turns,
       faults: this.#injector,
+      plan: plan?.plan,
       onFault: this.#onFault,
     })
     const tokens = this.#tokens

@@ -102,6 +102,88 @@ test('--fail-rate, --browser-origin and --admin-token do what they say', async (
   expect((await fetch(`${url}/api/stats`, { headers })).status).toBe(401)
 })
 
+const folder = newFolder()
+const plan = join(folder, 'plan.json')
+writeFileSync(
+  plan,
+  JSON.stringify({
+    additionalEvents: false,
+    track: { Order: { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] } },
+    identify: { type: 'object', required: ['email'] },
+  }),
+)
+
+test('check names every rule of a plan that recorded events break, and exits with 1', async () => {
+  const database = join(newFolder(), 'events.db')
+  const collector = await openCollector({ database })
+  await post(collector, '/v1/batch', {
+    batch: [
+      track({ event: 'Order', properties: { total: 1 } }),
+      track({ event: 'Order', properties: { total: '1' } }),
+      track({ event: 'Order', properties: { total: '2' } }),
+      track({ event: 'Ordr\n', properties: {} }),
+      { type: 'identify', userId: 'u', traits: {} },
+      { type: 'alias', userId: 'u', previousId: 'p' },
+      track({ event: 'Order', userId: undefined, properties: {} }),
+    ],
+  })
+  await collector.close()
+
+  expect(await run('check', '--plan', plan, '--database', database)).toEqual({
+    code: 1,
+    out: [
+      'track:Order: properties.total must be number (2 events, the first is 2)',
+      'track:Ordr : event is not in the plan (event 4)',
+      'identify: traits.email is missing (event 5)',
+      '6 events checked, 3 rules broken\n',
+    ].join('\n'),
+    err: '',
+  })
+  expect(
+    await run('check', '--plan', plan, '--database', database, '--search', 'properties.total:1'),
+  ).toMatchObject({
+    code: 1,
+    out: expect.stringContaining('2 events checked, 1 rule broken'),
+  })
+  expect(await run('check', '--plan', plan, '--database', database, '--search', 'type:alias')).toMatchObject({
+    code: 0,
+    out: '1 event checked, 0 rules broken\n',
+  })
+})
+
+test.each([
+  ['without a plan', [], /check: expected --plan/],
+  ['with a plan that is not there', ['--plan', join(folder, 'none.json')], /none\.json cannot be read/],
+  [
+    'with a database that is not there',
+    ['--plan', plan, '--database', join(folder, 'no.db')],
+    /no\.db is not there/,
+  ],
+])('check %s gets one line and exit code 1', async (_case, args, message) => {
+  const { code, out, err } = await run('check', ...args)
+
+  expect({ code, out }).toEqual({ code: 1, out: '' })
+  expect(err).toMatch(/^trackpost-collector: [^\n]+\n$/)
+  expect(err).toMatch(message)
+})
+
+test('--plan marks what is not as planned, and --release-to names a target', async () => {
+  const { url } = await start(
+    '--database',
+    ':memory:',
+    '--plan',
+    plan,
+    '--release-to',
+    'https://key@api.example.com',
+  )
+
+  await post({ url }, '/v1/track', track({ event: 'Order', properties: {} }))
+
+  const events = await (await fetch(`${url}/api/events?q=violation:*`)).json()
+  expect(events).toMatchObject({ events: [{ name: 'Order', status: 'accepted', violations: 1 }] })
+  expect(await (await fetch(`${url}/api/release`)).json()).toEqual({ target: 'https://api.example.com' })
+})
+
 test('--quiet prints nothing', async () => {
   const port = await freePort()
   const child = launch('--port', String(port), '--database', ':memory:', '--quiet')
@@ -133,7 +215,6 @@ test('a port in use gets one clear line and exit code 1', async () => {
   expect(err).toBe(`trackpost-collector: port ${first.port} is in use; say --port <another>\n`)
 })
 
-const folder = newFolder()
 const broken = join(folder, 'broken.json')
 writeFileSync(broken, '{ "rate": 5,\n\n oops')
 const wrong = join(folder, 'wrong.json')

@@ -1,0 +1,98 @@
+import { gzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import type { Collector } from '../src/index.ts'
+import { basic, exchange, openCollector, post, track } from './support.ts'
+
+interface RequestLine {
+  id: string
+  path: string
+  status: number
+  [field: string]: unknown
+}
+
+/** What the log of requests has, oldest first. */
+async function requests(collector: Collector, count: number): Promise<RequestLine[]> {
+  const read = async () => {
+    const response = await fetch(`${collector.url}/api/requests?order=oldest`)
+    return ((await response.json()) as { requests: RequestLine[] }).requests
+  }
+  // A line is written when the connection is done with its request, and that is after the response.
+  await expect.poll(async () => (await read()).length).toBe(count)
+  return read()
+}
+
+test('a batch is one request with its events, its sizes, its source and its library', async () => {
+  const collector = await openCollector()
+  const batch = {
+    context: { library: { name: 'trackpost', version: '0.1.0' } },
+    batch: [track(), track({ event: undefined }), track()],
+  }
+  const body = gzipSync(JSON.stringify(batch))
+
+  await post(collector, '/v1/b', body, { 'content-encoding': 'gzip', 'x-retry-count': '1' })
+
+  const [line] = await requests(collector, 1)
+  expect(line).toMatchObject({
+    method: 'POST',
+    path: '/v1/b',
+    status: 200,
+    source: 'shop',
+    address: '127.0.0.1',
+    library: 'trackpost/0.1.0',
+    contentType: 'application/json',
+    contentEncoding: 'gzip',
+    bodyBytes: body.length,
+    inflatedBytes: Buffer.byteLength(JSON.stringify(batch)),
+    retryCount: 1,
+    events: { total: 3, accepted: 2, rejected: 1 },
+    problem: null,
+  })
+  const details = await (await fetch(`${collector.url}/api/requests/${line?.id}`)).json()
+  expect(details).toMatchObject({ eventList: [{ request: line?.id }, { reason: 'no_event' }, {}] })
+})
+
+test('refused requests are written down as well, each with what was wrong with it', async () => {
+  const collector = await openCollector({ config: { rate: 1, sources: [{ name: 'web', writeKey: 'k' }] } })
+  const headers = { authorization: basic('k') }
+  await post(collector, '/v1/track', '{\n "a": oops}', headers)
+  await post(collector, '/v1/track', track(), { authorization: 'Basic ?' })
+  await post(collector, '/sdk/batch', {}, headers)
+  await fetch(`${collector.url}/v1/track`)
+  await post(collector, '/v1/track', track(), { ...headers, origin: 'https://evil.example' })
+  await post(collector, '/v1/track', track(), headers)
+  await post(collector, '/v1/track', track(), headers)
+  await exchange(collector.port, `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`)
+  await exchange(collector.port, 'nonsense\r\n\r\n')
+
+  const lines = await requests(collector, 9)
+  expect(lines.map(({ path, status, code }) => [path, status, code])).toEqual([
+    ['/v1/track', 400, 'invalid_json'],
+    ['/v1/track', 401, 'malformed_credentials'],
+    ['/sdk/batch', 404, 'not_found'],
+    ['/v1/track', 405, 'method'],
+    ['/v1/track', 403, 'origin'],
+    ['/v1/track', 200, null],
+    ['/v1/track', 429, 'rate_limited'],
+    ['', 431, 'headers_too_large'],
+    ['', 400, 'bad_http'],
+  ])
+  expect(lines[0]).toMatchObject({ source: 'web', problem: { offset: 8, line: 2, column: 7 } })
+})
+
+test('a fault on demand is named on the request that got it', async () => {
+  const collector = await openCollector()
+  const { id } = collector.respondNext({ reset: true })
+  await post(collector, '/v1/track', track()).catch(() => {})
+
+  expect(await requests(collector, 1)).toMatchObject([{ status: 0, fault: id, events: { total: 0 } }])
+})
+
+test('requests of the page and for its data are no requests of clients', async () => {
+  const collector = await openCollector()
+  await fetch(collector.url)
+  await fetch(`${collector.url}/api/events`)
+  await fetch(`${collector.url}/api/events?nonsense=1`)
+  await post(collector, '/v1/m', { series: [] })
+
+  expect(await requests(collector, 1)).toMatchObject([{ path: '/v1/m', events: { total: 0 } }])
+})
