@@ -14,7 +14,7 @@ export interface ErrorEvent {
   ctx?: Context
 }
 
-/** What a `warning` listener receives: something failed, and it cost no event. */
+/** What a `warning` listener receives: something failed, or a plugin reported it, and it cost no event. */
 export interface WarningEvent {
   /** What failed: a plugin, a listener, a callback, the `waitUntil` function, or the `scope` function. */
   code: 'plugin' | 'listener' | 'callback' | 'wait_until' | 'scope'

@@ -1,3 +1,4 @@
+import { describeCause } from '../errors/cause.ts'
 import type { DeliveryError } from '../errors/errors.ts'
 import { describe } from '../message/describe.ts'
 import type { ContextEvent, Message } from '../message/types.ts'
@@ -13,6 +14,9 @@ export interface FailedDelivery {
   /** Its `code` is the precise reason. */
   readonly reason: DeliveryError
 }
+
+/** Takes what a plugin reports of an event. Never throws. */
+export type Reporter = (ctx: Context, plugin: string, reason: unknown) => void
 
 /** What `JSON.stringify(ctx)` writes. */
 export interface ContextJSON {
@@ -51,6 +55,7 @@ export class Context {
   /** What a plugin tried to put into the place of the event, in words. */
   #refused: string | undefined
   #depth = 0
+  #reporter: Reporter | undefined
   readonly #clock: Clock
 
   /**
@@ -144,6 +149,20 @@ export class Context {
     this.logger.log(level, message, extras)
   }
 
+  /**
+   * Tells `warning` listeners of something that costs no event, as a plugin's failure does: without a listener, the first
+   * report of each plugin is a process warning. Leaves a note of the level `warn` too. A context that is not on its way
+   * through a client only gets the note.
+   *
+   * @param plugin The name of the plugin that reports.
+   * @param reason What is wrong: an error, or a text.
+   */
+  report(plugin: string, reason: unknown): void {
+    const message = describeCause(reason)
+    this.log('warn', message, { plugin, reason })
+    this.#reporter?.(this, plugin, reason)
+  }
+
   /** The notes, oldest first; the first 1,000 of them. */
   logs(): readonly LogEntry[] {
     return this.#logger?.logs ?? NO_LOGS
@@ -175,6 +194,11 @@ export class Context {
     this.#depth = depth
   }
 
+  /** @internal */
+  set reporter(reporter: Reporter) {
+    this.#reporter = reporter
+  }
+
   /** @internal @throws TypeError when a plugin has set the event to something that is not an event since the last call. */
   requireEvent(): void {
     if (this.#refused === undefined) return
@@ -183,9 +207,10 @@ export class Context {
     throw new TypeError(`it set ctx.event to ${refused}, which is not an event`)
   }
 
-  /** @internal Goes on in the place of `former`: with its depth and, where it has none itself, its notes. */
+  /** @internal Goes on in the place of `former`: with its depth, its client and, where it has none itself, its notes. */
   succeed(former: Context): void {
     this.#depth = former.#depth
+    this.#reporter = former.#reporter
     this.#logger ??= former.#logger
     this.#stats ??= former.#stats
   }

@@ -5,13 +5,13 @@ import type { Kind } from '../message/types.ts'
 import { asyncContext } from '../runtime/async-context.node.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { ContextCancelation } from './cancelation.ts'
-import type { Context } from './context.ts'
+import type { Context, Reporter } from './context.ts'
 import { pluginError, pluginFailure, type Report } from './failure.ts'
 import { continueWith, UnusableResult } from './handler-result.ts'
 import { Lineage } from './lineage.ts'
 import type { Plugin, PluginHost } from './plugin.ts'
 import { PluginLoader } from './plugin-loader.ts'
-import type { Registration } from './registration.ts'
+import { handlerOf, type Registration } from './registration.ts'
 import { stagesOf } from './stages.ts'
 import { Abandoned, TimeLimits } from './time-limits.ts'
 import { Turns } from './turns.ts'
@@ -48,6 +48,8 @@ interface Passage {
  */
 export class Pipeline {
   readonly #report: Report
+  /** Takes what plugins report themselves. */
+  readonly #tell: Reporter
   readonly #loader: PluginLoader
   readonly #limits: TimeLimits
   readonly #lineage: Lineage
@@ -60,6 +62,7 @@ export class Pipeline {
 
   constructor({ clock, client, report }: PipelineOptions) {
     this.#report = report
+    this.#tell = (ctx, plugin, reason) => report(pluginFailure(plugin, 'reported', reason, ctx))
     this.#limits = new TimeLimits(clock)
     this.#lineage = new Lineage(clock)
     this.#turns = new Turns(clock, () => this.#release())
@@ -114,6 +117,7 @@ export class Pipeline {
       return true
     }
     ctx.depth = depth
+    ctx.reporter = this.#tell
     if (this.#loader.isLoading || this.#turns.isOver()) {
       // It goes on when something else ends, and must not do so in the asynchronous context of that.
       const runInContext = asyncContext.capture()
@@ -249,7 +253,11 @@ export class Pipeline {
     const depth = ctx.depth + 1
     const outer = this.#lineage.enter(depth)
     try {
-      return isAsync ? this.#lineage.follow(depth, () => plugin[kind]?.(ctx)) : plugin[kind]?.(ctx)
+      const handler = handlerOf(plugin, kind)
+      if (handler === undefined) return undefined
+      return isAsync
+        ? this.#lineage.follow(depth, () => handler.call(plugin, ctx))
+        : handler.call(plugin, ctx)
     } finally {
       this.#lineage.leave(outer)
     }

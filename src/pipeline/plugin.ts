@@ -84,4 +84,6 @@ export interface Plugin {
   group?: Handler
   /** Handles `alias` events. */
   alias?: Handler
+  /** Handles the events of every kind that has no handler of its own here. */
+  all?: Handler
 }

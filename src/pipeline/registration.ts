@@ -2,7 +2,7 @@ import { SettingsError } from '../errors/errors.ts'
 import { describe } from '../message/describe.ts'
 import { KINDS, type Kind } from '../message/types.ts'
 import { asyncContext } from '../runtime/async-context.node.ts'
-import { PLUGIN_TYPES, type Plugin, type PluginType } from './plugin.ts'
+import { type Handler, PLUGIN_TYPES, type Plugin, type PluginType } from './plugin.ts'
 
 /** A plugin that is registered. What is read of it again and again is read once, when it cannot throw any more. */
 export interface Registration {
@@ -24,7 +24,7 @@ export function createRegistration(plugin: Plugin): Registration {
   const { name, type, onLoadFailure } = plugin
   if (typeof name !== 'string' || name === '') throw bad('a name that is a non-empty string', name)
   if (!PLUGIN_TYPES.includes(type)) throw bad(`one of the types ${PLUGIN_TYPES.join(', ')}`, type)
-  for (const method of ['load', 'isLoaded', 'ready', 'unload'] as const) {
+  for (const method of ['load', 'isLoaded', 'ready', 'unload', 'all'] as const) {
     const value: unknown = plugin[method]
     if (value !== undefined && typeof value !== 'function') throw bad(`${method} to be a function`, value)
   }
@@ -37,7 +37,7 @@ export function createRegistration(plugin: Plugin): Registration {
     type,
     isRequired: onLoadFailure === 'drop',
     runInContext: asyncContext.capture(),
-    isAsync: KINDS.some((kind) => isDeclaredAsync(plugin[kind])),
+    isAsync: isDeclaredAsync(plugin.all) || KINDS.some((kind) => isDeclaredAsync(plugin[kind])),
     state: 'loading',
   }
 }
@@ -45,10 +45,17 @@ export function createRegistration(plugin: Plugin): Registration {
 /** Whether a plugin handles events of this kind. One that throws at the question is asked when there is an event. */
 export function handles({ plugin }: Registration, kind: Kind): boolean {
   try {
-    return typeof plugin[kind] === 'function'
+    return handlerOf(plugin, kind) !== undefined
   } catch {
     return true
   }
+}
+
+/** What a plugin handles events of this kind with: the handler of the kind, else the one for all. */
+export function handlerOf(plugin: Plugin, kind: Kind): Handler | undefined {
+  const own: unknown = plugin[kind]
+  if (typeof own === 'function') return own as Handler
+  return typeof plugin.all === 'function' ? plugin.all : undefined
 }
 
 function isDeclaredAsync(handler: unknown): boolean {

@@ -872,6 +872,7 @@ describe('loading', () => {
       'isLoaded to be a function, got a boolean',
     ],
     ['ready that is no function', createPlugin('a', 'before', { ready: true as never }), 'ready to be a'],
+    ['all that is no function', createPlugin('a', 'before', { all: 5 as never }), 'all to be a function'],
     ['unload that is no function', createPlugin('a', 'before', { unload: {} as never }), 'unload to be a'],
     [
       'another onLoadFailure',

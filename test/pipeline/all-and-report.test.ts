@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest'
+import { KINDS } from '../../src/message/types.ts'
+import { Context } from '../../src/pipeline/context.ts'
+import { Pipeline } from '../../src/pipeline/pipeline.ts'
+import { PLUGIN_TYPES, type Plugin, type PluginHost } from '../../src/pipeline/plugin.ts'
+import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
+import { FakeClock, settled } from '../support/fake-clock.ts'
+import { failOnUnhandledRejections } from '../support/unhandled.ts'
+
+failOnUnhandledRejections()
+
+/** One call of each kind. */
+function callAll(analytics: ReturnType<typeof createAnalytics>['analytics']): void {
+  for (const kind of KINDS) {
+    analytics[kind]({ userId: 'usr_Zoë', event: 'Panier vu', groupId: 'g', previousId: 'p' } as never)
+  }
+}
+
+describe('a handler for all kinds', () => {
+  test.each(PLUGIN_TYPES)('of a %s plugin is called for each kind, within its plugin', async (type) => {
+    const { analytics } = createAnalytics()
+    const seen: unknown[] = []
+    const plugin: Plugin = {
+      name: 'tout',
+      type,
+      all(ctx) {
+        seen.push([this === plugin, ctx.event.type])
+      },
+    }
+    await analytics.register(plugin)
+
+    callAll(analytics)
+    await analytics.flush()
+
+    expect(seen).toEqual(KINDS.map((kind) => [true, kind]))
+  })
+
+  test('is not called for a kind that has a handler of its own', async () => {
+    const { analytics } = createAnalytics()
+    const seen: string[] = []
+    await analytics.register({
+      name: 'tout',
+      type: 'before',
+      all: (ctx) => void seen.push(`all: ${ctx.event.type}`),
+      track: (ctx) => void seen.push(`track: ${ctx.event.type}`),
+      alias: undefined as never,
+    })
+
+    callAll(analytics)
+
+    expect(seen).toEqual(KINDS.map((kind) => `${kind === 'track' ? 'track' : 'all'}: ${kind}`))
+  })
+
+  test('stays synchronous: no timer is set, and the event is through within the call', async () => {
+    const clock = new FakeClock()
+    const client = { VERSION: '0.1.0' } as PluginHost
+    const pipeline = new Pipeline({ clock, client, report: () => {} })
+    const ctx = Context.system()
+    await pipeline.register({ name: 'tout', type: 'before', all: () => ctx })
+    const ends: unknown[] = []
+
+    const isDone = pipeline.run('group', ctx, (error) => ends.push(error))
+
+    expect([isDone, ends, clock.timerCount]).toEqual([true, [undefined], 0])
+    expect(KINDS.filter((kind) => pipeline.concerns(kind))).toEqual([...KINDS])
+  })
+
+  test('that is asynchronous and tracks for each event comes to an end', async () => {
+    const { analytics } = createAnalytics()
+    let handled = 0
+    analytics.on('error', () => {})
+    await analytics.register({
+      name: 'écho',
+      type: 'before',
+      async all() {
+        await undefined
+        if (handled++ < 1_000) analytics.page({ userId: 'usr_Zoë' })
+      },
+    })
+
+    trackPurchases(analytics, 1)
+    await settled()
+    await analytics.flush()
+
+    expect(handled).toBeLessThan(10)
+  })
+})
+
+describe('what a plugin reports', () => {
+  const reporting = (name: string, type: Plugin['type']): Plugin => ({
+    name,
+    type,
+    async track(ctx) {
+      await undefined
+      ctx.report(name, new TypeError('prix manquant'))
+    },
+  })
+
+  test.each(PLUGIN_TYPES)('reaches warning listeners from a %s plugin, and costs no event', async (type) => {
+    const { analytics } = createAnalytics()
+    const { outcomes, callback } = recordOutcomes()
+    const warnings: unknown[] = []
+    analytics.on('warning', ({ code, plugin, reason, ctx }) => {
+      const { message, cause } = reason as Error
+      warnings.push([code, plugin, message, (cause as Error).name, ctx?.id])
+    })
+    await analytics.register(reporting('un', type), reporting('deux', type))
+
+    trackPurchases(analytics, 1, callback)
+    await settled()
+    await analytics.flush()
+
+    const told = (name: string) => [
+      'plugin',
+      name,
+      `the plugin '${name}' reported: prix manquant`,
+      'TypeError',
+      'purchase-1',
+    ]
+    expect(warnings).toEqual([told('un'), told('deux')])
+    expect(outcomes).toEqual(['delivered'])
+  })
+
+  test('is a process warning once for each plugin when nobody listens', async () => {
+    const { analytics } = createAnalytics()
+    const warnings: string[] = []
+    const note = ({ message, name }: Error): void => {
+      if (name === 'TrackpostWarning') warnings.push(message)
+    }
+    process.on('warning', note)
+    await analytics.register(reporting('un', 'before'), reporting('deux', 'enrichment'))
+
+    trackPurchases(analytics, 3)
+    await settled()
+    await analytics.flush()
+    await settled()
+    process.off('warning', note)
+
+    expect(warnings).toEqual(['un', 'deux'].map((name) => `the plugin '${name}' reported: prix manquant`))
+  })
+
+  test('is a note of the event, which after plugins can read', () => {
+    const ctx = Context.system()
+
+    ctx.report('plan', 'prix manquant')
+
+    expect(ctx.logs()).toMatchObject([
+      { level: 'warn', message: 'prix manquant', extras: { plugin: 'plan', reason: 'prix manquant' } },
+    ])
+  })
+
+  test('reaches the client from a context that a plugin has put in the place of its own', async () => {
+    const { analytics } = createAnalytics()
+    const warned: unknown[] = []
+    analytics.on('warning', ({ plugin }) => warned.push(plugin))
+    await analytics.register(
+      { name: 'masque', type: 'before', track: ({ event }) => new Context({ ...event }) },
+      reporting('plan', 'before'),
+    )
+
+    trackPurchases(analytics, 1)
+    await settled()
+
+    expect(warned).toEqual(['plan'])
+  })
+})
