@@ -99,7 +99,7 @@ export interface AnalyticsSettings {
   /**
    * Asked at every call for what events have when the call does not say otherwise: identity, `context`, `integrations`,
    * `timestamp`. With `currentScope` of `trackpost/scope` it is the scope of the current request. When it throws or
-   * returns something else, that is a warning and the event goes on without it.
+   * returns something else, that is a warning and the event goes on without it. Default: none.
    *
    * @example
    * new Analytics({ writeKey, scope: () => ({ context: { app: { version: process.env.RELEASE } } }) })

@@ -133,7 +133,10 @@ const REFUSED_TYPED: Record<string, [snippet: string, mentions: string]> = {
     'number',
   ],
   'a typed event without an identity': [`typed.track({ event: 'Signed Up' })`, 'anonymousId'],
-  'a scoped event that is not in the map': [`typed.with({ userId: 'u' }).track({ event: 'x' })`, 'keyof Events'],
+  'a scoped event that is not in the map': [
+    `typed.with({ userId: 'u' }).track({ event: 'x' })`,
+    'keyof Events',
+  ],
 }
 
 const REFUSED = {
