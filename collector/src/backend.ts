@@ -41,7 +41,7 @@ export class Backend {
   readonly #writer: Writer
   readonly #stats: StatsKeeper
   readonly #deliverers: Deliverer[]
-  readonly #checkpointer: Checkpointer | undefined
+  #checkpointer: Checkpointer | undefined
   #isTrimScheduled = false
   #isClosing = false
 
@@ -63,9 +63,7 @@ export class Backend {
       ? new InlineReader(store.database, now, plan)
       : new WorkerReader({ path: store.database.path, plan: options.plan?.file ?? null }, now, onFault)
     this.waiters = new Waiters(this.#waitSource(), clock)
-    this.#checkpointer = isInMemory
-      ? undefined
-      : new Checkpointer(store.database.path, () => store.checkpoint(), onFault)
+    this.#checkpointer = this.#newCheckpointer()
     this.#writer = new Writer({
       commit: (events, requests) => store.commit(events, requests),
       onCommit: (summaries, requests) => this.#committed(summaries, requests),
@@ -100,8 +98,18 @@ export class Backend {
     return this.#stats.snapshot(sources)
   }
 
+  #newCheckpointer(): Checkpointer | undefined {
+    const { store, onFault } = this.#options
+    const { path } = store.database
+    return path === MEMORY ? undefined : new Checkpointer(path, () => store.checkpoint(), onFault)
+  }
+
   clear(): void {
-    this.#store.clear()
+    if (this.#store.clear()) {
+      this.reader.reopen()
+      void this.#checkpointer?.close()
+      this.#checkpointer = this.#newCheckpointer()
+    }
     this.#stats.clear()
     this.waiters.cleared()
     this.tail.cleared()

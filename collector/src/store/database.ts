@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { existsSync, rmSync, truncateSync } from 'node:fs'
 import Sqlite from 'libsql'
 import { COUNTS_FROM_TABLES, FROM_VERSION_1, INDEXES, SCHEMA_VERSION, TABLES } from './schema.ts'
 
@@ -14,7 +15,7 @@ const MAX_STATEMENTS = 300
  * A transaction never stays open between two turns of the event loop.
  */
 export class Database {
-  readonly #sqlite: Sqlite.Database
+  #sqlite: Sqlite.Database
   readonly #statements = new Map<string, Sqlite.Statement>()
   readonly path: string
 
@@ -75,6 +76,17 @@ export class Database {
     }
   }
 
+  /** Throws the file away and begins an empty one; the way out when the disk is too full to delete anything. */
+  startOver(): void {
+    this.close()
+    for (const end of ['', '-wal']) {
+      // Emptied before it is removed: other connections may hold it open, and the room with it.
+      if (existsSync(`${this.path}${end}`)) truncateSync(`${this.path}${end}`)
+    }
+    for (const end of ['', '-wal', '-shm']) rmSync(`${this.path}${end}`, { force: true })
+    this.#sqlite = new Sqlite(this.path, { timeout: 5000 })
+  }
+
   close(): void {
     this.#statements.clear()
     this.#sqlite.close()
@@ -99,23 +111,28 @@ const PAGE_BYTES = 4096
 export function openDatabase(options: OpenOptions): Database {
   const database = new Database(options.path)
   try {
-    database.pragma('journal_mode = WAL')
-    database.pragma(`synchronous = ${options.durability === 'power' ? 'FULL' : 'NORMAL'}`)
-    // Bounds, so that memory and the log file stay flat however long it runs.
-    database.pragma('cache_size = -16000')
-    database.pragma('journal_size_limit = 67108864')
-    // A safety net of 64 MB: as a rule another thread sees to it before, see `Checkpointer`.
-    database.pragma('wal_autocheckpoint = 16384')
-    migrate(database)
-    // Without a window nothing is ever looked up by age, and the index would only cost.
-    if (options.hasDedupWindow) database.exec('CREATE INDEX IF NOT EXISTS seen_at ON seen (at)')
-    if (options.maxBytes !== undefined) {
-      database.pragma(`max_page_count = ${Math.floor(options.maxBytes / PAGE_BYTES)}`)
-    }
+    prepareForWriting(database, options)
     return database
   } catch (cause) {
     database.close()
     throw cause
+  }
+}
+
+/** Settings and tables of the connection that writes. */
+export function prepareForWriting(database: Database, options: OpenOptions): void {
+  database.pragma('journal_mode = WAL')
+  database.pragma(`synchronous = ${options.durability === 'power' ? 'FULL' : 'NORMAL'}`)
+  // Bounds, so that memory and the log file stay flat however long it runs.
+  database.pragma('cache_size = -16000')
+  database.pragma('journal_size_limit = 67108864')
+  // A safety net of 64 MB: as a rule another thread sees to it before, see `Checkpointer`.
+  database.pragma('wal_autocheckpoint = 16384')
+  migrate(database)
+  // Without a window nothing is ever looked up by age, and the index would only cost.
+  if (options.hasDedupWindow) database.exec('CREATE INDEX IF NOT EXISTS seen_at ON seen (at)')
+  if (options.maxBytes !== undefined) {
+    database.pragma(`max_page_count = ${Math.floor(options.maxBytes / PAGE_BYTES)}`)
   }
 }
 

@@ -11,6 +11,8 @@ import { runInTurns } from './work.ts'
 export interface EventReader {
   /** @throws SearchSyntaxError when a value of the search is one that its field cannot have. */
   ask<N extends QueryName>(name: N, parameters: QueryParameters<N>): Promise<QueryResult<N>>
+  /** The data lies elsewhere now: whatever was opened is opened again. */
+  reopen(): void
   close(): Promise<void>
 }
 
@@ -29,6 +31,8 @@ export class InlineReader implements EventReader {
   ask<N extends QueryName>(name: N, parameters: QueryParameters<N>): Promise<QueryResult<N>> {
     return runInTurns(startQuery(newContext(this.#database, this.#now(), this.#plan), name, parameters))
   }
+
+  reopen(): void {}
 
   async close(): Promise<void> {}
 }
@@ -116,6 +120,13 @@ export class WorkerReader implements EventReader {
     const waiting = [...this.#pending.values()]
     this.#pending.clear()
     for (const { reject } of waiting) reject(cause)
+  }
+
+  reopen(): void {
+    const worker = this.#worker
+    worker?.removeAllListeners('exit')
+    this.#fail(new Error('the database was begun anew'))
+    void worker?.terminate()
   }
 
   async close(): Promise<void> {

@@ -3,7 +3,14 @@ import { systemClock } from '../clock.ts'
 import type { EventRecord, EventSummary, Reason } from '../record.ts'
 import { type EventFilter, type EventQuery, searchOf } from '../search/filter.ts'
 import { Commit } from './commit.ts'
-import { type Database, openDatabase, readMeta, writeMeta } from './database.ts'
+import {
+  type Database,
+  type OpenOptions,
+  openDatabase,
+  prepareForWriting,
+  readMeta,
+  writeMeta,
+} from './database.ts'
 import { countEvents, type EventSearch, findEvents } from './find.ts'
 import { Outbox } from './outbox.ts'
 import type { NewEvent, NewRequest } from './ports.ts'
@@ -64,14 +71,16 @@ export class Store {
   readonly #commit: Commit
   readonly #retention: Retention
   readonly #now: () => number
-  readonly #inode: bigint | undefined
+  readonly #openOptions: OpenOptions
+  #inode: bigint | undefined
   #isLost = false
 
   /** @throws when the file cannot be opened, is no database, or was written by a newer version. */
   constructor(options: StoreOptions) {
     const { path, durability, dedupWindowMs, maxEvents, maxBytes } = options
     this.#now = options.now ?? systemClock.now
-    this.database = openDatabase({ path, durability, maxBytes, hasDedupWindow: dedupWindowMs !== undefined })
+    this.#openOptions = { path, durability, maxBytes, hasDedupWindow: dedupWindowMs !== undefined }
+    this.database = openDatabase(this.#openOptions)
     try {
       this.#commit = new Commit(this.database, dedupWindowMs)
       this.#retention = new Retention(this.database, maxEvents, dedupWindowMs)
@@ -163,9 +172,37 @@ export class Store {
     return { data, epoch: readMeta<number>(this.database, 'epoch'), lastSeq: this.newestSeq }
   }
 
-  /** Forgets everything: records, deliveries and the memory of messageIds. Numbers go on counting. */
-  clear(): void {
-    this.#retention.clear()
+  /**
+   * Forgets everything: records, deliveries and the memory of messageIds. Numbers go on counting.
+   *
+   * @returns Whether the file had to be begun anew, since the disk has no room even for that; other connections to it
+   *   must be opened again.
+   */
+  clear(): boolean {
+    try {
+      this.#retention.clear()
+      return false
+    } catch (cause) {
+      if ((cause as { code?: unknown }).code !== 'SQLITE_FULL' || this.database.path === MEMORY) throw cause
+      this.#startOver()
+      return true
+    }
+  }
+
+  #startOver(): void {
+    const { database } = this
+    const kept = { id: readMeta(database, 'id'), openings: readMeta(database, 'openings') }
+    const epoch = readMeta<number>(database, 'epoch') + 1
+    const meta = { ...kept, epoch, floor: newestSeq(database) }
+    const assertions = database.all<{ jti: string; expires_at: number }>('SELECT * FROM assertion')
+    database.startOver()
+    prepareForWriting(database, this.#openOptions)
+    database.transaction(() => {
+      for (const [key, value] of Object.entries(meta)) writeMeta(database, key, value)
+      for (const { jti, expires_at } of assertions) this.useAssertion(jti, expires_at, 0)
+    })
+    this.#commit.failed()
+    this.#inode = this.#readInode()
   }
 
   /** Deletes a little of what is over the limits. */

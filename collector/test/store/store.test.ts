@@ -2,7 +2,7 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'libsql'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { NewEvent } from '../../src/store/ports.ts'
 import { Store, type StoreOptions } from '../../src/store/store.ts'
 import { newEvent } from './new-event.ts'
@@ -180,6 +180,31 @@ test('names and ids that differ only in U+0000 or in lone surrogates stay apart'
   const kept = store.events({ limit: 5 })
   expect(new Set(kept.map(({ name }) => name)).size).toBe(5)
   expect(new Set(kept.map(({ source }) => source)).size).toBe(5)
+})
+
+test('a disk that is too full to delete anything is cleared by a new file; numbers and the database id stay', async () => {
+  const path = newPath()
+  const deliveries = [{ destination: 'Hook' }]
+  const store = openStore({ path })
+  store.commit([newEvent('a', { deliveries })])
+  const [before] = await store.outbox.claim('Hook', 1, 1000)
+  expect(store.useAssertion('j1', 5000, 0)).toBe(true)
+  const full = vi.spyOn(Database.prototype, 'exec').mockImplementationOnce(() => {
+    throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+  })
+
+  expect(store.clear()).toBe(true)
+  full.mockRestore()
+
+  expect(store.events()).toEqual([])
+  expect(store.isInPlace()).toBe(true)
+  expect(store.commit([newEvent('a', { deliveries })])).toMatchObject([{ seq: 2, reason: null }])
+  const [after] = await store.outbox.claim('Hook', 1, 1000)
+  expect([before?.key, after?.key].map((key) => key?.split('-'))).toEqual([
+    [expect.any(String), '1'],
+    [before?.key.split('-')[0], '2'],
+  ])
+  expect(store.useAssertion('j1', 5000, 0)).toBe(false)
 })
 
 test('a file that was removed takes nothing any more', () => {
