@@ -1,0 +1,111 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { Checkpointer } from '../src/checkpointer.ts'
+import { parseConfig } from '../src/config/load.ts'
+import { Deliverer } from '../src/destinations/deliverer.ts'
+import type { ClaimedDelivery, DeliveryUpdate } from '../src/store/ports.ts'
+import { runInTurns } from '../src/store/work.ts'
+import { fakeClock, openCollector } from './support.ts'
+
+test('a stream that has nothing to tell says so every two seconds', async () => {
+  const clock = fakeClock()
+  const collector = await openCollector({ clock })
+  const response = await fetch(`${collector.url}/api/stream`)
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  const messages = () => text.split('data: ').length - 1
+  const readUntil = async (count: number) => {
+    while (messages() < count) text += (await reader?.read())?.value ?? ''
+  }
+  await readUntil(1)
+
+  for (let elapsedMs = 0; elapsedMs < 2000; elapsedMs += 250) clock.advance(250)
+  await readUntil(2)
+
+  expect(messages()).toBe(2)
+  await reader?.cancel()
+})
+
+test('a webhook has so many requests under way as its concurrency says, and goes on when one hangs', async () => {
+  const clock = { ...fakeClock(), random: () => 0 }
+  const { destinations } = parseConfig(
+    {
+      destinations: [
+        { name: 'Hook', type: 'webhook', url: 'http://127.0.0.1:1/', concurrency: 4, firstDelay: 1000 },
+      ],
+    },
+    'config',
+  )
+  const [destination] = destinations
+  if (destination === undefined) throw new Error('the config has a destination')
+  const owed = Array.from({ length: 10 }, (_, index): ClaimedDelivery => {
+    const eventId = String(index)
+    return { eventId, attempts: 2, source: 'shop', messageId: null, body: '{}', key: `a-${eventId}` }
+  })
+  const claims: number[] = []
+  const updates: DeliveryUpdate[] = []
+  const deliverer = new Deliverer(destination, {
+    queue: {
+      claim: async (_name, limit) => {
+        claims.push(limit)
+        return owed.splice(0, limit)
+      },
+      settle: async (_name, settled) => void updates.push(...settled),
+      release: async () => {},
+      nextDueMs: async () => undefined,
+    },
+    clock,
+    onChange: () => {},
+    onFault: () => {},
+  })
+  onTestFinished(() => deliverer.close())
+
+  deliverer.wake()
+  await expect.poll(() => updates.length).toBe(10)
+
+  expect(Math.max(...claims)).toBe(4)
+  // Nobody listens there: the third attempt of each failed, and the wait is the lower end of 2 to 4 s.
+  expect(updates.every(({ attempts, dueAtMs }) => attempts === 3 && dueAtMs - clock.now() === 2000)).toBe(
+    true,
+  )
+})
+
+test('many small commits are folded into the file as soon as few large ones', async () => {
+  let folded = 0
+  const checkpointer = new Checkpointer(
+    ':memory:',
+    () => folded++,
+    () => {},
+  )
+  onTestFinished(() => checkpointer.close())
+
+  for (let commit = 0; commit < 320; commit++) checkpointer.committed(1)
+  expect(folded).toBe(0)
+  for (let commit = 0; commit < 20; commit++) checkpointer.committed(1)
+
+  await expect.poll(() => folded).toBe(1)
+})
+
+test('a long query leaves the others their turns', async () => {
+  let turns = 0
+  let isDone = false
+  const count = () => {
+    turns++
+    if (!isDone) setImmediate(count)
+  }
+  setImmediate(count)
+  const spin = (ms: number) => {
+    const endMs = performance.now() + ms
+    while (performance.now() < endMs);
+  }
+  function* work(): Generator<undefined, string, undefined> {
+    for (let slice = 0; slice < 10; slice++) {
+      spin(10)
+      yield
+    }
+    return 'found'
+  }
+
+  expect(await runInTurns(work())).toBe('found')
+  isDone = true
+  expect(turns).toBeGreaterThanOrEqual(9)
+})
