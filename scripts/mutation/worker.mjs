@@ -32,7 +32,7 @@ const vitest = await createVitest(
     setupFiles: ['test/support/seed.ts', 'scripts/mutation/setup.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 10_000,
+    testTimeout: 100_000,
     env: { MUTATION_FOLDER: folder },
   },
   { plugins: [sleeping], logLevel: 'silent' },

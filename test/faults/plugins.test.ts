@@ -102,7 +102,7 @@ for (const type of ['before', 'enrichment'] as const) {
       const events = size(300, 1_000)
       const server = await serve()
 
-      const run = await runHost({ host: server.url, scale: 5, args: { type, events } }, async (t) => {
+      const run = await runHost({ host: server.url, args: { type, events } }, async (t) => {
         const client = t.create()
         client.on('warning', () => {})
         let hung = 0

@@ -34,7 +34,7 @@ for (const [name, raw, allowed] of [
     })
 
     const run = await runHost(
-      { host: server.url, scale: 5, settings: { maxRetries: 1, httpRequestTimeout: 5_000 } },
+      { host: server.url, settings: { maxRetries: 1, httpRequestTimeout: 4_000 } },
       async (t) => {
         const client = t.create()
         await t.trackAll(client, 0, 20)
