@@ -1,7 +1,9 @@
 /**
  * Sustained throughput of the collector as users run it: its own process, the database in a file.
  *
- * Usage: node bench/throughput.js [--seconds 20] [--rate 20000] [--batch 100] [--connections 8] [--database path]
+ * Usage: node bench/throughput.js [--seconds 20] [--rate 20000] [--batch 100] [--connections 8] [--pages 0] [--search] [--database path]
+ *
+ * --batch 1 is single events; --pages opens so many streams as pages do; --search has somebody search all the time.
  *
  * Sends at a fixed rate whatever the answers take, so that a stall shows as latency and not as a lower rate.
  * Prints what was accepted, the latency of a request from the moment at which it was due, and the collector's memory.
@@ -20,6 +22,8 @@ const { values } = parseArgs({
     rate: { type: 'string', default: '20000' },
     batch: { type: 'string', default: '100' },
     connections: { type: 'string', default: '8' },
+    pages: { type: 'string', default: '0' },
+    search: { type: 'boolean', default: false },
     database: { type: 'string' },
   },
 })
@@ -95,6 +99,27 @@ function processorSeconds() {
   }
 }
 
+/** What people do meanwhile: pages that are open, and one that searches without end. */
+const besides = new AbortController()
+const searches = []
+async function readStream() {
+  const response = await fetch(new URL('/api/stream', url), { signal: besides.signal })
+  for await (const _ of response.body);
+}
+async function searchOn() {
+  while (!besides.signal.aborted) {
+    const startedMs = performance.now()
+    const response = await fetch(new URL('/api/events?order=newest&view=summary&q=nowhere', url), {
+      signal: besides.signal,
+    })
+    await response.arrayBuffer()
+    searches.push(performance.now() - startedMs)
+  }
+}
+const company = Array.from({ length: Number(values.pages) }, readStream)
+if (values.search) company.push(searchOn())
+const leaving = Promise.allSettled(company)
+
 const latencies = []
 const memory = []
 let accepted = 0
@@ -122,6 +147,8 @@ for (let sent = 0; sent < total; ) {
   await new Promise((resolve) => setTimeout(resolve, 1))
 }
 await Promise.all(pending)
+besides.abort()
+await leaving
 const processorUsed = processorSeconds() - processorBefore
 const tookSeconds = (performance.now() - startMs) / 1000
 memory.push(Math.round(memoryMb()))
@@ -146,6 +173,11 @@ console.log(
 console.log(
   `processor  ${processorUsed.toFixed(1)} s used by the collector, ${((processorUsed / accepted) * 1e6).toFixed(0)} µs an event`,
 )
+if (searches.length > 0) {
+  searches.sort((a, b) => a - b)
+  const at = (p) => searches[Math.min(searches.length - 1, Math.floor(searches.length * p))].toFixed(0)
+  console.log(`searches   ${searches.length}, p50 ${at(0.5)} ms, max ${at(1)} ms`)
+}
 console.log(`memory     ${memory.join(' ')} MB`)
 console.log(`database   ${fileMb.toFixed(0)} MB`)
 if (stats.accepted !== expected) {
