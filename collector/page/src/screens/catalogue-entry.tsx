@@ -135,8 +135,8 @@ function Fields({ fields }: { fields: readonly Field[] }) {
             <td>
               {field.types.map((type, index) => (
                 <span key={type.type} class="field-type">
-                  {index > 0 && ', '}
                   <TypeLink type={type} isOnly={field.types.length === 1} />
+                  {index < field.types.length - 1 && ','}{' '}
                 </span>
               ))}
               {field.isInconsistent && <Pill tone="warn">inconsistent</Pill>}

@@ -74,7 +74,7 @@ function Plan({
   plan: NonNullable<Catalogue['plan']>
   entries: readonly CatalogueEntry[]
 }) {
-  const unplanned = entries.filter(({ isPlanned }) => isPlanned === false).length
+  const unplanned = entries.filter(({ isPlanned, name }) => isPlanned === false && name).length
   const violations = entries.reduce((sum, entry) => sum + entry.violations, 0)
   return (
     <p class="note">
@@ -152,7 +152,7 @@ function EntryTable({ entries, current, hasPlan, isStale }: TableProps) {
                   <Pill tone="warn">{plural(entry.violations, 'violation')}</Pill>
                 </>
               )}
-              {hasPlan && entry.isPlanned === false && (
+              {hasPlan && entry.isPlanned === false && entry.name && (
                 <>
                   {' '}
                   <Pill tone="info">not planned</Pill>

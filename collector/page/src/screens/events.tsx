@@ -9,7 +9,6 @@ import { reasonCodes } from '../lib/basics.ts'
 import { Feed, type Question } from '../lib/feed.ts'
 import { dayKey, dayName, plural } from '../lib/format.ts'
 import { connection, latest, today } from '../lib/live.ts'
-import { isNarrow } from '../lib/media.ts'
 import { go, goBack, hrefWith, route } from '../lib/router.ts'
 import { quoted, termFor, withTerm } from '../lib/search-line.ts'
 import { isPaused } from '../lib/settings.ts'
@@ -34,7 +33,7 @@ const FIELDS = [
   'traits.',
 ]
 /** Below this width of the list a row has two lines. */
-const TWO_LINES_BELOW = 680
+const TWO_LINES_BELOW = 760
 
 /** The events with a separator for each day; the rows of one request belong together. */
 function itemsOf(events: readonly EventSummary[], nowMs: number): Item[] {
@@ -130,7 +129,7 @@ export function EventsScreen() {
           <SearchLine
             label="Search events"
             placeholder={
-              isNarrow.value
+              width < 860
                 ? 'Search events'
                 : 'event:"Order Completed" properties.total>100   (press / to search)'
             }

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { Nothing, Pill, Problem, say, Text } from '../components/basics.tsx'
+import { Pill, Problem, say, Text } from '../components/basics.tsx'
 import { plural, share } from '../lib/format.ts'
 import { RequestError, sendJson } from '../lib/http.ts'
 import { href } from '../lib/router.ts'
@@ -91,11 +91,7 @@ export function FaultsScreen() {
         <div class="block-head">
           <h3>Set now</h3>
         </div>
-        {isCalm && (
-          <Nothing title="No faults are set">
-            <p>Every request is handled as usual.</p>
-          </Nothing>
-        )}
+        {isCalm && <p class="soft">No faults: every request is handled as usual.</p>}
         {data !== undefined && data.failRate > 0 && (
           <p>
             <Pill tone="warn">by chance</Pill> {share(data.failRate, 1)} of all requests are answered 503.

@@ -89,7 +89,8 @@ function Refusal({ request }: { request: RequestDetails }) {
             </strong>
             {problem.line !== null && ` (line ${problem.line}, column ${problem.column})`}
           </p>
-          {help !== undefined && <p>{help.remedy}</p>}
+          {/* Where the place is known, it is marked in the body below. */}
+          {help !== undefined && problem.offset === null && <p>{help.remedy}</p>}
         </>
       )}
     </div>

@@ -33,7 +33,7 @@ const SUGGESTIONS = [
   'library:',
   'fault:*',
 ]
-const TWO_LINES_BELOW = 680
+const TWO_LINES_BELOW = 760
 
 function itemsOf(requests: readonly RequestSummary[], nowMs: number): Item[] {
   const items: Item[] = []
@@ -171,7 +171,7 @@ export function RequestsScreen() {
                   {item.label}
                 </span>
               ) : (
-                <RequestCells request={item.request} addTerm={addTerm} />
+                <RequestCells request={item.request} addTerm={addTerm} isTwoLine={isTwoLine} />
               )
             }
           />
@@ -205,7 +205,14 @@ function Columns() {
   )
 }
 
-function RequestCells({ request, addTerm }: { request: RequestSummary; addTerm(term: string): void }) {
+interface CellsProps {
+  request: RequestSummary
+  addTerm(term: string): void
+  /** Without a heading, a number says what it counts. */
+  isTwoLine: boolean
+}
+
+function RequestCells({ request, addTerm, isTwoLine }: CellsProps) {
   const { at, status, method, path, code, problem, events, source, library, userAgent } = request
   const client = library ?? userAgent
   return (
@@ -236,7 +243,7 @@ function RequestCells({ request, addTerm }: { request: RequestSummary; addTerm(t
           <span class="soft">–</span>
         ) : (
           <>
-            {events.total}
+            {isTwoLine ? plural(events.total, 'event') : events.total}
             {events.rejected > 0 && <span class="bad-text"> ({events.rejected} not accepted)</span>}
           </>
         )}
