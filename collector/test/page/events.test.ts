@@ -217,6 +217,17 @@ test('the address holds what is filtered and what is open; the back button undoe
   await page.locator('.chip', { hasText: 'name:"C c"' }).waitFor()
 })
 
+test('on a phone the opened event lies over the list, and the back button returns to it', async () => {
+  const { collector } = await openWithMix()
+  const page = await openPage(collector, { viewport: { width: 390, height: 780 }, hasTouch: true })
+  await row(page, 'C c').tap()
+  await page.locator('.drawer .json').waitFor()
+  await page.goBack()
+  await expect.poll(() => panel(page).count()).toBe(0)
+  expect(await names(page)).toHaveLength(4)
+  expect(page.url()).toContain('#/events')
+})
+
 test('an event that was opened by a link closes without leaving the page', async () => {
   const { collector, page } = await openWithMix()
   const [event] = await (await fetch(`${collector.url}/api/events?limit=1`))
