@@ -4,6 +4,7 @@ import { Backlog } from '../delivery/backlog.ts'
 import { Delivery } from '../delivery/delivery.ts'
 import { Envelope } from '../delivery/envelope.ts'
 import { SlabStore } from '../delivery/slabs.ts'
+import type { MessageStore } from '../delivery/store.ts'
 import type { AnalyticsEvents } from '../events.ts'
 import { FetchHTTPClient } from '../http/client.ts'
 import { defaultClient } from '../http/default-client.node.ts'
@@ -38,16 +39,18 @@ export interface Parts {
 /**
  * Builds the parts of one client and joins them, in the order of an event's way: intake, pipeline, backlog, delivery,
  * outcomes.
+ *
+ * @param store Keeps what waits. What it has kept from an earlier life of the process is sent first.
  */
 export function compose(
   settings: ResolvedSettings,
   givenClock: Clock,
   client: Emitter<AnalyticsEvents> & PluginHost,
+  store: MessageStore = new SlabStore(),
 ): Parts {
   const clock = new SteadyClock(givenClock)
   const ledger = new Ledger()
   const warnings = new Warnings(client)
-  const store = new SlabStore()
   const pipeline = new Pipeline({ clock, client, report: (failure) => warnings.reportPlugin(failure) })
   const outcomes = new Outcomes({
     ledger,
@@ -116,6 +119,7 @@ export function compose(
     warnings,
     emitter: client,
   })
+  backlog.resume((stored) => intake.adopt(stored))
   const registry = new Registry(pipeline, warnings, client)
   return { intake, ledger, lifecycle, registry, warnings }
 }

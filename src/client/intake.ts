@@ -1,4 +1,5 @@
 import type { Backlog } from '../delivery/backlog.ts'
+import type { StoredMessage } from '../delivery/store.ts'
 import { DeliveryError, isInstance } from '../errors/errors.ts'
 import type { AnalyticsEvents } from '../events.ts'
 import { buildMessage, type MessageDefaults, type MessageStamp } from '../message/build.ts'
@@ -133,6 +134,24 @@ export class Intake {
       entry.outer = undefined
     } catch {
       // A stack overflow. There may be no stack left for a call: the entry stays in the chain until there is.
+    }
+  }
+
+  /** Makes an event of a message that an earlier life of the process has stored. */
+  adopt(stored: StoredMessage): Entry {
+    const { ledger, backlog } = this.#options
+    const { type } = JSON.parse(backlog.store.read(stored)) as Message
+    return {
+      kind: type,
+      epoch: ledger.accept(),
+      callback: undefined,
+      runInContext: undefined,
+      isAwaited: true,
+      ctx: undefined,
+      passedPlugins: false,
+      isSettled: false,
+      outer: undefined,
+      stored,
     }
   }
 
