@@ -67,9 +67,9 @@ async function main() {
   console.log(
     `${sample.length} of ${all.length} changes, seed ${values.seed}; ${testFiles.length} test files`,
   )
-  const { failed } = await ask(0, testFiles, Number.POSITIVE_INFINITY)
+  const { failed, messages } = await ask(0, testFiles, Number.POSITIVE_INFINITY)
   if (failed.length > 0) {
-    console.error(`the tests fail without any change: ${failed.join(', ')}`)
+    console.error(`the tests fail without any change: ${failed.join(', ')}\n${messages.join('\n')}`)
     return false
   }
   const reachedBy = readReached()

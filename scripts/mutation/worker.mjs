@@ -47,6 +47,12 @@ process.on('message', async ({ number, files }) => {
   )
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications, false)
   const failed = testModules.filter((one) => !one.ok()).map(({ moduleId }) => relative(ROOT, moduleId))
-  process.send({ failed, errors: unhandledErrors.length })
+  const messages = testModules.flatMap((one) => [
+    ...one.errors().map(({ message }) => message),
+    ...[...one.children.allTests('failed')].map(
+      (test) => `${test.fullName}: ${test.result().errors[0]?.message}`,
+    ),
+  ])
+  process.send({ failed, errors: unhandledErrors.length, messages })
 })
 process.send({ isReady: true })
