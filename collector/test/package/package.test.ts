@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -14,6 +14,7 @@ afterAll(() => project?.remove())
 
 /** Lets the project import what its users have installed themselves. */
 function link(name: string): void {
+  if (existsSync(join(project.folder, 'node_modules', name))) return
   mkdirSync(join(project.folder, 'node_modules', name, '..'), { recursive: true })
   symlinkSync(join(REPOSITORY, 'node_modules', name), join(project.folder, 'node_modules', name))
 }
@@ -145,13 +146,11 @@ test('npx starts it, and it says its version', async () => {
 }, 60_000)
 
 test('the TypeScript of its README compiles under strict settings, the libraries checked as well', async () => {
-  for (const name of ['vitest', 'typescript', '@types/node']) {
-    if (name !== 'vitest') link(name)
-  }
+  for (const name of ['vitest', 'typescript', '@types/node']) link(name)
   const readme = readFileSync(fileURLToPath(new URL('../../README.md', import.meta.url)), 'utf8')
   const blocks = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code ?? '')
   for (const [index, code] of blocks.entries())
-    project.write(`readme-${index}.test.ts`, `${code}\nexport {}\n`)
+    project.write(`readme-${index}.test.mts`, `${code}\nexport {}\n`)
   project.write(
     'tsconfig.json',
     JSON.stringify({
@@ -167,7 +166,7 @@ test('the TypeScript of its README compiles under strict settings, the libraries
         allowImportingTsExtensions: true,
         paths: { trackpost: [join(REPOSITORY, 'src', 'index.ts')] },
       },
-      include: ['readme-*.ts'],
+      include: ['readme-*.mts'],
     }),
   )
   project.write(
