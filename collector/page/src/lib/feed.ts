@@ -43,6 +43,8 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
   #gone = new AbortController()
   #isFetchingNewer = false
   #isFetchingOlder = false
+  /** News that came while something was under way, and whether the list was held then. */
+  #missedNews: boolean | undefined
 
   constructor(options: FeedOptions<T, P>) {
     this.#options = options
@@ -73,6 +75,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
         this.#head = page.head
         this.#turned(page)
       })
+      this.#followMissed()
       await this.#searchOn(gone.signal)
     } catch (cause) {
       this.#failed(cause, gone.signal)
@@ -100,7 +103,12 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
    * @param isHeld Whether the list must not move: it is counted only.
    */
   async follow(isHeld: boolean): Promise<void> {
-    if (this.#head === undefined || this.#isFetchingNewer || this.isLoading.peek()) return
+    if (this.#isFetchingNewer || this.isLoading.peek()) {
+      // The answer under way may be from before it.
+      this.#missedNews = isHeld
+      return
+    }
+    if (this.#head === undefined) return
     this.#isFetchingNewer = true
     const { signal } = this.#gone
     try {
@@ -109,8 +117,17 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     } catch (cause) {
       this.#failed(cause, signal)
     } finally {
-      if (signal === this.#gone.signal) this.#isFetchingNewer = false
+      if (signal === this.#gone.signal) {
+        this.#isFetchingNewer = false
+        this.#followMissed()
+      }
     }
+  }
+
+  #followMissed(): void {
+    const isHeld = this.#missedNews
+    this.#missedNews = undefined
+    if (isHeld !== undefined) void this.follow(isHeld)
   }
 
   /** Fetches items again of which something may have changed. */

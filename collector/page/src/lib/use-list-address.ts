@@ -1,0 +1,43 @@
+import { useCallback } from 'preact/hooks'
+import type { Question } from './feed.ts'
+import { go, goBack, hrefWith, route } from './router.ts'
+import { withTerm } from './search-line.ts'
+
+/** What the address says about a list that can be searched, and the ways to change it. */
+export interface ListAddress {
+  line: string
+  openId: string | undefined
+  question: Question
+  /** While typing, no step is left for the back button. */
+  setLine(line: string, isTyping?: boolean): void
+  addTerm(term: string): void
+  open(id: string): void
+  close(): void
+}
+
+const ASKED = ['q', 'from', 'to'] as const
+
+/** The state of a list screen, which lives in the address alone. */
+export function useListAddress(): ListAddress {
+  const { params } = route.value
+  const line = params.get('q') ?? ''
+  const openId = params.get('open') ?? undefined
+  const setLine = (next: string, isTyping = false) => go(hrefWith({ q: next }), { replace: isTyping })
+  const close = useCallback(() => {
+    goBack(hrefWith({ open: undefined }))
+    document.querySelector<HTMLElement>('.list')?.focus()
+  }, [])
+  const question = ASKED.flatMap((name) => {
+    const value = params.get(name)
+    return value === null || value === '' ? [] : [[name, value] as const]
+  })
+  return {
+    line,
+    openId,
+    question: Object.fromEntries(question),
+    setLine,
+    addTerm: (term) => setLine(withTerm(line, term)),
+    open: (id) => go(hrefWith({ open: id }), { replace: openId !== undefined }),
+    close,
+  }
+}
