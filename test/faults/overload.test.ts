@@ -158,6 +158,48 @@ for (const fault of ['500', '503', 'reset', 'silence']) {
 }
 
 row(
+  'F09',
+  'a queue that is full, and 1 KB events offered to it in one turn, each with a callback of its own',
+  'each is refused once and called back; what is refused does not pile up until the turn is over',
+  async (row) => {
+    const events = size(200_000, 1_000_000)
+    const server = await serve({ keepBytes: 0, script: (_request, io) => io.count('held') })
+
+    const run = await runHost(
+      { host: server.url, args: { events }, settings: { maxQueueBytes: 1_048_576 }, limitMs: 100_000 },
+      async (t) => {
+        const client = t.create()
+        const pad = 'x'.repeat(900)
+        let calls = 0
+        const startBytes = process.memoryUsage().rss
+        for (let user = 0; user < t.args.events; user++) {
+          client.track({ userId: `usr_${user}`, event: 'Commande passée', properties: { pad } }, () => {
+            calls++
+          })
+        }
+        const growthBytes = process.memoryUsage().rss - startBytes
+        await client.closeAndFlush({ timeout: 50 })
+        return {
+          calls,
+          growthBytes,
+          refused: client.stats.failures.queue_full,
+          accepted: client.stats.accepted,
+        }
+      },
+    )
+
+    const report = run.report
+    const { calls, growthBytes, refused, accepted } = report?.result as Record<string, number>
+    row.injected(refused ?? 0, events / 2)
+    expect([calls, accepted]).toEqual([events, events])
+    // All of it at once would be 1 KB and more for each.
+    const growthMb = (growthBytes ?? 0) / 1_048_576
+    expect(growthMb).toBeLessThanOrEqual(160)
+    row.note(`${refused} refused, RSS + ${growthMb.toFixed(0)} MB`)
+  },
+)
+
+row(
   'F10',
   'connections refused for 60 s',
   '<= 15 attempts in 60 s whatever waits; delivered when the port opens',
