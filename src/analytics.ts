@@ -226,6 +226,6 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
 type SummaryOrVoid = FlushSummary | void
 
 function publicSettings(settings: ResolvedSettings): PublicSettings {
-  const { writeKey, httpClient, oauthSettings, scope, waitUntil, ...rest } = settings
-  return rest
+  const { writeKey, headers, httpClient, oauthSettings, scope, waitUntil, disable, ...rest } = settings
+  return typeof disable === 'boolean' ? { ...rest, disable } : rest
 }

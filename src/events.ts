@@ -16,8 +16,8 @@ export interface ErrorEvent {
 
 /** What a `warning` listener receives: something failed, or a plugin reported it, and it cost no event. */
 export interface WarningEvent {
-  /** What failed: a plugin, a listener, a callback, the `waitUntil` function, or the `scope` function. */
-  code: 'plugin' | 'listener' | 'callback' | 'wait_until' | 'scope'
+  /** What failed: a plugin, a listener, a callback, or the function given as `waitUntil`, `scope` or `disable`. */
+  code: 'plugin' | 'listener' | 'callback' | 'wait_until' | 'scope' | 'disable'
   /** What was thrown, or what the promise was rejected with. For a plugin, a `DeliveryError` that names it. */
   reason: unknown
   /** The name of the plugin. */
@@ -82,8 +82,8 @@ export interface PublicSettings {
   readonly flushInterval: number
   /** Longest time for one request, in milliseconds. */
   readonly httpRequestTimeout: number
-  /** Whether no requests are sent. */
-  readonly disable: boolean
+  /** Whether no requests are sent; left out where a function decides. */
+  readonly disable?: boolean
   /** Most events that may wait. */
   readonly maxQueueSize: number
   /** Most bytes that may wait. */

@@ -27,6 +27,7 @@ test('the settings table of the README has every setting of the code, in its ord
 const OTHER_DEFAULTS: Record<string, string> = {
   writeKey: 'required',
   host: "the region's",
+  headers: 'none',
   httpClient: 'global fetch',
   oauthSettings: 'none',
   scope: 'none',

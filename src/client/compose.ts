@@ -15,6 +15,7 @@ import { detectRuntime } from '../runtime/detect.ts'
 import { SteadyClock } from '../runtime/steady-clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { VERSION } from '../version.ts'
+import { disableReader } from './consent.ts'
 import type { Emitter } from './emitter.ts'
 import type { Entry } from './entry.ts'
 import { Intake } from './intake.ts'
@@ -72,6 +73,7 @@ export function compose(
     url: host + path,
     writeKey,
     userAgent: USER_AGENT,
+    headers: settings.headers,
     timeoutMs: httpRequestTimeout,
     client: http,
     credentials,
@@ -104,6 +106,7 @@ export function compose(
     backlog,
     outcomes,
     emitter: client,
+    askDisabled: disableReader(settings.disable, (problem) => warnings.report('disable', problem)),
     askScope: scopeReader(settings.scope, (problem) => warnings.report('scope', problem)),
     onAccepted: settings.waitUntil === undefined ? undefined : () => lifecycle.flushAfterTurn(),
   })

@@ -17,6 +17,8 @@ export interface Entry extends Holder {
   ctx: Context | undefined
   /** It came out of the plugins as a message that can be sent: `after` plugins hear of its outcome. */
   passedPlugins: boolean
+  /** The setting `disable` said so when the call was made: it is not sent. */
+  isDisabled: boolean
   isSettled: boolean
   /** The call that this one is nested in, while it is in progress. */
   outer: Entry | undefined

@@ -22,7 +22,7 @@ import type { Outcomes } from './outcomes.ts'
 import { mergeScopes } from './scopes.ts'
 
 export interface IntakeOptions {
-  readonly settings: Pick<ResolvedSettings, 'disable' | 'maxMessageBytes' | 'scope' | 'strict'>
+  readonly settings: Pick<ResolvedSettings, 'maxMessageBytes' | 'scope' | 'strict'>
   readonly stamp: MessageStamp
   readonly clock: Clock
   readonly ledger: Ledger
@@ -32,6 +32,8 @@ export interface IntakeOptions {
   readonly emitter: Emitter<AnalyticsEvents>
   /** Asks the `scope` setting; called only when there is one. Never throws. */
   readonly askScope: () => Scope | undefined
+  /** Asks the `disable` setting. Never throws. */
+  readonly askDisabled: () => boolean
   /** Called for each accepted call, bad ones included. */
   readonly onAccepted: (() => void) | undefined
 }
@@ -118,6 +120,7 @@ export class Intake {
         isAwaited,
         ctx: undefined,
         passedPlugins: false,
+        isDisabled: false,
         isSettled: false,
         outer: this.#open,
         stored: undefined,
@@ -149,6 +152,7 @@ export class Intake {
       isAwaited: true,
       ctx: undefined,
       passedPlugins: false,
+      isDisabled: false,
       isSettled: false,
       outer: undefined,
       stored,
@@ -196,7 +200,8 @@ export class Intake {
   }
 
   #place(entry: Entry, message: Message): void {
-    const { pipeline } = this.#options
+    const { pipeline, askDisabled } = this.#options
+    entry.isDisabled = askDisabled()
     if (!pipeline.isEmpty && pipeline.concerns(entry.kind)) this.#sendThroughPlugins(entry, message)
     else this.#hand(entry, message)
   }
@@ -259,26 +264,27 @@ export class Intake {
   /** From here on the event is its JSON. Returns whether it is on its way. */
   #hand(entry: Entry, message: Message | ContextEvent, original?: Message): boolean {
     const { settings, clock, backlog, outcomes } = this.#options
+    const { isDisabled } = entry
     // Writing an event that will be refused, and that nobody will look at, would be work for nothing.
-    if (!settings.disable && backlog.isFull && !outcomes.isWanted(entry)) {
+    if (!isDisabled && backlog.isFull && !outcomes.isWanted(entry)) {
       outcomes.refuse(entry)
       return false
     }
     try {
       const json = serialize(original === undefined ? message : toWire(message), settings.maxMessageBytes)
-      if (settings.disable) requireSize(json, settings.maxMessageBytes)
-      const isTaken = !settings.disable && backlog.add(entry, json, entry.isAwaited || entry.epoch.isSealed)
+      if (isDisabled) requireSize(json, settings.maxMessageBytes)
+      const isTaken = !isDisabled && backlog.add(entry, json, entry.isAwaited || entry.epoch.isSealed)
       entry.passedPlugins = original !== undefined
       if (isTaken) return true
-      if (settings.disable || outcomes.isWanted(entry)) entry.ctx ??= new Context(undefined, json, clock)
+      if (isDisabled || outcomes.isWanted(entry)) entry.ctx ??= new Context(undefined, json, clock)
     } catch (error) {
       entry.ctx ??= new Context(toContextEvent(message), '', clock)
       outcomes.settleLater(entry, withFormerSize(toDeliveryError(error), original))
       return false
     }
-    if (settings.disable) outcomes.settleLater(entry, undefined)
+    if (isDisabled) outcomes.settleLater(entry, undefined)
     else outcomes.refuse(entry)
-    return settings.disable
+    return isDisabled
   }
 }
 

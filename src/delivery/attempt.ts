@@ -2,7 +2,7 @@ import type { Credentials } from '../auth/credentials.ts'
 import type { HTTPClient, HTTPHeaders } from '../http/client.ts'
 import { EXCERPT_BYTES, type Exchange, type ExchangeResult, startExchange } from '../http/exchange.ts'
 import { read } from '../message/utf8.ts'
-import { redactor } from '../policy/redact.ts'
+import { isSecretHeader, REDACTED, redactor } from '../policy/redact.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { warn } from '../runtime/warn.ts'
 import type { Batch } from './batch.ts'
@@ -50,6 +50,8 @@ export interface SenderOptions {
   readonly url: string
   readonly writeKey: string
   readonly userAgent: string
+  /** Further headers of every request: none that is set here. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
   readonly timeoutMs: number
   readonly client: HTTPClient
   readonly credentials: Credentials
@@ -70,8 +72,7 @@ export interface Attempt {
   readonly finished: Promise<void>
 }
 
-const REDACTED = '[redacted]'
-const SECRET_HEADERS = new Set(['authorization', 'proxy-authorization', 'cookie', 'set-cookie'])
+const SECRET_RESPONSE_HEADERS = new Set(['authorization', 'proxy-authorization', 'cookie', 'set-cookie'])
 
 /** Makes one attempt to send a batch. Knows the wire; knows no retry. */
 export class Sender {
@@ -119,6 +120,7 @@ export class Sender {
   #begin(batch: Batch<Holder>, authorization: string): Attempt | Promise<Attempt> {
     const { url, userAgent, envelope, observer, clock } = this.#options
     const headers: Record<string, string> = {
+      ...this.#options.headers,
       'Content-Type': 'application/json',
       Authorization: authorization,
       'User-Agent': userAgent,
@@ -139,7 +141,7 @@ export class Sender {
     observer.onRequest(() => ({
       url,
       method: 'POST',
-      headers: redactHeaders(headers),
+      headers: redactHeaders(headers, isSecretHeader),
       body: read(envelope.writeRedacted(entries, sentAt)),
     }))
     if (!(encoded instanceof Promise)) return start(encoded)
@@ -212,9 +214,14 @@ export class Sender {
   }
 
   #redactor(authorization: string): (text: string) => string {
-    const { writeKey } = this.#options
-    return (text) =>
-      redactor([authorization, authorization.slice(authorization.indexOf(' ') + 1), writeKey])(text)
+    const { writeKey, headers = {} } = this.#options
+    return (text) => {
+      const further = Object.keys(headers).filter(isSecretHeader)
+      return redactor([
+        ...[authorization, authorization.slice(authorization.indexOf(' ') + 1), writeKey],
+        ...further.map((name) => headers[name] as string),
+      ])(text)
+    }
   }
 
   #warnOfHtml(status: number): void {
@@ -229,11 +236,12 @@ export class Sender {
   }
 }
 
-function redactHeaders(headers: Record<string, string>): Record<string, string> {
+function redactHeaders(
+  headers: Record<string, string>,
+  isSecret: (name: string) => boolean,
+): Record<string, string> {
   const entries = Object.entries(headers)
-  return Object.fromEntries(
-    entries.map(([name, value]) => [name, SECRET_HEADERS.has(name.toLowerCase()) ? REDACTED : value]),
-  )
+  return Object.fromEntries(entries.map(([name, value]) => [name, isSecret(name) ? REDACTED : value]))
 }
 
 function readableHeaders(
@@ -253,5 +261,5 @@ function readableHeaders(
   for (const [name, value] of Object.entries(readable)) {
     if (typeof value === 'string') readable[name] = redact(value)
   }
-  return redactHeaders(readable)
+  return redactHeaders(readable, (name) => SECRET_RESPONSE_HEADERS.has(name.toLowerCase()))
 }

@@ -1,6 +1,12 @@
 /** Shorter secrets are replaced only where they stand alone: `x` is in every other word. */
 const SHORT = 8
-const REDACTED = '[redacted]'
+/** What stands in the place of a secret. */
+export const REDACTED = '[redacted]'
+
+/** Whether the value of a request header with this name may be a secret. */
+export function isSecretHeader(name: string): boolean {
+  return /auth|token|secret|key|cookie|session|credential|password|signature/i.test(name)
+}
 
 /**
  * Makes a function that replaces each secret in a text by `[redacted]`: as it is, as JSON writes it, and percent-encoded.

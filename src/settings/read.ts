@@ -85,6 +85,17 @@ export function readBoolean(name: string, value: unknown): boolean | undefined {
   throw new SettingsError(name, `expected a boolean, got ${describe(value)}`)
 }
 
+/** A boolean, or a function that is asked for one each time. */
+export function readSwitch(
+  name: string,
+  value: unknown,
+  rule: { readonly default: boolean },
+): boolean | (() => boolean) {
+  if (value === undefined) return rule.default
+  if (typeof value === 'boolean' || typeof value === 'function') return value as boolean | (() => boolean)
+  throw new SettingsError(name, `expected a boolean or a function, got ${describe(value)}`)
+}
+
 /** An absolute http(s) URL without credentials, query and fragment; trailing slashes are removed. */
 export function readUrl(name: string, value: unknown): string {
   const fail = (got: string): never => {

@@ -13,10 +13,12 @@ import {
   readObject,
   readPath,
   readScope,
+  readSwitch,
   readUrl,
   readWord,
   readWriteKey,
 } from './read.ts'
+import { readHeaders } from './read-headers.ts'
 import {
   type AnalyticsSettings,
   type NamesOf,
@@ -37,6 +39,7 @@ type Defaulted = {
 
 /** Settings without a default: `undefined` when left out. */
 interface Optional {
+  readonly headers: Readonly<Record<string, string>> | undefined
   readonly httpClient: HTTPClient | HTTPFetchFn | undefined
   readonly oauthSettings: ResolvedOAuthSettings | undefined
   readonly scope: (() => Scope | undefined) | undefined
@@ -82,7 +85,8 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     flushAt: readFlushAt(read('flushAt'), read('maxEventsInBatch')),
     flushInterval: integer('flushInterval'),
     httpRequestTimeout: integer('httpRequestTimeout'),
-    disable: boolean('disable') || isSwitchedOff,
+    disable: isSwitchedOff || readSwitch('disable', read('disable'), SETTINGS.disable),
+    headers: readHeaders('headers', read('headers')),
     httpClient: readHttpClient('httpClient', read('httpClient')),
     oauthSettings: readOAuth(read('oauthSettings'), REGIONS[region].authServer, unknown),
     maxQueueSize: integer('maxQueueSize'),

@@ -49,8 +49,24 @@ export interface AnalyticsSettings {
    * retried. Default: 10,000; 1 to 2,147,483,647 ms.
    */
   httpRequestTimeout?: number | undefined
-  /** Sends no requests. Callbacks, promises and events still settle, as delivered. Default: `false`. */
-  disable?: boolean | undefined
+  /**
+   * Sends no requests. Callbacks, promises and events still settle, as delivered, and plugins run. A function is asked at
+   * every call: for consent that can be given and withdrawn. Only what returns `false` is sent; when the function throws or
+   * returns anything else, that event is not sent, and it is a warning. Events that wait already are sent. Default: `false`.
+   *
+   * @example
+   * new Analytics({ writeKey, disable: () => !consent.isGiven })
+   */
+  disable?: boolean | (() => boolean) | undefined
+  /**
+   * Further headers of every request for events, for a gateway in front of the service. Token requests do not have them.
+   * Names that the client or HTTP itself sets, such as `Authorization`, `Content-Type` and `User-Agent`, throw. Values:
+   * visible ASCII characters, spaces between them, 8,192 characters at most. Default: none.
+   *
+   * @example
+   * new Analytics({ writeKey, host: 'https://gateway.example/tracking', headers: { 'X-Api-Key': process.env.GATEWAY_KEY } })
+   */
+  headers?: Readonly<Record<string, string>> | undefined
   /**
    * Your own HTTP client: an object with `makeRequest`, or a function with the signature of `fetch`. Default: the
    * global `fetch`. Where that is the one built into Node.js, requests go straight to the dispatcher below it.
@@ -185,7 +201,7 @@ export type Rule =
       readonly unit: string
     }
   | { readonly type: 'choice'; readonly default: string; readonly choices: readonly string[] }
-  | { readonly type: 'boolean'; readonly default: boolean }
+  | { readonly type: 'boolean' | 'boolean or function'; readonly default: boolean }
   | { readonly type: 'string'; readonly default: string | undefined }
   | { readonly type: 'function' | 'client' | 'object'; readonly default: undefined }
 
@@ -203,7 +219,8 @@ export const SETTINGS = {
   flushAt: { type: 'integer', default: 15, min: 1, max: 1_000_000, unit: 'events' },
   flushInterval: { type: 'integer', default: 10_000, min: 1, max: MAX_DELAY_MS, unit: 'ms' },
   httpRequestTimeout: { type: 'integer', default: 10_000, min: 1, max: MAX_DELAY_MS, unit: 'ms' },
-  disable: { type: 'boolean', default: false },
+  disable: { type: 'boolean or function', default: false },
+  headers: { type: 'object', default: undefined },
   httpClient: { type: 'client', default: undefined },
   oauthSettings: { type: 'object', default: undefined },
   maxQueueSize: { type: 'integer', default: 100_000, min: 1, max: 100_000_000, unit: 'events' },

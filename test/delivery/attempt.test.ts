@@ -31,7 +31,12 @@ function setUp(...replies: Reply[]) {
   return setUpWith(new ScriptedClient(clock, replies.length > 0 ? replies : [status(200)]), clock)
 }
 
-function setUpWith<Client extends HTTPClient>(client: Client, clock: FakeClock, encode: Encode = identity) {
+function setUpWith<Client extends HTTPClient>(
+  client: Client,
+  clock: FakeClock,
+  encode: Encode = identity,
+  headers?: Record<string, string>,
+) {
   const requests: RequestInfo[] = []
   const responses: ResponseInfo[] = []
   const store = new SlabStore()
@@ -51,6 +56,7 @@ function setUpWith<Client extends HTTPClient>(client: Client, clock: FakeClock, 
     },
     clock,
     encode,
+    headers,
   })
   const batch = createBatch(
     storeAll(
@@ -133,6 +139,48 @@ describe('one attempt', () => {
       '{"batch":[{"messageId":"a","event":"Commande passée"},{"messageId":"b","event":"Thé 🍰"}],' +
         '"writeKey":"wk_Zurich_7Qm4","sentAt":"2026-11-20T09:30:00.000Z"}',
     )
+  })
+
+  test('further headers go out with every attempt, and never in the place of ours', async () => {
+    const clock = new FakeClock()
+    const client = new ScriptedClient(clock, [status(503)])
+    // The settings refuse the second one; the sender does not rely on it.
+    const headers = { 'X-Tenant': 'zürich-1', Authorization: 'Basic evil' }
+    const { sender, batch } = setUpWith(client, clock, identity, headers)
+
+    await sender.send(batch, AUTHORIZATION).result
+    await sender.send(batch, AUTHORIZATION).result
+
+    expect(client.requests.map(({ headers }) => [headers['X-Tenant'], headers['Authorization']])).toEqual([
+      ['zürich-1', AUTHORIZATION],
+      ['zürich-1', AUTHORIZATION],
+    ])
+  })
+
+  test('further headers that look like secrets are redacted, in http_request and in what quotes them', async () => {
+    const clock = new FakeClock()
+    const headers = { 'X-Tenant': 'tenant-17', 'X-Api-Key': 'key-of-the-gateway', Cookie: 'sid=0123456789' }
+    const reply = () => ({
+      status: 402,
+      statusText: 'no key-of-the-gateway for tenant-17 with sid=0123456789',
+    })
+    const { sender, batch, requests, responses } = setUpWith(
+      new ScriptedClient(clock, [reply]),
+      clock,
+      identity,
+      headers,
+    )
+
+    const result = await sender.send(batch, AUTHORIZATION).result
+
+    expect(requests[0]?.headers).toMatchObject({
+      'X-Tenant': 'tenant-17',
+      'X-Api-Key': '[redacted]',
+      Cookie: '[redacted]',
+    })
+    const text = 'no [redacted] for tenant-17 with [redacted]'
+    expect(responses[0]?.statusText).toBe(text)
+    expect(result.status === 'failed' && result.toError('rejected').message).toBe(`[402] ${text}`)
   })
 
   test('another attempt has its number and a new time of sending, and the same messages', async () => {

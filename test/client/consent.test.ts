@@ -1,0 +1,133 @@
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import type { WarningEvent } from '../../src/events.ts'
+import { createAnalytics, recordOutcomes } from '../support/create-analytics.ts'
+
+const warnings: string[] = []
+beforeEach(() => {
+  warnings.length = 0
+  vi.spyOn(process, 'emitWarning').mockImplementation((message) => {
+    warnings.push(String(message))
+  })
+})
+
+/** A value that is not what the type of the setting says. */
+const untyped = (value: unknown) => value as () => boolean
+
+describe('disable as a function', () => {
+  test('is asked at every call, and decides for that call alone', async () => {
+    let isGiven = false
+    const { analytics, client } = createAnalytics({ disable: () => !isGiven })
+    const { outcomes, callback } = recordOutcomes()
+
+    analytics.track({ userId: 'ada', event: 'Before', messageId: 'm1' }, callback)
+    isGiven = true
+    analytics.track({ userId: 'ada', event: 'During', messageId: 'm2' }, callback)
+    isGiven = false
+    analytics.track({ userId: 'ada', event: 'After', messageId: 'm3' }, callback)
+    await analytics.flush()
+
+    expect(client.requests.flatMap(({ messageIds }) => messageIds)).toEqual(['m2'])
+    expect(outcomes).toEqual(['delivered', 'delivered', 'delivered'])
+    expect(analytics.stats).toMatchObject({ accepted: 3, delivered: 3, pending: 0 })
+  })
+
+  test('the answer of the call counts, however long a plugin takes', async () => {
+    let isDisabled = true
+    let go = (): void => {}
+    const { analytics, client } = createAnalytics({ disable: () => isDisabled })
+    await analytics.register({
+      name: 'slow',
+      type: 'before',
+      track: (ctx) =>
+        new Promise((resolve) => {
+          go = () => resolve(ctx)
+        }),
+    })
+
+    analytics.track({ userId: 'ada', event: 'Refused' })
+    isDisabled = false
+    go()
+    await analytics.flush()
+
+    expect(client.requests).toEqual([])
+    expect(analytics.stats.delivered).toBe(1)
+  })
+
+  test.each([
+    ['throws', () => untyped(fail)],
+    ['returns a promise', () => untyped(async () => false)],
+    ['returns a promise that rejects', () => untyped(() => Promise.reject(new Error('no store')))],
+    ['returns nothing', () => untyped(() => undefined)],
+    ['returns a word', () => untyped(() => 'false')],
+    ['returns 0', () => untyped(() => 0)],
+    [
+      'returns an object whose then throws',
+      () => untyped(() => Object.defineProperty({}, 'then', { get: fail })),
+    ],
+  ])('when it %s, nothing is sent, and it is a warning', async (_, create) => {
+    const { analytics, client } = createAnalytics({ disable: create() })
+    const heard: WarningEvent[] = []
+    analytics.on('warning', (warning) => heard.push(warning))
+    const { outcomes, callback } = recordOutcomes()
+
+    analytics.track({ userId: 'ada', event: 'Order Completed' }, callback)
+    await analytics.flush()
+
+    expect(client.requests).toEqual([])
+    expect(outcomes).toEqual(['delivered'])
+    expect(heard.map(({ code }) => code)).toEqual(['disable'])
+    expect(heard[0]?.reason).toBeInstanceOf(Error)
+    expect(warnings).toEqual([])
+  })
+
+  test('without a listener there is one process warning for all failures, and what was thrown is not in it', async () => {
+    const { analytics } = createAnalytics({
+      disable: () => {
+        throw new Error('token=abc')
+      },
+    })
+
+    for (let n = 0; n < 3; n++) analytics.track({ userId: 'ada', event: 'Order Completed' })
+    await analytics.flush()
+
+    expect(warnings).toHaveLength(1)
+    expect(warnings[0]).toContain('disable')
+    expect(warnings[0]).not.toContain('abc')
+  })
+
+  test('one that tracks is not asked about that: it is not sent', async () => {
+    let asked = 0
+    const { analytics, client } = createAnalytics({
+      disable: () => {
+        if (++asked < 50) analytics.track({ userId: 'ada', event: 'Asked' })
+        return false
+      },
+    })
+
+    analytics.track({ userId: 'ada', event: 'Order Completed' })
+    await analytics.flush()
+
+    expect(asked).toBe(1)
+    expect(client.requests.flatMap(({ batch }) => batch.map(({ event }) => event))).toEqual([
+      'Order Completed',
+    ])
+    expect(analytics.stats).toMatchObject({ accepted: 2, delivered: 2 })
+  })
+
+  test('initialize shows no function', async () => {
+    const { analytics } = createAnalytics({ disable: () => false, headers: { 'X-Tenant': 'a' } })
+    const shown: object[] = []
+    analytics.on('initialize', (settings) => shown.push(settings))
+
+    await analytics.flush()
+    await Promise.resolve()
+
+    expect(shown).toHaveLength(1)
+    expect(shown[0]).not.toHaveProperty('disable')
+    expect(shown[0]).not.toHaveProperty('headers')
+  })
+})
+
+function fail(): never {
+  throw new Error('the consent store is gone')
+}
