@@ -1,2 +1,2 @@
-// An entry of its own, `trackpost/node`: whoever does not ask for it does not load node:http.
+// An entry point of its own, so that only programs that ask for it load node:http.
 export { NodeHTTPClient } from './http/node-client.ts'

@@ -1,13 +1,12 @@
 import type { Backlog } from '../delivery/backlog.ts'
 import type { StoredMessage } from '../delivery/store.ts'
-import { DeliveryError, isInstance } from '../errors/errors.ts'
+import { DeliveryError } from '../errors/errors.ts'
 import type { AnalyticsEvents } from '../events.ts'
 import { buildMessage, type MessageDefaults, type MessageStamp } from '../message/build.ts'
 import { estimateBytes } from '../message/estimate.ts'
 import { isMessageId } from '../message/message-id.ts'
 import { requireSize, serialize } from '../message/serialize.ts'
 import type { ContextEvent, Kind, Message } from '../message/types.ts'
-import { byteLength } from '../message/utf8.ts'
 import { copyToContextEvent, toContextEvent, toWire } from '../message/wire.ts'
 import { Context } from '../pipeline/context.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
@@ -17,6 +16,7 @@ import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { Callback, Scope } from '../tracker.ts'
 import type { Emitter } from './emitter.ts'
 import type { Entry } from './entry.ts'
+import { toDeliveryError, toPluginError, withFormerSize } from './failures.ts'
 import type { Ledger } from './ledger.ts'
 import type { Outcomes } from './outcomes.ts'
 import { mergeScopes } from './scopes.ts'
@@ -43,7 +43,7 @@ export class Intake {
   readonly #options: IntakeOptions
   /** Events inside asynchronous plugins, with the bytes reserved for each. */
   readonly #inPlugins = new Map<Entry, number>()
-  /** The call in progress, with those that it is nested in, and those that a stack overflow cut short: a chain. */
+  /** A chain of calls: the one in progress, the calls it is nested in, and calls that a stack overflow cut short. */
   #open: Entry | undefined
   #isCheckScheduled = false
   #isClosed = false
@@ -89,7 +89,7 @@ export class Intake {
     } catch (error) {
       message = toDeliveryError(error)
     }
-    // No asynchronous context: a promise has that of whoever awaits it.
+    // No asynchronous context: code after an `await` runs in its own.
     this.#take(kind, params, message, callback, undefined, true)
   }
 
@@ -285,28 +285,5 @@ export class Intake {
     if (isDisabled) outcomes.settleLater(entry, undefined)
     else outcomes.refuse(entry)
     return isDisabled
-  }
-}
-
-function toDeliveryError(error: unknown): DeliveryError {
-  if (isInstance(error, DeliveryError)) return error
-  return new DeliveryError('unserializable', 'a field of the event throws when it is read', { cause: error })
-}
-
-function toPluginError(error: unknown): DeliveryError {
-  if (isInstance(error, DeliveryError)) return error
-  return new DeliveryError('plugin', 'a plugin set ctx.event to something that is not an event', {
-    cause: error,
-  })
-}
-
-/** A reader who looks for what made an event too large should learn whether it was a plugin. */
-function withFormerSize(error: DeliveryError, original: Message | undefined): DeliveryError {
-  if (error.code !== 'too_large' || original === undefined) return error
-  try {
-    const bytes = byteLength(serialize(original))
-    return new DeliveryError(error.code, `${error.message}; before the plugins it had ${bytes}`)
-  } catch {
-    return error
   }
 }

@@ -148,7 +148,7 @@ export class Ledger {
     }
   }
 
-  /** Epochs end in order: one that is done earlier waits for those before it. */
+  /** Epochs end in order: one that is done early waits for the epochs before it. */
   #advance(): void {
     while (isDone(this.#oldest)) {
       const { delivered, failed, waiters, next } = this.#oldest

@@ -31,7 +31,7 @@ export class Outcomes {
   /** Outcomes that were known within the call itself: callbacks must not run before it has returned. */
   #early: { entry: Entry; error: DeliveryError | undefined }[] = []
   #isEarlyScheduled = false
-  /** So many of them wait that the next call gives them first: their memory must be bounded. */
+  /** Too many of them wait: the next call gives them first, so that their memory stays bounded. */
   isCrowded = false
   #isSettlingEarly = false
   /** Shared by the events that the backlog refused or displaced in this turn: there may be many, and a stack is costly. */

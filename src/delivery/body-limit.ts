@@ -1,6 +1,6 @@
-/** So many successes in a row let the bound grow. */
+/** Successes that it takes to let the bound grow once. */
 const SUCCESSES_TO_GROW = 20
-/** By so much of itself. */
+/** By this share of itself. */
 const GROWTH = 0.1
 
 /**
@@ -25,18 +25,18 @@ export class BodyLimit {
     return this.#bytes
   }
 
-  /** Messages of so many bytes were too large: later requests hold half of that. */
+  /** A request with this many bytes of messages was too large: later ones hold half of that. */
   shrink(refusedBytes: number): void {
     this.#bytes = Math.min(this.#bytes, Math.floor(refusedBytes / 2))
     this.#successes = 0
   }
 
-  /** What was refused was one event's fault: the bound is again what it was before. */
+  /** The refusal was one event's fault: the bound returns to what it was before. */
   restore(bytes: number): void {
     this.#bytes = Math.max(this.#bytes, bytes)
   }
 
-  /** A request was taken. */
+  /** A request was accepted. */
   succeed(): void {
     if (this.#bytes === this.#maxBytes || ++this.#successes < SUCCESSES_TO_GROW) return
     this.#successes = 0

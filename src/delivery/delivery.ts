@@ -219,7 +219,7 @@ export class Delivery<Entry extends Holder> {
     this.#pump()
   }
 
-  /** The value of that header, or why there is none. */
+  /** The `Authorization` header, or the error that leaves us without one. */
   #authorization(): string | DeliveryError | Promise<string | DeliveryError> {
     try {
       const given = this.#options.credentials.authorization()

@@ -8,9 +8,9 @@ export interface Pass {
   readonly isProbe: boolean
 }
 
-/** So many successes after a limit, the next limit is news, and not the same one again. */
+/** After this many successes a 429 counts as a new limit. */
 const CALM_AFTER = 20
-/** So many 413s in a row are no longer a search for one large event: halving the largest batch takes fewer. */
+/** More 413s in a row than it takes to search the largest batch for one large event: the service refuses everything. */
 const MAX_TOO_LARGE_IN_A_ROW = 16
 
 /**
@@ -32,7 +32,7 @@ export class Gate {
   #isProbing = false
   #isProbeOut = false
   #opensAtMs = Number.NEGATIVE_INFINITY
-  /** How many requests may be under way. Those that are when a limit is met are refused as well. */
+  /** Concurrency window: halved on repeated 429s, regained one by one. */
   #allowed: number
   /** Since the last limit, or since one more request was allowed. */
   #successes = CALM_AFTER
@@ -143,7 +143,7 @@ export class Gate {
     else this.#shut(0)
   }
 
-  /** Whether the gate is shut already for what went wrong with this request. Once it has opened again, it is news. */
+  /** Whether the gate is shut already for what went wrong with this request. A failure seen after the gate reopened counts as a new one. */
   #isKnown(pass: Pass): boolean {
     return this.#isProbing && !this.isCurrent(pass)
   }

@@ -1,4 +1,4 @@
-import { bytesOf, type Holder } from './store.ts'
+import type { Holder, StoredMessage } from './store.ts'
 
 /** How many passed slots may pile up at the front before they are cut off. */
 const COMPACT_AT = 1_024
@@ -19,7 +19,7 @@ export class Queue<Item extends Holder> {
   }
 
   push(item: Item): void {
-    const bytes = bytesOf(item.stored)
+    const bytes = (item.stored as StoredMessage).bytes
     // The last call: a stack overflow leaves the item either outside or inside, and counted.
     this.#items.push(item)
     this.#bytes += bytes
@@ -30,7 +30,7 @@ export class Queue<Item extends Holder> {
     const item = this.#items[this.#head] as Item
     // The slot is emptied so that the item can be collected before the slot is cut off.
     this.#items[this.#head++] = undefined
-    this.#bytes -= bytesOf(item.stored)
+    this.#bytes -= (item.stored as StoredMessage).bytes
     if (this.#head >= COMPACT_AT && this.#head * 2 >= this.#items.length) {
       this.#items = this.#items.slice(this.#head)
       this.#head = 0
@@ -50,7 +50,7 @@ export class Queue<Item extends Holder> {
     while (taken.length < maxItems) {
       const item = this.#items[this.#head]
       if (item === undefined) break
-      bytes += bytesOf(item.stored) + 1
+      bytes += (item.stored as StoredMessage).bytes + 1
       if (bytes > maxBytes && taken.length > 0) break
       taken.push(this.shift() as Item)
     }

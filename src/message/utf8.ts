@@ -1,4 +1,4 @@
-/** UTF-8, by the means of the runtime: those of `Buffer` are several times faster where they exist. */
+/** UTF-8 as the runtime does it best: `Buffer` is several times faster than `TextEncoder` where it exists. */
 interface Utf8 {
   /** Exact length of `text` in bytes. */
   byteLength(text: string): number

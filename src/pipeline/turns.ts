@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
 
-/** From this many microtasks on, the end of the turn is looked out for; those before cost no timer. */
+/** A timer watches for the end of the turn from this many microtasks on; fewer cost no timer. */
 const WATCHED_FROM = 256
 /** Events tracked from more microtasks than this wait until timers and sockets have had their turn. */
 const MAX_MICROTASKS = 1_024

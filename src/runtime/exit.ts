@@ -20,7 +20,7 @@ export function watchExit(client: Exiting): () => void {
   if (typeof runtimeProcess?.on !== 'function') return () => {}
   const reference = new WeakRef(client)
   clients.add(reference)
-  // Where there is a client for each request, those that are gone are dropped as new ones come.
+  // Programs that make a client per request would pile up references: dead ones are dropped as new ones come.
   if (clients.size % SWEEP_EVERY === 0) sweep()
   if (!isListening) {
     isListening = true
