@@ -105,6 +105,8 @@ for (const type of ['before', 'enrichment'] as const) {
       const run = await runHost({ host: server.url, args: { type, events } }, async (t) => {
         const client = t.create()
         client.on('warning', () => {})
+        // The 5 s of a plugin last until the other events are through, however slow the machine is.
+        const letRun = t.holdBack(5_000)
         let hung = 0
         await client.register({
           name: 'Hangs',
@@ -118,24 +120,25 @@ for (const type of ['before', 'enrichment'] as const) {
           },
         })
         await t.trackAll(client, 0, t.args.events)
-        // Those that do not hang are through while the 5 s of the others still run.
-        await t.until(() => t.countOf('delivered') >= t.args.events * 0.9 || t.hasFired(5_000), 30_000)
+        await t.until(() => t.countOf('delivered') >= t.args.events * 0.9, 30_000)
         const early = t.countOf('delivered')
+        const open = client.stats.pending
+        letRun()
         await client.flush()
         await t.close(client)
-        return { hung, early }
+        return { hung, early, open }
       })
 
       const report = expectOracleRules(run, [await server.report()], {
         failures: type === 'before' ? ['plugin'] : [],
         otherCalls: true,
       })
-      const { hung, early } = report.result as { hung: number; early: number }
+      const { hung, ...counts } = report.result as { hung: number }
       row.injected(hung, events / 10)
+      expect(waitsOf(report, 'fired').filter((ms) => ms === 5_000)).toHaveLength(hung)
+      expect(counts).toEqual({ early: events - hung, open: hung })
       const lost = type === 'before' ? hung : 0
       expect(report.stats).toMatchObject({ delivered: events - lost, failed: lost })
-      expect(early).toBeGreaterThanOrEqual(events * 0.9 - 15)
-      row.note(`${early} of ${events} before the first 5 s were over`)
     },
   )
 }
@@ -575,14 +578,14 @@ row(
       const quiet = new t.pkg.Analytics({ ...t.settings, maxQueueSize: 1 } as never)
       // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
       for (let count = 0; count < 1_000; count++) quiet.track(undefined as any)
-      // A callback that tracks in its turn, 10,000 deep.
+      // A callback that tracks in its turn, 2,000 deep: deeper than a stack of such calls could be.
       let depth = 0
       const deeper = (): void => {
         // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
-        if (depth++ < 10_000) quiet.track(undefined as any, deeper)
+        if (depth++ < 2_000) quiet.track(undefined as any, deeper)
       }
       deeper()
-      await t.until(() => depth > 10_000, 5_000)
+      await t.until(() => depth > 2_000, 40_000)
       await quiet.closeAndFlush()
       await t.close(client)
       return { heard, depth, quiet: quiet.stats.failures.invalid }
@@ -590,8 +593,8 @@ row(
 
     const report = reportOf(run)
     expectHealthyHost(run, { warnings: ['TRACKPOST_USER_CODE', 'TRACKPOST_INVALID'] })
-    row.injected(21_000)
-    expect(report.result).toEqual({ heard: 10_001, depth: 10_001, quiet: 11_000 })
+    row.injected(13_000)
+    expect(report.result).toEqual({ heard: 10_001, depth: 2_001, quiet: 3_000 })
     expect(report.warnings.filter(({ code }) => code === 'TRACKPOST_INVALID')).toHaveLength(1)
     expect(report.byOutcome).toEqual({ delivered: 1 })
     row.note('one warning for 1,000 losses that nobody listens to')

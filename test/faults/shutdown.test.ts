@@ -119,9 +119,9 @@ row('F79', 'closeAndFlush during a 429 wait of 60 s', 'delivered after the wait'
   row.injected(ledger.counts['limited'] ?? 0)
   expect(report.byOutcome).toEqual({ delivered: 50 })
   expect(report.closes[0]?.ms).toBeGreaterThanOrEqual(59_000)
-  // One wait, as long as was asked for, and a request that comes through.
+  // One wait, as long as was asked for but for what had passed when it was set, and a request that comes through.
   const waits = waitsOf(report).filter((ms) => ms > 10_000 && ms !== 90_000)
-  expect(Math.max(...waits)).toBeGreaterThanOrEqual(60_000)
+  expect(Math.max(...waits)).toBeGreaterThan(55_000)
   expect(Math.max(...waits)).toBeLessThanOrEqual(66_000)
   expect(ledger.requests).toHaveLength(2)
 })
@@ -490,7 +490,7 @@ row(
       }
       let n = 0
       const timers: number[] = []
-      const live = (globalThis as unknown as Record<symbol, { liveTimers(): number }>)[
+      const live = (globalThis as unknown as Record<symbol, { liveTimers(): string[] }>)[
         Symbol.for('trackpost.faults.clock')
       ]
       for (const settings of [
@@ -503,7 +503,7 @@ row(
         const client = t.create(settings)
         for (let count = 0; count < 5; count++) t.track(client, n++)
         await t.turn()
-        timers.push(live?.liveTimers() ?? -1)
+        timers.push(live?.liveTimers().length ?? -1)
         await t.close(client)
       }
       return { refused, timers }

@@ -685,7 +685,7 @@ row(
     expect(report?.uncaught).toEqual([])
     expect(report?.warnings).toEqual([])
     expect(run.exitCode).toBe(0)
-    expect(report?.leftTimers).toBe(0)
+    expect(report?.leftTimers).toEqual([])
   },
 )
 

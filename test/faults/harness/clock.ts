@@ -6,12 +6,14 @@ export interface RealClock {
   setTimeout: typeof setTimeout
   clearTimeout: typeof clearTimeout
   now(): number
-  /** Timers that were set and neither ran nor were cancelled, unreferenced ones included. */
-  liveTimers(): number
+  /** Who set the timers that neither ran nor were cancelled, unreferenced ones included: delay and place. */
+  liveTimers(): string[]
   /** Timers whose delay no runtime can keep. */
   overflows(): number
   /** What the SDK asked for so far, in the order in which it did. */
   timers(): AskedTimer[]
+  /** Timers of `ms` that are set from now on do not run before the returned function is called, which runs them. */
+  holdBack(ms: number): () => void
   scale: number
 }
 
@@ -19,7 +21,8 @@ export interface RealClock {
 export interface AskedTimer {
   /** In the SDK's time. */
   ms: number
-  hasFired: boolean
+  /** How many timers of the SDK ran before this one; absent when it did not run. */
+  firedAs?: number
 }
 
 const scale = Number(process.env['FAULTS_SCALE'] ?? 1)
@@ -29,22 +32,28 @@ const realDateNow = Date.now.bind(Date)
 const realPerformanceNow = performance.now.bind(performance)
 const startDateMs = realDateNow()
 const startMs = realPerformanceNow()
-const live = new Set<unknown>()
+const live = new Map<unknown, string>()
 let overflows = 0
+let fired = 0
 const asked: AskedTimer[] = []
 const MAX_ASKED = 20_000
+const heldBack = new Map<number, Set<() => void>>()
 
 const patched = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): NodeJS.Timeout => {
   if (ms > 2_147_483_647 || Number.isNaN(ms)) overflows++
-  const one: AskedTimer = { ms, hasFired: false }
-  const timer = realSetTimeout(() => {
-    live.delete(timer)
-    one.hasFired = true
+  const one: AskedTimer = { ms }
+  const held = heldBack.get(ms)
+  const fire = (): void => {
+    if (!live.delete(timer) && held !== undefined) return
+    one.firedAs = fired++
     run(...args)
-  }, ms / scale)
+  }
+  // One that is held back still is a timer: it can be cancelled, and is live until it is.
+  const timer = realSetTimeout(held === undefined ? fire : () => {}, ms / scale)
+  held?.add(fire)
   // The runtime's own fetch looks the globals up as well; its timers are not the SDK's.
   const caller = new Error('caller').stack?.split('\n')[2] ?? ''
-  if (!caller.includes('node:internal')) live.add(timer)
+  if (!caller.includes('node:internal')) live.set(timer, `${ms} ms ${caller.trim()}`)
   if (caller.includes('/dist/') && asked.length < MAX_ASKED) asked.push(one)
   return timer
 }
@@ -62,9 +71,17 @@ const real: RealClock = {
   setTimeout: realSetTimeout,
   clearTimeout: realClearTimeout,
   now: realPerformanceNow,
-  liveTimers: () => live.size,
+  liveTimers: () => [...live.values()],
   overflows: () => overflows,
   timers: () => asked,
+  holdBack(ms) {
+    const held = new Set<() => void>()
+    heldBack.set(ms, held)
+    return () => {
+      heldBack.delete(ms)
+      for (const fire of held) fire()
+    }
+  },
   scale,
 }
 Object.defineProperty(globalThis, Symbol.for('trackpost.faults.clock'), { value: real })

@@ -39,7 +39,7 @@ const report: HostReport = {
   loopP999Ms: 0,
   loopMaxMs: 0,
   leftResources: [],
-  leftTimers: 0,
+  leftTimers: [],
   timerOverflows: 0,
   timers: [],
   addedListeners: [],
@@ -187,7 +187,7 @@ const tools: Tools = {
     clock.clearTimeout(timer)
     return isInTime as boolean
   },
-  hasFired: (ms) => clock.timers().some((timer) => timer.ms === ms && timer.hasFired),
+  holdBack: (ms) => clock.holdBack(ms),
   outcome: (n) => OUTCOMES[outcomes[n] ?? 0] ?? 'unknown',
   countOf: (name) => {
     const at = OUTCOMES.indexOf(name as (typeof OUTCOMES)[number])

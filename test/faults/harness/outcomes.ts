@@ -74,7 +74,7 @@ export interface HostReport {
   loopMaxMs: number
   /** What kept the loop alive 1 s after the program ended, beyond what did before it began. */
   leftResources: string[]
-  leftTimers: number
+  leftTimers: string[]
   timerOverflows: number
   /** The timers that the SDK set, in order: what it means to wait for does not depend on the machine. */
   timers: AskedTimer[]
@@ -115,8 +115,8 @@ export interface Tools<Args = unknown> {
    * which they are due, however busy the machine is.
    */
   isSettledWithin(promise: Promise<unknown>, ms: number): Promise<boolean>
-  /** Whether a timer that the SDK set to `ms` has run. */
-  hasFired(ms: number): boolean
+  /** Timers of `ms` that are set from now on do not run before the returned function is called, which runs them. */
+  holdBack(ms: number): () => void
   outcome(n: number): string
   countOf(outcome: string): number
   /** Begins the measurement of the event-loop delay anew. Returns what it was so far, in milliseconds. */
