@@ -57,5 +57,10 @@ export default defineConfig([
     format: 'esm',
     clean: true,
     esbuildPlugins: [webPlatform],
+    // Programs for edge runtimes are bundled, and nobody reads this copy.
+    esbuildOptions(options) {
+      options.minifyWhitespace = true
+      options.minifySyntax = true
+    },
   },
 ])
