@@ -124,8 +124,8 @@ export function checkDocs(entries) {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const given = process.argv.slice(2)
-  const entries = (given.length > 0 ? given : ['dist/index.d.ts', 'dist/node.d.ts']).map((path) =>
-    resolve(path),
+  const entries = (given.length > 0 ? given : ['dist/index.d.ts', 'dist/node.d.ts', 'dist/plugins.d.ts']).map(
+    (path) => resolve(path),
   )
   const missing = entries.filter((path) => !existsSync(path))
   if (missing.length > 0) {

@@ -5,7 +5,7 @@ import { REPOSITORY } from './project.ts'
 
 test('every public name and member of the built package is documented', () => {
   const { problems, count } = checkDocs(
-    ['dist/index.d.ts', 'dist/node.d.ts'].map((path) => join(REPOSITORY, path)),
+    ['dist/index.d.ts', 'dist/node.d.ts', 'dist/plugins.d.ts'].map((path) => join(REPOSITORY, path)),
   )
 
   expect(problems).toEqual([])

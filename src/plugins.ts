@@ -1,0 +1,19 @@
+// An entry of its own, `trackpost/plugins`: who does not import it does not load it.
+export { type FilterOptions, filter } from './plugins/filter.ts'
+export { type RedactOptions, redact } from './plugins/redact.ts'
+export { type RenameOptions, rename } from './plugins/rename.ts'
+export { type SampleOptions, sample } from './plugins/sample.ts'
+export type {
+  StandardSchema,
+  StandardSchemaIssue,
+  StandardSchemaProps,
+  StandardSchemaResult,
+} from './plugins/standard-schema.ts'
+export {
+  type InferEvents,
+  type PlanSchemas,
+  type TrackingPlan,
+  type TrackingPlanOptions,
+  trackingPlan,
+} from './plugins/tracking-plan.ts'
+export { PlanViolationError, type Violation, violationsOf } from './plugins/violations.ts'

@@ -1,0 +1,44 @@
+import { mistake } from './options.ts'
+import { compilePatterns, isRegExp, requireList } from './text-patterns.ts'
+
+/** Knows the keys whose values are to be taken out. */
+export class KeyPatterns {
+  readonly #names: ReadonlySet<string>
+  readonly #patterns: readonly RegExp[]
+  readonly #maxLength: number
+
+  /**
+   * @param maxLength Where there are regular expressions, a longer key matches: some of them take the square of the length.
+   * @throws TypeError when `given` is not a list of texts and regular expressions.
+   */
+  constructor(given: unknown, maxLength: number) {
+    const list = requireList('redact', 'keys', given)
+    this.#maxLength = maxLength
+    this.#patterns = compilePatterns('redact', 'keys', list.filter(isRegExp), '')
+    this.#names = new Set(
+      list
+        .filter((key) => !isRegExp(key))
+        .map((key) => {
+          if (typeof key === 'string' && key !== '') return normalize(key)
+          throw mistake('redact', 'keys', 'non-empty texts and regular expressions', key)
+        }),
+    )
+  }
+
+  get isEmpty(): boolean {
+    return this.#names.size + this.#patterns.length === 0
+  }
+
+  match(key: string): boolean {
+    if (this.#names.size > 0 && this.#names.has(normalize(key))) return true
+    if (this.#patterns.length === 0) return false
+    return key.length > this.#maxLength || this.#patterns.some((pattern) => pattern.test(key))
+  }
+}
+
+/** One spelling for all: `creditCard`, `credit_card` and `Credit-Card`. */
+function normalize(key: string): string {
+  const joined = /[-_ ]/.test(key) ? key.replace(/[-_ ]/g, '') : key
+  // A key of nothing but these characters is that key.
+  return (joined === '' ? key : joined).toLowerCase()
+}

@@ -1,0 +1,203 @@
+import { snapshot } from '../message/snapshot.ts'
+import type { ContextEvent } from '../pipeline/context.ts'
+import type { Plugin } from '../pipeline/plugin.ts'
+import { KeyPatterns } from './key-patterns.ts'
+import { mistake, requireName, requireOptions } from './options.ts'
+import { compilePatterns, TextPatterns } from './text-patterns.ts'
+
+/** What {@link redact} takes: `keys`, `patterns` or both. */
+export interface RedactOptions {
+  /** Default: `redact`. */
+  name?: string | undefined
+  /**
+   * Keys whose values are replaced as a whole, wherever they lie. A text means this key, whatever its case and without
+   * regard to `-`, `_` and spaces: `creditCard` is `credit_card` as well. A regular expression is searched in the key.
+   */
+  keys?: readonly (string | RegExp)[] | undefined
+  /**
+   * What is replaced inside texts and keys, wherever they lie; numbers and dates count as their text. A text is searched
+   * as it is, whatever its case. A regular expression finds every match, whatever its flags `g` and `y`.
+   */
+  patterns?: readonly (string | RegExp)[] | undefined
+  /** What stands in the place of what was taken out, or a function that makes it, such as a keyed hash. Default: `[redacted]`. */
+  replacement?: string | ((text: string) => string) | undefined
+  /**
+   * Most characters of a text that `patterns` are searched in. A longer text is replaced as a whole: the time of some
+   * patterns grows with the square of the length. 1 to 1,000,000; default: 2,048.
+   */
+  maxTextLength?: number | undefined
+}
+
+/** What only the protocol uses: without it there would be no event. */
+const KEPT: ReadonlySet<string> = new Set(['type', 'messageId', 'timestamp', '_metadata'])
+/** Fields of the protocol, which are not keys of anybody's data. What is in them is searched. */
+const PROTOCOL: ReadonlySet<string> = new Set([
+  'event',
+  'name',
+  'category',
+  'properties',
+  'traits',
+  'context',
+  'integrations',
+])
+/** Without these the service would not take the event. */
+const NEVER_EMPTY = ['userId', 'anonymousId', 'previousId', 'groupId', 'event'] as const
+/** Of the largest message that a client can be told to send. */
+const MAX_BYTES = 16_777_216
+
+type Fields = Record<string, unknown>
+
+/**
+ * A `before` plugin that takes personal data out of events of any kind: by key, by pattern, at any depth, in keys and ids as
+ * well. Left as they are: `type`, `messageId`, `timestamp`, `_metadata`, `context.library` and the switches in
+ * `integrations`. An event that it cannot redact fails with `plugin`. Register it last of the `before` plugins; what
+ * `enrichment` plugins add comes after it.
+ *
+ * @throws TypeError for bad options.
+ * @example
+ * await analytics.register(redact({ keys: ['password', 'ip'], patterns: [/[^\s@]+@[^\s@]+/] }))
+ */
+export function redact(options: RedactOptions): Plugin {
+  requireOptions('redact', options, ['name', 'keys', 'patterns', 'replacement', 'maxTextLength'])
+  const { name = 'redact', replacement = '[redacted]', maxTextLength = 2_048 } = options
+  if (!Number.isInteger(maxTextLength) || maxTextLength < 1 || maxTextLength > 1_000_000) {
+    throw mistake('redact', 'maxTextLength', 'an integer from 1 to 1,000,000', maxTextLength)
+  }
+  const replace = readReplacement(replacement)
+  const keys = new KeyPatterns(options.keys, maxTextLength)
+  const patterns = compilePatterns('redact', 'patterns', options.patterns, 'g')
+  if (keys.isEmpty && patterns.length === 0) {
+    throw new TypeError('redact: expected keys or patterns, got neither')
+  }
+  const redaction = new Redaction(keys, new TextPatterns(patterns, replace, maxTextLength), replace)
+  return {
+    name: requireName('redact', name),
+    type: 'before',
+    onLoadFailure: 'drop',
+    all(ctx) {
+      ctx.event = redaction.redactEvent(ctx.event)
+    },
+  }
+}
+
+function readReplacement(replacement: unknown): (text: string) => string {
+  if (typeof replacement === 'string') return () => replacement
+  if (typeof replacement !== 'function') {
+    throw mistake('redact', 'replacement', 'a text or a function', replacement)
+  }
+  return (text) => {
+    const result: unknown = replacement(text)
+    if (typeof result === 'string') return result
+    throw mistake('redact', 'replacement', 'a text from the function', result)
+  }
+}
+
+class Redaction {
+  readonly #keys: KeyPatterns
+  readonly #patterns: TextPatterns
+  readonly #replace: (text: string) => string
+
+  constructor(keys: KeyPatterns, patterns: TextPatterns, replace: (text: string) => string) {
+    this.#keys = keys
+    this.#patterns = patterns
+    this.#replace = replace
+  }
+
+  redactEvent(event: ContextEvent): ContextEvent {
+    // What JSON will show, and nothing that could show something else when it is written: getters, `toJSON`, proxies.
+    const plain = snapshot(event, MAX_BYTES) as Fields
+    const redacted = Object.fromEntries(
+      Object.entries(plain).map(([key, value]) => [key, this.#field(key, value)]),
+    )
+    for (const name of NEVER_EMPTY) {
+      if (redacted[name] === '' && plain[name] !== '') throw new Error(`${name} would be empty`)
+    }
+    return redacted as unknown as ContextEvent
+  }
+
+  #field(key: string, value: unknown): unknown {
+    if (KEPT.has(key)) return value
+    if (isFields(value) && key === 'context') {
+      const { library, ...rest } = value
+      return { ...(this.#fields(rest) as Fields), library }
+    }
+    if (isFields(value) && key === 'integrations') return this.#switches(value)
+    return PROTOCOL.has(key) ? this.#value(value) : this.#under(key, value)
+  }
+
+  /** A switch that is not read as one any more would switch a destination on. */
+  #switches(switches: Fields): Fields {
+    return Object.fromEntries(
+      Object.entries(switches).map(([name, value]) => [
+        name,
+        typeof value === 'boolean' ? value : this.#value(value),
+      ]),
+    )
+  }
+
+  /** What stands for the value of a key. */
+  #under(key: string, value: unknown): unknown {
+    const isNothing = value === undefined || value === null
+    return !isNothing && this.#keys.match(key) ? this.#replace(textOf(value)) : this.#value(value)
+  }
+
+  #value(value: unknown): unknown {
+    switch (typeof value) {
+      case 'string':
+        return this.#patterns.apply(value)
+      case 'number':
+        return this.#scalar(value)
+      case 'object':
+        if (value === null) return value
+        if (value instanceof Date) return this.#scalar(value)
+        return Array.isArray(value) ? value.map((item) => this.#value(item)) : this.#fields(value as Fields)
+      default:
+        return value
+    }
+  }
+
+  /** Itself where nothing is found in its text. */
+  #scalar(value: number | Date): unknown {
+    const text = textOf(value)
+    const redacted = this.#patterns.apply(text)
+    return redacted === text ? value : redacted
+  }
+
+  #fields(fields: Fields): unknown {
+    const entries = Object.entries(fields)
+    const kept = new Set<string>()
+    const renamed: [string, unknown][] = []
+    const result = entries.map(([key, value]): [string, unknown] => {
+      const newKey = this.#patterns.apply(key)
+      const entry: [string, unknown] = [newKey, this.#under(key, value)]
+      if (newKey === key) kept.add(key)
+      else renamed.push(entry)
+      return entry
+    })
+    if (renamed.length > 0) tellApart(renamed, kept)
+    return Object.fromEntries(result)
+  }
+}
+
+/** Makes keys that have become the same different again, so that no value is lost. */
+function tellApart(renamed: [string, unknown][], taken: Set<string>): void {
+  const counts = new Map<string, number>()
+  for (const entry of renamed) {
+    const [key] = entry
+    let count = counts.get(key) ?? 1
+    while (taken.has(entry[0])) entry[0] = `${key} ${++count}`
+    counts.set(key, count)
+    taken.add(entry[0])
+  }
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A value as text, as JSON shows it. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? '' : value.toISOString()
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}

@@ -1,0 +1,38 @@
+import type { Plugin } from '../pipeline/plugin.ts'
+import { mistake, requireName, requireOptions } from './options.ts'
+
+/** What {@link rename} takes besides the names. */
+export interface RenameOptions {
+  /** Default: `rename`. */
+  name?: string | undefined
+}
+
+/**
+ * A `before` plugin that gives `track` events other names. Names that are not listed stay. Each name is looked up once:
+ * two names can be swapped.
+ *
+ * @param names Old names and the new name of each, which is not empty.
+ * @throws TypeError for bad arguments.
+ * @example
+ * await analytics.register(rename({ order_completed: 'Order Completed' }))
+ */
+export function rename(names: Readonly<Record<string, string>>, options: RenameOptions = {}): Plugin {
+  requireOptions('rename', options, ['name'])
+  if (typeof names !== 'object' || names === null || Array.isArray(names)) {
+    throw mistake('rename', 'names', 'an object', names)
+  }
+  const newNames = new Map<unknown, string>(
+    Object.entries(names).map(([from, to]) => {
+      if (typeof to !== 'string' || to === '') throw mistake('rename', from, 'a non-empty string', to)
+      return [from, to]
+    }),
+  )
+  return {
+    name: requireName('rename', options.name ?? 'rename'),
+    type: 'before',
+    track(ctx) {
+      const newName = newNames.get(ctx.event.event)
+      if (newName !== undefined) ctx.event.event = newName
+    },
+  }
+}

@@ -1,0 +1,92 @@
+import { mistake } from './options.ts'
+
+/** Half-open: from the first character to the one behind the last. */
+type Range = [start: number, end: number]
+
+/**
+ * Takes whatever patterns match out of texts. All patterns see the text as it was: what one of them takes out cannot hide
+ * something from another. Matches that touch or overlap are replaced as one.
+ */
+export class TextPatterns {
+  readonly #patterns: readonly RegExp[]
+  readonly #replace: (text: string) => string
+  readonly #maxLength: number
+
+  /** @param maxLength A text with more characters is replaced as a whole: some patterns take the square of it. */
+  constructor(patterns: readonly RegExp[], replace: (text: string) => string, maxLength: number) {
+    this.#patterns = patterns
+    this.#replace = replace
+    this.#maxLength = maxLength
+  }
+
+  /** The text without what the patterns match. */
+  apply(text: string): string {
+    if (this.#patterns.length === 0) return text
+    if (text.length > this.#maxLength) return this.#replace(text)
+    const ranges = this.#rangesIn(text)
+    if (ranges.length === 0) return text
+    let result = ''
+    let end = 0
+    for (const [from, to] of merge(ranges)) {
+      result += text.slice(end, from) + this.#replace(text.slice(from, to))
+      end = to
+    }
+    return result + text.slice(end)
+  }
+
+  #rangesIn(text: string): Range[] {
+    const ranges: Range[] = []
+    for (const pattern of this.#patterns) {
+      pattern.lastIndex = 0
+      for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+        const [{ length }] = match
+        if (length > 0) ranges.push([match.index, match.index + length])
+        // By whole code points: in the middle of one, a pattern with `u` would find itself where it was.
+        else pattern.lastIndex += (text.codePointAt(pattern.lastIndex) ?? 0) > 0xffff ? 2 : 1
+      }
+    }
+    return ranges
+  }
+}
+
+function merge(ranges: Range[]): Range[] {
+  const merged: Range[] = []
+  for (const [from, to] of ranges.sort(([a], [b]) => a - b)) {
+    const last = merged.at(-1)
+    if (last !== undefined && from <= last[1]) last[1] = Math.max(last[1], to)
+    else merged.push([from, to])
+  }
+  return merged
+}
+
+/**
+ * Patterns to search texts with, from the option of a plugin: a text is searched as it is, in upper and lower case. A
+ * regular expression is copied, so that it keeps no position between texts, and nobody else's moves.
+ *
+ * @param flags What is added to the flags of a regular expression.
+ * @throws TypeError when one is neither.
+ */
+export function compilePatterns(plugin: string, option: string, given: unknown, flags: '' | 'g'): RegExp[] {
+  return requireList(plugin, option, given).map((pattern) => {
+    if (isRegExp(pattern)) {
+      // `y` would only match where the last match ended, and `d` costs time.
+      return new RegExp(pattern.source, pattern.flags.replace(/[gyd]/g, '') + flags)
+    }
+    if (typeof pattern === 'string' && pattern !== '') {
+      return new RegExp(pattern.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), `iu${flags}`)
+    }
+    throw mistake(plugin, option, 'non-empty texts and regular expressions', pattern)
+  })
+}
+
+/** @throws TypeError when it is not a list. */
+export function requireList(plugin: string, option: string, given: unknown): readonly unknown[] {
+  if (given === undefined) return []
+  if (Array.isArray(given)) return given
+  throw mistake(plugin, option, 'a list', given)
+}
+
+/** Of any realm. */
+export function isRegExp(value: unknown): value is RegExp {
+  return Object.prototype.toString.call(value) === '[object RegExp]'
+}

@@ -1,0 +1,146 @@
+import type { Context } from '../pipeline/context.ts'
+import type { Plugin } from '../pipeline/plugin.ts'
+import { mistake, requireChoice, requireName, requireOptions } from './options.ts'
+import type { StandardSchema } from './standard-schema.ts'
+import { type Verdict, validate } from './validation.ts'
+import { listViolations, PlanViolationError, type Violation } from './violations.ts'
+
+/** The schemas of a plan's properties, by the names of the events. Their output is an object, or `undefined`. */
+export type PlanSchemas = Readonly<Record<string, StandardSchema<unknown, object | undefined>>>
+
+/** What {@link trackingPlan} takes. */
+export interface TrackingPlanOptions {
+  /** Default: `tracking-plan`. */
+  name?: string | undefined
+  /**
+   * What becomes of an event whose properties do not follow their schema. `report` tells `warning` listeners, and the
+   * event goes on; `drop` fails it with `plugin`; `mark` puts the violations into `context.violations`, and the event goes
+   * on. Default: `report`.
+   */
+  onViolation?: 'report' | 'drop' | 'mark' | undefined
+  /**
+   * What becomes of an event that is not in the plan. `report` tells `warning` listeners, `drop` fails it with `plugin`.
+   * Default: `allow`.
+   */
+  unknownEvents?: 'allow' | 'report' | 'drop' | undefined
+}
+
+/** A `before` plugin that holds events against a plan. */
+export interface TrackingPlan<Schemas extends PlanSchemas = PlanSchemas> extends Plugin {
+  /** What the plan was made from. */
+  readonly schemas: Schemas
+}
+
+/**
+ * The events of a plan, by their names: what goes into each schema. For `new Analytics<Events>(...)`.
+ *
+ * @example
+ * type Events = InferEvents<typeof plan>
+ */
+export type InferEvents<Plan extends { readonly schemas: object }> = {
+  [Name in keyof Plan['schemas']]: Plan['schemas'][Name] extends { readonly '~standard': infer Props }
+    ? Props extends { readonly types?: infer Types }
+      ? NonNullable<Types> extends { readonly input: infer Input }
+        ? Input
+        : never
+      : never
+    : never
+}
+
+const CHOICES = {
+  onViolation: ['report', 'drop', 'mark'],
+  unknownEvents: ['allow', 'report', 'drop'],
+} as const
+
+/**
+ * A `before` plugin that checks the properties of each `track` event against a schema, while the program runs. What a
+ * schema makes of the properties (defaults, conversions, keys left out) is what is sent. Synchronous schemas keep the
+ * pipeline synchronous; an asynchronous one has 4 s. A schema that throws, hangs or returns nonsense counts as a
+ * violation and is always reported.
+ *
+ * @param schemas A schema of any library that implements Standard Schema for each event, by its name. An event without
+ * properties is checked as `{}` and, if that is not right, as `undefined`.
+ * @throws TypeError for what is no schema, and for bad options.
+ * @example
+ * const plan = trackingPlan({ 'Order Completed': z.object({ total: z.number() }) }, { onViolation: 'drop' })
+ * const analytics = new Analytics<InferEvents<typeof plan>>({ writeKey })
+ * await analytics.register(plan)
+ */
+export function trackingPlan<Schemas extends PlanSchemas>(
+  schemas: Schemas,
+  options: TrackingPlanOptions = {},
+): TrackingPlan<Schemas> {
+  requireOptions('trackingPlan', options, ['name', ...Object.keys(CHOICES)])
+  const { name = 'tracking-plan', onViolation = 'report', unknownEvents = 'allow' } = options
+  requireName('trackingPlan', name)
+  requireChoice('trackingPlan', 'onViolation', onViolation, CHOICES.onViolation)
+  requireChoice('trackingPlan', 'unknownEvents', unknownEvents, CHOICES.unknownEvents)
+  const byEvent = readSchemas(schemas)
+
+  const judge = (ctx: Context, event: string, verdict: Verdict): void => {
+    if (verdict.state === 'valid') {
+      if (verdict.properties !== undefined) ctx.event.properties = verdict.properties
+      return
+    }
+    const error = errorOf(event, verdict)
+    if (onViolation === 'drop') ctx.cancel(error)
+    if (onViolation === 'mark') mark(ctx, verdict.state === 'invalid' ? verdict.violations : [], error)
+    // A schema that is broken is told of in any case: a mark would only be seen by who receives the event.
+    if (onViolation === 'report' || verdict.state === 'failed') ctx.report(name, error)
+  }
+
+  return {
+    name,
+    type: 'before',
+    schemas,
+    track(ctx) {
+      const event = ctx.event.event ?? ''
+      const schema = byEvent.get(event)
+      if (schema === undefined) {
+        if (unknownEvents === 'allow') return undefined
+        const error = new PlanViolationError(String(event), 'is not in the tracking plan', [])
+        if (unknownEvents === 'drop') ctx.cancel(error)
+        ctx.report(name, error)
+        return undefined
+      }
+      const verdict = validate(schema, ctx.event.properties)
+      if (verdict instanceof Promise) return verdict.then((late) => judge(ctx, event, late))
+      return judge(ctx, event, verdict)
+    },
+  }
+}
+
+function errorOf(event: string, verdict: Exclude<Verdict, { state: 'valid' }>): PlanViolationError {
+  if (verdict.state === 'failed') {
+    return new PlanViolationError(event, 'could not be checked: its schema failed', [], verdict.cause)
+  }
+  const { violations } = verdict
+  const message = `does not follow the tracking plan: ${listViolations(violations)}`
+  return new PlanViolationError(event, message, violations)
+}
+
+/** Puts violations into the context of the event, behind those of another plan. */
+function mark(ctx: Context, violations: readonly Violation[], { message }: Error): void {
+  const { context } = ctx.event
+  const former: unknown = context['violations']
+  const added = violations.length > 0 ? violations : [{ path: '', message }]
+  ctx.event.context = { ...context, violations: [...(Array.isArray(former) ? former : []), ...added] }
+}
+
+function readSchemas(schemas: PlanSchemas): Map<string, StandardSchema> {
+  if (typeof schemas !== 'object' || schemas === null || Array.isArray(schemas)) {
+    throw mistake('trackingPlan', 'schemas', 'an object', schemas)
+  }
+  return new Map(
+    Object.entries(schemas).map(([event, schema]) => {
+      const isObject = (typeof schema === 'object' && schema !== null) || typeof schema === 'function'
+      const standard: Partial<StandardSchema['~standard']> | undefined = isObject
+        ? schema['~standard']
+        : undefined
+      if (standard?.version !== 1 || typeof standard.validate !== 'function') {
+        throw mistake('trackingPlan', event, 'a schema that implements Standard Schema', schema)
+      }
+      return [event, schema]
+    }),
+  )
+}

@@ -1,0 +1,82 @@
+import { isThenable } from '../errors/guard.ts'
+import { describe, isRecord } from '../message/describe.ts'
+import type { StandardSchema } from './standard-schema.ts'
+import { readIssues, type Violation } from './violations.ts'
+
+/** What a schema says of the properties of an event. */
+export type Verdict =
+  | { readonly state: 'valid'; readonly properties: Record<string, unknown> | undefined }
+  | { readonly state: 'invalid'; readonly violations: readonly Violation[] }
+  /** It threw, took too long or returned nonsense: nothing is known about the properties. */
+  | { readonly state: 'failed'; readonly cause: unknown }
+
+/** Less than the 5 s that a plugin has: the plan is to decide what becomes of the event, not the pipeline. */
+export const SCHEMA_TIMEOUT_MS = 4_000
+
+/** Asks a schema about properties. Synchronous where the schema is. Never throws and never rejects. */
+export function validate(schema: StandardSchema, properties: unknown): Verdict | Promise<Verdict> {
+  const first = ask(schema, properties)
+  if (!(first instanceof Promise)) return askAgain(schema, properties, first)
+  return withinLimit(first.then((verdict) => askAgain(schema, properties, verdict)))
+}
+
+/** A call without properties has empty ones here. A schema may want them to be absent. */
+function askAgain(schema: StandardSchema, properties: unknown, first: Verdict): Verdict | Promise<Verdict> {
+  if (first.state !== 'invalid' || !isEmpty(properties)) return first
+  const second = ask(schema, undefined)
+  const choose = (verdict: Verdict): Verdict => (verdict.state === 'valid' ? verdict : first)
+  return second instanceof Promise ? withinLimit(second.then(choose)) : choose(second)
+}
+
+function ask(schema: StandardSchema, value: unknown): Verdict | Promise<Verdict> {
+  try {
+    const result: unknown = schema['~standard'].validate(value)
+    if (!isThenable(result)) return read(result)
+    return Promise.resolve(result).then(read, failed)
+  } catch (cause) {
+    return failed(cause)
+  }
+}
+
+function read(result: unknown): Verdict {
+  try {
+    if (typeof result !== 'object' || result === null) throw nonsense('a result', describe(result))
+    const { issues, value } = result as { issues?: unknown; value?: unknown }
+    if (issues !== undefined && issues !== null) {
+      if (!Array.isArray(issues)) throw nonsense('a list of issues', describe(issues))
+      return { state: 'invalid', violations: readIssues(issues) }
+    }
+    if (!('value' in result)) throw nonsense('a value or issues', 'neither')
+    if (value !== undefined && !isRecord(value)) throw nonsense('properties', describe(value))
+    return { state: 'valid', properties: value }
+  } catch (cause) {
+    return failed(cause)
+  }
+}
+
+function failed(cause: unknown): Verdict {
+  return { state: 'failed', cause }
+}
+
+function nonsense(expected: string, got: string): TypeError {
+  return new TypeError(`expected ${expected} from the schema, got ${got}`)
+}
+
+function isEmpty(properties: unknown): boolean {
+  return typeof properties === 'object' && properties !== null && Object.keys(properties).length === 0
+}
+
+/** What `work` resolves to; a failure when that takes too long. */
+function withinLimit(work: Promise<Verdict>): Promise<Verdict> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      resolve(failed(new Error(`the schema did not settle within ${SCHEMA_TIMEOUT_MS} ms`)))
+    }, SCHEMA_TIMEOUT_MS)
+    // No timer keeps a process alive; what waits for the event does.
+    ;(timer as { unref?: () => void }).unref?.()
+    void work.then((verdict) => {
+      clearTimeout(timer)
+      resolve(verdict)
+    })
+  })
+}

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import { shareOf } from '../../src/plugins/sample.ts'
+import { type SampleOptions, sample } from '../../src/plugins.ts'
+import { createAnalytics, recordOutcomes } from '../support/create-analytics.ts'
+
+/** The users, of `count`, whose events are kept. */
+async function keptUsers(options: SampleOptions, count: number): Promise<string[]> {
+  const { analytics, client } = createAnalytics({ flushAt: 1_000 })
+  analytics.on('error', () => {})
+  await analytics.register(sample(options))
+  for (let user = 0; user < count; user++) analytics.track({ userId: `usr_${user}`, event: 'e' })
+  await analytics.flush()
+  return client.requests.flatMap(({ batch }) => batch.map(({ userId }) => String(userId)))
+}
+
+describe('the share', () => {
+  test.each([
+    // Fixed for ever: another hash would move users in and out of samples.
+    ['usr_Zoë', 0.2616278985515237],
+    ['usr_1042', 0.955776279559359],
+    ['', 0.6689221884589642],
+    ['🍵', 0.5635208238381892],
+  ])('of %j never changes', (text, share) => {
+    expect(shareOf(text)).toBe(share)
+  })
+
+  test.each([0.01, 0.1, 0.5, 0.9])('a rate of %d keeps about that many users', (rate) => {
+    const count = 20_000
+    const kept = Array.from({ length: count }, (_, user) => shareOf(`usr_${user}`)).filter(
+      (one) => one < rate,
+    )
+
+    // Four standard deviations of a fair draw.
+    const deviation = Math.sqrt(count * rate * (1 - rate))
+    expect(Math.abs(kept.length - count * rate)).toBeLessThan(4 * deviation)
+  })
+})
+
+describe('a sample', () => {
+  test('keeps the same users each time, and those of a lower rate among them', async () => {
+    const some = await keptUsers({ rate: 0.2 }, 300)
+    const again = await keptUsers({ rate: 0.2, name: 'encore' }, 300)
+    const more = await keptUsers({ rate: 0.5 }, 300)
+
+    expect(again).toEqual(some)
+    expect(some.length).toBeGreaterThan(0)
+    expect(more.length).toBeGreaterThan(some.length)
+    expect(more).toEqual(expect.arrayContaining(some))
+  })
+
+  test.each([
+    [0, 0],
+    [1, 50],
+  ])('at a rate of %d keeps %d of 50', async (rate, expected) => {
+    expect(await keptUsers({ rate }, 50)).toHaveLength(expected)
+  })
+
+  test('goes by userId, then by anonymousId, for every kind; a dropped event fails with plugin', async () => {
+    const { analytics } = createAnalytics()
+    const { outcomes, callback } = recordOutcomes()
+    await analytics.register(sample({ rate: 0.2617 }))
+
+    analytics.track({ userId: 'usr_Zoë', anonymousId: 'x', event: 'e' }, callback)
+    analytics.page({ anonymousId: 'usr_Zoë' }, callback)
+    await analytics.deregister('sample')
+    await analytics.register(sample({ rate: 0.2615 }))
+    analytics.group({ userId: 'usr_Zoë', groupId: 'g' }, callback)
+    await analytics.flush()
+
+    expect([...outcomes].sort()).toEqual(['delivered', 'delivered', 'plugin'])
+  })
+
+  test('by message splits the events of one user', async () => {
+    const { analytics } = createAnalytics()
+    analytics.on('error', () => {})
+    await analytics.register(sample({ rate: 0.5, by: 'message' }))
+    for (let id = 0; id < 100; id++) analytics.track({ userId: 'u', event: 'e', messageId: `m-${id}` })
+    const { delivered, failed } = await analytics.flush()
+
+    expect(delivered).toBe(
+      Array.from({ length: 100 }, (_, id) => shareOf(`m-${id}`)).filter((one) => one < 0.5).length,
+    )
+    expect(failed).toBe(100 - delivered)
+  })
+
+  test('by a key of your own: without one the event is kept, and nonsense costs that event only', async () => {
+    const { analytics } = createAnalytics()
+    const { outcomes, callback } = recordOutcomes()
+    const keys: unknown[] = [undefined, null, 7, '', {}, Symbol('s'), Promise.resolve('x')]
+    await analytics.register(
+      sample({
+        rate: 1,
+        by: ({ properties }) => {
+          if (properties?.['index'] === 7) throw new Error('non')
+          return keys[Number(properties?.['index'])] as never
+        },
+      }),
+    )
+
+    for (let index = 0; index < 8; index++) {
+      analytics.track({ userId: 'u', event: 'e', properties: { index } }, callback)
+    }
+    const { delivered, failed } = await analytics.flush()
+
+    expect([delivered, failed]).toEqual([4, 4])
+    expect(outcomes.filter((outcome) => outcome === 'plugin')).toHaveLength(4)
+  })
+
+  test.each([
+    ['no options', undefined, 'options: expected an object'],
+    ['no rate', {}, 'rate: expected a number from 0 to 1, got undefined'],
+    ['a rate of 10', { rate: 10 }, 'rate: expected a number from 0 to 1'],
+    ['NaN', { rate: Number.NaN }, 'got NaN'],
+    ['a rate that is text', { rate: '0.1' }, 'got a string'],
+    ['another by', { rate: 1, by: 'userId' }, "by: expected 'user', 'message' or a function"],
+    ['a misspelt option', { rate: 1, key: 'user' }, "there is no option 'key'"],
+    ['an empty name', { rate: 1, name: '' }, 'name: expected'],
+  ])('%s: refused when it is made', (_label, options, message) => {
+    expect(() => sample(options as never)).toThrow(TypeError)
+    expect(() => sample(options as never)).toThrow(message)
+  })
+})

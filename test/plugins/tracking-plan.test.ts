@@ -1,0 +1,412 @@
+import { type } from 'arktype'
+import * as v from 'valibot'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { Analytics } from '../../src/analytics.ts'
+import type { Plugin } from '../../src/pipeline/plugin.ts'
+import { type TrackingPlanOptions, trackingPlan, violationsOf } from '../../src/plugins.ts'
+import { createAnalytics, recordOutcomes, WRITE_KEY } from '../support/create-analytics.ts'
+import { settled } from '../support/fake-clock.ts'
+import { failOnUnhandledRejections } from '../support/unhandled.ts'
+
+failOnUnhandledRejections()
+
+/** A schema of no library. */
+function schemaOf(validate: (value: unknown) => unknown) {
+  return { '~standard': { version: 1, vendor: 'essai', validate } } as never
+}
+
+/** A client with a plan, and what became of what it was told. */
+async function setUp(schemas: Parameters<typeof trackingPlan>[0], options?: TrackingPlanOptions) {
+  const { analytics, client } = createAnalytics()
+  const warnings: { plugin?: string; message: string; violations: readonly unknown[] }[] = []
+  const errors: { code: string; message: string; violations: readonly unknown[] }[] = []
+  analytics.on('warning', ({ plugin, reason }) => {
+    warnings.push({
+      plugin: plugin ?? '',
+      message: (reason as Error).message,
+      violations: violationsOf(reason),
+    })
+  })
+  analytics.on('error', ({ reason }) => {
+    errors.push({ code: reason.code, message: reason.message, violations: violationsOf(reason) })
+  })
+  await analytics.register(trackingPlan(schemas, options))
+  const track = (event: string, properties?: object): void => {
+    analytics.track({ userId: 'usr_Zoë', event, properties: properties as never })
+  }
+  const sent = async () => {
+    await settled()
+    await analytics.flush()
+    return client.requests.flatMap(({ batch }) => batch) as unknown as {
+      event: string
+      properties: unknown
+      context: Record<string, unknown>
+    }[]
+  }
+  return { analytics, warnings, errors, track, sent }
+}
+
+/** The same plan, in three libraries and asynchronously. Trims a text, and leaves other keys alone. */
+const libraries: [string, ReturnType<typeof schemaOf>][] = [
+  [
+    'zod',
+    z.looseObject({ id: z.string().trim(), items: z.array(z.looseObject({ price: z.number() })) }) as never,
+  ],
+  [
+    'zod, asynchronous',
+    z.looseObject({
+      id: z
+        .string()
+        .trim()
+        .refine(async () => true),
+      items: z.array(z.looseObject({ price: z.number() })),
+    }) as never,
+  ],
+  [
+    'valibot',
+    v.looseObject({
+      id: v.pipe(v.string(), v.trim()),
+      items: v.array(v.looseObject({ price: v.number() })),
+    }) as never,
+  ],
+  [
+    'valibot, asynchronous',
+    v.looseObjectAsync({
+      id: v.pipeAsync(
+        v.string(),
+        v.trim(),
+        v.checkAsync(async () => true),
+      ),
+      items: v.array(v.looseObject({ price: v.number() })),
+    }) as never,
+  ],
+  ['arktype', type({ id: 'string.trim', items: type({ price: 'number' }).array() }) as never],
+]
+
+describe.each(libraries)('a schema of %s', (_label, schema) => {
+  const bad = { id: 'o-1', items: [{ price: 1 }, { price: 'gratuit' }] }
+
+  test('what it makes of the properties is what is sent', async () => {
+    const { track, sent, warnings } = await setUp({ 'Commande passée': schema })
+
+    track('Commande passée', { id: '  o-1 ', items: [{ price: 12.5 }] })
+
+    expect(await sent()).toMatchObject([{ properties: { id: 'o-1', items: [{ price: 12.5 }] } }])
+    expect(warnings).toEqual([])
+  })
+
+  test('report tells of the path, and sends the event as it was', async () => {
+    const { track, sent, warnings, errors } = await setUp({ 'Commande passée': schema })
+
+    track('Commande passée', bad)
+
+    expect(await sent()).toMatchObject([{ properties: bad }])
+    expect(errors).toEqual([])
+    expect(warnings).toHaveLength(1)
+    expect(warnings[0]).toMatchObject({
+      plugin: 'tracking-plan',
+      message: expect.stringMatching(
+        /^the plugin 'tracking-plan' reported: 'Commande passée' does not follow .*: items\.1\.price: ./,
+      ),
+      violations: [{ path: 'items.1.price', message: expect.stringMatching(/./) }],
+    })
+  })
+
+  test('drop fails the event with the path, and no other', async () => {
+    const { track, sent, warnings, errors } = await setUp(
+      { 'Commande passée': schema },
+      { onViolation: 'drop' },
+    )
+
+    track('Commande passée', bad)
+    track('Panier vu')
+
+    expect((await sent()).map(({ event }) => event)).toEqual(['Panier vu'])
+    expect(warnings).toEqual([])
+    expect(errors).toMatchObject([
+      {
+        code: 'plugin',
+        message: expect.stringMatching(
+          /^the plugin 'tracking-plan' dropped the event: .*: items\.1\.price: ./,
+        ),
+        violations: [{ path: 'items.1.price' }],
+      },
+    ])
+  })
+
+  test('mark sends them with the event', async () => {
+    const { track, sent, warnings } = await setUp({ 'Commande passée': schema }, { onViolation: 'mark' })
+
+    track('Commande passée', bad)
+
+    const [event] = await sent()
+    expect(event?.context['violations']).toMatchObject([
+      { path: 'items.1.price', message: expect.stringMatching(/./) },
+    ])
+    expect(event?.context['library']).toBeDefined()
+    expect(event?.properties).toEqual(bad)
+    expect(warnings).toEqual([])
+  })
+})
+
+describe('the plan', () => {
+  const plan = { 'Commande passée': z.object({ total: z.number() }) }
+
+  test('with synchronous schemas, the event is settled within the call', async () => {
+    const { analytics } = await setUp(plan, { onViolation: 'drop' })
+    const { track } = trackingPlan(plan) as Required<Plugin>
+
+    const result = track({ event: { event: 'Commande passée', properties: { total: 1 } } } as never)
+    analytics.track({ userId: 'u', event: 'Commande passée' })
+    await undefined
+    await undefined
+
+    expect(result).toBeUndefined()
+    expect(analytics.stats.failures.plugin).toBe(1)
+  })
+
+  const unknownEvents: [TrackingPlanOptions['unknownEvents'], number, number, number][] = [
+    [undefined, 1, 0, 0],
+    ['allow', 1, 0, 0],
+    ['report', 1, 1, 0],
+    ['drop', 0, 0, 1],
+  ]
+  test.each(unknownEvents)('unknown events with %s: %d sent, %d reported, %d failed', async (...row) => {
+    const [unknownEvents, sentCount, warned, failed] = row
+    const { track, sent, warnings, errors } = await setUp(plan, { unknownEvents })
+
+    track('Commande expédiée')
+
+    expect([(await sent()).length, warnings.length, errors.length]).toEqual([sentCount, warned, failed])
+    for (const { message } of [...warnings, ...errors]) {
+      expect(message).toContain("'Commande expédiée' is not in the tracking plan")
+    }
+  })
+
+  test.each(['constructor', '__proto__', 'toString', 'hasOwnProperty'])(
+    'does not know %s only because every object does',
+    async (name) => {
+      const { track, sent, errors } = await setUp(plan, { unknownEvents: 'drop' })
+
+      track(name)
+
+      expect(await sent()).toEqual([])
+      expect(errors).toHaveLength(1)
+    },
+  )
+
+  test('takes an event without properties as an empty object, or as nothing', async () => {
+    const { track, sent, warnings } = await setUp({
+      facultatif: z.object({ a: z.string().optional() }),
+      rien: z.undefined(),
+      'rien, plus tard': z.undefined().refine(async () => true),
+      peut_être: z.object({ a: z.string() }).optional(),
+      requis: z.object({ a: z.string() }),
+    })
+
+    for (const name of ['facultatif', 'rien', 'rien, plus tard', 'peut_être', 'requis']) track(name)
+
+    expect((await sent()).map(({ properties }) => properties)).toEqual(Array(5).fill({}))
+    expect(warnings.map(({ message }) => message)).toEqual([expect.stringContaining("'requis' does not")])
+  })
+
+  test('marks behind the marks of another plan', async () => {
+    const { analytics, track, sent } = await setUp(plan, { onViolation: 'mark' })
+    await analytics.register(
+      trackingPlan(
+        { 'Commande passée': z.object({ id: z.string() }) },
+        { name: 'un autre', onViolation: 'mark' },
+      ),
+    )
+
+    track('Commande passée', { x: 1 })
+
+    expect((await sent())[0]?.context['violations']).toMatchObject([{ path: 'total' }, { path: 'id' }])
+  })
+
+  test('one of thousands of problems stays small', async () => {
+    const issues = Array.from({ length: 10_000 }, (_, index) => ({
+      message: `m${index} ${'é'.repeat(10_000)}`,
+      path: Array(1_000).fill({ key: 'clé' }),
+    }))
+    const { track, sent } = await setUp({ x: schemaOf(() => ({ issues })) }, { onViolation: 'mark' })
+
+    track('x')
+
+    const violations = (await sent())[0]?.context['violations'] as { path: string; message: string }[]
+    expect(violations).toHaveLength(21)
+    expect(violations[20]).toEqual({ path: '', message: 'and 9980 more' })
+    expect(Math.max(...violations.flatMap(({ path, message }) => [path.length, message.length]))).toBe(200)
+  })
+
+  test.each([
+    ['no schemas', () => trackingPlan(null as never), 'schemas: expected an object, got null'],
+    [
+      'what is no schema',
+      () => trackingPlan({ x: { parse() {} } as never }),
+      'x: expected a schema that implements',
+    ],
+    ['nothing for a schema', () => trackingPlan({ x: undefined as never }), 'x: expected a schema that'],
+    [
+      'a later version of the standard',
+      () => trackingPlan({ x: { '~standard': { version: 2, validate() {} } } as never }),
+      'x: expected',
+    ],
+    [
+      'a misspelt option',
+      () => trackingPlan({}, { onviolation: 'drop' } as never),
+      "no option 'onviolation'; there are name",
+    ],
+    ['another choice', () => trackingPlan({}, { onViolation: 'warn' as never }), "expected one of 'report'"],
+    [
+      'another choice for unknown events',
+      () => trackingPlan({}, { unknownEvents: 'mark' as never }),
+      'unknownEvents',
+    ],
+    ['an empty name', () => trackingPlan({}, { name: '' }), 'name: expected a non-empty string'],
+  ])('refuses %s', (_label, make, message) => {
+    expect(make).toThrow(TypeError)
+    expect(make).toThrow(message)
+  })
+})
+
+describe('a schema that is broken', () => {
+  const throwing = new Proxy(
+    {},
+    {
+      get() {
+        throw new Error('piège')
+      },
+    },
+  )
+  const broken: [string, (value: unknown) => unknown, string][] = [
+    [
+      'throws',
+      () => {
+        throw new RangeError('cassé')
+      },
+      'cassé',
+    ],
+    [
+      'throws nothing',
+      () => {
+        throw undefined
+      },
+      'its schema failed',
+    ],
+    ['rejects', () => Promise.reject(new Error('rejeté')), 'rejeté'],
+    ['returns nothing', () => undefined, 'expected a result from the schema, got undefined'],
+    ['returns text', () => 'oui', 'expected a result from the schema, got a string'],
+    ['resolves to nothing', async () => undefined, 'expected a result from the schema, got undefined'],
+    ['returns an empty object', () => ({}), 'expected a value or issues from the schema, got neither'],
+    ['returns issues that are no list', () => ({ issues: 'non' }), 'expected a list of issues'],
+    [
+      'returns a value that is no object',
+      () => ({ value: 5 }),
+      'expected properties from the schema, got a num',
+    ],
+    ['returns a list', () => ({ value: [] }), 'expected properties from the schema, got an array'],
+    ['returns a trap', () => throwing, 'piège'],
+    ['returns issues that are traps', () => ({ issues: [throwing] }), 'piège'],
+    [
+      'returns a promise that throws when it is asked',
+      () => ({
+        // biome-ignore lint/suspicious/noThenProperty: what is not to be trusted
+        then() {
+          throw new Error('jamais')
+        },
+      }),
+      'jamais',
+    ],
+  ]
+
+  test.each(broken)('because it %s is reported, and harms nobody', async (_label, validate, message) => {
+    for (const onViolation of ['report', 'mark', 'drop'] as const) {
+      const { track, sent, warnings, errors } = await setUp(
+        { cassé: schemaOf(validate), sain: z.object({ a: z.number() }) },
+        { onViolation },
+      )
+
+      track('sain', { a: 1 })
+      track('cassé', { a: 1 })
+      track('sain', { a: 2 })
+
+      const names = (await sent()).map(({ event }) => event)
+      const isLost = onViolation === 'drop'
+      expect(names.sort()).toEqual(isLost ? ['sain', 'sain'] : ['cassé', 'sain', 'sain'])
+      expect([warnings.length, errors.length]).toEqual(isLost ? [0, 1] : [1, 0])
+      const told = [...warnings, ...errors][0]?.message
+      expect(told).toContain(`'cassé' could not be checked: its schema failed`)
+      expect(told).toContain(message)
+    }
+  })
+
+  test('issues without text or path are told as well as can be', async () => {
+    const issues = [
+      undefined,
+      5,
+      {},
+      { message: 5, path: 'x' },
+      { message: 'm', path: [Symbol('s'), {}, null, 0] },
+    ]
+    const { track, sent } = await setUp({ x: schemaOf(() => ({ issues })) }, { onViolation: 'mark' })
+
+    track('x')
+
+    const message = 'does not follow its schema'
+    expect((await sent())[0]?.context['violations']).toEqual([
+      ...Array(4).fill({ path: '', message }),
+      { path: 'Symbol(s).(undefined).(null).0', message: 'm' },
+    ])
+  })
+
+  describe('because it hangs', () => {
+    beforeEach(() => {
+      vi.useFakeTimers()
+    })
+    afterEach(() => {
+      vi.useRealTimers()
+    })
+
+    test.each([
+      ['report', ['delivered', 'delivered'], 1],
+      ['drop', ['delivered', 'plugin'], 0],
+    ] as const)('with %s the event has its outcome before the pipeline gives up', async (...row) => {
+      const [onViolation, expected, warned] = row
+      const { outcomes, callback } = recordOutcomes()
+      const warnings: string[] = []
+      const analytics = new Analytics({
+        writeKey: WRITE_KEY,
+        httpClient: { makeRequest: async () => ({ status: 200, statusText: 'OK', headers: {} }) },
+      })
+      analytics.on('warning', ({ reason }) => warnings.push((reason as Error).message))
+      await analytics.register(trackingPlan({ lent: schemaOf(() => new Promise(() => {})) }, { onViolation }))
+
+      analytics.track({ userId: 'u', event: 'lent' }, callback)
+      analytics.track({ userId: 'u', event: 'autre' }, callback)
+      const flushed = analytics.flush()
+      await vi.advanceTimersByTimeAsync(3_999)
+      const before = [...outcomes]
+      await vi.advanceTimersByTimeAsync(100)
+      await flushed
+
+      expect(before).toEqual(['delivered'])
+      expect(outcomes).toEqual(expected)
+      expect(warnings).toEqual(Array(warned).fill(expect.stringContaining('did not settle within 4000 ms')))
+      expect(vi.getTimerCount()).toBe(0)
+    })
+  })
+})
+
+test('other reasons have no violations', () => {
+  const trap = new Proxy(new Error('non'), {
+    get() {
+      throw new Error('piège')
+    },
+  })
+
+  for (const reason of [undefined, null, 5, new Error('non'), { violations: ['x'] }, trap]) {
+    expect(violationsOf(reason)).toEqual([])
+  }
+})
