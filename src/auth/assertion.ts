@@ -34,7 +34,31 @@ export async function signAssertion(signer: Signer, claims: AssertionClaims, now
     jti: randomHex(),
   }
   const signed = `${encodeJson(header)}.${encodeJson(payload)}`
-  return `${signed}.${base64Url(await signer.sign(new TextEncoder().encode(signed)))}`
+  const signature: unknown = await signer.sign(new TextEncoder().encode(signed))
+  return `${signed}.${base64Url(checkSignature(header.alg, signature))}`
+}
+
+/** How many bytes a signature has, the least and the most. @see RFC 7518, section 3; RFC 8037, section 3.1 */
+function signatureBytes(algorithm: string): readonly [number, number] {
+  if (algorithm.startsWith('ES')) {
+    const bytes = { ES256: 64, ES384: 96, ES512: 132 }[algorithm] ?? 0
+    return [bytes, bytes]
+  }
+  // Ed25519 and Ed448; RSA keys of 2,048 to 16,384 bits.
+  return algorithm === 'EdDSA' ? [64, 114] : [256, 2_048]
+}
+
+/** The token server would refuse anything else without saying why. */
+function checkSignature(algorithm: string, signature: unknown): Uint8Array {
+  // Not instanceof: the signer may live in another realm.
+  if (Object.prototype.toString.call(signature) !== '[object Uint8Array]') {
+    throw new TypeError('the signer did not return a Uint8Array')
+  }
+  const bytes = signature as Uint8Array
+  const [least, most] = signatureBytes(algorithm)
+  if (bytes.length >= least && bytes.length <= most) return bytes
+  const wanted = least === most ? least : `${least} to ${most}`
+  throw new TypeError(`the signer returned ${bytes.length} bytes; a signature of ${algorithm} has ${wanted}`)
 }
 
 function encodeJson(value: object): string {

@@ -23,7 +23,7 @@ export function createCredentials(
   warnOfPlainText('host', settings.host)
   warnOfPlainText('oauthSettings.authServer', oauth.authServer)
   // Here, and not with the first token: a bad key is a bad setting, and throws from the constructor.
-  const key = readPrivateKey(oauth.clientKey)
+  const key = oauth.signer === undefined ? readPrivateKey(oauth.clientKey) : undefined
   return new LazyCredentials(async () => {
     const { createOAuthCredentials } = await import(
       /* webpackMode: "eager" */ './create-oauth-credentials.ts'

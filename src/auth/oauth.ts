@@ -210,9 +210,10 @@ export class OAuthCredentials implements Credentials {
     if (waiting !== undefined) {
       if (!isUncounted) waiting.failures++
       const { maxRetries, maxWaitMs } = this.#options
-      if (waiting.failures > maxRetries) return this.#giveUp(this.#error('retries_exhausted', failure))
+      if (waiting.failures > maxRetries)
+        return this.#giveUp(this.#error(failure.code ?? 'retries_exhausted', failure))
       if (this.#notBeforeMs > waiting.sinceMs + maxWaitMs)
-        return this.#giveUp(this.#error('deadline', failure))
+        return this.#giveUp(this.#error(failure.code ?? 'deadline', failure))
     }
     this.#fetchAt(this.#notBeforeMs)
   }

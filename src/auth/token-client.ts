@@ -7,6 +7,7 @@ import { classify } from '../policy/classify.ts'
 import { redactor } from '../policy/redact.ts'
 import { parseHttpDate, type ReadHeader, rateLimitMs, retryAfterMs } from '../policy/retry-after.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { within } from '../runtime/within.ts'
 import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
 import { type AssertionClaims, signAssertion } from './assertion.ts'
 import type { Signer } from './signer.ts'
@@ -33,6 +34,8 @@ export type TokenResult =
 export interface TokenFailure {
   readonly message: string
   readonly status?: number
+  /** What it amounts to once it is not tried again. Default: `retries_exhausted`, or `deadline`. */
+  readonly code?: 'auth'
   readonly cause?: Error | undefined
 }
 
@@ -46,8 +49,10 @@ export interface TokenRequest {
 export interface TokenClientOptions {
   readonly settings: Pick<ResolvedOAuthSettings, 'clientId' | 'keyId' | 'authServer' | 'scope'>
   readonly signer: Signer
+  /** The key is elsewhere: signing may fail now and succeed later. Default: it is in this process. */
+  readonly isKeyElsewhere?: boolean
   readonly client: HTTPClient
-  /** Bound on one whole exchange, in milliseconds. */
+  /** Bound on signing and the exchange together, in milliseconds. */
   readonly timeoutMs: number
   readonly userAgent: string
   readonly clock: Clock
@@ -73,34 +78,40 @@ export class TokenClient {
 
   /** @param nowMs The token server's time, milliseconds since the epoch. */
   request(nowMs: number): TokenRequest {
-    let isAborted = false
-    let abort = (): void => {}
+    const { signer, timeoutMs, clock } = this.#options
+    const startedAtMs = clock.monotonic()
+    const signing = within(signAssertion(signer, this.#claims, nowMs), timeoutMs, clock, 'the signer')
+    let abort = (): void => signing.cancel(new Error('the client was closed'))
     const run = async (): Promise<TokenResult> => {
       let assertion: string
       try {
-        assertion = await signAssertion(this.#options.signer, this.#claims, nowMs)
+        assertion = await signing.result
       } catch (error) {
-        // Of other errors the name only: what a runtime says of a key may quote it.
-        if (error instanceof SettingsError) return refused({ message: error.message })
-        const name = error instanceof Error ? error.name : typeof error
-        return refused({ message: `the assertion could not be signed (${name})` })
+        return this.#readSigningError(error)
       }
-      if (isAborted) return retry({ message: 'the client was closed' })
-      const exchange = this.#exchange(assertion)
+      const leftMs = Math.max(1, timeoutMs - (clock.monotonic() - startedAtMs))
+      const exchange = this.#exchange(assertion, leftMs)
       abort = exchange.abort
       return exchange.result
     }
-    return {
-      result: run(),
-      abort() {
-        isAborted = true
-        abort()
-      },
-    }
+    return { result: run(), abort: () => abort() }
   }
 
-  #exchange(assertion: string): TokenRequest {
-    const { settings, client, timeoutMs, userAgent, clock } = this.#options
+  #readSigningError(error: unknown): TokenResult {
+    const { isKeyElsewhere = false, settings } = this.#options
+    if (error instanceof SettingsError) return refused({ message: error.message })
+    if (isKeyElsewhere) {
+      const redact = redactor([settings.clientId, settings.keyId])
+      const message = `the assertion could not be signed: ${printable(redact(describeCause(error)))}`
+      return retry({ message, code: 'auth', cause: copyCause(error, redact) })
+    }
+    // The name only: what a runtime says of a key may quote it.
+    const name = error instanceof Error ? error.name : typeof error
+    return refused({ message: `the assertion could not be signed (${name})` })
+  }
+
+  #exchange(assertion: string, timeoutMs: number): TokenRequest {
+    const { settings, client, userAgent, clock } = this.#options
     const body = new URLSearchParams({
       grant_type: 'client_credentials',
       client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',

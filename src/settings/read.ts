@@ -1,3 +1,4 @@
+import type { Signer } from '../auth/signer.ts'
 import { SettingsError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
 
@@ -136,6 +137,20 @@ export function readHttpClient(name: string, value: unknown): HTTPClient | HTTPF
   if (value === undefined || typeof value === 'function') return value as HTTPFetchFn | undefined
   if (typeof (value as HTTPClient | null)?.makeRequest === 'function') return value as HTTPClient
   throw new SettingsError(name, `expected a function or an object with makeRequest, got ${describe(value)}`)
+}
+
+/** An object with `sign`, and the name of an algorithm with a private key: RFC 7518, section 3.1; RFC 8037. */
+export function readSigner(name: string, value: unknown): Signer | undefined {
+  if (value === undefined) return undefined
+  const { algorithm, sign } = readObject(name, value) as Partial<Record<keyof Signer, unknown>>
+  if (typeof sign !== 'function') {
+    throw new SettingsError(name, `expected an object with sign, got one where sign is ${describe(sign)}`)
+  }
+  if (typeof algorithm === 'string' && /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA)$/.test(algorithm)) {
+    return value as Signer
+  }
+  const got = typeof algorithm === 'string' ? 'another string' : describe(algorithm)
+  throw new SettingsError(`${name}.algorithm`, `expected a JWS algorithm such as 'RS256', got ${got}`)
 }
 
 export function readFunction<F>(name: string, value: unknown): F | undefined {

@@ -1,3 +1,4 @@
+import type { Signer } from '../auth/signer.ts'
 import { SettingsError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
 import { warn } from '../runtime/warn.ts'
@@ -13,6 +14,7 @@ import {
   readObject,
   readPath,
   readScope,
+  readSigner,
   readSwitch,
   readUrl,
   readWord,
@@ -54,8 +56,14 @@ export interface ResolvedSettings extends Defaulted, Optional {}
  * given.
  */
 export type ResolvedOAuthSettings = {
-  readonly [Name in Exclude<keyof OAuthSettings, 'httpClient'>]-?: Exclude<OAuthSettings[Name], undefined>
-} & Pick<Optional, 'httpClient'>
+  readonly [Name in Exclude<keyof OAuthSettings, 'httpClient' | 'clientKey' | 'signer'>]-?: Exclude<
+    OAuthSettings[Name],
+    undefined
+  >
+} & Pick<Optional, 'httpClient'> & {
+    readonly clientKey: OAuthSettings['clientKey']
+    readonly signer: Signer | undefined
+  }
 
 /**
  * Validates the settings and fills in the defaults. An explicit `undefined` means the default. Unknown names are
@@ -150,10 +158,16 @@ function readOAuth(value: unknown, authServer: string, unknown: string[]): Resol
   const given = readObject('oauthSettings', value)
   unknown.push(...checkOAuthNames(given))
   const read = ownReader(given)
+  const clientKey = read('clientKey') as OAuthSettings['clientKey']
+  const signer = readSigner('oauthSettings.signer', read('signer'))
+  if (signer !== undefined && clientKey !== undefined) {
+    throw new SettingsError('oauthSettings.signer', 'expected either a signer or a clientKey, got both')
+  }
   const resolved: ResolvedOAuthSettings = {
     clientId: readWord('oauthSettings.clientId', read('clientId')),
     // The rooms that sign know which keys there are; they check it at construction too.
-    clientKey: read('clientKey') as OAuthSettings['clientKey'],
+    clientKey,
+    signer,
     keyId: readWord('oauthSettings.keyId', read('keyId')),
     authServer: readUrl('oauthSettings.authServer', orDefault(read('authServer'), authServer)),
     scope: readScope('oauthSettings.scope', orDefault(read('scope'), OAUTH_SETTINGS.scope.default)),

@@ -1,3 +1,4 @@
+import type { Signer } from '../auth/signer.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
 import type { Scope } from '../tracker.ts'
 
@@ -148,9 +149,15 @@ export interface OAuthSettings {
   clientId: string
   /**
    * The RSA private key of the application, 2,048 bits or more: PEM text (PKCS#8 or PKCS#1), a `KeyObject` of
-   * Node.js, or a `CryptoKey` for RS256. Required.
+   * Node.js, or a `CryptoKey` for RS256. Required, unless there is a `signer`. Default: none.
    */
-  clientKey: string | CryptoKeyLike | KeyObjectLike
+  clientKey?: string | CryptoKeyLike | KeyObjectLike | undefined
+  /**
+   * Signs in the place of `clientKey`, for a key that stays in a key management service or a hardware security module.
+   * One that rejects, takes longer than `httpRequestTimeout` or returns something else than a signature is asked again,
+   * as a token server that fails is; when `maxRetries` are used up, what waits fails with `auth`. Default: none.
+   */
+  signer?: Signer | undefined
   /** The id of the matching public key: 1 to 1,024 visible ASCII characters. Required. */
   keyId: string
   /**
@@ -247,6 +254,7 @@ export const SETTINGS = {
 export const OAUTH_SETTINGS = {
   clientId: { type: 'string', default: undefined },
   clientKey: { type: 'object', default: undefined },
+  signer: { type: 'object', default: undefined },
   keyId: { type: 'string', default: undefined },
   authServer: { type: 'string', default: undefined },
   scope: { type: 'string', default: 'tracking_api:write' },

@@ -82,3 +82,18 @@ test('a signer elsewhere names its algorithm and its key, and sees what it signs
   expect(protectedHeader).toEqual({ alg: 'ES256', typ: 'JWT', kid: 'kms/7' })
   expect(seen).toEqual([assertion.slice(0, assertion.lastIndexOf('.'))])
 })
+
+test.each([
+  ['RS256', 256, 255],
+  ['PS512', 512, 2_049],
+  ['ES256', 64, 71],
+  ['ES384', 96, 104],
+  ['ES512', 132, 139],
+  ['EdDSA', 64, 63],
+])('a signature of %s may have %i bytes, and not %i', async (algorithm, right, wrong) => {
+  const signWith = (bytes: number) =>
+    signAssertion({ algorithm, sign: async () => new Uint8Array(bytes) }, CLAIMS, Date.now())
+
+  await expect(signWith(right)).resolves.toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/)
+  await expect(signWith(wrong)).rejects.toThrow(`returned ${wrong} bytes; a signature of ${algorithm} has`)
+})

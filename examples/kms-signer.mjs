@@ -1,0 +1,66 @@
+// OAuth with a key that this process never sees: another process holds it and signs, as a KMS or an HSM does.
+// WRITE_KEY=... CLIENT_ID=... KEY_ID=... KEY_FILE=key.pem node kms-signer.mjs
+import { fork } from 'node:child_process'
+import { createPrivateKey, sign } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Analytics } from 'trackpost'
+
+const SELF = fileURLToPath(import.meta.url)
+
+if (process.argv[2] === 'keeper') keepKey()
+else await track()
+
+/** The other process: reads the key, and signs what it is sent. */
+function keepKey() {
+  const key = createPrivateKey(readFileSync(process.env.KEY_FILE))
+  process.on('message', ({ id, data }) => {
+    process.send({ id, signature: sign('sha256', data, key) })
+  })
+}
+
+/** Starts the process that has the key. With a KMS, `sign` would be one request to it. */
+function startSigner() {
+  const keeper = fork(SELF, ['keeper'], { serialization: 'advanced' })
+  let last = 0
+  return {
+    algorithm: 'RS256',
+    async sign(data) {
+      const id = ++last
+      keeper.send({ id, data })
+      for (;;) {
+        const [message] = await once(keeper, 'message')
+        if (message.id === id) return message.signature
+      }
+    },
+    close: () => keeper.disconnect(),
+  }
+}
+
+async function track() {
+  const signer = startSigner()
+  const analytics = new Analytics({
+    writeKey: process.env.WRITE_KEY,
+    // Only for a service of your own, or for tests: left out, they are those of the region.
+    host: process.env.TRACKPOST_HOST,
+    oauthSettings: {
+      clientId: process.env.CLIENT_ID,
+      keyId: process.env.KEY_ID,
+      authServer: process.env.AUTH_SERVER,
+      signer,
+    },
+  })
+
+  analytics.track({
+    userId: 'user-1042',
+    event: 'Invoice Paid',
+    properties: { amount: 129.9, currency: 'CHF' },
+  })
+
+  const { delivered, failed } = await analytics.closeAndFlush()
+  signer.close()
+
+  console.log(`delivered: ${delivered}, failed: ${failed}`)
+  process.exitCode = failed === 0 ? 0 : 1
+}

@@ -1,0 +1,35 @@
+import type { Clock } from './clock.ts'
+
+/** Work that is waited for, within a bound. */
+export interface Bounded<Value> {
+  /** What the work comes to; rejects when it takes too long, or the wait is given up first. */
+  readonly result: Promise<Value>
+  /** Gives up the wait. */
+  cancel(reason: Error): void
+}
+
+/**
+ * Waits at most `ms` for work that others do. It cannot be stopped; what it comes to later is dropped.
+ *
+ * @param what What is waited for, for the error.
+ */
+export function within<Value>(
+  work: PromiseLike<Value>,
+  ms: number,
+  clock: Pick<Clock, 'setTimer'>,
+  what: string,
+): Bounded<Value> {
+  let cancel: (reason: Error) => void = () => {}
+  const result = new Promise<Value>((resolve, reject) => {
+    const cancelTimer = clock.setTimer(() => reject(new Error(`${what} took longer than ${ms} ms`)), ms)
+    cancel = (reason) => {
+      cancelTimer()
+      reject(reason)
+    }
+    work.then((value) => {
+      cancelTimer()
+      resolve(value)
+    }, cancel)
+  })
+  return { result, cancel }
+}

@@ -1,0 +1,220 @@
+import { createPublicKey, sign as signWith } from 'node:crypto'
+import { jwtVerify } from 'jose'
+import { describe, expect, test, vi } from 'vitest'
+import { Analytics } from '../../src/analytics.ts'
+import type { Signer } from '../../src/auth/signer.ts'
+import type { DeliveryError } from '../../src/errors/errors.ts'
+import type { HTTPFetchFn } from '../../src/http/client.ts'
+import type { AnalyticsSettings, OAuthSettings } from '../../src/settings/schema.ts'
+import { createAnalytics, recordOutcomes, trackPurchases, WRITE_KEY } from '../support/create-analytics.ts'
+import { settled } from '../support/fake-clock.ts'
+import { CLIENT_ID, CLIENT_KEY, CLIENT_PEM, KEY_ID } from '../support/token-server.ts'
+
+type Sign = Signer['sign']
+
+const sign: Sign = async (data) => new Uint8Array(signWith('sha256', data, CLIENT_KEY))
+
+/** A client whose assertions are signed elsewhere, on a clock that stands still, and a token server that believes them. */
+function start(answers: Sign[], oauth: Partial<OAuthSettings> = {}) {
+  const assertions: string[] = []
+  let signatures = 0
+  const signer: Signer = {
+    algorithm: 'RS256',
+    sign: (data) => (answers[signatures++] ?? sign)(data),
+  }
+  const httpClient: HTTPFetchFn = async (_, { body }) => {
+    assertions.push(new URLSearchParams(String(body)).get('client_assertion') ?? '')
+    return new Response(JSON.stringify({ access_token: `tok-${assertions.length}`, expires_in: 3_600 }))
+  }
+  const oauthSettings = {
+    clientId: CLIENT_ID,
+    keyId: KEY_ID,
+    authServer: 'https://oauth2.example.test',
+    signer,
+    httpClient,
+    ...oauth,
+  }
+  const harness = createAnalytics({ oauthSettings, flushAt: 2, httpRequestTimeout: 4_000 })
+  const errors: DeliveryError[] = []
+  harness.analytics.on('error', ({ reason }) => errors.push(reason as DeliveryError))
+  return { ...harness, assertions, errors, signatures: () => signatures }
+}
+
+/** The code for tokens is loaded with the first one, which takes as long as the machine needs. */
+async function loaded(isDone: () => boolean): Promise<void> {
+  await vi.waitFor(() => expect(isDone()).toBe(true), { timeout: 60_000, interval: 5 })
+}
+
+test('events arrive with a token that the signature of a key elsewhere earned', async () => {
+  const { analytics, client, assertions } = start([])
+  const { outcomes, callback } = recordOutcomes()
+
+  trackPurchases(analytics, 2, callback)
+  await loaded(() => outcomes.length === 2)
+
+  expect(outcomes).toEqual(['delivered', 'delivered'])
+  expect(client.requests[0]?.headers['Authorization']).toBe('Bearer tok-1')
+  const { protectedHeader } = await jwtVerify(assertions[0] as string, createPublicKey(CLIENT_PEM), {
+    currentDate: new Date('2026-11-20T09:30:00.000Z'),
+  })
+  expect(protectedHeader).toEqual({ alg: 'RS256', typ: 'JWT', kid: KEY_ID })
+})
+
+describe('a signer that', () => {
+  const broken: [string, Sign, RegExp][] = [
+    ['rejects', () => Promise.reject(new Error('kms:Sign is denied')), /kms:Sign is denied/],
+    [
+      'throws',
+      () => {
+        throw new TypeError('no session with the HSM')
+      },
+      /no session with the HSM/,
+    ],
+    ['rejects with nothing', () => Promise.reject(), /unknown error/],
+    ['returns 3 bytes', async () => new Uint8Array(3), /returned 3 bytes; a signature of RS256 has 256 to/],
+    ['returns text', async () => 'c2lnbmF0dXJl' as never, /did not return a Uint8Array/],
+    ['returns nothing', async () => undefined as never, /did not return a Uint8Array/],
+    ['hangs', () => new Promise(() => {}), /took longer than 4000 ms/],
+  ]
+
+  test.each(broken)('%s once costs a wait and no event', async (_, bad) => {
+    const { analytics, clock, assertions, signatures } = start([bad])
+    const { outcomes, callback } = recordOutcomes()
+
+    trackPurchases(analytics, 2, callback)
+    await loaded(() => signatures() === 1)
+    await settled()
+    expect([outcomes, assertions]).toEqual([[], []])
+    await clock.advance(4_000)
+    await clock.advance(1_000)
+    await loaded(() => outcomes.length === 2)
+
+    expect([signatures(), outcomes]).toEqual([2, ['delivered', 'delivered']])
+  })
+
+  test.each(broken)(
+    '%s always fails what waits with auth, when the retries are used up',
+    async (_, bad, message) => {
+      const { analytics, clock, client, errors, signatures } = start([bad, bad, bad], { maxRetries: 1 })
+
+      trackPurchases(analytics, 2)
+      await loaded(() => signatures() === 1)
+      await clock.advance(4_000)
+      await clock.advance(1_000)
+      await clock.advance(4_000)
+      await loaded(() => errors.length === 2)
+
+      expect(errors.map(({ code }) => code)).toEqual(['auth', 'auth'])
+      expect(errors[0]?.message).toMatch(/^no access token from oauth2.example.test: .*could not be signed/)
+      expect(errors[0]?.message).toMatch(message)
+      expect([signatures(), client.requests]).toEqual([2, []])
+      expect(analytics.stats).toMatchObject({ accepted: 2, failed: 2, pending: 0 })
+    },
+  )
+
+  test('quotes the ids of the application in its error does not get them into ours', async () => {
+    const bad: Sign = (data) => {
+      const [header, payload] = Buffer.from(data).toString('utf8').split('.') as [string, string]
+      const [kid, iss] = [header, payload].map((part) => Buffer.from(part, 'base64url').toString('utf8'))
+      return Promise.reject(new Error(`cannot sign ${kid} ${iss}`, { cause: new Error(`for ${iss}`) }))
+    }
+    const { analytics, errors } = start([bad], { maxRetries: 0 })
+
+    trackPurchases(analytics, 2)
+    await loaded(() => errors.length === 2)
+
+    const text = errors.map(({ message, cause }) => `${message} ${(cause as Error).message}`).join()
+    expect(text).toContain('cannot sign')
+    expect(text).not.toMatch(new RegExp(`${CLIENT_ID}|${KEY_ID}`))
+  })
+
+  test('is slow leaves the token request what is left of the time', async () => {
+    const seen: number[] = []
+    let answer: () => void = () => {}
+    const slow: Sign = (data) =>
+      new Promise((resolve) => {
+        answer = () => resolve(sign(data))
+      })
+    const httpClient = {
+      makeRequest: async ({ httpRequestTimeout }: { httpRequestTimeout: number }) => {
+        seen.push(httpRequestTimeout)
+        return new Response('{"access_token":"tok-1"}')
+      },
+    }
+    const { analytics, clock, signatures } = start([slow], { httpClient })
+
+    trackPurchases(analytics, 2)
+    await loaded(() => signatures() === 1)
+    await clock.advance(3_000)
+    answer()
+    await loaded(() => seen.length === 1)
+
+    expect(seen).toEqual([1_000])
+  })
+
+  test('hangs does not hold up the end of the client, and leaves no timer', async () => {
+    const { analytics, clock, errors, signatures } = start([() => new Promise(() => {})])
+
+    trackPurchases(analytics, 2)
+    await loaded(() => signatures() === 1)
+    const closed = analytics.closeAndFlush({ timeout: 500 })
+    await clock.advance(500)
+    await closed
+
+    expect(errors.map(({ code }) => code)).toEqual(['shutdown_timeout', 'shutdown_timeout'])
+    expect([clock.timerCount, clock.holdCount]).toEqual([0, 0])
+  })
+})
+
+test('a signer is called as a method, and its key id is asked for at every signature', async () => {
+  class Kms implements Signer {
+    readonly algorithm = 'RS256'
+    readonly #sign = sign
+    #version = 0
+    get keyId(): string {
+      return `alias/tracking-${++this.#version}`
+    }
+    sign(data: Uint8Array): Promise<Uint8Array> {
+      return this.#sign(data)
+    }
+  }
+  const { analytics, assertions } = start([], { signer: new Kms() })
+  const { outcomes, callback } = recordOutcomes()
+
+  trackPurchases(analytics, 2, callback)
+  await loaded(() => outcomes.length === 2)
+
+  const [header = ''] = (assertions[0] ?? '').split('.')
+  expect(JSON.parse(atob(header))).toMatchObject({ kid: 'alias/tracking-1' })
+})
+
+describe('the settings', () => {
+  const signer: Signer = { algorithm: 'RS256', sign }
+  const base = { clientId: CLIENT_ID, keyId: KEY_ID }
+
+  test.each<[string, object, RegExp]>([
+    ['a signer and a key', { clientKey: CLIENT_PEM, signer }, /^oauthSettings.signer: .*got both/],
+    ['neither', {}, /^oauthSettings.clientKey: .*got undefined/],
+    ['text as signer', { signer: 'kms' }, /^oauthSettings.signer: expected an object, got a string/],
+    ['null as signer', { signer: null }, /^oauthSettings.signer: expected an object, got null/],
+    ['a signer that cannot sign', { signer: { algorithm: 'RS256' } }, /^oauthSettings.signer: .*undefined/],
+    ['a signer without algorithm', { signer: { sign } }, /^oauthSettings.signer.algorithm: .*got undefined/],
+    ['a shared secret', { signer: { sign, algorithm: 'HS256' } }, /^oauthSettings.signer.algorithm/],
+    ['no signature at all', { signer: { sign, algorithm: 'none' } }, /^oauthSettings.signer.algorithm/],
+    [
+      'an algorithm with CR LF',
+      { signer: { sign, algorithm: 'RS256\r\n' } },
+      /^oauthSettings.signer.algorithm/,
+    ],
+  ])('with %s are refused by name', (_, given, message) => {
+    const oauthSettings = { ...base, ...given }
+
+    expect(() => new Analytics({ writeKey: WRITE_KEY, oauthSettings } as AnalyticsSettings)).toThrow(message)
+  })
+
+  test.each(['RS256', 'RS512', 'PS384', 'ES256', 'EdDSA'])('a signer may sign with %s', (algorithm) => {
+    const oauthSettings = { ...base, signer: { sign, algorithm } }
+
+    expect(() => new Analytics({ writeKey: WRITE_KEY, oauthSettings })).not.toThrow()
+  })
+})

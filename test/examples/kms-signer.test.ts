@@ -1,0 +1,46 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Loopback, listen, readBody } from '../support/loopback.ts'
+import { CLIENT_ID, CLIENT_PEM, KEY_ID, TokenServer } from '../support/token-server.ts'
+import { examplePath, runNode, WRITE_KEY } from './run-node.ts'
+
+let tokens: TokenServer
+let api: Loopback
+let folder: string
+let bodies: string[]
+
+beforeEach(async () => {
+  bodies = []
+  tokens = await TokenServer.start()
+  api = await listen(async (request, response) => {
+    bodies.push(await readBody(request))
+    response.writeHead(tokens.accepts(request.headers.authorization) ? 200 : 401).end('{}')
+  })
+  folder = await mkdtemp(join(tmpdir(), 'trackpost-kms-'))
+})
+afterEach(async () => {
+  await api.close()
+  await tokens.close()
+  await rm(folder, { recursive: true })
+})
+
+test('an event arrives with a token that another process has signed for', async () => {
+  const keyFile = join(folder, 'key.pem')
+  await writeFile(keyFile, CLIENT_PEM, { mode: 0o600 })
+
+  const exit = await runNode([examplePath('kms-signer.mjs')], {
+    WRITE_KEY,
+    CLIENT_ID,
+    KEY_ID,
+    KEY_FILE: keyFile,
+    AUTH_SERVER: tokens.url,
+    TRACKPOST_HOST: api.url,
+  })
+
+  expect(exit).toEqual({ code: 0, signal: null, stdout: 'delivered: 1, failed: 0\n', stderr: '' })
+  expect([tokens.refusals, tokens.issued.length]).toEqual([[], 1])
+  expect(bodies).toHaveLength(1)
+  expect(JSON.parse(bodies[0] as string).batch).toMatchObject([{ event: 'Invoice Paid' }])
+})

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { within } from '../../src/runtime/within.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+
+test('work that settles in time is what it comes to, and its timer is gone', async () => {
+  const clock = new FakeClock()
+
+  const resolved = await within(Promise.resolve('late train'), 1_000, clock, 'the train').result
+  const rejected = within(Promise.reject(new Error('derailed')), 1_000, clock, 'the train').result
+
+  expect(resolved).toBe('late train')
+  await expect(rejected).rejects.toThrow('derailed')
+  expect(clock.timerCount).toBe(0)
+})
+
+test('work that never settles is given up at the bound, not before', async () => {
+  const clock = new FakeClock()
+  const problems: unknown[] = []
+  within(new Promise(() => {}), 1_000, clock, 'the train').result.catch((error) => problems.push(error))
+
+  await clock.advance(999)
+  expect(problems).toEqual([])
+  await clock.advance(1)
+
+  expect(problems).toEqual([new Error('the train took longer than 1000 ms')])
+})
+
+test('a wait that is given up leaves no timer', async () => {
+  const clock = new FakeClock()
+  const { result, cancel } = within(new Promise(() => {}), 1_000, clock, 'the train')
+
+  cancel(new Error('closed'))
+
+  await expect(result).rejects.toThrow('closed')
+  expect(clock.timerCount).toBe(0)
+})
