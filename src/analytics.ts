@@ -221,9 +221,9 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 }
 
-/** A promise of a summary passes for a `Promise<void>`: programs written for other SDKs declare one. */
+/** A promise of a summary passes for one of a part of it, and for a `Promise<void>`: programs written for other SDKs declare one. */
 // biome-ignore lint/suspicious/noConfusingVoidType: `void` is what those programs declare
-type SummaryOrVoid = FlushSummary | void
+type SummaryOrVoid = Partial<FlushSummary> | void
 
 function publicSettings(settings: ResolvedSettings): PublicSettings {
   const { writeKey, headers, httpClient, oauthSettings, scope, waitUntil, disable, ...rest } = settings
