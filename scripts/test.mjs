@@ -1,5 +1,6 @@
 // Runs the steps of `npm test`, each whatever came of the others, and adds up what they report. Usage:
-//   node scripts/test.mjs [step...] [arguments for the runner of that step]
+//   node scripts/test.mjs [step...] [--full] [arguments for the runner of that step]
+// With --full, the steps that have a smaller size by default run in full.
 // The last line is 'N passed, N failed, N skipped'. The exit code is 1 if anything failed.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -41,7 +42,9 @@ const NEEDS = {
 const given = process.argv.slice(2)
 const firstFlag = given.findIndex((argument) => argument.startsWith('-'))
 const names = firstFlag < 0 ? given : given.slice(0, firstFlag)
-const passedOn = (firstFlag < 0 ? [] : given.slice(firstFlag)).filter((argument) => argument !== '--')
+const flags = firstFlag < 0 ? [] : given.slice(firstFlag)
+const isFull = flags.includes('--full')
+const passedOn = flags.filter((flag) => flag !== '--' && flag !== '--full')
 const unknown = names.filter((name) => STEPS[name] === undefined)
 if (unknown.length > 0) {
   console.error(`no such step: ${unknown.join(', ')}; there are ${Object.keys(STEPS).join(', ')}`)
@@ -57,9 +60,11 @@ const total = { passed: 0, failed: 0, skipped: 0 }
 const lines = []
 for (const name of chosen) {
   console.log(`\n> ${name}`)
+  const startMs = performance.now()
   const counts = runStep(name, names.includes(name) || names.length === 0 ? passedOn : [])
   for (const key of Object.keys(total)) total[key] += counts[key]
-  lines.push(`${name.padEnd(12)} ${summaryOf(counts)}${counts.note ?? ''}`)
+  const seconds = ((performance.now() - startMs) / 1_000).toFixed(0)
+  lines.push(`${name.padEnd(12)} ${summaryOf(counts)} in ${seconds} s${counts.note ?? ''}`)
 }
 console.log(`\n${lines.join('\n')}\n`)
 writeFileSync(
@@ -73,9 +78,10 @@ function runStep(name, further) {
   const { command, reports = false, mayFail } = STEPS[name]
   const report = `${RESULTS}/${name}.json`
   rmSync(report, { force: true })
-  const flags = reports ? ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`] : []
-  const [program, ...args] = [...command, ...flags, ...(reports ? further : [])]
-  const { status } = spawnSync(program, args, { cwd: ROOT, stdio: 'inherit' })
+  const reporters = reports ? ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`] : []
+  const [program, ...args] = [...command, ...reporters, ...(reports ? further : [])]
+  const env = { ...process.env, TEST_FULL: isFull ? '1' : '0' }
+  const { status } = spawnSync(program, args, { cwd: ROOT, stdio: 'inherit', env })
   if (mayFail !== undefined) {
     return status === 0 ? countsOf() : { ...countsOf(), note: ` (cannot be had: ${mayFail} may be skipped)` }
   }

@@ -10,7 +10,8 @@ const PAGE_PORT = 8787
 
 beforeAll(() => {
   const folder = fileURLToPath(new URL('../../collector', import.meta.url))
-  execFileSync('npx', ['tsup', '--no-dts', '--silent'], { cwd: folder, stdio: 'inherit' })
+  // With its page: `--stay` serves it.
+  execFileSync('npm', ['run', '--silent', 'build', '--', '--silent'], { cwd: folder, stdio: 'inherit' })
 })
 
 test('the demo accounts for every event', async () => {

@@ -7,7 +7,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 const root = resolve(import.meta.dirname, '../..')
-const isFull = process.argv.includes('--full')
+const isFull = process.argv.includes('--full') || process.env.TEST_FULL === '1'
 const passedOn = process.argv.slice(2).filter((argument) => argument !== '--full')
 
 const results = join(root, 'test-results')
