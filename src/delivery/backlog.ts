@@ -159,9 +159,10 @@ export class Backlog<Entry extends Holder> {
 
   #makeRoom(bytes: number): boolean {
     if (this.#hasRoom(bytes)) return true
-    const { overflow, maxQueueSize } = this.#options.settings
-    // Events inside plugins cannot be displaced.
-    if (overflow === 'drop-newest' || this.#reservedCount >= maxQueueSize) return false
+    const { overflow, maxQueueSize, maxQueueBytes } = this.#options.settings
+    if (overflow === 'drop-newest') return false
+    // Events inside plugins cannot be displaced: where they leave no room, displacing the others would gain nothing.
+    if (this.#reservedCount >= maxQueueSize || this.#reservedBytes + bytes > maxQueueBytes) return false
     while (!this.#hasRoom(bytes)) {
       const oldest = this.#queue.shift()
       if (oldest === undefined) return false

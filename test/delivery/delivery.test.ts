@@ -335,6 +335,19 @@ describe('the bounds of the queue', () => {
     expect(outcomes).toEqual([])
   })
 
+  test('where reservations leave no room for the bytes of a new one, nothing is displaced for it', () => {
+    const { backlog, enqueue, outcomes } = setUpDelivery({
+      settings: { maxQueueBytes: 70_000, overflow: 'drop-oldest' },
+    })
+
+    enqueue(createEntry('a', 20_000))
+    backlog.reserve(45_000)
+    expect(enqueue(createEntry('b', 30_000))).toEqual([false])
+
+    expect(outcomes).toEqual([])
+    expect(backlog.length).toBe(1)
+  })
+
   test('events in flight do not count', async () => {
     const { enqueue } = setUpDelivery({
       settings: { maxQueueSize: 2, flushAt: 2, maxConcurrentRequests: 1 },
