@@ -69,13 +69,9 @@ export class Intake {
    * @throws DeliveryError for a bad call, when `strict` is set.
    */
   submit(kind: Kind, params: unknown, callback: Callback | undefined, defaults?: MessageDefaults): void {
-    let message: Message | DeliveryError
-    try {
-      message = this.#build(kind, params, defaults)
-    } catch (error) {
-      message = toDeliveryError(error)
-      if (this.#options.settings.strict && !this.#isClosed) throw message
-    }
+    const message = this.#build(kind, params, defaults)
+    const { settings } = this.#options
+    if (settings.strict && message instanceof DeliveryError && !this.#isClosed) throw message
     const hasCallback = typeof callback === 'function'
     const context = hasCallback ? asyncContext.capture() : undefined
     this.#take(kind, params, message, hasCallback ? callback : undefined, context, false)
@@ -83,21 +79,19 @@ export class Intake {
 
   /** Takes one call whose outcome somebody awaits: it does not wait for more events. A bad call fails, `strict` or not. */
   submitAwaited(kind: Kind, params: unknown, callback: Callback, defaults?: MessageDefaults): void {
-    let message: Message | DeliveryError
-    try {
-      message = this.#build(kind, params, defaults)
-    } catch (error) {
-      message = toDeliveryError(error)
-    }
     // No asynchronous context: code after an `await` runs in its own.
-    this.#take(kind, params, message, callback, undefined, true)
+    this.#take(kind, params, this.#build(kind, params, defaults), callback, undefined, true)
   }
 
-  #build(kind: Kind, params: unknown, defaults: MessageDefaults | undefined): Message {
+  #build(kind: Kind, params: unknown, defaults: MessageDefaults | undefined): Message | DeliveryError {
     const { settings, stamp, clock, outcomes, askScope } = this.#options
-    if (outcomes.isCrowded) outcomes.settleEarly()
-    const scoped = settings.scope === undefined ? defaults : mergeScopes(askScope(), defaults as Scope)
-    return buildMessage(kind, params, stamp, clock.now(), scoped)
+    try {
+      if (outcomes.isCrowded) outcomes.settleEarly()
+      const scoped = settings.scope === undefined ? defaults : mergeScopes(askScope(), defaults as Scope)
+      return buildMessage(kind, params, stamp, clock.now(), scoped)
+    } catch (error) {
+      return toDeliveryError(error)
+    }
   }
 
   #take(
