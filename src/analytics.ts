@@ -123,7 +123,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * log.track({ event: 'Signed Up' })
    */
   with(scope: Scope): ScopedTracker<Events, User, Group> {
-    return createScope(this.#parts.intake, this.#parts.lifecycle, undefined, scope)
+    return createScope(this.#parts, undefined, scope)
   }
 
   /**
@@ -140,7 +140,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     options: FlushOptions | FlushCallback = {},
   ): Promise<Result> {
     const { lifecycle } = this.#parts
-    const { close, timeout } = typeof options === 'object' ? (options ?? {}) : {}
+    const { close, timeout } = readOptions(options)
     const flushed = close === true ? lifecycle.close(timeout) : lifecycle.flush(timeout)
     return this.#tell(flushed, options) as Promise<Result>
   }
@@ -159,8 +159,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   closeAndFlush<Result extends SummaryOrVoid = FlushSummary>(
     options: Pick<FlushOptions, 'timeout'> | FlushCallback = {},
   ): Promise<Result> {
-    const timeout = typeof options === 'object' ? options?.timeout : undefined
-    return this.#tell(this.#parts.lifecycle.close(timeout), options) as Promise<Result>
+    return this.#tell(this.#parts.lifecycle.close(readOptions(options).timeout), options) as Promise<Result>
   }
 
   /**
@@ -224,6 +223,17 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
 /** A promise of a summary passes for one of a part of it, and for a `Promise<void>`: programs written for other SDKs declare one. */
 // biome-ignore lint/suspicious/noConfusingVoidType: `void` is what those programs declare
 type SummaryOrVoid = Partial<FlushSummary> | void
+
+/** Options that throw when they are read are none. */
+function readOptions(options: FlushOptions | FlushCallback | null): FlushOptions {
+  if (typeof options !== 'object' || options === null) return {}
+  try {
+    const { close, timeout } = options
+    return { ...(close !== undefined && { close }), ...(timeout !== undefined && { timeout }) }
+  } catch {
+    return {}
+  }
+}
 
 function publicSettings(settings: ResolvedSettings): PublicSettings {
   const { writeKey, headers, httpClient, oauthSettings, scope, waitUntil, disable, ...rest } = settings

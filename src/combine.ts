@@ -34,7 +34,7 @@ export function combine<Events = AnyEvents, User = UserTraits, Group = GroupTrai
   ...clients: CombinedClient<Events, User, Group>[]
 ): CombinedClient<Events, User, Group> {
   const call = (kind: Kind, params: object, callback: Callback | undefined): void => {
-    const shared = isObject(params) ? stamp(params) : params
+    const shared = stamp(params)
     const told = typeof callback === 'function' ? join(clients.length, callback) : () => undefined
     clients.forEach((client, index) => {
       const method = client[kind] as (params: unknown, callback: Callback | undefined) => void
@@ -62,15 +62,26 @@ export function combine<Events = AnyEvents, User = UserTraits, Group = GroupTrai
   }
 }
 
-function isObject(value: unknown): value is { messageId?: unknown; timestamp?: unknown } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
+/** The fields of all kinds. */
+const FIELDS = [
+  ...['userId', 'anonymousId', 'previousId', 'groupId', 'event', 'name', 'category', 'properties', 'traits'],
+  ...['context', 'integrations', 'messageId', 'timestamp'],
+]
 
-function stamp(params: { messageId?: unknown; timestamp?: unknown }): object {
-  return {
-    ...params,
-    messageId: params.messageId ?? createMessageId(),
-    timestamp: params.timestamp ?? new Date(),
+/** The same event with an id and a time. What cannot be read is left as it is: each client says what is wrong with it. */
+function stamp(params: object): object {
+  try {
+    if (typeof params !== 'object' || params === null || Array.isArray(params)) return params
+    const stamped: Record<string, unknown> = { ...params }
+    // A spread leaves out what a class inherits, such as its getters.
+    for (const name of FIELDS) {
+      if (!(name in stamped) && name in params) stamped[name] = (params as Record<string, unknown>)[name]
+    }
+    stamped['messageId'] ??= createMessageId()
+    stamped['timestamp'] ??= new Date()
+    return stamped
+  } catch {
+    return params
   }
 }
 

@@ -7,15 +7,29 @@ import type { Scope, ScopedTracker, TrackerPromises } from '../tracker.ts'
 import type { Intake } from './intake.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { mergeScopes } from './scopes.ts'
+import type { Warnings } from './warnings.ts'
+
+/** What a scope shares with its client. */
+export interface ScopeParts {
+  readonly intake: Intake
+  readonly lifecycle: Lifecycle
+  readonly warnings: Warnings
+}
 
 /** The six calls with defaults, over the same queue and connections as the client itself. */
 export function createScope<Events, User, Group>(
-  intake: Intake,
-  lifecycle: Lifecycle,
+  parts: ScopeParts,
   outer: MessageDefaults | undefined,
   scope: Scope,
 ): ScopedTracker<Events, User, Group> {
-  const defaults = mergeScopes(outer, scope)
+  const { intake, lifecycle, warnings } = parts
+  let defaults = outer
+  try {
+    defaults = mergeScopes(outer, scope)
+  } catch (error) {
+    // As with the setting `scope`: no event may be lost for its scope.
+    warnings.report('scope', error)
+  }
   let promises: ScopedTracker<Events, User, Group>['promises'] | undefined
   return {
     identify: (params, callback) => intake.submit('identify', params, callback, defaults),
@@ -28,7 +42,7 @@ export function createScope<Events, User, Group>(
       if (promises === undefined) promises = createPromises(intake, defaults)
       return promises
     },
-    with: (inner) => createScope(intake, lifecycle, defaults, inner),
+    with: (inner) => createScope(parts, defaults, inner),
     flush: (options: Pick<FlushOptions, 'timeout'> = {}) => lifecycle.flush(options?.timeout),
   }
 }

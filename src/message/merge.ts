@@ -1,4 +1,4 @@
-/** Deeper than any real context; beyond it, what is laid over wins as a whole. Cycles end here as well. */
+/** Deeper than any real context; beyond it, what is laid over wins as a whole. */
 const MAX_DEPTH = 32
 
 type Fields = Record<string, unknown>
@@ -7,14 +7,20 @@ type Fields = Record<string, unknown>
  * `base` with `over` laid over it, level by level: object literals are merged, everything else replaces.
  * `undefined` in `over` says nothing; `null` replaces. Neither is written to.
  */
-export function mergeDeep(base: Fields, over: Fields, depth = 0): Fields {
+export function mergeDeep(base: Fields, over: Fields): Fields {
+  return merge(base, over, [])
+}
+
+/** @param ancestors The objects that contain `over`: one that contains itself twice would take for ever to follow. */
+function merge(base: Fields, over: Fields, ancestors: readonly Fields[]): Fields {
+  const line = [...ancestors, over]
   const merged: Fields = { ...base }
   for (const key of Object.keys(over)) {
     const value = over[key]
     if (value === undefined) continue
     const below = Object.getOwnPropertyDescriptor(merged, key)?.value
-    const isMerged = depth < MAX_DEPTH && isLiteral(below) && isLiteral(value)
-    setOwn(merged, key, isMerged ? mergeDeep(below, value, depth + 1) : value)
+    const isMerged = line.length <= MAX_DEPTH && isLiteral(below) && isLiteral(value) && !line.includes(value)
+    setOwn(merged, key, isMerged ? merge(below, value, line) : value)
   }
   return merged
 }

@@ -27,6 +27,19 @@ describe('flush', () => {
     expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
   })
 
+  test('with options that throw when they are read it flushes as without, and so does closeAndFlush', async () => {
+    const { analytics } = createAnalytics()
+    const options = {
+      get timeout(): number {
+        throw new Error('cassé')
+      },
+    }
+    trackPurchases(analytics, 1)
+
+    expect(await analytics.flush(options)).toEqual({ delivered: 1, failed: 0, pending: 0 })
+    expect(await analytics.closeAndFlush(options)).toEqual({ delivered: 0, failed: 0, pending: 0 })
+  })
+
   test.each([0, undefined, Number.NaN, -1, '5'])('with a timeout of %s has no limit', async (timeout) => {
     const { analytics, clock } = createAnalytics({ httpRequestTimeout: 60_000 }, [silence])
     trackPurchases(analytics, 1)

@@ -205,6 +205,34 @@ describe('a scope', () => {
     expect(codes).toEqual(['scope'])
   })
 
+  test('one that throws when it is read is reported, and costs no event', async () => {
+    const codes: string[] = []
+    const sent = await sentBy(({ analytics }) => {
+      analytics.on('warning', ({ code }) => codes.push(code))
+      const broken = {
+        get userId(): string {
+          throw new Error('cassé')
+        },
+      }
+      analytics.with({ anonymousId: 'visiteur-7' }).with(broken).track({ event: 'a' })
+    })
+
+    expect(sent).toMatchObject([{ anonymousId: 'visiteur-7', event: 'a' }])
+    expect(codes).toEqual(['scope'])
+  })
+
+  test('objects that contain themselves twice are merged in no time', async () => {
+    const context: Record<string, unknown> = { ip: '0.0.0.0' }
+    context['first'] = context
+    context['second'] = context
+
+    const sent = await sentBy(({ analytics }) => {
+      analytics.with({ context }).with({ context }).track({ userId: 'usr_Zoë', event: 'a', context: {} })
+    })
+
+    expect(sent).toMatchObject([{ context: { ip: '0.0.0.0' } }])
+  })
+
   test('a scope function that tracks is not asked for that event', async () => {
     let calls = 0
     const { analytics } = createAnalytics({
@@ -272,5 +300,43 @@ describe('combine', () => {
 
     expect(first.analytics.stats.failures.invalid).toBe(1)
     expect(second.analytics.stats.failures.invalid).toBe(1)
+  })
+
+  test('params of a class are read on every client as one client reads them', async () => {
+    class Purchase {
+      readonly #userId = 'usr_Zoë'
+      get userId(): string {
+        return this.#userId
+      }
+      get event(): string {
+        return 'Commande passée'
+      }
+    }
+    const [first, second] = [createAnalytics(), createAnalytics()]
+    const both = combine(first.analytics, second.analytics)
+
+    both.track(new Purchase())
+    await both.flush()
+
+    const [a, b] = [first, second].map(({ client }) => client.requests[0]?.batch[0])
+    expect(a).toMatchObject({ userId: 'usr_Zoë', event: 'Commande passée' })
+    expect(b).toEqual(a)
+  })
+
+  test('params that throw when they are read fail on every client, and do not throw', async () => {
+    const [first, second] = [createAnalytics(), createAnalytics()]
+    const codes: (string | undefined)[] = []
+    const params = {
+      event: 'a',
+      get userId(): string {
+        throw new Error('cassé')
+      },
+    }
+
+    combine(first.analytics, second.analytics).track(params, (error) => codes.push(error?.code))
+    await settled()
+
+    expect(codes).toEqual(['unserializable'])
+    expect(second.analytics.stats.failures.unserializable).toBe(1)
   })
 })
