@@ -2,7 +2,9 @@ import { compose, type Parts } from './client/compose.ts'
 import { bindMethods } from './client/detachable.ts'
 import { Emitter } from './client/emitter.ts'
 import type { FlushSummary, Stats } from './client/ledger.ts'
+import type { Status } from './client/status.ts'
 import { createPromises, createScope } from './client/trackers.ts'
+import type { Verification } from './client/verify.ts'
 import { guard } from './errors/guard.ts'
 import type { AnalyticsEvents, FlushCallback, FlushOptions, PublicSettings } from './events.ts'
 import type { GroupTraits, UserTraits } from './message/shapes.ts'
@@ -25,7 +27,7 @@ import { VERSION } from './version.ts'
 
 const METHODS = [
   ...['identify', 'track', 'page', 'screen', 'group', 'alias'],
-  ...['with', 'flush', 'closeAndFlush', 'register', 'deregister'],
+  ...['with', 'flush', 'closeAndFlush', 'verify', 'register', 'deregister'],
 ]
 
 /** Where the runtime has no such symbol (Node.js 16), the one that compilers put in its place. */
@@ -75,6 +77,11 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   /** Where every event stands at this instant: `accepted = delivered + failed + pending`. */
   get stats(): Stats {
     return this.#parts.ledger.stats()
+  }
+
+  /** How the client is doing at this instant: what waits, whether requests are held back, and what went wrong last. */
+  get status(): Status {
+    return this.#parts.status()
   }
 
   /** Resolves when every plugin registered so far has loaded or was left out. Never rejects. */
@@ -163,6 +170,17 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   /**
+   * Asks the service whether it can be reached and takes the credentials, with one request without events, and with OAuth
+   * one for a token. Events, `stats` and waits are not touched by it. Never rejects.
+   *
+   * @example
+   * const { authorized, hint } = await analytics.verify()
+   */
+  verify(): Promise<Verification> {
+    return this.#parts.verify()
+  }
+
+  /**
    * Closes the client at the end of a block, as `closeAndFlush()` does.
    *
    * @example
@@ -203,8 +221,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   protected override onListenerError(error: unknown, name: keyof AnalyticsEvents): boolean {
-    // A `warning` listener that fails must not be told of it by a warning.
-    return name !== 'warning' && this.#parts.warnings.emit('listener', error)
+    return this.#parts.warnings.takeListener(error, name)
   }
 
   #tell(flushed: Promise<FlushSummary>, callback: unknown): Promise<FlushSummary> {
@@ -213,7 +230,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
       guard(
         () => callback(undefined, summary),
         'a callback',
-        (reason) => this.#parts.warnings.emit('callback', reason),
+        (reason) => this.#parts.warnings.take('callback', reason),
       )
       return summary
     })
@@ -236,6 +253,7 @@ function readOptions(options: FlushOptions | FlushCallback | null): FlushOptions
 }
 
 function publicSettings(settings: ResolvedSettings): PublicSettings {
-  const { writeKey, headers, httpClient, oauthSettings, scope, waitUntil, disable, ...rest } = settings
+  const { writeKey, headers, logger, httpClient, oauthSettings, scope, waitUntil, disable, ...rest } =
+    settings
   return typeof disable === 'boolean' ? { ...rest, disable } : rest
 }

@@ -1,5 +1,5 @@
 import type { FlushSummary } from './client/ledger.ts'
-import type { RequestInfo, ResponseInfo } from './delivery/attempt.ts'
+import type { RequestInfo, ResponseInfo } from './delivery/observer.ts'
 import type { DeliveryError } from './errors/errors.ts'
 import type { Message } from './message/types.ts'
 import type { Context } from './pipeline/context.ts'

@@ -1,9 +1,21 @@
 export { Analytics, Analytics as default } from './analytics.ts'
 export type { Signer } from './auth/signer.ts'
+export type {
+  AcceptedMessage,
+  ClientMessage,
+  DiagnosticsMessages,
+  OutcomeMessage,
+  PauseMessage,
+  RequestMessage,
+  ResponseMessage,
+} from './client/diagnostics.ts'
 export type { Emitter } from './client/emitter.ts'
 export type { FlushSummary, Stats } from './client/ledger.ts'
+export type { LastError } from './client/monitor.ts'
+export type { Status } from './client/status.ts'
+export type { Verification } from './client/verify.ts'
 export { type CombinedClient, combine } from './combine.ts'
-export type { RequestInfo, ResponseInfo } from './delivery/attempt.ts'
+export type { RequestFacts, RequestInfo, ResponseInfo } from './delivery/observer.ts'
 export {
   DeliveryError,
   FAILURE_CODES,
@@ -69,5 +81,6 @@ export { ContextCancelation, type ContextCancelationOptions } from './pipeline/c
 export { Context, type ContextEvent, type ContextJSON, type FailedDelivery } from './pipeline/context.ts'
 export type { ContextLogger, ContextStats, LogEntry, LogLevel, Metric } from './pipeline/notes.ts'
 export type { Handler, HandlerResult, Plugin, PluginHost, PluginType } from './pipeline/plugin.ts'
+export type { Logger } from './runtime/log.ts'
 export type { AnalyticsSettings, CryptoKeyLike, KeyObjectLike, OAuthSettings } from './settings/schema.ts'
 export type { Callback, Scope, ScopedTracker, Tracker, TrackerPromises } from './tracker.ts'

@@ -28,6 +28,7 @@ const OTHER_DEFAULTS: Record<string, string> = {
   writeKey: 'required',
   host: "the region's",
   headers: 'none',
+  logger: 'none',
   httpClient: 'global fetch',
   oauthSettings: 'none',
   scope: 'none',

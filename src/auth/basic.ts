@@ -11,6 +11,7 @@ export function basicCredentials(writeKey: string): Credentials {
   return {
     isRenewable: false,
     authorization: () => authorization,
+    tryOnce: () => authorization,
     onAccepted() {},
     onUnauthorized: () => false,
     abort() {},

@@ -1,6 +1,6 @@
 import { FetchHTTPClient, type HTTPClient } from '../http/client.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { warn } from '../runtime/warn.ts'
+import type { Warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { basicCredentials } from './basic.ts'
 import type { Credentials } from './credentials.ts'
@@ -17,11 +17,12 @@ export function createCredentials(
   client: HTTPClient,
   userAgent: string,
   clock: Clock,
+  warn: Warn,
 ): Credentials {
   const { oauthSettings: oauth, httpRequestTimeout: timeoutMs, maxTotalBackoffDuration } = settings
   if (oauth === undefined) return basicCredentials(settings.writeKey)
-  warnOfPlainText('host', settings.host)
-  warnOfPlainText('oauthSettings.authServer', oauth.authServer)
+  warnOfPlainText('host', settings.host, warn)
+  warnOfPlainText('oauthSettings.authServer', oauth.authServer, warn)
   // Here, and not with the first token: a bad key is a bad setting, and throws from the constructor.
   const key = oauth.signer === undefined ? readPrivateKey(oauth.clientKey) : undefined
   return new LazyCredentials(async () => {
@@ -38,12 +39,13 @@ export function createCredentials(
       maxWaitMs: maxTotalBackoffDuration * 1_000,
       userAgent,
       clock,
+      warn,
     })
   })
 }
 
 /** Anyone who reads a token on its way can use it. @see RFC 6750, section 5.3 */
-function warnOfPlainText(setting: string, url: string): void {
+function warnOfPlainText(setting: string, url: string, warn: Warn): void {
   const { protocol, hostname } = new URL(url)
   if (protocol === 'https:' || /^(?:127\.\d+\.\d+\.\d+|\[::1\]|(?:.+\.)?localhost)$/.test(hostname)) return
   warn('insecure', `${setting}: tokens for ${hostname} are sent over plain http, where others can read them`)

@@ -1,5 +1,6 @@
 import type { HTTPClient } from '../http/client.ts'
 import type { Clock } from '../runtime/clock.ts'
+import type { Warn } from '../runtime/warn.ts'
 import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
 import { keySigner } from './key-signer.ts'
 import { OAuthCredentials } from './oauth.ts'
@@ -18,11 +19,12 @@ export interface OAuthParts {
   readonly maxWaitMs: number
   readonly userAgent: string
   readonly clock: Clock
+  readonly warn: Warn
 }
 
 /** Access tokens as credentials. This module and what it imports are loaded only with `oauthSettings`. */
 export function createOAuthCredentials(parts: OAuthParts): OAuthCredentials {
-  const { settings, key, client, timeoutMs, maxWaitMs, userAgent, clock } = parts
+  const { settings, key, client, timeoutMs, maxWaitMs, userAgent, clock, warn } = parts
   const isKeyElsewhere = key === undefined
   const signer = key === undefined ? (settings.signer as Signer) : keySigner(key)
   const tokens = new TokenClient({ settings, signer, isKeyElsewhere, client, timeoutMs, userAgent, clock })
@@ -33,5 +35,6 @@ export function createOAuthCredentials(parts: OAuthParts): OAuthCredentials {
     maxWaitMs,
     timeoutMs,
     clock,
+    warn,
   })
 }

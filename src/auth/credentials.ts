@@ -7,6 +7,11 @@ export interface Credentials {
    * a `DeliveryError` when there will be none. This never throws.
    */
   authorization(): string | Promise<string>
+  /**
+   * The same for a trial: of one request for a token at most, which is not repeated and changes nothing for the events.
+   * Rejects with a `DeliveryError` when it fails.
+   */
+  tryOnce(): string | Promise<string>
   /** The service accepted this value. */
   onAccepted(authorization: string): void
   /**

@@ -37,6 +37,12 @@ export class LazyCredentials implements Credentials {
     })
   }
 
+  async tryOnce(): Promise<string> {
+    if (this.#isClosed) throw closedError()
+    this.#loading ??= this.#start()
+    return (await this.#loading).tryOnce()
+  }
+
   onAccepted(authorization: string): void {
     this.#loaded?.onAccepted(authorization)
   }

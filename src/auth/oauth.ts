@@ -1,7 +1,7 @@
 import { DeliveryError, type FailureCode } from '../errors/errors.ts'
 import { backoffMs } from '../policy/backoff.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { warn } from '../runtime/warn.ts'
+import { type Warn, warn } from '../runtime/warn.ts'
 import type { Credentials } from './credentials.ts'
 import { ServerClock } from './server-clock.ts'
 import type { TokenFailure, TokenRequest, TokenResult } from './token-client.ts'
@@ -18,6 +18,8 @@ export interface OAuthOptions {
   /** Longest time of one request. One that takes much longer was forgotten by the runtime. */
   readonly timeoutMs: number
   readonly clock: Clock
+  /** Default: a process warning. */
+  readonly warn?: Warn
 }
 
 /** A token is renewed when half of its life is over, and at least this often: every 24 hours. */
@@ -72,6 +74,8 @@ export class OAuthCredentials implements Credentials {
   readonly #clock: ServerClock
   #token: Token | undefined
   #request: (TokenRequest & { readonly startedAtMs: number }) | undefined
+  /** The request of {@link tryOnce}. */
+  #trial: TokenRequest | undefined
   #waiting: Waiting | undefined
   /** No token request before this monotonic moment. */
   #notBeforeMs = Number.NEGATIVE_INFINITY
@@ -105,6 +109,19 @@ export class OAuthCredentials implements Credentials {
     return promise
   }
 
+  async tryOnce(): Promise<string> {
+    const token = this.#token
+    if (token !== undefined && this.#options.clock.monotonic() < token.expiresAtMs) return token.authorization
+    if (this.#isClosed) throw this.#error('auth', CLOSED)
+    let result = await this.#try()
+    const isClockToBlame =
+      result.outcome === 'refused' && this.#clock.correct(result.dateMs, result.isClockBlamed)
+    if (isClockToBlame) result = await this.#try()
+    if (this.#isClosed) throw this.#error('auth', CLOSED)
+    if (result.outcome === 'token') return `Bearer ${result.token}`
+    throw this.#error('auth', result.failure)
+  }
+
   onAccepted(authorization: string): void {
     if (this.#token?.authorization === authorization) this.#token.isAccepted = true
   }
@@ -126,6 +143,7 @@ export class OAuthCredentials implements Credentials {
   abort(): void {
     this.#cancelTimer()
     this.#request?.abort()
+    this.#trial?.abort()
     this.#request = undefined
     this.#giveUp(this.#error('auth', CLOSED))
   }
@@ -134,6 +152,12 @@ export class OAuthCredentials implements Credentials {
     this.#isClosed = true
     this.#token = undefined
     this.abort()
+  }
+
+  /** One request, beside those that events wait for. */
+  #try(): Promise<TokenResult> {
+    this.#trial = this.#options.request(this.#clock.nowMs())
+    return this.#trial.result
   }
 
   /** Requests a token: now, or when the time has come. Does nothing while a request is under way. */
@@ -178,7 +202,8 @@ export class OAuthCredentials implements Credentials {
     this.#failures++
     this.#notBeforeMs = nowMs + Math.max(result.waitMs ?? 0, backoffMs(this.#failures, clock.random()))
     if (this.#failures === FAILURES_TO_TELL && this.#waiting !== undefined) {
-      warn('no_token', `${this.#error('auth', result.failure).message}; events wait, and it is tried again`)
+      const tell = this.#options.warn ?? warn
+      tell('no_token', `${this.#error('auth', result.failure).message}; events wait, and it is tried again`)
     }
     this.#retry(result.failure, result.isLimited && result.waitMs !== undefined)
   }

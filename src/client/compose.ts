@@ -10,8 +10,10 @@ import { FetchHTTPClient } from '../http/client.ts'
 import { defaultClient } from '../http/default-client.node.ts'
 import { Pipeline } from '../pipeline/pipeline.ts'
 import type { PluginHost } from '../pipeline/plugin.ts'
+import { isSecretHeader, redactor } from '../policy/redact.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { detectRuntime } from '../runtime/detect.ts'
+import { Log } from '../runtime/log.ts'
 import { SteadyClock } from '../runtime/steady-clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { VERSION } from '../version.ts'
@@ -21,9 +23,12 @@ import type { Entry } from './entry.ts'
 import { Intake } from './intake.ts'
 import { Ledger } from './ledger.ts'
 import { Lifecycle } from './lifecycle.ts'
+import { Monitor } from './monitor.ts'
 import { Outcomes } from './outcomes.ts'
 import { Registry } from './registry.ts'
 import { scopeReader } from './scopes.ts'
+import { readStatus, type Status } from './status.ts'
+import type { Verification, VerifyOptions } from './verify.ts'
 import { Warnings } from './warnings.ts'
 
 const USER_AGENT = `trackpost/${VERSION}`
@@ -35,6 +40,8 @@ export interface Parts {
   readonly lifecycle: Lifecycle
   readonly registry: Registry
   readonly warnings: Warnings
+  status(): Status
+  verify(): Promise<Verification>
 }
 
 /**
@@ -51,7 +58,9 @@ export function compose(
 ): Parts {
   const clock = new SteadyClock(givenClock)
   const ledger = new Ledger()
-  const warnings = new Warnings(client)
+  const log = new Log(settings.logger, redactor(secretsOf(settings)))
+  const monitor = new Monitor(client, log, clock)
+  const warnings = new Warnings(client, log)
   const pipeline = new Pipeline({ clock, client, report: (failure) => warnings.reportPlugin(failure) })
   const outcomes = new Outcomes({
     ledger,
@@ -60,6 +69,8 @@ export function compose(
     clock,
     emitter: client,
     warnings,
+    log,
+    monitor,
     // Through the lifecycle: it is watched weakly, and must live for as long as anything can have an outcome.
     onDrained: () => lifecycle.onDrained(),
   })
@@ -67,10 +78,11 @@ export function compose(
   const { httpClient, host, path, writeKey, httpRequestTimeout } = settings
   const http =
     (typeof httpClient === 'function' ? new FetchHTTPClient(httpClient) : httpClient) ?? defaultClient()
-  const credentials = createCredentials(settings, http, USER_AGENT, clock)
+  const credentials = createCredentials(settings, http, USER_AGENT, clock, log.warn)
+  const url = host + path
   const envelope = new Envelope(writeKey, store)
   const sender = new Sender({
-    url: host + path,
+    url,
     writeKey,
     userAgent: USER_AGENT,
     headers: settings.headers,
@@ -82,11 +94,13 @@ export function compose(
     observer: {
       onRequest: (info) => client.listenerCount('http_request') > 0 && client.emit('http_request', info()),
       onResponse: (info) => client.listenerCount('http_response') > 0 && client.emit('http_response', info()),
+      onStart: (request) => monitor.onStart(request),
       get wantsBodies() {
         return client.listenerCount('http_response') > 0
       },
     },
     clock,
+    warn: log.warn,
   })
   const delivery = new Delivery<Entry>({
     settings,
@@ -95,6 +109,8 @@ export function compose(
     sender,
     credentials,
     clock,
+    warn: log.warn,
+    onPause: (waitMs) => monitor.onPause(waitMs),
     settle: (entry, error, attempts) => outcomes.settle(entry, error, attempts),
   })
   const intake = new Intake({
@@ -105,6 +121,7 @@ export function compose(
     pipeline,
     backlog,
     outcomes,
+    monitor,
     emitter: client,
     askDisabled: disableReader(settings.disable, (problem) => warnings.report('disable', problem)),
     askScope: scopeReader(settings.scope, (problem) => warnings.report('scope', problem)),
@@ -124,5 +141,27 @@ export function compose(
   })
   backlog.resume((stored) => intake.adopt(stored))
   const registry = new Registry(pipeline, warnings, client)
-  return { intake, ledger, lifecycle, registry, warnings }
+  const sources = { backlog, delivery, monitor, clock, url }
+  const verifier = { url, settings, intake, sender, credentials, clock }
+  return {
+    ...{ intake, ledger, lifecycle, registry, warnings },
+    status: () => readStatus(sources),
+    verify: () => loadAndVerify(verifier),
+  }
+}
+
+/** Everybody creates a client; few ask it whether it works. */
+async function loadAndVerify(options: VerifyOptions): Promise<Verification> {
+  const { verify } = await import(/* webpackMode: "eager" */ './verify.ts')
+  return verify(options)
+}
+
+/** What no line of a log may show. Tokens come and go: what quotes one is cleaned where it arises. */
+function secretsOf({ writeKey, headers = {}, oauthSettings }: ResolvedSettings): string[] {
+  const ofHeaders = Object.entries(headers).filter(([name]) => isSecretHeader(name))
+  const key = oauthSettings?.clientKey
+  return [
+    ...[writeKey, btoa(`${writeKey}:`), ...ofHeaders.map(([, value]) => value)],
+    ...(typeof key === 'string' ? [key] : []),
+  ]
 }

@@ -8,6 +8,8 @@ import type { Epoch } from './ledger.ts'
 export interface Entry extends Holder {
   readonly kind: Kind
   readonly epoch: Epoch
+  /** Kept only where somebody asks for it. */
+  messageId: string | undefined
   readonly callback: Callback | undefined
   /** Runs the callback in the asynchronous context of its call: what it logs or traces belongs to that request. */
   readonly runInContext: ((run: () => void) => void) | undefined

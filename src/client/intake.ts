@@ -18,6 +18,7 @@ import type { Emitter } from './emitter.ts'
 import type { Entry } from './entry.ts'
 import { toDeliveryError, toPluginError, withFormerSize } from './failures.ts'
 import type { Ledger } from './ledger.ts'
+import type { Monitor } from './monitor.ts'
 import type { Outcomes } from './outcomes.ts'
 import { mergeScopes } from './scopes.ts'
 
@@ -29,6 +30,7 @@ export interface IntakeOptions {
   readonly pipeline: Pipeline
   readonly backlog: Backlog<Entry>
   readonly outcomes: Outcomes
+  readonly monitor: Monitor
   readonly emitter: Emitter<AnalyticsEvents>
   /** Asks the `scope` setting; called only when there is one. Never throws. */
   readonly askScope: () => Scope | undefined
@@ -102,7 +104,7 @@ export class Intake {
     runInContext: Entry['runInContext'],
     isAwaited: boolean,
   ): void {
-    const { ledger, outcomes, onAccepted } = this.#options
+    const { ledger, outcomes, monitor, onAccepted } = this.#options
     try {
       if (this.#open !== undefined) this.settleCutShortLater()
       const { epoch } = ledger
@@ -112,6 +114,7 @@ export class Intake {
         callback,
         runInContext,
         isAwaited,
+        messageId: undefined,
         ctx: undefined,
         passedPlugins: false,
         isDisabled: false,
@@ -125,6 +128,7 @@ export class Intake {
       if (this.#isClosed) this.#refuseClosed(entry, params, message)
       else if (message instanceof DeliveryError) outcomes.settleLater(entry, message)
       else this.#place(entry, message)
+      if (monitor.wantsIds) this.#tellMonitor(entry, message)
       // Otherwise a call within this one was cut short, and the chain is looked through later.
       if (this.#open !== entry) return
       this.#open = entry.outer
@@ -144,6 +148,7 @@ export class Intake {
       callback: undefined,
       runInContext: undefined,
       isAwaited: true,
+      messageId: undefined,
       ctx: undefined,
       passedPlugins: false,
       isDisabled: false,
@@ -182,6 +187,11 @@ export class Intake {
     const entries = [...this.#inPlugins.keys()]
     for (const entry of entries) this.#leave(entry)
     for (const entry of entries) this.#options.outcomes.settle(entry, error, 0)
+  }
+
+  #tellMonitor(entry: Entry, message: Message | DeliveryError): void {
+    if (!(message instanceof DeliveryError)) entry.messageId = message.messageId
+    this.#options.monitor.onAccepted(entry.kind, entry.messageId)
   }
 
   #refuseClosed(entry: Entry, params: unknown, message: Message | DeliveryError): void {

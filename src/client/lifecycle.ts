@@ -81,7 +81,7 @@ export class Lifecycle {
     guard(
       () => waitUntil(flushed),
       'waitUntil',
-      (reason) => this.#options.warnings.emit('wait_until', reason),
+      (reason) => this.#options.warnings.take('wait_until', reason),
     )
   }
 

@@ -5,10 +5,11 @@ import type { AnalyticsEvents, ErrorEvent } from '../events.ts'
 import { Context } from '../pipeline/context.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { warn } from '../runtime/warn.ts'
+import type { Log } from '../runtime/log.ts'
 import type { Emitter } from './emitter.ts'
 import type { Entry } from './entry.ts'
 import type { Epoch, Ledger } from './ledger.ts'
+import type { Monitor } from './monitor.ts'
 import type { Warnings } from './warnings.ts'
 
 export interface OutcomesOptions {
@@ -18,6 +19,8 @@ export interface OutcomesOptions {
   readonly clock: Clock
   readonly emitter: Emitter<AnalyticsEvents>
   readonly warnings: Warnings
+  readonly log: Log
+  readonly monitor: Monitor
   /** Called each time the last pending event gets its outcome. */
   readonly onDrained: () => void
 }
@@ -52,12 +55,14 @@ export class Outcomes {
   settle(entry: Entry, error: DeliveryError | undefined, attempts: number): void {
     if (entry.isSettled) return
     entry.isSettled = true
-    const { ledger, emitter, pipeline } = this.#options
+    const { ledger, emitter, pipeline, monitor } = this.#options
     const { kind, epoch, callback } = entry
     const isHeard = emitter.listenerCount(error === undefined ? kind : 'error') > 0
     const ctx = entry.ctx ?? this.#contextOf(entry, isHeard)
     ctx?.conclude(error, attempts)
 
+    const idOf = (): string | undefined => ctx?.id ?? this.#idOf(entry)
+    monitor.onOutcome(kind, idOf, attempts, error)
     // After-plugins run after the outcome, and a flush waits for them: their epoch must not end before.
     ledger.beginWork(epoch)
     ledger.settle(epoch, error?.code)
@@ -127,11 +132,17 @@ export class Outcomes {
       guard(
         () => callback?.(error, ctx),
         'a callback',
-        (reason) => this.#options.warnings.emit('callback', reason, ctx),
+        (reason) => this.#options.warnings.take('callback', reason, ctx),
       )
     }
     if (runInContext === undefined) call()
     else runInContext(call)
+  }
+
+  /** It was kept if anybody asked for it when the event came; else it is in the stored message. */
+  #idOf({ messageId, stored }: Entry): string | undefined {
+    if (messageId !== undefined || stored === undefined) return messageId
+    return new Context(undefined, this.#options.store.read(stored), this.#options.clock).id
   }
 
   /** Made from the stored message, if anybody is there to look at it. */
@@ -146,7 +157,7 @@ export class Outcomes {
   #warnOfLoss({ code, message }: DeliveryError): void {
     if (this.#warned.has(code)) return
     this.#warned.add(code)
-    warn(
+    this.#options.log.loss(
       code,
       `an event was not delivered: ${message} (${code}). Further ones are counted in ` +
         `analytics.stats.failures.${code}; analytics.on('error', ...) is told of each.`,

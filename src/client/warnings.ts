@@ -1,16 +1,18 @@
 import type { AnalyticsEvents, WarningEvent } from '../events.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { PluginFailure } from '../pipeline/failure.ts'
-import { warn } from '../runtime/warn.ts'
+import type { Log } from '../runtime/log.ts'
 import type { Emitter } from './emitter.ts'
 
-/** Failures that cost no event: told to `warning` listeners, or as one process warning for each kind. */
+/** Failures that cost no event: told to `warning` listeners, or once for each kind to the log. */
 export class Warnings {
   readonly #emitter: Emitter<AnalyticsEvents>
+  readonly #log: Log
   readonly #warned = new Set<string>()
 
-  constructor(emitter: Emitter<AnalyticsEvents>) {
+  constructor(emitter: Emitter<AnalyticsEvents>, log: Log) {
     this.#emitter = emitter
+    this.#log = log
   }
 
   /** @returns Whether anybody listens. */
@@ -23,21 +25,44 @@ export class Warnings {
     return true
   }
 
-  /** Code of the user's failed. One process warning for each code. */
-  report(code: WarningEvent['code'], reason: unknown): void {
-    // The error itself may hold anything, so it is not shown.
-    if (!this.emit(code, reason)) this.#warnOnce(code, 'user_code', `${code}: it failed, and was ignored`)
+  /**
+   * A callback, or a function like it, failed.
+   *
+   * @returns Whether anybody was told: a listener or the logger.
+   */
+  take(code: WarningEvent['code'], reason: unknown, ctx?: Context): boolean {
+    return this.emit(code, reason, ctx) || this.#takeByLogger(code)
   }
 
-  /** A plugin failed. One process warning for each plugin and each way to fail. */
+  /** A listener failed. One of `warning` must not be told of it by a warning. */
+  takeListener(reason: unknown, name: keyof AnalyticsEvents): boolean {
+    return (name !== 'warning' && this.emit('listener', reason)) || this.#takeByLogger('listener')
+  }
+
+  /** Code of the user's failed. Told once for each code. */
+  report(code: WarningEvent['code'], reason: unknown): void {
+    // The error itself may hold anything, so it is not shown.
+    if (!this.emit(code, reason)) this.#warnOfCode(code)
+  }
+
+  /** A plugin failed. Told once for each plugin and each way to fail. */
   reportPlugin({ plugin, verb, reason, ctx }: PluginFailure): void {
     if (this.emit('plugin', reason, ctx, plugin)) return
     this.#warnOnce(`${plugin}\n${verb}`, reason.code, reason.message)
   }
 
+  #takeByLogger(code: string): boolean {
+    if (this.#log.hasLogger) this.#warnOfCode(code)
+    return this.#log.hasLogger
+  }
+
+  #warnOfCode(code: string): void {
+    this.#warnOnce(code, 'user_code', `${code}: it failed, and was ignored`)
+  }
+
   #warnOnce(key: string, code: string, text: string): void {
     if (this.#warned.has(key)) return
     this.#warned.add(key)
-    warn(code, text)
+    this.#log.warn(code, text)
   }
 }

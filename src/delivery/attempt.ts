@@ -4,47 +4,14 @@ import { EXCERPT_BYTES, type Exchange, type ExchangeResult, startExchange } from
 import { read } from '../message/utf8.ts'
 import { isSecretHeader, REDACTED, redactor } from '../policy/redact.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { warn } from '../runtime/warn.ts'
+import { type Warn, warn } from '../runtime/warn.ts'
 import type { Batch } from './batch.ts'
 import { type Encode, type EncodedBody, identity } from './encode.ts'
 import type { Envelope } from './envelope.ts'
 import { isHtml, toDeliveryError } from './failure.ts'
+import type { Observer, OnEnd, Probe, RequestFacts } from './observer.ts'
 import { readResult, type SendResult } from './result.ts'
 import type { Holder } from './store.ts'
-
-/** One request, as `http_request` listeners see it: credentials redacted. */
-export interface RequestInfo {
-  /** Absolute URL. */
-  url: string
-  /** Always `POST`. */
-  method: string
-  /** Headers; `Authorization` is `[redacted]`. */
-  headers: Record<string, string>
-  /** The body as text; the write key in it is `[redacted]`. */
-  body: string
-}
-
-/** One response, as `http_response` listeners see it: credentials redacted. */
-export interface ResponseInfo {
-  /** Absolute URL of the request. */
-  url: string
-  /** The HTTP status. */
-  status: number
-  /** The reason phrase; may be empty. */
-  statusText: string
-  /** Headers; credentials in them are `[redacted]`. */
-  headers: Record<string, string>
-  /** The first 1,024 bytes of the body, as text. */
-  body: string
-}
-
-/** Told of each request and response. The info is made only when somebody wants it. */
-export interface Observer {
-  onRequest(info: () => RequestInfo): void
-  onResponse(info: () => ResponseInfo): void
-  /** Whether anybody looks at the bodies of responses. */
-  readonly wantsBodies: boolean
-}
 
 export interface SenderOptions {
   readonly url: string
@@ -58,6 +25,8 @@ export interface SenderOptions {
   readonly envelope: Envelope
   readonly observer: Observer
   readonly clock: Clock
+  /** Default: a process warning. */
+  readonly warn?: Warn
   /** Default: the body goes as it is. */
   readonly encode?: Encode
   /** Whether the client takes nothing more: connections need not be kept alive. Default: it does. */
@@ -117,23 +86,29 @@ export class Sender {
     for (const exchange of this.#open) exchange.abort()
   }
 
+  /** One request without events, which nothing but its caller learns of. It is aborted with the others. Never rejects. */
+  async probe(authorization: string | undefined): Promise<Probe> {
+    const { url, writeKey, clock } = this.#options
+    const body = JSON.stringify({ batch: [], writeKey, sentAt: new Date(clock.now()).toISOString() })
+    const response = await this.#exchange(this.#headers(authorization), body, 0).result
+    const { status } = response
+    const isFine = status !== undefined && status >= 200 && status < 300 && !isHtml(response)
+    const redact = this.#redactor(authorization ?? '')
+    const problem = isFine ? undefined : toDeliveryError('rejected', response, url, redact).message
+    return { status, problem }
+  }
+
   #begin(batch: Batch<Holder>, authorization: string): Attempt | Promise<Attempt> {
-    const { url, userAgent, envelope, observer, clock } = this.#options
-    const headers: Record<string, string> = {
-      ...this.#options.headers,
-      'Content-Type': 'application/json',
-      Authorization: authorization,
-      'User-Agent': userAgent,
-      // What is read of a response is too short to be worth compressing, and not every client could read it.
-      'Accept-Encoding': 'identity',
-    }
+    const { url, envelope, observer, clock } = this.#options
+    const headers = this.#headers(authorization)
     if (batch.attempts > 0) headers['X-Retry-Count'] = String(batch.attempts)
     // Not the cached text of the call's time: a retry carries a new one.
     const sentAtMs = clock.now()
     const sentAt = new Date(sentAtMs).toISOString()
     const { entries } = batch
     const start = (encoded: EncodedBody): Attempt => {
-      const attempt = this.#start(encoded, headers, authorization, sentAtMs)
+      const facts = { url, attempt: batch.attempts + 1, events: entries.length, bytes: encoded.bytes.length }
+      const attempt = this.#start(encoded, headers, authorization, sentAtMs, facts)
       batch.attempts++
       return attempt
     }
@@ -157,26 +132,46 @@ export class Sender {
     headers: Record<string, string>,
     authorization: string,
     sentAtMs: number,
+    facts: RequestFacts,
   ): Attempt {
-    const { url, timeoutMs, client, observer, clock, isClosing } = this.#options
-    const request = {
-      url,
-      headers: Object.assign(headers, encoded.headers),
-      body: encoded.bytes,
-      timeoutMs,
-      keptBytes: observer.wantsBodies ? EXCERPT_BYTES : 0,
-      closesConnection: isClosing?.() === true,
-    }
-    const exchange = startExchange(client, request, clock)
-    this.#open.add(exchange)
-    void exchange.finished.then(() => this.#open.delete(exchange))
+    const { observer } = this.#options
+    const onEnd = observer.onStart?.(facts)
+    const keptBytes = observer.wantsBodies ? EXCERPT_BYTES : 0
+    const exchange = this.#exchange(Object.assign(headers, encoded.headers), encoded.bytes, keptBytes)
     return {
-      result: exchange.result.then((result) => this.#read(result, authorization, sentAtMs)),
+      result: exchange.result.then((result) => this.#read(result, authorization, sentAtMs, onEnd)),
       finished: exchange.finished,
     }
   }
 
-  #read(response: ExchangeResult, authorization: string, sentAtMs: number): SendResult {
+  #headers(authorization: string | undefined): Record<string, string> {
+    const { headers, userAgent } = this.#options
+    return {
+      ...headers,
+      'Content-Type': 'application/json',
+      ...(authorization !== undefined && { Authorization: authorization }),
+      'User-Agent': userAgent,
+      // What is read of a response is too short to be worth compressing, and not every client could read it.
+      'Accept-Encoding': 'identity',
+    }
+  }
+
+  #exchange(headers: Record<string, string>, body: string | Uint8Array, keptBytes: number): Exchange {
+    const { url, timeoutMs, client, clock, isClosing } = this.#options
+    const closesConnection = isClosing?.() === true
+    const request = { url, headers, body, timeoutMs, keptBytes, closesConnection }
+    const exchange = startExchange(client, request, clock)
+    this.#open.add(exchange)
+    void exchange.finished.then(() => this.#open.delete(exchange))
+    return exchange
+  }
+
+  #read(
+    response: ExchangeResult,
+    authorization: string,
+    sentAtMs: number,
+    onEnd: OnEnd | undefined,
+  ): SendResult {
     const { url, credentials, observer } = this.#options
     const redact = this.#redactor(authorization)
     if (response.status !== undefined) {
@@ -194,6 +189,8 @@ export class Sender {
     const result = readResult(response, credentials.isRenewable, sentAtMs, (code) =>
       toDeliveryError(code, response, url, redact),
     )
+    const describe = result.status === 'delivered' ? undefined : () => result.toError('rejected').message
+    onEnd?.(response.status, describe)
     if (result.status === 'delivered') {
       credentials.onAccepted(authorization)
       if (response.status !== undefined && isHtml(response)) this.#warnOfHtml(response.status)
@@ -227,8 +224,8 @@ export class Sender {
   #warnOfHtml(status: number): void {
     if (this.#hasWarnedOfHtml) return
     this.#hasWarnedOfHtml = true
-    const { url } = this.#options
-    warn(
+    const { url, warn: tell = warn } = this.#options
+    tell(
       'html_response',
       `${url} responded with status ${status} and a web page. The events count as delivered, but no tracking API ` +
         'responds like that; check the setting host.',

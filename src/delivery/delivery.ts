@@ -2,7 +2,7 @@ import type { Credentials } from '../auth/credentials.ts'
 import { describeCause } from '../errors/cause.ts'
 import { DeliveryError, isInstance } from '../errors/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { warn } from '../runtime/warn.ts'
+import { type Warn, warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { Attempt, Sender } from './attempt.ts'
 import type { Backlog } from './backlog.ts'
@@ -22,6 +22,10 @@ export interface DeliveryOptions<Entry extends Holder> {
   readonly sender: Sender
   readonly credentials: Credentials
   readonly clock: Clock
+  /** Default: a process warning. */
+  readonly warn?: Warn
+  /** No request is sent for this long. Must not throw. */
+  readonly onPause?: (waitMs: number) => void
   /**
    * Takes the outcome of one event: delivered without an error. Called exactly once for each, while its message is
    * still stored. Never throws.
@@ -56,7 +60,7 @@ export class Delivery<Entry extends Holder> {
   constructor(options: DeliveryOptions<Entry>) {
     this.#options = options
     const { settings, clock, backlog } = options
-    this.#gate = new Gate(settings.maxConcurrentRequests, clock)
+    this.#gate = new Gate(settings.maxConcurrentRequests, clock, options.onPause)
     this.#limit = new BodyLimit(options.maxMessagesBytes)
     this.#results = new ResultHandler({
       settings,
@@ -67,6 +71,30 @@ export class Delivery<Entry extends Holder> {
       end: (entry, error, attempts) => this.#end(entry, error, attempts),
     })
     backlog.onTurn = () => this.#onTurn()
+  }
+
+  /** Requests under way, the wait for an access token included. */
+  get inFlight(): number {
+    return this.#inFlight.size
+  }
+
+  /** Milliseconds until the gate opens; 0 when it is open. */
+  get pausedMs(): number {
+    return this.#gate.pausedMs
+  }
+
+  /** Events that were cut into batches and are not in flight: those of retries, and of parts that wait for their turn. */
+  get waiting(): { readonly count: number; readonly bytes: number } {
+    const firsts = [...this.#retries.all, ...[...this.#inFlight].map(({ next }) => next)]
+    let [count, bytes] = [0, 0]
+    for (const first of firsts) {
+      for (let part = first; part !== undefined; part = part.next) {
+        count += part.length
+        // Without the commas between them.
+        bytes += part.bytes - part.length + 1
+      }
+    }
+    return { count, bytes }
   }
 
   /** Sends all that waits as soon as the gate lets it. */
@@ -257,7 +285,8 @@ export class Delivery<Entry extends Holder> {
   #warnOfFault(error: unknown): void {
     if (this.#hasWarnedOfFault) return
     this.#hasWarnedOfFault = true
-    warn('delivery_fault', `the delivery was interrupted and goes on: ${describeCause(error)}`)
+    const tell = this.#options.warn ?? warn
+    tell('delivery_fault', `the delivery was interrupted and goes on: ${describeCause(error)}`)
   }
 
   #end(entry: Entry, error: DeliveryError | undefined, attempts: number): void {

@@ -23,6 +23,7 @@ const MAX_TOO_LARGE_IN_A_ROW = 16
 export class Gate {
   readonly #maxConcurrent: number
   readonly #clock: Pick<Clock, 'monotonic' | 'random'>
+  readonly #onPause: (waitMs: number) => void
   #inFlight = 0
   /** Failures in a row, of the service as a whole. */
   #failures = 0
@@ -39,10 +40,16 @@ export class Gate {
   /** 413s since the last success. */
   #tooLarge = 0
 
-  constructor(maxConcurrent: number, clock: Pick<Clock, 'monotonic' | 'random'>) {
+  /** @param onPause Told for how long the gate is shut, each time that it shuts or stays shut for longer. */
+  constructor(
+    maxConcurrent: number,
+    clock: Pick<Clock, 'monotonic' | 'random'>,
+    onPause: (waitMs: number) => void = () => {},
+  ) {
     this.#maxConcurrent = maxConcurrent
     this.#allowed = maxConcurrent
     this.#clock = clock
+    this.#onPause = onPause
   }
 
   /** Whether the next request would be the one that goes first. */
@@ -61,6 +68,11 @@ export class Gate {
     if (!this.#isProbing) return 0
     if (this.#isProbeOut) return Number.POSITIVE_INFINITY
     return Math.max(0, this.#opensAtMs - this.#clock.monotonic())
+  }
+
+  /** Milliseconds until it opens; 0 when it is open. */
+  get pausedMs(): number {
+    return this.#isProbing ? Math.max(0, this.#opensAtMs - this.#clock.monotonic()) : 0
   }
 
   /** Takes a place. Call only when {@link waitMs} is 0. */
@@ -153,9 +165,13 @@ export class Gate {
     this.#isProbing = true
     this.#isProbeOut = false
     this.#opensAtMs = this.#clock.monotonic() + waitMs
+    if (waitMs > 0) this.#onPause(waitMs)
   }
 
   #extend(waitMs: number): void {
-    if (waitMs > 0) this.#opensAtMs = Math.max(this.#opensAtMs, this.#clock.monotonic() + waitMs)
+    const opensAtMs = this.#clock.monotonic() + waitMs
+    if (waitMs <= 0 || opensAtMs <= this.#opensAtMs) return
+    this.#opensAtMs = opensAtMs
+    this.#onPause(waitMs)
   }
 }

@@ -9,6 +9,10 @@ export class Retries<Entry extends Holder> {
     return this.#batches.length
   }
 
+  get all(): readonly Batch<Entry>[] {
+    return this.#batches
+  }
+
   /** The oldest one. */
   get oldest(): Batch<Entry> | undefined {
     return this.#batches[0]

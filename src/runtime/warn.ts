@@ -4,12 +4,20 @@ import { runtimeProcess } from './process.ts'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROLS = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/g
 
+/** Tells the developer of something that is wrong: its code, and a text for people. Never throws. */
+export type Warn = (code: string, text: string) => void
+
+/** Names and reasons come from elsewhere, and must not forge a line. */
+export function escapeControls(text: string): string {
+  return text.replace(CONTROLS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
 /**
- * Tells the developer once, on the channel that the runtime has for warnings. Control characters are
- * escaped: names and reasons come from elsewhere. Never throws.
+ * Tells the developer once, on the channel that the runtime has for warnings. Control characters are escaped. Never
+ * throws.
  */
 export function warn(code: string, text: string): void {
-  const message = text.replace(CONTROLS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  const message = escapeControls(text)
   try {
     if (typeof runtimeProcess?.emitWarning === 'function') {
       runtimeProcess.emitWarning(message, {

@@ -1,6 +1,7 @@
 import type { Signer } from '../auth/signer.ts'
 import { SettingsError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
+import type { Logger } from '../runtime/log.ts'
 
 /** Own properties only: a polluted `Object.prototype` must not configure the client. */
 export function ownReader(given: object): (name: string) => unknown {
@@ -130,6 +131,19 @@ export function readPath(name: string, value: unknown): string {
     )
   }
   return value.startsWith('/') ? value : `/${value}`
+}
+
+const LOG_METHODS = ['debug', 'info', 'warn', 'error'] as const
+
+/** An object, or a function like the logger of `winston`, with a method for each level. */
+export function readLogger(name: string, value: unknown): Logger | undefined {
+  if (value === undefined) return undefined
+  const missing = LOG_METHODS.filter(
+    (method) => typeof (value as Partial<Logger> | null)?.[method] !== 'function',
+  )
+  if (missing.length === 0) return value as Logger
+  const got = missing.length < LOG_METHODS.length ? `one without ${missing.join(' and ')}` : describe(value)
+  throw new SettingsError(name, `expected an object with debug, info, warn and error, got ${got}`)
 }
 
 /** A function, or an object with `makeRequest`. */

@@ -1,7 +1,8 @@
 import type { Signer } from '../auth/signer.ts'
 import { SettingsError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
-import { warn } from '../runtime/warn.ts'
+import { redactor } from '../policy/redact.ts'
+import { Log, type Logger } from '../runtime/log.ts'
 import type { Scope } from '../tracker.ts'
 import {
   describe,
@@ -11,6 +12,7 @@ import {
   readFunction,
   readHttpClient,
   readInteger,
+  readLogger,
   readObject,
   readPath,
   readScope,
@@ -42,6 +44,7 @@ type Defaulted = {
 /** Settings without a default: `undefined` when left out. */
 interface Optional {
   readonly headers: Readonly<Record<string, string>> | undefined
+  readonly logger: Logger | undefined
   readonly httpClient: HTTPClient | HTTPFetchFn | undefined
   readonly oauthSettings: ResolvedOAuthSettings | undefined
   readonly scope: (() => Scope | undefined) | undefined
@@ -67,7 +70,7 @@ export type ResolvedOAuthSettings = {
 
 /**
  * Validates the settings and fills in the defaults. An explicit `undefined` means the default. Unknown names are
- * reported with a process warning.
+ * reported to the logger, or with a process warning.
  *
  * @throws SettingsError naming the setting, what was expected and the type of what was given.
  */
@@ -95,6 +98,7 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     httpRequestTimeout: integer('httpRequestTimeout'),
     disable: isSwitchedOff || readSwitch('disable', read('disable'), SETTINGS.disable),
     headers: readHeaders('headers', read('headers')),
+    logger: readLogger('logger', read('logger')),
     httpClient: readHttpClient('httpClient', read('httpClient')),
     oauthSettings: readOAuth(read('oauthSettings'), REGIONS[region].authServer, unknown),
     maxQueueSize: integer('maxQueueSize'),
@@ -111,6 +115,7 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     exitTimeout: integer('exitTimeout'),
   }
   checkBytes(resolved)
+  const { warn } = new Log(resolved.logger, redactor([resolved.writeKey]))
   for (const message of unknown) warn('unknown_setting', message)
   return Object.freeze(resolved)
 }

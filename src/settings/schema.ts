@@ -1,5 +1,6 @@
 import type { Signer } from '../auth/signer.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
+import type { Logger } from '../runtime/log.ts'
 import type { Scope } from '../tracker.ts'
 
 /**
@@ -68,6 +69,15 @@ export interface AnalyticsSettings {
    * new Analytics({ writeKey, host: 'https://gateway.example/tracking', headers: { 'X-Api-Key': process.env.GATEWAY_KEY } })
    */
   headers?: Readonly<Record<string, string>> | undefined
+  /**
+   * Where the client writes what goes on, in place of process warnings: `console`, a logger of pino, or any object with
+   * `debug`, `info`, `warn` and `error`, each called with fields and a message. No credential is ever written. One that
+   * throws or rejects harms nobody. Default: none.
+   *
+   * @example
+   * new Analytics({ writeKey, logger: pino().child({ module: 'tracking' }) })
+   */
+  logger?: Logger | undefined
   /**
    * Your own HTTP client: an object with `makeRequest`, or a function with the signature of `fetch`. Default: the
    * global `fetch`. Where that is the one built into Node.js, requests go straight to the dispatcher below it.
@@ -228,6 +238,7 @@ export const SETTINGS = {
   httpRequestTimeout: { type: 'integer', default: 10_000, min: 1, max: MAX_DELAY_MS, unit: 'ms' },
   disable: { type: 'boolean or function', default: false },
   headers: { type: 'object', default: undefined },
+  logger: { type: 'object', default: undefined },
   httpClient: { type: 'client', default: undefined },
   oauthSettings: { type: 'object', default: undefined },
   maxQueueSize: { type: 'integer', default: 100_000, min: 1, max: 100_000_000, unit: 'events' },

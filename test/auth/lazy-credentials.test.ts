@@ -16,6 +16,10 @@ function recorded(): Credentials & { readonly calls: string[] } {
       calls.push('authorization')
       return 'Bearer token'
     },
+    tryOnce() {
+      calls.push('try')
+      return 'Bearer trial'
+    },
     onAccepted: (authorization) => calls.push(`accepted ${authorization}`),
     onUnauthorized(authorization) {
       calls.push(`unauthorized ${authorization}`)
@@ -95,4 +99,21 @@ test('code that cannot be loaded fails what waits, and is loaded anew for what c
     message: 'the code for OAuth could not be loaded: Cannot find module',
   })
   expect(await credentials.authorization()).toBe('Bearer token')
+})
+
+test('a trial loads the code, and is none of what waits', async () => {
+  const loaded = recorded()
+  const credentials = new LazyCredentials(async () => loaded)
+
+  expect(await credentials.tryOnce()).toBe('Bearer trial')
+  expect(loaded.calls).toEqual(['try'])
+})
+
+test('a trial after a load that failed, or after close, rejects', async () => {
+  const broken = new LazyCredentials(() => Promise.reject(new Error('no such chunk')))
+  const closed = new LazyCredentials(async () => recorded())
+  closed.close()
+
+  await expect(broken.tryOnce()).rejects.toThrow('could not be loaded: no such chunk')
+  await expect(closed.tryOnce()).rejects.toThrow('the client was closed')
 })

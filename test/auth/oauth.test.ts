@@ -563,3 +563,56 @@ describe('closing', () => {
     expect(wait.error?.message).toContain('the client was closed')
   })
 })
+
+describe('a trial', () => {
+  test('takes the token that is held, without a request', async () => {
+    const tokens = new Tokens()
+    await tokens.start()
+
+    expect(await tokens.credentials.tryOnce()).toBe('Bearer first')
+    expect(tokens.requests).toHaveLength(1)
+  })
+
+  test('asks once, keeps nothing, and sets no timer', async () => {
+    const tokens = new Tokens()
+    const trial = tokens.credentials.tryOnce()
+    await tokens.answer(token('trial', HOUR))
+
+    expect(await trial).toBe('Bearer trial')
+    expect(tokens.clock.timerCount).toBe(0)
+    void tokens.credentials.authorization()
+    expect(tokens.requests).toHaveLength(2)
+  })
+
+  test('is not repeated when the token server is down, and leaves nothing behind', async () => {
+    const tokens = new Tokens()
+    tokens.auto = () => ({
+      outcome: 'retry',
+      failure: { message: '[503] Service Unavailable' },
+      waitMs: undefined,
+      isLimited: false,
+    })
+
+    await expect(tokens.credentials.tryOnce()).rejects.toMatchObject({
+      code: 'auth',
+      message: 'no access token from oauth2.example.test: [503] Service Unavailable',
+    })
+    await tokens.clock.advance(HOUR)
+
+    expect(tokens.requests).toHaveLength(1)
+  })
+
+  test('is aborted by close, and rejects', async () => {
+    const tokens = new Tokens()
+    const trial = tokens.credentials.tryOnce()
+
+    tokens.credentials.close()
+    expect(tokens.requests[0]?.isAborted).toBe(true)
+    const refused = expect(trial).rejects.toThrow('the client was closed')
+    await tokens.answer(token('late', HOUR))
+
+    await refused
+    await expect(trial).rejects.toThrow('the client was closed')
+    await expect(tokens.credentials.tryOnce()).rejects.toThrow('the client was closed')
+  })
+})

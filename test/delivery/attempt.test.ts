@@ -1,9 +1,10 @@
 import { describe, expect, test, vi } from 'vitest'
 import { basicCredentials } from '../../src/auth/basic.ts'
-import { type RequestInfo, type ResponseInfo, Sender } from '../../src/delivery/attempt.ts'
+import { Sender } from '../../src/delivery/attempt.ts'
 import { createBatch } from '../../src/delivery/batch.ts'
 import { type Encode, identity } from '../../src/delivery/encode.ts'
 import { Envelope } from '../../src/delivery/envelope.ts'
+import type { RequestInfo, ResponseInfo } from '../../src/delivery/observer.ts'
 import { SlabStore } from '../../src/delivery/slabs.ts'
 import type {
   ByteHTTPClient,

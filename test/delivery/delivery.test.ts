@@ -1306,6 +1306,7 @@ describe('credentials that can be renewed', () => {
         if (number > limit) throw new DeliveryError('auth', 'kein Token')
         return `Bearer token-${number}`
       },
+      tryOnce: () => 'Bearer trial',
       onAccepted() {},
       onUnauthorized(authorization) {
         refused.push(authorization)

@@ -308,11 +308,11 @@ describe('unknown names', () => {
   test('each is reported once, the ones inside oauthSettings too', () => {
     const oauthSettings = { clientId: 'c', clientKey: 'k', keyId: 'i', authSever: 'https://staging.example' }
 
-    const resolved = resolveWith({ flushat: 5, logger: {}, oauthSettings })
+    const resolved = resolveWith({ flushat: 5, colour: {}, oauthSettings })
 
     expect(warnings()).toEqual([
       "the setting 'flushat' is unknown; did you mean 'flushAt'?",
-      "the setting 'logger' is unknown",
+      "the setting 'colour' is unknown",
       "the setting 'oauthSettings.authSever' is unknown; did you mean 'oauthSettings.authServer'?",
     ])
     expect(resolved.flushAt).toBe(15)

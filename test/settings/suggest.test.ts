@@ -16,7 +16,7 @@ describe('the nearest name', () => {
     expect(nearestName(name, SETTING_NAMES)).toBe(nearest)
   })
 
-  test.each(['logger', 'debug', 'gzip', 'port', 'x', '', 'constructor', '__proto__', 'sendImmediately'])(
+  test.each(['colour', 'debug', 'gzip', 'port', 'x', '', 'constructor', '__proto__', 'sendImmediately'])(
     '%j is near none',
     (name) => {
       expect(nearestName(name, SETTING_NAMES)).toBeUndefined()

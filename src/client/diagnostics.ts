@@ -1,0 +1,88 @@
+import type { RequestFacts } from '../delivery/observer.ts'
+import type { DeliveryError } from '../errors/errors.ts'
+import type { Kind } from '../message/types.ts'
+import { openChannel } from '../runtime/channels.node.ts'
+
+/**
+ * What is published on the channels of `node:diagnostics_channel`, by channel. Nothing in it is a credential. On edge
+ * runtimes nothing is published.
+ *
+ * @example
+ * import diagnostics_channel from 'node:diagnostics_channel'
+ *
+ * diagnostics_channel.channel('trackpost:response').subscribe((message) => {
+ *   const { request, status, durationMs } = message as DiagnosticsMessages['trackpost:response']
+ *   histogram.record(durationMs, { status, attempt: request.attempt })
+ * })
+ */
+export interface DiagnosticsMessages {
+  /** A call was taken. */
+  'trackpost:accepted': AcceptedMessage
+  /** A request is about to be sent. */
+  'trackpost:request': RequestMessage
+  /** A request got its response, or there will be none. */
+  'trackpost:response': ResponseMessage
+  /** An event has its outcome. */
+  'trackpost:outcome': OutcomeMessage
+  /** No request is sent for a while. */
+  'trackpost:pause': PauseMessage
+}
+
+/** What every message on a channel has. */
+export interface ClientMessage {
+  /** The client that it is about. Its `status` and `stats` can be read at once. */
+  readonly client: object
+}
+
+/** Published on `trackpost:accepted`: a call was taken. */
+export interface AcceptedMessage extends ClientMessage {
+  /** Which of the six calls. */
+  readonly kind: Kind
+  /** The id of the event; `undefined` when the call has bad arguments. */
+  readonly messageId: string | undefined
+}
+
+/** Published on `trackpost:request`: a request is about to be sent. */
+export interface RequestMessage extends ClientMessage {
+  /** The same object as in the message about its response. */
+  readonly request: RequestFacts
+}
+
+/** Published on `trackpost:response`: a request got its response, or there will be none. */
+export interface ResponseMessage extends ClientMessage {
+  /** The same object as in the message about the request. */
+  readonly request: RequestFacts
+  /** The HTTP status; `undefined` when there was no response. */
+  readonly status: number | undefined
+  /** Milliseconds from the request to the response headers, or to the failure. */
+  readonly durationMs: number
+  /** What went wrong, for people; `undefined` when the events were delivered. */
+  readonly problem: string | undefined
+}
+
+/** Published on `trackpost:outcome`: an event has its outcome. */
+export interface OutcomeMessage extends ClientMessage {
+  /** Which of the six calls it came from. */
+  readonly kind: Kind
+  /** The id of the event; `undefined` when the call had bad arguments. */
+  readonly messageId: string | undefined
+  /** How many requests it was part of. */
+  readonly attempts: number
+  /** Why it was not delivered; `undefined` when it was. */
+  readonly error: DeliveryError | undefined
+}
+
+/** Published on `trackpost:pause`: no request is sent for a while. */
+export interface PauseMessage extends ClientMessage {
+  /** Milliseconds from now. */
+  readonly waitMs: number
+}
+
+/** The channels themselves, opened once: Node.js holds them weakly. */
+export const channels = {
+  accepted: openChannel('trackpost:accepted'),
+  request: openChannel('trackpost:request'),
+  response: openChannel('trackpost:response'),
+  outcome: openChannel('trackpost:outcome'),
+  pause: openChannel('trackpost:pause'),
+}

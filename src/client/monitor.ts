@@ -1,0 +1,112 @@
+import type { OnEnd, RequestFacts } from '../delivery/observer.ts'
+import type { DeliveryError, FailureCode } from '../errors/errors.ts'
+import type { Kind } from '../message/types.ts'
+import type { Channel } from '../runtime/channels.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Log } from '../runtime/log.ts'
+import { channels } from './diagnostics.ts'
+
+/** The last thing that went wrong. */
+export interface LastError {
+  /** When. */
+  readonly at: Date
+  /** What, for people; without credentials. */
+  readonly message: string
+  /** The HTTP status; absent when there was no response. */
+  readonly status?: number
+  /** Why events were lost by it; absent when they are tried again. */
+  readonly code?: FailureCode
+}
+
+/** Follows what a client does: for its log, its channels and its `status`. Never throws. */
+export class Monitor {
+  readonly #client: object
+  readonly #log: Log
+  readonly #clock: Clock
+  #lastDeliveredAtMs: number | undefined
+  #last: { atMs: number; error: () => Omit<LastError, 'at'> } | undefined
+
+  constructor(client: object, log: Log, clock: Clock) {
+    this.#client = client
+    this.#log = log
+    this.#clock = clock
+  }
+
+  get lastDeliveredAt(): Date | undefined {
+    return this.#lastDeliveredAtMs === undefined ? undefined : new Date(this.#lastDeliveredAtMs)
+  }
+
+  get lastError(): LastError | undefined {
+    return this.#last === undefined ? undefined : { at: new Date(this.#last.atMs), ...this.#last.error() }
+  }
+
+  /** A message has to be remembered by its id: somebody will be told of its outcome. */
+  get wantsIds(): boolean {
+    return channels.accepted.hasSubscribers || channels.outcome.hasSubscribers
+  }
+
+  onAccepted(kind: Kind, messageId: string | undefined): void {
+    if (channels.accepted.hasSubscribers) channels.accepted.publish({ client: this.#client, kind, messageId })
+  }
+
+  /** A request goes out. */
+  onStart(request: RequestFacts): OnEnd {
+    const log = this.#log
+    const startedAtMs = this.#clock.monotonic()
+    if (log.isVerbose) log.note('debug', 'request', request)
+    this.#publish(channels.request, () => ({ request }))
+    return (status, describe) => {
+      if (describe === undefined) this.#lastDeliveredAtMs = this.#nowMs()
+      else this.#keep(() => ({ message: describe(), ...(status !== undefined && { status }) }))
+      if (!log.isVerbose && !channels.response.hasSubscribers) return
+      const durationMs = this.#clock.monotonic() - startedAtMs
+      const problem = describe?.()
+      if (log.isVerbose) log.note('debug', 'response', { ...request, status, durationMs, problem })
+      this.#publish(channels.response, () => ({ request, status, durationMs, problem }))
+    }
+  }
+
+  /** No request is sent for this long. */
+  onPause(waitMs: number): void {
+    if (this.#log.isVerbose)
+      this.#log.note('info', `no request is sent for ${Math.ceil(waitMs)} ms`, { waitMs })
+    this.#publish(channels.pause, () => ({ waitMs }))
+  }
+
+  /** An event has its outcome. */
+  onOutcome(
+    kind: Kind,
+    messageId: () => string | undefined,
+    attempts: number,
+    error: DeliveryError | undefined,
+  ): void {
+    if (error !== undefined) {
+      const { code, message, status } = error
+      this.#keep(() => ({ code, message, ...(status !== undefined && { status }) }))
+    }
+    this.#publish(channels.outcome, () => ({ kind, messageId: messageId(), attempts, error }))
+  }
+
+  #publish(channel: Channel, message: () => object): void {
+    if (!channel.hasSubscribers) return
+    try {
+      channel.publish({ client: this.#client, ...message() })
+    } catch {
+      // An event that throws when it is read, or a runtime that throws what a subscriber throws.
+    }
+  }
+
+  #keep(error: () => Omit<LastError, 'at'>): void {
+    const atMs = this.#nowMs()
+    if (atMs !== undefined) this.#last = { atMs, error }
+  }
+
+  /** `undefined` when tests have mocked the clock away: an outcome must not depend on it. */
+  #nowMs(): number | undefined {
+    try {
+      return this.#clock.now()
+    } catch {
+      return undefined
+    }
+  }
+}

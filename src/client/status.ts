@@ -1,0 +1,45 @@
+import type { Backlog } from '../delivery/backlog.ts'
+import type { Delivery } from '../delivery/delivery.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Entry } from './entry.ts'
+import type { LastError, Monitor } from './monitor.ts'
+
+/** How a client is doing at this instant: for health checks, dashboards and metrics. */
+export interface Status {
+  /** Events that wait to be sent, for the first time or again. Those in flight and inside plugins are not among them. */
+  readonly queued: number
+  /** Their bytes, as JSON. */
+  readonly queuedBytes: number
+  /** Requests under way. A batch that waits for an access token counts as one. */
+  readonly inFlight: number
+  /** No request is sent before this time, because of an outage or a rate limit; `undefined` when none is held back. */
+  readonly pausedUntil: Date | undefined
+  /** The last thing that went wrong, however long ago; `undefined` when nothing has. */
+  readonly lastError: LastError | undefined
+  /** When the service last accepted a request; `undefined` before the first time. */
+  readonly lastDeliveredAt: Date | undefined
+  /** Where requests go. */
+  readonly url: string
+}
+
+/** What a status is read from. */
+export interface StatusSources {
+  readonly backlog: Backlog<Entry>
+  readonly delivery: Delivery<Entry>
+  readonly monitor: Monitor
+  readonly clock: Pick<Clock, 'now'>
+  readonly url: string
+}
+
+export function readStatus({ backlog, delivery, monitor, clock, url }: StatusSources): Status {
+  const { waiting, pausedMs, inFlight } = delivery
+  return {
+    queued: backlog.length + waiting.count,
+    queuedBytes: backlog.bytes + waiting.bytes,
+    inFlight,
+    pausedUntil: pausedMs > 0 ? new Date(clock.now() + pausedMs) : undefined,
+    lastError: monitor.lastError,
+    lastDeliveredAt: monitor.lastDeliveredAt,
+    url,
+  }
+}

@@ -1,0 +1,73 @@
+import type { Credentials } from '../auth/credentials.ts'
+import type { Sender } from '../delivery/attempt.ts'
+import { describeCause } from '../errors/cause.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { ResolvedSettings } from '../settings/resolve.ts'
+import type { Intake } from './intake.ts'
+
+/** What `analytics.verify()` has found. */
+export interface Verification {
+  /** Whether the service responded, with whatever status. */
+  readonly reachable: boolean
+  /**
+   * Whether it took the credentials: `true` for a 2xx, `false` for 401, 403 and 511 and where no access token could be had,
+   * `undefined` where the response says nothing about them. Some services take every write key.
+   */
+  readonly authorized: boolean | undefined
+  /** The HTTP status; `undefined` when there was no response. */
+  readonly status: number | undefined
+  /** Where the request went. */
+  readonly url: string
+  /** What is wrong and what to look at, for people and without credentials; `undefined` when all is well. */
+  readonly hint: string | undefined
+}
+
+export interface VerifyOptions {
+  readonly url: string
+  readonly settings: Pick<ResolvedSettings, 'disable'>
+  readonly intake: Pick<Intake, 'isClosed'>
+  readonly credentials: Pick<Credentials, 'tryOnce'>
+  readonly sender: Pick<Sender, 'probe'>
+  readonly clock: Pick<Clock, 'hold'>
+}
+
+/** Asks the service, with one request and without an event. Never rejects. */
+export async function verify(options: VerifyOptions): Promise<Verification> {
+  const { url, clock, intake, settings } = options
+  const unasked = { reachable: false, authorized: undefined, status: undefined, url }
+  if (intake.isClosed) return { ...unasked, hint: 'no request was made: the client was closed' }
+  if (settings.disable === true) return { ...unasked, hint: 'no request was made: disable is set' }
+  const release = clock.hold()
+  try {
+    return await ask(options)
+  } catch (error) {
+    return { ...unasked, hint: describeCause(error) }
+  } finally {
+    release()
+  }
+}
+
+async function ask({ url, credentials, sender }: VerifyOptions): Promise<Verification> {
+  let authorization: string | undefined
+  let tokenProblem: string | undefined
+  try {
+    authorization = await credentials.tryOnce()
+  } catch (error) {
+    tokenProblem = describeCause(error)
+  }
+  const { status, problem } = await sender.probe(authorization)
+  const hint = [tokenProblem, problem].filter((one) => one !== undefined).join('; ')
+  return {
+    reachable: status !== undefined,
+    authorized: tokenProblem === undefined ? isAuthorized(status) : false,
+    status,
+    url,
+    hint: hint === '' ? undefined : hint,
+  }
+}
+
+function isAuthorized(status: number | undefined): boolean | undefined {
+  if (status === undefined) return undefined
+  if (status === 401 || status === 403 || status === 511) return false
+  return status >= 200 && status < 300 ? true : undefined
+}

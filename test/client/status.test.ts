@@ -1,0 +1,164 @@
+import { describe, expect, test, vi } from 'vitest'
+import { createAnalytics, trackPurchases } from '../support/create-analytics.ts'
+import { settled } from '../support/fake-clock.ts'
+import { hangUntilAborted, networkError, silence, status } from '../support/scripted-client.ts'
+
+vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+
+describe('status', () => {
+  test('of a new client', () => {
+    const { analytics } = createAnalytics()
+
+    expect(analytics.status).toEqual({
+      queued: 0,
+      queuedBytes: 0,
+      inFlight: 0,
+      pausedUntil: undefined,
+      lastError: undefined,
+      lastDeliveredAt: undefined,
+      url: 'https://api.segment.io/v1/batch',
+    })
+  })
+
+  test('counts what waits, with its bytes, and the requests under way', async () => {
+    const { analytics, client } = createAnalytics({ maxConcurrentRequests: 1, flushAt: 2 }, [silence])
+
+    trackPurchases(analytics, 2)
+    await settled()
+    const [sent] = client.requests
+    const bytesOfOne = Buffer.byteLength(JSON.stringify(sent?.batch[0]))
+    expect(analytics.status).toMatchObject({ queued: 0, queuedBytes: 0, inFlight: 1 })
+
+    trackPurchases(analytics, 3)
+    expect(analytics.status).toMatchObject({ queued: 3, queuedBytes: 3 * bytesOfOne, inFlight: 1 })
+    expect(analytics.stats.pending).toBe(5)
+  })
+
+  test('counts events that wait for a retry, and parts of a batch that was halved', async () => {
+    const { analytics, clock } = createAnalytics({ flushAt: 4 }, [status(413), networkError('ECONNREFUSED')])
+
+    trackPurchases(analytics, 4)
+    await clock.advance(0)
+
+    // The first half waits for a retry, the second one behind it.
+    expect(analytics.status).toMatchObject({ queued: 4, inFlight: 0 })
+    expect(analytics.status.queuedBytes).toBeGreaterThan(4 * 200)
+    const { queuedBytes } = analytics.status
+    const { queuedBytes: whole } = await bytesOfFour()
+    expect(queuedBytes).toBe(whole)
+  })
+
+  async function bytesOfFour() {
+    const { analytics } = createAnalytics({ flushAt: 100 })
+    trackPurchases(analytics, 4)
+    return analytics.status
+  }
+
+  test('counts parts behind one that is in flight', async () => {
+    const { analytics } = createAnalytics({ flushAt: 4 }, [status(413), silence])
+
+    trackPurchases(analytics, 4)
+    await settled()
+
+    expect(analytics.status).toMatchObject({ queued: 2, inFlight: 1 })
+  })
+
+  test('says until when requests are held back, in the time of the wall clock', async () => {
+    const { analytics, clock } = createAnalytics({ flushAt: 1 }, [
+      status(429, { 'Retry-After': '30' }),
+      status(200),
+    ])
+    const startedAtMs = clock.now()
+
+    trackPurchases(analytics, 1)
+    await settled()
+    expect(analytics.status.pausedUntil).toEqual(new Date(startedAtMs + 30_000))
+    expect(analytics.status.lastError).toEqual({
+      at: new Date(startedAtMs),
+      message: '[429] Too Many Requests',
+      status: 429,
+    })
+
+    await clock.advance(30_000)
+    expect(analytics.status.pausedUntil).toBeUndefined()
+    expect(analytics.status.lastDeliveredAt).toEqual(new Date(startedAtMs + 30_000))
+    // It was the last one, however long ago.
+    expect(analytics.status.lastError?.status).toBe(429)
+  })
+
+  test('the last error has a code when events were lost by it', async () => {
+    const { analytics, clock } = createAnalytics({ flushAt: 1, maxRetries: 1 }, [
+      networkError('ECONNREFUSED'),
+    ])
+
+    trackPurchases(analytics, 1)
+    await settled()
+    expect(analytics.status.lastError).toEqual({
+      at: expect.any(Date),
+      message: 'connect ECONNREFUSED 192.0.2.7:443',
+    })
+
+    await clock.advance(5_000)
+    expect(analytics.status.lastError).toMatchObject({ code: 'retries_exhausted' })
+  })
+
+  test('an event that never set out is an error as well', async () => {
+    const { analytics } = createAnalytics({ maxQueueSize: 1 })
+
+    trackPurchases(analytics, 2)
+    await Promise.resolve()
+
+    expect(analytics.status.lastError).toMatchObject({ code: 'queue_full', message: 'the queue is full' })
+  })
+
+  test('what is disabled was not delivered to the service', async () => {
+    const { analytics } = createAnalytics({ disable: true })
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(analytics.status.lastDeliveredAt).toBeUndefined()
+  })
+
+  test('can be written as JSON, and holds no credential', async () => {
+    const reply = () => ({ status: 402, statusText: 'no wk_Zurich_7Qm4' })
+    const { analytics } = createAnalytics({ flushAt: 1 }, [reply])
+
+    trackPurchases(analytics, 1)
+    await settled()
+
+    const text = JSON.stringify(analytics.status)
+    expect(JSON.parse(text).lastError).toMatchObject({
+      status: 402,
+      message: '[402] no [redacted]',
+      code: 'rejected',
+    })
+  })
+
+  test('nothing waits after close', async () => {
+    const { analytics, clock } = createAnalytics({ flushAt: 1 }, [hangUntilAborted])
+    trackPurchases(analytics, 3)
+    await settled()
+
+    const closed = analytics.closeAndFlush({ timeout: 100 })
+    await clock.advance(100)
+    await closed
+    await settled()
+
+    expect(analytics.status).toMatchObject({ queued: 0, queuedBytes: 0, inFlight: 0 })
+  })
+
+  test('a clock that tests have mocked away costs no event', async () => {
+    const { analytics, clock } = createAnalytics()
+    trackPurchases(analytics, 1)
+    const flushed = analytics.flush()
+    vi.spyOn(clock, 'now').mockImplementation(() => {
+      throw new Error('mocked away')
+    })
+    await settled()
+    vi.restoreAllMocks()
+
+    expect((await flushed).delivered + analytics.stats.pending).toBe(1)
+    expect(analytics.stats.failed).toBe(0)
+  })
+})

@@ -1,0 +1,301 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { Writable } from 'node:stream'
+import pino from 'pino'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Log, type Logger } from '../../src/runtime/log.ts'
+import { createAnalytics, trackPurchases, WRITE_KEY } from '../support/create-analytics.ts'
+import { status } from '../support/scripted-client.ts'
+import { failOnUnhandledRejections } from '../support/unhandled.ts'
+
+failOnUnhandledRejections()
+
+type Line = [level: string, fields: Record<string, unknown>, message: string]
+
+function record(): { lines: Line[]; logger: Logger; at: (level: string) => Line[] } {
+  const lines: Line[] = []
+  const take = (level: string) => (fields: object, message: string) => {
+    lines.push([level, { ...fields }, message])
+  }
+  return {
+    lines,
+    logger: { debug: take('debug'), info: take('info'), warn: take('warn'), error: take('error') },
+    at: (level) => lines.filter(([one]) => one === level),
+  }
+}
+
+let warned: string[] = []
+beforeEach(() => {
+  warned = []
+  vi.spyOn(process, 'emitWarning').mockImplementation((message) => {
+    warned.push(String(message))
+  })
+})
+afterEach(() => vi.unstubAllEnvs())
+
+describe('the setting logger', () => {
+  test('gets requests, responses, pauses and the first loss for each reason, in place of process warnings', async () => {
+    const { logger, at } = record()
+    const { analytics, clock } = createAnalytics({ logger, maxRetries: 1 }, [status(503)])
+
+    trackPurchases(analytics, 2)
+    void analytics.flush()
+    await clock.advance(60_000)
+
+    expect(
+      at('debug').map(([, { attempt, events, status }, message]) => [message, attempt, events, status]),
+    ).toEqual([
+      ['trackpost: request', 1, 2, undefined],
+      ['trackpost: response', 1, 2, 503],
+      ['trackpost: request', 2, 2, undefined],
+      ['trackpost: response', 2, 2, 503],
+    ])
+    expect(at('info')[0]).toMatchObject([
+      'info',
+      { waitMs: expect.any(Number) },
+      expect.stringMatching(/^trackpost: no request is sent for \d+ ms$/),
+    ])
+    expect(at('error')).toMatchObject([
+      ['error', { code: 'retries_exhausted' }, expect.stringContaining('[503] Service Unavailable')],
+    ])
+    expect(warned).toEqual([])
+  })
+
+  test('gets the unknown names of settings, and failures of plugins, listeners and callbacks', async () => {
+    const { logger, at } = record()
+    const { analytics } = createAnalytics({ logger, flushIntervall: 5 } as object)
+    analytics.on('track', () => {
+      throw new Error('in a listener')
+    })
+    await analytics.register({
+      name: 'cassé',
+      type: 'enrichment',
+      track() {
+        throw new Error('in a plugin')
+      },
+    })
+
+    trackPurchases(analytics, 2, () => Promise.reject(new Error('in a callback')))
+    await analytics.flush()
+    await new Promise((resolve) => setImmediate(resolve))
+
+    expect(at('warn').map(([, { code }, message]) => `${code}: ${message}`)).toEqual([
+      "unknown_setting: trackpost: the setting 'flushIntervall' is unknown; did you mean 'flushInterval'?",
+      expect.stringMatching(/^plugin: trackpost: .*'cassé'.*in a plugin/),
+      'user_code: trackpost: listener: it failed, and was ignored',
+      'user_code: trackpost: callback: it failed, and was ignored',
+    ])
+    expect(warned).toEqual([])
+  })
+
+  test('a listener of warning that throws is told to it as well', async () => {
+    const { logger, at } = record()
+    const { analytics } = createAnalytics({ logger })
+    analytics.on('warning', () => {
+      throw new Error('no')
+    })
+
+    trackPurchases(analytics, 1, () => {
+      throw new Error('in a callback')
+    })
+    await analytics.flush()
+
+    expect(at('warn').map(([, , message]) => message)).toEqual([
+      'trackpost: listener: it failed, and was ignored',
+    ])
+    expect(warned).toEqual([])
+  })
+
+  test('no credential is in it, at any level, whoever quotes it', async () => {
+    const { logger, lines } = record()
+    const secrets = [WRITE_KEY, btoa(`${WRITE_KEY}:`), 'gateway-secret-1']
+    const quoted = secrets.join(' and ')
+    const { analytics, clock } = createAnalytics(
+      { logger, maxRetries: 0, headers: { 'X-Api-Key': 'gateway-secret-1' } },
+      [
+        () => ({ status: 402, statusText: quoted, text: async () => quoted }),
+        () => Promise.reject(new Error(quoted)),
+      ],
+    )
+    await analytics.register({
+      name: 'leaky',
+      type: 'enrichment',
+      track() {
+        throw new Error(quoted)
+      },
+    })
+
+    for (let n = 0; n < 2; n++) {
+      trackPurchases(analytics, 1)
+      void analytics.flush()
+      await clock.advance(1_000)
+    }
+
+    const text = JSON.stringify(lines)
+    expect(new Set(lines.map(([level]) => level))).toEqual(new Set(['debug', 'info', 'warn', 'error']))
+    expect(text).toContain('[redacted] and [redacted] and [redacted]')
+    for (const secret of secrets) expect(text).not.toContain(secret)
+  })
+
+  test.each([
+    [
+      'throws',
+      () => () => {
+        throw new Error('disk full')
+      },
+    ],
+    ['rejects', () => () => Promise.reject(new Error('disk full'))],
+    [
+      'returns an object that throws',
+      () => () =>
+        Object.defineProperty({}, 'then', {
+          get: () => {
+            throw new Error('disk full')
+          },
+        }),
+    ],
+  ] as const)(
+    'one that %s harms nobody: losses become process warnings, and its failure is told once',
+    async (_, create) => {
+      const method = create()
+      const logger = { debug: method, info: method, warn: method, error: method } as Logger
+      const { analytics, clock } = createAnalytics({ logger, maxRetries: 0 }, [status(503), status(200)])
+
+      trackPurchases(analytics, 1)
+      void analytics.flush()
+      await clock.advance(60_000)
+      trackPurchases(analytics, 1)
+      void analytics.flush()
+      await clock.advance(60_000)
+
+      expect(analytics.stats).toMatchObject({ delivered: 1, failed: 1, pending: 0 })
+      expect(warned.filter((text) => text.includes('[503]'))).toHaveLength(1)
+      expect(warned.filter((text) => text.includes('the logger failed'))).toHaveLength(1)
+      expect(warned.join()).not.toContain('disk full')
+    },
+  )
+
+  test('one that tracks is not called without end', async () => {
+    let lines = 0
+    const track = () => {
+      if (++lines < 1_000) trackPurchases(analytics, 1)
+    }
+    const { analytics } = createAnalytics({
+      logger: { debug: track, info: track, warn: track, error: track },
+      flushAt: 100,
+    })
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(lines).toBe(2)
+  })
+
+  test('it runs in the asynchronous context of the code that made the client', async () => {
+    const requests = new AsyncLocalStorage<string>()
+    const seen: unknown[] = []
+    const note = () => seen.push(requests.getStore())
+    const { analytics } = requests.run('main', () =>
+      createAnalytics({ logger: { debug: note, info: note, warn: note, error: note } }),
+    )
+
+    await requests.run('a visitor', async () => {
+      trackPurchases(analytics, 1)
+      await analytics.flush()
+    })
+
+    expect(seen).toEqual(['main', 'main'])
+  })
+
+  test('a control character cannot forge a line', () => {
+    const { logger, lines } = record()
+
+    new Log(logger, (text) => text).warn('plugin', 'a\nb\u001b[31m')
+
+    expect(lines[0]?.[2]).toBe('trackpost: a\\u000ab\\u001b[31m')
+  })
+
+  test('pino fits', async () => {
+    let written = ''
+    const stream = new Writable({
+      write(chunk, _, done) {
+        written += String(chunk)
+        done()
+      },
+    })
+    const { analytics, clock } = createAnalytics({ logger: pino({ level: 'info' }, stream), maxRetries: 0 }, [
+      status(503),
+    ])
+
+    trackPurchases(analytics, 1)
+    void analytics.flush()
+    await clock.advance(1_000)
+
+    const lines = written
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(lines).toMatchObject([
+      { level: 30, waitMs: expect.any(Number), msg: expect.stringContaining('no request is sent') },
+      { level: 50, code: 'retries_exhausted', msg: expect.stringContaining('[503] Service Unavailable') },
+    ])
+  })
+
+  test('console fits', async () => {
+    const debug = vi.spyOn(console, 'debug').mockImplementation(() => {})
+    const { analytics } = createAnalytics({ logger: console })
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(debug.mock.calls.map(([, message]) => message)).toEqual([
+      'trackpost: request',
+      'trackpost: response',
+    ])
+  })
+
+  test.each([
+    [null, 'null'],
+    ['debug', 'a string'],
+    [{}, 'an object'],
+    [{ debug() {}, info() {}, warn() {} }, 'one without error'],
+    [{ ...record().logger, warn: 'loud' }, 'one without warn'],
+  ])('%j is refused', (logger, got) => {
+    expect(() => createAnalytics({ logger: logger as Logger })).toThrow(
+      `logger: expected an object with debug, info, warn and error, got ${got}`,
+    )
+  })
+})
+
+describe('NODE_DEBUG', () => {
+  function linesWith(names: string): string[] {
+    vi.stubEnv('NODE_DEBUG', names)
+    const written = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const log = new Log(undefined, (text) => text)
+    if (log.isVerbose) log.note('debug', 'request', { attempt: 1 })
+    const lines = written.mock.calls.map(([line]) => String(line))
+    written.mockRestore()
+    return lines
+  }
+
+  test.each(['trackpost', 'TRACKPOST', 'http,trackpost', 'http, trackpost ,net', 'track*', '*'])(
+    '%j shows it',
+    (names) => {
+      expect(linesWith(names)).toEqual([`TRACKPOST ${process.pid}: request {"attempt":1}`])
+    },
+  )
+
+  test.each(['', 'http', 'trackposts', 'mytrackpost', 'track'])('%j does not', (names) => {
+    expect(linesWith(names)).toEqual([])
+  })
+
+  test('what stays a process warning is not told twice', () => {
+    vi.stubEnv('NODE_DEBUG', 'trackpost')
+    const written = vi.spyOn(console, 'error').mockImplementation(() => {})
+
+    new Log(undefined, (text) => text).warn('plugin', 'it failed')
+
+    expect(warned).toEqual(['it failed'])
+    expect(written).not.toHaveBeenCalled()
+    written.mockRestore()
+  })
+})
