@@ -112,10 +112,12 @@ describe('the import', () => {
     'import.mjs': `
 import { Session } from 'node:inspector'
 import 'node:crypto'
+import 'node:diagnostics_channel'
 const load = () => import('trackpost')`,
     'require.cjs': `
 const { Session } = require('node:inspector')
 require('node:crypto')
+require('node:diagnostics_channel')
 const load = () => require('trackpost')`,
   }
   const MEASURE = `
@@ -135,7 +137,7 @@ session.post('Debugger.enable', async () => {
 })`
 
   test.each(Object.entries(LOADS))(
-    'reads few files and little text, and of Node.js only node:crypto: %s',
+    'reads few files and little text, and of Node.js only node:crypto and node:diagnostics_channel: %s',
     async (name, text) => {
       const path = await project.write(name, text + MEASURE)
 
