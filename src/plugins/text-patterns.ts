@@ -37,6 +37,7 @@ export class TextPatterns {
   #rangesIn(text: string): Range[] {
     const ranges: Range[] = []
     for (const pattern of this.#patterns) {
+      // A search that threw has left it in the middle of another text.
       pattern.lastIndex = 0
       for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
         const [{ length }] = match

@@ -65,9 +65,10 @@ describe('a sample', () => {
     await analytics.deregister('sample')
     await analytics.register(sample({ rate: 0.2615 }))
     analytics.group({ userId: 'usr_Zoë', groupId: 'g' }, callback)
+    analytics.screen({ anonymousId: 'usr_Zoë' }, callback)
     await analytics.flush()
 
-    expect([...outcomes].sort()).toEqual(['delivered', 'delivered', 'plugin'])
+    expect([...outcomes].sort()).toEqual(['delivered', 'delivered', 'plugin', 'plugin'])
   })
 
   test('by message splits the events of one user', async () => {

@@ -369,6 +369,14 @@ describe('a schema that is broken', () => {
       vi.useRealTimers()
     })
 
+    test('one that settles leaves no timer', async () => {
+      const plan = trackingPlan({ x: schemaOf(async () => ({ value: {} })) }) as Required<Plugin>
+
+      await plan.track({ event: { event: 'x', properties: {} } } as never)
+
+      expect(vi.getTimerCount()).toBe(0)
+    })
+
     test.each([
       ['report', ['delivered', 'delivered'], 1],
       ['drop', ['delivered', 'plugin'], 0],
