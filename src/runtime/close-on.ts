@@ -1,0 +1,86 @@
+import { constants } from 'node:os'
+
+/** What {@link closeOn} needs of a client: an `Analytics`, or several of them as one from `combine`. */
+export interface ClosableClient {
+  /** Sends what waits. */
+  flush(options: { timeout?: number }): Promise<unknown>
+  /** Takes nothing more, and sends what waits. */
+  closeAndFlush(options: { timeout?: number }): Promise<unknown>
+}
+
+/** How {@link closeOn} closes. */
+export interface CloseOnOptions {
+  /** Longest wait for what is still to be sent; 0 means no limit. Default: 8,000 ms. */
+  timeout?: number | undefined
+}
+
+/** Below the 10 s that Docker gives a process, and the 30 s of Kubernetes. */
+const TIMEOUT_MS = 8_000
+
+/** Marks our listeners, those of another copy of this module included. */
+const MARK: unique symbol = Symbol.for('trackpost.closeOn')
+
+type Listener = ((signal: NodeJS.Signals) => void) & { [MARK]?: true }
+
+/**
+ * Sends what waits when the process is told to end, and then lets the signal do what it would have done: the process
+ * ends by the signal (for a shell, exit code 128 and its number). Events tracked after the signal fail with `closed`.
+ *
+ * Where the program has a handler of its own for that signal, it decides about the end: what waits is sent, the client
+ * stays open, and the process is left alone. A second signal does not wait.
+ *
+ * @param signals For instance `['SIGTERM', 'SIGINT']`.
+ * @returns Takes the listeners away again.
+ * @throws TypeError when there is no signal in the list, or one that cannot be listened to.
+ * @example
+ * import { Analytics } from 'trackpost'
+ * import { closeOn } from 'trackpost/node'
+ *
+ * const analytics = new Analytics({ writeKey })
+ * closeOn(analytics, ['SIGTERM', 'SIGINT'], { timeout: 5_000 })
+ */
+export function closeOn(
+  analytics: ClosableClient,
+  signals: readonly `SIG${string}`[],
+  options: CloseOnOptions = {},
+): () => void {
+  checkSignals(signals)
+  const timeout = options.timeout ?? TIMEOUT_MS
+  let hasBegun = false
+  const remove = (): void => {
+    for (const signal of signals) process.removeListener(signal, listener)
+  }
+  const end = (signal: NodeJS.Signals): void => {
+    remove()
+    // Another client is still closing, or the program has a handler by now: the last one ends the process.
+    if (process.listenerCount(signal) === 0) raise(signal)
+  }
+  const listener: Listener = (signal) => {
+    const isOurs = (process.listeners(signal) as Listener[]).every((one) => one[MARK] === true)
+    if (hasBegun) return isOurs ? end(signal) : undefined
+    hasBegun = true
+    const work = isOurs ? analytics.closeAndFlush({ timeout }) : analytics.flush({ timeout })
+    const done = (): void => (isOurs ? end(signal) : undefined)
+    work.then(done, done)
+  }
+  listener[MARK] = true
+  // First in line: listeners for one time only are gone from the list once they were called.
+  for (const signal of signals) process.prependListener(signal, listener)
+  return remove
+}
+
+function checkSignals(signals: unknown): asserts signals is NodeJS.Signals[] {
+  const isUsable = (signal: unknown): boolean =>
+    typeof signal === 'string' &&
+    Object.keys(constants.signals).includes(signal) &&
+    !/^SIG(?:KILL|STOP)$/.test(signal)
+  if (Array.isArray(signals) && signals.length > 0 && signals.every(isUsable)) return
+  throw new TypeError("closeOn: expected signals that can be listened to, such as ['SIGTERM', 'SIGINT']")
+}
+
+/** Nobody listens any more, so the signal has its default action. */
+function raise(signal: NodeJS.Signals): void {
+  process.kill(process.pid, signal)
+  // The first process of a container has no default action.
+  if (process.pid === 1) process.exit(128 + constants.signals[signal])
+}

@@ -1,0 +1,158 @@
+import { once } from 'node:events'
+import type { RequestListener } from 'node:http'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Loopback, listen, readBody } from '../support/loopback.ts'
+import { type Running, startNode, WRITE_KEY } from './run-node.ts'
+
+let api: Loopback
+let service: Running | undefined
+let events: string[]
+/** Settles once the service under test has sent a request. */
+let requested: Promise<unknown>
+let isAnswering: boolean
+
+const serve: RequestListener = async (request, response) => {
+  const { batch } = JSON.parse(await readBody(request)) as { batch: { event: string }[] }
+  events.push(...batch.map(({ event }) => event))
+  if (isAnswering) response.end('{}')
+}
+
+beforeEach(async () => {
+  events = []
+  isAnswering = true
+  api = await listen(serve)
+  requested = once(api.server, 'request')
+})
+afterEach(async () => {
+  service?.child.kill('SIGKILL')
+  await api.close()
+})
+
+/** Starts a process that has tracked one event with each of two clients, says so, and goes on for ever. */
+async function start(code: string): Promise<Running> {
+  const program = `
+    import { createRequire } from 'node:module'
+    import { Analytics } from 'trackpost'
+    import { closeOn } from 'trackpost/node'
+    const settings = { writeKey: '${WRITE_KEY}', host: '${api.url}', flushAt: 100 }
+    const analytics = new Analytics(settings)
+    analytics.on('error', ({ reason }) => console.log(reason.code))
+    ${code}
+    analytics.track({ userId: 'user-1042', event: 'Order Placed' })
+    process.on('SIGUSR2', () => console.log('alive'))
+    setInterval(() => {}, 60_000)
+    console.log('tracked')`
+  service = startNode(['--input-type=module', '-e', program], {})
+  await service.output(/tracked\n/)
+  return service
+}
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s delivers what waits, and ends the process as it does',
+  async (signal) => {
+    const { child, exit } = await start("closeOn(analytics, ['SIGTERM', 'SIGINT'], { timeout: 30_000 })")
+
+    child.kill(signal)
+
+    expect(await exit).toEqual({ code: null, signal, stdout: 'tracked\n', stderr: '' })
+    expect(events).toEqual(['Order Placed'])
+  },
+)
+
+test('a process without closeOn ends at once, and the event is lost', async () => {
+  const { child, exit } = await start('')
+
+  child.kill('SIGTERM')
+
+  expect(await exit).toMatchObject({ signal: 'SIGTERM' })
+  expect(events).toEqual([])
+})
+
+test('what cannot be sent is given up when the time is over', async () => {
+  isAnswering = false
+  const { child, exit } = await start("closeOn(analytics, ['SIGTERM'], { timeout: 100 })")
+
+  child.kill('SIGTERM')
+
+  expect(await exit).toMatchObject({ signal: 'SIGTERM', stdout: 'tracked\nshutdown_timeout\n' })
+})
+
+test('a second signal does not wait', async () => {
+  isAnswering = false
+  const { child, exit } = await start("closeOn(analytics, ['SIGTERM', 'SIGINT'], { timeout: 0 })")
+
+  child.kill('SIGTERM')
+  await requested
+  child.kill('SIGINT')
+
+  expect(await exit).toMatchObject({ signal: 'SIGINT', stdout: 'tracked\n' })
+})
+
+test.each(['on', 'once'])(
+  'with a handler that the program added by %s, the process is left to it',
+  async (add) => {
+    const { child, output, exit } = await start(`
+    process.${add}('SIGTERM', () => console.log('host'))
+    closeOn(analytics, ['SIGTERM'])
+    analytics.on('drained', () => analytics.track({ userId: 'user-1042', event: 'Bye' }, () => process.exit(7)))
+    analytics.once('drained', () => process.once('SIGUSR2', () => analytics.flush()))
+    `)
+
+    child.kill('SIGTERM')
+    await requested
+    await output(/host\n/)
+    while (!events.includes('Bye') && child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGUSR2')
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+
+    expect(await exit).toMatchObject({ code: 7, signal: null })
+    expect(events).toEqual(['Order Placed', 'Bye'])
+  },
+)
+
+test('several clients, of several copies of the package, all deliver before the process ends', async () => {
+  const { child, exit } = await start(`
+    const require = createRequire(process.cwd() + '/')
+    const other = new Analytics(settings)
+    other.track({ userId: 'user-1042', event: 'Mail Sent' })
+    closeOn(analytics, ['SIGTERM'])
+    require('trackpost/node').closeOn(other, ['SIGTERM'])`)
+
+  child.kill('SIGTERM')
+
+  expect(await exit).toMatchObject({ signal: 'SIGTERM' })
+  expect([...events].sort()).toEqual(['Mail Sent', 'Order Placed'])
+})
+
+test('a client whose end fails does not keep the process', async () => {
+  const { child, exit } = await start(`
+    const broken = () => Promise.reject(new Error('broken'))
+    closeOn({ flush: broken, closeAndFlush: broken }, ['SIGTERM'])`)
+
+  child.kill('SIGTERM')
+
+  expect(await exit).toMatchObject({ signal: 'SIGTERM', stderr: '' })
+})
+
+test('what closeOn returns takes its listeners away', async () => {
+  const { child, exit } = await start(`
+    closeOn(analytics, ['SIGTERM', 'SIGINT'])()
+    console.log(process.listenerCount('SIGTERM') + process.listenerCount('SIGINT'))`)
+
+  child.kill('SIGTERM')
+
+  expect(await exit).toMatchObject({ signal: 'SIGTERM', stdout: '0\ntracked\n' })
+  expect(events).toEqual([])
+})
+
+test('signals that cannot be listened to are refused', async () => {
+  const { child, exit } = await start(`
+    for (const signals of [[], 'SIGTERM', ['SIGKILL'], ['SIGTERMINATE'], ['toString']]) {
+      try { closeOn(analytics, signals) } catch (error) { console.log(error.name) }
+    }`)
+
+  child.kill('SIGTERM')
+
+  expect(await exit).toMatchObject({ stdout: `${'TypeError\n'.repeat(5)}tracked\n` })
+})
