@@ -1,12 +1,13 @@
 import { compose, type Parts } from './client/compose.ts'
 import { bindMethods } from './client/detachable.ts'
 import { Emitter } from './client/emitter.ts'
+import { readOptions } from './client/flush-options.ts'
 import type { FlushSummary, Stats } from './client/ledger.ts'
 import type { Status } from './client/status.ts'
 import { createPromises, createScope } from './client/trackers.ts'
 import type { Verification } from './client/verify.ts'
 import { guard } from './errors/guard.ts'
-import type { AnalyticsEvents, FlushCallback, FlushOptions, PublicSettings } from './events.ts'
+import type { AnalyticsEvents, FlushCallback, FlushOptions } from './events.ts'
 import type { GroupTraits, UserTraits } from './message/shapes.ts'
 import type {
   AliasParams,
@@ -20,6 +21,7 @@ import type {
 } from './message/types.ts'
 import type { Plugin, PluginHost } from './pipeline/plugin.ts'
 import { type Clock, systemClock } from './runtime/clock.ts'
+import { publicSettings } from './settings/public-settings.ts'
 import { type ResolvedSettings, resolveSettings } from './settings/resolve.ts'
 import type { AnalyticsSettings } from './settings/schema.ts'
 import type { Callback, Scope, ScopedTracker, Tracker, TrackerPromises } from './tracker.ts'
@@ -240,20 +242,3 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
 /** A promise of a summary passes for one of a part of it, and for a `Promise<void>`: programs written for other SDKs declare one. */
 // biome-ignore lint/suspicious/noConfusingVoidType: `void` is what those programs declare
 type SummaryOrVoid = Partial<FlushSummary> | void
-
-/** Options that throw when they are read are none. */
-function readOptions(options: FlushOptions | FlushCallback | null): FlushOptions {
-  if (typeof options !== 'object' || options === null) return {}
-  try {
-    const { close, timeout } = options
-    return { ...(close !== undefined && { close }), ...(timeout !== undefined && { timeout }) }
-  } catch {
-    return {}
-  }
-}
-
-function publicSettings(settings: ResolvedSettings): PublicSettings {
-  const { writeKey, headers, logger, httpClient, oauthSettings, scope, waitUntil, disable, ...rest } =
-    settings
-  return typeof disable === 'boolean' ? { ...rest, disable } : rest
-}
