@@ -5,7 +5,7 @@ type Fields = Record<string, unknown>
 
 /**
  * `base` with `over` laid over it, level by level: object literals are merged, everything else replaces.
- * `undefined` in `over` says nothing; `null` replaces. Neither is written to.
+ * `undefined` in `over` says nothing; `null` replaces. Neither is written to, and the literals of `over` are copied.
  */
 export function mergeDeep(base: Fields, over: Fields): Fields {
   return merge(base, over, [])
@@ -19,8 +19,9 @@ function merge(base: Fields, over: Fields, ancestors: readonly Fields[]): Fields
     const value = over[key]
     if (value === undefined) continue
     const below = Object.getOwnPropertyDescriptor(merged, key)?.value
-    const isMerged = line.length <= MAX_DEPTH && isLiteral(below) && isLiteral(value) && !line.includes(value)
-    setOwn(merged, key, isMerged ? merge(below, value, line) : value)
+    // A literal is copied also where there is nothing to merge it with: later changes to it must not show.
+    const isCopied = line.length <= MAX_DEPTH && isLiteral(value) && !line.includes(value)
+    setOwn(merged, key, isCopied ? merge(isLiteral(below) ? below : {}, value, line) : value)
   }
   return merged
 }

@@ -131,15 +131,16 @@ describe('a scope', () => {
   })
 
   test('is copied when it is made', async () => {
-    const scope = { userId: 'usr_Zoë', context: { ip: '192.0.2.1' } }
+    const scope = { userId: 'usr_Zoë', context: { ip: '192.0.2.1', app: { version: '1' } } }
     const [message] = await sentBy(({ analytics }) => {
       const tracker = analytics.with(scope)
       scope.userId = 'autre'
       scope.context.ip = '::1'
+      scope.context.app.version = '2'
       tracker.track({ event: 'a' })
     })
 
-    expect(message).toMatchObject({ userId: 'usr_Zoë', context: { ip: '192.0.2.1' } })
+    expect(message).toMatchObject({ userId: 'usr_Zoë', context: { ip: '192.0.2.1', app: { version: '1' } } })
   })
 
   test('has promises and flush, and its methods may be detached', async () => {
