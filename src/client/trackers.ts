@@ -4,6 +4,7 @@ import type { MessageDefaults } from '../message/build.ts'
 import type { Kind } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { Scope, ScopedTracker, TrackerPromises } from '../tracker.ts'
+import { readOptions } from './flush-options.ts'
 import type { Intake } from './intake.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { mergeScopes } from './scopes.ts'
@@ -43,7 +44,7 @@ export function createScope<Events, User, Group>(
       return promises
     },
     with: (inner) => createScope(parts, defaults, inner),
-    flush: (options: Pick<FlushOptions, 'timeout'> = {}) => lifecycle.flush(options?.timeout),
+    flush: (options: Pick<FlushOptions, 'timeout'> = {}) => lifecycle.flush(readOptions(options).timeout),
   }
 }
 
