@@ -107,7 +107,7 @@ export class Outcomes {
 
   /** The backlog had no room for this event. */
   refuse(entry: Entry): void {
-    this.#refused ??= new DeliveryError('queue_full', 'the queue is full')
+    this.#refused ??= new DeliveryError('queue_full', 'the queue is full; see maxQueueSize and maxQueueBytes')
     this.settleLater(entry, this.#refused)
   }
 
@@ -115,7 +115,10 @@ export class Outcomes {
   displace(entry: Entry): void {
     // Its message is gone when the outcome is told.
     entry.ctx ??= this.#contextOf(entry, this.#options.emitter.listenerCount('error') > 0)
-    this.#displaced ??= new DeliveryError('queue_full', 'the queue is full, and this was the oldest')
+    this.#displaced ??= new DeliveryError(
+      'queue_full',
+      'the queue is full, and this was the oldest; see maxQueueSize and maxQueueBytes',
+    )
     this.settleLater(entry, this.#displaced)
   }
 

@@ -12,7 +12,10 @@ export function isConnectionLost(cause: unknown): boolean {
 /** What went wrong, in one line: the messages and codes of a chain of causes. */
 export function describeCause(cause: unknown): string {
   const parts: string[] = []
-  for (const { message, code } of chain(cause)) {
+  for (const link of chain(cause)) {
+    const { code } = link
+    // OpenSSL ends its messages with a line break.
+    const message = link.message.trim().replace(/\s*[\r\n]+\s*/g, ' ')
     // Node.js gives no message, only a code, where several addresses of one name were refused.
     const part = message === '' ? code : message.includes(code) ? message : `${message} (${code})`
     if (part !== '' && !parts.includes(part)) parts.push(part)

@@ -13,6 +13,16 @@ const throwing = new Proxy(
   },
 )
 
+test('a message that ends in a line break is described in one line, its code included', () => {
+  const cause = coded('wrong version number\n', 'ERR_SSL_WRONG_VERSION_NUMBER')
+
+  expect(describeCause(cause)).toBe('wrong version number (ERR_SSL_WRONG_VERSION_NUMBER)')
+})
+
+test('line breaks within a message become spaces', () => {
+  expect(describeCause(new Error('first\r\n  second\nthird'))).toBe('first second third')
+})
+
 describe('a lost connection', () => {
   test.each(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET', 'ConnectionClosed'])(
     '%s is one, also as a cause',
