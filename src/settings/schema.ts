@@ -8,7 +8,7 @@ import type { Scope } from '../tracker.ts'
  * means the default. A bad value throws a `SettingsError`; an unknown name is reported with a process warning.
  *
  * @example
- * const settings: AnalyticsSettings = { writeKey: process.env.WRITE_KEY, region: 'eu', flushAt: 50 }
+ * const settings: AnalyticsSettings = { writeKey: process.env.WRITE_KEY ?? '', region: 'eu', flushAt: 50 }
  * const analytics = new Analytics(settings)
  */
 export interface AnalyticsSettings {
@@ -125,8 +125,8 @@ export interface AnalyticsSettings {
   strict?: boolean | undefined
   /**
    * Asked at every call for what events have when the call does not say otherwise: identity, `context`, `integrations`,
-   * `timestamp`. With `currentScope` of `trackpost/scope` it is the scope of the current request. When it throws or
-   * returns something else, that is a warning and the event goes on without it. Default: none.
+   * `timestamp`. When it throws or returns something else, that is a warning and the event goes on without it. Default:
+   * none.
    *
    * @example
    * new Analytics({ writeKey, scope: () => ({ context: { app: { version: process.env.RELEASE } } }) })
