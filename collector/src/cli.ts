@@ -26,7 +26,7 @@ Usage: trackpost-collector [options]
                        (pages of this machine)
   --allow-public       listen on an address that other machines reach; needs a TLS proxy in front
   --admin-token <text> what the page and /api then ask for; better in TRACKPOST_ADMIN_TOKEN  (none)
-  --fail-rate <share>  answer 503 to this share of requests, from 0 to 1  (0)
+  --fail-rate <share>  respond with 503 to this share of requests, from 0 to 1  (0)
   --quiet              print nothing but errors
   --version            the version
   --help               this text

@@ -64,7 +64,7 @@ function troubleLines(requests) {
     if (request.status === 200) return []
     const later = requests.slice(index + 1)
     const taken = later.find(({ status, ids }) => status === 200 && ids.includes(request.ids[0]))
-    const said = `request ${index + 1}, of ${request.ids.length} events, was answered ${request.status} by the relay`
+    const said = `request ${index + 1}, of ${request.ids.length} events, got a ${request.status} from the relay`
     if (taken === undefined) return [`${said}, and its events never arrived`]
     const seconds = ((taken.atMs - request.atMs) / 1_000).toFixed(1)
     return [`${said}; its events arrived ${seconds} s later with request ${requests.indexOf(taken) + 1}`]
