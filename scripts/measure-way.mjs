@@ -12,7 +12,8 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 
-const LIMITS = { files: 16, filesInCall: 8, returns: 1 }
+// Where the way stands today, not where it should: lower them whenever it gets shorter.
+const LIMITS = { files: 41, filesInCall: 15, returns: 0 }
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 const CACHE = join(ROOT, '.cache')
 const [mode, ...args] = process.argv.slice(2)
