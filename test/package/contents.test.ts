@@ -25,6 +25,7 @@ test('the tarball holds these files and no others', () => {
     'dist/chunk-[hash].js',
     'dist/chunk-[hash].js',
     'dist/chunk-[hash].js',
+    'dist/chunk-[hash].js',
     'dist/client-[hash].d.cts',
     'dist/client-[hash].d.ts',
     'dist/create-oauth-credentials-[hash].js',
@@ -43,9 +44,12 @@ test('the tarball holds these files and no others', () => {
     'dist/plugins.d.cts',
     'dist/plugins.d.ts',
     'dist/plugins.js',
+    'dist/verify-[hash].js',
+    'dist/web/chunk-[hash].js',
     'dist/web/chunk-[hash].js',
     'dist/web/create-oauth-credentials-[hash].js',
     'dist/web/index.js',
+    'dist/web/verify-[hash].js',
     'package.json',
   ])
 })
