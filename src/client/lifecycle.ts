@@ -104,7 +104,8 @@ export class Lifecycle {
         resolve(barrier.summary())
       }
       barrier.onceReached(end)
-      if (timeoutMs === undefined) return
+      // It may be over already: a timer set now would give up what comes later.
+      if (isOver || timeoutMs === undefined) return
       cancelTimer = clock.setTimer(() => {
         onTimeout()
         end()

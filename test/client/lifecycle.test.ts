@@ -40,6 +40,20 @@ describe('flush', () => {
     expect(await analytics.closeAndFlush(options)).toEqual({ delivered: 0, failed: 0, pending: 0 })
   })
 
+  test.each([
+    ['flush', 5_000],
+    ['closeAndFlush', 5_000],
+  ] as const)('%s that is over before it waits sets no timer for its timeout', async (method, timeout) => {
+    const { analytics, clock } = createAnalytics({ maxTotalBackoffDuration: 1 }, [status(503)])
+    trackPurchases(analytics, 15)
+    await settled()
+    clock.stall(60_000)
+
+    await analytics[method]({ timeout })
+
+    expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
+  })
+
   test.each([0, undefined, Number.NaN, -1, '5'])('with a timeout of %s has no limit', async (timeout) => {
     const { analytics, clock } = createAnalytics({ httpRequestTimeout: 60_000 }, [silence])
     trackPurchases(analytics, 1)
