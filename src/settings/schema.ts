@@ -178,8 +178,8 @@ export interface OAuthSettings {
   /** What the token should permit: words separated by single spaces. Default: `tracking_api:write`. */
   scope?: string | undefined
   /**
-   * Retries of a token request; then the events that wait for the token fail with `auth`. Default: as many as
-   * `maxTotalBackoffDuration` leaves time for; 0 to 1,000 retries.
+   * Retries of a token request; then the events that wait for the token fail with `retries_exhausted`, or with `auth` when
+   * it was the signer that failed. Default: as many as `maxTotalBackoffDuration` leaves time for; 0 to 1,000 retries.
    */
   maxRetries?: number | undefined
   /** HTTP client for token requests. Default: the one for events. */
