@@ -12,9 +12,9 @@ import { Pipeline } from '../pipeline/pipeline.ts'
 import type { PluginHost } from '../pipeline/plugin.ts'
 import { isSecretHeader, redactor } from '../policy/redact.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { SteadyClock } from '../runtime/clock.ts'
 import { detectRuntime } from '../runtime/detect.ts'
 import { Log } from '../runtime/log.ts'
-import { SteadyClock } from '../runtime/steady-clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { VERSION } from '../version.ts'
 import { disableReader } from './consent.ts'
@@ -75,6 +75,20 @@ export function compose(
     onDrained: () => lifecycle.onDrained(),
   })
   const backlog = new Backlog<Entry>({ settings, store, displace: (entry) => outcomes.displace(entry) })
+  const intake = new Intake({
+    settings,
+    stamp: { library: { name: 'trackpost', version: VERSION }, metadata: detectRuntime() },
+    clock,
+    ledger,
+    pipeline,
+    backlog,
+    outcomes,
+    monitor,
+    emitter: client,
+    askDisabled: disableReader(settings.disable, (problem) => warnings.report('disable', problem)),
+    askScope: scopeReader(settings.scope, (problem) => warnings.report('scope', problem)),
+    onAccepted: settings.waitUntil === undefined ? undefined : () => lifecycle.flushAfterTurn(),
+  })
   const { httpClient, host, path, writeKey, httpRequestTimeout } = settings
   const http =
     (typeof httpClient === 'function' ? new FetchHTTPClient(httpClient) : httpClient) ?? defaultClient()
@@ -90,15 +104,8 @@ export function compose(
     client: http,
     credentials,
     envelope,
-    isClosing: () => intake.isClosed,
-    observer: {
-      onRequest: (info) => client.listenerCount('http_request') > 0 && client.emit('http_request', info()),
-      onResponse: (info) => client.listenerCount('http_response') > 0 && client.emit('http_response', info()),
-      onStart: (request) => monitor.onStart(request),
-      get wantsBodies() {
-        return client.listenerCount('http_response') > 0
-      },
-    },
+    intake,
+    observer: monitor,
     clock,
     warn: log.warn,
   })
@@ -111,21 +118,7 @@ export function compose(
     clock,
     warn: log.warn,
     onPause: (waitMs) => monitor.onPause(waitMs),
-    settle: (entry, error, attempts) => outcomes.settle(entry, error, attempts),
-  })
-  const intake = new Intake({
-    settings,
-    stamp: { library: { name: 'trackpost', version: VERSION }, metadata: detectRuntime() },
-    clock,
-    ledger,
-    pipeline,
-    backlog,
     outcomes,
-    monitor,
-    emitter: client,
-    askDisabled: disableReader(settings.disable, (problem) => warnings.report('disable', problem)),
-    askScope: scopeReader(settings.scope, (problem) => warnings.report('scope', problem)),
-    onAccepted: settings.waitUntil === undefined ? undefined : () => lifecycle.flushAfterTurn(),
   })
   const lifecycle = new Lifecycle({
     settings,

@@ -34,8 +34,8 @@ export interface IntakeOptions {
   readonly emitter: Emitter<AnalyticsEvents>
   /** Asks the `scope` setting; called only when there is one. Never throws. */
   readonly askScope: () => Scope | undefined
-  /** Asks the `disable` setting. Never throws. */
-  readonly askDisabled: () => boolean
+  /** Asks the `disable` setting, unless it is a plain no. Never throws. */
+  readonly askDisabled: (() => boolean) | undefined
   /** Called for each accepted call, bad ones included. */
   readonly onAccepted: (() => void) | undefined
 }
@@ -205,7 +205,7 @@ export class Intake {
 
   #place(entry: Entry, message: Message): void {
     const { pipeline, askDisabled } = this.#options
-    entry.isDisabled = askDisabled()
+    if (askDisabled !== undefined) entry.isDisabled = askDisabled()
     if (!pipeline.isEmpty && pipeline.concerns(entry.kind)) this.#sendThroughPlugins(entry, message)
     else this.#hand(entry, message)
   }

@@ -1,10 +1,12 @@
-import type { OnEnd, RequestFacts } from '../delivery/observer.ts'
+import type { Observer, OnEnd, RequestFacts, RequestInfo, ResponseInfo } from '../delivery/observer.ts'
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
+import type { AnalyticsEvents } from '../events.ts'
 import type { Kind } from '../message/types.ts'
 import type { Channel } from '../runtime/channels.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import { channels } from './diagnostics.ts'
+import type { Emitter } from './emitter.ts'
 
 /** The last thing that went wrong. */
 export interface LastError {
@@ -18,15 +20,15 @@ export interface LastError {
   readonly code?: FailureCode
 }
 
-/** Follows what a client does: for its log, its channels and its `status`. Never throws. */
-export class Monitor {
-  readonly #client: object
+/** Follows what a client does: for its log, its channels, its `status` and the listeners of requests. Never throws. */
+export class Monitor implements Observer {
+  readonly #client: Emitter<AnalyticsEvents>
   readonly #log: Log
   readonly #clock: Clock
   #lastDeliveredAtMs: number | undefined
   #last: { atMs: number; error: () => Omit<LastError, 'at'> } | undefined
 
-  constructor(client: object, log: Log, clock: Clock) {
+  constructor(client: Emitter<AnalyticsEvents>, log: Log, clock: Clock) {
     this.#client = client
     this.#log = log
     this.#clock = clock
@@ -47,6 +49,18 @@ export class Monitor {
 
   onAccepted(kind: Kind, messageId: string | undefined): void {
     if (channels.accepted.hasSubscribers) channels.accepted.publish({ client: this.#client, kind, messageId })
+  }
+
+  get wantsBodies(): boolean {
+    return this.#client.listenerCount('http_response') > 0
+  }
+
+  onRequest(info: () => RequestInfo): void {
+    if (this.#client.listenerCount('http_request') > 0) this.#client.emit('http_request', info())
+  }
+
+  onResponse(info: () => ResponseInfo): void {
+    if (this.wantsBodies) this.#client.emit('http_response', info())
   }
 
   /** A request goes out. */

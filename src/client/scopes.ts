@@ -1,7 +1,7 @@
 import type { MessageDefaults } from '../message/build.ts'
+import { toIsoTime } from '../message/build.ts'
 import { describe, isRecord } from '../message/describe.ts'
 import { mergeDeep } from '../message/merge.ts'
-import { toIsoTime } from '../message/timestamp.ts'
 import type { Scope } from '../tracker.ts'
 
 type Fields = Record<string, unknown>

@@ -6,11 +6,10 @@ import { isSecretHeader, REDACTED, redactor } from '../policy/redact.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
 import type { Batch } from './batch.ts'
-import { type Encode, type EncodedBody, identity } from './encode.ts'
+import type { Encode, EncodedBody } from './encode.ts'
 import type { Envelope } from './envelope.ts'
-import { isHtml, toDeliveryError } from './failure.ts'
 import type { Observer, OnEnd, Probe, RequestFacts } from './observer.ts'
-import { readResult, type SendResult } from './result.ts'
+import { isHtml, readResult, type SendResult, toDeliveryError } from './result.ts'
 import type { Holder } from './store.ts'
 
 export interface SenderOptions {
@@ -28,9 +27,9 @@ export interface SenderOptions {
   /** Default: a process warning. */
   readonly warn?: Warn
   /** Default: the body goes as it is. */
-  readonly encode?: Encode
-  /** Whether the client takes nothing more: connections need not be kept alive. Default: it does. */
-  readonly isClosing?: () => boolean
+  readonly encode?: Encode | undefined
+  /** When it takes nothing more, connections need not be kept alive. */
+  readonly intake?: { readonly isClosed: boolean }
 }
 
 /** One attempt in flight. */
@@ -40,6 +39,10 @@ export interface Attempt {
   /** Settles when the socket is free again. Never rejects. */
   readonly finished: Promise<void>
 }
+
+const NO_HEADERS = {}
+/** Leaves the body as it is. */
+const identity: Encode = (bytes) => ({ bytes, headers: NO_HEADERS })
 
 const SECRET_RESPONSE_HEADERS = new Set(['authorization', 'proxy-authorization', 'cookie', 'set-cookie'])
 
@@ -157,8 +160,8 @@ export class Sender {
   }
 
   #exchange(headers: Record<string, string>, body: string | Uint8Array, keptBytes: number): Exchange {
-    const { url, timeoutMs, client, clock, isClosing } = this.#options
-    const closesConnection = isClosing?.() === true
+    const { url, timeoutMs, client, clock, intake } = this.#options
+    const closesConnection = intake?.isClosed === true
     const request = { url, headers, body, timeoutMs, keptBytes, closesConnection }
     const exchange = startExchange(client, request, clock)
     this.#open.add(exchange)

@@ -1,5 +1,5 @@
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
-import { bytesOf, type Holder, totalBytes } from './store.ts'
+import type { Holder, StoredMessage } from './store.ts'
 
 /** What the parts of one batch share, however often it is halved. */
 export interface Origin {
@@ -127,4 +127,119 @@ export function createBatch<Entry extends Holder>(entries: readonly Entry[], seq
     firstHalfRefusal: undefined,
     bytesBefore413: undefined,
   })
+}
+
+/** Bytes of the messages and the commas between them. */
+export function totalBytes(holders: readonly Holder[]): number {
+  let total = -1
+  for (const { stored } of holders) total += bytesOf(stored) + 1
+  return total
+}
+
+/** The bytes of a message; 0 when there is none. */
+function bytesOf(stored: StoredMessage | undefined): number {
+  return stored === undefined ? 0 : stored.bytes
+}
+
+/** Successes that it takes to let the bound grow once. */
+const SUCCESSES_TO_GROW = 20
+/** By this share of itself. */
+const GROWTH = 0.1
+
+/**
+ * Bound on the messages of one request, as far as the service's 413s have shown. A 413 may come from a proxy that is
+ * replaced the next day, so the bound grows back.
+ *
+ * @see docs/spec.md, section 8
+ */
+export class BodyLimit {
+  readonly #maxBytes: number
+  #bytes: number
+  #successes = 0
+
+  /** @param maxBytes What a request may hold when no 413 says otherwise. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+    this.#bytes = maxBytes
+  }
+
+  /** UTF-8 bytes of the messages and the commas between them. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** A request with this many bytes of messages was too large: later ones hold half of that. */
+  shrink(refusedBytes: number): void {
+    this.#bytes = Math.min(this.#bytes, Math.floor(refusedBytes / 2))
+    this.#successes = 0
+  }
+
+  /** The refusal was one event's fault: the bound returns to what it was before. */
+  restore(bytes: number): void {
+    this.#bytes = Math.max(this.#bytes, bytes)
+  }
+
+  /** A request was accepted. */
+  succeed(): void {
+    if (this.#bytes === this.#maxBytes || ++this.#successes < SUCCESSES_TO_GROW) return
+    this.#successes = 0
+    this.#bytes = Math.min(this.#maxBytes, this.#bytes + Math.ceil(this.#bytes * GROWTH))
+  }
+}
+
+/** Batches that were sent and are to be sent again, in the order in which they were cut. */
+export class Retries<Entry extends Holder> {
+  readonly #batches: Batch<Entry>[] = []
+
+  get size(): number {
+    return this.#batches.length
+  }
+
+  get all(): readonly Batch<Entry>[] {
+    return this.#batches
+  }
+
+  /** The oldest one. */
+  get oldest(): Batch<Entry> | undefined {
+    return this.#batches[0]
+  }
+
+  /** The one with the most retries left; of several, the oldest. */
+  get freshest(): Batch<Entry> | undefined {
+    let freshest = this.#batches[0]
+    for (const batch of this.#batches) if (batch.retries < (freshest?.retries ?? 0)) freshest = batch
+    return freshest
+  }
+
+  /** When the time of the next batch is over; infinite when none has a limit. */
+  get nextExpiryMs(): number {
+    let earliest = Number.POSITIVE_INFINITY
+    for (const { expiresAtMs } of this.#batches) earliest = Math.min(earliest, expiresAtMs)
+    return earliest
+  }
+
+  /** Adds a batch in its place. Does nothing when it is there. */
+  add(batch: Batch<Entry>): void {
+    const { sequence } = batch.origin
+    let index = this.#batches.length
+    while (index > 0 && (this.#batches[index - 1]?.origin.sequence ?? 0) >= sequence) index--
+    if (this.#batches[index] !== batch) this.#batches.splice(index, 0, batch)
+  }
+
+  /** Takes a batch out. */
+  remove(batch: Batch<Entry>): void {
+    const index = this.#batches.indexOf(batch)
+    if (index >= 0) this.#batches.splice(index, 1)
+  }
+
+  /** Takes one batch whose time is over. */
+  takeExpired(nowMs: number): Batch<Entry> | undefined {
+    const expired = this.#batches.find(({ expiresAtMs }) => expiresAtMs <= nowMs)
+    if (expired !== undefined) this.remove(expired)
+    return expired
+  }
+
+  takeAll(): Batch<Entry>[] {
+    return this.#batches.splice(0)
+  }
 }

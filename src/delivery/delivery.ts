@@ -6,12 +6,10 @@ import { type Warn, warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { Attempt, Sender } from './attempt.ts'
 import type { Backlog } from './backlog.ts'
-import { type Batch, createBatch } from './batch.ts'
-import { BodyLimit } from './body-limit.ts'
+import { type Batch, BodyLimit, createBatch, Retries } from './batch.ts'
 import { Gate, type Pass } from './gate.ts'
 import { ResultHandler } from './handle-result.ts'
 import type { SendResult } from './result.ts'
-import { Retries } from './retries.ts'
 import type { Holder } from './store.ts'
 
 export interface DeliveryOptions<Entry extends Holder> {
@@ -27,10 +25,10 @@ export interface DeliveryOptions<Entry extends Holder> {
   /** No request is sent for this long. Must not throw. */
   readonly onPause?: (waitMs: number) => void
   /**
-   * Takes the outcome of one event: delivered without an error. Called exactly once for each, while its message is
-   * still stored. Never throws.
+   * Takes the outcome of each event, exactly once and while its message is still stored: delivered without an error.
+   * Never throws.
    */
-  readonly settle: (entry: Entry, error: DeliveryError | undefined, attempts: number) => void
+  readonly outcomes: { settle(entry: Entry, error: DeliveryError | undefined, attempts: number): void }
 }
 
 /** How an attempt went: to be handled, or no request was made. */
@@ -290,7 +288,7 @@ export class Delivery<Entry extends Holder> {
   }
 
   #end(entry: Entry, error: DeliveryError | undefined, attempts: number): void {
-    this.#options.settle(entry, error, attempts)
+    this.#options.outcomes.settle(entry, error, attempts)
     this.#options.backlog.release(entry)
   }
 }

@@ -7,8 +7,3 @@ export interface EncodedBody {
 
 /** Encodes a request body. A promise only where the work takes time; must not write to `body`. */
 export type Encode = (body: Uint8Array) => EncodedBody | Promise<EncodedBody>
-
-const NO_HEADERS = {}
-
-/** Leaves the body as it is. */
-export const identity: Encode = (bytes) => ({ bytes, headers: NO_HEADERS })

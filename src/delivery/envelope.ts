@@ -1,5 +1,6 @@
 import { allocate, byteLength, write } from '../message/utf8.ts'
-import { type Holder, type MessageStore, totalBytes } from './store.ts'
+import { totalBytes } from './batch.ts'
+import type { Holder, MessageStore } from './store.ts'
 
 /** Writes request bodies around stored messages. The messages are byte-equal in every attempt. */
 export class Envelope {

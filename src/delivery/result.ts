@@ -1,9 +1,8 @@
-import { isConnectionLost } from '../errors/cause.ts'
-import type { DeliveryError, FailureCode } from '../errors/errors.ts'
-import { headerValue } from '../http/client.ts'
-import type { ExchangeResult } from '../http/exchange.ts'
-import { classify } from '../policy/classify.ts'
-import { type ReadHeader, rateLimitMs, retryAfterMs } from '../policy/retry-after.ts'
+import { copyCause, describeCause, isConnectionLost } from '../errors/cause.ts'
+import { DeliveryError, type FailureCode } from '../errors/errors.ts'
+import type { ExchangeResult, ResponseHead } from '../http/exchange.ts'
+import { headerValue } from '../http/response.ts'
+import { classify, type ReadHeader, rateLimitMs, retryAfterMs } from '../policy/response.ts'
 
 /** What went wrong, once it is known which failure it amounts to. */
 export type ToError = (code: FailureCode) => DeliveryError
@@ -73,4 +72,69 @@ export function readResult(
     default:
       return { status: 'failed', code: action, toError }
   }
+}
+
+/**
+ * The error for the response, or the lack of one, that ends a batch. An HTTP failure starts with its status and status
+ * text, as in `[503] Service Unavailable`; without a response, the message is what the HTTP client said. It ends with
+ * what to do about it, where that is known.
+ *
+ * @param url Where the request went.
+ * @param redact Takes secrets out of a text: HTTP clients quote requests in their messages, and servers in their bodies.
+ */
+export function toDeliveryError(
+  code: FailureCode,
+  result: ExchangeResult,
+  url: string,
+  redact: (text: string) => string,
+): DeliveryError {
+  if (result.status === undefined) {
+    const message = explainCause(redact(describeCause(result.cause)), url)
+    return new DeliveryError(code, message, { cause: copyCause(result.cause, redact), url })
+  }
+  const { status, statusText, body } = result
+  const start = `[${status}] ${redact(statusText)}`.trimEnd()
+  const end = explain(result, url, redact)
+  const message = end === '' ? start : `${start}: ${end}`
+  return new DeliveryError(code, message, { status, url, response: redact(body) })
+}
+
+/** Whether the body of a response is a web page: no service that speaks this API sends one. */
+export function isHtml({ headers }: ResponseHead): boolean {
+  return /^\s*(?:text\/html|application\/xhtml\+xml)\b/i.test(headerValue(headers, 'content-type') ?? '')
+}
+
+function explain(response: ResponseHead, url: string, redact: (text: string) => string): string {
+  const { status, headers } = response
+  if (status >= 300 && status < 400) return explainRedirect(headerValue(headers, 'location'), url, redact)
+  if (status === 401) return 'the credentials were refused; check writeKey, oauthSettings and region'
+  if (status === 404) return `there is no tracking API at ${url}; check host and path`
+  if (status === 405) return `${url} takes no POST; check host and path`
+  return isHtml(response) ? `${url} responded with a web page; check host, and proxies on the way` : ''
+}
+
+function explainRedirect(
+  location: string | undefined,
+  url: string,
+  redact: (text: string) => string,
+): string {
+  if (location === undefined) return ''
+  try {
+    const target = new URL(location, url)
+    return `the redirect to ${redact(target.host || target.protocol)} was not followed`
+  } catch {
+    return 'the redirect to an invalid address was not followed'
+  }
+}
+
+/** What OpenSSL says when the first bytes of the server are no TLS, whatever its version. */
+const NOT_TLS = /wrong[ _]version[ _]number|packet[ _]length[ _]too[ _]long|http_request/i
+/** Its lines: thread, code, library, function, reason, file. */
+const OPENSSL_LINE = /[0-9A-F]+:error:[0-9A-F]+:([^:]*):[^:]*:([^:]*):\S*/i
+
+function explainCause(message: string, url: string): string {
+  if (!url.startsWith('https:') || !NOT_TLS.test(message)) return message
+  const { host, port } = new URL(url)
+  const hint = `port ${port || 443} of ${host} does not speak TLS; check the scheme and the port of host`
+  return `${message.replace(OPENSSL_LINE, '$1: $2').trim()}: ${hint}`
 }

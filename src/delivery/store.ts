@@ -30,15 +30,3 @@ export interface MessageStore {
   /** Messages of an earlier life of the process that never had their outcome, oldest first. */
   recover(): Iterable<StoredMessage>
 }
-
-/** Bytes of the messages and the commas between them. */
-export function totalBytes(holders: readonly Holder[]): number {
-  let total = -1
-  for (const { stored } of holders) total += bytesOf(stored) + 1
-  return total
-}
-
-/** The bytes of a message; 0 when there is none. */
-export function bytesOf(stored: StoredMessage | undefined): number {
-  return stored === undefined ? 0 : stored.bytes
-}

@@ -82,10 +82,6 @@ export interface ByteHTTPClient extends HTTPClient {
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse>
 }
 
-export function isByteClient(client: HTTPClient): client is ByteHTTPClient {
-  return typeof (client as Partial<ByteHTTPClient>).takesBytes === 'function'
-}
-
 /** What an {@link HTTPFetchFn} is given as its second argument. */
 export interface HTTPFetchRequest {
   /** Always `POST`. */
@@ -145,29 +141,4 @@ export function signalOf({
   const abort = (): void => controller.abort(new Error(`no response within ${httpRequestTimeout} ms`))
   systemClock.setTimer(abort, httpRequestTimeout)
   return controller.signal
-}
-
-/**
- * The value of one response header, whatever shape the headers have; `undefined` when absent, when not text,
- * and when the headers of a custom client throw.
- *
- * @param name In lower case.
- */
-export function headerValue(headers: HTTPHeaders | undefined, name: string): string | undefined {
-  if (headers === undefined || headers === null) return undefined
-  try {
-    if (typeof headers.get === 'function') return textOf(headers.get(name))
-    for (const [key, value] of Object.entries(headers)) {
-      if (key.toLowerCase() === name) return textOf(value)
-    }
-  } catch {
-    // As if it were absent: the status alone decides.
-  }
-  return undefined
-}
-
-function textOf(value: unknown): string | undefined {
-  if (typeof value === 'string') return value
-  if (typeof value === 'number') return String(value)
-  return Array.isArray(value) ? value.join(', ') : undefined
 }

@@ -1,6 +1,6 @@
 import { nextTurn } from '../runtime/clock.ts'
-import { readAll } from './body.ts'
 import type { HTTPClientRequest, HTTPResponse } from './client.ts'
+import { readAll } from './response.ts'
 
 /**
  * What `fetch` of Node.js sends its requests through: connections, proxies, mocks and instrumentation belong to it.

@@ -1,8 +1,7 @@
 import { read } from '../message/utf8.ts'
 import { type Clock, nextTurn } from '../runtime/clock.ts'
-import { BodyReader, cancelBody } from './body.ts'
-import { carriedResponse } from './carried-response.ts'
-import { type HTTPClient, type HTTPHeaders, type HTTPResponse, isByteClient } from './client.ts'
+import type { ByteHTTPClient, HTTPClient, HTTPHeaders, HTTPResponse } from './client.ts'
+import { BodyReader, cancelBody, carriedResponse } from './response.ts'
 
 /** A response, as far as it decides anything. */
 export interface ResponseHead {
@@ -178,6 +177,10 @@ function callClient(
   if (typeof body === 'string') return client.makeRequest({ ...request, body })
   if (isByteClient(client) && client.takesBytes()) return client.makeRequest({ ...request, body })
   return client.makeRequest({ ...request, body: read(body) })
+}
+
+function isByteClient(client: HTTPClient): client is ByteHTTPClient {
+  return typeof (client as Partial<ByteHTTPClient>).takesBytes === 'function'
 }
 
 /** What counts of a response, or what is wrong with it. */

@@ -1,8 +1,8 @@
 // The default imports, and not `request` by name: mocks (msw, nock) and instrumentation replace it on these objects.
 import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
-import { readAll } from './body.ts'
 import { type ByteHTTPClient, type HTTPClientRequest, type HTTPResponse, signalOf } from './client.ts'
+import { readAll } from './response.ts'
 
 /** Idle connections are closed before common servers (5 s) and load balancers close them. */
 const KEEP_ALIVE_MS = 4_000

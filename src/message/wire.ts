@@ -1,5 +1,5 @@
+import { isoTime, msOf } from './build.ts'
 import { snapshot } from './snapshot.ts'
-import { isoTime, msOf } from './timestamp.ts'
 import type { ContextEvent, Message } from './types.ts'
 
 /** The message with its timestamp as a `Date`. Shares everything else with the message. */

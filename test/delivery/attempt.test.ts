@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { basicCredentials } from '../../src/auth/basic.ts'
 import { Sender } from '../../src/delivery/attempt.ts'
 import { createBatch } from '../../src/delivery/batch.ts'
-import { type Encode, identity } from '../../src/delivery/encode.ts'
+import type { Encode } from '../../src/delivery/encode.ts'
 import { Envelope } from '../../src/delivery/envelope.ts'
 import type { RequestInfo, ResponseInfo } from '../../src/delivery/observer.ts'
 import { SlabStore } from '../../src/delivery/slabs.ts'
@@ -35,7 +35,7 @@ function setUp(...replies: Reply[]) {
 function setUpWith<Client extends HTTPClient>(
   client: Client,
   clock: FakeClock,
-  encode: Encode = identity,
+  encode?: Encode,
   headers?: Record<string, string>,
 ) {
   const requests: RequestInfo[] = []
@@ -147,7 +147,7 @@ describe('one attempt', () => {
     const client = new ScriptedClient(clock, [status(503)])
     // The settings refuse the second one; the sender does not rely on it.
     const headers = { 'X-Tenant': 'zürich-1', Authorization: 'Basic evil' }
-    const { sender, batch } = setUpWith(client, clock, identity, headers)
+    const { sender, batch } = setUpWith(client, clock, undefined, headers)
 
     await sender.send(batch, AUTHORIZATION).result
     await sender.send(batch, AUTHORIZATION).result
@@ -168,7 +168,7 @@ describe('one attempt', () => {
     const { sender, batch, requests, responses } = setUpWith(
       new ScriptedClient(clock, [reply]),
       clock,
-      identity,
+      undefined,
       headers,
     )
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createBatch } from '../../src/delivery/batch.ts'
+import { BodyLimit, createBatch } from '../../src/delivery/batch.ts'
 
 describe('the time of a batch', () => {
   test('a batch that has neither failed nor been told to wait never expires', () => {
@@ -12,5 +12,64 @@ describe('the time of a batch', () => {
     batch.backoffUntilMs = 3_000
 
     expect(batch.expiresAtMs).toBe(3_000)
+  })
+})
+
+function succeed(limit: BodyLimit, times: number): void {
+  for (let time = 0; time < times; time++) limit.succeed()
+}
+
+describe('the bound on a request', () => {
+  test('it is half of what was refused, and never more than before', () => {
+    const limit = new BodyLimit(1_000)
+
+    limit.shrink(901)
+    expect(limit.bytes).toBe(450)
+    limit.shrink(950)
+    expect(limit.bytes).toBe(450)
+  })
+
+  test('it grows by a tenth with every 20 successes, up to what it was', () => {
+    const limit = new BodyLimit(1_000)
+    limit.shrink(1_600)
+    const steps: number[] = []
+
+    for (let step = 0; step < 4; step++) {
+      succeed(limit, 19)
+      steps.push(limit.bytes)
+      succeed(limit, 1)
+      steps.push(limit.bytes)
+    }
+
+    expect(steps).toEqual([800, 880, 880, 968, 968, 1_000, 1_000, 1_000])
+  })
+
+  test('a bound of a few bytes grows as well', () => {
+    const limit = new BodyLimit(1_000)
+    limit.shrink(4)
+
+    succeed(limit, 20)
+
+    expect(limit.bytes).toBe(3)
+  })
+
+  test('each refusal starts the count anew', () => {
+    const limit = new BodyLimit(1_000)
+    limit.shrink(1_000)
+    succeed(limit, 19)
+    limit.shrink(500)
+    succeed(limit, 19)
+
+    expect(limit.bytes).toBe(250)
+  })
+
+  test('it goes back to what it was before, and not below what it is', () => {
+    const limit = new BodyLimit(1_000)
+    limit.shrink(600)
+
+    limit.restore(1_000)
+    expect(limit.bytes).toBe(1_000)
+    limit.restore(300)
+    expect(limit.bytes).toBe(1_000)
   })
 })

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { totalBytes } from '../../src/delivery/batch.ts'
 import { SlabStore } from '../../src/delivery/slabs.ts'
-import { type Holder, type MessageStore, type StoredMessage, totalBytes } from '../../src/delivery/store.ts'
+import type { Holder, MessageStore, StoredMessage } from '../../src/delivery/store.ts'
 import { serialize } from '../../src/message/serialize.ts'
 import { storeAll } from '../support/stored.ts'
 

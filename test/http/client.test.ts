@@ -6,9 +6,9 @@ import {
   type HTTPClientRequest,
   type HTTPFetchRequest,
   type HTTPHeaders,
-  headerValue,
 } from '../../src/http/client.ts'
 import { defaultClient } from '../../src/http/default-client.node.ts'
+import { headerValue } from '../../src/http/response.ts'
 
 const URL = 'https://api.segment.io/v1/batch'
 const server = setupServer()

@@ -2,9 +2,10 @@ import type { RequestListener } from 'node:http'
 import { getGlobalDispatcher, MockAgent, setGlobalDispatcher } from 'undici'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { isConnectionLost } from '../../src/errors/cause.ts'
-import { type HTTPClientRequest, headerValue } from '../../src/http/client.ts'
+import type { HTTPClientRequest } from '../../src/http/client.ts'
 import { defaultClient } from '../../src/http/default-client.node.ts'
 import { type Dispatcher, dispatchRequest, fetchDispatcher } from '../../src/http/dispatcher.ts'
+import { headerValue } from '../../src/http/response.ts'
 import { type Loopback, listen, readBody } from '../support/loopback.ts'
 
 const GLOBAL_DISPATCHER = Symbol.for('undici.globalDispatcher.1')

@@ -1,9 +1,10 @@
 import { HttpResponse, http } from 'msw'
 import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type HTTPClientRequest, headerValue } from '../../src/http/client.ts'
+import type { HTTPClientRequest } from '../../src/http/client.ts'
 import { defaultClient } from '../../src/http/default-client.node.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
+import { headerValue } from '../../src/http/response.ts'
 
 const URLS = ['https://api.segment.io/v1/batch', 'http://localhost:8080/v1/batch']
 const URL = URLS[0] as string

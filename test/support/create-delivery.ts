@@ -87,7 +87,7 @@ export function setUpDelivery({
     sender,
     credentials: given,
     clock,
-    settle: ({ id }, error, attempts) => note({ id, error, attempts }),
+    outcomes: { settle: ({ id }, error, attempts) => note({ id, error, attempts }) },
   })
   /** Enqueues events with these ids; says which were taken. */
   const enqueue = (...entries: (string | Entry)[]): boolean[] =>

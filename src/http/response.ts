@@ -1,4 +1,5 @@
 import { nextTurn } from '../runtime/clock.ts'
+import type { HTTPHeaders, HTTPResponse } from './client.ts'
 
 /** The longest response body that is read, in bytes. A longer one is cut off, and its connection closed. */
 export const MAX_RESPONSE_BYTES = 65_536
@@ -98,4 +99,77 @@ export function cancelBody(response: unknown): void {
   } catch {
     // A malformed response of a custom client.
   }
+}
+
+/** How far a chain of causes is followed. */
+const MAX_CAUSES = 5
+
+/** What HTTP libraries put on their errors: undici `statusCode`, others `status`, or the whole `response`. */
+interface StatusError {
+  readonly status?: unknown
+  readonly statusCode?: unknown
+  readonly statusText?: unknown
+  readonly statusMessage?: unknown
+  readonly headers?: unknown
+  readonly body?: unknown
+  readonly response?: unknown
+  readonly cause?: unknown
+}
+
+/**
+ * The response that an error stands for, or `undefined`. Many HTTP clients reject with every status but 2xx: those of
+ * undici with `RetryAgent`, `interceptors.retry()` or `interceptors.responseError()`, and most wrappers of `fetch`.
+ * An error that carries a 2xx is not understood: it may say that the response was cut off.
+ */
+export function carriedResponse(cause: unknown): HTTPResponse | undefined {
+  let link = cause as StatusError | null | undefined
+  try {
+    for (let depth = 0; typeof link === 'object' && link !== null && depth < MAX_CAUSES; depth++) {
+      const response = toResponse(link.response as StatusError) ?? toResponse(link)
+      if (response !== undefined) return response
+      link = link.cause as StatusError | undefined
+    }
+  } catch {
+    // An object that throws when it is read stands for nothing.
+  }
+  return undefined
+}
+
+function toResponse(error: StatusError | null | undefined): HTTPResponse | undefined {
+  if (typeof error !== 'object' || error === null) return undefined
+  const { body, headers } = error
+  const status = error.status ?? error.statusCode
+  if (!Number.isInteger(status) || (status as number) < 300 || (status as number) > 599) return undefined
+  const statusText = error.statusText ?? error.statusMessage
+  return {
+    status: status as number,
+    statusText: typeof statusText === 'string' ? statusText : '',
+    ...(typeof headers === 'object' && headers !== null && { headers: headers as HTTPHeaders }),
+    text: async () => (typeof body === 'string' ? body : ''),
+  }
+}
+
+/**
+ * The value of one response header, whatever shape the headers have; `undefined` when absent, when not text,
+ * and when the headers of a custom client throw.
+ *
+ * @param name In lower case.
+ */
+export function headerValue(headers: HTTPHeaders | undefined, name: string): string | undefined {
+  if (headers === undefined || headers === null) return undefined
+  try {
+    if (typeof headers.get === 'function') return textOf(headers.get(name))
+    for (const [key, value] of Object.entries(headers)) {
+      if (key.toLowerCase() === name) return textOf(value)
+    }
+  } catch {
+    // As if it were absent: the status alone decides.
+  }
+  return undefined
+}
+
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number') return String(value)
+  return Array.isArray(value) ? value.join(', ') : undefined
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Queue } from '../../src/delivery/queue.ts'
+import { Queue } from '../../src/delivery/backlog.ts'
 
 interface Item {
   readonly id: number

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
-import { BodyReader, cancelBody, readAll } from '../../src/http/body.ts'
 import type { HTTPResponse } from '../../src/http/client.ts'
+import { BodyReader, cancelBody, readAll } from '../../src/http/response.ts'
 
 const KIB = new Uint8Array(1_024)
 

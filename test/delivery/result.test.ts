@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { isHtml, toDeliveryError } from '../../src/delivery/failure.ts'
+import { isHtml, toDeliveryError } from '../../src/delivery/result.ts'
 import type { HTTPHeaders } from '../../src/http/client.ts'
 import { redactor } from '../../src/policy/redact.ts'
 
