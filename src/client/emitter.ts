@@ -1,4 +1,5 @@
 import { guard } from '../errors/guard.ts'
+import { asyncContext } from '../runtime/async-context.node.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: listeners of all events lie in one map
 type Listener = (...args: any[]) => unknown
@@ -6,6 +7,8 @@ type Listener = (...args: any[]) => unknown
 interface Registration {
   readonly listener: Listener
   readonly once: boolean
+  /** Runs the listener in the asynchronous context of its registration, not in that of whatever emits. */
+  readonly runInContext: <Result>(run: () => Result) => Result
 }
 
 /**
@@ -65,13 +68,16 @@ export class Emitter<Events extends { [Name in keyof Events]: unknown[] }> {
     return this
   }
 
-  /** Calls the listeners of `name` in the order in which they were added. Never throws. */
+  /**
+   * Calls the listeners of `name` in the order in which they were added, each in the asynchronous context in which it was
+   * added. Never throws.
+   */
   emit<Name extends keyof Events>(name: Name, ...args: Events[Name]): this {
     // A registration list is replaced, never changed: listeners may add and remove while it is walked.
     for (const registration of this.#of(name)) {
       if (registration.once) this.#drop(name, registration)
       guard(
-        () => registration.listener(...args),
+        () => registration.runInContext(() => registration.listener(...args)),
         `a listener of '${String(name)}'`,
         (error) => this.onListenerError(error, name),
       )
@@ -127,7 +133,7 @@ export class Emitter<Events extends { [Name in keyof Events]: unknown[] }> {
 
   #add(name: keyof Events, listener: Listener, once: boolean, isFirst: boolean): this {
     if (typeof listener !== 'function') return this
-    const registration = { listener, once }
+    const registration = { listener, once, runInContext: asyncContext.capture() }
     const others = this.#of(name)
     return this.#set(name, isFirst ? [registration, ...others] : [...others, registration])
   }

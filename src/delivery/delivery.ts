@@ -1,6 +1,7 @@
 import type { Credentials } from '../auth/credentials.ts'
 import { describeCause } from '../errors/cause.ts'
 import { DeliveryError, isInstance } from '../errors/errors.ts'
+import { asyncContext } from '../runtime/async-context.node.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
@@ -47,6 +48,8 @@ export class Delivery<Entry extends Holder> {
   readonly #retries = new Retries<Entry>()
   readonly #limit: BodyLimit
   readonly #results: ResultHandler<Entry>
+  /** Requests carry the events of many callers: the HTTP client runs in the context of none of them. */
+  readonly #runInContext = asyncContext.capture()
   /** Batches cut so far. */
   #cut = 0
   /** Nothing can go before a response or a timer comes, so that new events need not ask. */
@@ -119,10 +122,9 @@ export class Delivery<Entry extends Holder> {
   #onTurn(): void {
     const { backlog, settings } = this.#options
     const { flushAt, maxQueueSize, maxQueueBytes, maxMessageBytes } = settings
-    const { length, bytes } = backlog
     // A full body or a full backlog is reason enough as well: waiting longer gains nothing.
-    const isFull = bytes >= this.#limit.bytes || bytes + maxMessageBytes > maxQueueBytes
-    if (isFull || length >= Math.min(flushAt, maxQueueSize)) backlog.makeAllDue()
+    const isFull = backlog.bytes >= this.#limit.bytes || backlog.bytes + maxMessageBytes > maxQueueBytes
+    if (isFull || backlog.length >= Math.min(flushAt, maxQueueSize)) backlog.makeAllDue()
     if (backlog.due > 0 && !this.#isBlocked) this.#pump()
     this.#armInterval()
   }
@@ -160,7 +162,7 @@ export class Delivery<Entry extends Holder> {
         this.#isBlocked = true
         return this.#wakeUpAt(Number.isFinite(waitMs) ? this.#gate.opensAtMs : waitMs)
       }
-      void this.#attempt(batch)
+      void this.#runInContext(() => this.#attempt(batch))
     }
     this.#wakeUpAt(Number.POSITIVE_INFINITY)
   }

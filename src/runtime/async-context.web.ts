@@ -1,7 +1,31 @@
 import type { AsyncContext } from './async-context.ts'
+import { runtimeProcess } from './process.ts'
 
-/** For runtimes that have no asynchronous context, or only behind a flag. */
+/** What is used of `AsyncLocalStorage`. */
+interface Storage<Value> {
+  run<Result>(value: Value, run: () => Result): Result
+  getStore(): Value | undefined
+}
+interface StorageClass {
+  new <Value>(): Storage<Value>
+  snapshot?(): <Result>(run: () => Result) => Result
+}
+
+/** Not imported: edge runtimes have it behind a flag (workerd, `nodejs_compat`), as a global (Vercel), or not at all. */
+const { AsyncLocalStorage } = (runtimeProcess?.getBuiltinModule?.('node:async_hooks') ?? globalThis) as {
+  AsyncLocalStorage?: StorageClass
+}
+
+/** The asynchronous context of edge runtimes, where they have one. */
 export const asyncContext: AsyncContext = {
-  capture: () => (run) => run(),
-  createLocal: () => undefined,
+  capture: () => AsyncLocalStorage?.snapshot?.() ?? ((run) => run()),
+
+  createLocal<Value>() {
+    if (AsyncLocalStorage === undefined) return undefined
+    const storage = new AsyncLocalStorage<Value>()
+    return {
+      run: <Result>(value: Value, run: () => Result) => storage.run(value, run),
+      get: () => storage.getStore(),
+    }
+  },
 }

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Emitter } from '../../src/client/emitter.ts'
 import { settled } from '../support/fake-clock.ts'
@@ -176,6 +177,30 @@ describe('the emitter', () => {
 })
 
 // Row F108.
+test.each(['on', 'once', 'prependListener', 'prependOnceListener', 'addListener'] as const)(
+  'a listener added by %s runs in the asynchronous context of its registration',
+  async (method) => {
+    const storage = new AsyncLocalStorage<string>()
+    const emitter = new Emitter<Events>()
+    const seen: unknown[] = []
+    storage.run('registration', () => {
+      emitter[method]('track', async () => {
+        seen.push(storage.getStore())
+        await settled()
+        seen.push(storage.getStore())
+      })
+    })
+
+    storage.run('a request', () => emitter.emit('track', 'Thé'))
+    await settled()
+    emitter.emit('track', 'Thé')
+    await settled()
+
+    const calls = method.toLowerCase().includes('once') ? 1 : 2
+    expect(seen).toEqual(Array(2 * calls).fill('registration'))
+  },
+)
+
 describe('listeners that fail', () => {
   const failures: [string, () => unknown][] = [
     [
