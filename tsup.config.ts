@@ -1,73 +1,139 @@
-import { join } from 'node:path'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join, relative, sep } from 'node:path'
 import type { Plugin } from 'esbuild'
 import { defineConfig, type Options } from 'tsup'
+
+/**
+ * The entry points besides `trackpost` itself: `src/NAME.ts` becomes `trackpost/NAME`. A new one is added here, and in
+ * `exports` and `typesVersions` of package.json; a test compares the three.
+ */
+export const ENTRIES: readonly string[] = ['node', 'plugins']
+
+/**
+ * Modules with classes that users compare with (`instanceof`), and the client itself. They exist once, in the main
+ * entry: the other entries import them from there, and of them only what is public.
+ */
+const SHARED = ['index.ts', 'analytics.ts', 'errors/errors.ts', 'pipeline/context.ts']
+
+type OutputPlugin = NonNullable<Options['plugins']>[number]
+
+/** Has webpack keep one file: what is loaded later stays where it is loaded from. Minifying takes comments away. */
+const keepTogether: OutputPlugin = {
+  name: 'keep-together',
+  renderChunk: (code) => ({
+    code: code.replace(/\bimport\((?=\s*"\.)/g, 'import(/* webpackMode: "eager" */'),
+  }),
+}
+
+/** Has the runtime or the bundler choose the platform, wherever the sources have `x.node.ts`. */
+const choosePlatform: Plugin = {
+  name: 'choose-platform',
+  setup(build) {
+    const platform = readFileSync('src/platform.node.ts', 'utf8')
+    build.onResolve({ filter: /\.node\.ts$/ }, ({ path, importer, kind }) => {
+      if (kind === 'entry-point' || basename(importer) === 'platform.node.ts') return undefined
+      if (platform.includes(`/${basename(path)}'`)) return { path: '#platform', external: true }
+      return { errors: [{ text: `src/platform.node.ts does not export ${path}` }] }
+    })
+  },
+}
+
+/** Has an entry import the shared modules from the main one. */
+const importShared: Plugin = {
+  name: 'import-shared',
+  setup(build) {
+    const main = build.initialOptions.format === 'cjs' ? './index.cjs' : './index.js'
+    build.onResolve({ filter: /\.ts$/ }, ({ path, resolveDir, kind }) => {
+      if (kind === 'entry-point') return undefined
+      const name = relative('src', join(resolveDir, path)).split(sep).join('/')
+      return SHARED.includes(name) ? { path: main, external: true } : undefined
+    })
+  },
+}
+
+/** The types are written once, as those of CommonJS: ES modules can import them, and not the other way round. */
+async function shareTypes(): Promise<void> {
+  const main = "export * from './index.cjs'\nexport { Analytics as default } from './index.cjs'\n"
+  writeFileSync('dist/index.d.ts', main)
+  for (const name of ENTRIES) writeFileSync(`dist/${name}.d.ts`, `export * from './${name}.cjs'\n`)
+}
 
 const common: Options = {
   target: 'node16',
   platform: 'neutral',
-  external: [/^node:/],
+  external: [/^node:/, '#platform'],
   // Runtimes other than Node.js know its modules by this prefix only.
   removeNodeProtocol: false,
-  // No `splitting`: ES modules are split by default. CommonJS stays one file, which bundlers and copies of it count on.
-  esbuildOptions(options, { format }) {
-    if (format !== 'cjs') return
-    // Only for this platform does esbuild name the exports where Node.js and TypeScript look for them.
-    options.platform = 'node'
-    // It leaves out the default export; never executed, only read.
-    options.footer = { js: '0 && (exports.default = 0);' }
-  },
 }
 
-const declarations: Options['dts'] = {
-  compilerOptions: { stripInternal: true },
-  // For `await using`, as TypeScript's own library and @types/node have it. Not by a reference to that library:
-  // TypeScript before 5.2 does not know it.
-  banner: [
-    'declare global {',
-    '  interface SymbolConstructor { readonly dispose: unique symbol; readonly asyncDispose: unique symbol }',
-    '  interface Disposable { [Symbol.dispose](): void }',
-    '  interface AsyncDisposable { [Symbol.asyncDispose](): PromiseLike<void> }',
-    '}',
-  ].join('\n'),
-}
-
-/** Edge runtimes have no `node:` modules: their build has `x.web.ts` wherever the other one has `x.node.ts`. */
-const webPlatform: Plugin = {
-  name: 'web-platform',
-  setup(build) {
-    build.onResolve({ filter: /\.node\.ts$/ }, ({ path, resolveDir }) => ({
-      path: join(resolveDir, path.replace(/\.node\.ts$/, '.web.ts')),
-    }))
-  },
-}
-
-export default defineConfig([
-  // They run side by side: cleaning must not remove what another one has just written.
-  {
+function esm(entry: string[], esbuildPlugins: Plugin[]): Options {
+  return {
     ...common,
-    entry: ['src/index.ts', 'src/node.ts'],
-    format: ['esm', 'cjs'],
-    // The types of all entries are built together: a `Context` of one must be that of the others.
-    dts: { ...declarations, entry: ['src/index.ts', 'src/node.ts', 'src/plugins.ts'] },
-    clean: ['!web/**', '!plugins.*js'],
-  },
-  {
-    ...common,
-    // By itself: what it shares with the others would be split off, and `import 'trackpost'` would load one file more.
-    entry: ['src/plugins.ts'],
-    format: ['esm', 'cjs'],
-  },
-  {
-    ...common,
-    entry: ['src/index.ts'],
-    outDir: 'dist/web',
+    entry,
     format: 'esm',
-    clean: true,
-    esbuildPlugins: [webPlatform],
-    // Programs for edge runtimes are bundled, and nobody reads this copy.
+    esbuildPlugins: [...esbuildPlugins, choosePlatform],
+    plugins: [keepTogether],
+    esbuildOptions: minify,
+  }
+}
+
+/** One file, which bundlers and copies of it count on. */
+function commonJS(entry: string, esbuildPlugins: Plugin[]): Options {
+  return {
+    ...common,
+    entry: [entry],
+    format: 'cjs',
+    esbuildPlugins,
     esbuildOptions(options) {
-      options.minifyWhitespace = true
-      options.minifySyntax = true
+      minify(options)
+      // Only for this platform does esbuild name the exports where Node.js and TypeScript look for them.
+      options.platform = 'node'
+      // It leaves out the default export; never executed, only read.
+      options.footer = { js: '0 && (exports.default = 0);' }
     },
-  },
-])
+  }
+}
+
+/** Names stay, and lines stay short: Node.js prints the whole line that an uncaught error was thrown from. */
+function minify(options: Parameters<NonNullable<Options['esbuildOptions']>>[0]): void {
+  options.minifyWhitespace = true
+  options.minifySyntax = true
+  options.lineLimit = 160
+  // Node.js 16.0 lacks one form of it only, which the sources do not use: a private name behind `?.`.
+  options.supported = { 'optional-chain': true }
+}
+
+export default defineConfig(() => {
+  // Not by `clean`: they run at the same time, and none may remove what another one has just written.
+  rmSync('dist', { recursive: true, force: true })
+  return [
+    {
+      ...esm(['src/index.ts', 'src/platform.node.ts', 'src/platform.web.ts'], []),
+      onSuccess: shareTypes,
+    },
+    commonJS('src/index.ts', []),
+    // Each alone: what it shares with the main entry would be split off, and `import 'trackpost'` would load more files.
+    ...ENTRIES.flatMap((name) => [
+      esm([`src/${name}.ts`], [importShared]),
+      commonJS(`src/${name}.ts`, [importShared]),
+    ]),
+    {
+      // Together: a `Context` of one entry must be that of the others.
+      entry: ['index', ...ENTRIES].map((name) => `src/${name}.ts`),
+      format: 'cjs',
+      dts: {
+        only: true,
+        compilerOptions: { stripInternal: true },
+        // For `await using`, as TypeScript's own library and @types/node have it. Not by a reference to that library:
+        // TypeScript before 5.2 does not know it.
+        banner: [
+          'declare global {',
+          '  interface SymbolConstructor { readonly dispose: unique symbol; readonly asyncDispose: unique symbol }',
+          '  interface Disposable { [Symbol.dispose](): void }',
+          '  interface AsyncDisposable { [Symbol.asyncDispose](): PromiseLike<void> }',
+          '}',
+        ].join('\n'),
+      },
+    },
+  ]
+})

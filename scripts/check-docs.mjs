@@ -124,9 +124,11 @@ export function checkDocs(entries) {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const given = process.argv.slice(2)
-  const entries = (given.length > 0 ? given : ['dist/index.d.ts', 'dist/node.d.ts', 'dist/plugins.d.ts']).map(
-    (path) => resolve(path),
+  const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  const all = Object.values(exports).flatMap(({ types }) =>
+    types === undefined ? [] : [join(folder, types)],
   )
+  const entries = (given.length > 0 ? given : all).map((path) => resolve(path))
   const missing = entries.filter((path) => !existsSync(path))
   if (missing.length > 0) {
     console.error(`docs: build first: ${missing.map((path) => relative('.', path)).join(', ')} missing`)

@@ -1,4 +1,5 @@
-import { DeliveryError, isInstance } from '../errors/errors.ts'
+import { DeliveryError } from '../errors/errors.ts'
+import { isInstance } from '../errors/guard.ts'
 import { serialize } from '../message/serialize.ts'
 import type { Message } from '../message/types.ts'
 import { byteLength } from '../message/utf8.ts'

@@ -1,6 +1,7 @@
 import type { Credentials } from '../auth/credentials.ts'
 import { describeCause } from '../errors/cause.ts'
-import { DeliveryError, isInstance } from '../errors/errors.ts'
+import { DeliveryError } from '../errors/errors.ts'
+import { isInstance } from '../errors/guard.ts'
 import { asyncContext } from '../runtime/async-context.node.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'

@@ -110,12 +110,3 @@ export class DeliveryError extends TrackpostError {
     if (response !== undefined) this.response = response
   }
 }
-
-/** `instanceof` for what user code threw: by itself it throws on a proxy whose traps do. */
-export function isInstance<T>(thrown: unknown, type: abstract new (...args: never[]) => T): thrown is T {
-  try {
-    return thrown instanceof type
-  } catch {
-    return false
-  }
-}

@@ -35,3 +35,12 @@ function tell(what: string, verb: string): void {
   // The error comes from user code and may hold anything, so it is not shown.
   warn('user_code', `${what} ${verb}; the error was ignored, and further ones will be ignored silently`)
 }
+
+/** `instanceof` for what user code threw: by itself it throws on a proxy whose traps do. */
+export function isInstance<T>(thrown: unknown, type: abstract new (...args: never[]) => T): thrown is T {
+  try {
+    return thrown instanceof type
+  } catch {
+    return false
+  }
+}

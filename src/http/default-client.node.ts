@@ -7,7 +7,7 @@ import {
 } from './client.ts'
 import { dispatchRequest, fetchDispatcher, isNodeFetch } from './dispatcher.ts'
 
-/** The client to use when the user gives none. The build for edge runtimes has `default-client.web.ts` instead. */
+/** The client to use when the user gives none. Edge runtimes get `default-client.web.ts` in its place. */
 export function defaultClient(): HTTPClient {
   return isFetchUsable() ? new DefaultHTTPClient() : new LazyNodeHTTPClient()
 }

@@ -1,6 +1,6 @@
 import { FetchHTTPClient, type HTTPClient } from './client.ts'
 
-/** The client to use when the user gives none, in the build for edge runtimes: they all have `fetch`. */
+/** The client to use when the user gives none. On edge runtimes: they all have `fetch`. */
 export function defaultClient(): HTTPClient {
   return new FetchHTTPClient()
 }

@@ -1,4 +1,5 @@
-import { DeliveryError, isInstance } from '../errors/errors.ts'
+import { DeliveryError } from '../errors/errors.ts'
+import { isInstance } from '../errors/guard.ts'
 import { setOwn } from './merge.ts'
 
 /** Replaces an object inside itself. */

@@ -1,4 +1,4 @@
-import { isInstance } from '../errors/errors.ts'
+import { isInstance } from '../errors/guard.ts'
 import { describe } from '../message/describe.ts'
 import { type ContextEvent, KINDS } from '../message/types.ts'
 import { ContextCancelation } from './cancelation.ts'

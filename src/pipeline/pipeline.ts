@@ -1,5 +1,5 @@
-import { DeliveryError, isInstance } from '../errors/errors.ts'
-import { isThenable } from '../errors/guard.ts'
+import { DeliveryError } from '../errors/errors.ts'
+import { isInstance, isThenable } from '../errors/guard.ts'
 import { isSwitchedOn } from '../message/integrations.ts'
 import type { Kind } from '../message/types.ts'
 import { asyncContext } from '../runtime/async-context.node.ts'

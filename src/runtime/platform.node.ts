@@ -1,10 +1,9 @@
-import { createPrivateKey, webcrypto } from 'node:crypto'
-import { v4 } from '@lukeed/uuid/secure'
+import { createPrivateKey, randomUUID, webcrypto } from 'node:crypto'
 import type { Platform, WebCrypto } from './platform.ts'
 
-/** The platform of the main build. The build for edge runtimes has `platform.web.ts` in the place of this module. */
+/** The platform of Node.js, Bun and Deno. Edge runtimes get `platform.web.ts` in its place. */
 export const platform: Platform = {
-  randomId: v4,
+  randomId: () => randomUUID(),
 
   webCrypto: () => (globalThis.crypto?.subtle === undefined ? (webcrypto as WebCrypto) : globalThis.crypto),
 

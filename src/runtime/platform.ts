@@ -1,4 +1,4 @@
-/** What differs between the builds of this package: the one for Node.js, and the one without `node:` modules. */
+/** What differs between Node.js and runtimes without `node:` modules. */
 export interface Platform {
   /** A random UUID from the runtime's cryptographic source. */
   randomId(): string

@@ -3,7 +3,7 @@ import type { Platform } from './platform.ts'
 /** An RSA key of 2,048 bits takes 1,216 bytes or so; every elliptic curve key takes less than 300. */
 const SHORTEST_RSA_BYTES = 1_190
 
-/** The platform of the build for edge runtimes: what they all have, and no `node:` module. */
+/** The platform of edge runtimes: what they all have, and no `node:` module. */
 export const platform: Platform = {
   randomId: () => crypto.randomUUID(),
 

@@ -28,8 +28,13 @@ beforeEach(async () => {
 afterEach(() => receiver.close())
 
 /** Runs code with the built package, which the folder of this repository resolves to. */
-function run(code: string, env: Record<string, string> = {}, type = 'module'): Promise<Exit> {
-  return runNode([`--input-type=${type}`, '-e', code], {
+function run(
+  code: string,
+  env: Record<string, string> = {},
+  type = 'module',
+  flags: string[] = [],
+): Promise<Exit> {
+  return runNode([...flags, `--input-type=${type}`, '-e', code], {
     WRITE_KEY,
     TRACKPOST_HOST: receiver.url,
     ...env,
@@ -121,13 +126,16 @@ test('CommonJS has all of it too', async () => {
 
 test('the build for edge runtimes has verify and status, and its channels are silent', async () => {
   const exit = await run(
-    `const { Analytics } = await import('${repository}dist/web/index.js')
+    `const { Analytics } = await import('trackpost')
     const { channel } = await import('node:diagnostics_channel')
     channel('trackpost:outcome').subscribe(() => console.log('never'))
     const analytics = new Analytics({ writeKey: process.env.WRITE_KEY, host: process.env.TRACKPOST_HOST })
     const { authorized } = await analytics.verify()
     await analytics.promises.track({ userId: 'ada', event: 'Order Completed' })
     console.log(authorized, analytics.status.lastDeliveredAt instanceof Date)`,
+    {},
+    'module',
+    ['--conditions=worker'],
   )
 
   expect(exit).toMatchObject({ code: 0, stdout: 'true true\n', stderr: '' })

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { nodeResolve } from '@rollup/plugin-node-resolve'
 import { build } from 'esbuild'
 import { rollup } from 'rollup'
+import { build as buildWithVite } from 'vite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import webpack from 'webpack'
 import { type Receiver, startReceiver } from '../../examples/receiver.mjs'
@@ -80,7 +81,7 @@ const BUNDLERS: Record<string, { readonly source: string; readonly bundle: Bundl
     // Rollup puts inlined modules behind the entry: a top-level await that needs them would wait for ever.
     source: 'oauth-then.mjs',
     async bundle(entry, folder) {
-      const bundle = await rollup({ input: entry, plugins: [nodeResolve()], external: [/^node:|^crypto$/] })
+      const bundle = await rollup({ input: entry, plugins: [nodeResolve()], external: [/^node:/] })
       await bundle.write({
         dir: folder,
         entryFileNames: 'main.mjs',
@@ -148,5 +149,80 @@ test.each(Object.entries(BUNDLERS))(
     } finally {
       await rm(alone, { recursive: true })
     }
+  },
+)
+
+/** Each bundles for an edge runtime, by the settings that its users have, and returns the path of the main file. */
+const EDGE_BUNDLERS: Record<string, Bundle> = {
+  async esbuild(entry, folder) {
+    const outfile = join(folder, 'main.mjs')
+    const conditions = ['workerd', 'worker', 'browser']
+    await build({
+      entryPoints: [entry],
+      bundle: true,
+      conditions,
+      format: 'esm',
+      outfile,
+      logLevel: 'silent',
+    })
+    return outfile
+  },
+  async rollup(entry, folder) {
+    const bundle = await rollup({ input: entry, plugins: [nodeResolve({ exportConditions: ['workerd'] })] })
+    await bundle.write({ dir: folder, entryFileNames: 'main.mjs', inlineDynamicImports: true })
+    return join(folder, 'main.mjs')
+  },
+  async vite(entry, folder) {
+    await buildWithVite({
+      configFile: false,
+      logLevel: 'silent',
+      ssr: { target: 'webworker', noExternal: true, resolve: { conditions: ['edge-light'] } },
+      build: { ssr: entry, outDir: folder, rollupOptions: { output: { entryFileNames: 'main.mjs' } } },
+    })
+    return join(folder, 'main.mjs')
+  },
+  webpack: (entry, path) =>
+    new Promise((resolve, reject) => {
+      const output = { path, filename: 'main.mjs', module: true, library: { type: 'module' } }
+      const experiments = { outputModule: true }
+      webpack({ entry, target: 'webworker', mode: 'production', output, experiments }, (error, stats) => {
+        if (error !== null || stats?.hasErrors()) reject(error ?? new Error(stats?.toString()))
+        else resolve(join(path, 'main.mjs'))
+      })
+    }),
+}
+
+test.each(Object.entries(EDGE_BUNDLERS))(
+  'what %s makes for an edge runtime delivers without modules of Node.js',
+  async (name, bundle) => {
+    const text = `import { Analytics } from 'trackpost'
+import { filter } from 'trackpost/plugins'
+export async function send(settings) {
+  const analytics = new Analytics(settings)
+  await analytics.register(filter(({ event }) => event !== 'dropped'))
+  analytics.track({ userId: 'user-1042', event: 'Café Opened' })
+  return analytics.closeAndFlush()
+}`
+    const entry = await project.write('edge-worker.mjs', text)
+    const folder = join(project.folder, `edge-${name}`)
+    await mkdir(folder)
+    receiver.events.length = 0
+
+    const main = await bundle(entry, folder)
+
+    const texts = await Promise.all(
+      (await readdir(folder, { recursive: true }))
+        .filter((path) => path.endsWith('js'))
+        .map((path) => readFile(join(folder, path), 'utf8')),
+    )
+    expect(texts.length).toBeGreaterThan(0)
+    expect(texts.join('\n')).not.toMatch(/["']node:|#platform/)
+    const { send } = (await import(main)) as { send(settings: object): Promise<object> }
+    expect(await send({ writeKey: WRITE_KEY, host: receiver.url })).toEqual({
+      delivered: 1,
+      failed: 0,
+      pending: 0,
+    })
+    expect(receiver.events).toMatchObject([{ event: 'Café Opened' }])
   },
 )

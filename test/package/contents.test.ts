@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { builtinModules } from 'node:module'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createProject, type Project, REPOSITORY, runTool } from './project.ts'
+import { ENTRIES } from '../../tsup.config.ts'
+import { createProject, type Project, REPOSITORY, run, runTool } from './project.ts'
 
 let project: Project
 
@@ -16,42 +17,81 @@ async function readJson(path: string): Promise<Record<string, unknown>> {
 }
 
 test('the tarball holds these files and no others', () => {
-  // Files that the build splits off carry a hash of their content in the name.
-  const names = project.tarball.files.map((path) => path.replace(/-[A-Za-z0-9]{8}\./, '-[hash].'))
+  // Files that the build splits off carry a hash of their content in the name; how many there are is the bundler's affair.
+  const names = project.tarball.files.map((path) =>
+    path.replace(/\w+-[A-Za-z0-9_-]{8}\.d\.cts$/, '[types].d.cts').replace(/-[A-Z0-9]{8}\.js$/, '-[hash].js'),
+  )
+  const entries = ['index', ...ENTRIES].flatMap((name) =>
+    ['cjs', 'd.cts', 'd.ts', 'js'].map((extension) => `dist/${name}.${extension}`),
+  )
 
-  expect(names).toEqual([
-    'LICENSE',
-    'README.md',
-    'dist/chunk-[hash].js',
-    'dist/chunk-[hash].js',
-    'dist/chunk-[hash].js',
-    'dist/chunk-[hash].js',
-    'dist/client-[hash].d.cts',
-    'dist/client-[hash].d.ts',
-    'dist/create-oauth-credentials-[hash].js',
-    'dist/index.cjs',
-    'dist/index.d.cts',
-    'dist/index.d.ts',
-    'dist/index.js',
-    'dist/node-client-[hash].js',
-    'dist/node.cjs',
-    'dist/node.d.cts',
-    'dist/node.d.ts',
-    'dist/node.js',
-    'dist/plugin-[hash].d.cts',
-    'dist/plugin-[hash].d.ts',
-    'dist/plugins.cjs',
-    'dist/plugins.d.cts',
-    'dist/plugins.d.ts',
-    'dist/plugins.js',
-    'dist/verify-[hash].js',
-    'dist/web/chunk-[hash].js',
-    'dist/web/chunk-[hash].js',
-    'dist/web/create-oauth-credentials-[hash].js',
-    'dist/web/index.js',
-    'dist/web/verify-[hash].js',
-    'package.json',
-  ])
+  expect(new Set(names)).toEqual(
+    new Set([
+      'LICENSE',
+      'README.md',
+      'dist/[types].d.cts',
+      'dist/chunk-[hash].js',
+      'dist/create-oauth-credentials-[hash].js',
+      'dist/node-client-[hash].js',
+      'dist/platform.node.js',
+      'dist/platform.web.js',
+      'dist/verify-[hash].js',
+      'package.json',
+      ...entries,
+    ]),
+  )
+  expect(names.filter((name) => name.startsWith('dist/chunk-')).length).toBeLessThanOrEqual(6)
+})
+
+test('every entry of the build is exported, with types for every way to resolve, and nothing else is', async () => {
+  const { exports, typesVersions } = await readJson(join(REPOSITORY, 'package.json'))
+
+  const entry = (name: string): object => ({
+    require: { types: `./dist/${name}.d.cts`, default: `./dist/${name}.cjs` },
+    types: `./dist/${name}.d.ts`,
+    default: `./dist/${name}.js`,
+  })
+  expect(exports).toEqual({
+    '.': entry('index'),
+    ...Object.fromEntries(ENTRIES.map((name) => [`./${name}`, entry(name)])),
+    './package.json': './package.json',
+  })
+  expect(typesVersions).toEqual({
+    '*': Object.fromEntries(ENTRIES.map((name) => [name, [`./dist/${name}.d.ts`]])),
+  })
+  for (const name of ['index', ...ENTRIES]) {
+    for (const extension of ['js', 'cjs', 'd.ts', 'd.cts']) {
+      expect(project.tarball.files).toContain(`dist/${name}.${extension}`)
+    }
+  }
+})
+
+test.each(['index', ...ENTRIES])('%s exports the same to ES modules and to CommonJS', async (name) => {
+  const specifier = name === 'index' ? 'trackpost' : `trackpost/${name}`
+  const text = `import * as esm from '${specifier}'
+    import { createRequire } from 'node:module'
+    const cjs = createRequire(import.meta.url)('${specifier}')
+    const kinds = (module) => Object.entries(module).map(([name, value]) => [name, typeof value]).sort()
+    console.log(JSON.stringify([kinds(esm), kinds(cjs)]))`
+
+  const { output } = await run(process.execPath, [await project.write(`${name}.mjs`, text)], project.folder)
+
+  const [esm, cjs] = JSON.parse(output)
+  expect(cjs).toEqual(esm)
+  expect(esm.length).toBeGreaterThan(0)
+})
+
+test('the classes that users compare with exist once, whatever entries a program loads', async () => {
+  const texts = await Promise.all(
+    project.tarball.files
+      .filter((path) => /\.c?js$/.test(path))
+      .map((path) => readFile(join(project.folder, 'node_modules/trackpost', path), 'utf8')),
+  )
+  for (const name of ['Analytics', 'Context', 'TrackpostError', 'SettingsError', 'DeliveryError']) {
+    const definition = new RegExp(`\\bclass ${name}\\b|\\b${name}\\s*=\\s*class\\b`)
+    // Once for ES modules, once for CommonJS.
+    expect(texts.filter((text) => definition.test(text)).length, name).toBe(2)
+  }
 })
 
 test('publint finds nothing, not even a suggestion', async () => {

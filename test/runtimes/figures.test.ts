@@ -10,12 +10,13 @@ import { createProject, type Project } from '../package/project.ts'
  * Bytes, minified and gzipped, dependencies included, of what is loaded at once: OAuth is loaded with the first token. Where
  * the build stands today, not where it should: 18 KB and 16 KB are the goals. Lower them whenever it gets smaller.
  */
-const MAX_BUNDLE_BYTES = { node: 33_400, workerd: 31_600 }
+const MAX_BUNDLE_BYTES = { node: 32_700, workerd: 31_200 }
 /** KiB on disk, in blocks, as `du` counts. */
-const MAX_INSTALLED_KIB = 1_130
-const MAX_PACKAGES = 4
+const MAX_INSTALLED_KIB = 800
+/** This one and `dset`. */
+const MAX_PACKAGES = 2
 /** What Node.js parses for an import of the package: its own file and those of its small dependencies. */
-const MAX_IMPORT = { files: 7, characters: 236_000 }
+const MAX_IMPORT = { files: 8, characters: 160_000 }
 
 interface Loaded {
   readonly files: string[]
@@ -97,7 +98,7 @@ test('what is installed stays within its budget', async () => {
   const total = sizes.reduce((sum, size) => sum + size, 0)
   console.log(`installed: ${total} KiB; ${paths.length} packages`)
   expect(paths.length).toBeLessThanOrEqual(MAX_PACKAGES)
-  expect(paths.length).toBeGreaterThanOrEqual(3)
+  expect(paths.some((path) => path.endsWith('/trackpost'))).toBe(true)
   expect(total).toBeLessThanOrEqual(MAX_INSTALLED_KIB)
 })
 

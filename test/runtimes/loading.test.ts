@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -129,14 +129,29 @@ test('without a condition for edge runtimes, a bundle does need modules of Node.
   await expect(build({ ...options, entryPoints: [entry], format: 'esm' })).rejects.toThrow(/node:crypto/)
 })
 
-test('the build for edge runtimes names no module of Node.js', async () => {
-  const folder = join(project.folder, 'node_modules/trackpost/dist/web')
-  const texts = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), 'utf8')))
+test('what edge runtimes load names no module of Node.js', async () => {
+  const folder = join(project.folder, 'node_modules/trackpost/dist')
+  const files = new Set(['./index.js', './platform.web.js'])
+  const packages = new Set<string>()
+  for (const file of files) {
+    const text = await readFile(join(folder, file), 'utf8')
+    for (const [, name = ''] of text.matchAll(/\b(?:from|import)\s*(?:\(\s*\/\*.*?\*\/\s*)?"([^"]+)"/g)) {
+      ;(name.startsWith('.') ? files : packages).add(name)
+    }
+  }
 
-  const imported = texts.flatMap((text) =>
-    [...text.matchAll(/\b(?:from|import|require) ?\(? ?"([^."][^"]*)"/g)].map(([, name]) => name),
+  expect([...files].some((name) => name.startsWith('./create-oauth-credentials-'))).toBe(true)
+  expect([...packages].sort()).toEqual(['#platform', 'dset'])
+})
+
+test('both platforms export the same', async () => {
+  const folder = join(project.folder, 'node_modules/trackpost/dist')
+  const [node, web] = await Promise.all(
+    ['node', 'web'].map((name) => import(join(folder, `platform.${name}.js`)) as Promise<object>),
   )
-  expect([...new Set(imported)]).toEqual(['dset'])
+
+  expect(Object.keys(web ?? {})).toEqual(Object.keys(node ?? {}))
+  expect(Object.keys(web ?? {})).toContain('defaultClient')
 })
 
 test('a token server that does not answer holds an ending process for exitTimeout, and no longer', async () => {
