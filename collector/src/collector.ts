@@ -31,7 +31,7 @@ import type { WaitOptions } from './live/waiters.ts'
 import type { TrackingPlan, TrackingPlanFile } from './plan/plan.ts'
 import type { EventRecord } from './record.ts'
 import type { EventFilter, EventQuery } from './search/filter.ts'
-import { MEMORY, Store } from './store/store.ts'
+import { MEMORY, Store } from './store/sqlite/store.ts'
 import { version } from './version.ts'
 
 /** How a collector is started. */

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { SECURITY_HEADERS } from '../http/reply.ts'
 import type { EventRecord } from '../record.ts'
-import type { EventSearch } from '../store/find.ts'
-import { seqOf } from '../store/queries/context.ts'
-import type { EventReader } from '../store/reader.ts'
+import type { EventSearch } from '../store/sqlite/find.ts'
+import { seqOf } from '../store/sqlite/queries/context.ts'
+import type { EventReader } from '../store/sqlite/reader.ts'
 
 const PAGE = 500
 

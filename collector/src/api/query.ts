@@ -5,8 +5,8 @@ import { type EventFilter, searchOf } from '../search/filter.ts'
 import { parseSearch } from '../search/parse.ts'
 import { EVERYTHING, REQUEST_VOCABULARY, type Search } from '../search/syntax.ts'
 import { parseTime } from '../search/time.ts'
-import type { EventSearch } from '../store/find.ts'
-import { seqOf } from '../store/queries/context.ts'
+import type { EventSearch } from '../store/sqlite/find.ts'
+import { seqOf } from '../store/sqlite/queries/context.ts'
 
 const integer = z.coerce.number().int().min(0)
 const textField = z.string().max(4000)

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { EventSummary } from '../record.ts'
 import type { NewRequest } from '../store/ports.ts'
-import type { Total } from '../store/store.ts'
+import type { Total } from '../store/sqlite/store.ts'
 
 /** Totals of what is recorded, and how much came in each of the last seconds. */
 export interface Stats {

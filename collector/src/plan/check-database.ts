@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { ConfigError } from '../config/config-error.ts'
 import type { EventFilter } from '../search/filter.ts'
-import { Store } from '../store/store.ts'
+import { Store } from '../store/sqlite/store.ts'
 import type { TrackingPlan } from './plan.ts'
 
 const PAGE = 1000

@@ -1,5 +1,5 @@
 import type { EventRecord, Message } from '../record.ts'
-import { Store } from '../store/store.ts'
+import { Store } from '../store/sqlite/store.ts'
 import type { TrackingPlan } from './plan.ts'
 
 const PAGE = 500

@@ -3,7 +3,7 @@
  * requests must not.
  */
 import { parentPort, workerData } from 'node:worker_threads'
-import { Database } from '../store/database.ts'
+import { Database } from '../store/sqlite/database.ts'
 
 const database = new Database((workerData as { path: string }).path)
 

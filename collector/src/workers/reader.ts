@@ -2,11 +2,11 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { TrackingPlan } from '../plan/plan.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
-import { openForReading } from '../store/database.ts'
-import { newContext } from '../store/queries/context.ts'
-import { startQuery } from '../store/queries/index.ts'
-import type { Question, ReaderWorkerData, Reply } from '../store/reader.ts'
-import { runInTurns } from '../store/work.ts'
+import { openForReading } from '../store/sqlite/database.ts'
+import { newContext } from '../store/sqlite/queries/context.ts'
+import { startQuery } from '../store/sqlite/queries/index.ts'
+import type { Question, ReaderWorkerData, Reply } from '../store/sqlite/reader.ts'
+import { runInTurns } from '../store/sqlite/work.ts'
 
 const { path, plan: planFile } = workerData as ReaderWorkerData
 const database = openForReading(path)

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { EVERYTHING } from '../../src/search/syntax.ts'
 import type { DeliveryQueue, EventLog, EventTail, RequestLog } from '../../src/store/ports.ts'
-import type { EventReader } from '../../src/store/reader.ts'
+import type { EventReader } from '../../src/store/sqlite/reader.ts'
 import { newEvent, newRequest } from '../store/new-event.ts'
 
 /** A store by its ports alone, as one process has it. */

@@ -5,7 +5,7 @@ import { describe } from 'vitest'
 import { Backend } from '../../src/backend.ts'
 import { systemClock } from '../../src/clock.ts'
 import { DEFAULT_CONFIG } from '../../src/config/defaults.ts'
-import { Store } from '../../src/store/store.ts'
+import { Store } from '../../src/store/sqlite/store.ts'
 import { describePorts, type Subject } from './ports.ts'
 
 /** SQLite in a file; each opening is a connection of its own, as another process has it. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { expect, onTestFinished, test } from 'vitest'
-import { Store } from '../../src/store/store.ts'
+import { Store } from '../../src/store/sqlite/store.ts'
 import { newEvent } from './new-event.ts'
 
 /** The tables as version 1 made them. */

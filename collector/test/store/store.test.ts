@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import Database from 'libsql'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { NewEvent } from '../../src/store/ports.ts'
-import { Store, type StoreOptions } from '../../src/store/store.ts'
+import { Store, type StoreOptions } from '../../src/store/sqlite/store.ts'
 import { newEvent } from './new-event.ts'
 
 function openStore(options: Partial<StoreOptions> = {}): Store {

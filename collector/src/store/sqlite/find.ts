@@ -1,4 +1,4 @@
-import type { Search } from '../search/syntax.ts'
+import type { Search } from '../../search/syntax.ts'
 import type { Database, SqlValue } from './database.ts'
 import { SEGMENT_BITS, SEGMENT_SIZE, segmentOf } from './schema.ts'
 import { boundTo, type EventCondition, eventCondition } from './search-sql.ts'

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { workerUrl } from './worker-url.ts'
+import { workerUrl } from '../../worker-url.ts'
 
 /** Events between two checkpoints; some 8 MB of log. */
 const EVENTS_BETWEEN = 10_000

@@ -2,9 +2,9 @@ import { mkdtempSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { Checkpointer } from '../src/checkpointer.ts'
-import { Store } from '../src/store/store.ts'
-import { openCollector, post, track } from './support.ts'
+import { Checkpointer } from '../../src/store/sqlite/checkpointer.ts'
+import { Store } from '../../src/store/sqlite/store.ts'
+import { openCollector, post, track } from '../support.ts'
 
 test('the log is folded into the file while events come in, and stays small', async () => {
   const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')

@@ -1,4 +1,4 @@
-import type { TrackingPlan } from '../../plan/plan.ts'
+import type { TrackingPlan } from '../../../plan/plan.ts'
 import type { Database } from '../database.ts'
 import { Budget } from '../work.ts'
 

@@ -1,6 +1,6 @@
-import type { DestinationOutcome, EventRecord, EventSummary, Message } from '../record.ts'
+import type { DestinationOutcome, EventRecord, EventSummary, Message } from '../../record.ts'
+import { EVENT_ROW_COLUMNS, type EventRow, outcome, summaryOfRow } from '../summary.ts'
 import type { Database } from './database.ts'
-import { EVENT_ROW_COLUMNS, type EventRow, outcome, summaryOfRow } from './summary.ts'
 
 const ROWS_PER_STATEMENT = 100
 

@@ -1,5 +1,5 @@
-import { type Comparison, type Search, SearchSyntaxError, type Value } from '../search/syntax.ts'
-import { parseTime } from '../search/time.ts'
+import { type Comparison, type Search, SearchSyntaxError, type Value } from '../../search/syntax.ts'
+import { parseTime } from '../../search/time.ts'
 import type { SqlValue } from './database.ts'
 
 /** A condition, with the values for its placeholders in order. */

@@ -1,11 +1,11 @@
-import type { DestinationOutcome, EventSummary, Reason } from '../record.ts'
+import type { DestinationOutcome, EventSummary, Reason } from '../../record.ts'
+import type { NewEvent, NewRequest } from '../ports.ts'
+import { isSameContent } from '../same-content.ts'
+import { outcome, summaryOf } from '../summary.ts'
 import type { Database, SqlValue } from './database.ts'
-import type { NewEvent, NewRequest } from './ports.ts'
 import { requestRow } from './request-row.ts'
 import { Counts, RowInsert } from './row-insert.ts'
-import { isSameContent } from './same-content.ts'
 import { BUCKET_MS, SEGMENT_SIZE, segmentOf } from './schema.ts'
-import { outcome, summaryOf } from './summary.ts'
 
 const EVENT_COLUMNS =
   'seq, source_id, status, reason, kind, name, user_id, anonymous_id, message_id, received_at, timestamp, body, request_id, sent, warnings, violations'

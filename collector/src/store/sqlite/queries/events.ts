@@ -1,4 +1,4 @@
-import type { EventRecord, EventSummary } from '../../record.ts'
+import type { EventRecord, EventSummary } from '../../../record.ts'
 import { countEvents, type EventSearch, findEvents } from '../find.ts'
 import { recordsOf, summariesOf } from '../records.ts'
 import { segmentOf } from '../schema.ts'

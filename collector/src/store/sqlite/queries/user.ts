@@ -1,4 +1,4 @@
-import type { EventSummary, Message } from '../../record.ts'
+import type { EventSummary, Message } from '../../../record.ts'
 import type { Database, SqlValue } from '../database.ts'
 import { summariesOf } from '../records.ts'
 import { SEGMENT_BITS, segmentOf } from '../schema.ts'

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../../clock.ts'
 
 /**
  * A query in pieces: it yields where it may be interrupted, at the latest after some 10 ms.

@@ -1,5 +1,5 @@
+import type { NewRequest } from '../ports.ts'
 import type { SqlValue } from './database.ts'
-import type { NewRequest } from './ports.ts'
 
 /** A request as a row, in the order of the columns that `Commit` names. */
 export function requestRow(request: NewRequest): SqlValue[] {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { EventSummary } from '../record.ts'
-import type { EventLog, NewEvent, NewRequest, RequestLog } from './ports.ts'
+import type { EventSummary } from '../../record.ts'
+import type { EventLog, NewEvent, NewRequest, RequestLog } from '../ports.ts'
 
 interface Waiting {
   events: readonly NewEvent[]

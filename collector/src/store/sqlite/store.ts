@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs'
-import { systemClock } from '../clock.ts'
-import type { EventRecord, EventSummary, Reason } from '../record.ts'
-import { type EventFilter, type EventQuery, searchOf } from '../search/filter.ts'
+import { systemClock } from '../../clock.ts'
+import type { EventRecord, EventSummary, Reason } from '../../record.ts'
+import { type EventFilter, type EventQuery, searchOf } from '../../search/filter.ts'
+import type { NewEvent, NewRequest } from '../ports.ts'
 import { Commit } from './commit.ts'
 import {
   type Database,
@@ -13,7 +14,6 @@ import {
 } from './database.ts'
 import { countEvents, type EventSearch, findEvents } from './find.ts'
 import { Outbox } from './outbox.ts'
-import type { NewEvent, NewRequest } from './ports.ts'
 import { seqOf } from './queries/context.ts'
 import { recordsOf, summariesOf } from './records.ts'
 import { Retention, type Trimmed } from './retention.ts'

@@ -1,7 +1,7 @@
-import type { Clock } from '../clock.ts'
-import type { EventTail, TailNews } from '../store/ports.ts'
-import { cursorOf } from '../store/queries/context.ts'
-import type { Version } from '../store/store.ts'
+import type { Clock } from '../../clock.ts'
+import type { EventTail, TailNews } from '../ports.ts'
+import { cursorOf } from './queries/context.ts'
+import type { Version } from './store.ts'
 
 const POLL_MS = 250
 

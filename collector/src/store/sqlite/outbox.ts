@@ -1,5 +1,5 @@
+import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate } from '../ports.ts'
 import { type Database, readMeta } from './database.ts'
-import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate } from './ports.ts'
 import { Counts } from './row-insert.ts'
 import { BUCKET_MS } from './schema.ts'
 
