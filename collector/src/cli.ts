@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util'
 import { systemClock } from './clock.ts'
-import { startCollector } from './collector.ts'
 import { ConfigError } from './config/config-error.ts'
 import { keygen } from './config/keygen.ts'
 import { loadConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
+import { startCollector } from './start.ts'
 import { version } from './version.ts'
 
 const HELP = `trackpost-collector: the HTTP tracking API on your machine
@@ -98,7 +98,7 @@ async function runCheck(args: readonly string[]): Promise<number> {
     import('./plan/check-database.ts'),
   ])
   const search = values.search === undefined ? {} : { q: values.search }
-  const { checked, broken } = checkDatabase(values.database, loadPlan(values.plan), search)
+  const { checked, broken } = await checkDatabase(values.database, loadPlan(values.plan), search)
   for (const { key, path, message, count, firstSeq } of broken) {
     const events = count === 1 ? `event ${firstSeq}` : `${count} events, the first is ${firstSeq}`
     process.stdout.write(`${printable(`${key}: ${path} ${message}`)} (${events})\n`)

@@ -1,7 +1,4 @@
-import { lookup } from 'node:dns/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isIP } from 'node:net'
-import { basename } from 'node:path'
 import type { About, ApiParts } from './api/api.ts'
 import { PageAssets } from './assets.ts'
 import { type AdminAccess, AdminGate } from './auth/admin.ts'
@@ -12,15 +9,13 @@ import { Sources } from './auth/sources.ts'
 import { handleToken } from './auth/token-api.ts'
 import type { TokenServer } from './auth/tokens.ts'
 import { Backend } from './backend.ts'
-import { type Clock, systemClock } from './clock.ts'
-import { ConfigError } from './config/config-error.ts'
-import { DEFAULT_CONFIG } from './config/defaults.ts'
-import type { Config, ConfigInput } from './config/schema.ts'
-import { type ReleaseTarget, readReleaseTarget } from './destinations/release.ts'
+import type { Clock } from './clock.ts'
+import type { Config } from './config/schema.ts'
+import type { ReleaseTarget } from './destinations/release.ts'
 import { FaultInjector } from './faults/injector.ts'
-import { type FaultOptions, type FaultRule, type FaultState, Faults } from './faults/rules.ts'
+import type { FaultOptions, FaultRule, FaultState, Faults } from './faults/rules.ts'
 import { TrustedProxies } from './http/address.ts'
-import { isLoopback, OriginGuard } from './http/origin.ts'
+import { OriginGuard } from './http/origin.ts'
 import { RequestRecorder } from './http/request-recorder.ts'
 import { Router } from './http/router.ts'
 import { DEFAULT_LIMITS, listen, type RunningServer, type ServerLimits } from './http/server.ts'
@@ -28,45 +23,11 @@ import { Turns } from './http/turns.ts'
 import { TrackingApi } from './ingest/tracking-api.ts'
 import type { Stats } from './live/stats.ts'
 import type { WaitOptions } from './live/waiters.ts'
-import type { TrackingPlan, TrackingPlanFile } from './plan/plan.ts'
+import type { CollectorOptions } from './options.ts'
+import type { LoadedPlan } from './plan/plan.ts'
 import type { EventRecord } from './record.ts'
 import type { EventFilter, EventQuery } from './search/filter.ts'
-import { MEMORY, Store } from './store/sqlite/store.ts'
-import { version } from './version.ts'
-
-/** How a collector is started. */
-export interface CollectorOptions {
-  /** Default 8787; 0 = any free port. */
-  port?: number
-  /** Address to listen on, default 127.0.0.1. */
-  host?: string
-  /** Needed to listen on an address that is not loopback. There is no TLS here: put a proxy in front. */
-  allowPublic?: boolean
-  /** A file path, or `:memory:` (default). */
-  database?: string
-  /** The config, or the path of the file with it. */
-  config?: ConfigInput | string
-  /**
-   * What the page and `/api` then ask for: scripts as `Authorization: Bearer <token>`, people once in a form. With `allowPublic` and
-   * without a token, the page and `/api` are closed.
-   */
-  adminToken?: string
-  /** A tracking plan, or the path of a file with one: events that are not as planned are marked. */
-  plan?: TrackingPlanFile | string
-  /**
-   * Where chosen events may be released to from the page: the address of a real service with a write key of it,
-   * `https://<write key>@api.segment.io`. Nothing is sent there by itself.
-   */
-  releaseTo?: string
-  /** Chance with which a request to `/v1` is answered 503, from 0 to 1; default 0. */
-  failRate?: number
-  /** Limits of connections, for tests of hostile clients. */
-  limits?: Partial<ServerLimits>
-  /** The clocks and timers, for tests. */
-  clock?: Clock
-  /** Told of faults inside: a database that cannot write, a destination that cannot be reached. Default: nobody. */
-  onFault?: (what: string, cause: unknown) => void
-}
+import type { EventStore, LocalRecords } from './store/event-store.ts'
 
 /** A running collector. */
 export interface Collector extends AsyncDisposable {
@@ -82,8 +43,8 @@ export interface Collector extends AsyncDisposable {
   /** How many records match. */
   count(filter?: EventFilter): number
   stats(): Stats
-  /** Forgets all records and the memory of messageIds. */
-  clear(): void
+  /** Forgets all records and the memory of messageIds. It is done when the call returns; the promise says whether it could be. */
+  clear(): Promise<void>
   /**
    * Has the next requests to `/v1` and `/token` get a fault in place of the usual response; several calls make a script.
    *
@@ -101,114 +62,23 @@ export interface Collector extends AsyncDisposable {
   close(): Promise<void>
 }
 
-const DEFAULT_PORT = 8787
 const CLOSE_GRACE_MS = 5000
-const MIN_TOKEN_CHARACTERS = 8
-
-/**
- * Starts a collector.
- *
- * @throws ConfigError when a setting is wrong or the address is public; the system's error when the port is in use; what the
- *   database says when the file cannot be opened.
- */
-export async function startCollector(options: CollectorOptions = {}): Promise<Collector> {
-  const config = await readConfig(options.config)
-  const host = options.host ?? '127.0.0.1'
-  const isLocal = await checkAddress(host, options.allowPublic ?? false)
-  const clock = options.clock ?? systemClock
-  // What can be wrong is found before anything is opened.
-  const access = adminAccess(options.adminToken, isLocal)
-  const faults = new Faults(clock)
-  if (options.failRate !== undefined) faults.failRate = options.failRate
-  const release = readRelease(options.releaseTo)
-  const plan = await readPlan(options.plan)
-  const store = openStore(options.database ?? MEMORY, config, clock)
-  let running: RunningCollector
-  try {
-    const tokens = await createTokenServer(config, clock, store)
-    const checked = { clock, tokens, access, faults, isLocal, plan, release }
-    running = new RunningCollector(config, store, options, checked)
-  } catch (cause) {
-    store.close()
-    throw cause
-  }
-  try {
-    await running.listen(options.port ?? DEFAULT_PORT, host)
-  } catch (cause) {
-    await running.close()
-    throw cause
-  }
-  return running
-}
-
-/** The config, checked; the library that checks it is loaded only when there is something to check. */
-async function readConfig(given: ConfigInput | string | undefined): Promise<Config> {
-  if (given === undefined) return DEFAULT_CONFIG
-  const { loadConfig, parseConfig } = await import('./config/load.ts')
-  return typeof given === 'string' ? loadConfig(given) : parseConfig(given, 'config')
-}
-
-async function createTokenServer(
-  { oauth }: Config,
-  clock: Clock,
-  store: Store,
-): Promise<TokenServer | undefined> {
-  if (oauth === undefined) return undefined
-  const { TokenServer } = await import('./auth/tokens.ts')
-  return new TokenServer(oauth, clock, (jti, expiresAtMs, nowMs) =>
-    store.useAssertion(jti, expiresAtMs, nowMs),
-  )
-}
-
-async function checkAddress(host: string, allowPublic: boolean): Promise<boolean> {
-  let address: string
-  try {
-    address = isIP(host) ? host : (await lookup(host)).address
-  } catch {
-    throw new ConfigError(`host: ${JSON.stringify(host)} cannot be resolved`)
-  }
-  if (isLoopback(address)) return true
-  if (allowPublic) return false
-  throw new ConfigError(
-    `host: ${host} can be reached from other machines, and the collector speaks no TLS; ` +
-      'put a TLS proxy in front and say --allow-public (allowPublic: true)',
-  )
-}
-
-function openStore(path: string, config: Config, clock: Clock): Store {
-  try {
-    return new Store({
-      path,
-      durability: config.durability,
-      dedupWindowMs: config.dedupWindow === undefined ? undefined : config.dedupWindow * 1000,
-      maxEvents: config.maxEvents,
-      maxBytes: config.maxDatabaseBytes,
-      now: () => clock.now(),
-    })
-  } catch (cause) {
-    throw new ConfigError(`database: ${path} cannot be opened (${(cause as Error).message})`)
-  }
-}
-
-/** A plan that was read, and the file that it was made of. */
-interface LoadedPlan {
-  plan: TrackingPlan
-  file: TrackingPlanFile
-}
 
 /** What is made of the options before anything is opened. */
-interface CheckedParts {
+export interface CheckedParts {
   clock: Clock
   tokens: TokenServer | undefined
   access: AdminAccess
   faults: Faults
   plan: LoadedPlan | null
   release: ReleaseTarget | null
+  about: About
   isLocal: boolean
 }
 
-class RunningCollector implements Collector {
-  readonly #store: Store
+/** The composition: what comes in by HTTP, the store, and everything behind it. */
+export class RunningCollector implements Collector {
+  readonly #store: EventStore
   readonly #backend: Backend
   readonly #about: About
   readonly #tokens: TokenServer | undefined
@@ -226,18 +96,18 @@ class RunningCollector implements Collector {
   url = ''
   port = 0
 
-  constructor(config: Config, store: Store, options: CollectorOptions, checked: CheckedParts) {
-    const { clock, tokens, faults, plan, release } = checked
+  constructor(config: Config, store: EventStore, options: CollectorOptions, checked: CheckedParts) {
+    const { clock, tokens, faults, release, about } = checked
     this.#store = store
     this.#clock = clock
     this.#tokens = tokens
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits }
     this.#onFault = options.onFault ?? (() => {})
-    this.#backend = new Backend({ config, store, clock, plan, release, onFault: this.#onFault })
-    this.#about = aboutOf(config, options, clock)
+    this.#backend = new Backend({ config, store, clock, release, onFault: this.#onFault })
+    this.#about = about
     this.#faults = faults
     this.#injector = new FaultInjector(this.#faults, this.#clock)
-    this.#recorder = new RequestRecorder(this.#backend.requests, this.#clock)
+    this.#recorder = new RequestRecorder(store.requests, this.#clock)
     this.#router = this.#createRouter(config, checked)
   }
 
@@ -249,7 +119,7 @@ class RunningCollector implements Collector {
       clock: this.#clock,
       authenticator: new Authenticator(config, new Sources(config), this.#tokens, loginLimit),
       rateLimit: new RateLimit(this.#clock),
-      log: this.#backend.log,
+      log: this.#store.log,
       turns: this.#turns,
       faults: this.#injector,
       plan: plan?.plan,
@@ -282,7 +152,7 @@ class RunningCollector implements Collector {
     this.port = actualPort
     this.url = `http://${family === 'IPv6' ? `[${address}]` : address}:${actualPort}`
     this.#tokens?.setIssuer(this.url)
-    this.#backend.start()
+    await this.#backend.start()
   }
 
   async #handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
@@ -296,10 +166,10 @@ class RunningCollector implements Collector {
   }
 
   #apiParts(): ApiParts {
-    const { reader, tail, stream, waiters } = this.#backend
+    const { stream, waiters } = this.#backend
     return {
-      reader,
-      tail,
+      reader: this.#store.reader,
+      tail: this.#store.tail,
       stream,
       about: this.#about,
       actions: this.#backend.actions(),
@@ -314,23 +184,29 @@ class RunningCollector implements Collector {
   }
 
   events(query: EventQuery = {}): EventRecord[] {
-    return this.#store.events(query)
+    return this.#local.events(query)
+  }
+
+  get #local(): LocalRecords {
+    const { local } = this.#store
+    if (local !== undefined) return local
+    throw new Error('the store lies elsewhere and cannot be read at once: use waitFor, or ask /api/events')
   }
 
   findLast(filter: EventFilter = {}): EventRecord | undefined {
-    return this.#store.events({ ...filter, order: 'newest', limit: 1 })[0]
+    return this.#local.events({ ...filter, order: 'newest', limit: 1 })[0]
   }
 
   count(filter: EventFilter = {}): number {
-    return this.#store.count(filter)
+    return this.#local.count(filter)
   }
 
   stats(): Stats {
     return this.#backend.stats()
   }
 
-  clear(): void {
-    this.#backend.clear()
+  clear(): Promise<void> {
+    return this.#store.clear()
   }
 
   respondNext(fault: FaultOptions): FaultRule {
@@ -363,44 +239,5 @@ class RunningCollector implements Collector {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
-  }
-}
-
-function adminAccess(token: string | undefined, isLocal: boolean): AdminAccess {
-  if (token === undefined) return isLocal ? 'open' : 'closed'
-  if (token.length >= MIN_TOKEN_CHARACTERS) return { token }
-  throw new ConfigError(`adminToken: expected at least ${MIN_TOKEN_CHARACTERS} characters`)
-}
-
-/** The plan, if there is one; the library that checks events against it is loaded only then. */
-async function readPlan(given: TrackingPlanFile | string | undefined): Promise<LoadedPlan | null> {
-  if (given === undefined) return null
-  const { PlanError, readPlanFile, TrackingPlan } = await import('./plan/plan.ts')
-  try {
-    const file = typeof given === 'string' ? readPlanFile(given) : given
-    return { file, plan: new TrackingPlan(file) }
-  } catch (cause) {
-    if (cause instanceof PlanError) throw new ConfigError(`plan: ${cause.message}`)
-    throw cause
-  }
-}
-
-function readRelease(text: string | undefined): ReleaseTarget | null {
-  if (text === undefined) return null
-  const target = readReleaseTarget(text)
-  if (target !== undefined) return target
-  throw new ConfigError('releaseTo: expected https://<write key>@<host>')
-}
-
-function aboutOf(config: Config, { database = MEMORY, plan }: CollectorOptions, clock: Clock): About {
-  return {
-    version,
-    startedAt: new Date(clock.now()).toISOString(),
-    region: config.region,
-    database: database === MEMORY ? MEMORY : basename(database),
-    sources: config.sources?.map(({ name }) => name) ?? null,
-    destinations: config.destinations.map(({ name }) => name),
-    hasPlan: plan !== undefined,
-    maxEvents: config.maxEvents,
   }
 }

@@ -1,11 +1,12 @@
 export type { Clock } from './clock.ts'
-export { type Collector, type CollectorOptions, startCollector } from './collector.ts'
+export type { Collector } from './collector.ts'
 export { ConfigError } from './config/config-error.ts'
 export type { ConfigInput as CollectorConfig } from './config/schema.ts'
 export { FaultError, type FaultOptions, type FaultRule, type FaultState } from './faults/rules.ts'
 export type { ServerLimits } from './http/server.ts'
 export type { Stats } from './live/stats.ts'
 export { type WaitOptions, WaitTimeoutError } from './live/waiters.ts'
+export type { CollectorOptions } from './options.ts'
 export type { TrackingPlanFile } from './plan/plan.ts'
 export {
   type DestinationOutcome,
@@ -20,3 +21,4 @@ export {
 } from './record.ts'
 export type { EventFilter, EventQuery } from './search/filter.ts'
 export { SearchSyntaxError } from './search/syntax.ts'
+export { startCollector } from './start.ts'

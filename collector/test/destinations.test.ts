@@ -273,7 +273,6 @@ test('when an outcome cannot be written down, the receiver is not asked again at
   const deliverer = new Deliverer(destination, {
     queue,
     clock,
-    onChange: () => {},
     onFault: (_what, cause) => faults.push(cause),
   })
   onTestFinished(() => deliverer.close())

@@ -54,7 +54,6 @@ test('a webhook has so many requests under way as its concurrency says, and goes
       nextDueMs: async () => undefined,
     },
     clock,
-    onChange: () => {},
     onFault: () => {},
   })
   onTestFinished(() => deliverer.close())

@@ -304,7 +304,8 @@ test('a token is good for the server that signed it, under its own name, and not
   const { oauth } = parseConfig(config, 'config')
   if (oauth === undefined) throw new Error('the config has OAuth settings')
   const clock = fakeClock(startMs)
-  const open = () => new TokenServer(oauth, clock, (jti) => !seen.has(jti) && Boolean(seen.add(jti)))
+  const open = () =>
+    new TokenServer(oauth, clock, { use: async (jti) => !seen.has(jti) && Boolean(seen.add(jti)) })
   const url = 'http://127.0.0.1:1'
   const one = open()
   const two = open()

@@ -7,14 +7,14 @@ import { HttpProblem, replyJson } from '../http/reply.ts'
 const MAX_BODY_BYTES = 65_536
 const MAX_RELEASED = 100
 
-const id = z.string().regex(/^\d{1,15}$/, 'expected the id of an event')
+const id = z.string().min(1).max(100)
 const retrySchema = z.strictObject({ ids: z.array(id).max(1000).optional() })
 const replaySchema = z.strictObject({ destinations: z.array(z.string()).max(100).optional() })
 const releaseSchema = z.strictObject({ ids: z.array(id).min(1).max(MAX_RELEASED) })
 
 /** What the API can change. */
 export interface Actions {
-  clear(): void
+  clear(): Promise<void>
   destinations(): Promise<unknown[]>
   /** How many deliveries were made due; undefined = there is no such destination. */
   retry(destination: string, ids: string[] | undefined): Promise<number | undefined>
@@ -33,12 +33,12 @@ export async function handleAction(
   response: ServerResponse,
 ): Promise<boolean> {
   if (path === '/api/events' && request.method === 'DELETE') {
-    actions.clear()
+    await actions.clear()
     replyJson(response, 200, { success: true })
     return true
   }
   const retry = /^\/api\/destinations\/([^/]+)\/retry$/.exec(path)
-  const replay = /^\/api\/events\/(\d{1,15})\/replay$/.exec(path)
+  const replay = /^\/api\/events\/([^/]+)\/replay$/.exec(path)
   const isRelease = path === '/api/release' && request.method !== 'GET' && request.method !== 'HEAD'
   if (retry === null && replay === null && !isRelease) return false
   if (request.method !== 'POST') throw new HttpProblem(405, 'method', 'expected POST', { allow: 'POST' })

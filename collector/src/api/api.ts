@@ -9,7 +9,7 @@ import { type WaitOptions, WaitTimeoutError } from '../live/waiters.ts'
 import { type EventRecord, KINDS, REASONS } from '../record.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
 import type { EventTail } from '../store/ports.ts'
-import type { EventReader } from '../store/sqlite/reader.ts'
+import { CursorError, type EventReader } from '../store/queries.ts'
 import { type Actions, handleAction } from './actions.ts'
 import { replyExport } from './export.ts'
 import { readPlace, readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
@@ -54,16 +54,18 @@ const DONE = Symbol('done')
 const ROUTES: Readonly<Record<string, Handler>> = {
   '/api/about': about,
   '/api/events': events,
-  '/api/count': async ({ reader, now }, { searchParams }) =>
-    reader.ask('count', readSearch(readQuery('count', searchParams), now())),
+  '/api/count': async ({ reader, now }, { searchParams }) => {
+    const query = readSearch(readQuery('count', searchParams), now())
+    const { count, isComplete } = await reader.ask('count', query)
+    return { count, isComplete }
+  },
   '/api/requests': requests,
   '/api/overview': async ({ reader, now }, { searchParams }) =>
     reader.ask('overview', readRange(readQuery('range', searchParams), now())),
   '/api/catalogue': catalogue,
   '/api/users': async ({ reader }, { searchParams }) => {
     const { q, limit, cursor } = readQuery('users', searchParams)
-    const { before } = readPlace({ ...(cursor && { cursor }), order: 'newest' })
-    return reader.ask('users', { q, limit, before })
+    return reader.ask('users', { q, limit, cursor })
   },
   '/api/problems': async ({ reader, now }, { searchParams }) =>
     reader.ask('problems', readRange(readQuery('range', searchParams), now())),
@@ -105,6 +107,10 @@ export async function handleApi(
   try {
     return await route(parts, url, request, response)
   } catch (cause) {
+    if (cause instanceof CursorError) {
+      const [name] = [...url.searchParams].find(([, value]) => value === cause.cursor) ?? ['cursor']
+      throw new HttpProblem(400, 'bad_query', `${name}: ${cause.message}`)
+    }
     if (!(cause instanceof SearchSyntaxError)) throw cause
     const { code, message, position, length } = cause
     replyJson(response, 400, { success: false, code, message, position, length })
@@ -163,19 +169,18 @@ async function findEntry(
   id: string,
   parameters: URLSearchParams,
 ): Promise<unknown> {
-  const isNumber = /^\d{1,15}$/.test(id)
   switch (list) {
     case 'events':
       readQuery('none', parameters)
-      return isNumber ? reader.ask('event', { seq: Number(id) }) : null
+      return reader.ask('event', { id })
     case 'requests':
       readQuery('none', parameters)
-      return /^\d{1,16}$/.test(id) ? reader.ask('request', { id }) : null
+      return reader.ask('request', { id })
     case 'catalogue':
       return reader.ask('catalogueEntry', { key: id, ...readRange(readQuery('range', parameters), now()) })
     default: {
       const { order, limit, cursor } = readQuery('user', parameters)
-      return reader.ask('user', { id, order, limit, ...readPlace({ ...(cursor && { cursor }), order }) })
+      return reader.ask('user', { id, order, limit, cursor })
     }
   }
 }
@@ -192,31 +197,24 @@ async function about({ about, actions, now }: ApiParts): Promise<unknown> {
 
 async function events({ reader, now }: ApiParts, { searchParams }: URL): Promise<unknown> {
   const { view, limit, order, cursor, ...filter } = readQuery('events', searchParams)
-  const { after, before } = filter
-  const place = readPlace({
-    ...(cursor && { cursor }),
-    ...(after && { after }),
-    ...(before && { before }),
-    order,
-  })
   return reader.ask('events', {
     ...readSearch(filter, now()),
-    ...place,
     order,
     limit,
+    cursor,
     isFull: view === 'full',
   })
 }
 
 async function requests({ reader, now }: ApiParts, { searchParams }: URL): Promise<unknown> {
   const { q, order, limit, cursor, after, ...range } = readQuery('requests', searchParams)
-  const place = readPlace({ ...(cursor && { cursor }), ...(after && { after }), order })
   return reader.ask('requests', {
     search: readRequestSearch(q),
     ...readRange(range, now()),
-    ...place,
+    ...(after && { after: readPlace(after) }),
     order,
     limit,
+    cursor,
   })
 }
 
@@ -260,14 +258,13 @@ async function wait(
   if (from !== undefined || to !== undefined) {
     throw new HttpProblem(400, 'bad_query', 'from, to: a wait has no range; use received>= in q')
   }
-  const place = readPlace({ ...(after && { after }), ...(before && { before }) })
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   try {
     const given = {
       ...options,
-      ...(place.after !== undefined && { after: place.after }),
-      ...(place.before !== undefined && { before: place.before }),
+      ...(after && { after: readPlace(after) }),
+      ...(before && { before: readPlace(before) }),
     }
     return { events: await parts.wait(given, gone.signal) }
   } catch (cause) {

@@ -2,9 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { SECURITY_HEADERS } from '../http/reply.ts'
 import type { EventRecord } from '../record.ts'
-import type { EventSearch } from '../store/sqlite/find.ts'
-import { seqOf } from '../store/sqlite/queries/context.ts'
-import type { EventReader } from '../store/sqlite/reader.ts'
+import type { EventReader, EventSearch } from '../store/queries.ts'
 
 const PAGE = 500
 
@@ -43,10 +41,8 @@ export async function replyExport(
       isCsv ? csvLine(event) : `${JSON.stringify(event)}\n`,
     )
     if (!response.write(lines.join('')) && !(await drained(response))) return
-    const at = page.next === null ? undefined : seqOf(page.next)
-    if (at === undefined || response.destroyed) break
-    const place = search.order === 'newest' ? { before: at } : { after: at }
-    page = await reader.ask('events', { ...search, ...place, limit: PAGE, isFull: true })
+    if (page.next === null || response.destroyed) break
+    page = await reader.ask('events', { ...search, cursor: page.next, limit: PAGE, isFull: true })
   }
   response.end()
 }

@@ -5,8 +5,7 @@ import { type EventFilter, searchOf } from '../search/filter.ts'
 import { parseSearch } from '../search/parse.ts'
 import { EVERYTHING, REQUEST_VOCABULARY, type Search } from '../search/syntax.ts'
 import { parseTime } from '../search/time.ts'
-import type { EventSearch } from '../store/sqlite/find.ts'
-import { seqOf } from '../store/sqlite/queries/context.ts'
+import type { EventSearch, Place } from '../store/queries.ts'
 
 const integer = z.coerce.number().int().min(0)
 const textField = z.string().max(4000)
@@ -101,31 +100,9 @@ export function readQuery<N extends keyof typeof SCHEMAS>(
   throw new HttpProblem(400, 'bad_query', problems.join('; '))
 }
 
-interface PlaceParameters {
-  cursor?: string
-  after?: string
-  before?: string
-  order?: 'oldest' | 'newest'
-}
-
-/** The numbers between which records are asked for; a cursor goes on in the direction of the list. */
-export function readPlace({ cursor, after, before, order }: PlaceParameters): {
-  after: number | undefined
-  before: number | undefined
-} {
-  const place = { after: readCursor('after', after), before: readCursor('before', before) }
-  const at = readCursor('cursor', cursor)
-  if (at === undefined) return place
-  if (order === 'newest') return { ...place, before: Math.min(at, place.before ?? at) }
-  return { ...place, after: Math.max(at, place.after ?? at) }
-}
-
-/** A cursor, or the number of a record. */
-function readCursor(name: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const seq = /^\d{1,15}$/.test(text) ? Number(text) : seqOf(text)
-  if (seq === undefined) throw new HttpProblem(400, 'bad_query', `${name}: expected a cursor`)
-  return seq
+/** A cursor, or the number of an event. */
+export function readPlace(text: string): Place {
+  return /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
 /** The range of time of a request. */
@@ -158,8 +135,8 @@ export function readSearch(
   return {
     search: searchOf(filter as EventFilter),
     ...readRange({ ...(from && { from }), ...(to && { to }) }, nowMs),
-    after: readCursor('after', after),
-    before: readCursor('before', before),
+    ...(after && { after: readPlace(after) }),
+    ...(before && { before: readPlace(before) }),
   }
 }
 

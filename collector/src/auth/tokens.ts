@@ -12,6 +12,7 @@ import {
 import type { Clock } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import type { ApplicationConfig, Config } from '../config/schema.ts'
+import type { AssertionMemory } from '../store/ports.ts'
 import { TokenError } from './token-error.ts'
 
 /** An issued token, as the answer spells it. */
@@ -29,8 +30,6 @@ export interface TokenOwner {
   /** Names of the sources it may write to; undefined = all. */
   sources: readonly string[] | undefined
 }
-
-type AssertionMemory = (jti: string, expiresAtMs: number, nowMs: number) => boolean
 
 const GRANT_TYPE = 'client_credentials'
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
@@ -63,24 +62,23 @@ export class TokenServer {
   readonly #lifetimeSeconds: number
   readonly #extraAudiences: readonly string[]
   readonly #clock: Clock
-  readonly #useAssertion: AssertionMemory
+  readonly #assertions: AssertionMemory
   #issuer = ''
   #key = newTokenKey()
   readonly #revokedKeys = new Set<string>()
   readonly #verified = new Map<string, { owner: TokenOwner; expiresAtMs: number }>()
 
   /**
-   * @param useAssertion Takes note of a `jti`; false when it was used before. Must be atomic.
    * @throws ConfigError when a public key cannot be used.
    */
-  constructor(oauth: NonNullable<Config['oauth']>, clock: Clock, useAssertion: AssertionMemory) {
+  constructor(oauth: NonNullable<Config['oauth']>, clock: Clock, assertions: AssertionMemory) {
     this.#applications = new Map(
       oauth.applications.map((one) => [one.clientId, { ...one, keys: readKeys(one) } satisfies Application]),
     )
     this.#lifetimeSeconds = oauth.tokenLifetime
     this.#extraAudiences = oauth.audiences
     this.#clock = clock
-    this.#useAssertion = useAssertion
+    this.#assertions = assertions
   }
 
   /** Told once the address is known: it is what assertions must be made out to. */
@@ -183,7 +181,7 @@ export class TokenServer {
     }
     const expiresAtMs = (exp + CLOCK_TOLERANCE_SECONDS) * 1000
     // Last, and in one step: of two that come at the same time, one finds the other's note.
-    if (!this.#useAssertion(`${application.clientId} ${jti}`, expiresAtMs, nowMs)) {
+    if (!(await this.#assertions.use(`${application.clientId} ${jti}`, expiresAtMs, nowMs))) {
       throw new TokenError(401, 'invalid_client', 'the assertion was used before')
     }
     return application

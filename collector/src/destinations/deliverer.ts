@@ -20,8 +20,6 @@ export type DeliverySource = Pick<DeliveryQueue, 'claim' | 'settle' | 'release' 
 export interface DelivererParts {
   queue: DeliverySource
   clock: Clock
-  /** Told when outcomes have been written. */
-  onChange(): void
   onFault(what: string, cause: unknown): void
 }
 
@@ -68,13 +66,12 @@ export class Deliverer {
   }
 
   async #appendAll(path: string): Promise<void> {
-    const { queue, onChange } = this.#parts
+    const { queue } = this.#parts
     const { name } = this.#destination
     while (!this.#stop.signal.aborted) {
       const due = await queue.claim(name, FILE_BATCH, FILE_LEASE_MS)
       if (due.length === 0) return
       await queue.settle(name, await this.#append(path, due))
-      onChange()
       // The queue may answer at once; others must have their turn all the same.
       await nextTurn()
     }
@@ -94,7 +91,7 @@ export class Deliverer {
 
   /** Keeps so many requests under way as the destination allows; what is finished is written down together. */
   async #postAll(destination: Extract<DestinationConfig, { type: 'webhook' }>): Promise<void> {
-    const { queue, onChange } = this.#parts
+    const { queue } = this.#parts
     const { name, concurrency, timeout } = destination
     const { signal } = this.#stop
     const underWay = new Set<Promise<void>>()
@@ -112,7 +109,6 @@ export class Deliverer {
         const finished = updates
         updates = []
         await queue.settle(name, finished)
-        onChange()
       }
       const isWorthwhile = underWay.size <= concurrency / 2 && !signal.aborted
       const due = isWorthwhile

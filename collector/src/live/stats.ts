@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { EventSummary } from '../record.ts'
+import type { Totals } from '../store/event-store.ts'
 import type { NewRequest } from '../store/ports.ts'
-import type { Total } from '../store/sqlite/store.ts'
 
 /** Totals of what is recorded, and how much came in each of the last seconds. */
 export interface Stats {
@@ -17,19 +17,16 @@ export interface Stats {
   refused: number
 }
 
-/** Where the totals are kept for good. */
-export interface StatsSource {
-  totals(): Total[]
-  requestTotals(): { requests: number; refused: number }
-}
-
 const SECONDS = 60
 const MAX_NAMES = 1000
+/** The totals are read anew so often at most. */
+const REST_MS = 250
 
 /** Keeps the totals while events arrive, so that nobody has to count. */
 export class StatsKeeper {
   readonly #clock: Clock
-  readonly #source: StatsSource
+  readonly #readTotals: () => Promise<Totals>
+  readonly #onFault: (what: string, cause: unknown) => void
   #accepted = 0
   #rejected = 0
   #requests = 0
@@ -38,39 +35,70 @@ export class StatsKeeper {
   #byType = new Map<string, number>()
   #bySource = new Map<string, number>()
   #seconds = new Map<number, { accepted: number; rejected: number }>()
+  /** Grows with every change that does not come from the store: what was read before does not count it. */
+  #version = 0
   #isStale = false
+  #isBusy = false
 
-  constructor(clock: Clock, source: StatsSource) {
+  /** @param readTotals Reads them where they are kept for good. */
+  constructor(
+    clock: Clock,
+    readTotals: () => Promise<Totals>,
+    onFault: (what: string, cause: unknown) => void,
+  ) {
     this.#clock = clock
-    this.#source = source
-    this.#load()
+    this.#readTotals = readTotals
+    this.#onFault = onFault
   }
 
-  /** Takes the totals from the database anew; what others have brought counts as come in this second. */
-  reload(): void {
-    const { accepted, rejected } = { accepted: this.#accepted, rejected: this.#rejected }
-    this.#load()
-    this.#countSecond(Math.max(0, this.#accepted - accepted), Math.max(0, this.#rejected - rejected))
+  /** Takes over what is kept from before. */
+  async load(): Promise<void> {
+    this.#replace(await this.#readTotals())
   }
 
-  /** Something was deleted: the totals are taken from the database when they are next asked for. */
+  /** Takes the totals from the store anew, soon; what others have brought counts as come in this second. */
   outdated(): void {
     this.#isStale = true
+    if (!this.#isBusy) void this.#refresh()
   }
 
-  #load(): void {
+  async #refresh(): Promise<void> {
+    this.#isBusy = true
     this.#isStale = false
-    this.#accepted = 0
-    this.#rejected = 0
-    for (const map of [this.#byReason, this.#byType, this.#bySource]) map.clear()
-    for (const { source, kind, reason, count } of this.#source.totals())
-      this.#count(source, kind, reason, count)
-    const { requests, refused } = this.#source.requestTotals()
+    try {
+      const version = this.#version
+      const totals = await this.#readTotals()
+      const [accepted, rejected] = [this.#accepted, this.#rejected]
+      this.#replace(totals)
+      this.#countSecond(Math.max(0, this.#accepted - accepted), Math.max(0, this.#rejected - rejected))
+      // More came while the totals were read, and nobody knows whether it is in them.
+      if (version !== this.#version) this.#isStale = true
+    } catch (cause) {
+      this.#onFault('the totals could not be read', cause)
+    }
+    this.#clock.setTimer(() => {
+      this.#isBusy = false
+      if (this.#isStale) this.outdated()
+    }, REST_MS)
+  }
+
+  #replace({ events, requests, refused }: Totals): void {
+    this.#forget()
+    for (const { source, kind, reason, count } of events) this.#count(source, kind, reason, count)
     this.#requests = requests
     this.#refused = refused
   }
 
+  #forget(): void {
+    this.#accepted = 0
+    this.#rejected = 0
+    this.#requests = 0
+    this.#refused = 0
+    for (const map of [this.#byReason, this.#byType, this.#bySource]) map.clear()
+  }
+
   add(events: readonly EventSummary[], requests: readonly NewRequest[]): void {
+    this.#version++
     let accepted = 0
     for (const { source, type, reason } of events) {
       this.#count(source, type ?? '', reason ?? '', 1)
@@ -104,14 +132,15 @@ export class StatsKeeper {
     increase(this.#bySource, source, count)
   }
 
+  /** Everything was forgotten. */
   clear(): void {
-    this.#load()
+    this.#version++
+    this.#forget()
     this.#seconds.clear()
   }
 
   /** @param sources So many sources at most, the busiest ones. */
   snapshot(sources = MAX_NAMES): Stats {
-    if (this.#isStale) this.#load()
     const second = Math.floor(this.#clock.now() / 1000)
     return {
       accepted: this.#accepted,

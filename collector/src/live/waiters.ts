@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { EventRecord, EventSummary } from '../record.ts'
 import { asksForStatus, type EventFilter, equals, searchOf } from '../search/filter.ts'
 import type { Search } from '../search/syntax.ts'
+import type { EventSearch } from '../store/queries.ts'
 
 /** What to wait for: a filter and how many records must match it. */
 export interface WaitOptions extends EventFilter {
@@ -24,41 +25,32 @@ export class WaitTimeoutError extends Error {
   }
 }
 
-/** Which records are looked at: of this search, between these numbers, both excluded. */
-export interface WaitQuery {
-  search: Search
-  after: number | undefined
-  before: number | undefined
-}
-
 /** What a wait reads. */
 export interface WaitSource {
-  /** Number of the newest record. */
+  /** Number of the newest record that can be read. */
   lastSeq(): number
-  /** Counts in what has just come, at once. */
-  countNew(query: WaitQuery): number
   /** The records that match, oldest first, at most so many. */
-  find(query: WaitQuery, limit: number): Promise<EventRecord[]>
-  /** How many match, up to a limit. */
-  count(query: WaitQuery, limit: number): Promise<number>
-  newest(limit: number): EventSummary[]
+  find(query: EventSearch, limit: number): Promise<EventRecord[]>
+  /** How many match; counting may end when the limit is reached. */
+  count(query: EventSearch, limit: number): Promise<number>
+  newest(limit: number): Promise<EventSummary[]>
 }
 
 interface Waiter {
-  query: WaitQuery
+  query: EventSearch
   count: number
-  /** Matching records up to `seen`; undefined while what was there before is being looked through. */
-  found: number | undefined
+  /** Matching records up to number `seen`; that is -1 until all that is there was looked through. */
+  found: number
   seen: number
-  /** Newest record when everything was forgotten during the first look. */
-  clearedAt?: number
-  check(): Promise<void>
+  isLooking: boolean
+  finish(): void
+  fail(cause: unknown): void
 }
 
 const DEFAULT_TIMEOUT_MS = 5000
 /** A wait for fewer resolves with more when they are there. */
 const MIN_RECORDS = 1000
-/** Looking for what is new may take so long in one turn. */
+/** Looking for what is new may be begun for so long in one turn. */
 const TURN_MS = 10
 
 /** Callers that wait for events to arrive. */
@@ -68,6 +60,8 @@ export class Waiters {
   readonly #waiters = new Set<Waiter>()
   readonly #cancels = new Set<() => void>()
   #isScheduled = false
+  /** Grows when everything was forgotten. */
+  #epoch = 0
 
   constructor(source: WaitSource, clock: Clock) {
     this.#source = source
@@ -87,7 +81,7 @@ export class Waiters {
     const search: Search = asksForStatus(given)
       ? given
       : { kind: 'and', parts: [given, equals('status', 'accepted')] }
-    const query: WaitQuery = { search, after, before }
+    const query: EventSearch = { search, after, before }
     return new Promise((resolve, reject) => {
       const end = () => {
         cancelTimer()
@@ -99,60 +93,64 @@ export class Waiters {
         end()
         reject(new Error('the collector was closed'))
       }
+      const fail = (cause: unknown) => {
+        end()
+        reject(cause)
+      }
       const finish = () => {
         end()
         this.#source.find(query, Math.max(count, MIN_RECORDS)).then(resolve, reject)
       }
-      const waiter: Waiter = {
-        query,
-        count,
-        found: undefined,
-        seen: 0,
-        check: () => this.#look(waiter, finish),
-      }
+      const waiter: Waiter = { query, count, found: 0, seen: -1, isLooking: false, finish, fail }
       const cancelTimer = this.#clock.setTimer(() => {
         this.#waiters.delete(waiter)
-        // Once more from the beginning, in case that something came in another way than usual.
-        this.#source.count(query, count).then((found) => {
-          if (!this.#cancels.has(cancel)) return
-          if (found >= count) return finish()
-          end()
-          reject(this.#timeoutError(options, count, timeout, found))
-        }, reject)
+        this.#lastLook(waiter, options, timeout).then(
+          (cause) => {
+            if (!this.#cancels.has(cancel)) return
+            if (cause === undefined) finish()
+            else fail(cause)
+          },
+          (cause: unknown) => fail(cause),
+        )
       }, timeout)
       this.#waiters.add(waiter)
       this.#cancels.add(cancel)
       signal?.addEventListener('abort', cancel)
-      waiter.check().catch((cause: unknown) => {
-        end()
-        reject(cause)
-      })
+      void this.#look(waiter)
     })
   }
 
-  /** Looks through all that is there, then at what came meanwhile. */
-  async #look(waiter: Waiter, finish: () => void): Promise<void> {
-    waiter.found = undefined
-    const seen = this.#source.lastSeq()
-    const before = Math.min(waiter.query.before ?? Number.MAX_SAFE_INTEGER, seen + 1)
-    const found = await this.#source.count({ ...waiter.query, before }, waiter.count)
-    if (!this.#waiters.has(waiter)) return
-    waiter.found = waiter.clearedAt === undefined ? found : 0
-    waiter.seen = waiter.clearedAt ?? seen
-    waiter.check = async () => this.#lookAtNew(waiter, finish)
-    this.#lookAtNew(waiter, finish)
+  /** Counts what has come since the last look; the first one looks through all that is there. */
+  async #look(waiter: Waiter): Promise<void> {
+    if (waiter.isLooking) return
+    waiter.isLooking = true
+    try {
+      for (let lastSeq = this.#source.lastSeq(); waiter.seen < lastSeq; lastSeq = this.#source.lastSeq()) {
+        const between = { afterSeq: waiter.seen, beforeSeq: lastSeq + 1 }
+        const epoch = this.#epoch
+        const found = await this.#source.count({ ...waiter.query, between }, waiter.count - waiter.found)
+        if (!this.#waiters.has(waiter)) return
+        // Forgotten meanwhile: `cleared` has said from where to go on.
+        if (epoch !== this.#epoch) continue
+        waiter.found += found
+        waiter.seen = lastSeq
+        if (waiter.found >= waiter.count) return waiter.finish()
+      }
+    } catch (cause) {
+      if (this.#waiters.has(waiter)) waiter.fail(cause)
+    } finally {
+      waiter.isLooking = false
+    }
   }
 
-  #lookAtNew(waiter: Waiter, finish: () => void): void {
-    if (waiter.found === undefined) return
-    const lastSeq = this.#source.lastSeq()
-    if (waiter.found < waiter.count && lastSeq > waiter.seen) {
-      const after = Math.max(waiter.query.after ?? 0, waiter.seen)
-      const before = Math.min(waiter.query.before ?? Number.MAX_SAFE_INTEGER, lastSeq + 1)
-      waiter.found += this.#source.countNew({ ...waiter.query, after, before })
-      waiter.seen = lastSeq
-    }
-    if (waiter.found >= waiter.count) finish()
+  /** Once more from the beginning, in case that something came in another way than usual. Undefined = there are enough. */
+  async #lastLook(
+    { query, count }: Waiter,
+    options: WaitOptions,
+    timeoutMs: number,
+  ): Promise<WaitTimeoutError | undefined> {
+    const found = await this.#source.count(query, count)
+    return found >= count ? undefined : this.#timeoutError(options, count, timeoutMs, found)
   }
 
   /** Tells that the log has grown. */
@@ -163,8 +161,7 @@ export class Waiters {
       this.#isScheduled = false
       const endMs = this.#clock.monotonic() + TURN_MS
       for (const waiter of [...this.#waiters]) {
-        if (waiter.found === undefined) continue
-        void waiter.check()
+        void this.#look(waiter)
         // The others have their turn first the next time.
         if (this.#waiters.delete(waiter)) this.#waiters.add(waiter)
         if (this.#clock.monotonic() > endMs) return this.news()
@@ -174,14 +171,11 @@ export class Waiters {
 
   /** Everything was forgotten: what was found counts no more. */
   cleared(): void {
+    this.#epoch++
     const lastSeq = this.#source.lastSeq()
     for (const waiter of this.#waiters) {
-      if (waiter.found === undefined) {
-        waiter.clearedAt = lastSeq
-      } else {
-        waiter.found = 0
-        waiter.seen = lastSeq
-      }
+      waiter.found = 0
+      waiter.seen = lastSeq
     }
   }
 
@@ -190,9 +184,14 @@ export class Waiters {
     for (const cancel of [...this.#cancels]) cancel()
   }
 
-  #timeoutError(options: WaitOptions, count: number, timeoutMs: number, found: number): WaitTimeoutError {
+  async #timeoutError(
+    options: WaitOptions,
+    count: number,
+    timeoutMs: number,
+    found: number,
+  ): Promise<WaitTimeoutError> {
     const { count: _, timeout: __, ...filter } = options
-    const last = this.#source.newest(5).map((event) => {
+    const last = (await this.#source.newest(5)).map((event) => {
       const what = [event.type, event.name].filter((part) => part !== null).join(' ')
       const who = event.userId ?? event.anonymousId ?? 'nobody'
       return `${what} by ${who} (${event.reason ?? 'accepted'})`

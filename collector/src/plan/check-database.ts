@@ -1,11 +1,14 @@
 import { existsSync } from 'node:fs'
+import { systemClock } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
-import type { EventFilter } from '../search/filter.ts'
-import { Store } from '../store/sqlite/store.ts'
+import { DEFAULT_CONFIG } from '../config/defaults.ts'
+import type { EventRecord } from '../record.ts'
+import { type EventFilter, searchOf } from '../search/filter.ts'
+import { openStore } from '../store/open.ts'
+import type { Cursor } from '../store/ports.ts'
 import type { TrackingPlan } from './plan.ts'
 
 const PAGE = 1000
-const NEVER_DELETED = Number.MAX_SAFE_INTEGER
 
 /** One way in which events break the plan. */
 export interface BrokenRule {
@@ -30,38 +33,55 @@ export interface PlanReport {
 /**
  * Holds the accepted events of a database against a plan, whatever plan they were recorded with.
  *
- * @throws ConfigError when there is no such database; what the search line says when it cannot be read.
+ * @throws ConfigError when there is no such database; SearchSyntaxError when the search line cannot be read.
  */
-export function checkDatabase(path: string, plan: TrackingPlan, filter: EventFilter = {}): PlanReport {
+export async function checkDatabase(
+  path: string,
+  plan: TrackingPlan,
+  filter: EventFilter = {},
+): Promise<PlanReport> {
   // Opening it would make an empty one, in which everything is as planned.
   if (!existsSync(path)) throw new ConfigError(`database: ${path} is not there`)
-  const store = new Store({ path, durability: 'process', maxEvents: NEVER_DELETED })
+  const search = searchOf({ ...filter, status: 'accepted' })
+  // It is not started, and so nothing is deleted from it.
+  const store = await openStore(path, {
+    config: DEFAULT_CONFIG,
+    clock: systemClock,
+    plan: null,
+    // What goes wrong with the reading, the question says.
+    onFault: () => {},
+  })
   const broken = new Map<string, BrokenRule>()
   let checked = 0
   try {
-    for (let after = 0; ; ) {
-      const page = store.events({ ...filter, status: 'accepted', after, limit: PAGE })
-      for (const { seq, type, name, message } of page) {
-        checked++
-        for (const violation of plan.check(type ?? '', name, message ?? {})) {
-          const key = type === 'identify' || type === 'group' || type === 'alias' ? type : `${type}:${name}`
-          const id = JSON.stringify([key, violation.path, violation.message])
-          const rule = broken.get(id) ?? {
-            key,
-            path: violation.path,
-            message: violation.message,
-            count: 0,
-            firstSeq: seq,
-          }
-          rule.count++
-          broken.set(id, rule)
-        }
-      }
-      if (page.length < PAGE) break
-      after = page.at(-1)?.seq ?? after
+    for (let cursor: Cursor | null | undefined; cursor !== null; ) {
+      const page = await store.reader.ask('events', {
+        search,
+        order: 'oldest',
+        limit: PAGE,
+        isFull: true,
+        ...(cursor && { cursor }),
+      })
+      checked += page.events.length
+      for (const event of page.events) checkOne(event as EventRecord, plan, broken)
+      cursor = page.next
     }
   } finally {
-    store.close()
+    await store.close()
   }
   return { checked, broken: [...broken.values()].sort((one, other) => other.count - one.count) }
+}
+
+function checkOne(
+  { seq, type, name, message }: EventRecord,
+  plan: TrackingPlan,
+  broken: Map<string, BrokenRule>,
+): void {
+  for (const { path, message: text } of plan.check(type ?? '', name, message ?? {})) {
+    const key = type === 'identify' || type === 'group' || type === 'alias' ? type : `${type}:${name}`
+    const id = JSON.stringify([key, path, text])
+    const rule = broken.get(id)
+    if (rule === undefined) broken.set(id, { key, path, message: text, count: 1, firstSeq: seq })
+    else rule.count++
+  }
 }

@@ -34,6 +34,12 @@ export class PlanError extends Error {
   override readonly name = 'PlanError'
 }
 
+/** A plan that was read, and the file that it was made of. */
+export interface LoadedPlan {
+  plan: TrackingPlan
+  file: TrackingPlanFile
+}
+
 /**
  * A tracking plan, ready to check events.
  *

@@ -21,10 +21,10 @@ export interface EventFilter {
   messageId?: string
   /** Occurs somewhere in the message or in its name; case is ignored. */
   text?: string
-  /** Only records with a greater `seq`. */
-  after?: number
-  /** Only records with a smaller `seq`. */
-  before?: number
+  /** Only records after this one: its `seq`, or a cursor that the HTTP API gave out. */
+  after?: number | string
+  /** Only records before this one. */
+  before?: number | string
 }
 
 /** Which of the matching records, and in which order. */

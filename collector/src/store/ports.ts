@@ -1,7 +1,8 @@
-import type { DestinationOutcome, EventRecord, EventSummary, Kind, Reason, Warning } from '../record.ts'
+import type { DestinationOutcome, EventSummary, Kind, Reason, Warning } from '../record.ts'
 
 /**
- * What the collector asks of its store. SQLite implements these; nothing outside of `store/` knows SQL.
+ * What the collector asks of its store. Nothing outside of the folder of a store knows what it is made of; what it is asked,
+ * and what comes back, is in `queries.ts`; all ports together are in `event-store.ts`.
  *
  * Everything that a database on another machine would make wait is asynchronous.
  */
@@ -169,17 +170,34 @@ export interface DeliveryQueue {
    * Returns how many.
    */
   retry(destination: string, eventIds?: readonly string[]): Promise<number>
+  /**
+   * Has an event delivered once more under a new key, whatever became of it.
+   * Returns whether it was ever meant for this destination.
+   */
+  replay(destination: string, eventId: string): Promise<boolean>
+}
+
+/** Remembers client assertions, so that each is used once. */
+export interface AssertionMemory {
+  /**
+   * Takes note of an assertion's `jti`; false when it was noted before and has not expired.
+   * In one step: of two that come at the same time, wherever they come, one gets `true`.
+   */
+  use(jti: string, expiresAtMs: number, nowMs: number): Promise<boolean>
 }
 
 /** What there is to be told about a log that others write to as well. */
 export interface TailNews {
   /** End of the log. */
   head: Cursor
-  /** Number of the newest record. */
+  /**
+   * Number of the newest event. Numbers grow, and everything up to this one can be read: none comes to be seen later than
+   * one with a greater number.
+   */
   lastSeq: number
   /** Grows when everything was forgotten. */
   epoch: number
-  /** Grows when outcomes of deliveries were written. */
+  /** Grows when outcomes of deliveries were written, by this process or another. */
   revision: number
 }
 
@@ -189,17 +207,3 @@ export interface EventTail {
   subscribe(onNews: (news: TailNews) => void): () => void
   news(): TailNews
 }
-
-/** Part of an ordered list. */
-export interface Page<T> {
-  items: T[]
-  /** Where the next page begins; null = there is none. */
-  next: Cursor | null
-  /** False when the time for one query was used up; `next` goes on from there. */
-  isComplete: boolean
-  /** How far has been looked, milliseconds since the epoch, when not complete. */
-  searchedToMs: number | null
-}
-
-/** A record with its message, or without. */
-export type AnyRecord = EventSummary | EventRecord

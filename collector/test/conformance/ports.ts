@@ -1,37 +1,34 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { EVERYTHING } from '../../src/search/syntax.ts'
-import type { DeliveryQueue, EventLog, EventTail, RequestLog } from '../../src/store/ports.ts'
-import type { EventReader } from '../../src/store/sqlite/reader.ts'
+import type { EventStore, StoreListener } from '../../src/store/event-store.ts'
+import type { Cursor } from '../../src/store/ports.ts'
+import { CursorError, type EventReader } from '../../src/store/queries.ts'
 import { newEvent, newRequest } from '../store/new-event.ts'
 
-/** A store by its ports alone, as one process has it. */
-export interface OpenPorts {
-  log: EventLog
-  requests: RequestLog
-  queue: DeliveryQueue
-  tail: EventTail
-  reader: EventReader
-  clear(): void
-  close(): Promise<void>
-}
-
-/** A store to be tested: each opening after the first is another process on the same data. */
+/** A store to be tested. */
 export interface Subject {
-  open(): Promise<OpenPorts>
+  /** Opens it; each opening after the first is another process on the same data. The suite starts and closes it. */
+  open(): Promise<EventStore>
   /** Moves the clock that leases and due times go by. */
   advance(ms: number): void
 }
 
-/** What every store must do, whatever it is made of. */
-export function describePorts(newSubject: () => Subject): void {
-  const openOne = async (subject = newSubject()) => {
-    const ports = await subject.open()
-    onTestFinished(() => ports.close())
-    return ports
+/**
+ * What every store must do, whatever it is made of.
+ *
+ * @param newSubject Makes an empty store; called once for each test.
+ */
+export function describePorts(newSubject: () => Subject | Promise<Subject>): void {
+  const openAs = async (subject: Subject, listener: Partial<StoreListener> = {}) => {
+    const store = await subject.open()
+    onTestFinished(() => store.close())
+    store.start({ committed() {}, cleared() {}, changed() {}, ...listener })
+    return store
   }
+  const openOne = async (listener: Partial<StoreListener> = {}) => openAs(await newSubject(), listener)
   const openTwo = async () => {
-    const subject = newSubject()
-    return { subject, first: await openOne(subject), second: await openOne(subject) }
+    const subject = await newSubject()
+    return { subject, first: await openAs(subject), second: await openAs(subject) }
   }
   const idsOf = async (reader: EventReader, order: 'oldest' | 'newest' = 'oldest') => {
     const page = await reader.ask('events', { search: EVERYTHING, order, limit: 1000, isFull: false })
@@ -68,7 +65,11 @@ export function describePorts(newSubject: () => Subject): void {
     const kept = await log.append(events)
 
     expect(kept.map(({ messageId }) => messageId)).toEqual(events.map(({ messageId }) => messageId))
-    expect(await reader.ask('count', { search: EVERYTHING })).toEqual({ count: 2500, isComplete: true })
+    expect(await reader.ask('count', { search: EVERYTHING })).toEqual({
+      count: 2500,
+      isComplete: true,
+      next: null,
+    })
   })
 
   test('deduplication is exact between two processes that write at the same time', async () => {
@@ -88,14 +89,12 @@ export function describePorts(newSubject: () => Subject): void {
     await log.append(Array.from({ length: 25 }, (_, index) => newEvent(`m${index}`)))
     for (const order of ['oldest', 'newest'] as const) {
       const seen: Array<string | null> = []
-      let place: { after?: number; before?: number } = {}
-      for (let hasNext = true; hasNext; ) {
-        const query = { search: EVERYTHING, order, limit: 10, isFull: false, ...place }
-        const { events, next } = await reader.ask('events', query)
-        seen.push(...events.map(({ messageId }) => messageId))
-        const last = events.at(-1)?.seq ?? 0
-        place = order === 'oldest' ? { after: last } : { before: last }
-        hasNext = next !== null
+      let cursor: Cursor | null | undefined
+      while (cursor !== null) {
+        const query = { search: EVERYTHING, order, limit: 10, isFull: false, ...(cursor && { cursor }) }
+        const page = await reader.ask('events', query)
+        seen.push(...page.events.map(({ messageId }) => messageId))
+        cursor = page.next
         if (seen.length === 10 && order === 'oldest') {
           await log.append(Array.from({ length: 5 }, (_, index) => newEvent(`late${index}`)))
         }
@@ -111,18 +110,18 @@ export function describePorts(newSubject: () => Subject): void {
       Array.from({ length: 10 }, (_, index) => newEvent(`m${index}`, { deliveries: hook })),
     )
 
-    const mine = await first.queue.claim('Hook', 6, 1000)
-    const others = await second.queue.claim('Hook', 6, 1000)
+    const mine = await first.deliveries.claim('Hook', 6, 1000)
+    const others = await second.deliveries.claim('Hook', 6, 1000)
     const ids = [...mine, ...others].map(({ eventId }) => eventId)
 
     expect([mine.length, others.length, new Set(ids).size]).toEqual([6, 4, 10])
-    expect(await first.queue.claim('Hook', 6, 1000)).toEqual([])
-    await first.queue.settle(
+    expect(await first.deliveries.claim('Hook', 6, 1000)).toEqual([])
+    await first.deliveries.settle(
       'Hook',
       mine.map(({ eventId }) => settled(eventId)),
     )
     subject.advance(1000)
-    const again = await first.queue.claim('Hook', 10, 1000)
+    const again = await first.deliveries.claim('Hook', 10, 1000)
     expect(again.map(({ eventId }) => eventId)).toEqual(others.map(({ eventId }) => eventId))
     expect(again.map(({ key }) => key)).toEqual(others.map(({ key }) => key))
   })
@@ -130,46 +129,48 @@ export function describePorts(newSubject: () => Subject): void {
   test('what was settled stays so, whoever comes late; what was released is due at once', async () => {
     const { subject, first, second } = await openTwo()
     await first.log.append([newEvent('a', { deliveries: hook }), newEvent('b', { deliveries: hook })])
-    const [a, b] = await first.queue.claim('Hook', 2, 1000)
+    const [a, b] = await first.deliveries.claim('Hook', 2, 1000)
     if (a === undefined || b === undefined) throw new Error('two are due')
     subject.advance(1000)
-    await second.queue.claim('Hook', 1, 1000)
-    await second.queue.settle('Hook', [settled(a.eventId)])
+    await second.deliveries.claim('Hook', 1, 1000)
+    await second.deliveries.settle('Hook', [settled(a.eventId)])
 
-    await first.queue.settle('Hook', [{ ...settled(a.eventId), state: 'pending', reason: 'late' }])
-    await first.queue.release('Hook', [a.eventId, b.eventId])
+    await first.deliveries.settle('Hook', [{ ...settled(a.eventId), state: 'pending', reason: 'late' }])
+    await first.deliveries.release('Hook', [a.eventId, b.eventId])
 
-    expect((await second.queue.claim('Hook', 10, 1000)).map(({ eventId }) => eventId)).toEqual([b.eventId])
+    expect((await second.deliveries.claim('Hook', 10, 1000)).map(({ eventId }) => eventId)).toEqual([
+      b.eventId,
+    ])
   })
 
   test('a retry waits for its time, and says when that is', async () => {
     const { subject, first } = await openTwo()
     await first.log.append([newEvent('a', { deliveries: hook })])
-    const [a] = await first.queue.claim('Hook', 1, 1000)
-    const dueAtMs = (await first.queue.nextDueMs('Hook')) ?? 0
-    await first.queue.settle('Hook', [
+    const [a] = await first.deliveries.claim('Hook', 1, 1000)
+    const dueAtMs = (await first.deliveries.nextDueMs('Hook')) ?? 0
+    await first.deliveries.settle('Hook', [
       { ...settled(a?.eventId ?? ''), state: 'pending', reason: 'answered 503', dueAtMs: dueAtMs + 4000 },
     ])
 
-    expect(await first.queue.nextDueMs('Hook')).toBe(dueAtMs + 4000)
-    expect(await first.queue.claim('Hook', 1, 1000)).toEqual([])
+    expect(await first.deliveries.nextDueMs('Hook')).toBe(dueAtMs + 4000)
+    expect(await first.deliveries.claim('Hook', 1, 1000)).toEqual([])
     subject.advance(5000)
-    expect(await first.queue.claim('Hook', 1, 1000)).toMatchObject([{ attempts: 1 }])
-    expect(await first.queue.nextDueMs('Other')).toBeUndefined()
+    expect(await first.deliveries.claim('Hook', 1, 1000)).toMatchObject([{ attempts: 1 }])
+    expect(await first.deliveries.nextDueMs('Other')).toBeUndefined()
   })
 
   test('what failed can be retried, all of it or some', async () => {
     const { first } = await openTwo()
     const kept = await first.log.append(['a', 'b', 'c'].map((id) => newEvent(id, { deliveries: hook })))
-    await first.queue.claim('Hook', 3, 1000)
-    await first.queue.settle(
+    await first.deliveries.claim('Hook', 3, 1000)
+    await first.deliveries.settle(
       'Hook',
       kept.map(({ id }) => ({ ...settled(id), state: 'failed', reason: 'answered 404' })),
     )
 
-    expect(await first.queue.retry('Hook', [kept[1]?.id ?? ''])).toBe(1)
-    expect(await first.queue.claim('Hook', 3, 1000)).toMatchObject([{ messageId: 'b', attempts: 0 }])
-    expect(await first.queue.retry('Hook')).toBe(2)
+    expect(await first.deliveries.retry('Hook', [kept[1]?.id ?? ''])).toBe(1)
+    expect(await first.deliveries.claim('Hook', 3, 1000)).toMatchObject([{ messageId: 'b', attempts: 0 }])
+    expect(await first.deliveries.retry('Hook')).toBe(2)
   })
 
   test('requests have ids of their own in every process, and lead to their events', async () => {
@@ -203,11 +204,146 @@ export function describePorts(newSubject: () => Subject): void {
     await expect.poll(() => first.tail.news().lastSeq).toBe(2)
     expect(told).toEqual(expect.arrayContaining([1, 2]))
     const { epoch, head } = first.tail.news()
-    second.clear()
+    await second.clear()
     await expect.poll(() => first.tail.news().epoch).toBe(epoch + 1)
     expect(await idsOf(first.reader)).toEqual([])
     await second.log.append([newEvent('a')])
     await expect.poll(() => first.tail.news().head).not.toBe(head)
     expect(await idsOf(first.reader)).toEqual(['a'])
+  })
+
+  test('what is counted as it comes in is counted once, also while two processes write', async () => {
+    const { first, second } = await openTwo()
+    const writing = Array.from({ length: 40 }, (_, turn) =>
+      (turn % 2 === 0 ? first : second).log.append([newEvent(`a${turn}`), newEvent(`b${turn}`)]),
+    )
+    let seen = 0
+    let total = 0
+    const follow = async () => {
+      const { lastSeq } = first.tail.news()
+      const between = { afterSeq: seen, beforeSeq: lastSeq + 1 }
+      total += (await first.reader.ask('count', { search: EVERYTHING, between })).count
+      seen = lastSeq
+      return total
+    }
+
+    await expect.poll(follow, { interval: 5 }).toBe(80)
+
+    await Promise.all(writing)
+    expect(await first.reader.ask('count', { search: EVERYTHING })).toMatchObject({ count: 80, next: null })
+  })
+
+  test('a place is a cursor or the number of an event, and all limits hold together', async () => {
+    const { log, reader } = await openOne()
+    const kept = await log.append(Array.from({ length: 9 }, (_, index) => newEvent(`m${index}`)))
+    const seqOf = (index: number) => kept[index]?.seq ?? 0
+    const ask = async (query: object) => {
+      const all = { search: EVERYTHING, order: 'oldest', limit: 100, isFull: false, ...query } as const
+      const { events } = await reader.ask('events', all)
+      return events.map(({ messageId }) => messageId)
+    }
+    const { next } = await reader.ask('events', {
+      search: EVERYTHING,
+      order: 'oldest',
+      limit: 3,
+      isFull: false,
+    })
+    const cursor = next ?? ''
+
+    expect(await ask({ cursor })).toEqual(['m3', 'm4', 'm5', 'm6', 'm7', 'm8'])
+    expect(await ask({ after: cursor, before: seqOf(6) })).toEqual(['m3', 'm4', 'm5'])
+    expect(await ask({ cursor, after: seqOf(4), before: seqOf(8) })).toEqual(['m5', 'm6', 'm7'])
+    expect(await ask({ cursor, order: 'newest' })).toEqual(['m1', 'm0'])
+    const between = { afterSeq: seqOf(0), beforeSeq: seqOf(4) }
+    expect(await ask({ between, after: cursor })).toEqual(['m3'])
+    for (const forged of ['', 'x', `${cursor}=`, `${cursor}A`, '\u0000', 'null', '9'.repeat(40)]) {
+      await expect(ask({ cursor: forged }), forged).rejects.toThrow(CursorError)
+    }
+  })
+
+  test('there is nothing under an id that was never given out', async () => {
+    const { reader, deliveries } = await openOne()
+
+    for (const id of ['', '0', '-1', '1e3', 'nobody', '9'.repeat(30), "1' OR '1'='1"]) {
+      expect(await reader.ask('event', { id }), id).toBeNull()
+      expect(await reader.ask('request', { id }), id).toBeNull()
+      expect(await deliveries.retry('Hook', [id]), id).toBe(0)
+      expect(await deliveries.replay('Hook', id), id).toBe(false)
+    }
+    expect(await reader.ask('user', { id: 'nobody', order: 'newest', limit: 10 })).toBeNull()
+    expect(await reader.ask('catalogueEntry', { key: 'track:nobody' })).toBeNull()
+  })
+
+  test('a replay is delivered under a key of its own, and only where it was meant to go', async () => {
+    const { log, deliveries } = await openOne()
+    const [kept] = await log.append([newEvent('a', { deliveries: hook })])
+    const id = kept?.id ?? ''
+    const [once] = await deliveries.claim('Hook', 1, 1000)
+    await deliveries.settle('Hook', [settled(id)])
+
+    expect([await deliveries.replay('Hook', id), await deliveries.replay('Other', id)]).toEqual([true, false])
+
+    const [again] = await deliveries.claim('Hook', 1, 1000)
+    expect(again).toMatchObject({ eventId: id, body: once?.body })
+    expect(again?.key).not.toBe(once?.key)
+  })
+
+  test('an assertion is used once, by whichever process, until it has expired', async () => {
+    const { first, second } = await openTwo()
+    const stores = Array.from({ length: 10 }, (_, turn) => (turn % 2 === 0 ? first : second))
+
+    const used = await Promise.all(stores.map(({ assertions }) => assertions.use('jti', 2000, 1000)))
+
+    expect(used.filter(Boolean)).toHaveLength(1)
+    expect(await first.assertions.use('other', 2000, 1000)).toBe(true)
+    expect(await second.assertions.use('jti', 5000, 2001)).toBe(true)
+  })
+
+  test('the totals count by source, kind and reason, also what another process wrote', async () => {
+    const { first, second } = await openTwo()
+    await first.log.append([newEvent('a'), newEvent('b', { reason: 'no_event' })])
+    await second.log.append([newEvent('a'), newEvent('c')])
+    first.requests.append(newRequest(first.requests.nextId(), { status: 400 }))
+
+    await expect.poll(async () => (await second.totals()).requests).toBe(1)
+    const { events, refused } = await second.totals()
+    const byReason = Object.fromEntries(events.map(({ reason, count }) => [reason, count]))
+    expect(byReason).toEqual({ '': 2, no_event: 1, duplicate: 1 })
+    expect(refused).toBe(1)
+    expect(events[0]).toMatchObject({ source: newEvent('x').source, kind: newEvent('x').kind })
+  })
+
+  test('a process is told of what it wrote itself, of what others wrote, and of a clear', async () => {
+    const subject = await newSubject()
+    const told: string[] = []
+    const first = await openAs(subject, {
+      committed: (events, requests) => void told.push(`committed ${events.length} ${requests.length}`),
+      changed: () => void told.push('changed'),
+      cleared: () => void told.push('cleared'),
+    })
+    const second = await openAs(subject)
+
+    await first.log.append([newEvent('a')])
+    await expect.poll(() => told).toContain('committed 1 0')
+    await second.log.append([newEvent('b')])
+    await expect.poll(() => told).toContain('changed')
+    expect(told).not.toContain('cleared')
+    await second.clear()
+    await expect.poll(() => told).toContain('cleared')
+  })
+
+  test('a clear forgets everything but the numbers', async () => {
+    const store = await openOne()
+    const { log, reader, deliveries } = store
+    const [before] = await log.append([newEvent('a', { deliveries: hook })])
+    await store.clear()
+
+    expect(await idsOf(reader)).toEqual([])
+    expect((await store.totals()).events).toEqual([])
+    expect(await deliveries.claim('Hook', 10, 1000)).toEqual([])
+    expect(await reader.ask('event', { id: before?.id ?? '' })).toBeNull()
+    const [again] = await log.append([newEvent('a')])
+    expect(again).toMatchObject({ status: 'accepted' })
+    expect(again?.seq).toBeGreaterThan(before?.seq ?? 0)
   })
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { startCollector } from '../../src/index.ts'
-import { checkDatabase } from '../../src/plan/check.ts'
+import { checkDatabase } from '../../src/plan/check-database.ts'
 import { loadPlan, TrackingPlan, type TrackingPlanFile } from '../../src/plan/plan.ts'
 import { openCollector, post, track } from '../support.ts'
 
@@ -124,13 +124,17 @@ test('a database is checked against a plan after the fact', async () => {
   const path = join(folder, 'plan.json')
   writeFileSync(path, JSON.stringify(file))
 
-  expect(checkDatabase(database, loadPlan(path))).toEqual({
+  expect(await checkDatabase(database, loadPlan(path))).toEqual({
     checked: 3,
-    broken: 2,
-    unseen: ['identify'],
-    lines: [
-      '1 track Order Completed: properties.total must be number',
-      '3 track Refunded: event is not in the plan',
+    broken: [
+      {
+        key: 'track:Order Completed',
+        path: 'properties.total',
+        message: 'must be number',
+        count: 1,
+        firstSeq: 1,
+      },
+      { key: 'track:Refunded', path: 'event', message: 'is not in the plan', count: 1, firstSeq: 3 },
     ],
   })
 })

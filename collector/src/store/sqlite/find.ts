@@ -1,8 +1,10 @@
 import type { Search } from '../../search/syntax.ts'
+import type { TimeRange } from '../queries.ts'
 import type { Database, SqlValue } from './database.ts'
 import { SEGMENT_BITS, SEGMENT_SIZE, segmentOf } from './schema.ts'
-import { boundTo, type EventCondition, eventCondition } from './search-sql.ts'
-import { type Bounds, boundsOf, slices, type TimeRange } from './slices.ts'
+import { boundTo } from './search/condition.ts'
+import { type EventCondition, eventCondition } from './search/event-condition.ts'
+import { type Bounds, boundsOf, slices } from './slices.ts'
 import type { Budget, Work } from './work.ts'
 
 /** What is looked for in the events. */
@@ -106,20 +108,20 @@ export function* findEvents(
   return { seqs, hasMore: false, isComplete: true, searchedTo }
 }
 
-/** Counts records until everything was looked at or the time is used up. */
+/** Counts records, newest first, until everything was looked at or the time is used up; then `countedTo` is the last that was. */
 export function* countEvents(
   database: Database,
   query: EventSearch,
   budget: Budget,
   nowMs: number,
-): Work<{ count: number; isComplete: boolean }> {
+): Work<{ count: number; countedTo: number | undefined }> {
   const thePlan = plan(database, query, nowMs)
   let count = 0
   for (const slice of slices(thePlan.bounds, 'newest', thePlan.segments)) {
     const { sql, values } = sliceSql(thePlan, slice)
     count += database.value<number>(`SELECT count(*) AS value FROM ${sql}`, ...values) ?? 0
-    if (slice.first > thePlan.bounds.first && budget.isUsedUp) return { count, isComplete: false }
+    if (slice.first > thePlan.bounds.first && budget.isUsedUp) return { count, countedTo: slice.first }
     yield
   }
-  return { count, isComplete: true }
+  return { count, countedTo: undefined }
 }

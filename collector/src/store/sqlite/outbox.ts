@@ -1,5 +1,6 @@
 import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate } from '../ports.ts'
 import { type Database, readMeta } from './database.ts'
+import { numberOf } from './place.ts'
 import { Counts } from './row-insert.ts'
 import { BUCKET_MS } from './schema.ts'
 
@@ -11,11 +12,14 @@ const ROWS_PER_RETRY = 5000
 export class Outbox implements DeliveryQueue {
   readonly #database: Database
   readonly #now: () => number
+  readonly #onChange: () => void
   readonly #id: string
   readonly #tally: Counts
 
-  constructor(database: Database, now: () => number) {
+  /** @param onChange Told when outcomes were written. */
+  constructor(database: Database, now: () => number, onChange: () => void) {
     this.#database = database
+    this.#onChange = onChange
     this.#now = now
     this.#id = readMeta<string>(database, 'id')
     this.#tally = new Counts(database, 'delivery_tally', ['bucket', 'destination', 'state', 'reason'])
@@ -68,7 +72,7 @@ export class Outbox implements DeliveryQueue {
 
   #settleOne(destination: string, update: DeliveryUpdate): void {
     const { state, reason, attempts, dueAtMs, attempt } = update
-    const seq = Number(update.eventId)
+    const seq = numberOf(update.eventId) ?? 0
     const before = this.#database.get<{
       last_at: number | null
       last_ms: number | null
@@ -133,7 +137,7 @@ export class Outbox implements DeliveryQueue {
   async release(destination: string, eventIds: readonly string[]): Promise<void> {
     if (eventIds.length === 0) return
     this.#database.transaction(() => {
-      for (const id of eventIds) this.#setDue(destination, Number(id), 0)
+      for (const id of eventIds) this.#setDue(destination, numberOf(id) ?? 0, 0)
     })
   }
 
@@ -174,7 +178,7 @@ export class Outbox implements DeliveryQueue {
             floor,
             ROWS_PER_RETRY,
           )
-        : eventIds.map((id) => ({ seq: Number(id) })).filter(({ seq }) => seq > floor)
+        : eventIds.map((id) => ({ seq: numberOf(id) ?? 0 })).filter(({ seq }) => seq > floor)
     let count = 0
     this.#inTransaction(() => {
       for (const { seq } of rows) if (this.#again(destination, seq, where)) count++
@@ -182,12 +186,11 @@ export class Outbox implements DeliveryQueue {
     return count
   }
 
-  /** Has an event delivered once more, whatever became of it. Returns whether it was ever meant for this destination. */
-  replay(destination: string, eventId: string): boolean {
+  async replay(destination: string, eventId: string): Promise<boolean> {
     let isThere = false
     this.#inTransaction(() => {
       // One that waits for its turn is delivered anyhow.
-      isThere = this.#again(destination, Number(eventId), "state IN ('delivered', 'failed')", 1)
+      isThere = this.#again(destination, numberOf(eventId) ?? 0, "state IN ('delivered', 'failed')", 1)
     })
     return isThere
   }
@@ -259,5 +262,6 @@ export class Outbox implements DeliveryQueue {
       this.#tally.discard()
       throw cause
     }
+    this.#onChange()
   }
 }

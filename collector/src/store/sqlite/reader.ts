@@ -2,22 +2,22 @@ import { Worker } from 'node:worker_threads'
 import type { TrackingPlan, TrackingPlanFile } from '../../plan/plan.ts'
 import { SearchSyntaxError } from '../../search/syntax.ts'
 import { workerUrl } from '../../worker-url.ts'
+import type { EventReader, QueryName, QueryParameters, QueryResult } from '../queries.ts'
 import type { Database } from './database.ts'
+import { inNumbers } from './place.ts'
 import { newContext } from './queries/context.ts'
-import { type QueryName, type QueryParameters, type QueryResult, startQuery } from './queries/index.ts'
+import { startQuery } from './queries/index.ts'
 import { runInTurns } from './work.ts'
 
-/** Answers questions about what is recorded, without holding up what comes in. */
-export interface EventReader {
-  /** @throws SearchSyntaxError when a value of the search is one that its field cannot have. */
-  ask<N extends QueryName>(name: N, parameters: QueryParameters<N>): Promise<QueryResult<N>>
+/** A reader of one file. */
+export interface FileReader extends EventReader {
   /** The data lies elsewhere now: whatever was opened is opened again. */
   reopen(): void
   close(): Promise<void>
 }
 
 /** Reads on the connection that writes: a database in memory has no other. Long questions are cut into turns. */
-export class InlineReader implements EventReader {
+export class InlineReader implements FileReader {
   readonly #database: Database
   readonly #now: () => number
   readonly #plan: TrackingPlan | null
@@ -28,8 +28,9 @@ export class InlineReader implements EventReader {
     this.#plan = plan
   }
 
-  ask<N extends QueryName>(name: N, parameters: QueryParameters<N>): Promise<QueryResult<N>> {
-    return runInTurns(startQuery(newContext(this.#database, this.#now(), this.#plan), name, parameters))
+  async ask<N extends QueryName>(name: N, parameters: QueryParameters<N>): Promise<QueryResult<N>> {
+    const context = newContext(this.#database, this.#now(), this.#plan)
+    return runInTurns(startQuery(context, name, inNumbers(parameters)))
   }
 
   reopen(): void {}
@@ -62,7 +63,7 @@ interface Pending {
 }
 
 /** Reads in a thread of its own, on a connection of its own; started with the first question. */
-export class WorkerReader implements EventReader {
+export class WorkerReader implements FileReader {
   readonly #data: ReaderWorkerData
   readonly #now: () => number
   readonly #onFault: (what: string, cause: unknown) => void
@@ -77,8 +78,9 @@ export class WorkerReader implements EventReader {
     this.#onFault = onFault
   }
 
-  ask<N extends QueryName>(name: N, parameters: QueryParameters<N>): Promise<QueryResult<N>> {
-    if (this.#isClosed) return Promise.reject(new Error('the collector was closed'))
+  async ask<N extends QueryName>(name: N, given: QueryParameters<N>): Promise<QueryResult<N>> {
+    if (this.#isClosed) throw new Error('the collector was closed')
+    const parameters = inNumbers(given)
     const worker = this.#start()
     return new Promise<QueryResult<N>>((resolve, reject) => {
       this.#lastId++

@@ -1,3 +1,4 @@
+import type { TimeRange } from '../queries.ts'
 import { type Database, readMeta } from './database.ts'
 import { SEGMENT_SIZE } from './schema.ts'
 
@@ -5,12 +6,6 @@ import { SEGMENT_SIZE } from './schema.ts'
 export interface Bounds {
   first: number
   last: number
-}
-
-/** A range of time of receipt, milliseconds since the epoch; `toMs` is not part of it. */
-export interface TimeRange {
-  fromMs?: number | undefined
-  toMs?: number | undefined
 }
 
 /** Number of the newest record, also of one that was cleared away. */

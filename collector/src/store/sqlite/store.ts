@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs'
 import { systemClock } from '../../clock.ts'
-import type { EventRecord, EventSummary, Reason } from '../../record.ts'
+import type { EventRecord, EventSummary } from '../../record.ts'
 import { type EventFilter, type EventQuery, searchOf } from '../../search/filter.ts'
+import type { Total, Totals } from '../event-store.ts'
 import type { NewEvent, NewRequest } from '../ports.ts'
 import { Commit } from './commit.ts'
 import {
@@ -12,10 +13,10 @@ import {
   readMeta,
   writeMeta,
 } from './database.ts'
-import { countEvents, type EventSearch, findEvents } from './find.ts'
+import { countEvents, findEvents } from './find.ts'
 import { Outbox } from './outbox.ts'
-import { seqOf } from './queries/context.ts'
-import { recordsOf, summariesOf } from './records.ts'
+import { inNumbers } from './place.ts'
+import { recordsOf } from './records.ts'
 import { Retention, type Trimmed } from './retention.ts'
 import { newestSeq } from './slices.ts'
 import { Budget, runNow } from './work.ts'
@@ -37,14 +38,8 @@ export interface StoreOptions {
   maxBytes?: number | undefined
   /** The clock of deliveries, milliseconds since the epoch. */
   now?: () => number
-}
-
-/** How many records there are of each source, kind and reason. */
-export interface Total {
-  source: string
-  kind: string
-  reason: Reason | ''
-  count: number
+  /** Told when outcomes of deliveries were written. */
+  onOutcomes?: () => void
 }
 
 /** What shows that somebody else has written to the file. */
@@ -84,7 +79,7 @@ export class Store {
     try {
       this.#commit = new Commit(this.database, dedupWindowMs)
       this.#retention = new Retention(this.database, maxEvents, dedupWindowMs)
-      this.outbox = new Outbox(this.database, this.#now)
+      this.outbox = new Outbox(this.database, this.#now, options.onOutcomes ?? (() => {}))
       this.opening = this.database.transaction(() => {
         const opening = readMeta<number>(this.database, 'openings') + 1
         writeMeta(this.database, 'openings', opening)
@@ -121,46 +116,26 @@ export class Store {
     return recordsOf(this.database, this.#find(query))
   }
 
-  /** The same without their messages. */
-  summaries(query: EventQuery = {}): EventSummary[] {
-    return summariesOf(this.database, this.#find(query))
-  }
-
   #find(query: EventQuery): number[] {
-    const { order = 'oldest', limit = Number.MAX_SAFE_INTEGER, after, before } = query
-    const search = { search: searchOf(query), after, before, order, limit }
+    const { order = 'oldest', limit = Number.MAX_SAFE_INTEGER } = query
+    const search = { ...searchInNumbers(query), order, limit }
     return runNow(findEvents(this.database, search, new Budget(Number.POSITIVE_INFINITY), this.#now())).seqs
   }
 
   /** How many records match. */
   count(filter: EventFilter = {}): number {
-    const { after, before } = filter
-    return this.countOf({ search: searchOf(filter), after, before })
-  }
-
-  /** How many records of a search there are between two numbers, both excluded. */
-  countOf(query: EventSearch): number {
+    const query = searchInNumbers(filter)
     return runNow(countEvents(this.database, query, new Budget(Number.POSITIVE_INFINITY), this.#now())).count
   }
 
-  /** The number in a cursor. */
-  seqOf(cursor: string): number | undefined {
-    return seqOf(cursor)
-  }
-
-  /** How many records there are of each source, kind and reason. */
-  totals(): Total[] {
-    return this.database.all<Total>(
+  totals(): Totals {
+    const events = this.database.all<Total>(
       'SELECT source.name AS source, kind, reason, count FROM total JOIN source ON source.id = source_id WHERE count <> 0',
     )
-  }
-
-  /** How many requests are kept, and how many of them were refused. */
-  requestTotals(): { requests: number; refused: number } {
     const row = this.database.get<{ requests: number | null; refused: number | null }>(
       'SELECT sum(count) AS requests, sum(CASE WHEN status >= 400 THEN count END) AS refused FROM request_tally',
     )
-    return { requests: row?.requests ?? 0, refused: row?.refused ?? 0 }
+    return { events, requests: row?.requests ?? 0, refused: row?.refused ?? 0 }
   }
 
   get newestSeq(): number {
@@ -245,4 +220,9 @@ export class Store {
     }
     this.database.close()
   }
+}
+
+function searchInNumbers(filter: EventFilter) {
+  const { after, before } = filter
+  return inNumbers({ search: searchOf(filter), after, before })
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { EventTail, TailNews } from '../ports.ts'
-import { cursorOf } from './queries/context.ts'
+import { cursorOf } from './place.ts'
 import type { Version } from './store.ts'
 
 const POLL_MS = 250
@@ -16,6 +16,8 @@ export interface TailSource {
 export interface ForeignNews {
   /** Others have written to the file: nothing that is kept in memory can be relied on. */
   changed(): void
+  /** Others have cleared it. */
+  cleared(): void
   /** The file was removed or replaced. */
   lost(): void
 }
@@ -58,10 +60,12 @@ export class Tail implements EventTail {
     }
     const version = this.#source.version()
     if (version.data === this.#version.data) return
-    const isQuiet = version.lastSeq === this.#version.lastSeq && version.epoch === this.#version.epoch
+    const isCleared = version.epoch !== this.#version.epoch
+    const isQuiet = version.lastSeq === this.#version.lastSeq && !isCleared
     this.#version = version
     // Not events but their deliveries, then.
     if (isQuiet) this.#revision++
+    if (isCleared) this.#foreign.cleared()
     this.#foreign.changed()
     this.#tell()
   }

@@ -1,12 +1,14 @@
-import { type FoundField, Inference } from '../../../catalogue/infer.ts'
-import { type JsonSchema, schemaOf } from '../../../catalogue/schema.ts'
+import { Inference } from '../../../catalogue/infer.ts'
+import { schemaOf } from '../../../catalogue/schema.ts'
 import type { EventRecord, Message } from '../../../record.ts'
 import { equals } from '../../../search/filter.ts'
 import { type Search, term } from '../../../search/syntax.ts'
+import type { EventSchema, TimeRange } from '../../queries.ts'
+import type { Catalogue, CatalogueDetail, CatalogueEntry } from '../../query-results.ts'
 import { findEvents } from '../find.ts'
 import { recordsOf } from '../records.ts'
 import { BUCKET_MS } from '../schema.ts'
-import { boundsOf, slices, type TimeRange } from '../slices.ts'
+import { boundsOf, slices } from '../slices.ts'
 import { Budget, type Work } from '../work.ts'
 import type { QueryContext } from './context.ts'
 import { bucketsOf } from './overview.ts'
@@ -18,38 +20,6 @@ const SPARKS = 24
 const LIST_SAMPLES = 2000
 const ENTRY_SAMPLES = 1000
 const SAMPLES_MS = 100
-
-export interface CatalogueEntry {
-  key: string
-  type: string
-  name: string
-  count: number
-  accepted: number
-  rejected: number
-  firstSeen: string
-  lastSeen: string
-  sources: Array<{ name: string; count: number }>
-  sparkline: number[]
-  properties: number
-  inconsistent: number
-  violations: number
-  isPlanned: boolean | null
-  q: string
-}
-
-export interface Catalogue {
-  entries: CatalogueEntry[]
-  plan: { title: string; events: number; unseen: string[] } | null
-  sampled: number
-  isComplete: boolean
-}
-
-export interface CatalogueDetail extends CatalogueEntry {
-  sampled: number
-  fields: FoundField[]
-  example: EventRecord | null
-  schema: JsonSchema
-}
 
 /** What was learnt of each entry, by its key. */
 interface Learnt {
@@ -245,10 +215,7 @@ export function* catalogueDetail(
 }
 
 /** The schemas of all events, learnt from the newest ones. */
-export function* schemas(
-  context: QueryContext,
-  range: TimeRange,
-): Work<Array<{ key: string; type: string; name: string; schema: JsonSchema }>> {
+export function* schemas(context: QueryContext, range: TimeRange): Work<EventSchema[]> {
   const { learnt } = yield* learnAll(context, range)
   return [...learnt]
     .map(([key, { inference }]) => ({ key, ...readKey(key), schema: schemaOf(inference.fields()) }))

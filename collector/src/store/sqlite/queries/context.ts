@@ -17,14 +17,3 @@ const QUERY_MS = 150
 export function newContext(database: Database, nowMs: number, plan: TrackingPlan | null): QueryContext {
   return { database, nowMs, plan, budget: new Budget(QUERY_MS) }
 }
-
-/** A cursor of this store: a number, in a form that nobody is tempted to compute with. */
-export function cursorOf(seq: number): string {
-  return Buffer.from(`1:${seq}`).toString('base64url')
-}
-
-/** The number in a cursor; undefined for what no store of this kind has given out. */
-export function seqOf(cursor: string): number | undefined {
-  const match = /^1:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())
-  return match === null ? undefined : Number(match[1])
-}

@@ -1,3 +1,4 @@
+import type { DestinationState } from '../../query-results.ts'
 import { summariesOf } from '../records.ts'
 import { boundsOf } from '../slices.ts'
 import type { Work } from '../work.ts'
@@ -6,27 +7,6 @@ import type { QueryContext } from './context.ts'
 const FAILURES = 50
 const RATE_MS = 60_000
 const RATE_ROWS = 100_000
-
-/** What the database knows of one destination. */
-export interface DestinationState {
-  name: string
-  pending: number
-  delivered: number
-  failed: number
-  skipped: number
-  oldestPendingAt: string | null
-  nextAttemptAt: string | null
-  perSecond: number
-  lastError: { at: string; reason: string; eventId: string } | null
-  failures: Array<{
-    id: string
-    name: string | null
-    type: string | null
-    reason: string
-    attempts: number
-    at: string | null
-  }>
-}
 
 export function* destinations(
   context: QueryContext,

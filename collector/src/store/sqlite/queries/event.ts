@@ -1,47 +1,19 @@
-import type { EventRecord, Message } from '../../../record.ts'
+import type { EventRecord } from '../../../record.ts'
 import type { SentDifference, Violation } from '../../ports.ts'
-import { asSent, differenceOf, type ShownDifference } from '../../sent.ts'
+import type { EventDetail, ShownAttempt, ShownDelivery } from '../../query-results.ts'
+import { asSent, differenceOf } from '../../sent.ts'
+import { numberOf } from '../place.ts'
 import { recordsOf, summariesOf } from '../records.ts'
 import { SEGMENT_BITS } from '../schema.ts'
 import { boundsOf } from '../slices.ts'
 import type { Work } from '../work.ts'
 import type { QueryContext } from './context.ts'
-import { type RequestSummary, requestById } from './requests.ts'
+import { requestById } from './requests.ts'
 
 const REPEATS = 20
 
-export interface ShownAttempt {
-  at: string
-  durationMs: number
-  attempt: number
-  result: 'delivered' | 'retry' | 'failed'
-  reason?: string
-}
-
-export interface ShownDelivery {
-  name: string
-  state: string
-  reason?: string
-  attempts: number
-  dueAt: string | null
-  history: ShownAttempt[]
-}
-
-/** Everything that is known of one event. */
-export interface EventDetail extends Omit<EventRecord, 'destinations' | 'violations'> {
-  sent: Message | null
-  difference: ShownDifference | null
-  clockSkewMs: number | null
-  requestDetails: RequestSummary | null
-  destinations: ShownDelivery[]
-  first: EventRecord | null
-  repeats: Array<{ id: string; receivedAt: string; reason: string | null }>
-  violations: Violation[]
-  previous: string | null
-  following: string | null
-}
-
-export function* eventDetail(context: QueryContext, { seq }: { seq: number }): Work<EventDetail | null> {
+export function* eventDetail(context: QueryContext, { id }: { id: string }): Work<EventDetail | null> {
+  const seq = numberOf(id) ?? 0
   const { database } = context
   const bounds = boundsOf(database)
   if (seq < bounds.first || seq > bounds.last) return null

@@ -1,24 +1,18 @@
 import type { EventRecord, EventSummary } from '../../../record.ts'
+import type { EventCount } from '../../queries.ts'
+import type { EventsPage } from '../../query-results.ts'
 import { countEvents, type EventSearch, findEvents } from '../find.ts'
+import { cursorOf } from '../place.ts'
 import { recordsOf, summariesOf } from '../records.ts'
 import { segmentOf } from '../schema.ts'
 import { newestSeq } from '../slices.ts'
 import type { Work } from '../work.ts'
-import { cursorOf, type QueryContext } from './context.ts'
+import type { QueryContext } from './context.ts'
 
 export interface EventsQuery extends EventSearch {
   order: 'oldest' | 'newest'
   limit: number
   isFull: boolean
-}
-
-/** A page of a list; `head` is the end of the log when it was made. */
-export interface EventsPage {
-  events: Array<EventSummary | EventRecord>
-  next: string | null
-  head: string
-  isComplete: boolean
-  searchedTo: string | null
 }
 
 export function* listEvents(context: QueryContext, query: EventsQuery): Work<EventsPage> {
@@ -51,9 +45,8 @@ function timeOf({ database }: QueryContext, seq: number, order: 'oldest' | 'newe
   return atMs === undefined ? null : new Date(atMs).toISOString()
 }
 
-export function* count(
-  { database, budget, nowMs }: QueryContext,
-  query: EventSearch,
-): Work<{ count: number; isComplete: boolean }> {
-  return yield* countEvents(database, query, budget, nowMs)
+export function* count({ database, budget, nowMs }: QueryContext, query: EventSearch): Work<EventCount> {
+  const { count, countedTo } = yield* countEvents(database, query, budget, nowMs)
+  const isComplete = countedTo === undefined
+  return { count, isComplete, next: isComplete ? null : cursorOf(countedTo) }
 }

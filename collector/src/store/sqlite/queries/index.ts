@@ -1,3 +1,5 @@
+import type { QueryName, QueryParameters, QueryResult } from '../../queries.ts'
+import type { InNumbers } from '../place.ts'
 import type { Work } from '../work.ts'
 import { catalogue, catalogueDetail, schemas } from './catalogue.ts'
 import type { QueryContext } from './context.ts'
@@ -10,8 +12,12 @@ import { listRequests, requestDetail } from './requests.ts'
 import { userDetail } from './user.ts'
 import { listUsers } from './users.ts'
 
-/** Every question that can be asked, by its name. */
-export const QUERIES = {
+type Query<N extends QueryName> = (
+  context: QueryContext,
+  parameters: InNumbers<QueryParameters<N>>,
+) => Work<QueryResult<N>>
+
+const QUERIES: { readonly [N in QueryName]: Query<N> } = {
   events: listEvents,
   count,
   event: eventDetail,
@@ -25,22 +31,13 @@ export const QUERIES = {
   user: userDetail,
   problems,
   destinations,
-} as const
-
-export type QueryName = keyof typeof QUERIES
-export type QueryParameters<N extends QueryName> = Parameters<(typeof QUERIES)[N]>[1]
-export type QueryResult<N extends QueryName> =
-  ReturnType<(typeof QUERIES)[N]> extends Work<infer T> ? T : never
+}
 
 /** The work of one question. */
 export function startQuery<N extends QueryName>(
   context: QueryContext,
   name: N,
-  parameters: QueryParameters<N>,
+  parameters: InNumbers<QueryParameters<N>>,
 ): Work<QueryResult<N>> {
-  const query = QUERIES[name] as (
-    context: QueryContext,
-    parameters: QueryParameters<N>,
-  ) => Work<QueryResult<N>>
-  return query(context, parameters)
+  return (QUERIES[name] as Query<N>)(context, parameters)
 }

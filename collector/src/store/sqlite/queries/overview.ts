@@ -1,8 +1,9 @@
-import { helpFor, type Severity } from '../../../help.ts'
+import { helpFor } from '../../../help.ts'
 import type { Reason } from '../../../record.ts'
 import { term } from '../../../search/syntax.ts'
+import type { TimeRange } from '../../queries.ts'
+import type { Loss, Overview, Step } from '../../query-results.ts'
 import { BUCKET_MS } from '../schema.ts'
-import type { TimeRange } from '../slices.ts'
 import type { Work } from '../work.ts'
 import type { QueryContext } from './context.ts'
 
@@ -10,35 +11,6 @@ const HOUR_MS = 3_600_000
 const MAX_BUCKETS = 120
 const WIDTHS_S = [10, 30, 60, 300, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400]
 const MAX_LOSSES = 200
-
-export interface Step {
-  name: 'received' | 'accepted' | 'filtered' | 'delivered'
-  unit: 'events' | 'deliveries'
-  count: number
-  perSecond: number
-  lost: number
-  pending?: number
-}
-
-export interface Loss {
-  step: Step['name']
-  destination?: string
-  reason: string
-  count: number
-  severity: Severity
-  q: string
-}
-
-export interface Overview {
-  from: string
-  to: string
-  bucketMs: number
-  requests: { total: number; refused: number }
-  steps: Step[]
-  losses: Loss[]
-  series: Array<{ at: string; accepted: number; rejected: number }>
-  isComplete: boolean
-}
 
 /** Time in whole buckets, as arrivals are counted. */
 export interface Buckets {

@@ -1,8 +1,10 @@
-import { type Help, helpFor } from '../../../help.ts'
+import { helpFor } from '../../../help.ts'
 import type { Reason } from '../../../record.ts'
 import { term } from '../../../search/syntax.ts'
+import type { TimeRange } from '../../queries.ts'
+import type { Problem, Problems } from '../../query-results.ts'
 import { BUCKET_MS } from '../schema.ts'
-import { boundsOf, slices, type TimeRange } from '../slices.ts'
+import { boundsOf, slices } from '../slices.ts'
 import { Budget, type Work } from '../work.ts'
 import type { QueryContext } from './context.ts'
 import { bucketsOf } from './overview.ts'
@@ -10,21 +12,6 @@ import { bucketsOf } from './overview.ts'
 const MAX_PROBLEMS = 200
 /** So long may the examples be looked for. */
 const EXAMPLES_MS = 60
-
-export interface Problem extends Help {
-  kind: 'event' | 'request' | 'delivery' | 'plan'
-  reason: string
-  count: number
-  lastSeen: string
-  sources: Array<{ name: string; count: number }>
-  example: string | null
-  q: string
-}
-
-export interface Problems {
-  problems: Problem[]
-  isComplete: boolean
-}
 
 const SEVERITIES = ['error', 'warning', 'info']
 

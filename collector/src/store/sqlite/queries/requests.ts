@@ -1,12 +1,13 @@
-import type { EventSummary } from '../../../record.ts'
 import type { Search } from '../../../search/syntax.ts'
 import type { RequestProblem } from '../../ports.ts'
+import type { TimeRange } from '../../queries.ts'
+import type { RequestDetail, RequestSummary, RequestsPage } from '../../query-results.ts'
 import type { Database, SqlValue } from '../database.ts'
+import { cursorOf, numberOf } from '../place.ts'
 import { summariesOf } from '../records.ts'
-import { requestCondition } from '../search-sql.ts'
-import type { TimeRange } from '../slices.ts'
+import { requestCondition } from '../search/request-condition.ts'
 import type { Work } from '../work.ts'
-import { cursorOf, type QueryContext } from './context.ts'
+import type { QueryContext } from './context.ts'
 
 const ROWS_PER_SLICE = 2000
 const EVENTS_SHOWN = 100
@@ -17,53 +18,6 @@ export interface RequestsQuery extends TimeRange {
   limit: number
   after?: number | undefined
   before?: number | undefined
-}
-
-/** What is wrong in a body; the place is null when there is none. */
-export interface ShownProblem {
-  code: string
-  message: string
-  offset: number | null
-  line: number | null
-  column: number | null
-}
-
-export interface RequestSummary {
-  id: string
-  at: string
-  method: string
-  path: string
-  status: number
-  code: string | null
-  source: string | null
-  address: string
-  userAgent: string | null
-  library: string | null
-  contentType: string | null
-  contentEncoding: string | null
-  bodyBytes: number
-  inflatedBytes: number
-  durationMs: number
-  retryCount: number | null
-  events: { total: number; accepted: number; rejected: number }
-  problem: ShownProblem | null
-  fault: string | null
-}
-
-export interface RequestsPage {
-  requests: RequestSummary[]
-  next: string | null
-  head: string
-  isComplete: boolean
-  searchedTo: string | null
-}
-
-export interface RequestDetail extends RequestSummary {
-  headers: Record<string, string>
-  body: string | null
-  bodyIsCut: boolean
-  eventList: EventSummary[]
-  next: string | null
 }
 
 interface RequestRow {
@@ -144,7 +98,9 @@ export function* listRequests(context: QueryContext, query: RequestsQuery): Work
 }
 
 function requestRow(database: Database, id: string): RequestRow | undefined {
-  return database.get<RequestRow>('SELECT * FROM request WHERE id = ?', Number(id))
+  const number = numberOf(id)
+  if (number === undefined) return undefined
+  return database.get<RequestRow>('SELECT * FROM request WHERE id = ?', number)
 }
 
 /** The request of this id; null when it is not kept. */

@@ -1,10 +1,12 @@
-import type { EventSummary, Message } from '../../../record.ts'
+import type { Message } from '../../../record.ts'
+import type { TraitChange, UserDetail, UserLink } from '../../query-results.ts'
 import type { Database, SqlValue } from '../database.ts'
+import { cursorOf } from '../place.ts'
 import { summariesOf } from '../records.ts'
 import { SEGMENT_BITS, segmentOf } from '../schema.ts'
 import { type Bounds, boundsOf, slices } from '../slices.ts'
 import type { Work } from '../work.ts'
-import { cursorOf, type QueryContext } from './context.ts'
+import type { QueryContext } from './context.ts'
 
 const MAX_IDS = 50
 const MAX_LINKS = 200
@@ -16,36 +18,6 @@ export interface UserQuery {
   limit: number
   after?: number | undefined
   before?: number | undefined
-}
-
-export interface UserLink {
-  from: string
-  to: string
-  by: string
-  at: string
-  eventId: string
-}
-
-interface TraitChange {
-  path: string
-  from: unknown
-  to: unknown
-}
-
-export interface UserDetail {
-  id: string
-  userIds: string[]
-  anonymousIds: string[]
-  links: UserLink[]
-  firstSeen: string | null
-  lastSeen: string | null
-  count: number
-  traits: Record<string, unknown>
-  traitHistory: Array<{ at: string; eventId: string; changes: TraitChange[] }>
-  groups: Array<{ groupId: string; traits: Record<string, unknown>; lastSeen: string }>
-  events: EventSummary[]
-  next: string | null
-  isComplete: boolean
 }
 
 type IdColumn = 'user_id' | 'anonymous_id'

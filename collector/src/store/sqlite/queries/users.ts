@@ -1,22 +1,9 @@
+import type { UserEntry, UsersPage } from '../../query-results.ts'
+import { cursorOf } from '../place.ts'
 import { SEGMENT_BITS } from '../schema.ts'
 import { boundsOf, slices } from '../slices.ts'
 import type { Work } from '../work.ts'
-import { cursorOf, type QueryContext } from './context.ts'
-
-export interface UserEntry {
-  id: string
-  userId: string | null
-  anonymousId: string | null
-  /** Null when there was no time to count. */
-  count: number | null
-  lastSeen: string
-}
-
-export interface UsersPage {
-  users: UserEntry[]
-  next: string | null
-  isComplete: boolean
-}
+import type { QueryContext } from './context.ts'
 
 /**
  * Users in the order in which they were active last, segment by segment of the log.

@@ -1,0 +1,98 @@
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import type { AdminAccess } from './auth/admin.ts'
+import type { Clock } from './clock.ts'
+import { ConfigError } from './config/config-error.ts'
+import { DEFAULT_CONFIG } from './config/defaults.ts'
+import type { Config, ConfigInput } from './config/schema.ts'
+import { type ReleaseTarget, readReleaseTarget } from './destinations/release.ts'
+import { isLoopback } from './http/origin.ts'
+import type { ServerLimits } from './http/server.ts'
+import type { LoadedPlan, TrackingPlanFile } from './plan/plan.ts'
+
+/** How a collector is started. */
+export interface CollectorOptions {
+  /** Default 8787; 0 = any free port. */
+  port?: number
+  /** Address to listen on, default 127.0.0.1. */
+  host?: string
+  /** Needed to listen on an address that is not loopback. There is no TLS here: put a proxy in front. */
+  allowPublic?: boolean
+  /** A file path, or `:memory:` (default). */
+  database?: string
+  /** The config, or the path of the file with it. */
+  config?: ConfigInput | string
+  /**
+   * What the page and `/api` then ask for: scripts as `Authorization: Bearer <token>`, people once in a form. With `allowPublic` and
+   * without a token, the page and `/api` are closed.
+   */
+  adminToken?: string
+  /** A tracking plan, or the path of a file with one: events that are not as planned are marked. */
+  plan?: TrackingPlanFile | string
+  /**
+   * Where chosen events may be released to from the page: the address of a real service with a write key of it,
+   * `https://<write key>@api.segment.io`. Nothing is sent there by itself.
+   */
+  releaseTo?: string
+  /** Chance with which a request to `/v1` is answered 503, from 0 to 1; default 0. */
+  failRate?: number
+  /** Limits of connections, for tests of hostile clients. */
+  limits?: Partial<ServerLimits>
+  /** The clocks and timers, for tests. */
+  clock?: Clock
+  /** Told of faults inside: a database that cannot write, a destination that cannot be reached. Default: nobody. */
+  onFault?: (what: string, cause: unknown) => void
+}
+
+const MIN_TOKEN_CHARACTERS = 8
+
+/** The config, checked; the library that checks it is loaded only when there is something to check. */
+export async function readConfig(given: ConfigInput | string | undefined): Promise<Config> {
+  if (given === undefined) return DEFAULT_CONFIG
+  const { loadConfig, parseConfig } = await import('./config/load.ts')
+  return typeof given === 'string' ? loadConfig(given) : parseConfig(given, 'config')
+}
+
+/** Whether only this machine can reach the address; one that others can reach must be allowed. */
+export async function checkAddress(host: string, allowPublic: boolean): Promise<boolean> {
+  let address: string
+  try {
+    address = isIP(host) ? host : (await lookup(host)).address
+  } catch {
+    throw new ConfigError(`host: ${JSON.stringify(host)} cannot be resolved`)
+  }
+  if (isLoopback(address)) return true
+  if (allowPublic) return false
+  throw new ConfigError(
+    `host: ${host} can be reached from other machines, and the collector speaks no TLS; ` +
+      'put a TLS proxy in front and say --allow-public (allowPublic: true)',
+  )
+}
+
+/** Who may see the page and `/api`. */
+export function adminAccess(token: string | undefined, isLocal: boolean): AdminAccess {
+  if (token === undefined) return isLocal ? 'open' : 'closed'
+  if (token.length >= MIN_TOKEN_CHARACTERS) return { token }
+  throw new ConfigError(`adminToken: expected at least ${MIN_TOKEN_CHARACTERS} characters`)
+}
+
+/** The plan, if there is one; the library that checks events against it is loaded only then. */
+export async function readPlan(given: TrackingPlanFile | string | undefined): Promise<LoadedPlan | null> {
+  if (given === undefined) return null
+  const { PlanError, readPlanFile, TrackingPlan } = await import('./plan/plan.ts')
+  try {
+    const file = typeof given === 'string' ? readPlanFile(given) : given
+    return { file, plan: new TrackingPlan(file) }
+  } catch (cause) {
+    if (cause instanceof PlanError) throw new ConfigError(`plan: ${cause.message}`)
+    throw cause
+  }
+}
+
+/** Where events may be released to; null = nowhere. */
+export function readRelease(text: string | undefined): ReleaseTarget | null {
+  if (text === undefined) return null
+  const target = readReleaseTarget(text)
+  if (target !== undefined) return target
+  throw new ConfigError('releaseTo: expected https://<write key>@<host>')
+}

@@ -1,0 +1,81 @@
+import { basename } from 'node:path'
+import type { About } from './api/api.ts'
+import type { TokenServer } from './auth/tokens.ts'
+import { type Clock, systemClock } from './clock.ts'
+import { type Collector, RunningCollector } from './collector.ts'
+import type { Config } from './config/schema.ts'
+import { Faults } from './faults/rules.ts'
+import {
+  adminAccess,
+  type CollectorOptions,
+  checkAddress,
+  readConfig,
+  readPlan,
+  readRelease,
+} from './options.ts'
+import type { EventStore } from './store/event-store.ts'
+import { MEMORY, openStore } from './store/open.ts'
+import { version } from './version.ts'
+
+const DEFAULT_PORT = 8787
+
+/**
+ * Starts a collector.
+ *
+ * @throws ConfigError when a setting is wrong or the address is public; the system's error when the port is in use; what the
+ *   database says when the file cannot be opened.
+ */
+export async function startCollector(options: CollectorOptions = {}): Promise<Collector> {
+  const config = await readConfig(options.config)
+  const host = options.host ?? '127.0.0.1'
+  const isLocal = await checkAddress(host, options.allowPublic ?? false)
+  const clock = options.clock ?? systemClock
+  // What can be wrong is found before anything is opened.
+  const access = adminAccess(options.adminToken, isLocal)
+  const faults = new Faults(clock)
+  if (options.failRate !== undefined) faults.failRate = options.failRate
+  const release = readRelease(options.releaseTo)
+  const plan = await readPlan(options.plan)
+  const onFault = options.onFault ?? (() => {})
+  const store = await openStore(options.database ?? MEMORY, { config, clock, plan, onFault })
+  let running: RunningCollector
+  try {
+    const tokens = await createTokenServer(config, clock, store)
+    const about = aboutOf(config, options, clock)
+    const checked = { clock, tokens, access, faults, isLocal, plan, release, about }
+    running = new RunningCollector(config, store, options, checked)
+  } catch (cause) {
+    await store.close()
+    throw cause
+  }
+  try {
+    await running.listen(options.port ?? DEFAULT_PORT, host)
+  } catch (cause) {
+    await running.close()
+    throw cause
+  }
+  return running
+}
+
+async function createTokenServer(
+  { oauth }: Config,
+  clock: Clock,
+  store: EventStore,
+): Promise<TokenServer | undefined> {
+  if (oauth === undefined) return undefined
+  const { TokenServer } = await import('./auth/tokens.ts')
+  return new TokenServer(oauth, clock, store.assertions)
+}
+
+function aboutOf(config: Config, { database = MEMORY, plan }: CollectorOptions, clock: Clock): About {
+  return {
+    version,
+    startedAt: new Date(clock.now()).toISOString(),
+    region: config.region,
+    database: database === MEMORY ? MEMORY : basename(database),
+    sources: config.sources?.map(({ name }) => name) ?? null,
+    destinations: config.destinations.map(({ name }) => name),
+    hasPlan: plan !== undefined,
+    maxEvents: config.maxEvents,
+  }
+}

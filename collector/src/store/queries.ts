@@ -1,0 +1,106 @@
+import type { JsonSchema } from '../catalogue/schema.ts'
+import type { Search } from '../search/syntax.ts'
+import type { Cursor } from './ports.ts'
+import type {
+  Catalogue,
+  CatalogueDetail,
+  DestinationState,
+  EventDetail,
+  EventsPage,
+  Overview,
+  Problems,
+  RequestDetail,
+  RequestsPage,
+  UserDetail,
+  UsersPage,
+} from './query-results.ts'
+
+/** A range of time of receipt, milliseconds since the epoch; `toMs` is not part of it. */
+export interface TimeRange {
+  fromMs?: number | undefined
+  toMs?: number | undefined
+}
+
+/** A cursor, or the `seq` of an event. */
+export type Place = Cursor | number
+
+/** Which events are meant. */
+export interface EventSearch extends TimeRange {
+  search: Search
+  /** Only what came later than this, and only what came earlier; neither place is part of it. */
+  after?: Place | undefined
+  before?: Place | undefined
+  /** In addition, for what is counted as it comes in: only numbers between these, both excluded. */
+  between?: { afterSeq: number; beforeSeq: number }
+}
+
+/** One page of a list. */
+export interface Paging {
+  order: 'oldest' | 'newest'
+  limit: number
+  /** `next` of the page before: goes on in the direction of the list, within the other limits. */
+  cursor?: Cursor | undefined
+}
+
+/** How many events there are, as far as there was time to count: the newest first. */
+export interface EventCount {
+  count: number
+  isComplete: boolean
+  /** Where the rest is counted from; null when complete. */
+  next: Cursor | null
+}
+
+/** Every question that can be asked, by its name. */
+export interface Queries {
+  events: { parameters: EventSearch & Paging & { isFull: boolean }; result: EventsPage }
+  count: { parameters: EventSearch & { cursor?: Cursor | undefined }; result: EventCount }
+  event: { parameters: { id: string }; result: EventDetail | null }
+  requests: {
+    parameters: TimeRange & Paging & { search: Search; after?: Place | undefined }
+    result: RequestsPage
+  }
+  request: { parameters: { id: string }; result: RequestDetail | null }
+  overview: { parameters: TimeRange; result: Overview }
+  catalogue: { parameters: TimeRange; result: Catalogue }
+  catalogueEntry: { parameters: TimeRange & { key: string }; result: CatalogueDetail | null }
+  schemas: { parameters: TimeRange; result: EventSchema[] }
+  users: { parameters: { q: string; limit: number; cursor?: Cursor | undefined }; result: UsersPage }
+  user: { parameters: Paging & { id: string }; result: UserDetail | null }
+  problems: { parameters: TimeRange; result: Problems }
+  destinations: { parameters: { names: string[] }; result: DestinationState[] }
+}
+
+/** What was learnt of one kind of event, by its name. */
+export interface EventSchema {
+  key: string
+  type: string
+  name: string
+  schema: JsonSchema
+}
+
+export type QueryName = keyof Queries
+export type QueryParameters<N extends QueryName> = Queries[N]['parameters']
+export type QueryResult<N extends QueryName> = Queries[N]['result']
+
+/** Answers questions about what is recorded, without holding up what comes in. */
+export interface EventReader {
+  /**
+   * Resolves with what is there, everything included that `append` has resolved for before.
+   *
+   * @throws SearchSyntaxError when a value of the search is one that its field cannot have; CursorError when a cursor is not one
+   *   of this store.
+   */
+  ask<N extends QueryName>(name: N, parameters: QueryParameters<N>): Promise<QueryResult<N>>
+}
+
+/** A cursor that this store has not given out. */
+export class CursorError extends Error {
+  override readonly name = 'CursorError'
+  /** As it was given. */
+  readonly cursor: string
+
+  constructor(cursor: string) {
+    super('expected a cursor')
+    this.cursor = cursor
+  }
+}

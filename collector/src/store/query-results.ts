@@ -1,0 +1,235 @@
+import type { FoundField } from '../catalogue/infer.ts'
+import type { JsonSchema } from '../catalogue/schema.ts'
+import type { Help, Severity } from '../help.ts'
+import type { EventRecord, EventSummary, Message } from '../record.ts'
+import type { Violation } from './ports.ts'
+import type { ShownDifference } from './sent.ts'
+
+/** A page of a list; `head` is the end of the log when it was made. */
+export interface EventsPage {
+  events: Array<EventSummary | EventRecord>
+  next: string | null
+  head: string
+  isComplete: boolean
+  searchedTo: string | null
+}
+
+/** What is wrong in a body; the place is null when there is none. */
+export interface ShownProblem {
+  code: string
+  message: string
+  offset: number | null
+  line: number | null
+  column: number | null
+}
+
+export interface RequestSummary {
+  id: string
+  at: string
+  method: string
+  path: string
+  status: number
+  code: string | null
+  source: string | null
+  address: string
+  userAgent: string | null
+  library: string | null
+  contentType: string | null
+  contentEncoding: string | null
+  bodyBytes: number
+  inflatedBytes: number
+  durationMs: number
+  retryCount: number | null
+  events: { total: number; accepted: number; rejected: number }
+  problem: ShownProblem | null
+  fault: string | null
+}
+
+export interface RequestsPage {
+  requests: RequestSummary[]
+  next: string | null
+  head: string
+  isComplete: boolean
+  searchedTo: string | null
+}
+
+export interface RequestDetail extends RequestSummary {
+  headers: Record<string, string>
+  body: string | null
+  bodyIsCut: boolean
+  eventList: EventSummary[]
+  next: string | null
+}
+
+export interface ShownAttempt {
+  at: string
+  durationMs: number
+  attempt: number
+  result: 'delivered' | 'retry' | 'failed'
+  reason?: string
+}
+
+export interface ShownDelivery {
+  name: string
+  state: string
+  reason?: string
+  attempts: number
+  dueAt: string | null
+  history: ShownAttempt[]
+}
+
+/** Everything that is known of one event. */
+export interface EventDetail extends Omit<EventRecord, 'destinations' | 'violations'> {
+  sent: Message | null
+  difference: ShownDifference | null
+  clockSkewMs: number | null
+  requestDetails: RequestSummary | null
+  destinations: ShownDelivery[]
+  first: EventRecord | null
+  repeats: Array<{ id: string; receivedAt: string; reason: string | null }>
+  violations: Violation[]
+  previous: string | null
+  following: string | null
+}
+
+export interface UserEntry {
+  id: string
+  userId: string | null
+  anonymousId: string | null
+  /** Null when there was no time to count. */
+  count: number | null
+  lastSeen: string
+}
+
+export interface UsersPage {
+  users: UserEntry[]
+  next: string | null
+  isComplete: boolean
+}
+
+export interface UserLink {
+  from: string
+  to: string
+  by: string
+  at: string
+  eventId: string
+}
+
+export interface TraitChange {
+  path: string
+  from: unknown
+  to: unknown
+}
+
+export interface UserDetail {
+  id: string
+  userIds: string[]
+  anonymousIds: string[]
+  links: UserLink[]
+  firstSeen: string | null
+  lastSeen: string | null
+  count: number
+  traits: Record<string, unknown>
+  traitHistory: Array<{ at: string; eventId: string; changes: TraitChange[] }>
+  groups: Array<{ groupId: string; traits: Record<string, unknown>; lastSeen: string }>
+  events: EventSummary[]
+  next: string | null
+  isComplete: boolean
+}
+
+/** What the database knows of one destination. */
+export interface DestinationState {
+  name: string
+  pending: number
+  delivered: number
+  failed: number
+  skipped: number
+  oldestPendingAt: string | null
+  nextAttemptAt: string | null
+  perSecond: number
+  lastError: { at: string; reason: string; eventId: string } | null
+  failures: Array<{
+    id: string
+    name: string | null
+    type: string | null
+    reason: string
+    attempts: number
+    at: string | null
+  }>
+}
+
+export interface CatalogueEntry {
+  key: string
+  type: string
+  name: string
+  count: number
+  accepted: number
+  rejected: number
+  firstSeen: string
+  lastSeen: string
+  sources: Array<{ name: string; count: number }>
+  sparkline: number[]
+  properties: number
+  inconsistent: number
+  violations: number
+  isPlanned: boolean | null
+  q: string
+}
+
+export interface Catalogue {
+  entries: CatalogueEntry[]
+  plan: { title: string; events: number; unseen: string[] } | null
+  sampled: number
+  isComplete: boolean
+}
+
+export interface CatalogueDetail extends CatalogueEntry {
+  sampled: number
+  fields: FoundField[]
+  example: EventRecord | null
+  schema: JsonSchema
+}
+
+export interface Step {
+  name: 'received' | 'accepted' | 'filtered' | 'delivered'
+  unit: 'events' | 'deliveries'
+  count: number
+  perSecond: number
+  lost: number
+  pending?: number
+}
+
+export interface Loss {
+  step: Step['name']
+  destination?: string
+  reason: string
+  count: number
+  severity: Severity
+  q: string
+}
+
+export interface Overview {
+  from: string
+  to: string
+  bucketMs: number
+  requests: { total: number; refused: number }
+  steps: Step[]
+  losses: Loss[]
+  series: Array<{ at: string; accepted: number; rejected: number }>
+  isComplete: boolean
+}
+
+export interface Problem extends Help {
+  kind: 'event' | 'request' | 'delivery' | 'plan'
+  reason: string
+  count: number
+  lastSeen: string
+  sources: Array<{ name: string; count: number }>
+  example: string | null
+  q: string
+}
+
+export interface Problems {
+  problems: Problem[]
+  isComplete: boolean
+}

@@ -1,0 +1,58 @@
+import type { Cursor } from '../ports.ts'
+import { CursorError, type Place } from '../queries.ts'
+
+/** A cursor of this store: a number, in a form that nobody is tempted to compute with. */
+export function cursorOf(seq: number): Cursor {
+  return Buffer.from(`1:${seq}`).toString('base64url')
+}
+
+/** @throws CursorError for what no store of this kind has given out. */
+export function seqOf(place: Place): number {
+  if (typeof place === 'number') return place
+  const match = /^1:(\d{1,15})$/.exec(Buffer.from(place, 'base64url').toString())
+  // Only what this store writes: there are many ways to write the same bytes.
+  if (match === null || cursorOf(Number(match[1])) !== place) throw new CursorError(place)
+  return Number(match[1])
+}
+
+/** The number that an id of an event or a request stands for; undefined for what no store of this kind has given out. */
+export function numberOf(id: string): number | undefined {
+  return /^[1-9]\d{0,15}$/.test(id) && Number.isSafeInteger(Number(id)) ? Number(id) : undefined
+}
+
+interface Places {
+  after?: Place | undefined
+  before?: Place | undefined
+  cursor?: Cursor | undefined
+  between?: { afterSeq: number; beforeSeq: number }
+  order?: 'oldest' | 'newest'
+}
+
+/** Parameters of a query whose places are numbers. */
+export type InNumbers<P> = Omit<P, 'after' | 'before' | 'cursor' | 'between'> & {
+  after?: number | undefined
+  before?: number | undefined
+}
+
+/**
+ * Parameters with all places turned into the numbers between which everything lies. A list without an order goes to the older ones.
+ *
+ * @throws CursorError
+ */
+export function inNumbers<P extends object>(parameters: P): InNumbers<P> {
+  const { after, before, cursor, between, ...rest } = parameters as P & Places
+  const lows: number[] = []
+  const highs: number[] = []
+  if (after !== undefined) lows.push(seqOf(after))
+  if (before !== undefined) highs.push(seqOf(before))
+  if (cursor !== undefined) (rest.order === 'oldest' ? lows : highs).push(seqOf(cursor))
+  if (between !== undefined) {
+    lows.push(between.afterSeq)
+    highs.push(between.beforeSeq)
+  }
+  return {
+    ...rest,
+    after: lows.length === 0 ? undefined : Math.max(...lows),
+    before: highs.length === 0 ? undefined : Math.min(...highs),
+  } as InNumbers<P>
+}

@@ -1,0 +1,144 @@
+import type { Clock } from '../../clock.ts'
+import type { LoadedPlan } from '../../plan/plan.ts'
+import type { EventSummary } from '../../record.ts'
+import type { EventStore, LocalRecords, StoreListener, Totals } from '../event-store.ts'
+import type { AssertionMemory, DeliveryQueue, EventLog, NewRequest, RequestLog } from '../ports.ts'
+import { Checkpointer } from './checkpointer.ts'
+import { type FileReader, InlineReader, WorkerReader } from './reader.ts'
+import { MEMORY, Store, type StoreOptions } from './store.ts'
+import { Tail } from './tail.ts'
+import { Writer } from './writer.ts'
+
+/** How the store is opened. */
+export interface SqliteStoreOptions extends Omit<StoreOptions, 'now' | 'onOutcomes'> {
+  clock: Clock
+  /** The plan, and the file for a thread that makes its own. */
+  plan: LoadedPlan | null
+  onFault(what: string, cause: unknown): void
+}
+
+const NOBODY: StoreListener = { committed() {}, cleared() {}, changed() {} }
+
+/** The ports on one SQLite file, which other processes may use as well. */
+export class SqliteStore implements EventStore {
+  readonly log: EventLog
+  readonly requests: RequestLog
+  readonly deliveries: DeliveryQueue
+  readonly reader: FileReader
+  readonly tail: Tail
+  readonly assertions: AssertionMemory
+  readonly local: LocalRecords
+  readonly #options: SqliteStoreOptions
+  readonly #store: Store
+  readonly #writer: Writer
+  #listener = NOBODY
+  #checkpointer: Checkpointer | undefined
+  #isTrimScheduled = false
+  #isClosing = false
+
+  /** @throws when the file cannot be opened, is no database, or was written by a newer version. */
+  constructor(options: SqliteStoreOptions) {
+    const { clock, plan, onFault } = options
+    this.#options = options
+    const now = () => clock.now()
+    const store = new Store({ ...options, now, onOutcomes: () => this.#outcomes() })
+    this.#store = store
+    this.tail = new Tail(store, clock, {
+      changed: () => this.#listener.changed(),
+      cleared: () => this.#listener.cleared(),
+      lost: () =>
+        onFault('the database file was removed or replaced', new Error('nothing can be recorded any more')),
+    })
+    this.reader =
+      options.path === MEMORY
+        ? new InlineReader(store.database, now, plan?.plan ?? null)
+        : new WorkerReader({ path: options.path, plan: plan?.file ?? null }, now, onFault)
+    this.#checkpointer = this.#newCheckpointer()
+    this.#writer = new Writer({
+      commit: (events, requests) => store.commit(events, requests),
+      onCommit: (summaries, requests) => this.#committed(summaries, requests),
+      onFault,
+      opening: store.opening,
+    })
+    this.log = this.#writer
+    this.requests = this.#writer.requests
+    this.deliveries = store.outbox
+    this.assertions = {
+      use: async (jti, expiresAtMs, nowMs) => store.useAssertion(jti, expiresAtMs, nowMs),
+    }
+    this.local = store
+  }
+
+  start(listener: StoreListener): void {
+    this.#listener = listener
+    if (this.#options.path !== MEMORY) this.tail.start()
+    this.#scheduleTrim()
+  }
+
+  async totals(): Promise<Totals> {
+    return this.#store.totals()
+  }
+
+  /** Done when it returns, not only when it resolves. */
+  async clear(): Promise<void> {
+    if (this.#store.clear()) {
+      this.reader.reopen()
+      void this.#checkpointer?.close()
+      this.#checkpointer = this.#newCheckpointer()
+    }
+    this.tail.cleared()
+    this.#listener.cleared()
+    this.#scheduleTrim()
+  }
+
+  #newCheckpointer(): Checkpointer | undefined {
+    const { path, onFault } = this.#options
+    return path === MEMORY ? undefined : new Checkpointer(path, () => this.#store.checkpoint(), onFault)
+  }
+
+  #committed(summaries: readonly EventSummary[], requests: readonly NewRequest[]): void {
+    this.#checkpointer?.committed(summaries.length)
+    const newest = summaries.at(-1)
+    if (newest !== undefined) {
+      this.tail.committed(newest.seq)
+      this.#scheduleTrim()
+    }
+    this.#listener.committed(summaries, requests)
+  }
+
+  #outcomes(): void {
+    this.#checkpointer?.committed(0)
+    this.tail.revised()
+  }
+
+  /** A little at a time, each time in a turn of its own. */
+  #scheduleTrim(): void {
+    if (this.#isTrimScheduled) return
+    this.#isTrimScheduled = true
+    setImmediate(() => {
+      this.#isTrimScheduled = false
+      if (this.#isClosing) return
+      try {
+        const { hasDeleted, hasMore, hasSwept } = this.#store.trim()
+        if (hasDeleted) {
+          this.#listener.changed()
+          this.#checkpointer?.committed(0)
+        }
+        // What was cleared is room now also in a file that could not grow.
+        if (hasSwept) this.#store.checkpoint('TRUNCATE')
+        if (hasMore) this.#scheduleTrim()
+      } catch (cause) {
+        this.#options.onFault('old events could not be deleted', cause)
+      }
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true
+    this.#writer.flush()
+    this.tail.close()
+    await this.reader.close()
+    await this.#checkpointer?.close()
+    this.#store.close()
+  }
+}

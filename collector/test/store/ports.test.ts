@@ -1,0 +1,37 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
+import { expect, test } from 'vitest'
+
+const root = resolve(import.meta.dirname, '../../src')
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+
+/** The modules of this package that one of them imports, from the root. */
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8')
+  return [...text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)].map(([, path = '']) =>
+    relative(root, resolve(root, file, '..', path)),
+  )
+}
+
+// Where a store is opened, and the threads of the store itself.
+const MAY_KNOW_IT = ['store/open.ts', 'workers/reader.ts', 'workers/checkpoint.ts']
+
+test('nothing outside of the folder of a store knows what the store is made of', () => {
+  const knowing = files
+    .filter((file) => !file.startsWith('store/sqlite/') && !MAY_KNOW_IT.includes(file))
+    .filter((file) => importsOf(file).some((path) => path.startsWith('store/sqlite/')))
+
+  expect(files.length).toBeGreaterThan(100)
+  expect(importsOf('store/open.ts').some((path) => path.startsWith('store/sqlite/'))).toBe(true)
+  expect(knowing).toEqual([])
+})
+
+test('what all stores share knows none of them, and no SQL', () => {
+  const shared = files.filter((file) => file.startsWith('store/') && file.split('/').length === 2)
+  const withSql = shared.filter((file) =>
+    /\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\b/.test(readFileSync(join(root, file), 'utf8')),
+  )
+
+  expect(shared).toContain('store/ports.ts')
+  expect(withSql).toEqual([])
+})
