@@ -1,6 +1,6 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, join, relative, sep } from 'node:path'
-import type { Plugin } from 'esbuild'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join, relative, resolve, sep } from 'node:path'
+import { build, type Plugin } from 'esbuild'
 import { defineConfig, type Options } from 'tsup'
 
 /**
@@ -13,7 +13,7 @@ export const ENTRIES: readonly string[] = ['node', 'plugins']
  * Modules with classes that users compare with (`instanceof`), and the client itself. They exist once, in the main
  * entry: the other entries import them from there, and of them only what is public.
  */
-const SHARED = ['index.ts', 'analytics.ts', 'errors/errors.ts', 'pipeline/context.ts']
+const PUBLIC = ['index.ts', 'analytics.ts', 'errors/errors.ts', 'pipeline/context.ts']
 
 type OutputPlugin = NonNullable<Options['plugins']>[number]
 
@@ -38,17 +38,57 @@ const choosePlatform: Plugin = {
   },
 }
 
-/** Has an entry import the shared modules from the main one. */
-const importShared: Plugin = {
-  name: 'import-shared',
-  setup(build) {
-    const main = build.initialOptions.format === 'cjs' ? './index.cjs' : './index.js'
-    build.onResolve({ filter: /\.ts$/ }, ({ path, resolveDir, kind }) => {
-      if (kind === 'entry-point') return undefined
-      const name = relative('src', join(resolveDir, path)).split(sep).join('/')
-      return SHARED.includes(name) ? { path: main, external: true } : undefined
-    })
-  },
+/** Has modules imported from another file of the build, and not bundled. */
+function importFrom(file: string, names: readonly string[]): Plugin {
+  return {
+    name: 'import-from',
+    setup(build) {
+      build.onResolve({ filter: /\.ts$/ }, ({ path, resolveDir, kind }) => {
+        if (kind === 'entry-point') return undefined
+        const name = relative('src', join(resolveDir, path)).split(sep).join('/')
+        return names.includes(name) ? { path: file, external: true } : undefined
+      })
+    },
+  }
+}
+
+/** What the client is made of: loaded at once, but for what it imports later. */
+const MAIN = ['src/index.ts', 'src/platform.node.ts', 'src/platform.web.ts']
+
+/**
+ * The modules that several parts of the client share. Splitting would make a file for each set of parts; they are put
+ * into one, because each file costs time when a process starts.
+ */
+async function sharedModules(): Promise<string[]> {
+  const { metafile } = await build({
+    entryPoints: MAIN,
+    bundle: true,
+    splitting: true,
+    metafile: true,
+    write: false,
+    outdir: 'dist',
+    format: 'esm',
+    platform: 'neutral',
+    external: ['node:*', 'dset'],
+    plugins: [choosePlatform],
+  })
+  return Object.entries(metafile.outputs)
+    .filter(([path]) => basename(path).startsWith('chunk-'))
+    .flatMap(([, { inputs }]) =>
+      Object.keys(inputs).map((path) => relative('src', path).split(sep).join('/')),
+    )
+    .sort()
+}
+
+/** Writes the module that holds the shared ones, and returns its path. */
+function writeShared(names: readonly string[]): string {
+  const folder = '.cache/build'
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(
+    `${folder}/shared.ts`,
+    names.map((name) => `export * from ${JSON.stringify(resolve('src', name))}\n`).join(''),
+  )
+  return `${folder}/shared.ts`
 }
 
 /** The types are written once, as those of CommonJS: ES modules can import them, and not the other way round. */
@@ -103,19 +143,18 @@ function minify(options: Parameters<NonNullable<Options['esbuildOptions']>>[0]):
   options.supported = { 'optional-chain': true }
 }
 
-export default defineConfig(() => {
+export default defineConfig(async () => {
   // Not by `clean`: they run at the same time, and none may remove what another one has just written.
   rmSync('dist', { recursive: true, force: true })
+  const shared = await sharedModules()
   return [
-    {
-      ...esm(['src/index.ts', 'src/platform.node.ts', 'src/platform.web.ts'], []),
-      onSuccess: shareTypes,
-    },
+    { ...esm(MAIN, [importFrom('./shared.js', shared)]), onSuccess: shareTypes },
+    esm([writeShared(shared)], []),
     commonJS('src/index.ts', []),
     // Each alone: what it shares with the main entry would be split off, and `import 'trackpost'` would load more files.
     ...ENTRIES.flatMap((name) => [
-      esm([`src/${name}.ts`], [importShared]),
-      commonJS(`src/${name}.ts`, [importShared]),
+      esm([`src/${name}.ts`], [importFrom('./index.js', PUBLIC)]),
+      commonJS(`src/${name}.ts`, [importFrom('./index.cjs', PUBLIC)]),
     ]),
     {
       // Together: a `Context` of one entry must be that of the others.

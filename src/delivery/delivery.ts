@@ -286,8 +286,10 @@ export class Delivery<Entry extends Holder> {
   #warnOfFault(error: unknown): void {
     if (this.#hasWarnedOfFault) return
     this.#hasWarnedOfFault = true
-    const tell = this.#options.warn ?? warn
-    tell('delivery_fault', `the delivery was interrupted and goes on: ${describeCause(error)}`)
+    ;(this.#options.warn ?? warn)(
+      'delivery_fault',
+      `the delivery was interrupted and goes on: ${describeCause(error)}`,
+    )
   }
 
   #end(entry: Entry, error: DeliveryError | undefined, attempts: number): void {

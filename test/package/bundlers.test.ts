@@ -216,7 +216,7 @@ export async function send(settings) {
         .map((path) => readFile(join(folder, path), 'utf8')),
     )
     expect(texts.length).toBeGreaterThan(0)
-    expect(texts.join('\n')).not.toMatch(/["']node:|#platform/)
+    expect(texts.join('\n')).not.toMatch(/\b(?:from|import|require)\s*\(?\s*["'](?:node:|#)/)
     const { send } = (await import(main)) as { send(settings: object): Promise<object> }
     expect(await send({ writeKey: WRITE_KEY, host: receiver.url })).toEqual({
       delivered: 1,

@@ -239,8 +239,7 @@ export class Shop {
       if (error) console.error(error)
       const failure = ctx?.failedDelivery()
       if (failure) console.error(failure.reason)
-      if (ctx !== undefined && ctx.isSame(ctx))
-        for (const { level, message } of ctx.logs()) console.log(level, message)
+      if (ctx?.isSame(ctx)) for (const { level, message } of ctx.logs()) console.log(level, message)
     })
   }
 
