@@ -84,6 +84,8 @@ export interface PublicSettings {
   readonly httpRequestTimeout: number
   /** Whether no requests are sent; left out where a function decides. */
   readonly disable?: boolean
+  /** How request bodies are compressed. */
+  readonly compress: 'none' | 'gzip'
   /** Most events that may wait. */
   readonly maxQueueSize: number
   /** Most bytes that may wait. */

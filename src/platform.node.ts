@@ -2,4 +2,5 @@
 export { defaultClient } from './http/default-client.node.ts'
 export { asyncContext } from './runtime/async-context.node.ts'
 export { openChannel } from './runtime/channels.node.ts'
+export { gzip } from './runtime/compress.node.ts'
 export { platform } from './runtime/platform.node.ts'

@@ -2,4 +2,5 @@
 export { defaultClient } from './http/default-client.web.ts'
 export { asyncContext } from './runtime/async-context.web.ts'
 export { openChannel } from './runtime/channels.web.ts'
+export { gzip } from './runtime/compress.web.ts'
 export { platform } from './runtime/platform.web.ts'

@@ -2,6 +2,7 @@ import { createCredentials } from '../auth/create-credentials.ts'
 import { Sender } from '../delivery/attempt.ts'
 import { Backlog } from '../delivery/backlog.ts'
 import { Delivery } from '../delivery/delivery.ts'
+import { loadCompression } from '../delivery/encode.ts'
 import { Envelope } from '../delivery/envelope.ts'
 import { SlabStore } from '../delivery/slabs.ts'
 import type { MessageStore } from '../delivery/store.ts'
@@ -104,6 +105,10 @@ export function compose(
     client: http,
     credentials,
     envelope,
+    loadEncoder:
+      settings.compress === 'gzip'
+        ? () => loadCompression({ client: http, timeoutMs: httpRequestTimeout, clock }, log.warn)
+        : undefined,
     intake,
     observer: monitor,
     clock,

@@ -1,4 +1,5 @@
 import type { Credentials } from '../auth/credentials.ts'
+import type { DeliveryError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPHeaders } from '../http/client.ts'
 import { EXCERPT_BYTES, type Exchange, type ExchangeResult, startExchange } from '../http/exchange.ts'
 import { read } from '../message/utf8.ts'
@@ -6,9 +7,9 @@ import { isSecretHeader, REDACTED, redactor } from '../policy/redact.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
 import type { Batch } from './batch.ts'
-import type { Encode, EncodedBody } from './encode.ts'
+import type { EncodedBody, Encoder } from './encode.ts'
 import type { Envelope } from './envelope.ts'
-import type { Observer, OnEnd, Probe, RequestFacts } from './observer.ts'
+import type { Observer, OnEnd, Probe } from './observer.ts'
 import { isHtml, readResult, type SendResult, toDeliveryError } from './result.ts'
 import type { Holder } from './store.ts'
 
@@ -26,52 +27,52 @@ export interface SenderOptions {
   readonly clock: Clock
   /** Default: a process warning. */
   readonly warn?: Warn
-  /** Default: the body goes as it is. */
-  readonly encode?: Encode | undefined
+  /** Loads what encodes bodies; never rejects. Default: they go as they are. */
+  readonly loadEncoder?: (() => Promise<Encoder>) | undefined
   /** When it takes nothing more, connections need not be kept alive. */
   readonly intake?: { readonly isClosed: boolean }
 }
 
+/** How an attempt went: to be handled, or no request was made. */
+export type Ending = SendResult | { readonly status: 'unsent'; readonly error: DeliveryError | undefined }
+
+/** It was given up, or the gate shut, before there was a request. */
+export const UNSENT: Ending = { status: 'unsent', error: undefined }
+
 /** One attempt in flight. */
 export interface Attempt {
   /** Settles once the response headers are complete, and the body where it is wanted. Never rejects. */
-  readonly result: Promise<SendResult>
+  readonly result: Promise<Ending>
   /** Settles when the socket is free again. Never rejects. */
   readonly finished: Promise<void>
 }
-
-const NO_HEADERS = {}
-/** Leaves the body as it is. */
-const identity: Encode = (bytes) => ({ bytes, headers: NO_HEADERS })
 
 const SECRET_RESPONSE_HEADERS = new Set(['authorization', 'proxy-authorization', 'cookie', 'set-cookie'])
 
 /** Makes one attempt to send a batch. Knows the wire; knows no retry. */
 export class Sender {
   readonly #options: SenderOptions
-  readonly #encode: Encode
+  #encoder: Encoder | undefined
   readonly #open = new Set<Exchange>()
   #hasWarnedOfHtml = false
-  /** Grows with each abort: a body that was being encoded then is not sent. */
-  #aborts = 0
 
   constructor(options: SenderOptions) {
     this.#options = options
-    this.#encode = options.encode ?? identity
   }
 
   /**
    * Never throws: whatever fails before the request goes out is a result like a network error.
    *
    * @param authorization The value of that header.
+   * @param mayGo Asked after what takes time, and before the request: whether it may still be made. Must not throw.
    */
-  send(batch: Batch<Holder>, authorization: string): Attempt {
+  send(batch: Batch<Holder>, authorization: string, mayGo: () => boolean = () => true): Attempt {
     const onFailure = (error: unknown): Attempt => ({
       result: Promise.resolve(this.#failed(error, authorization)),
       finished: Promise.resolve(),
     })
     try {
-      const attempt = this.#begin(batch, authorization)
+      const attempt = this.#begin(batch, authorization, mayGo)
       if (!(attempt instanceof Promise)) return attempt
       const begun = attempt.catch(onFailure)
       return {
@@ -85,7 +86,7 @@ export class Sender {
 
   /** Aborts every request in flight and every response body that is still being read. */
   abort(): void {
-    this.#aborts++
+    this.#encoder?.abort()
     for (const exchange of this.#open) exchange.abort()
   }
 
@@ -101,50 +102,57 @@ export class Sender {
     return { status, problem }
   }
 
-  #begin(batch: Batch<Holder>, authorization: string): Attempt | Promise<Attempt> {
-    const { url, envelope, observer, clock } = this.#options
-    const headers = this.#headers(authorization)
-    if (batch.attempts > 0) headers['X-Retry-Count'] = String(batch.attempts)
+  #begin(batch: Batch<Holder>, authorization: string, mayGo: () => boolean): Attempt | Promise<Attempt> {
+    const { envelope, clock, loadEncoder } = this.#options
     // Not the cached text of the call's time: a retry carries a new one.
     const sentAtMs = clock.now()
-    const sentAt = new Date(sentAtMs).toISOString()
-    const { entries } = batch
-    const start = (encoded: EncodedBody): Attempt => {
-      const facts = { url, attempt: batch.attempts + 1, events: entries.length, bytes: encoded.bytes.length }
-      const attempt = this.#start(encoded, headers, authorization, sentAtMs, facts)
-      batch.attempts++
-      return attempt
+    const bytes = envelope.write(batch.entries, new Date(sentAtMs).toISOString())
+    const plain = { bytes, encoding: undefined }
+    // No await where there is nothing to wait for: the request goes out in this very turn.
+    if (loadEncoder === undefined) return this.#start(batch, plain, authorization, sentAtMs)
+    const encode = async (): Promise<Attempt> => {
+      this.#encoder ??= await loadEncoder()
+      const encoded = mayGo() ? await this.#encoder.encode(bytes, batch) : plain
+      if (mayGo()) return this.#start(batch, encoded, authorization, sentAtMs)
+      return { result: Promise.resolve(UNSENT), finished: Promise.resolve() }
     }
-    const encoded = this.#encode(envelope.write(entries, sentAt))
+    return encode()
+  }
+
+  #start(batch: Batch<Holder>, body: EncodedBody, authorization: string, sentAtMs: number): Attempt {
+    const { url, envelope, observer } = this.#options
+    const headers = this.#headers(authorization)
+    if (batch.attempts > 0) headers['X-Retry-Count'] = String(batch.attempts)
+    if (body.encoding !== undefined) headers['Content-Encoding'] = body.encoding
+    const { entries } = batch
     observer.onRequest(() => ({
       url,
       method: 'POST',
       headers: redactHeaders(headers, isSecretHeader),
-      body: read(envelope.writeRedacted(entries, sentAt)),
+      body: read(envelope.writeRedacted(entries, new Date(sentAtMs).toISOString())),
     }))
-    if (!(encoded instanceof Promise)) return start(encoded)
-    const aborts = this.#aborts
-    return encoded.then((body) => {
-      if (aborts !== this.#aborts) throw new Error('the client was closed')
-      return start(body)
+    const onEnd = observer.onStart?.({
+      url,
+      attempt: batch.attempts + 1,
+      events: entries.length,
+      bytes: body.bytes.length,
     })
-  }
-
-  #start(
-    encoded: EncodedBody,
-    headers: Record<string, string>,
-    authorization: string,
-    sentAtMs: number,
-    facts: RequestFacts,
-  ): Attempt {
-    const { observer } = this.#options
-    const onEnd = observer.onStart?.(facts)
     const keptBytes = observer.wantsBodies ? EXCERPT_BYTES : 0
-    const exchange = this.#exchange(Object.assign(headers, encoded.headers), encoded.bytes, keptBytes)
+    const exchange = this.#exchange(headers, body.bytes, keptBytes)
+    batch.attempts++
     return {
-      result: exchange.result.then((result) => this.#read(result, authorization, sentAtMs, onEnd)),
+      result: exchange.result.then((response) => {
+        const result = this.#read(response, authorization, sentAtMs, onEnd)
+        return this.#mustResend(response, batch, body) && result.status !== 'delivered'
+          ? { status: 'resend', toError: result.toError }
+          : result
+      }),
       finished: exchange.finished,
     }
+  }
+
+  #mustResend({ status }: ExchangeResult, batch: Batch<Holder>, body: EncodedBody): boolean {
+    return status !== undefined && this.#encoder?.isRefused(body, batch, status) === true
   }
 
   #headers(authorization: string | undefined): Record<string, string> {

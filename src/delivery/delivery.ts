@@ -6,12 +6,11 @@ import { asyncContext } from '../runtime/async-context.node.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
-import type { Attempt, Sender } from './attempt.ts'
+import { type Attempt, type Ending, type Sender, UNSENT } from './attempt.ts'
 import type { Backlog } from './backlog.ts'
 import { type Batch, BodyLimit, createBatch, Retries } from './batch.ts'
 import { Gate, type Pass } from './gate.ts'
 import { ResultHandler } from './handle-result.ts'
-import type { SendResult } from './result.ts'
 import type { Holder } from './store.ts'
 
 export interface DeliveryOptions<Entry extends Holder> {
@@ -32,9 +31,6 @@ export interface DeliveryOptions<Entry extends Holder> {
    */
   readonly outcomes: { settle(entry: Entry, error: DeliveryError | undefined, attempts: number): void }
 }
-
-/** How an attempt went: to be handled, or no request was made. */
-type Ending = SendResult | { readonly status: 'unsent'; readonly error: DeliveryError | undefined }
 
 /**
  * From the backlog to the outcome: cuts batches, sends them when the gate lets them, and has the result handled.
@@ -221,6 +217,7 @@ export class Delivery<Entry extends Holder> {
   async #attempt(batch: Batch<Entry>): Promise<void> {
     const pass = this.#gate.enter()
     this.#inFlight.add(batch)
+    const mayGo = (): boolean => !batch.isSettled && this.#gate.isCurrent(pass)
     let attempt: Attempt | undefined
     try {
       let ending: Ending
@@ -229,9 +226,9 @@ export class Delivery<Entry extends Holder> {
       const authorization = given instanceof Promise ? await given : given
       if (typeof authorization !== 'string') ending = { status: 'unsent', error: authorization }
       // While the credentials were fetched, the batch was given up, or the gate shut.
-      else if (batch.isSettled || !this.#gate.isCurrent(pass)) ending = { status: 'unsent', error: undefined }
+      else if (!mayGo()) ending = UNSENT
       else {
-        attempt = this.#options.sender.send(batch, authorization)
+        attempt = this.#options.sender.send(batch, authorization, mayGo)
         ending = await attempt.result
       }
       this.#inFlight.delete(batch)

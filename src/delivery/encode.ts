@@ -1,9 +1,49 @@
+import { describeCause } from '../errors/cause.ts'
+import type { Warn } from '../runtime/warn.ts'
+import type { CompressionOptions } from './compression.ts'
+
 /** A request body as it goes over the wire. */
 export interface EncodedBody {
   readonly bytes: Uint8Array
-  /** Headers that say how it is encoded. */
-  readonly headers: Readonly<Record<string, string>>
+  /** Says how it is encoded, for the header `Content-Encoding`; `undefined` when it goes as it is. */
+  readonly encoding: string | undefined
 }
 
-/** Encodes a request body. A promise only where the work takes time; must not write to `body`. */
-export type Encode = (body: Uint8Array) => EncodedBody | Promise<EncodedBody>
+/** Encodes request bodies, and learns from the responses whether the service understands them. */
+export interface Encoder {
+  /**
+   * Encodes one body; never rejects: what cannot be encoded goes as it is. Must not write to `body`.
+   *
+   * @param batch What it is the body of: the same object at each attempt.
+   */
+  encode(body: Uint8Array, batch: object): Promise<EncodedBody>
+  /** Whether this response means that the same batch must be sent again, as it is. */
+  isRefused(body: EncodedBody, batch: object, status: number): boolean
+  /** Gives up what is being encoded: it goes as it is. */
+  abort(): void
+}
+
+/** Sends every body as it is. */
+const PLAIN: Encoder = {
+  encode: async (bytes) => ({ bytes, encoding: undefined }),
+  isRefused: () => false,
+  abort() {},
+}
+
+/** Few clients compress: the code is loaded with the first body. Never rejects: without it, nothing is compressed. */
+export async function loadCompression(
+  options: Omit<CompressionOptions, 'onGivenUp'>,
+  warn: Warn,
+): Promise<Encoder> {
+  const onGivenUp = (why: string, error?: unknown): void => {
+    const cause = error === undefined ? '' : `: ${describeCause(error)}`
+    warn('compress', `request bodies are sent uncompressed from now on: ${why}${cause}`)
+  }
+  try {
+    const { Compression } = await import(/* webpackMode: "eager" */ './compression.ts')
+    return new Compression({ ...options, onGivenUp })
+  } catch (error) {
+    onGivenUp('the code could not be loaded', error)
+    return PLAIN
+  }
+}

@@ -45,6 +45,9 @@ export class ResultHandler<Entry extends Holder> {
         if (result.cause === 'too_large') return this.#shrink(batch, pass)
         gate.succeed(pass)
         return this.#follow(refuse(batch, result.text))
+      case 'resend':
+        gate.succeed(pass)
+        return retries.add(batch)
       case 'renew':
         gate.succeed(pass)
         if (!this.#mayRenew(batch)) return this.fail(batch, 'auth')

@@ -6,7 +6,7 @@ export interface RequestInfo {
   method: string
   /** Headers; `Authorization` is `[redacted]`. */
   headers: Record<string, string>
-  /** The body as text; the write key in it is `[redacted]`. */
+  /** The body as text, also where it is sent compressed; the write key in it is `[redacted]`. */
   body: string
 }
 

@@ -14,6 +14,7 @@ export type ToError = (code: FailureCode) => DeliveryError
  * - `retry`: a counted retry, not before `floorMs`
  * - `limited`: everything waits for `waitMs`; a counted retry when the response did not say how long
  * - `split`: the batch was refused for its size, or for what it holds; `text` is what the service said
+ * - `resend`: the service does not take the body encoded; the next attempt sends it as it is
  * - `renew`: the credentials were refused, and there will be others
  * - `failed`: final
  */
@@ -35,6 +36,7 @@ export type SendResult =
       readonly text: string
       readonly toError: ToError
     }
+  | { readonly status: 'resend'; readonly toError: ToError }
   | { readonly status: 'renew'; readonly toError: ToError }
   | { readonly status: 'failed'; readonly code: FailureCode; readonly toError: ToError }
 

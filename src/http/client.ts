@@ -1,3 +1,4 @@
+import { read } from '../message/utf8.ts'
 import { systemClock } from '../runtime/clock.ts'
 
 /** One request, as an {@link HTTPClient} receives it. */
@@ -8,7 +9,7 @@ export interface HTTPClientRequest<Body extends string | Uint8Array = string> {
   method: 'POST'
   /** Names in their usual spelling, for instance `Content-Type`. */
   headers: Record<string, string>
-  /** Text, or bytes for a {@link ByteHTTPClient} that takes them. */
+  /** Text, or bytes for a {@link ByteHTTPClient} that takes them. With `Content-Encoding: gzip`, compressed bytes. */
   body: Body
   /** Longest time for the whole exchange, in milliseconds. */
   httpRequestTimeout: number
@@ -76,10 +77,23 @@ export interface HTTPClient {
  * given the UTF-8 bytes of the body, which spares it the encoding of a text; every other client is given text.
  */
 export interface ByteHTTPClient extends HTTPClient {
-  /** Whether the next request may have bytes as its body. They do not change while the request is under way. */
-  takesBytes(): boolean
+  /**
+   * Whether the next request may have bytes as its body. They do not change while the request is under way.
+   *
+   * @param isCompressed The bytes would be compressed, see the setting `compress`: text cannot be made of them. When this
+   * is not `true`, the body is sent uncompressed.
+   */
+  takesBytes(isCompressed?: boolean): boolean
   /** As for {@link HTTPClient}; the body may be bytes. */
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse>
+}
+
+/** The body as text, unless it is compressed: then there is no text that stands for it. */
+export function textUnlessCompressed({
+  headers,
+  body,
+}: HTTPClientRequest<string | Uint8Array>): string | Uint8Array {
+  return typeof body === 'string' || headers['Content-Encoding'] !== undefined ? body : read(body)
 }
 
 /** What an {@link HTTPFetchFn} is given as its second argument. */
@@ -88,7 +102,7 @@ export interface HTTPFetchRequest {
   method: 'POST'
   /** Names in their usual spelling, for instance `Content-Type`. */
   headers: Record<string, string>
-  /** The request body. */
+  /** The request body. With the setting `compress` it is compressed bytes (a `Uint8Array`), which `fetch` takes as well. */
   body: string
   /** Redirects are never followed: the credentials are meant for one host. */
   redirect: 'manual'
@@ -106,7 +120,7 @@ export type HTTPFetchFn = (url: string, request: HTTPFetchRequest) => Promise<HT
  * @example
  * new Analytics({ writeKey, httpClient: new FetchHTTPClient() }) // the global fetch, without the shortcut on Node.js
  */
-export class FetchHTTPClient implements HTTPClient {
+export class FetchHTTPClient implements ByteHTTPClient {
   readonly #fetch: HTTPFetchFn | undefined
 
   /**
@@ -118,13 +132,19 @@ export class FetchHTTPClient implements HTTPClient {
     this.#fetch = fetch
   }
 
+  /** Text is what mocks of `fetch` compare: only compressed bodies are bytes. */
+  takesBytes(isCompressed = false): boolean {
+    return isCompressed
+  }
+
   /** Calls `fetch`. Rejects with what it rejects with. */
-  makeRequest(request: HTTPClientRequest): Promise<HTTPResponse> {
+  makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
     const send = this.#fetch ?? (globalThis.fetch as unknown as HTTPFetchFn)
     return send(request.url, {
       method: request.method,
       headers: request.headers,
-      body: request.body,
+      // Bytes only where they are compressed, which the user has asked for.
+      body: request.body as string,
       redirect: 'manual',
       signal: signalOf(request),
     })

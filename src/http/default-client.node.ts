@@ -4,6 +4,7 @@ import {
   type HTTPClient,
   type HTTPClientRequest,
   type HTTPResponse,
+  textUnlessCompressed,
 } from './client.ts'
 import { dispatchRequest, fetchDispatcher, isNodeFetch } from './dispatcher.ts'
 
@@ -21,26 +22,26 @@ function isFetchUsable(): boolean {
 class DefaultHTTPClient implements ByteHTTPClient {
   readonly #fetch = new FetchHTTPClient()
 
-  takesBytes(): boolean {
-    return fetchDispatcher() !== undefined
+  takesBytes(isCompressed = false): boolean {
+    return isCompressed || fetchDispatcher() !== undefined
   }
 
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
     const dispatcher = fetchDispatcher()
     if (dispatcher !== undefined) return dispatchRequest(dispatcher, request)
-    const { body, ...rest } = request
-    return this.#fetch.makeRequest({
-      ...rest,
-      body: typeof body === 'string' ? body : new TextDecoder().decode(body),
-    })
+    return this.#fetch.makeRequest({ ...request, body: textUnlessCompressed(request) })
   }
 }
 
 /** The client over `node:http`, loaded with the first request. */
-class LazyNodeHTTPClient implements HTTPClient {
-  #client: Promise<HTTPClient> | undefined
+class LazyNodeHTTPClient implements ByteHTTPClient {
+  #client: Promise<ByteHTTPClient> | undefined
 
-  async makeRequest(request: HTTPClientRequest): Promise<HTTPResponse> {
+  takesBytes(): boolean {
+    return true
+  }
+
+  async makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
     this.#client ??= import(/* webpackMode: "eager" */ './node-client.ts').then(
       ({ NodeHTTPClient }) => new NodeHTTPClient(),
     )

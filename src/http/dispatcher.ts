@@ -1,5 +1,5 @@
 import { nextTurn } from '../runtime/clock.ts'
-import type { HTTPClientRequest, HTTPResponse } from './client.ts'
+import { type HTTPClientRequest, type HTTPResponse, textUnlessCompressed } from './client.ts'
 import { readAll } from './response.ts'
 
 /**
@@ -131,10 +131,7 @@ export function dispatchRequest(
   }
   if (signal?.aborted) return Promise.reject(abortError())
   const handler = new ResponseHandler(signal)
-  const body =
-    dispatcher.isMockActive === true && typeof request.body !== 'string'
-      ? new TextDecoder().decode(request.body)
-      : request.body
+  const body = dispatcher.isMockActive === true ? textUnlessCompressed(request) : request.body
   const { origin, path } = lastTarget
   const reset = request.closesConnection === true
   // The deadline of the exchange is the only one.

@@ -175,7 +175,10 @@ function callClient(
     ...(closesConnection === true && { closesConnection }),
   }
   if (typeof body === 'string') return client.makeRequest({ ...request, body })
-  if (isByteClient(client) && client.takesBytes()) return client.makeRequest({ ...request, body })
+  // A client is asked before its body is compressed.
+  const takesBytes =
+    isByteClient(client) && (headers['Content-Encoding'] !== undefined || client.takesBytes())
+  if (takesBytes) return client.makeRequest({ ...request, body })
   return client.makeRequest({ ...request, body: read(body) })
 }
 

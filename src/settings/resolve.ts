@@ -98,6 +98,7 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     httpRequestTimeout: integer('httpRequestTimeout'),
     disable: isSwitchedOff || readSwitch('disable', read('disable'), SETTINGS.disable),
     headers: readHeaders('headers', read('headers')),
+    compress: readChoice('compress', read('compress'), SETTINGS.compress),
     logger: readLogger('logger', read('logger')),
     httpClient: readHttpClient('httpClient', read('httpClient')),
     oauthSettings: readOAuth(read('oauthSettings'), REGIONS[region].authServer, unknown),

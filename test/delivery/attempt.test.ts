@@ -2,7 +2,8 @@ import { describe, expect, test, vi } from 'vitest'
 import { basicCredentials } from '../../src/auth/basic.ts'
 import { Sender } from '../../src/delivery/attempt.ts'
 import { createBatch } from '../../src/delivery/batch.ts'
-import type { Encode } from '../../src/delivery/encode.ts'
+import { Compression } from '../../src/delivery/compression.ts'
+import type { Encoder } from '../../src/delivery/encode.ts'
 import { Envelope } from '../../src/delivery/envelope.ts'
 import type { RequestInfo, ResponseInfo } from '../../src/delivery/observer.ts'
 import { SlabStore } from '../../src/delivery/slabs.ts'
@@ -13,6 +14,7 @@ import type {
   HTTPHeaders,
   HTTPResponse,
 } from '../../src/http/client.ts'
+import { loadEncoder } from '../support/create-delivery.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import {
   hangUntilAborted,
@@ -35,7 +37,7 @@ function setUp(...replies: Reply[]) {
 function setUpWith<Client extends HTTPClient>(
   client: Client,
   clock: FakeClock,
-  encode?: Encode,
+  loadEncoder?: () => Promise<Encoder>,
   headers?: Record<string, string>,
 ) {
   const requests: RequestInfo[] = []
@@ -56,7 +58,7 @@ function setUpWith<Client extends HTTPClient>(
       wantsBodies: true,
     },
     clock,
-    encode,
+    loadEncoder,
     headers,
   })
   const batch = createBatch(
@@ -224,10 +226,7 @@ describe('one attempt', () => {
     const { client, sender, batch } = setUpWith(
       new ScriptedClient(new FakeClock(), [status(200)]),
       new FakeClock(),
-      async (body) => ({
-        bytes: Buffer.concat([body, Buffer.from('\n')]),
-        headers: { 'Content-Encoding': 'x-line' },
-      }),
+      loadEncoder((body) => ({ bytes: Buffer.concat([body, Buffer.from('\n')]), encoding: 'x-line' })),
     )
 
     const { status: outcome } = await sender.send(batch, AUTHORIZATION).result
@@ -238,18 +237,22 @@ describe('one attempt', () => {
     expect(sent.body.endsWith('}\n')).toBe(true)
   })
 
-  test('a body that was still being encoded when everything was aborted is aborted too', async () => {
-    const { client, sender, batch } = setUpWith(
-      new ScriptedClient(new FakeClock(), [hangUntilAborted]),
+  test('a body whose time was over while it was being encoded is not sent', async () => {
+    const { client, sender, batch, requests } = setUpWith(
+      new ScriptedClient(new FakeClock(), [status(200)]),
       new FakeClock(),
-      async (bytes) => ({ bytes, headers: {} }),
+      loadEncoder((bytes) => ({ bytes, encoding: undefined })),
     )
+    let mayGo = true
 
-    const attempt = sender.send(batch, AUTHORIZATION)
-    sender.abort()
+    const attempt = sender.send(batch, AUTHORIZATION, () => mayGo)
+    mayGo = false
 
-    expect((await attempt.result).status).toBe('retry')
-    expect(client.requests.every(({ signal }) => signal?.aborted)).toBe(true)
+    expect(await attempt.result).toEqual({ status: 'unsent', error: undefined })
+    expect(client.requests).toEqual([])
+    // Nobody was told of it, and it was no attempt.
+    expect(requests).toEqual([])
+    expect(batch.attempts).toBe(0)
   })
 })
 
@@ -363,6 +366,26 @@ describe('aborting', () => {
 
     expect(results.map(({ status }) => status)).toEqual(['retry', 'retry'])
     expect(client.requests.every(({ signal }) => signal?.aborted)).toBe(true)
+    expect(clock.timerCount).toBe(0)
+  })
+
+  test('what is being compressed is given up, and no timer is left', async () => {
+    const clock = new FakeClock()
+    const client = new ScriptedClient(clock)
+    const options = { client, timeoutMs: 10_000, clock, onGivenUp() {} }
+    const gzip = () => new Promise<Uint8Array>(() => {})
+    const takesBytes = { makeRequest: client.makeRequest, takesBytes: () => true }
+    const compression = new Compression({ ...options, client: takesBytes as HTTPClient, gzip })
+    const { sender, batch } = setUpWith(client, clock, async () => compression)
+    let mayGo = true
+    const attempt = sender.send(batch, AUTHORIZATION, () => mayGo)
+    await settled()
+    expect(clock.timerCount).toBe(1)
+
+    mayGo = false
+    sender.abort()
+
+    expect(await attempt.result).toMatchObject({ status: 'unsent' })
     expect(clock.timerCount).toBe(0)
   })
 

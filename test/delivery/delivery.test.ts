@@ -1,12 +1,12 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { Credentials } from '../../src/auth/credentials.ts'
-import type { Encode } from '../../src/delivery/encode.ts'
 import { SlabStore } from '../../src/delivery/slabs.ts'
 import type { StoredMessage } from '../../src/delivery/store.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'
 import {
   codesOf,
   createEntry,
+  type Encode,
   type Entry,
   ids,
   idsOf,
@@ -1063,7 +1063,7 @@ describe('what throws on this side', () => {
       const encode: Encode = (bytes) => {
         if (fault.isOn && kind === 'cannot encode') fail()
         if (fault.isOn && kind === 'rejects the encoding') return Promise.reject(new Error('kaputt'))
-        return { bytes, headers: {} }
+        return { bytes, encoding: undefined }
       }
       const store = new SlabStore()
       const copy = store.copy.bind(store)
@@ -1159,7 +1159,7 @@ describe('what throws on this side', () => {
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
       encode: (bytes) =>
         new Promise((resolve) => {
-          encoded = () => resolve({ bytes, headers: {} })
+          encoded = () => resolve({ bytes, encoding: undefined })
         }),
     })
     enqueue('a1')
@@ -1177,6 +1177,52 @@ describe('what throws on this side', () => {
     expect(codesOf(outcomes)).toEqual(['shutdown_timeout', 'delivered'])
     expect(client.requests).toHaveLength(1)
   })
+})
+
+test('after an outage, a service that refuses the encoding of the first body is there: all goes on at once', async () => {
+  const { client, clock, enqueue, outcomes } = setUpDelivery({
+    settings: { flushAt: 1, maxConcurrentRequests: 2, maxRetries: 1 },
+    replies: [status(503), status(415), status(200)],
+    encode: (bytes) => ({ bytes, encoding: undefined }),
+    isRefused: (code) => code === 415,
+  })
+  enqueue('a1')
+  await clock.advance(1_000)
+  enqueue('a2')
+  await settled()
+
+  // The retry at once is no counted one.
+  expect(client.requests.map(({ messageIds }) => messageIds[0])).toEqual(['a1', 'a1', 'a1', 'a2'])
+  expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
+})
+
+test('a body that is encoded while the gate shuts waits until it opens', async () => {
+  let encodeSecond = (): void => {}
+  let count = 0
+  const { client, clock, enqueue, outcomes } = setUpDelivery({
+    settings: { flushAt: 1, maxConcurrentRequests: 2 },
+    replies: [status(429, { 'Retry-After': '7' }), status(200)],
+    encode: (bytes) => {
+      const body = { bytes, encoding: undefined }
+      if (++count !== 2) return body
+      return new Promise((resolve) => {
+        encodeSecond = () => resolve(body)
+      })
+    },
+  })
+  enqueue('a1', 'a2')
+  await settled()
+  expect(client.requests).toHaveLength(1)
+
+  encodeSecond()
+  await clock.advance(6_999)
+  expect(client.requests).toHaveLength(1)
+  await clock.advance(1)
+
+  expect(client.requests.map(({ messageIds }) => messageIds[0]).sort()).toEqual(['a1', 'a1', 'a2'])
+  expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
+  // It was no attempt.
+  expect(outcomes.find(({ id }) => id === 'a2')?.attempts).toBe(1)
 })
 
 describe('what an earlier life of the process has left behind', () => {

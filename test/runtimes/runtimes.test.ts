@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process'
 import { cp, mkdir, writeFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findRuntime, MANIFEST } from '../../scripts/fetch-runtimes.mjs'
 import { createProject, type Project, REPOSITORY } from '../package/project.ts'
-import { type Loopback, listen, readBody } from '../support/loopback.ts'
+import { type Loopback, listen } from '../support/loopback.ts'
 import { CLIENT_ID, CLIENT_PEM, KEY_ID, TokenServer } from '../support/token-server.ts'
 import { bundleWorker, startWorker } from '../support/workerd.ts'
 
@@ -58,6 +60,7 @@ const CASES = ALL.filter(({ binary }) => chosen === undefined || chosen.includes
 
 interface Received {
   readonly part: string
+  readonly encoding: string | undefined
   readonly atMs: number
   readonly status: number
   readonly authorization: string | undefined
@@ -73,11 +76,24 @@ let api: Loopback
 const received = new Map<string, Received[]>()
 const rows: string[] = []
 
+/** The body of a request, decompressed. What the length says must be what arrives. */
+async function readEncoded(
+  request: IncomingMessage,
+): Promise<{ body: string; encoding: string | undefined }> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const bytes = Buffer.concat(chunks)
+  const { 'content-encoding': encoding, 'content-length': length } = request.headers
+  expect(length).toBe(String(bytes.length))
+  return { body: (encoding === 'gzip' ? gunzipSync(bytes) : bytes).toString('utf8'), encoding }
+}
+
 beforeAll(async () => {
   tokens = await TokenServer.start()
   api = await listen(async (request, response) => {
     const [, name = '', part = '', ...path] = decodeURIComponent(request.url ?? '').split('/')
-    const { batch, writeKey } = JSON.parse(await readBody(request))
+    const { body, encoding } = await readEncoded(request)
+    const { batch, writeKey } = JSON.parse(body)
     const log = received.get(name) ?? []
     received.set(name, log)
     const { authorization, 'sec-fetch-mode': fetchMode } = request.headers
@@ -89,7 +105,8 @@ beforeAll(async () => {
     let status = path.join('/') === 'v1/batch' && isKnown ? 200 : 401
     if (isFirst && part === 'retry') status = 503
     if (isFirst && part === 'limit') status = 429
-    log.push({ part, atMs: performance.now(), status, authorization, fetchMode, batch })
+    if (encoding === 'gzip' && part === 'refused') status = 415
+    log.push({ part, encoding, atMs: performance.now(), status, authorization, fetchMode, batch })
     response.writeHead(status, status === 429 ? { 'Retry-After': '1' } : {}).end('{"success":true}')
   })
   project = await createProject()
@@ -101,8 +118,8 @@ afterAll(async () => {
   await Promise.all([tokens?.close(), api?.close(), project?.remove()])
   if (rows.length === 0) return
   const table = [
-    '| Runtime | Version | Modules | Six kinds | Retry | 429 | Close | Own client | OAuth | `jsRuntime` |',
-    '|---|---|---|---|---|---|---|---|---|---|',
+    '| Runtime | Version | Modules | Six kinds | Retry | 429 | Close | Own client | gzip | OAuth | `jsRuntime` |',
+    '|---|---|---|---|---|---|---|---|---|---|---|',
     ...rows.sort(),
   ].join('\n')
   console.log(table)
@@ -199,6 +216,15 @@ test.concurrent.for(CASES)('$name', async (one, { skip }) => {
       new Set([undefined]),
     )
 
+  expect(results['compress']).toEqual(delivered(50))
+  expect(eventsOf('compress')).toHaveLength(50)
+  expect(of('compress').map(({ encoding }) => encoding)).toEqual(['gzip'])
+  expect(results['refused']).toEqual({ ...delivered(1), warnings: 1 })
+  expect(of('refused').map(({ encoding, status }) => [encoding, status])).toEqual([
+    ['gzip', 415],
+    [undefined, 200],
+  ])
+
   expect(results['oauth']).toEqual({ delivered: 2, failed: 0 })
   const authorizations = new Set(of('oauth').map(({ authorization }) => authorization))
   expect([...authorizations]).toEqual([expect.stringMatching(/^Bearer tok_/)])
@@ -208,6 +234,6 @@ test.concurrent.for(CASES)('$name', async (one, { skip }) => {
   const metadata = eventsOf('kinds')[0]?.['_metadata'] as { jsRuntime: string }
   expect(metadata.jsRuntime).toBe(one.jsRuntime)
   rows.push(
-    `| ${one.title} | ${results['version']} | ${one.modules} | yes | yes | yes | yes | yes | yes | \`${metadata.jsRuntime}\` |`,
+    `| ${one.title} | ${results['version']} | ${one.modules} | yes | yes | yes | yes | yes | yes | yes | \`${metadata.jsRuntime}\` |`,
   )
 })

@@ -43,6 +43,7 @@ describe('defaults', () => {
       flushInterval: 10_000,
       httpRequestTimeout: 10_000,
       disable: false,
+      compress: 'none',
       httpClient: undefined,
       maxQueueSize: 100_000,
       maxQueueBytes: 33_554_432,

@@ -3,7 +3,7 @@ import type { Credentials } from '../../src/auth/credentials.ts'
 import { Sender } from '../../src/delivery/attempt.ts'
 import { Backlog } from '../../src/delivery/backlog.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
-import type { Encode } from '../../src/delivery/encode.ts'
+import type { EncodedBody, Encoder } from '../../src/delivery/encode.ts'
 import { Envelope } from '../../src/delivery/envelope.ts'
 import { SlabStore } from '../../src/delivery/slabs.ts'
 import type { Holder, MessageStore } from '../../src/delivery/store.ts'
@@ -34,12 +34,26 @@ export function createEntry(id: string, bytes = 0): Entry {
   return { id, json: JSON.stringify({ messageId: id, note }), stored: undefined }
 }
 
+/** Encodes a body as a test wants it. */
+export type Encode = (body: Uint8Array) => EncodedBody | Promise<EncodedBody>
+
+/** An encoder that is loaded at once. By default, no service refuses its bodies. */
+export function loadEncoder(encode: Encode, isRefused = (_status: number) => false): () => Promise<Encoder> {
+  return async () => ({
+    encode: async (body) => encode(body),
+    isRefused: (_body, _batch, status) => isRefused(status),
+    abort() {},
+  })
+}
+
 export interface SetUp {
   settings?: Partial<AnalyticsSettings>
   replies?: Reply[]
   credentials?: Credentials
   onSettle?: (outcome: Outcome) => void
   encode?: Encode
+  /** Whether a body must be sent again without being encoded. */
+  isRefused?: (status: number) => boolean
   store?: MessageStore
   clock?: FakeClock
 }
@@ -50,6 +64,7 @@ export function setUpDelivery({
   credentials,
   onSettle,
   encode,
+  isRefused,
   store = new SlabStore(),
   clock = new FakeClock(),
 }: SetUp = {}) {
@@ -69,7 +84,7 @@ export function setUpDelivery({
     envelope,
     observer,
     clock,
-    ...(encode !== undefined && { encode }),
+    loadEncoder: encode === undefined ? undefined : loadEncoder(encode, isRefused),
   })
   const note = (outcome: Outcome): void => {
     outcomes.push(outcome)

@@ -3,7 +3,7 @@
 /** @returns {Promise<Record<string, unknown>>} What the client says of each part; the servers know the rest. */
 module.exports = async function runScenario({ Analytics, FetchHTTPClient, SettingsError }, config) {
   const { apiUrl, writeKey } = config
-  const parts = { kinds, retry, limit, close, objectClient, functionClient, oauth, badKey }
+  const parts = { kinds, retry, limit, close, objectClient, functionClient, compress, refused, oauth, badKey }
   const create = (part, settings) =>
     new Analytics({ writeKey, host: `${apiUrl}/${part}`, flushAt: 100, ...settings })
 
@@ -65,6 +65,22 @@ module.exports = async function runScenario({ Analytics, FetchHTTPClient, Settin
     const analytics = create('function', { httpClient })
     analytics.track({ userId: 'u', event: 'by a function' })
     return { ...(await analytics.flush()), requests }
+  }
+
+  async function compress() {
+    const analytics = create('compress', { compress: 'gzip' })
+    for (let number = 0; number < 50; number++)
+      analytics.track({ userId: 'u', event: 'Köche', properties: { number } })
+    return analytics.flush()
+  }
+
+  async function refused() {
+    const warnings = []
+    const note = (_fields, message) => warnings.push(message)
+    const logger = { debug() {}, info() {}, warn: note, error: note }
+    const analytics = create('refused', { compress: 'gzip', logger })
+    analytics.track({ userId: 'u', event: 'refused with 415' })
+    return { ...(await analytics.flush()), warnings: warnings.length }
   }
 
   async function oauth() {

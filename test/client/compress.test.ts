@@ -1,0 +1,268 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import zlib, { gunzipSync } from 'node:zlib'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Analytics } from '../../src/analytics.ts'
+import type { RequestInfo } from '../../src/delivery/observer.ts'
+import type { HTTPClient, HTTPClientRequest } from '../../src/http/client.ts'
+import { FetchHTTPClient } from '../../src/http/client.ts'
+import { NodeHTTPClient } from '../../src/http/node-client.ts'
+import type { AnalyticsSettings } from '../../src/settings/schema.ts'
+import { type Loopback, listen } from '../support/loopback.ts'
+import { failOnUnhandledRejections } from '../support/unhandled.ts'
+
+interface Received {
+  readonly headers: IncomingHttpHeaders
+  readonly bytes: Buffer
+  /** After decompression. */
+  readonly text: string
+  readonly isCompressed: boolean
+  readonly messages: { messageId: string }[]
+}
+
+let service: Loopback
+let received: Received[]
+let warned: string[]
+/** The status of the response. Default: 200. */
+let respond: (request: Received) => number | Promise<number>
+failOnUnhandledRejections()
+
+beforeEach(async () => {
+  received = []
+  warned = []
+  respond = () => 200
+  vi.spyOn(process, 'emitWarning').mockImplementation((message) => {
+    warned.push(String(message))
+  })
+  service = await listen(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const bytes = Buffer.concat(chunks)
+    const isCompressed = request.headers['content-encoding'] === 'gzip'
+    const text = (isCompressed ? gunzipSync(bytes) : bytes).toString('utf8')
+    const { batch: messages } = JSON.parse(text)
+    const one = { headers: request.headers, bytes, text, isCompressed, messages }
+    received.push(one)
+    response.statusCode = await respond(one)
+    response.end('{"success":true}')
+  })
+})
+afterEach(async () => {
+  vi.restoreAllMocks()
+  vi.unstubAllGlobals()
+  await service.close()
+})
+
+function open(settings: Partial<AnalyticsSettings> = {}): Analytics {
+  return new Analytics({ writeKey: 'wk_Zurich_7Qm4', host: service.url, compress: 'gzip', ...settings })
+}
+
+/** Resolves to what each event came to. */
+async function trackAll(analytics: Analytics, count: number, properties: object = {}): Promise<string[]> {
+  const outcomes: string[] = []
+  for (let index = 0; index < count; index++) {
+    const params = { userId: 'usr_Zoë', event: 'Commande passée', messageId: `m${index}`, properties }
+    analytics.track(params, (error) => outcomes.push(error?.code ?? 'delivered'))
+  }
+  await analytics.flush()
+  return outcomes
+}
+
+const idsOf = (requests: Received[]): string[] =>
+  requests.flatMap(({ messages }) => messages.map(({ messageId }) => messageId))
+
+const all = <Value>(count: number, value: Value): Value[] => new Array(count).fill(value)
+
+describe('compressed requests', () => {
+  const clients: [string, () => Partial<AnalyticsSettings>][] = [
+    ['the default client', () => ({})],
+    ['fetch', () => ({ httpClient: new FetchHTTPClient() })],
+    ['a function like fetch', () => ({ httpClient: (url, request) => fetch(url, request) })],
+    ['node:http', () => ({ httpClient: new NodeHTTPClient() })],
+  ]
+
+  test.each(clients)(
+    'arrive whole over %s, with their length, and much smaller',
+    async (_label, settings) => {
+      const analytics = open({ flushAt: 200, ...settings() })
+
+      expect(await trackAll(analytics, 200)).toEqual(all(200, 'delivered'))
+
+      expect(idsOf(received)).toHaveLength(200)
+      for (const { headers, bytes, text, isCompressed } of received) {
+        expect(isCompressed).toBe(true)
+        expect(headers['content-type']).toBe('application/json')
+        expect(headers['content-length']).toBe(String(bytes.length))
+        expect(headers['transfer-encoding']).toBeUndefined()
+        expect(text).toContain('Commande passée')
+        expect(bytes.length).toBeLessThan(Buffer.byteLength(text) / 5)
+      }
+      expect(warned).toEqual([])
+    },
+  )
+
+  test('go through another global fetch as bytes', async () => {
+    const { fetch } = globalThis
+    vi.stubGlobal('fetch', (...given: Parameters<typeof fetch>) => fetch(...given))
+
+    expect(await trackAll(open(), 20)).toEqual(all(20, 'delivered'))
+
+    expect(received.every(({ isCompressed }) => isCompressed)).toBe(true)
+  })
+
+  test('a client of your own that takes bytes gets them, and one that takes none gets text, with one warning', async () => {
+    const bodies: unknown[] = []
+    const sender = new NodeHTTPClient()
+    const makeRequest = (request: HTTPClientRequest<string | Uint8Array>) => {
+      bodies.push(request.body)
+      return sender.makeRequest(request)
+    }
+
+    const taking = { takesBytes: () => true, makeRequest } as HTTPClient
+    expect(await trackAll(open({ httpClient: taking, flushAt: 30 }), 20)).toEqual(all(20, 'delivered'))
+    expect(warned).toEqual([])
+    const refusing = { makeRequest } as HTTPClient
+    expect(await trackAll(open({ httpClient: refusing, flushAt: 30 }), 20)).toEqual(all(20, 'delivered'))
+
+    expect(bodies.map((body) => typeof body)).toEqual(['object', 'string'])
+    expect(received.map(({ isCompressed }) => isCompressed)).toEqual([true, false])
+    expect(warned).toEqual([expect.stringContaining('takesBytes')])
+  })
+
+  test('nothing is compressed by default', async () => {
+    const gzip = vi.spyOn(zlib, 'gzip')
+
+    await trackAll(open({ compress: undefined }), 20)
+
+    expect(received.some(({ isCompressed }) => isCompressed)).toBe(false)
+    expect(gzip).not.toHaveBeenCalled()
+  })
+
+  test('are shown to http_request listeners as text, without the write key', async () => {
+    const analytics = open()
+    const requests: RequestInfo[] = []
+    analytics.on('http_request', (info) => requests.push(info))
+
+    await trackAll(analytics, 3)
+
+    expect(requests).toHaveLength(received.length)
+    expect(requests[0]?.headers['Content-Encoding']).toBe('gzip')
+    expect(JSON.parse(requests[0]?.body ?? '')).toMatchObject({ writeKey: '[redacted]' })
+  })
+
+  test('of a retry have another sentAt, its number, and the same messages', async () => {
+    respond = () => (received.length === 1 ? 503 : 200)
+
+    expect(await trackAll(open(), 15)).toEqual(all(15, 'delivered'))
+
+    const [first, second] = received as [Received, Received]
+    expect(second.headers['x-retry-count']).toBe('1')
+    expect([first.isCompressed, second.isCompressed]).toEqual([true, true])
+    expect(second.text).not.toBe(first.text)
+    expect(second.messages).toEqual(first.messages)
+  })
+})
+
+describe('limits', () => {
+  test('count uncompressed bytes', async () => {
+    const analytics = open({ maxMessageBytes: 1_024, maxBodyBytes: 8_192, flushAt: 1_000 })
+
+    const outcomes = await trackAll(analytics, 60, { note: 'x'.repeat(500) })
+
+    expect(outcomes).toEqual(all(60, 'delivered'))
+    expect(received.every(({ isCompressed }) => isCompressed)).toBe(true)
+    for (const { text } of received) expect(Buffer.byteLength(text)).toBeLessThanOrEqual(8_192)
+    expect(await trackAll(analytics, 1, { note: 'x'.repeat(1_024) })).toEqual(['too_large'])
+  })
+
+  test('of a service that are smaller are found by halving', async () => {
+    respond = ({ messages }) => (messages.length > 6 ? 413 : 200)
+
+    expect(await trackAll(open({ flushAt: 24 }), 24)).toEqual(all(24, 'delivered'))
+
+    expect(received.every(({ isCompressed }) => isCompressed)).toBe(true)
+    const sizes = received.map(({ messages }) => messages.length)
+    expect(sizes.slice(0, 3)).toEqual([24, 12, 6])
+    expect(sizes.filter((size) => size <= 6).reduce((sum, size) => sum + size)).toBe(24)
+  })
+})
+
+describe('a service that knows no gzip', () => {
+  test('and says so with 415 costs no event, and gets everything uncompressed from then on', async () => {
+    respond = ({ isCompressed }) => (isCompressed ? 415 : 200)
+    const analytics = open({ flushAt: 10, maxRetries: 0 })
+
+    expect(await trackAll(analytics, 40)).toEqual(all(40, 'delivered'))
+    const compressed = received.filter(({ isCompressed }) => isCompressed).length
+    expect(await trackAll(analytics, 40)).toEqual(all(40, 'delivered'))
+
+    // What was under way when the first 415 came.
+    expect(compressed).toBeLessThanOrEqual(4)
+    expect(received.filter(({ isCompressed }) => isCompressed)).toHaveLength(compressed)
+    expect(warned).toEqual([expect.stringContaining('415')])
+    expect(analytics.stats).toMatchObject({ delivered: 80, failed: 0, pending: 0 })
+  })
+
+  test('and reads it as bad JSON costs no event either', async () => {
+    respond = ({ isCompressed }) => (isCompressed ? 400 : 200)
+    const analytics = open({ flushAt: 10, maxRetries: 0 })
+
+    expect(await trackAll(analytics, 40)).toEqual(all(40, 'delivered'))
+
+    expect(warned).toEqual([expect.stringContaining('400')])
+    expect(received.at(-1)?.isCompressed).toBe(false)
+  })
+
+  test('does not hide one bad event', async () => {
+    respond = ({ messages }) => (messages.some(({ messageId }) => messageId === 'm7') ? 400 : 200)
+    const analytics = open({ flushAt: 16 })
+
+    const outcomes = await trackAll(analytics, 16)
+
+    expect(outcomes.filter((outcome) => outcome === 'rejected')).toHaveLength(1)
+    expect(outcomes.filter((outcome) => outcome === 'delivered')).toHaveLength(15)
+    expect(warned.filter((text) => text.includes('uncompressed'))).toEqual([])
+  })
+
+  test('a 415 for what is not compressed is the fault of the request', async () => {
+    respond = () => 415
+
+    expect(await trackAll(open({ maxRetries: 0 }), 3)).toEqual(all(3, 'rejected'))
+
+    expect(received.map(({ isCompressed }) => isCompressed)).toEqual([true, false])
+  })
+})
+
+describe('compression that fails', () => {
+  test('costs no event', async () => {
+    vi.spyOn(zlib, 'gzip').mockImplementation(() => {
+      throw new Error('kaputt')
+    })
+
+    expect(await trackAll(open({ flushAt: 5 }), 20)).toEqual(all(20, 'delivered'))
+
+    expect(received.some(({ isCompressed }) => isCompressed)).toBe(false)
+    expect(warned).toEqual([expect.stringContaining('kaputt')])
+  })
+
+  test('and never ends is given up after httpRequestTimeout', async () => {
+    vi.spyOn(zlib, 'gzip').mockImplementation((() => {}) as never)
+
+    expect(await trackAll(open({ httpRequestTimeout: 50, flushAt: 5 }), 20)).toEqual(all(20, 'delivered'))
+
+    expect(warned).toEqual([expect.stringContaining('took longer than 50 ms')])
+  })
+
+  test('and never ends does not hold up closeAndFlush beyond its timeout', async () => {
+    vi.spyOn(zlib, 'gzip').mockImplementation((() => {}) as never)
+    const analytics = open()
+    const outcomes: unknown[] = []
+    analytics.track({ userId: 'usr_Zoë', event: 'Départ' }, (error) => outcomes.push(error?.code))
+
+    await analytics.closeAndFlush({ timeout: 50 })
+
+    expect(outcomes).toEqual(['shutdown_timeout'])
+    expect(analytics.stats.pending).toBe(0)
+    expect(received).toEqual([])
+    expect(warned.filter((text) => text.includes('compress'))).toEqual([])
+  })
+})

@@ -1,0 +1,247 @@
+import { gunzipSync } from 'node:zlib'
+import { describe, expect, test, vi } from 'vitest'
+import { Compression } from '../../src/delivery/compression.ts'
+import { loadCompression } from '../../src/delivery/encode.ts'
+import { describeCause } from '../../src/errors/cause.ts'
+import type { HTTPClient } from '../../src/http/client.ts'
+import { FetchHTTPClient } from '../../src/http/client.ts'
+import { NodeHTTPClient } from '../../src/http/node-client.ts'
+import { gzip as gzipOnNode } from '../../src/runtime/compress.node.ts'
+import type { Gzip } from '../../src/runtime/compress.ts'
+import { gzip as gzipOnWeb } from '../../src/runtime/compress.web.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+
+const BODY = Buffer.from(`{"batch":[${new Array(40).fill('{"event":"Thé à la menthe"}').join()}]}`)
+
+function setUp(gzip?: Gzip, client: HTTPClient = new NodeHTTPClient()) {
+  const clock = new FakeClock()
+  const warnings: string[] = []
+  const compression = new Compression({
+    ...(gzip !== undefined && { gzip }),
+    client,
+    timeoutMs: 10_000,
+    clock,
+    onGivenUp: (why, error) => warnings.push(error === undefined ? why : `${why}: ${describeCause(error)}`),
+  })
+  return { clock, warnings, compression, batch: {} }
+}
+
+describe('a body', () => {
+  test.each([
+    ['Node.js', gzipOnNode],
+    ['the web platform', gzipOnWeb],
+  ])('is compressed by %s, and is what it was when it is decompressed', async (_label, gzip) => {
+    const { compression, batch, clock, warnings } = setUp(gzip)
+    const given = Uint8Array.from(BODY)
+
+    const { bytes, encoding } = await compression.encode(given, batch)
+
+    expect(encoding).toBe('gzip')
+    expect(gunzipSync(bytes)).toEqual(BODY)
+    expect(bytes.length).toBeLessThan(BODY.length / 5)
+    expect(Buffer.from(given)).toEqual(BODY)
+    expect(clock.timerCount).toBe(0)
+    expect(warnings).toEqual([])
+  })
+
+  test.each([0, 1, 5_000, 400_000, 3_000_000])('of %d bytes is never longer than it was', async (length) => {
+    const { compression, batch } = setUp()
+    const body = Buffer.alloc(length, 'événement ')
+
+    const { bytes, encoding } = await compression.encode(body, batch)
+
+    expect(bytes.length).toBeLessThanOrEqual(body.length)
+    expect(Buffer.compare(encoding === 'gzip' ? gunzipSync(bytes) : bytes, body)).toBe(0)
+  })
+
+  test('that does not get smaller goes as it is, and is not compressed again', async () => {
+    const gzip = vi.fn(async (bytes: Uint8Array) => bytes)
+    const { compression, batch, warnings } = setUp(gzip)
+
+    const bodies = [await compression.encode(BODY, batch), await compression.encode(BODY, batch)]
+
+    expect(bodies).toEqual([
+      { bytes: BODY, encoding: undefined },
+      { bytes: BODY, encoding: undefined },
+    ])
+    expect(gzip).toHaveBeenCalledTimes(1)
+    // It is no fault, and says nothing about other bodies.
+    expect(warnings).toEqual([])
+    await compression.encode(BODY, {})
+    expect(gzip).toHaveBeenCalledTimes(2)
+  })
+})
+
+describe('compression that fails', () => {
+  const faults: [string, Gzip][] = [
+    [
+      'throws',
+      () => {
+        throw new Error('kaputt')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('kaputt'))],
+  ]
+
+  test.each(faults)(
+    'one that %s sends this body and all others as they are, and warns once',
+    async (_label, gzip) => {
+      const spied = vi.fn(gzip)
+      const { compression, batch, clock, warnings } = setUp(spied)
+
+      const bodies = [await compression.encode(BODY, batch), await compression.encode(BODY, {})]
+
+      expect(bodies.map(({ encoding }) => encoding)).toEqual([undefined, undefined])
+      expect(spied).toHaveBeenCalledTimes(1)
+      expect(warnings).toEqual(['a body could not be compressed: kaputt'])
+      expect(clock.timerCount).toBe(0)
+    },
+  )
+
+  test('one that never ends is given up after the time of a request', async () => {
+    const { compression, batch, clock, warnings } = setUp(() => new Promise(() => {}))
+    const bodies: unknown[] = []
+    void compression.encode(BODY, batch).then((body) => bodies.push(body))
+
+    await clock.advance(9_999)
+    expect(bodies).toEqual([])
+    await clock.advance(1)
+
+    expect(bodies).toEqual([{ bytes: BODY, encoding: undefined }])
+    expect(warnings).toEqual([expect.stringContaining('took longer than 10000 ms')])
+  })
+
+  test.each([undefined, null, 'gzip', 5, {}])(
+    'one that comes to %j sends the body as it is',
+    async (value) => {
+      const { compression, batch } = setUp(async () => value as never)
+
+      expect(await compression.encode(BODY, batch)).toEqual({ bytes: BODY, encoding: undefined })
+    },
+  )
+
+  test('a runtime without CompressionStream sends bodies as they are', async () => {
+    vi.stubGlobal('CompressionStream', undefined)
+    const { compression, batch, warnings } = setUp(gzipOnWeb)
+
+    expect((await compression.encode(BODY, batch)).encoding).toBeUndefined()
+
+    expect(warnings).toHaveLength(1)
+    vi.unstubAllGlobals()
+  })
+
+  test('an abort gives up at once what is being compressed, leaves no timer and warns nobody', async () => {
+    const { compression, batch, clock, warnings } = setUp(() => new Promise(() => {}))
+    const encoding = compression.encode(BODY, batch)
+
+    compression.abort()
+
+    expect((await encoding).encoding).toBeUndefined()
+    expect(clock.timerCount).toBe(0)
+    expect(warnings).toEqual([])
+  })
+})
+
+describe('an HTTP client', () => {
+  const makeRequest = async () => ({ status: 200, statusText: 'OK' })
+
+  test.each<[string, HTTPClient, boolean]>([
+    ['without takesBytes', { makeRequest }, false],
+    ['that takes no bytes', { makeRequest, takesBytes: () => false } as HTTPClient, false],
+    ['that takes bytes', { makeRequest, takesBytes: () => true } as HTTPClient, true],
+    [
+      'whose takesBytes throws',
+      {
+        makeRequest,
+        takesBytes: () => {
+          throw new Error('non')
+        },
+      } as HTTPClient,
+      false,
+    ],
+    ['over fetch', new FetchHTTPClient(makeRequest), true],
+  ])('%s is given compressed bodies: %#', async (_label, client, isCompressed) => {
+    const { compression, batch, warnings } = setUp(undefined, client)
+
+    const { encoding } = await compression.encode(BODY, batch)
+
+    expect(encoding).toBe(isCompressed ? 'gzip' : undefined)
+    expect(warnings).toHaveLength(isCompressed ? 0 : 1)
+  })
+})
+
+describe('a service', () => {
+  const gzip: Gzip = async (bytes) => bytes.subarray(1)
+
+  test('that responds with 415 gets this batch again, and all others, as they are; that is one warning', async () => {
+    const { compression, batch, warnings } = setUp(gzip)
+    const other = {}
+    const bodies = [await compression.encode(BODY, batch), await compression.encode(BODY, other)] as const
+
+    // Both were under way.
+    expect(compression.isRefused(bodies[0], batch, 415)).toBe(true)
+    expect(compression.isRefused(bodies[1], other, 415)).toBe(true)
+
+    const again = await Promise.all([batch, other, {}].map((one) => compression.encode(BODY, one)))
+    expect(again.map(({ encoding }) => encoding)).toEqual([undefined, undefined, undefined])
+    // What is refused as it is has another fault.
+    expect(compression.isRefused(again[0] as never, batch, 415)).toBe(false)
+    expect(warnings).toEqual(['the service refused a compressed body with 415'])
+  })
+
+  test('that takes uncompressed what it refused with 400 is told to know no gzip', async () => {
+    const { compression, batch, warnings } = setUp(gzip)
+
+    expect(compression.isRefused(await compression.encode(BODY, batch), batch, 400)).toBe(true)
+    const plain = await compression.encode(BODY, batch)
+    expect(plain.encoding).toBeUndefined()
+    expect(warnings).toEqual([])
+    expect(compression.isRefused(plain, batch, 200)).toBe(false)
+
+    expect(warnings).toEqual([expect.stringContaining('took the same one uncompressed')])
+    expect((await compression.encode(BODY, {})).encoding).toBeUndefined()
+  })
+
+  test('that refuses a batch with 400 either way knows nothing of gzip yet: the next batch is compressed', async () => {
+    const { compression, batch, warnings } = setUp(gzip)
+    expect(compression.isRefused(await compression.encode(BODY, batch), batch, 400)).toBe(true)
+    expect(compression.isRefused(await compression.encode(BODY, batch), batch, 400)).toBe(false)
+
+    expect((await compression.encode(BODY, {})).encoding).toBe('gzip')
+    expect(warnings).toEqual([])
+  })
+
+  test('that has accepted a compressed body means the events with a later 400', async () => {
+    const { compression, batch } = setUp(gzip)
+    const first = await compression.encode(BODY, {})
+    expect(compression.isRefused(first, {}, 200)).toBe(false)
+
+    expect(compression.isRefused(await compression.encode(BODY, batch), batch, 400)).toBe(false)
+
+    expect((await compression.encode(BODY, batch)).encoding).toBe('gzip')
+  })
+
+  test.each([200, 202, 301, 401, 413, 422, 429, 500, 503])(
+    'that responds with %d is sent compressed bodies',
+    async (status) => {
+      const { compression, batch } = setUp(gzip)
+
+      expect(compression.isRefused(await compression.encode(BODY, batch), batch, status)).toBe(false)
+
+      expect((await compression.encode(BODY, batch)).encoding).toBe('gzip')
+    },
+  )
+})
+
+test('the code is loaded, and a warning says what it says', async () => {
+  const { clock, batch } = setUp()
+  const warnings: [string, string][] = []
+  const gzip = () => Promise.reject(new Error('kaputt'))
+  const options = { client: new NodeHTTPClient(), timeoutMs: 10_000, clock, gzip }
+
+  const encoder = await loadCompression(options, (code, text) => warnings.push([code, text]))
+  await encoder.encode(BODY, batch)
+
+  const text = 'request bodies are sent uncompressed from now on: a body could not be compressed: kaputt'
+  expect(warnings).toEqual([['compress', text]])
+})
