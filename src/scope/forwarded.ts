@@ -1,0 +1,118 @@
+import { readAddress } from './address.ts'
+import type { CountTrusted } from './trust.ts'
+
+/** Reads a header by its name in lower case. Several lines are one text, with commas. */
+export type ReadHeader = (name: string) => string | undefined
+
+/** What a request says of its client, as far as it is to be believed. */
+export interface Client {
+  readonly ip: string | undefined
+  /** As the proxies say; `undefined` when none is trusted, or none says. */
+  readonly protocol: string | undefined
+  readonly host: string | undefined
+}
+
+/** One proxy's entry. */
+interface Hop {
+  readonly address: string | undefined
+  readonly protocol: string | undefined
+  readonly host: string | undefined
+}
+
+/** Of a header that is longer, the end counts: proxies append, and what is before is the client's own. */
+const MAX_LENGTH = 8_192
+
+/**
+ * Follows the proxies from the peer of the connection to the client. Each trusted one is believed about who is before it;
+ * the first that is not trusted is the client.
+ */
+export function readForwarded(
+  peer: string | undefined,
+  kind: 'x-forwarded' | 'forwarded',
+  header: ReadHeader,
+  countTrusted: CountTrusted,
+): Client {
+  const hops = kind === 'forwarded' ? readStandard(header) : undefined
+  const addresses =
+    hops?.map(({ address }) => address) ?? splitList(header('x-forwarded-for')).map(readAddress)
+  const chain = [peer, ...addresses.reverse()]
+  const trusted = countTrusted(chain)
+  const ip = chain[Math.min(trusted, chain.length - 1)]
+  if (trusted === 0) return { ip, protocol: undefined, host: undefined }
+  if (hops !== undefined) {
+    const { protocol, host } = fromOutermost(hops, trusted) ?? { protocol: undefined, host: undefined }
+    return { ip, protocol, host }
+  }
+  return {
+    ip,
+    protocol: fromOutermost(splitList(header('x-forwarded-proto')), trusted)?.toLowerCase(),
+    host: fromOutermost(splitList(header('x-forwarded-host')), trusted),
+  }
+}
+
+/** What the outermost trusted proxy has said: proxies append, or replace what the client claims. */
+function fromOutermost<Value>(values: readonly Value[], trusted: number): Value | undefined {
+  return values[Math.max(0, values.length - trusted)]
+}
+
+/**
+ * One hop for each element; a header that is malformed, or longer than any honest one, is one hop that says nothing.
+ *
+ * @see RFC 7239, section 4
+ */
+function readStandard(header: ReadHeader): Hop[] {
+  const text = header('forwarded') ?? ''
+  if (text === '') return []
+  const hops: Hop[] = []
+  let parameters = new Map<string, string>()
+  let [name, value] = ['', '']
+  let state: 'name' | 'value' | 'quoted' | 'escaped' = 'name'
+  const endParameter = (): void => {
+    parameters.set(name.trim().toLowerCase(), value.trim())
+    name = ''
+    value = ''
+    state = 'name'
+  }
+  const endElement = (): void => {
+    endParameter()
+    hops.push(toHop(parameters))
+    parameters = new Map()
+  }
+  // Character by character: a regular expression would take the square of the time for hostile text.
+  for (const character of text.slice(0, MAX_LENGTH)) {
+    if (state === 'escaped') {
+      value += character
+      state = 'quoted'
+    } else if (state === 'quoted') {
+      if (character === '\\') state = 'escaped'
+      else if (character === '"') state = 'value'
+      else value += character
+    } else if (character === ',') endElement()
+    else if (character === ';') endParameter()
+    else if (state === 'name') {
+      if (character === '=') state = 'value'
+      else name += character
+    } else if (character === '"') state = 'quoted'
+    else value += character
+  }
+  const isWhole = text.length <= MAX_LENGTH && (state === 'name' || state === 'value')
+  if (!isWhole) return [toHop(new Map())]
+  endElement()
+  return hops
+}
+
+function toHop(parameters: ReadonlyMap<string, string>): Hop {
+  const protocol = parameters.get('proto')?.toLowerCase()
+  return { address: readAddress(parameters.get('for')), protocol, host: parameters.get('host') }
+}
+
+function splitList(value: string | undefined): string[] {
+  if (value === undefined || value === '') return []
+  if (value.length <= MAX_LENGTH) return value.split(',').map((field) => field.trim())
+  // The first field of the rest is a part of one.
+  return value
+    .slice(-MAX_LENGTH)
+    .split(',')
+    .slice(1)
+    .map((field) => field.trim())
+}

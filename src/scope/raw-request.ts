@@ -1,0 +1,29 @@
+import type { ReadHeader } from './forwarded.ts'
+
+/** What is read of a request, whatever made it. */
+export interface RawRequest {
+  readonly url?: unknown
+  /** In Express, what stood in the request line before a router took its part off. */
+  readonly originalUrl?: unknown
+  readonly headers?: unknown
+  readonly socket?: { readonly remoteAddress?: unknown; readonly encrypted?: unknown } | null
+}
+
+/** Fastify and Hono wrap the request. Express and Nest do not. */
+export function rawRequest(request: object): RawRequest {
+  const { raw } = request as { readonly raw?: unknown }
+  return (typeof raw === 'object' && raw !== null && 'headers' in raw ? raw : request) as RawRequest
+}
+
+/** Reads headers: those of Fetch, and the plain object of Node.js. */
+export function headerReader(headers: unknown): ReadHeader {
+  const { get } = headers as { get?: unknown }
+  if (typeof get === 'function') return (name) => textOf(get.call(headers, name))
+  return (name) => textOf((headers as Record<string, unknown>)[name])
+}
+
+/** Node.js gives several lines of some headers as a list. */
+function textOf(value: unknown): string | undefined {
+  if (Array.isArray(value)) return value.join(', ')
+  return typeof value === 'string' ? value : undefined
+}

@@ -1,0 +1,88 @@
+import type { Scope } from '../tracker.ts'
+import { readAddress } from './address.ts'
+import { readForwarded } from './forwarded.ts'
+import { readLocale } from './locale.ts'
+import { readPage } from './page.ts'
+import { headerReader, rawRequest } from './raw-request.ts'
+import { readTrust, type TrustProxy } from './trust.ts'
+
+/**
+ * A request of `node:http` or `node:http2`, of Express, Fastify or NestJS, or one of Fetch: the `Request` of Next.js, Bun,
+ * Deno and Workers, `c.req.raw` of Hono.
+ */
+export interface AnyRequest {
+  /** Of Fetch an absolute URL, else what stands in the request line. */
+  readonly url?: string | undefined
+  /** A `Headers` object, or a plain one with names in lower case. */
+  readonly headers: object
+}
+
+/** Whom to believe. */
+export interface RequestScopeOptions {
+  /**
+   * Whose forwarding headers are believed: the number of proxies between the client and this program, or a list of their
+   * addresses and CIDR ranges. Default: `false`, nobody's; such headers then change nothing, and neither does what
+   * clients put into them.
+   */
+  trustProxy?: TrustProxy | undefined
+  /**
+   * The headers that the proxies set: `x-forwarded` for `X-Forwarded-For`, `-Proto` and `-Host`, `forwarded` for
+   * `Forwarded` (RFC 7239). The others are never read: a proxy lets pass what it does not know. Default: `x-forwarded`.
+   */
+  proxyHeaders?: 'x-forwarded' | 'forwarded' | undefined
+  /**
+   * The address at the other end of the connection. Default: that of the socket. A Fetch `Request` has none, so that
+   * without this option, and without a trusted proxy, there is no `context.ip`.
+   */
+  ip?: string | undefined
+}
+
+/** What a request says of its client: a {@link Scope} with a `context`. What the request does not say is left out. */
+export interface RequestScope extends Scope {
+  /** `ip`, `userAgent`, `locale`, and `page` with `url`, `path`, `referrer` and `search`. */
+  context: {
+    /** IP address of the client, without port. IPv6 in its canonical form. */
+    ip?: string
+    /** Up to 1,024 characters. */
+    userAgent?: string
+    /** The language that `Accept-Language` prefers, for example `de-CH`. */
+    locale?: string
+    /** The address that was asked for, each part up to 2,048 characters. */
+    page?: { url?: string; path?: string; referrer?: string; search?: string }
+  }
+}
+
+const MAX_USER_AGENT = 1_024
+
+/**
+ * Reads a request: who asks, with what, and for what. Never throws for what a client sends, and bounds what it takes, so
+ * that no event gets too large by it.
+ *
+ * @throws TypeError when an option is not one of its values.
+ * @example
+ * app.use((request, response, next) => runWithScope(requestScope(request, { trustProxy: 1 }), next))
+ */
+export function requestScope(request: AnyRequest, options: RequestScopeOptions = {}): RequestScope {
+  const { trustProxy, proxyHeaders = 'x-forwarded', ip } = options
+  const countTrusted = readTrust(trustProxy)
+  if (proxyHeaders !== 'x-forwarded' && proxyHeaders !== 'forwarded') {
+    throw new TypeError(`proxyHeaders: expected 'x-forwarded' or 'forwarded', got ${String(proxyHeaders)}`)
+  }
+  const context: RequestScope['context'] = {}
+  try {
+    const raw = rawRequest(request)
+    const header = headerReader(raw.headers)
+    const peer = readAddress(ip ?? raw.socket?.remoteAddress)
+    const client = readForwarded(peer, proxyHeaders, header, countTrusted)
+    const userAgent = header('user-agent')?.slice(0, MAX_USER_AGENT)
+    const locale = readLocale(header('accept-language'))
+    const page = readPage(raw, header, client)
+    if (client.ip !== undefined) context.ip = client.ip
+    if (userAgent) context.userAgent = userAgent
+    if (locale !== undefined) context.locale = locale
+    if (page !== undefined) context.page = page
+  } catch {
+    // An object that throws when it is read is no request. What was read of it stays out: a part may mislead.
+  }
+  return { context }
+}

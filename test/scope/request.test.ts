@@ -1,0 +1,407 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import http2 from 'node:http2'
+import { connect } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { type RequestScopeOptions, requestScope } from '../../src/scope.ts'
+
+/** A request as `node:http` parses it, from the very bytes of a client. */
+async function receive<Value>(bytes: string, read: (request: IncomingMessage) => Value): Promise<Value> {
+  let value: Value | undefined
+  const server = createServer({ maxHeaderSize: 262_144 }, (request, response) => {
+    value = read(request)
+    response.end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const socket = connect((server.address() as { port: number }).port, '127.0.0.1')
+  socket.end(bytes, 'latin1')
+  socket.resume()
+  await once(socket, 'close')
+  server.close()
+  if (value === undefined) throw new Error('the server has refused the request')
+  return value
+}
+
+function get(target: string, ...headers: string[]): string {
+  return [`GET ${target} HTTP/1.1`, 'Host: shop.example', 'Connection: close', ...headers, '', ''].join(
+    '\r\n',
+  )
+}
+
+function node(headers: Record<string, string | string[]>, remoteAddress = '10.0.0.7', encrypted = false) {
+  return { url: '/', headers, socket: { remoteAddress, encrypted } }
+}
+
+const FORGED = [
+  'X-Forwarded-For: 198.51.100.66',
+  'X-Forwarded-Proto: gopher',
+  'X-Forwarded-Proto: https',
+  'X-Forwarded-Host: evil.example',
+  'Forwarded: for=198.51.100.66;proto=https;host=evil.example',
+  'X-Real-IP: 198.51.100.66',
+]
+
+describe('a request of node:http', () => {
+  test('says who asks, with what, and for what', async () => {
+    const bytes = get(
+      '/products/caf%C3%A9?size=l&utm_source=news',
+      'User-Agent: Mozilla/5.0 (X11; Linux x86_64)',
+      'Accept-Language: fr;q=0.7, de-ch, *;q=0.1',
+      'Referer: https://ada:secret@search.example/find?q=coffee#top',
+    )
+
+    expect(await receive(bytes, (request) => requestScope(request))).toEqual({
+      context: {
+        ip: '127.0.0.1',
+        userAgent: 'Mozilla/5.0 (X11; Linux x86_64)',
+        locale: 'de-CH',
+        page: {
+          url: 'http://shop.example/products/caf%C3%A9?size=l&utm_source=news',
+          path: '/products/caf%C3%A9',
+          search: '?size=l&utm_source=news',
+          referrer: 'https://search.example/find?q=coffee',
+        },
+      },
+    })
+  })
+
+  test('forged headers change nothing by default', async () => {
+    const honest = await receive(get('/a'), (request) => requestScope(request))
+
+    expect(await receive(get('/a', ...FORGED), (request) => requestScope(request))).toEqual(honest)
+    expect(
+      await receive(get('/a', ...FORGED), (request) => requestScope(request, { trustProxy: false })),
+    ).toEqual(honest)
+    // The peer is no proxy of this list.
+    expect(
+      await receive(get('/a', ...FORGED), (request) => requestScope(request, { trustProxy: ['10.0.0.0/8'] })),
+    ).toEqual(honest)
+  })
+
+  test('several lines of X-Forwarded-For are one chain', async () => {
+    const bytes = get('/', 'X-Forwarded-For: 192.0.2.1', 'x-forwarded-for: 192.0.2.2, 192.0.2.3')
+    const ips = await receive(bytes, (request) =>
+      [0, 1, 2, 3, 4].map((trustProxy) => requestScope(request, { trustProxy }).context.ip),
+    )
+
+    expect(ips).toEqual(['127.0.0.1', '192.0.2.3', '192.0.2.2', '192.0.2.1', '192.0.2.1'])
+  })
+
+  test.each([
+    ['a path that looks like another host', '//evil.example/a?b', 'http://shop.example//evil.example/a?b'],
+    ['a whole URL', 'http://evil.example/a?b', 'http://shop.example/a?b'],
+    ['a fragment, which no client sends', '/a?b#c', 'http://shop.example/a?b'],
+  ])('the host is that of the Host header, whatever is asked for: %s', async (_what, target, url) => {
+    const { context } = await receive(get(target), (request) => requestScope(request))
+
+    expect(context.page?.url).toBe(url)
+  })
+
+  test('of Express, the address counts that was there before routers took their part', () => {
+    const request = { ...node({ host: 'shop.example' }), url: '/7', originalUrl: '/orders/7' }
+
+    expect(requestScope(request).context.page?.path).toBe('/orders/7')
+  })
+
+  test.each(['', 'shop.example/evil', 'ada@evil.example', 'a b', '[::1', 'x'.repeat(300)])(
+    'with %j as its host there is no url, and a path all the same',
+    (host) => {
+      expect(requestScope({ ...node({ host }), url: '/a?b' }).context.page).toEqual({
+        path: '/a',
+        search: '?b',
+      })
+    },
+  )
+
+  test('TLS and IPv6 show in the url', () => {
+    const request = node({ host: '[2001:db8::7]:8443' }, '::ffff:192.0.2.9', true)
+
+    expect(requestScope(request).context).toEqual({
+      ip: '192.0.2.9',
+      page: { url: 'https://[2001:db8::7]:8443/', path: '/' },
+    })
+  })
+
+  test('HTTP/2 has an authority in the place of the Host header', async () => {
+    const server = http2.createServer()
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const authority = `localhost:${(server.address() as { port: number }).port}`
+    const client = http2.connect(`http://${authority}`)
+    const scope = once(server, 'request').then(([request, response]) => {
+      response.end()
+      return requestScope(request)
+    })
+
+    client.request({ ':path': '/a?b' }).resume()
+
+    expect((await scope).context).toEqual({
+      ip: '127.0.0.1',
+      page: { url: `http://${authority}/a?b`, path: '/a', search: '?b' },
+    })
+    client.close()
+    server.close()
+  })
+})
+
+describe('behind trusted proxies', () => {
+  const chain = { 'x-forwarded-for': '203.0.113.66, 198.51.100.9, 10.1.0.1' }
+
+  test.each<[string, RequestScopeOptions['trustProxy'], string | undefined]>([
+    ['no proxy', 0, '10.0.0.7'],
+    ['one', 1, '10.1.0.1'],
+    ['two', 2, '198.51.100.9'],
+    ['the network of both', ['10.0.0.0/8'], '198.51.100.9'],
+    ['both by address', ['10.1.0.1', '10.0.0.7'], '198.51.100.9'],
+    ['the nearer one alone', ['10.0.0.7'], '10.1.0.1'],
+    ['the farther one alone', ['10.1.0.1'], '10.0.0.7'],
+    ['everybody', ['0.0.0.0/0', '::/0'], '203.0.113.66'],
+    ['nobody', [], '10.0.0.7'],
+    ['the network, mapped into IPv6', ['::ffff:10.0.0.0/104'], '198.51.100.9'],
+  ])('trusting %s', (_who, trustProxy, ip) => {
+    expect(requestScope(node(chain), { trustProxy }).context.ip).toBe(ip)
+  })
+
+  test('a chain of IPv6, with ports and brackets, mapped addresses and zones', () => {
+    const headers = { 'x-forwarded-for': '[2001:DB8:0:0::66]:4711, ::ffff:a01:1, fe80::1%eth0' }
+    const ips = [1, 2, 3].map((trustProxy) => requestScope(node(headers, '::1'), { trustProxy }).context.ip)
+
+    expect(ips).toEqual(['fe80::1', '10.1.0.1', '2001:db8::66'])
+    const trustProxy = ['::1', 'fe80::/10', '10.0.0.0/8']
+    expect(requestScope(node(headers, '::1'), { trustProxy }).context.ip).toBe('2001:db8::66')
+  })
+
+  test.each([
+    'unknown',
+    '_hidden',
+    '',
+    '999.1.1.1',
+    '192.0.2.1.',
+    '<script>',
+    '10.0.0.1;drop',
+    '::g',
+    '1'.repeat(500),
+  ])('an address that is none, %j, is left out and ends the chain', (garbage) => {
+    const headers = { 'x-forwarded-for': `192.0.2.1, ${garbage}` }
+
+    expect(requestScope(node(headers), { trustProxy: 1 }).context.ip).toBeUndefined()
+    expect(requestScope(node(headers), { trustProxy: ['10.0.0.0/8'] }).context.ip).toBeUndefined()
+  })
+
+  test('protocol and host are what the outermost trusted proxy says, not what the client does', () => {
+    const headers = {
+      host: 'internal',
+      'x-forwarded-for': '203.0.113.66, 198.51.100.9',
+      'x-forwarded-proto': 'https, http',
+      'x-forwarded-host': 'evil.example, shop.example',
+    }
+
+    expect(requestScope(node(headers), { trustProxy: 1 }).context.page?.url).toBe('http://shop.example/')
+    expect(requestScope(node(headers), { trustProxy: 2 }).context.page?.url).toBe('https://evil.example/')
+    const replaced = { ...headers, 'x-forwarded-proto': 'HTTPS', 'x-forwarded-host': 'shop.example' }
+    expect(requestScope(node(replaced), { trustProxy: 2 }).context.page?.url).toBe('https://shop.example/')
+  })
+
+  test.each(['gopher', 'javascript', ''])('the protocol %j is none', (protocol) => {
+    const headers = { host: 'shop.example', 'x-forwarded-proto': protocol, 'x-forwarded-host': 'a/../b' }
+
+    expect(requestScope(node(headers), { trustProxy: 1 }).context.page?.url).toBe('http://shop.example/')
+  })
+
+  test('Forwarded is read where the proxies set it, and X-Forwarded-For is not', () => {
+    const headers = {
+      host: 'internal',
+      'x-forwarded-for': '203.0.113.66',
+      forwarded:
+        'for=203.0.113.99;host=evil.example, For="[2001:db8::9]:4711";Proto=https;Host="shop.example"',
+    }
+
+    const { ip, page } = requestScope(node(headers), { trustProxy: 1, proxyHeaders: 'forwarded' }).context
+    expect([ip, page?.url]).toEqual(['2001:db8::9', 'https://shop.example/'])
+    expect(requestScope(node(headers), { trustProxy: 1 }).context.ip).toBe('203.0.113.66')
+  })
+
+  test('what a client writes into Forwarded cannot swallow the entry of the proxy behind it', () => {
+    const options = { trustProxy: 1, proxyHeaders: 'forwarded' } as const
+    const read = (forwarded: string) => requestScope(node({ forwarded }), options).context.ip
+
+    expect(read('for="203.0.113.66;x=", for=198.51.100.9')).toBe('198.51.100.9')
+    // A quote that never ends: better no address than one of the client's choice.
+    expect(read('for="203.0.113.66, for=198.51.100.9')).toBeUndefined()
+    expect(read('for=198.51.100.9;host="a, for=203.0.113.66"')).toBe('198.51.100.9')
+    expect(read('for=198.51.100.9;host="a\\", for=203.0.113.66"')).toBe('198.51.100.9')
+    expect(read('for')).toBeUndefined()
+    expect(read('=;=,;,for=')).toBeUndefined()
+  })
+
+  test.each<unknown>([
+    true,
+    -1,
+    1.5,
+    101,
+    Number.NaN,
+    'loopback',
+    ['10.0.0.0/33'],
+    ['::/129'],
+    ['10.0.0.0/'],
+    ['all'],
+    [7],
+    {},
+  ])('trustProxy: %j throws and says what it may be', (trustProxy) => {
+    expect(() => requestScope(node({}), { trustProxy } as never)).toThrow(/^trustProxy: expected .* got /)
+  })
+
+  test('proxyHeaders of another name throws', () => {
+    expect(() => requestScope(node({}), { proxyHeaders: 'via' } as never)).toThrow('proxyHeaders: expected')
+  })
+})
+
+describe('a Fetch request', () => {
+  const request = (headers: Record<string, string> = {}) =>
+    new Request('https://shop.example/a?b#c', { headers })
+
+  test('has no address of its own; the option ip gives it one', () => {
+    const page = { url: 'https://shop.example/a?b', path: '/a', search: '?b' }
+
+    expect(requestScope(request()).context).toEqual({ page })
+    expect(requestScope(request(), { ip: '2001:DB8::7' }).context).toEqual({ ip: '2001:db8::7', page })
+  })
+
+  test('forged headers change nothing by default', () => {
+    const forged = {
+      'x-forwarded-for': '203.0.113.66',
+      'x-forwarded-host': 'evil.example',
+      forwarded: 'for=1.2.3.4',
+    }
+
+    expect(requestScope(request(forged))).toEqual(requestScope(request()))
+    expect(requestScope(request(forged), { ip: '192.0.2.1', trustProxy: ['10.0.0.0/8'] }).context).toEqual({
+      ...requestScope(request()).context,
+      ip: '192.0.2.1',
+    })
+    // Without the address of the peer, no list can say that it is trusted.
+    expect(requestScope(request(forged), { trustProxy: ['0.0.0.0/0'] })).toEqual(requestScope(request()))
+  })
+
+  test('behind one proxy, it has the address, host and protocol that the proxy tells', () => {
+    const headers = {
+      'x-forwarded-for': '203.0.113.66, 198.51.100.9',
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': 'www.shop.example',
+      'user-agent': 'curl/8',
+      'accept-language': 'en',
+      referer: 'https://search.example/',
+    }
+    const { context } = requestScope(new Request('http://10.0.0.7:3000/a', { headers }), { trustProxy: 1 })
+
+    expect(context).toEqual({
+      ip: '198.51.100.9',
+      userAgent: 'curl/8',
+      locale: 'en',
+      page: { url: 'https://www.shop.example/a', path: '/a', referrer: 'https://search.example/' },
+    })
+  })
+
+  test('wrapped requests, as of Hono and Fastify, are taken out', () => {
+    expect(requestScope({ raw: request(), headers: {}, url: '/x' } as never)).toEqual(requestScope(request()))
+  })
+})
+
+describe('hostile requests', () => {
+  const hostile = {
+    'no headers': {},
+    'headers null': { headers: null },
+    'no object': 7,
+    undefined: undefined,
+    'throwing getters': new Proxy(
+      {},
+      {
+        get: () => {
+          throw new Error('non')
+        },
+      },
+    ),
+    'headers that throw': {
+      headers: {
+        get: () => {
+          throw new Error('non')
+        },
+      },
+    },
+    'headers that are numbers': { url: 7, headers: { host: 7, 'user-agent': {}, referer: 1n }, socket: 'x' },
+    'a socket that throws': {
+      url: '/',
+      headers: {},
+      get socket() {
+        throw new Error('non')
+      },
+    },
+    'an asterisk': { url: '*', headers: {} },
+    'a url that is none': { url: 'http://[', headers: { referer: 'http://[', 'accept-language': ';;q=,' } },
+  }
+
+  test.each(Object.entries(hostile))('%s throws nothing and says nothing', (_what, request) => {
+    expect(requestScope(request as never, { trustProxy: 3 })).toEqual({ context: {} })
+  })
+
+  test('huge headers are bounded, and the end of the chain counts', async () => {
+    const filler = '203.0.113.66, '.repeat(5_000)
+    const bytes = get(
+      `/${'a'.repeat(9_000)}?${'b'.repeat(7_000)}`,
+      `User-Agent: ${'u'.repeat(60_000)}`,
+      `Referer: https://search.example/${'r'.repeat(30_000)}`,
+      `Accept-Language: ${'de,'.repeat(9_000)}`,
+      `X-Forwarded-For: ${filler}198.51.100.9`,
+    )
+    const { context } = await receive(bytes, (request) => requestScope(request, { trustProxy: 1 }))
+
+    expect(context.ip).toBe('198.51.100.9')
+    expect(JSON.stringify(context).length).toBeLessThan(11_000)
+    expect(context.userAgent).toHaveLength(1_024)
+    expect(context.locale).toBe('de')
+  })
+
+  test.each([
+    ['Forwarded full of quotes', { forwarded: '"\\'.repeat(500_000) }],
+    ['Forwarded without an end', { forwarded: 'a'.repeat(1_000_000) }],
+    ['a chain of nothing', { 'x-forwarded-for': ','.repeat(1_000_000) }],
+    ['white space', { 'accept-language': ' '.repeat(1_000_000), 'x-forwarded-for': ' '.repeat(1_000_000) }],
+    ['a language without an end', { 'accept-language': 'a-'.repeat(500_000) }],
+    ['a host without an end', { host: 'a.'.repeat(500_000) }],
+  ])('%s costs no more than reading it a few times', (_what, headers) => {
+    const options = {
+      trustProxy: 100,
+      proxyHeaders: 'forwarded' in headers ? 'forwarded' : 'x-forwarded',
+    } as const
+    const cpuOf = (work: () => void): number => {
+      const before = process.cpuUsage()
+      for (let round = 0; round < 5; round++) work()
+      return process.cpuUsage(before).user
+    }
+    const text = Object.values(headers).join('')
+    const scan = cpuOf(() => {
+      // One look at each character.
+      for (let pass = 0; pass < 20; pass++) for (let at = 0; at < text.length; at++) text.charCodeAt(at)
+    })
+
+    // A square of the length would be some 50,000 times the work of one look.
+    expect(cpuOf(() => requestScope(node(headers), options))).toBeLessThan(scan + 100_000)
+  })
+})
+
+describe('the language', () => {
+  test.each([
+    ['en-US,en;q=0.5', 'en-US'],
+    ['da, en-gb;q=0.8, en;q=0.7', 'da'],
+    ['de;q=0.3,fr;q=0.9', 'fr'],
+    ['*', undefined],
+    ['*;q=1, it;q=0.2', 'it'],
+    ['fr;q=0', undefined],
+    ['ZH-hans-cn', 'zh-Hans-CN'],
+    ['x;y=1, <b>, de_CH, nl', 'nl'],
+    ['', undefined],
+  ])('%j is %s', (header, locale) => {
+    expect(requestScope(node({ 'accept-language': header })).context.locale).toBe(locale)
+  })
+})

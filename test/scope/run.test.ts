@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { currentScope, runWithScope } from '../../src/scope.ts'
+import { createAnalytics } from '../support/create-analytics.ts'
+
+let warnings: string[]
+beforeEach(() => {
+  warnings = []
+  vi.spyOn(process, 'emitWarning').mockImplementation((warning) => {
+    warnings.push(String(warning))
+  })
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+/** Suspends, so that others run in between. */
+async function pause(turns: number): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+describe('a running scope', () => {
+  test('is that of the code it was opened for, past each await, and undefined outside', async () => {
+    expect(currentScope()).toBeUndefined()
+
+    const seen = await Promise.all(
+      ['ada', 'Zoë', 'grace'].map((userId, index) =>
+        runWithScope({ userId }, async () => {
+          await pause(3 - index)
+          const before = currentScope()?.userId
+          await pause(index)
+          return [before, currentScope()?.userId]
+        }),
+      ),
+    )
+
+    expect(seen).toEqual([
+      ['ada', 'ada'],
+      ['Zoë', 'Zoë'],
+      ['grace', 'grace'],
+    ])
+    expect(currentScope()).toBeUndefined()
+  })
+
+  test('nests as with() does', async () => {
+    const outer = { anonymousId: 'v-7', userId: 'old', context: { ip: '192.0.2.1', page: { path: '/a' } } }
+    const inner = { userId: 'ada', context: { page: { search: '?b' } }, integrations: { All: false } }
+    const params = { event: 'Signed Up', context: { locale: 'de-CH' } }
+    const setting = createAnalytics({ scope: currentScope })
+    const tracker = createAnalytics()
+
+    await runWithScope(outer, () =>
+      runWithScope(inner, () => setting.analytics.promises.track(params as never)),
+    )
+    await tracker.analytics.with(outer).with(inner).promises.track(params)
+
+    const [bySetting, byTracker] = [setting, tracker].map(({ client }) => client.requests[0]?.batch[0])
+    expect(bySetting).toMatchObject({
+      userId: 'ada',
+      anonymousId: 'v-7',
+      context: { ip: '192.0.2.1', page: { path: '/a', search: '?b' }, locale: 'de-CH' },
+      integrations: { All: false },
+    })
+    const { messageId: _first, timestamp: _second, ...rest } = byTracker as never as Record<string, unknown>
+    expect(bySetting).toMatchObject(rest)
+  })
+
+  test('the outer scope is as it was when the inner one ends, by an error too', () => {
+    runWithScope({ userId: 'ada' }, () => {
+      expect(() =>
+        runWithScope({ userId: 'Zoë' }, () => {
+          throw new RangeError('oups')
+        }),
+      ).toThrow(new RangeError('oups'))
+      expect(currentScope()?.userId).toBe('ada')
+    })
+  })
+
+  test('returns what the function returns, and copies the scope', () => {
+    const scope = { context: { app: { version: '1' } } }
+
+    const seen = runWithScope(scope, () => {
+      scope.context.app.version = '2'
+      return currentScope()
+    })
+
+    expect(seen?.context).toEqual({ app: { version: '1' } })
+  })
+
+  test('a scope that throws when it is read is one warning, and the outer one goes on', () => {
+    const hostile = {
+      get userId(): string {
+        throw new Error('non')
+      },
+    }
+
+    const seen = runWithScope({ userId: 'ada' }, () => runWithScope(hostile, currentScope))
+
+    expect(seen?.userId).toBe('ada')
+    expect(warnings).toEqual([expect.stringContaining('non')])
+  })
+
+  test.each([undefined, null, 'ada', 7, []])('%j in the place of a scope changes nothing', (nonsense) => {
+    const seen = runWithScope({ userId: 'ada' }, () => runWithScope(nonsense as never, currentScope))
+
+    expect(seen?.userId).toBe('ada')
+  })
+
+  test('two copies of the module share it', async () => {
+    vi.resetModules()
+    const other = await import('../../src/scope.ts')
+    expect(other.currentScope).not.toBe(currentScope)
+
+    expect(runWithScope({ userId: 'ada' }, other.currentScope)).toMatchObject({ userId: 'ada' })
+  })
+})
