@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 const endToEnd = ['test/auth/end-to-end.test.ts']
 
 /** Suites that drive the built package, each in processes of its own; the rest of `test/` mirrors `src/`. */
-const builtSuites = ['package', 'examples', 'faults', 'runtimes', 'serverless']
+const builtSuites = ['package', 'examples', 'frameworks', 'faults', 'runtimes', 'serverless']
 
 /** A limit that only a test reaches which hangs: no machine is slow enough to decide one. */
 const limits = { testTimeout: 120_000, hookTimeout: 300_000 }
@@ -30,6 +30,7 @@ export default defineConfig({
           // One suite after the other, and one file after the other: each installs the package and starts processes.
           ...(suite === 'faults' ? {} : { maxWorkers: 1 }),
           sequence: { groupOrder: index + 1 },
+          ...(suite === 'frameworks' && { globalSetup: ['test/support/frameworks.setup.ts'] }),
           ...(['runtimes', 'serverless'].includes(suite) && {
             globalSetup: ['test/support/runtimes.setup.ts'],
           }),

@@ -19,7 +19,7 @@ const STEPS = {
   unit: { command: vitest('unit'), reports: true },
   'end-to-end': { command: vitest('end-to-end'), reports: true },
   package: { command: vitest('package'), reports: true },
-  examples: { command: vitest('examples'), reports: true },
+  examples: { command: vitest('examples', 'frameworks'), reports: true },
   faults: { command: ['node', 'test/faults/run.mjs'], reports: true },
   runtimes: { command: vitest('runtimes', 'serverless'), reports: true },
   browser: { command: ['sh', 'collector/scripts/ensure-chromium.sh'], mayFail: 'the tests of the page' },

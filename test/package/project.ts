@@ -49,9 +49,13 @@ function environment(): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(entries), NO_COLOR: '1', FORCE_COLOR: '0' }
 }
 
-/** Packs the package as it was built, and installs it into an empty project. */
-export async function createProject(): Promise<Project> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), 'trackpost-package-')))
+/**
+ * Packs the package as it was built, and installs it into an empty project.
+ *
+ * @param parent What is installed in this folder is there for the project as well. Default: that for temporary files.
+ */
+export async function createProject(parent = tmpdir()): Promise<Project> {
+  const folder = await realpath(await mkdtemp(join(parent, 'trackpost-package-')))
   const write = async (name: string, text: string): Promise<string> => {
     const path = join(folder, name)
     await writeFile(path, text)

@@ -1,0 +1,48 @@
+// Express: WRITE_KEY=... PORT=8080 node express.mjs
+// What is tracked anywhere below a request carries that request's user, address and page. No function passes them on.
+import express from 'express'
+import { Analytics } from 'trackpost'
+import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
+
+const analytics = new Analytics({
+  writeKey: process.env.WRITE_KEY,
+  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  host: process.env.TRACKPOST_HOST,
+  scope: currentScope,
+})
+
+const app = express()
+app.use(express.json())
+// Behind a proxy: requestScope(request, { trustProxy: 1 }).
+app.use((request, _response, next) => runWithScope(requestScope(request), next))
+// A scope in a scope: here it is known who it is.
+app.use((request, _response, next) => runWithScope({ userId: request.get('X-User-Id') }, next))
+
+app.post('/orders', async (request, response) => {
+  await placeOrder(request.body)
+  response.json({ placed: request.body.orderId })
+})
+
+/** Knows nothing of requests. */
+async function placeOrder({ orderId, total }) {
+  analytics.track({ event: 'Order Started', properties: { orderId } })
+  await charge()
+  analytics.track({ event: 'Order Completed', properties: { orderId, total } })
+}
+
+/** Stands for a payment. */
+function charge() {
+  return new Promise((resolve) => setTimeout(resolve, 5 * Math.random()))
+}
+
+const server = app.listen(Number(process.env.PORT ?? 8080), '127.0.0.1', () => {
+  console.log(`listening on http://127.0.0.1:${server.address().port}`)
+})
+
+for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, stop)
+
+async function stop() {
+  // First the visitors, then the events.
+  await new Promise((resolve) => server.close(resolve))
+  await analytics.closeAndFlush({ timeout: 8_000 })
+}

@@ -1,0 +1,53 @@
+// Hono on Node.js: WRITE_KEY=... PORT=8080 node hono.mjs
+// What is tracked anywhere below a request carries that request's user, address and page. No function passes them on.
+import { serve } from '@hono/node-server'
+import { getConnInfo } from '@hono/node-server/conninfo'
+import { Hono } from 'hono'
+import { Analytics } from 'trackpost'
+import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
+
+const analytics = new Analytics({
+  writeKey: process.env.WRITE_KEY,
+  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  host: process.env.TRACKPOST_HOST,
+  scope: currentScope,
+})
+
+const app = new Hono()
+// A Fetch request does not know the address of its client: the server does. Behind a proxy: { ip, trustProxy: 1 }.
+app.use((c, next) => runWithScope(requestScope(c.req.raw, { ip: getConnInfo(c).remote.address }), next))
+// A scope in a scope: here it is known who it is.
+app.use((c, next) => runWithScope({ userId: c.req.header('X-User-Id') }, next))
+
+app.post('/orders', async (c) => {
+  const order = await c.req.json()
+  await placeOrder(order)
+  return c.json({ placed: order.orderId })
+})
+
+/** Knows nothing of requests. */
+async function placeOrder({ orderId, total }) {
+  analytics.track({ event: 'Order Started', properties: { orderId } })
+  await charge()
+  analytics.track({ event: 'Order Completed', properties: { orderId, total } })
+}
+
+/** Stands for a payment. */
+function charge() {
+  return new Promise((resolve) => setTimeout(resolve, 5 * Math.random()))
+}
+
+const server = serve(
+  { fetch: app.fetch, port: Number(process.env.PORT ?? 8080), hostname: '127.0.0.1' },
+  ({ port }) => {
+    console.log(`listening on http://127.0.0.1:${port}`)
+  },
+)
+
+for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, stop)
+
+async function stop() {
+  // First the visitors, then the events.
+  await new Promise((resolve) => server.close(resolve))
+  await analytics.closeAndFlush({ timeout: 8_000 })
+}

@@ -1,0 +1,77 @@
+// NestJS: WRITE_KEY=... PORT=8080, compiled by `nest build` or by TypeScript with experimentalDecorators and
+// emitDecoratorMetadata. What is tracked anywhere below a request carries that request's user, address and page.
+import 'reflect-metadata'
+import { Body, Controller, Injectable, Module, type OnApplicationShutdown, Post } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import type { NextFunction, Request, Response } from 'express'
+import { Analytics } from 'trackpost'
+import { currentScope, requestScope, runWithScope } from 'trackpost/scope'
+
+@Injectable()
+class Tracking implements OnApplicationShutdown {
+  readonly #analytics = new Analytics({
+    writeKey: process.env['WRITE_KEY'] ?? '',
+    // Only for a service of your own, or for tests: left out, events go to the API of the region.
+    host: process.env['TRACKPOST_HOST'],
+    scope: currentScope,
+  })
+
+  /** The same calls, and the compiler asks for no identity: the scope has it. */
+  readonly tracker = this.#analytics.with({})
+
+  /** Nest calls it after the last request has its response. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.#analytics.closeAndFlush({ timeout: 8_000 })
+  }
+}
+
+interface Order {
+  orderId: string
+  total: number
+}
+
+/** Knows nothing of requests. */
+@Injectable()
+class Orders {
+  constructor(private readonly tracking: Tracking) {}
+
+  async place({ orderId, total }: Order): Promise<void> {
+    this.tracking.tracker.track({ event: 'Order Started', properties: { orderId } })
+    await charge()
+    this.tracking.tracker.track({ event: 'Order Completed', properties: { orderId, total } })
+  }
+}
+
+@Controller('orders')
+class OrdersController {
+  constructor(private readonly orders: Orders) {}
+
+  @Post()
+  async create(@Body() order: Order): Promise<{ placed: string }> {
+    await this.orders.place(order)
+    return { placed: order.orderId }
+  }
+}
+
+@Module({ controllers: [OrdersController], providers: [Orders, Tracking] })
+class AppModule {}
+
+/** Stands for a payment. */
+function charge(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 5 * Math.random()))
+}
+
+const app = await NestFactory.create(AppModule, { logger: false })
+// Behind a proxy: requestScope(request, { trustProxy: 1 }).
+app.use((request: Request, _response: Response, next: NextFunction) => {
+  runWithScope(requestScope(request), next)
+})
+// A scope in a scope: here it is known who it is.
+app.use((request: Request, _response: Response, next: NextFunction) => {
+  runWithScope({ userId: request.get('X-User-Id') }, next)
+})
+// For onApplicationShutdown, at SIGTERM and SIGINT.
+app.enableShutdownHooks()
+
+await app.listen(Number(process.env['PORT'] ?? 8080), '127.0.0.1')
+console.log(`listening on http://127.0.0.1:${app.getHttpServer().address().port}`)

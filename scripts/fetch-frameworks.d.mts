@@ -1,0 +1,2 @@
+export function findFrameworks(): string | undefined
+export function fetchFrameworks(): string

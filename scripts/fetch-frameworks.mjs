@@ -1,0 +1,42 @@
+// Installs the frameworks that the tests of examples/frameworks run, as test/frameworks/package-lock.json pins them, into
+// .cache/frameworks, once. Usage: node scripts/fetch-frameworks.mjs
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const MANIFEST = join(ROOT, 'test', 'frameworks')
+const FILES = ['package.json', 'package-lock.json']
+
+function folder() {
+  const lock = readFileSync(join(MANIFEST, 'package-lock.json'))
+  const version = createHash('sha256').update(lock).digest('hex').slice(0, 12)
+  return join(ROOT, '.cache', 'frameworks', version)
+}
+
+/** The folder with the `node_modules` of the frameworks, if they are in the cache. */
+export function findFrameworks() {
+  return existsSync(folder()) ? folder() : undefined
+}
+
+/** The folder with the `node_modules` of the frameworks; installs them first if they are not in the cache. */
+export function fetchFrameworks() {
+  const target = folder()
+  if (existsSync(target)) return target
+  // Beside its place until it is complete: an install that broke off must not be taken for the frameworks.
+  const draft = `${target}.${process.pid}`
+  mkdirSync(draft, { recursive: true })
+  for (const file of FILES) cpSync(join(MANIFEST, file), join(draft, file))
+  const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--fetch-retries=1']
+  const { status, stderr } = spawnSync('npm', args, { cwd: draft, encoding: 'utf8' })
+  if (status !== 0) {
+    rmSync(draft, { recursive: true, force: true })
+    throw new Error(`npm could not install the frameworks: ${stderr}`)
+  }
+  renameSync(draft, target)
+  return target
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) console.log(fetchFrameworks())

@@ -1,0 +1,144 @@
+import { cp, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import ts from 'typescript'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Receiver, startReceiver } from '../../examples/receiver.mjs'
+import { findFrameworks } from '../../scripts/fetch-frameworks.mjs'
+import { type Running, startNode, WRITE_KEY } from '../examples/run-node.ts'
+import { createProject, type Project, REPOSITORY, run } from '../package/project.ts'
+import { skip } from '../support/runtimes.ts'
+
+const USERS = ['usr_ada', 'usr_Zoe', 'usr_grace', 'usr_linus']
+const ORDERS = Array.from({ length: 40 }, (_, number) => ({
+  orderId: `${USERS[number % USERS.length]}/${number}`,
+  total: number,
+}))
+
+let project: Project | undefined
+let receiver: Receiver
+let service: Running | undefined
+
+beforeAll(async () => {
+  const frameworks = findFrameworks()
+  if (frameworks !== undefined) project = await createProject(frameworks)
+})
+afterAll(() => project?.remove())
+beforeEach(async () => {
+  receiver = await startReceiver({ writeKey: WRITE_KEY })
+})
+afterEach(async () => {
+  service?.child.kill('SIGKILL')
+  await receiver.close()
+})
+
+/** Puts an example into the project, compiled where it has to be. Returns the arguments to start it with. */
+const PREPARE: Record<string, (project: Project) => Promise<string[]>> = {
+  Express: async (project) => [await project.add('examples/frameworks/express.mjs')],
+  Fastify: async (project) => [await project.add('examples/frameworks/fastify.mjs')],
+  Hono: async (project) => [await project.add('examples/frameworks/hono.mjs')],
+
+  async NestJS(project) {
+    const source = await readFile(join(REPOSITORY, 'examples/frameworks/nestjs.ts'), 'utf8')
+    const { outputText } = ts.transpileModule(source, {
+      compilerOptions: {
+        target: ts.ScriptTarget.ES2022,
+        module: ts.ModuleKind.ESNext,
+        experimentalDecorators: true,
+        emitDecoratorMetadata: true,
+      },
+    })
+    return [await project.write('nestjs.mjs', outputText)]
+  },
+
+  async 'Next.js'(project) {
+    const app = join(project.folder, 'nextjs')
+    await cp(join(REPOSITORY, 'examples/frameworks/nextjs'), app, { recursive: true })
+    const program = join(findFrameworks() as string, 'node_modules/next/dist/bin/next')
+    const built = await run(process.execPath, [program, 'build', app], project.folder)
+    if (built.code !== 0) throw new Error(built.output)
+    return [program, 'start', app, '--hostname', '127.0.0.1', '--port', '0']
+  },
+}
+
+/** Starts an example with its real framework. Returns its address. */
+async function start(name: string): Promise<string> {
+  if (project === undefined) skip('the frameworks are not in the cache: node scripts/fetch-frameworks.mjs')
+  const args = await (PREPARE[name] as (typeof PREPARE)[string])(project as Project)
+  service = startNode(args, {
+    WRITE_KEY,
+    TRACKPOST_HOST: receiver.url,
+    PORT: '0',
+    NEXT_MANUAL_SIG_HANDLE: 'true',
+    NEXT_TELEMETRY_DISABLED: '1',
+  })
+  const [, url] = await service.output(/(http:\/\/127\.0\.0\.1:\d+)/)
+  return url as string
+}
+
+function order(url: string, headers: Record<string, string>, body: object): Promise<Response> {
+  return fetch(`${url}/orders?from=test`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'Accept-Language': 'de-CH', ...headers },
+    body: JSON.stringify(body),
+  })
+}
+
+/** What clients may write into headers, to pass for somebody else. */
+const FORGED = {
+  'X-Forwarded-For': '203.0.113.66',
+  'X-Forwarded-Host': 'evil.example',
+  'X-Forwarded-Proto': 'https',
+  Forwarded: 'for=203.0.113.66;host=evil.example;proto=https',
+}
+const DIRECT = { headers: FORGED, ip: '127.0.0.1' }
+/** A proxy appends whom it has seen. */
+const PROXIED = { headers: { 'X-Forwarded-For': '203.0.113.66, 198.51.100.9' }, ip: '198.51.100.9' }
+
+describe.each([
+  ['Express', DIRECT, { code: 0 }],
+  ['Fastify', DIRECT, { code: 0 }],
+  ['Hono', DIRECT, { code: 0 }],
+  // It shuts down, and then lets the signal do what it would have done.
+  ['NestJS', DIRECT, { signal: 'SIGTERM' }],
+  ['Next.js', PROXIED, { code: 0 }],
+])('the example with %s', (name, { headers, ip }, end) => {
+  test('keeps the requests of users apart, and delivers all events when it is stopped', async () => {
+    const url = await start(name)
+
+    const responses = await Promise.all(
+      ORDERS.map((body) => {
+        const [userId = ''] = body.orderId.split('/')
+        return order(url, { ...headers, 'X-User-Id': userId, 'User-Agent': `browser of ${userId}` }, body)
+      }),
+    )
+    const placed = await Promise.all(responses.map((response) => response.json()))
+    service?.child.kill('SIGTERM')
+    const exit = await service?.exit
+
+    expect(placed).toEqual(ORDERS.map(({ orderId }) => ({ placed: orderId })))
+    expect(exit).toMatchObject({ ...end, stderr: '' })
+    const seen = receiver.events.map(({ event, userId, context, properties }) => ({
+      event,
+      userId,
+      ip: context['ip'],
+      userAgent: context['userAgent'],
+      locale: context['locale'],
+      page: context['page'],
+      orderId: properties?.['orderId'],
+    }))
+    const expected = ORDERS.flatMap(({ orderId }) =>
+      ['Order Started', 'Order Completed'].map((event) => ({
+        event,
+        userId: orderId.split('/')[0],
+        ip,
+        userAgent: `browser of ${orderId.split('/')[0]}`,
+        locale: 'de-CH',
+        page: { url: `${url}/orders?from=test`, path: '/orders', search: '?from=test' },
+        orderId,
+      })),
+    )
+    const key = (one: object) => JSON.stringify(one)
+    expect(seen.map(key).sort()).toEqual(expected.map(key).sort())
+    expect(receiver.duplicates).toEqual([])
+  })
+})
