@@ -112,7 +112,13 @@ function explain(response: ResponseHead, url: string, redact: (text: string) => 
   if (status === 401) return 'the credentials were refused; check writeKey, oauthSettings and region'
   if (status === 404) return `there is no tracking API at ${url}; check host and path`
   if (status === 405) return `${url} takes no POST; check host and path`
-  return isHtml(response) ? `${url} responded with a web page; check host, and proxies on the way` : ''
+  // Proxies that refuse it for its size do so with a web page.
+  if (status === 413)
+    return 'the service, or a proxy on the way, takes no event of this size; make it smaller'
+  if (isHtml(response)) return `${url} responded with a web page; check host, and proxies on the way`
+  return status === 403
+    ? 'the credentials may not send events here; check writeKey, oauthSettings.scope and region'
+    : ''
 }
 
 function explainRedirect(

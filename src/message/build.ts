@@ -199,15 +199,20 @@ function readTimestamp(kind: Kind, value: unknown, nowMs: number): string {
   if (value === undefined || value === null) return isoTime(nowMs)
   const time = toIsoTime(value)
   if (time === undefined) {
-    throw invalid(kind, 'timestamp', 'a valid Date, ISO-8601 text or milliseconds', value)
+    const expected = 'a valid Date, ISO-8601 text or milliseconds'
+    if (typeof value !== 'string' || value.trim() === '') throw invalid(kind, 'timestamp', expected, value)
+    const isForm = ISO_DATE_TIME.test(value)
+    const fault = isForm ? ' with a day or time that does not exist' : ' in another form'
+    throw invalid(kind, 'timestamp', expected, value, fault)
   }
   return time
 }
 
-function invalid(kind: Kind, name: string, expected: string, value: unknown, source = ''): DeliveryError {
+/** @param fault Goes on where the type of the value ends. */
+function invalid(kind: Kind, name: string, expected: string, value: unknown, fault = ''): DeliveryError {
   return new DeliveryError(
     'invalid',
-    `${kind}: ${name}: expected ${expected}, got ${describe(value)}${source}`,
+    `${kind}: ${name}: expected ${expected}, got ${describe(value)}${fault}`,
   )
 }
 

@@ -836,7 +836,7 @@ describe('a batch that is too large for the service', () => {
     expect(failed[0]?.error).toMatchObject({
       code: 'too_large',
       status: 413,
-      message: '[413] Payload Too Large',
+      message: expect.stringMatching(/^\[413\] Payload Too Large: .* make it smaller$/),
     })
     expect(outcomes).toHaveLength(7)
   })

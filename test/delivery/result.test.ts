@@ -12,7 +12,7 @@ function errorOf(status: number, statusText: string, headers?: HTTPHeaders, body
 }
 
 describe('the error of a response', () => {
-  test.each([400, 403, 429, 500, 503, 505])(
+  test.each([400, 429, 500, 503, 505])(
     'an HTTP failure with %i reads as status and status text',
     (status) => {
       const text = STATUS_CODES[status] as string
@@ -109,6 +109,19 @@ describe('the error of a response', () => {
     [401, 'Unauthorized', {}, 'the credentials were refused; check writeKey, oauthSettings and region'],
     [404, 'Not Found', html, `there is no tracking API at ${URL}; check host and path`],
     [405, 'Method Not Allowed', {}, `${URL} takes no POST; check host and path`],
+    [
+      403,
+      'Forbidden',
+      {},
+      'the credentials may not send events here; check writeKey, oauthSettings.scope and region',
+    ],
+    [403, 'Forbidden', html, `${URL} responded with a web page; check host, and proxies on the way`],
+    [
+      413,
+      'Payload Too Large',
+      html,
+      'the service, or a proxy on the way, takes no event of this size; make it smaller',
+    ],
     [502, 'Bad Gateway', html, `${URL} responded with a web page; check host, and proxies on the way`],
   ])('%i says what to do about it', (status, text, headers, hint) => {
     expect(errorOf(status, text, headers).message).toBe(`[${status}] ${text}: ${hint}`)
