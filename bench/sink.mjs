@@ -64,6 +64,7 @@ function count() {
     unique: 0,
     warmUp: 0,
     bytes: 0,
+    sentBytes: 0,
     unreadable: 0,
     tokenRequests,
     bearer: 0,
@@ -91,6 +92,7 @@ function count() {
     if (measured > 0) {
       counts.requests++
       counts.bytes += read.bytes
+      counts.sentBytes += post.body.length
       if (post.authorization?.startsWith('Bearer ')) counts.bearer++
     }
     counts.events += measured

@@ -1,14 +1,17 @@
+import { channel } from 'node:diagnostics_channel'
 import { writeKey } from './index.mjs'
 import { fivePlugins, wrap } from './segment-like.mjs'
 
 export const specifier = new URL('../../dist/index.js', import.meta.url).href
+
+const CHANNELS = ['accepted', 'request', 'response', 'outcome', 'pause']
 
 /**
  * @param {string} [from] The build to load.
  * @param {object} [more] Further settings.
  */
 export async function open(
-  { url, flushAt, isDefault, maxWaiting, plugins, oauth },
+  { url, flushAt, isDefault, maxWaiting, plugins, oauth, feature },
   from = specifier,
   more = {},
 ) {
@@ -16,8 +19,23 @@ export async function open(
   const settings = { writeKey, host: url, ...(isDefault ? {} : { flushAt }), ...more }
   if (maxWaiting) Object.assign(settings, { maxQueueSize: maxWaiting, maxQueueBytes: maxWaiting * 4096 })
   if (oauth) settings.oauthSettings = oauth
+  if (feature === 'gzip') settings.compress = 'gzip'
+  if (feature === 'channels') subscribeOnce()
   const analytics = new Analytics(settings)
   if (plugins) await analytics.register(...fivePlugins())
   await analytics.ready
-  return wrap(analytics)
+  return feature === 'with' ? wrapScope(analytics) : wrap(analytics)
+}
+
+/** The warm-up opens a client as well. */
+function subscribeOnce() {
+  for (const name of CHANNELS) {
+    if (!channel(`trackpost:${name}`).hasSubscribers) channel(`trackpost:${name}`).subscribe(() => {})
+  }
+}
+
+/** Context comes from a scope, as in a service that makes one for each of its requests. */
+function wrapScope(analytics) {
+  const scope = analytics.with({ context: { app: { name: 'shop' } } })
+  return { ...wrap(analytics), track: (event) => scope.track(event) }
 }
