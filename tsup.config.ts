@@ -7,7 +7,7 @@ import { defineConfig, type Options } from 'tsup'
  * The entry points besides `trackpost` itself: `src/NAME.ts` becomes `trackpost/NAME`. A new one is added here, and in
  * `exports` and `typesVersions` of package.json; a test compares the three.
  */
-export const ENTRIES: readonly string[] = ['node', 'plugins', 'scope']
+export const ENTRIES: readonly string[] = ['node', 'plugins', 'scope', 'testing', 'msw']
 
 /**
  * Modules with classes that users compare with (`instanceof`), and the client itself. They exist once, in the main
@@ -101,7 +101,7 @@ async function shareTypes(): Promise<void> {
 const common: Options = {
   target: 'node16',
   platform: 'neutral',
-  external: [/^node:/, '#platform'],
+  external: [/^node:/, '#platform', 'msw'],
   // Runtimes other than Node.js know its modules by this prefix only.
   removeNodeProtocol: false,
 }

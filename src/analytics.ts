@@ -6,6 +6,7 @@ import type { FlushSummary, Stats } from './client/ledger.ts'
 import type { Status } from './client/status.ts'
 import { createPromises, createScope } from './client/trackers.ts'
 import type { Verification } from './client/verify.ts'
+import type { MessageStore } from './delivery/store.ts'
 import { guard } from './errors/guard.ts'
 import type { AnalyticsEvents, FlushCallback, FlushOptions } from './events.ts'
 import type { GroupTraits, UserTraits } from './message/shapes.ts'
@@ -20,7 +21,7 @@ import type {
   TrackParams,
 } from './message/types.ts'
 import type { Plugin, PluginHost } from './pipeline/plugin.ts'
-import { type Clock, systemClock } from './runtime/clock.ts'
+import { type Clock, soon, systemClock } from './runtime/clock.ts'
 import { publicSettings } from './settings/public-settings.ts'
 import { type ResolvedSettings, resolveSettings } from './settings/resolve.ts'
 import type { AnalyticsSettings } from './settings/schema.ts'
@@ -61,14 +62,18 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * @throws SettingsError when a setting is missing or invalid, or has another SDK's name; the error names the setting.
    */
   constructor(settings: AnalyticsSettings)
-  constructor(settings: AnalyticsSettings, clock: Clock = systemClock) {
+  constructor(
+    settings: AnalyticsSettings,
+    clock: Clock = systemClock,
+    ...seams: [store?: MessageStore, pluginClock?: Clock]
+  ) {
     super()
     const resolved = resolveSettings(settings)
     this.#settings = resolved
-    this.#parts = compose(resolved, clock, this as Emitter<AnalyticsEvents> & PluginHost)
+    this.#parts = compose(resolved, clock, this as Emitter<AnalyticsEvents> & PluginHost, ...seams)
     bindMethods(this, METHODS)
     // Later, so that the code that made the client can add listeners first.
-    queueMicrotask(() => this.emit('initialize', publicSettings(resolved)))
+    soon(() => this.emit('initialize', publicSettings(resolved)))
   }
 
   /** The version of this library, for example `0.1.0`. */

@@ -50,19 +50,25 @@ export interface Parts {
  * outcomes.
  *
  * @param store Keeps what waits. What it has kept from an earlier life of the process is sent first.
+ * @param pluginClock By which plugins have their time; where the other one is made to run ahead, they must not.
  */
 export function compose(
   settings: ResolvedSettings,
   givenClock: Clock,
   client: Emitter<AnalyticsEvents> & PluginHost,
   store: MessageStore = new SlabStore(),
+  pluginClock: Clock = givenClock,
 ): Parts {
   const clock = new SteadyClock(givenClock)
   const ledger = new Ledger()
   const log = new Log(settings.logger, redactor(secretsOf(settings)))
   const monitor = new Monitor(client, log, clock)
   const warnings = new Warnings(client, log)
-  const pipeline = new Pipeline({ clock, client, report: (failure) => warnings.reportPlugin(failure) })
+  const pipeline = new Pipeline({
+    clock: pluginClock === givenClock ? clock : new SteadyClock(pluginClock),
+    client,
+    report: (failure) => warnings.reportPlugin(failure),
+  })
   const outcomes = new Outcomes({
     ledger,
     pipeline,

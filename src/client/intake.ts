@@ -11,7 +11,7 @@ import { copyToContextEvent, toContextEvent, toWire } from '../message/wire.ts'
 import { Context } from '../pipeline/context.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { asyncContext } from '../runtime/async-context.node.ts'
-import type { Clock } from '../runtime/clock.ts'
+import { type Clock, soon } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { Callback, Scope } from '../tracker.ts'
 import type { Emitter } from './emitter.ts'
@@ -177,7 +177,7 @@ export class Intake {
   /** When this turn is over no call is in progress, and what is in the chain then was cut short. */
   settleCutShortLater(): void {
     if (this.#open === undefined || this.#isCheckScheduled) return
-    queueMicrotask(() => this.settleCutShort())
+    soon(() => this.settleCutShort())
     this.#isCheckScheduled = true
   }
 

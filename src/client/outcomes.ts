@@ -4,7 +4,7 @@ import { guard } from '../errors/guard.ts'
 import type { AnalyticsEvents, ErrorEvent } from '../events.ts'
 import { Context } from '../pipeline/context.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
-import type { Clock } from '../runtime/clock.ts'
+import { type Clock, soon } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import type { Emitter } from './emitter.ts'
 import type { Entry } from './entry.ts'
@@ -84,7 +84,7 @@ export class Outcomes {
     // What callbacks of early outcomes lead to is left to a later turn: a callback that tracks again on each loss would
     // otherwise keep the event loop from ever running.
     if (this.#isSettlingEarly) this.#options.clock.setTimer(this.settleEarly, 0)
-    else queueMicrotask(this.settleEarly)
+    else soon(this.settleEarly)
     this.#isEarlyScheduled = true
   }
 

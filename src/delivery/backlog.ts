@@ -1,4 +1,5 @@
 import { requireSize } from '../message/serialize.ts'
+import { soon } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { Holder, MessageStore, StoredMessage } from './store.ts'
 
@@ -147,7 +148,7 @@ export class Backlog<Entry extends Holder> {
   #scheduleTurn(): void {
     if (this.#isTurnScheduled) return
     // In this order: a stack overflow must not leave a turn that never ends.
-    queueMicrotask(this.#endTurn)
+    soon(this.#endTurn)
     this.#isTurnScheduled = true
   }
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../runtime/clock.ts'
+import { type Clock, soon } from '../runtime/clock.ts'
 
 /** A timer watches for the end of the turn from this many microtasks on; fewer cost no timer. */
 const WATCHED_FROM = 256
@@ -30,7 +30,7 @@ export class Turns {
   isOver(): boolean {
     if (!this.#isCounted) {
       this.#isCounted = true
-      queueMicrotask(this.#endMicrotask)
+      soon(this.#endMicrotask)
       this.#microtasks++
       if (this.#microtasks >= WATCHED_FROM && this.#cancelWatch === undefined) this.#watch()
     }

@@ -39,6 +39,16 @@ export const systemClock: Clock = {
   },
 }
 
+const settled = Promise.resolve()
+
+/**
+ * Runs when the code of now is over, before timers and sockets have their turn. By a promise: the fake timers of Jest keep
+ * what `queueMicrotask` is given until the test lets time go by, and no event would leave until then.
+ */
+export function soon(run: () => void): void {
+  void settled.then(run)
+}
+
 /**
  * Resolves in the next turn of the event loop. Node.js, below its `fetch`, considers a connection busy until the turn
  * after the end of the body, or after an abort: a request sent before that opens one connection too many.

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, symlink } from 'node:fs/promises'
 import { builtinModules } from 'node:module'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -9,6 +9,8 @@ let project: Project
 
 beforeAll(async () => {
   project = await createProject()
+  // The optional peer of one entry.
+  await symlink(join(REPOSITORY, 'node_modules/msw'), join(project.folder, 'node_modules/msw'))
 })
 afterAll(() => project?.remove())
 

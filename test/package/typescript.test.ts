@@ -10,6 +10,7 @@ import Default, { Analytics, Context, FetchHTTPClient, FAILURE_CODES } from 'tra
 import type { AnalyticsSettings, FlushSummary, HTTPClient, Message, Plugin, Stats } from 'trackpost'
 import { NodeHTTPClient } from 'trackpost/node'
 import { type InferEvents, type StandardSchema, redact, trackingPlan } from 'trackpost/plugins'
+import { createTestClient, type PluginRun, runPlugin, type TestClient } from 'trackpost/testing'
 
 const httpClient: HTTPClient = {
   async makeRequest({ url, signal, body }) {
@@ -27,6 +28,9 @@ const plan = trackingPlan({ Bought: schema })
 export const planned: Analytics<InferEvents<typeof plan>> = new Analytics(settings)
 void planned.register(plan, redact({ keys: ['a', /b/] }))
 planned.track({ userId: 'u', event: 'Bought', properties: { total: 1 } })
+export const client: TestClient<{ Bought: { total: number } }> = createTestClient({ flushAt: 2 })
+export const totals: number[] = client.find({ event: 'Bought', userId: 'u' }).map(({ properties }) => properties.total)
+export const run: Promise<PluginRun> = runPlugin(plugin, { type: 'track', userId: 'u', event: 'Bought' })
 analytics.on('call_after_close', (message: Message) => message.event)
 export async function main(): Promise<Stats> {
   await analytics.register(plugin)

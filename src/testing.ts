@@ -1,0 +1,24 @@
+// An entry of its own, `trackpost/testing`: nothing of it is in a program that does not import it.
+export { type MatcherResult, matchers, type TrackpostMatchers } from './testing/matchers.ts'
+export type {
+  AliasMessage,
+  AnyFilter,
+  AsJSON,
+  GroupMessage,
+  IdentifyMessage,
+  KindFilter,
+  MessageOfKind,
+  PartOf,
+  TestMessage,
+  TrackFilter,
+  TrackMessage,
+  ViewMessage,
+} from './testing/messages.ts'
+export { type PluginInput, type PluginRun, runPlugin } from './testing/run-plugin.ts'
+export type { RequestFailure } from './testing/service.ts'
+export {
+  createTestClient,
+  type TestClient,
+  type TestClientSettings,
+  type WaitOptions,
+} from './testing/test-client.ts'

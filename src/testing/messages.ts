@@ -1,0 +1,131 @@
+import type { EventProperties, GroupTraits, UserTraits } from '../message/shapes.ts'
+import type { AnyEvents, EventName, Kind, Message } from '../message/types.ts'
+
+/** A value as it is after its way through JSON: a `Date` is text, and what has `toJSON()` is what that returns. */
+export type AsJSON<Value> = 0 extends 1 & Value
+  ? Value
+  : Value extends { toJSON(): infer Written }
+    ? AsJSON<Written>
+    : Value extends bigint
+      ? string
+      : Value extends object
+        ? { [Name in keyof Value]: AsJSON<Value[Name]> }
+        : Value
+
+type Common = Pick<
+  Message,
+  'messageId' | 'timestamp' | 'userId' | 'anonymousId' | 'context' | 'integrations' | '_metadata'
+>
+
+type SentProperties<Properties> = 0 extends 1 & Properties
+  ? EventProperties
+  : [Properties] extends [undefined]
+    ? Record<string, never>
+    : AsJSON<Properties>
+
+/** What `track` sends, for one name of the map of events, or for each of them. */
+export type TrackMessage<
+  Events = AnyEvents,
+  Name extends EventName<Events> = EventName<Events>,
+> = Name extends unknown
+  ? Common & {
+      /** The kind of the message. */
+      type: 'track'
+      /** Name of the action. */
+      event: Name
+      /** Properties of the event; `{}` when the call had none. */
+      properties: SentProperties<Events[Name]>
+    }
+  : never
+
+/** What `identify` sends. */
+export type IdentifyMessage<User = UserTraits> = Common & {
+  /** The kind of the message. */
+  type: 'identify'
+  /** What is known about the user; `{}` when the call said nothing. */
+  traits: AsJSON<User>
+}
+
+/** What `page` and `screen` send. */
+export type ViewMessage<Type extends 'page' | 'screen' = 'page' | 'screen'> = Type extends unknown
+  ? Common & {
+      /** The kind of the message. */
+      type: Type
+      /** Name of the page or screen. */
+      name?: string | undefined
+      /** Category of the page or screen. */
+      category?: string | undefined
+      /** Properties; `{}` when the call had none. */
+      properties: EventProperties
+    }
+  : never
+
+/** What `group` sends. */
+export type GroupMessage<Group = GroupTraits> = Common & {
+  /** The kind of the message. */
+  type: 'group'
+  /** Id of the company or team. */
+  groupId: string
+  /** What is known about the group; `{}` when the call said nothing. */
+  traits: AsJSON<Group>
+}
+
+/** What `alias` sends. */
+export type AliasMessage = Common & {
+  /** The kind of the message. */
+  type: 'alias'
+  /** The id of the user until now. */
+  previousId: string
+}
+
+/** A message as a test client has taken it: what would have gone to the service, read back from its JSON. */
+export type TestMessage<Events = AnyEvents, User = UserTraits, Group = GroupTraits> =
+  | TrackMessage<Events>
+  | IdentifyMessage<User>
+  | ViewMessage
+  | GroupMessage<Group>
+  | AliasMessage
+
+/** The messages of one kind. */
+export type MessageOfKind<
+  Type extends Kind,
+  Events = AnyEvents,
+  User = UserTraits,
+  Group = GroupTraits,
+> = Extract<TestMessage<Events, User, Group>, { type: Type }>
+
+/**
+ * A part of a value: what it names must be there and be equal, what it leaves out may be anything. Lists must be of the
+ * same length. A value may be an asymmetric matcher such as `expect.any(Number)`.
+ */
+export type PartOf<Value> = 0 extends 1 & Value
+  ? Value
+  : Value extends readonly unknown[]
+    ? { [Index in keyof Value]: PartOf<Value[Index]> }
+    : Value extends object
+      ? { [Name in keyof Value]?: PartOf<Value[Name]> | undefined }
+      : Value
+
+/** A part of a `track` message of this name. */
+export type TrackFilter<Events, Name extends EventName<Events>> = {
+  /** The kind; it may be left out. */
+  type?: 'track' | undefined
+  /** Name of the action. */
+  event: Name
+} & PartOf<Omit<TrackMessage<Events, Name>, 'type' | 'event'>>
+
+/** A part of a message of this kind. */
+export type KindFilter<Type extends Kind, Events, User, Group> = {
+  /** The kind of the message. */
+  type: Type
+} & PartOf<Omit<MessageOfKind<Type, Events, User, Group>, 'type'>>
+
+/** A part of a message of any kind, or a function that says whether a message is meant. */
+export type AnyFilter<Events, User, Group> =
+  | (PartOf<Common> & {
+      /** Name a kind, and the filter is that of the kind. */
+      type?: undefined
+      /** Name an event, and the filter is that of the event. */
+      event?: undefined
+    })
+  | ((message: TestMessage<Events, User, Group>) => boolean)

@@ -1,0 +1,141 @@
+import { type HttpHandler, HttpResponse, http } from 'msw'
+import { KINDS, type Message } from '../message/types.ts'
+import { REGIONS } from '../settings/schema.ts'
+
+/** One request to the service, as a mock sees it. */
+export interface ServiceRequest {
+  /** The messages in it, in their order. A batch's `context` and `integrations` are merged under theirs. */
+  readonly messages: readonly Message[]
+  /** The request as msw gives it; its body has been read. */
+  readonly request: Request
+  /** The write key: from the body, or from the `Authorization` header. */
+  readonly writeKey: string | undefined
+  /** The `X-Retry-Count` header: 0 for the first attempt. */
+  readonly retryCount: number
+}
+
+/** What a mock responds with. */
+export interface ServiceResponse {
+  /** The HTTP status. Default: 200. */
+  status?: number | undefined
+  /** The `Retry-After` header, in seconds. Default: none. */
+  retryAfter?: number | undefined
+  /** The body, written as JSON. Default: `{ success: true }` for 2xx, else `{ success: false }`. */
+  body?: unknown
+}
+
+/** What the mocked service does. */
+export interface HandlerOptions {
+  /** Base URL of the service, as in the setting `host`. Default: those of both regions. */
+  host?: string | undefined
+  /** The path of batches, as in the setting `path`. Default: `/v1/batch`. */
+  path?: string | undefined
+  /** Called for each message of a request that is taken. What it throws fails the request with 500. */
+  onMessage?: ((message: Message, request: ServiceRequest) => void) | undefined
+  /**
+   * Decides about each request: an object, a `Response` of msw (`HttpResponse.error()` for one that fails), or nothing for
+   * 200. Default: 200 for everything.
+   */
+  respond?:
+    | ((
+        request: ServiceRequest,
+      ) => ServiceResponse | Response | undefined | Promise<ServiceResponse | Response | undefined>)
+    | undefined
+}
+
+/**
+ * Handlers for msw 2 that stand for the tracking service: batches and single calls, with a token server for OAuth.
+ *
+ * @example
+ * const server = setupServer(...handlers({ onMessage: (message) => sent.push(message) }))
+ */
+export function handlers(options: HandlerOptions = {}): HttpHandler[] {
+  const { host, path = '/v1/batch' } = options
+  const hosts = host === undefined ? Object.values(REGIONS).map((region) => region.host) : [trim(host)]
+  const tokenServers =
+    host === undefined ? Object.values(REGIONS).map(({ authServer }) => authServer) : [trim(host)]
+  return [
+    ...hosts.flatMap((base) => [
+      http.post(base + path, ({ request }) => handle(request, undefined, options)),
+      ...KINDS.map((kind) =>
+        http.post(`${base}/v1/${kind}`, ({ request }) => handle(request, kind, options)),
+      ),
+    ]),
+    ...tokenServers.map((base) =>
+      http.post(`${base}/token`, () =>
+        HttpResponse.json({ access_token: 'a-token-of-a-mock', expires_in: 3_600, token_type: 'Bearer' }),
+      ),
+    ),
+  ]
+}
+
+async function handle(
+  request: Request,
+  kind: string | undefined,
+  { onMessage, respond }: HandlerOptions,
+): Promise<Response> {
+  const received = await read(request, kind)
+  if (received === undefined) return respondWith({ status: 400 })
+  const response = (await respond?.(received)) ?? {}
+  if (response instanceof Response && !response.ok) return response
+  const isTaken = response instanceof Response || (response.status ?? 200) < 300
+  if (isTaken) for (const message of received.messages) onMessage?.(message, received)
+  return response instanceof Response ? response : respondWith(response)
+}
+
+type Body = Partial<Message> & { batch?: Message[]; writeKey?: string }
+
+/** `undefined` for what the service would refuse with 400. */
+async function read(request: Request, kind: string | undefined): Promise<ServiceRequest | undefined> {
+  const body = await bodyOf(request)
+  if (body === undefined) return undefined
+  const { batch, context, integrations, writeKey } = body
+  if (kind === undefined && !Array.isArray(batch)) return undefined
+  const messages =
+    kind === undefined
+      ? (batch as Message[]).map((message) => ({
+          ...message,
+          context: { ...context, ...message.context },
+          integrations: { ...integrations, ...message.integrations },
+        }))
+      : [{ ...body, type: kind } as Message]
+  const retryCount = Number(request.headers.get('X-Retry-Count') ?? 0)
+  return { messages, request, writeKey: writeKey ?? basicKeyOf(request), retryCount }
+}
+
+async function bodyOf(request: Request): Promise<Body | undefined> {
+  try {
+    const stream =
+      request.headers.get('Content-Encoding') === 'gzip'
+        ? request.body?.pipeThrough(new DecompressionStream('gzip'))
+        : undefined
+    const text = stream === undefined ? await request.text() : await new Response(stream).text()
+    const body: unknown = JSON.parse(text)
+    return typeof body === 'object' && body !== null ? (body as Body) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function basicKeyOf(request: Request): string | undefined {
+  const [scheme, value] = (request.headers.get('Authorization') ?? '').split(' ')
+  if (scheme?.toLowerCase() !== 'basic' || value === undefined) return undefined
+  try {
+    return atob(value).replace(/:.*$/s, '')
+  } catch {
+    return undefined
+  }
+}
+
+function respondWith({
+  status = 200,
+  retryAfter,
+  body = { success: status < 300 },
+}: ServiceResponse): Response {
+  const headers = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }
+  return HttpResponse.json(body as Record<string, unknown>, { status, headers })
+}
+
+function trim(host: string): string {
+  return host.replace(/\/+$/, '')
+}

@@ -1,0 +1,52 @@
+import { SlabStore } from '../delivery/slabs.ts'
+import type { Holder, MessageStore, StoredMessage } from '../delivery/store.ts'
+
+/** The usual store, which also keeps a copy of each message from the moment it is queued. */
+export class Recorder<Message> implements MessageStore {
+  /** What was taken, oldest first. One and the same list for the life of the client. */
+  readonly messages: Message[] = []
+  readonly #store = new SlabStore()
+  /** Messages that have no outcome yet; those that were never in a request with their copy. */
+  readonly #live = new Map<StoredMessage, Message | undefined>()
+  /** Called when a message has come. */
+  onMessage: () => void = () => {}
+
+  /** How many messages have no outcome yet. */
+  get live(): number {
+    return this.#live.size
+  }
+
+  put(json: string): StoredMessage {
+    const stored = this.#store.put(json)
+    const message = JSON.parse(json) as Message
+    this.messages.push(message)
+    this.#live.set(stored, message)
+    this.onMessage()
+    return stored
+  }
+
+  read(message: StoredMessage): string {
+    return this.#store.read(message)
+  }
+
+  copy(holders: readonly Holder[], target: Uint8Array, at: number): void {
+    for (const { stored } of holders) if (stored !== undefined) this.#live.set(stored, undefined)
+    this.#store.copy(holders, target, at)
+  }
+
+  release(stored: StoredMessage): void {
+    const unsent = this.#live.get(stored)
+    if (this.#live.delete(stored) && unsent !== undefined) this.#forget(unsent)
+    this.#store.release(stored)
+  }
+
+  recover(): Iterable<StoredMessage> {
+    return []
+  }
+
+  /** The queue had no room for it after all. */
+  #forget(message: Message): void {
+    const index = this.messages.lastIndexOf(message)
+    if (index >= 0) this.messages.splice(index, 1)
+  }
+}

@@ -1,0 +1,103 @@
+import { type Difference, differences } from './differences.ts'
+
+/** More would hide what matters. */
+const MAX_MESSAGES = 3
+const MAX_DIFFERENCES = 5
+const MAX_TEXT = 120
+
+interface Candidate {
+  readonly message: object
+  readonly differences: readonly Difference[]
+  readonly distance: number
+}
+
+/** A failure in words: what was looked for, and the messages that come nearest to it with what is different. */
+export function reportNearest(headline: string, expected: unknown, messages: readonly object[]): string {
+  const lines = [headline, '', ...(typeof expected === 'function' ? [] : [`expected: ${show(expected)}`, ''])]
+  if (messages.length === 0) return [...lines, 'nothing was sent at all'].join('\n')
+  const nearest = nearestTo(expected, messages)
+  lines.push(nearest.length === messages.length ? 'sent:' : `sent: ${messages.length} messages; the nearest:`)
+  for (const { message, differences } of nearest) {
+    lines.push(`  ${describe(message)}`)
+    for (const { path, expected, actual } of differences.slice(0, MAX_DIFFERENCES)) {
+      lines.push(`    ${path === '' ? 'it' : path}: expected ${show(expected)}, got ${show(actual)}`)
+    }
+    const left = differences.length - MAX_DIFFERENCES
+    if (left > 0) lines.push(`    and ${left} more`)
+  }
+  return lines.join('\n')
+}
+
+function nearestTo(expected: unknown, messages: readonly object[]): Candidate[] {
+  const candidates = messages.map((message): Candidate => {
+    const all = typeof expected === 'function' ? [] : differences(expected, message)
+    // What else is different about a message of another kind says nothing.
+    const type = all.find(({ path }) => path === 'type')
+    const found = type === undefined ? all : [type]
+    return { message, differences: found, distance: distanceOf(found) }
+  })
+  // Of two that are as near, the later one: it is likelier to be of this test.
+  candidates.reverse()
+  return candidates.sort((one, other) => one.distance - other.distance).slice(0, MAX_MESSAGES)
+}
+
+/** Another kind is further away than another name, and that is further away than any properties. */
+function distanceOf(found: readonly Difference[]): number {
+  let distance = 0
+  for (const { path, expected, actual } of found) {
+    if (path === 'type') distance += 10_000
+    else if (path === 'event') distance += 1_000 + 100 * unlikeness(String(expected), String(actual))
+    else distance += 1
+  }
+  return distance
+}
+
+/** 0 for the same name but for case, 1 for one that has no pair of letters in common. */
+function unlikeness(name: string, other: string): number {
+  const [pairs, others] = [pairsOf(name), pairsOf(other)]
+  if (pairs.length + others.length === 0) return 1
+  const shared = pairs.filter((pair) => others.includes(pair)).length
+  return 1 - Math.min(1, (2 * shared) / (pairs.length + others.length))
+}
+
+function pairsOf(name: string): string[] {
+  const letters = name.toLowerCase()
+  return Array.from({ length: Math.max(0, letters.length - 1) }, (_, at) => letters.slice(at, at + 2))
+}
+
+/** One message in one line: what it is, who it is about, and what it says. */
+export function describe(message: object): string {
+  const { type, event, name, groupId, previousId, userId, anonymousId, properties, traits } =
+    message as Record<string, unknown>
+  const title = [type, event ?? name ?? groupId].filter((part) => part !== undefined).join(' ')
+  const details = Object.entries({ previousId, userId, anonymousId, properties, traits }).filter(
+    ([, value]) => value !== undefined,
+  )
+  return `${title} ${show(Object.fromEntries(details))}`
+}
+
+/** A value in one line. */
+export function show(value: unknown): string {
+  const text = textOf(value)
+  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 3)}...`
+}
+
+function textOf(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  const { asymmetricMatch, toAsymmetricMatcher } = (value ?? {}) as Record<string, unknown>
+  if (typeof asymmetricMatch === 'function') {
+    return typeof toAsymmetricMatcher === 'function' ? String(toAsymmetricMatcher.call(value)) : String(value)
+  }
+  const replaceMatchers = (_: string, part: unknown): unknown =>
+    typeof part === 'bigint' ||
+    typeof (part as { asymmetricMatch?: unknown } | null)?.asymmetricMatch === 'function'
+      ? textOf(part)
+      : part
+  try {
+    return typeof value === 'bigint'
+      ? String(value)
+      : (JSON.stringify(value, replaceMatchers) ?? String(value))
+  } catch {
+    return String(value)
+  }
+}

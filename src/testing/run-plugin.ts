@@ -1,0 +1,123 @@
+import { type DeliveryError, SettingsError } from '../errors/errors.ts'
+import type {
+  AliasParams,
+  GroupParams,
+  IdentifyParams,
+  Kind,
+  PageParams,
+  ScreenParams,
+  TrackParams,
+} from '../message/types.ts'
+import type { Context, ContextEvent } from '../pipeline/context.ts'
+import type { LogEntry, Metric } from '../pipeline/notes.ts'
+import type { Plugin } from '../pipeline/plugin.ts'
+import type { TestMessage } from './messages.ts'
+import { createTestClient, type TestClientSettings } from './test-client.ts'
+
+/** A call, as data: what it takes, and its kind. */
+export type PluginInput =
+  | ({
+      /** The kind of the call. */
+      type: 'track'
+    } & TrackParams)
+  | ({
+      /** The kind of the call. */
+      type: 'identify'
+    } & IdentifyParams)
+  | ({
+      /** The kind of the call. */
+      type: 'page'
+    } & PageParams)
+  | ({
+      /** The kind of the call. */
+      type: 'screen'
+    } & ScreenParams)
+  | ({
+      /** The kind of the call. */
+      type: 'group'
+    } & GroupParams)
+  | ({
+      /** The kind of the call. */
+      type: 'alias'
+    } & AliasParams)
+
+/** What a plugin made of one event: `event` or `dropped` is set, never both. */
+export interface PluginRun {
+  /** The event as it goes on after the plugin. Unset when it was dropped. */
+  readonly event?: ContextEvent
+  /** Why the event was dropped, in the words of the plugin. Unset when it goes on. */
+  readonly dropped?: string
+  /** The notes that were left with the event, by `ctx.log` and `ctx.report`. */
+  readonly logs: readonly LogEntry[]
+  /** The measurements that were left with the event, by `ctx.stats`. */
+  readonly metrics: readonly Metric[]
+  /** What the plugin threw, rejected with or reported, the first of it; `undefined` when it did none of that. */
+  readonly error: unknown
+  /** What would have been sent, the events that the plugin itself tracked included. */
+  readonly messages: readonly TestMessage[]
+}
+
+/**
+ * Loads a plugin into a client of its own, runs one event through it, waits until the plugin has done with it, and unloads
+ * the plugin. Time limits and the meaning of failures are those of production.
+ *
+ * @param settings Of the client, as for {@link createTestClient}.
+ * @returns Rejects only when `plugin` is not a plugin, or the message itself is bad.
+ * @example
+ * const { event, dropped } = await runPlugin(redact, { type: 'track', userId: 'ada', event: 'Signed Up' })
+ */
+export async function runPlugin(
+  plugin: Plugin,
+  message: PluginInput,
+  settings: TestClientSettings = {},
+): Promise<PluginRun> {
+  const { analytics, messages } = createTestClient(settings)
+  const errors: unknown[] = []
+  analytics.on('warning', ({ reason }) => errors.push(causeOf(reason)))
+  await analytics.register(plugin)
+  const mistake = errors.find((error) => error instanceof SettingsError)
+  if (mistake !== undefined) throw mistake
+  try {
+    const { failure, ctx } = await outcomeOf(message, (kind, params, callback) =>
+      (analytics[kind] as (params: unknown, callback: unknown) => void)(params, callback),
+    )
+    // Destinations, `after` and `utility` plugins may still be at work, and so may what the plugin has tracked.
+    await analytics.flush()
+    const notes = { logs: ctx?.logs() ?? [], metrics: ctx?.toJSON().metrics ?? [], messages: [...messages] }
+    if (failure !== undefined) return { ...droppedBy(failure, errors[0]), ...notes }
+    return { ...(ctx !== undefined && { event: ctx.event }), ...notes, error: errors[0] }
+  } finally {
+    await analytics.deregister(plugin.name)
+    await analytics.closeAndFlush()
+  }
+}
+
+type Outcome = { failure: DeliveryError | undefined; ctx: Context | undefined }
+
+function outcomeOf(
+  { type, ...params }: PluginInput,
+  call: (
+    kind: Kind,
+    params: object,
+    callback: (failure: DeliveryError | undefined, ctx: Context | undefined) => void,
+  ) => void,
+): Promise<Outcome> {
+  return new Promise((resolve) => {
+    call(type, params, (failure, ctx) => resolve({ failure, ctx }))
+  })
+}
+
+/** A cancellation is what the plugin meant to do; anything else that it threw is an error of its own. */
+function droppedBy(failure: DeliveryError, earlier: unknown): Pick<PluginRun, 'dropped' | 'error'> {
+  const cause = causeOf(failure)
+  const isMeant = (cause as { name?: unknown } | null)?.name === 'ContextCancelation'
+  return {
+    dropped: isMeant ? (cause as Error).message : failure.message,
+    error: earlier ?? (isMeant ? undefined : cause),
+  }
+}
+
+function causeOf(reason: unknown): unknown {
+  const { cause } = (reason ?? {}) as { cause?: unknown }
+  return cause ?? reason
+}

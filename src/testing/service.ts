@@ -1,0 +1,55 @@
+import type { HTTPClient, HTTPResponse } from '../http/client.ts'
+
+/** How requests of a test client fail. */
+export interface RequestFailure {
+  /** The HTTP status of the response. Default: 503, unless there is a `code`. */
+  status?: number | undefined
+  /** There is no response: the code of the connection's error, for example `ECONNREFUSED` or `ETIMEDOUT`. */
+  code?: string | undefined
+  /** The `Retry-After` header of the response, in seconds. The client does not really wait. Default: none. */
+  retryAfter?: number | undefined
+  /** How many requests fail so; `Infinity` for all. Default: 1. */
+  times?: number | undefined
+}
+
+/** The service in memory: takes everything, unless it was told to fail. */
+export class Service implements HTTPClient {
+  #failures: { readonly failure: RequestFailure; left: number }[] = []
+
+  /** Makes requests fail, after those that were to fail already. @throws TypeError when `failure` makes no sense. */
+  failNext(failure: RequestFailure = {}): void {
+    const { times = 1, status, code } = failure
+    if (status !== undefined && code !== undefined) {
+      throw new TypeError('failNext: give a status or a code: where the connection fails, there is no status')
+    }
+    if (status !== undefined && !(Number.isInteger(status) && status >= 300 && status <= 599)) {
+      throw new TypeError('failNext: status: expected an integer from 300 to 599')
+    }
+    if (!(times === Number.POSITIVE_INFINITY || (Number.isInteger(times) && times >= 1))) {
+      throw new TypeError('failNext: times: expected an integer from 1 on, or Infinity')
+    }
+    this.#failures.push({ failure, left: times })
+  }
+
+  /** Nothing fails any more. */
+  recover(): void {
+    this.#failures = []
+  }
+
+  async makeRequest(): Promise<HTTPResponse> {
+    const failure = this.#next()
+    if (failure === undefined) return { status: 200, statusText: 'OK', text: async () => '{"success":true}' }
+    const { status = 503, code, retryAfter } = failure
+    if (code !== undefined) throw Object.assign(new Error(`the connection failed: ${code}`), { code })
+    const headers = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }
+    return { status, statusText: 'as the test asked for', headers, text: async () => '' }
+  }
+
+  #next(): RequestFailure | undefined {
+    const [first] = this.#failures
+    if (first === undefined) return undefined
+    first.left--
+    if (first.left <= 0) this.#failures.shift()
+    return first.failure
+  }
+}

@@ -1,0 +1,171 @@
+import { Analytics } from '../analytics.ts'
+import type { MessageStore } from '../delivery/store.ts'
+import type { GroupTraits, UserTraits } from '../message/shapes.ts'
+import type { AnyEvents, EventName, Kind } from '../message/types.ts'
+import { type Clock, systemClock } from '../runtime/clock.ts'
+import type { AnalyticsSettings } from '../settings/schema.ts'
+import { differences } from './differences.ts'
+import { EagerClock } from './eager-clock.ts'
+import { markMessages } from './marked.ts'
+import type {
+  AnyFilter,
+  KindFilter,
+  MessageOfKind,
+  TestMessage,
+  TrackFilter,
+  TrackMessage,
+} from './messages.ts'
+import { Recorder } from './recorder.ts'
+import { reportNearest } from './report.ts'
+import { type RequestFailure, Service } from './service.ts'
+import { Waiters } from './waiters.ts'
+
+/**
+ * The settings of a test client: those of the client, none of them required. `httpClient`, `oauthSettings` and `spool` are
+ * without effect, so that nothing leaves the process. Defaults that differ: `writeKey` is `test`, `strict` is `true`, and
+ * `flushAt` is 1, so that each event has its outcome at once.
+ */
+export type TestClientSettings = Partial<AnalyticsSettings>
+
+/** How long {@link TestClient.waitFor} waits. */
+export interface WaitOptions {
+  /** Longest wait, in milliseconds of real time. Default: 1,000. */
+  timeout?: number | undefined
+}
+
+/** A client for tests, and what it was called with. */
+export interface TestClient<Events = AnyEvents, User = UserTraits, Group = GroupTraits> {
+  /** The client: the real one, with a service in memory. Hand it to the code that is tested. */
+  readonly analytics: Analytics<Events, User, Group>
+  /**
+   * What would have been sent, oldest first: always the same list. With synchronous plugins a message stands here as soon as
+   * its call returns; what a plugin drops never does.
+   */
+  readonly messages: readonly TestMessage<Events, User, Group>[]
+  /**
+   * All messages that match, oldest first.
+   *
+   * @param filter The part of a message that must be there, or a function.
+   * @example
+   * const [order] = client.find({ event: 'Order Completed', userId: 'ada' })
+   */
+  find<Name extends EventName<Events>>(filter: TrackFilter<Events, Name>): TrackMessage<Events, Name>[]
+  find<Type extends Kind>(
+    filter: KindFilter<Type, Events, User, Group>,
+  ): MessageOfKind<Type, Events, User, Group>[]
+  find(filter: AnyFilter<Events, User, Group>): TestMessage<Events, User, Group>[]
+  /** The latest message that matches; without a filter, the latest of all. `undefined` when there is none. */
+  last<Name extends EventName<Events>>(
+    filter: TrackFilter<Events, Name>,
+  ): TrackMessage<Events, Name> | undefined
+  last<Type extends Kind>(
+    filter: KindFilter<Type, Events, User, Group>,
+  ): MessageOfKind<Type, Events, User, Group> | undefined
+  last(filter?: AnyFilter<Events, User, Group>): TestMessage<Events, User, Group> | undefined
+  /**
+   * The first message that matches, as soon as there is one: for code that tracks after the test has gone on.
+   *
+   * @returns Rejects after `timeout` with an error that shows the nearest messages.
+   * @example
+   * await client.waitFor({ event: 'Order Completed' }, { timeout: 500 })
+   */
+  waitFor<Name extends EventName<Events>>(
+    filter: TrackFilter<Events, Name>,
+    options?: WaitOptions,
+  ): Promise<TrackMessage<Events, Name>>
+  waitFor<Type extends Kind>(
+    filter: KindFilter<Type, Events, User, Group>,
+    options?: WaitOptions,
+  ): Promise<MessageOfKind<Type, Events, User, Group>>
+  waitFor(
+    filter: AnyFilter<Events, User, Group>,
+    options?: WaitOptions,
+  ): Promise<TestMessage<Events, User, Group>>
+  /** Forgets the messages, and makes nothing fail any more: between two tests that share a client. */
+  clear(): void
+  /**
+   * Makes the next request fail. What the client does about it is what it does in production, except that it does not
+   * wait: a 503 is retried at once, and after `maxRetries` retries the event fails.
+   *
+   * @throws TypeError when the failure makes no sense.
+   * @example
+   * client.failNext({ status: 400 }) // the next event fails with `rejected`
+   * client.failNext({ times: Infinity }) // the service is down until `clear()`
+   */
+  failNext(failure?: RequestFailure): void
+}
+
+/** The constructor with the parameters that are not declared for users. */
+type Constructor = new (
+  settings: AnalyticsSettings,
+  clock: Clock,
+  store: MessageStore,
+  pluginClock: Clock,
+) => Analytics<never, never, never>
+
+/**
+ * Makes a client for tests: the real client, its plugins, limits and retries included, with a service in memory. It opens no
+ * connection, and once its events have their outcome it leaves no timer.
+ *
+ * @throws SettingsError for bad settings.
+ * @example
+ * const client = createTestClient()
+ * await checkout(client.analytics)
+ * expect(client.find({ event: 'Order Completed' })).toHaveLength(1)
+ */
+export function createTestClient<Events = AnyEvents, User = UserTraits, Group = GroupTraits>(
+  settings: TestClientSettings = {},
+): TestClient<Events, User, Group> {
+  type Sent = TestMessage<Events, User, Group>
+  const service = new Service()
+  const recorder = new Recorder<Sent>()
+  const waiters = new Waiters<Sent>()
+  const clock = new EagerClock(() => recorder.live > 0 && analytics.status.inFlight === 0)
+  const analytics = new (Analytics as unknown as Constructor)(
+    offline(settings, service),
+    clock,
+    recorder,
+    systemClock,
+  ) as unknown as Analytics<Events, User, Group>
+  const { messages } = recorder
+  recorder.onMessage = () => waiters.look(messages)
+  const find = (filter: unknown): Sent[] => messages.filter(predicateOf(filter))
+  const client = {
+    analytics,
+    messages,
+    find,
+    last: (filter?: unknown) => (filter === undefined ? messages : find(filter)).slice(-1)[0],
+    waitFor: (filter: unknown, { timeout = 1_000 }: WaitOptions = {}) =>
+      waiters.wait(messages, predicateOf(filter), timeout, () =>
+        reportNearest(`no such message within ${timeout} ms`, filter, messages),
+      ),
+    clear() {
+      messages.length = 0
+      service.recover()
+    },
+    failNext: (failure?: RequestFailure) => service.failNext(failure),
+  }
+  markMessages(analytics, messages)
+  // The overloads only narrow the type of what is found.
+  return client as unknown as TestClient<Events, User, Group>
+}
+
+function offline(settings: TestClientSettings, service: Service): AnalyticsSettings {
+  const defaults = { writeKey: 'test', strict: true, flushAt: 1 }
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined)
+  const { oauthSettings, spool, ...rest } = {
+    ...defaults,
+    ...Object.fromEntries(given),
+  } as AnalyticsSettings & {
+    spool?: unknown
+  }
+  return { ...rest, httpClient: service }
+}
+
+function predicateOf(filter: unknown): (message: unknown) => boolean {
+  if (typeof filter === 'function') return (message) => Boolean(filter(message))
+  if (typeof filter === 'object' && filter !== null) {
+    return (message) => differences(filter, message).length === 0
+  }
+  throw new TypeError('expected a filter: a part of a message, or a function')
+}

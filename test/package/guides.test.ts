@@ -1,0 +1,115 @@
+import { readFileSync } from 'node:fs'
+import { mkdir, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { transformSync } from 'esbuild'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Receiver, startReceiver } from '../../examples/receiver.mjs'
+import { runNode, WRITE_KEY } from '../examples/run-node.ts'
+import { type Example, examplesOf } from '../support/guide.ts'
+import { createProject, type Project, REPOSITORY, run, runTool } from './project.ts'
+
+/** Documents whose code blocks are all programs. */
+const GUIDES = ['docs/testing.md']
+
+const guides = GUIDES.map((path) => ({
+  path,
+  examples: examplesOf(path, readFileSync(join(REPOSITORY, path), 'utf8')),
+}))
+const examples = guides.flatMap((guide) => guide.examples)
+
+let project: Project
+let receiver: Receiver
+
+beforeAll(async () => {
+  project = await createProject()
+  const imported = examples.flatMap(({ code }) =>
+    [...code.matchAll(/\bfrom '((?:@[\w-]+\/)?[\w-]+)[^']*'/g)].map(([, name = '']) => name),
+  )
+  // `expect` is what the types of Jest are declared in.
+  for (const name of new Set([...imported, 'expect', '@types/node'])) {
+    if (name === 'trackpost' || name === 'node') continue
+    const target = join(project.folder, 'node_modules', name)
+    await mkdir(dirname(target), { recursive: true })
+    await symlink(join(REPOSITORY, 'node_modules', name), target)
+  }
+  receiver = await startReceiver({ writeKey: WRITE_KEY })
+})
+afterAll(async () => {
+  await receiver?.close()
+  await project?.remove()
+})
+beforeEach(() => {
+  receiver.events.length = 0
+})
+
+/** Runs an example as its reader would: with the runner that it imports, or as a program. */
+async function runExample(
+  { language, code }: Example,
+  name: string,
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const program = transformSync(code, { loader: language, format: 'esm', tsconfigRaw: '{}' }).code
+  if (code.includes("from 'vitest'")) {
+    const path = await project.write(`${name}.test.mjs`, program)
+    return textOf(await runTool('vitest', ['run', '--root', project.folder, path], project.folder))
+  }
+  if (code.includes("from '@jest/globals'")) {
+    const path = await project.write(`${name}.test.cjs`, transformSync(program, { format: 'cjs' }).code)
+    return textOf(
+      await runTool('jest', ['--rootDir', project.folder, '--runTestsByPath', path], project.folder),
+    )
+  }
+  const path = await project.write(`${name}.mjs`, program)
+  if (code.includes("from 'node:test'")) return textOf(await run(process.execPath, ['--test', path]))
+  const exit = await runNode([path], { WRITE_KEY, TRACKPOST_HOST: receiver.url })
+  return { ...exit, code: exit.code ?? 1 }
+}
+
+/** A runner writes what it likes; whether its tests passed is in its exit code. */
+function textOf({ code, output }: { code: number; output: string }): {
+  code: number
+  stdout: string
+  stderr: string
+} {
+  return { code, stdout: code === 0 ? '' : output, stderr: '' }
+}
+
+describe.each(guides)('$path', ({ path, examples }) => {
+  test('has examples, and every block of code is one', () => {
+    const blocks = readFileSync(join(REPOSITORY, path), 'utf8').match(
+      /^```(?:js|ts|mjs|javascript|typescript)\b/gm,
+    )
+
+    expect(examples.length).toBeGreaterThan(0)
+    expect(blocks).toHaveLength(examples.length)
+  })
+
+  test.each(examples.map((example, index) => ({ ...example, index })))('$name runs', async (example) => {
+    const name = `${path.replace(/\W/g, '-')}-${example.index}`
+
+    const { code, stdout, stderr } = await runExample(example, name)
+
+    expect({ code, stderr }, stdout).toEqual({ code: 0, stderr: '' })
+    if (example.output !== undefined) expect(stdout).toBe(example.output)
+  })
+})
+
+test('every example in TypeScript compiles, strictly', async () => {
+  const typed = examples.filter(({ language }) => language === 'ts')
+  const files = typed.map((_, index) => `guide-${index}.mts`)
+  // Each is a module of its own, as a file that begins with an import is.
+  for (const [index, { code }] of typed.entries()) {
+    await project.write(files[index] as string, `${code}\nexport {}\n`)
+  }
+  const compilerOptions = {
+    ...{ target: 'ES2022', module: 'node16', strict: true, exactOptionalPropertyTypes: true },
+    ...{ skipLibCheck: true, noEmit: true, types: ['node'] },
+    typeRoots: [join(REPOSITORY, 'node_modules/@types')],
+  }
+  const path = await project.write('guides.json', JSON.stringify({ compilerOptions, files }))
+
+  const { output } = await runTool('tsc', ['--project', path, '--pretty', 'false'], project.folder)
+
+  const named = output.replace(/^guide-(\d+)\.mts/gm, (_, index) => typed[Number(index)]?.name ?? '')
+  expect(files.length).toBeGreaterThan(0)
+  expect(named).toBe('')
+})

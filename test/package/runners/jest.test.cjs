@@ -1,0 +1,26 @@
+const { createTestClient, matchers } = require('trackpost/testing')
+const suite = require('./suite.cjs')
+
+suite(test, {
+  'real timers': { install() {}, uninstall() {}, count: () => 0 },
+  'fake timers of Jest': {
+    install: () => jest.useFakeTimers(),
+    uninstall: () => jest.useRealTimers(),
+    count: () => jest.getTimerCount(),
+  },
+})
+
+expect.extend(matchers)
+
+test('the matchers', () => {
+  const client = createTestClient()
+  client.analytics.track({ userId: 'ada', event: 'Order Completed', properties: { total: 42.5 } })
+  client.analytics.identify({ userId: 'ada' })
+
+  expect(client).toHaveTracked('Order Completed', { properties: { total: expect.any(Number) } })
+  expect(client).not.toHaveTracked('Order Completed', { userId: 'zoe' })
+  expect(client.analytics).toHaveIdentified({ userId: 'ada' })
+  expect(() => expect(client).toHaveTracked('Order Complete')).toThrow(
+    'event: expected "Order Complete", got "Order Completed"',
+  )
+})

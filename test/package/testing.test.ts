@@ -1,0 +1,215 @@
+import { mkdir, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createProject, type Project, REPOSITORY, type Result, run, runTool } from './project.ts'
+
+let project: Project
+
+beforeAll(async () => {
+  project = await createProject()
+  for (const name of [
+    'vitest',
+    'mocha',
+    'jest',
+    'msw',
+    '@jest/globals',
+    '@sinonjs/fake-timers',
+    'expect',
+    '@types/node',
+  ]) {
+    const target = join(project.folder, 'node_modules', name)
+    await mkdir(dirname(target), { recursive: true })
+    await symlink(join(REPOSITORY, 'node_modules', name), target)
+  }
+  await project.add('test/package/runners/suite.cjs')
+})
+afterAll(() => project?.remove())
+
+/** Each runner ends by itself only where nothing is left open: none is told to end the process. */
+const RUNNERS: Record<string, { file: string; tests: number; run: (file: string) => Promise<Result> }> = {
+  'node:test': {
+    file: 'node.test.mjs',
+    tests: 12,
+    run: (file) => run(process.execPath, ['--test', file], project.folder),
+  },
+  mocha: {
+    file: 'mocha.spec.cjs',
+    tests: 12,
+    run: (file) => runTool('mocha', [file], project.folder),
+  },
+  jest: {
+    file: 'jest.test.cjs',
+    tests: 13,
+    run: (file) =>
+      runTool(
+        'jest',
+        [
+          '--rootDir',
+          project.folder,
+          '--detectOpenHandles',
+          '--runTestsByPath',
+          file,
+          '--cacheDirectory',
+          join(project.folder, 'jest'),
+        ],
+        project.folder,
+      ),
+  },
+  vitest: {
+    file: 'vitest.test.mjs',
+    tests: 13,
+    run: (file) => runTool('vitest', ['run', '--root', project.folder, file], project.folder),
+  },
+}
+
+/** How many tests the runner says have passed. */
+function passed(output: string): number {
+  const match = /# pass (\d+)|(\d+) passing|Tests:\s+(\d+) passed|Tests\s+(\d+) passed/.exec(output)
+  return Number(match?.slice(1).find((count) => count !== undefined) ?? 0)
+}
+
+describe.each(Object.entries(RUNNERS))('%s', (_name, { file, tests, run }) => {
+  test('runs the test kit, with its fake timers and without, and ends by itself', async () => {
+    const path = await project.add(`test/package/runners/${file}`)
+
+    const { code, output } = await run(path)
+
+    expect(output).not.toMatch(/open handle|did not exit|failed/i)
+    expect({ code, passed: passed(output) }, output).toEqual({ code: 0, passed: tests })
+  })
+})
+
+/** A typed client; each snippet is compiled on its own. */
+const HEADER = `import { Analytics } from 'trackpost'
+import { handlers } from 'trackpost/msw'
+import { createTestClient, matchers, runPlugin, type TrackpostMatchers } from 'trackpost/testing'
+interface Events {
+  'Signed Up': undefined
+  'Order Completed': { total: number; placedAt?: Date; items?: { sku: string }[] }
+}
+const client = createTestClient<Events, { plan: 'free' | 'pro' }, { seats: number }>()
+const loose = createTestClient()
+export { Analytics, client, loose, matchers, runPlugin, handlers, type TrackpostMatchers }
+`
+const WITH_VITEST = `import { expect } from 'vitest'\nexpect.extend(matchers)\n`
+const WITH_JEST = `import { expect } from '@jest/globals'
+declare module 'expect' {
+  interface Matchers<R extends void | Promise<void>, T> extends TrackpostMatchers<R, T> {}
+}
+expect.extend(matchers)\n`
+
+const ACCEPTED: Record<string, string> = {
+  'the messages that are found': `
+    const orders = client.find({ event: 'Order Completed' })
+    const totals: number[] = orders.map(({ properties }) => properties.total)
+    const dates: (string | undefined)[] = orders.map(({ properties }) => properties.placedAt)
+    const plan: 'free' | 'pro' | undefined = client.last({ type: 'identify' })?.traits.plan
+    const later: Promise<'Signed Up'> = client.waitFor({ event: 'Signed Up' }, { timeout: 1 }).then(({ event }) => event)
+    console.log(totals, dates, plan, later)`,
+  'a message by its kind': `
+    for (const message of client.messages) {
+      if (message.type === 'track' && message.event === 'Order Completed') message.properties.total.toFixed()
+      if (message.type === 'group') message.traits.seats.toFixed()
+      if (message.type === 'alias') message.previousId.trim()
+    }`,
+  'filters of every sort': `
+    client.find({ userId: 'ada' })
+    client.find({ type: 'track', userId: 'ada' })
+    client.find({ event: 'Order Completed', properties: { items: [{ sku: 'a' }] } })
+    client.find((message) => message.type === 'page' && message.name === 'Pricing')
+    client.find({ context: { ip: '::1' } })
+    client.last()
+    loose.find({ event: 'Anything', properties: { a: 1 } })[0]?.properties['a']`,
+  'a typed client for code that takes one': `
+    const checkout = (analytics: Analytics<Events, { plan: 'free' | 'pro' }, { seats: number }>): unknown => analytics
+    checkout(client.analytics)
+    client.failNext({ status: 503, retryAfter: 1, times: Infinity })`,
+  'matchers of Vitest': `${WITH_VITEST}
+    expect(client).toHaveTracked('Order Completed', { properties: { total: 1 }, userId: 'ada' })
+    expect(client).toHaveTracked('Order Completed', { properties: { total: expect.any(Number) } })
+    expect(client.analytics).not.toHaveTracked('Signed Up')
+    expect(client).toHaveIdentified({ traits: { plan: 'pro' } })
+    expect(client).toHaveGrouped({ groupId: 'g' })
+    expect(loose.messages).toHaveTracked('Anything', { properties: { a: 1 } })`,
+  'matchers of Jest': `${WITH_JEST}
+    expect(client).toHaveTracked('Order Completed', { properties: { total: 1 }, userId: 'ada' })
+    expect(client.analytics).not.toHaveTracked('Signed Up')
+    expect(client).toHavePaged({ name: 'Pricing' })`,
+  'a plugin under test': `
+    void runPlugin({ name: 'p', type: 'before' }, { type: 'group', userId: 'u', groupId: 'g' }).then((run) => {
+      const parts: [string | undefined, string | undefined, number] = [run.event?.groupId, run.dropped, run.logs.length]
+      console.log(parts)
+    })`,
+  'handlers of msw': `
+    handlers({ host: 'https://a', onMessage: (message) => message.type, respond: ({ messages, retryCount }) =>
+      retryCount === 0 && messages.length > 1 ? { status: 503, retryAfter: 2 } : undefined })`,
+}
+
+const REFUSED: Record<string, [snippet: string, mentions: string]> = {
+  'an event that is not in the map': [`client.find({ event: 'Order Complete' })`, 'Order Complete'],
+  'a property that the event does not have': [
+    `client.find({ event: 'Order Completed', properties: { totl: 1 } })`,
+    'totl',
+  ],
+  'a property of another type': [
+    `client.waitFor({ event: 'Order Completed', properties: { total: '1' } })`,
+    'string',
+  ],
+  'a trait that the user does not have': [
+    `client.last({ type: 'identify', traits: { plan: 'gold' } })`,
+    'gold',
+  ],
+  'a date where its text is': [
+    `client.find({ event: 'Order Completed' })[0]?.properties.placedAt?.getTime()`,
+    'getTime',
+  ],
+  'an unknown event in a matcher of Vitest': [
+    `${WITH_VITEST} expect(client).toHaveTracked('Order Complete')`,
+    'Order Complete',
+  ],
+  'an unknown property in a matcher of Vitest': [
+    `${WITH_VITEST} expect(client.analytics).toHaveTracked('Order Completed', { properties: { totl: 1 } })`,
+    'totl',
+  ],
+  'an unknown event in a matcher of Jest': [
+    `${WITH_JEST} expect(client).toHaveTracked('Order Complete')`,
+    'Order Complete',
+  ],
+  'a message without an identity': [
+    `runPlugin({ name: 'p', type: 'before' }, { type: 'page' })`,
+    'anonymousId',
+  ],
+  'a failure that does not exist': [`client.failNext({ state: 503 })`, 'state'],
+}
+
+test('filters, messages and matchers are typed by the events of the client', async () => {
+  const snippets = {
+    ...ACCEPTED,
+    ...Object.fromEntries(Object.entries(REFUSED).map(([name, [snippet]]) => [name, snippet])),
+  }
+  const names = Object.keys(snippets)
+  const files = names.map((_, index) => `typed-${index}.mts`)
+  for (const [index, name] of names.entries()) {
+    await project.write(files[index] as string, HEADER + snippets[name])
+  }
+  const compilerOptions = {
+    target: 'ES2022',
+    module: 'node16',
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: true,
+    noEmit: true,
+    types: ['node'],
+    typeRoots: [join(REPOSITORY, 'node_modules/@types')],
+  }
+  const path = await project.write('typed.json', JSON.stringify({ compilerOptions, files }))
+
+  const { output } = await runTool('tsc', ['--project', path, '--pretty', 'false'], project.folder)
+
+  const lines = output.split(/\n(?! )/)
+  const complaints = (name: string): string =>
+    lines.filter((line) => line.startsWith(`${files[names.indexOf(name)]}(`)).join('\n')
+  for (const name of Object.keys(ACCEPTED)) expect(complaints(name), name).toBe('')
+  for (const [name, [, mentions]] of Object.entries(REFUSED))
+    expect(complaints(name), name).toContain(mentions)
+})

@@ -1,0 +1,44 @@
+/** One code block of a guide, as a program. */
+export interface Example {
+  /** The guide and the line of the block, for test names. */
+  readonly name: string
+  readonly language: 'js' | 'ts'
+  /** The code, with what stands before and after it in comments that readers do not see. */
+  readonly code: string
+  /** What it must write to stdout: the `text` block that follows. `undefined` when there is none. */
+  readonly output: string | undefined
+}
+
+const FENCE = /^```([\w-]*)[^\n]*\n([\s\S]*?)^```$/gm
+
+/**
+ * The programs in a document, in its order. A block of `js` or `ts` is one; a block of `text` right behind it is its output.
+ * `<!-- before ... -->` and `<!-- after ... -->` next to a block hold the code that makes a program of it.
+ */
+export function examplesOf(path: string, markdown: string): Example[] {
+  const blocks = [...markdown.matchAll(FENCE)].map((match) => ({
+    language: match[1] ?? '',
+    code: match[2] ?? '',
+    start: match.index,
+    end: match.index + match[0].length,
+  }))
+  return blocks.flatMap(({ language, code, start, end }, index) => {
+    if (language !== 'js' && language !== 'ts') return []
+    const gapBefore = markdown.slice(blocks[index - 1]?.end ?? 0, start)
+    const gapAfter = markdown.slice(end, blocks[index + 1]?.start)
+    const before = /<!-- before\n([\s\S]*?)-->\s*$/.exec(gapBefore)?.[1] ?? ''
+    const after = /^\s*<!-- after\n([\s\S]*?)-->/.exec(gapAfter)?.[1] ?? ''
+    const next = blocks[index + 1]
+    const isOutput =
+      next?.language === 'text' && gapAfter.replace(/<!-- after\n[\s\S]*?-->/, '').trim() === ''
+    const line = markdown.slice(0, start).split('\n').length
+    return [
+      {
+        name: `${path}:${line}`,
+        language,
+        code: before + code + after,
+        output: isOutput ? next.code : undefined,
+      },
+    ]
+  })
+}

@@ -1,0 +1,140 @@
+import { expect, test } from 'vitest'
+import { ContextCancelation } from '../../src/pipeline/cancelation.ts'
+import type { Plugin } from '../../src/pipeline/plugin.ts'
+import { redact } from '../../src/plugins.ts'
+import { runPlugin } from '../../src/testing.ts'
+
+const order = { type: 'track', userId: 'ada', event: 'Order Completed', properties: { total: 42.5 } } as const
+
+const create = (type: Plugin['type'], track: Plugin['track'], rest: Partial<Plugin> = {}): Plugin => ({
+  name: 'under-test',
+  type,
+  ...(track !== undefined && { track }),
+  ...rest,
+})
+
+test('an event that was changed, with the notes on it', async () => {
+  const plugin = create('enrichment', async (ctx) => {
+    ctx.log('info', 'seen', { by: 'test' })
+    ctx.stats.increment('orders', 2)
+    ctx.updateEvent('context.app.version', '7')
+  })
+
+  const run = await runPlugin(plugin, order)
+
+  expect(run.event).toMatchObject({ event: 'Order Completed', context: { app: { version: '7' } } })
+  expect(run.event?.timestamp).toBeInstanceOf(Date)
+  expect(run).not.toHaveProperty('dropped')
+  expect(run.logs).toMatchObject([{ level: 'info', message: 'seen', extras: { by: 'test' } }])
+  expect(run.metrics).toMatchObject([{ metric: 'orders', value: 2 }])
+  expect(run.messages).toMatchObject([{ context: { app: { version: '7' } } }])
+  expect(run.error).toBeUndefined()
+})
+
+test.each<[string, Plugin['track'], string]>([
+  ['ctx.cancel', (ctx) => ctx.cancel('no consent'), 'no consent'],
+  ['null', () => null, 'it returned null'],
+  ['a cancellation of its own', () => Promise.reject(new ContextCancelation({ reason: 'a bot' })), 'a bot'],
+])('an event that was dropped by %s is no error', async (_label, track, reason) => {
+  const run = await runPlugin(create('before', track), order)
+
+  expect(run.dropped).toBe(reason)
+  expect(run).not.toHaveProperty('event')
+  expect(run.error).toBeUndefined()
+  expect(run.messages).toEqual([])
+})
+
+const failure = new RangeError('out of range')
+const fail = (): never => {
+  throw failure
+}
+
+test('what a before plugin throws drops the event, and is there as it was thrown', async () => {
+  const run = await runPlugin(create('before', fail), order)
+
+  expect(run.error).toBe(failure)
+  expect(run.dropped).toBe("the plugin 'under-test' failed: out of range")
+})
+
+test.each(['enrichment', 'destination', 'after', 'utility'] as const)(
+  'what a plugin of the type %s throws costs no event, and is there as it was thrown',
+  async (type) => {
+    const run = await runPlugin(
+      create(type, async () => fail()),
+      order,
+    )
+
+    expect(run.error).toBe(failure)
+    expect(run.event?.event).toBe('Order Completed')
+  },
+)
+
+test('what a plugin reports, and what it tracks itself', async () => {
+  const plugin: Plugin & { tracker?: { track(params: object): void } } = create(
+    'destination',
+    async (ctx) => {
+      ctx.report('under-test', new Error('slow today'))
+      if (ctx.event.event === 'Order Completed') plugin.tracker?.track({ userId: 'ada', event: 'Echo' })
+    },
+    {
+      load: (_ctx, analytics) => {
+        plugin.tracker = analytics
+      },
+    },
+  )
+
+  const run = await runPlugin(plugin, order)
+
+  expect(run.error).toMatchObject({ message: 'slow today' })
+  expect(run.messages.map((message) => message.type === 'track' && message.event)).toEqual([
+    'Order Completed',
+    'Echo',
+  ])
+})
+
+test('a plugin that cannot be loaded is an error, and the event goes on as it does in production', async () => {
+  const load = (): never => fail()
+
+  const skipped = await runPlugin(create('before', undefined, { load }), order)
+  const dropped = await runPlugin(create('before', undefined, { load, onLoadFailure: 'drop' }), order)
+
+  expect(skipped.error).toBe(failure)
+  expect(skipped.event?.event).toBe('Order Completed')
+  expect(dropped.dropped).toContain("'under-test' could not be loaded")
+  expect(dropped.error).toBe(failure)
+})
+
+test('a plugin is unloaded, and time that it needs is waited for', async () => {
+  const calls: string[] = []
+  const plugin = create('after', async () => {
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    calls.push('track')
+  })
+
+  await runPlugin({ ...plugin, unload: () => void calls.push('unload') }, order)
+
+  expect(calls).toEqual(['track', 'unload'])
+})
+
+test.each([
+  [{ type: 'identify', userId: 'ada', traits: { email: 'ada@example.com' } }],
+  [{ type: 'page', userId: 'ada', properties: { email: 'ada@example.com' } }],
+  [{ type: 'screen', userId: 'ada', properties: { email: 'ada@example.com' } }],
+  [{ type: 'group', userId: 'ada', groupId: 'g', traits: { email: 'ada@example.com' } }],
+  [{ type: 'alias', userId: 'ada', previousId: 'v', context: { email: 'ada@example.com' } }],
+] as const)('the redaction that comes with the package, on $type', async (message) => {
+  const { event } = await runPlugin(redact({ keys: ['email'] }), message)
+
+  expect(JSON.stringify(event)).toContain('"email":"[redacted]"')
+  expect(JSON.stringify(event)).not.toContain('ada@example.com')
+})
+
+test('a bad message rejects', async () => {
+  await expect(runPlugin(redact({ keys: ['a'] }), { type: 'track', userId: '', event: 'x' })).rejects.toThrow(
+    'userId',
+  )
+})
+
+test('a value that is no plugin rejects instead of passing for one that does nothing', async () => {
+  await expect(runPlugin({ name: '' } as never, order)).rejects.toThrow('a name')
+})

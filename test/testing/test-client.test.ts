@@ -1,0 +1,375 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { Analytics } from '../../src/analytics.ts'
+import { DeliveryError } from '../../src/errors/errors.ts'
+import type { Plugin } from '../../src/pipeline/plugin.ts'
+import { createTestClient } from '../../src/testing.ts'
+import { recordOutcomes } from '../support/create-analytics.ts'
+
+interface Events {
+  'Signed Up': undefined
+  'Order Completed': { total: number; placedAt?: Date }
+}
+
+const order = (total: number, userId = 'ada') =>
+  ({ userId, event: 'Order Completed', properties: { total } }) as const
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+describe('messages', () => {
+  test('stand there as soon as the call returns, as they would be sent', () => {
+    const { analytics, messages } = createTestClient<Events>()
+
+    analytics.track({ ...order(42.5), properties: { total: 42.5, placedAt: new Date(0) } })
+
+    expect(messages).toHaveLength(1)
+    expect(messages[0]).toMatchObject({
+      type: 'track',
+      userId: 'ada',
+      event: 'Order Completed',
+      properties: { total: 42.5, placedAt: '1970-01-01T00:00:00.000Z' },
+      integrations: {},
+    })
+    expect(messages[0]?.context.library.name).toBe('trackpost')
+  })
+
+  test('are those of all six calls, in their order, with what synchronous plugins made of them', async () => {
+    const { analytics, messages } = createTestClient()
+    await analytics.register({
+      name: 'release',
+      type: 'enrichment',
+      all: (ctx) => void ctx.updateEvent('context.app.version', '7'),
+    })
+
+    analytics.identify({ userId: 'ada', traits: { plan: 'pro' } })
+    analytics.track({ userId: 'ada', event: 'Signed Up' })
+    analytics.page({ userId: 'ada', name: 'Pricing' })
+    analytics.screen({ userId: 'ada', name: 'Basket' })
+    analytics.group({ userId: 'ada', groupId: 'engines' })
+    analytics.alias({ previousId: 'v-17', userId: 'ada' })
+
+    expect(messages.map(({ type }) => type)).toEqual([
+      'identify',
+      'track',
+      'page',
+      'screen',
+      'group',
+      'alias',
+    ])
+    expect(messages.map(({ context }) => context['app'])).toEqual(Array(6).fill({ version: '7' }))
+  })
+
+  test('do not have what a plugin dropped, what was disabled, and what the queue refused', async () => {
+    const dropping = createTestClient({ maxQueueSize: 1 })
+    await dropping.analytics.register({ name: 'consent', type: 'before', identify: () => null })
+    const disabled = createTestClient({ disable: true })
+
+    dropping.analytics.on('error', () => {})
+    dropping.analytics.identify({ userId: 'ada' })
+    dropping.analytics.track(order(1))
+    dropping.analytics.track(order(2))
+    disabled.analytics.track(order(1))
+
+    expect(dropping.messages).toMatchObject([{ properties: { total: 1 } }])
+    expect(disabled.messages).toEqual([])
+    await dropping.analytics.flush()
+    expect(dropping.analytics.stats.failures).toMatchObject({ plugin: 1, queue_full: 1 })
+  })
+
+  test('keep an event whose request failed for good', async () => {
+    const { analytics, messages, failNext } = createTestClient()
+    failNext({ status: 400 })
+
+    analytics.track(order(1), () => {})
+    await analytics.flush()
+
+    expect(analytics.stats).toMatchObject({ delivered: 0, failed: 1 })
+    expect(messages).toHaveLength(1)
+  })
+})
+
+describe('the client', () => {
+  test('is the real one, and strict', () => {
+    const { analytics } = createTestClient()
+
+    expect(analytics).toBeInstanceOf(Analytics)
+    expect(() => analytics.track({ userId: '', event: 'x' })).toThrow(DeliveryError)
+  })
+
+  test('takes the settings of production without sending anything or asking for a token', async () => {
+    const httpClient = vi.fn()
+    const { analytics } = createTestClient({
+      writeKey: 'of-production',
+      httpClient,
+      oauthSettings: { clientId: 'c', keyId: 'k', clientKey: 'not a key' },
+      flushAt: undefined,
+    })
+
+    analytics.track(order(1))
+
+    expect(await analytics.flush()).toEqual({ delivered: 1, failed: 0, pending: 0 })
+    expect(httpClient).not.toHaveBeenCalled()
+  })
+
+  test('tells callbacks the outcome without a flush', async () => {
+    const { analytics } = createTestClient()
+
+    const outcome = await new Promise((resolve) => analytics.track(order(1), resolve))
+
+    expect(outcome).toBeUndefined()
+    expect(analytics.stats).toMatchObject({ delivered: 1, pending: 0 })
+  })
+
+  test('has promises that settle by themselves, with flushAt as in production', async () => {
+    const { analytics, failNext } = createTestClient({ flushAt: 15 })
+
+    const ctx = await analytics.promises.track(order(1))
+    failNext({ status: 400 })
+    const failed = analytics.promises.track(order(2))
+
+    expect(ctx.event.event).toBe('Order Completed')
+    await expect(failed).rejects.toMatchObject({ code: 'rejected', status: 400 })
+  })
+
+  test('does not wait for flushInterval either', async () => {
+    const { analytics } = createTestClient({ flushAt: 1_000 })
+
+    await new Promise((resolve) => analytics.track(order(1), resolve))
+
+    expect(analytics.stats.delivered).toBe(1)
+  })
+})
+
+describe('find, last and waitFor', () => {
+  test('find gives all that match, by a part of a message or by a function', () => {
+    const { analytics, find, last } = createTestClient<Events>()
+    analytics.track(order(1))
+    analytics.track(order(2, 'zoe'))
+    analytics.track({ userId: 'ada', event: 'Signed Up' })
+    analytics.identify({ userId: 'ada', traits: { plan: 'pro' } })
+
+    expect(find({ event: 'Order Completed' }).map(({ properties }) => properties.total)).toEqual([1, 2])
+    expect(find({ event: 'Order Completed', properties: { total: 2 } })).toHaveLength(1)
+    expect(find({ event: 'Order Completed', properties: { total: expect.any(Number) } })).toHaveLength(2)
+    expect(find({ userId: 'ada' })).toHaveLength(3)
+    expect(find({ type: 'identify', traits: { plan: 'pro' } })).toHaveLength(1)
+    expect(find(({ type }) => type === 'track')).toHaveLength(3)
+    expect(find({ event: 'Order Completed', properties: { total: 3 } })).toEqual([])
+    expect(last({ event: 'Order Completed' })?.userId).toBe('zoe')
+    expect(last()?.type).toBe('identify')
+    expect(createTestClient().last()).toBeUndefined()
+  })
+
+  test('waitFor takes what is there, and what comes later', async () => {
+    const { analytics, waitFor } = createTestClient<Events>()
+    analytics.track(order(1))
+
+    const there = await waitFor({ event: 'Order Completed' })
+    const later = waitFor({ event: 'Signed Up' })
+    setImmediate(() => analytics.track({ userId: 'zoe', event: 'Signed Up' }))
+
+    expect(there.properties.total).toBe(1)
+    expect((await later).userId).toBe('zoe')
+  })
+
+  test('waitFor rejects after its time with the nearest messages', async () => {
+    const { analytics, waitFor } = createTestClient<Events>()
+    analytics.track(order(41))
+    await analytics.flush()
+
+    const waiting = waitFor({ event: 'Order Completed', properties: { total: 42 } }, { timeout: 1 })
+
+    await expect(waiting).rejects.toThrow('properties.total: expected 42, got 41')
+    await expect(waitFor({ type: 'alias' }, { timeout: 1 })).rejects.toThrow('no such message within 1 ms')
+  })
+
+  test('a filter that throws rejects its waitFor, and not the call that is tested', async () => {
+    const { analytics, waitFor } = createTestClient()
+    const waiting = waitFor((message) => {
+      throw new TypeError(`no ${message.type} is expected`)
+    })
+
+    expect(() => analytics.alias({ previousId: 'v', userId: 'ada' })).not.toThrow()
+
+    await expect(waiting).rejects.toThrow(TypeError)
+  })
+
+  test('a filter that is none is refused', () => {
+    const { find } = createTestClient()
+
+    expect(() => find('Order Completed' as never)).toThrow('expected a filter')
+  })
+
+  test('clear forgets messages and failures to come', async () => {
+    const { analytics, messages, failNext, clear } = createTestClient()
+    analytics.track(order(1))
+    failNext({ times: Number.POSITIVE_INFINITY })
+
+    clear()
+    analytics.track(order(2))
+
+    expect(messages).toMatchObject([{ properties: { total: 2 } }])
+    expect(await analytics.flush()).toMatchObject({ delivered: 2, failed: 0 })
+  })
+})
+
+describe('failNext', () => {
+  test.each([
+    ['a 503', undefined, 'delivered'],
+    ['four 503s, one more than there are retries', { times: 4 }, 'retries_exhausted'],
+    ['a service that is down', { times: Number.POSITIVE_INFINITY }, 'retries_exhausted'],
+    ['a 400', { status: 400 }, 'rejected'],
+    ['a 401', { status: 401 }, 'auth'],
+    ['a 413', { status: 413 }, 'too_large'],
+    ['a rate limit', { status: 429, retryAfter: 300 }, 'delivered'],
+    [
+      'a rate limit that never ends',
+      { status: 429, retryAfter: 300, times: Number.POSITIVE_INFINITY },
+      'deadline',
+    ],
+    ['a connection that fails', { code: 'ECONNREFUSED' }, 'delivered'],
+    ['connections that fail', { code: 'ECONNREFUSED', times: Number.POSITIVE_INFINITY }, 'retries_exhausted'],
+  ])(
+    '%s: the event has the outcome that it has in production, without a wait',
+    async (_label, failure, outcome) => {
+      const { analytics, failNext } = createTestClient()
+      const { outcomes, callback } = recordOutcomes()
+      failNext(failure)
+
+      analytics.track(order(1), callback)
+      await analytics.flush()
+
+      expect(outcomes).toEqual([outcome])
+    },
+  )
+
+  test('failures come in the order in which they were asked for', async () => {
+    const { analytics, failNext } = createTestClient({ maxConcurrentRequests: 1 })
+    const { outcomes, callback } = recordOutcomes()
+    failNext({ status: 400 })
+    failNext({ status: 401, times: 2 })
+
+    for (let number = 0; number < 4; number++) analytics.track(order(number), callback)
+    await analytics.flush()
+
+    expect(outcomes).toEqual(['rejected', 'auth', 'auth', 'delivered'])
+  })
+
+  test('while several requests fail side by side, none is forgotten', async () => {
+    const { analytics, failNext } = createTestClient({ maxConcurrentRequests: 8 })
+    failNext({ times: 20 })
+
+    for (let number = 0; number < 50; number++) analytics.track(order(number), () => {})
+    const { delivered, failed, pending } = await analytics.flush()
+
+    expect(pending).toBe(0)
+    expect(delivered + failed).toBe(50)
+  })
+
+  test('a flush with a timeout gives up before a wait that is longer, and not before one that is shorter', async () => {
+    const { analytics, failNext } = createTestClient()
+    failNext({ status: 503, retryAfter: 60 })
+    analytics.track(order(1))
+
+    const short = await analytics.flush({ timeout: 1_000 })
+    const long = await analytics.flush({ timeout: 300_000 })
+
+    expect(short).toEqual({ delivered: 0, failed: 0, pending: 1 })
+    expect(long).toEqual({ delivered: 1, failed: 0, pending: 0 })
+  })
+
+  test.each([
+    [{ status: 200 }, 'status'],
+    [{ status: 503, code: 'ECONNRESET' }, 'a status or a code'],
+    [{ times: 0 }, 'times'],
+    [{ times: 1.5 }, 'times'],
+  ])('%j makes no sense and is refused', (failure, mentioned) => {
+    expect(() => createTestClient().failNext(failure)).toThrow(mentioned)
+  })
+})
+
+const FAKED = {
+  'no fake timers': undefined,
+  'the fake timers of Vitest': {},
+  'fake timers as Jest has them': {
+    toFake: [
+      ...([
+        'setTimeout',
+        'clearTimeout',
+        'setInterval',
+        'clearInterval',
+        'setImmediate',
+        'clearImmediate',
+      ] as const),
+      ...(['Date', 'performance', 'queueMicrotask', 'hrtime'] as const),
+    ],
+  },
+}
+
+describe.each(Object.entries(FAKED))('with %s', (_label, fakes) => {
+  test('everything has its outcome, and no timer is left', async () => {
+    if (fakes !== undefined) vi.useFakeTimers(fakes as never)
+    const { analytics, failNext } = createTestClient()
+    const { outcomes, callback } = recordOutcomes()
+    const slow: Plugin = { name: 'slow', type: 'before', page: async (ctx) => ctx, screen: () => false }
+    await analytics.register(slow)
+
+    analytics.track(order(1), callback)
+    analytics.page({ userId: 'ada' }, callback)
+    analytics.screen({ userId: 'ada' }, callback)
+    await analytics.flush()
+    failNext({ times: 2 })
+    analytics.track(order(2), callback)
+    await analytics.flush({ timeout: 60_000 })
+    await analytics.closeAndFlush()
+
+    expect(outcomes.sort()).toEqual(['delivered', 'delivered', 'delivered', 'plugin'])
+    expect(fakes === undefined ? 0 : vi.getTimerCount()).toBe(0)
+  })
+})
+
+test('a plugin has real time: another event that is retried does not take it away', async () => {
+  const { analytics, failNext } = createTestClient()
+  const warnings: unknown[] = []
+  analytics.on('warning', ({ reason }) => warnings.push(reason))
+  const slow: Plugin = {
+    name: 'slow',
+    type: 'destination',
+    track: () => new Promise((resolve) => setTimeout(resolve, 20)),
+  }
+  await analytics.register(slow)
+  failNext({ status: 429, retryAfter: 200 })
+
+  analytics.track(order(1))
+  const summary = await analytics.flush()
+
+  expect(summary.delivered).toBe(1)
+  expect(warnings).toEqual([])
+})
+
+test('where something else than time is waited for, time limits are those of real time, and leave no timer', async () => {
+  vi.useFakeTimers()
+  const { analytics } = createTestClient()
+  let finish = (): void => {}
+  const stuck: Plugin = {
+    name: 'stuck',
+    type: 'before',
+    track: () =>
+      new Promise((resolve) => {
+        finish = () => resolve(undefined)
+      }),
+  }
+  await analytics.register(stuck)
+
+  analytics.track(order(1))
+  const short = analytics.flush({ timeout: 1_000 })
+  const long = analytics.flush({ timeout: 4_000 })
+  await vi.advanceTimersByTimeAsync(1_000)
+
+  expect(await short).toEqual({ delivered: 0, failed: 0, pending: 1 })
+  expect(vi.getTimerCount()).toBe(2)
+  finish()
+  expect(await long).toEqual({ delivered: 1, failed: 0, pending: 0 })
+  expect(vi.getTimerCount()).toBe(0)
+})
