@@ -32,6 +32,7 @@ test('the tarball holds these files and no others', () => {
       'LICENSE',
       'README.md',
       'dist/[types].d.cts',
+      'dist/compression-[hash].js',
       'dist/create-oauth-credentials-[hash].js',
       'dist/node-client-[hash].js',
       'dist/platform.node.js',
