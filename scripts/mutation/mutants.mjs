@@ -62,7 +62,9 @@ function write(root, text, visitMutant) {
     })
     inner += text.slice(at, node.end)
     for (const { number, to, kind } of awake) inner = asleep(number, to, kind, inner)
-    return inner
+    // Without semicolons, a statement that has come to begin with a parenthesis would call the line above it.
+    const isCall = ts.isExpressionStatement(node) && inner.startsWith('(') && !raw(node).startsWith('(')
+    return isCall ? `{ ${inner} }` : inner
   }
   return text.slice(0, root.getStart()) + print(root) + text.slice(root.end)
 }
