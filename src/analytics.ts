@@ -30,7 +30,7 @@ import { VERSION } from './version.ts'
 
 const METHODS = [
   ...['identify', 'track', 'page', 'screen', 'group', 'alias'],
-  ...['with', 'flush', 'closeAndFlush', 'verify', 'register', 'deregister'],
+  ...['with', 'flush', 'closeAndFlush', 'stored', 'verify', 'register', 'deregister'],
 ]
 
 /** Where the runtime has no such symbol (Node.js 16), the one that compilers put in its place. */
@@ -81,7 +81,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     return VERSION
   }
 
-  /** Where every event stands at this instant: `accepted = delivered + failed + pending`. */
+  /** Where every event stands at this instant: `accepted = delivered + failed + deferred + pending`. */
   get stats(): Stats {
     return this.#parts.ledger.stats()
   }
@@ -161,7 +161,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
 
   /**
    * Accepts no further events and flushes. At the timeout, open requests are aborted and every remaining event fails with
-   * `shutdown_timeout`, before this resolves. Later events fail with `closed`. A second call returns the first one's
+   * `shutdown_timeout`, or is `deferred` by a spool, before this resolves. Later events fail with `closed`. A second call returns the first one's
    * promise. Never rejects.
    *
    * @param options `timeout` in milliseconds; 0 means no limit. Default: 75,000. Or a callback, which is called with
@@ -174,6 +174,19 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     options: Pick<FlushOptions, 'timeout'> | FlushCallback = {},
   ): Promise<Result> {
     return this.#tell(this.#parts.lifecycle.close(readOptions(options).timeout), options) as Promise<Result>
+  }
+
+  /**
+   * Waits for the spool: for events inside plugins to come out of them, and then for the disk. Never rejects.
+   *
+   * @returns Whether everything accepted before this call is as safe as the spool promises: in a file with `sync: 'never'`,
+   * on the disk otherwise. `false` without a spool, and while it cannot write.
+   * @example
+   * analytics.track({ userId: 'ada', event: 'Order Completed' })
+   * if (await analytics.stored()) response.end('thank you')
+   */
+  stored(): Promise<boolean> {
+    return this.#parts.lifecycle.stored()
   }
 
   /**

@@ -16,8 +16,8 @@ export interface ErrorEvent {
 
 /** What a `warning` listener receives: something failed, or a plugin reported it, and it cost no event. */
 export interface WarningEvent {
-  /** What failed: a plugin, a listener, a callback, or the function given as `waitUntil`, `scope` or `disable`. */
-  code: 'plugin' | 'listener' | 'callback' | 'wait_until' | 'scope' | 'disable'
+  /** What failed: a plugin, a listener, a callback, the function given as `waitUntil`, `scope` or `disable`, the spool. */
+  code: 'plugin' | 'listener' | 'callback' | 'wait_until' | 'scope' | 'disable' | 'spool'
   /** What was thrown, or what the promise was rejected with. For a plugin, a `DeliveryError` that names it. */
   reason: unknown
   /** The name of the plugin. */

@@ -82,5 +82,6 @@ export { Context, type ContextEvent, type ContextJSON, type FailedDelivery } fro
 export type { ContextLogger, ContextStats, LogEntry, LogLevel, Metric } from './pipeline/notes.ts'
 export type { Handler, HandlerResult, Plugin, PluginHost, PluginType } from './pipeline/plugin.ts'
 export type { Logger } from './runtime/log.ts'
-export type { AnalyticsSettings, CryptoKeyLike, KeyObjectLike, OAuthSettings } from './settings/schema.ts'
+export type { CryptoKeyLike, KeyObjectLike } from './settings/keys.ts'
+export type { AnalyticsSettings, OAuthSettings } from './settings/schema.ts'
 export type { Callback, Scope, ScopedTracker, Tracker, TrackerPromises } from './tracker.ts'

@@ -32,6 +32,7 @@ const OTHER_DEFAULTS: Record<string, string> = {
   httpClient: 'global fetch',
   oauthSettings: 'none',
   scope: 'none',
+  spool: 'none',
   waitUntil: 'none',
 }
 

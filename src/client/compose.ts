@@ -17,6 +17,7 @@ import { SteadyClock } from '../runtime/clock.ts'
 import { detectRuntime } from '../runtime/detect.ts'
 import { Log } from '../runtime/log.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
+import type { SpoolConnection } from '../spool/spool.ts'
 import { VERSION } from '../version.ts'
 import { disableReader } from './consent.ts'
 import type { Emitter } from './emitter.ts'
@@ -49,14 +50,15 @@ export interface Parts {
  * Builds the parts of one client and joins them, in the order of an event's way: intake, pipeline, backlog, delivery,
  * outcomes.
  *
- * @param store Keeps what waits. What it has kept from an earlier life of the process is sent first.
+ * @param givenStore Keeps what waits, in the place of memory and of the spool.
  * @param pluginClock By which plugins have their time; where the other one is made to run ahead, they must not.
+ * @throws SettingsError when the spool serves another client.
  */
 export function compose(
   settings: ResolvedSettings,
   givenClock: Clock,
   client: Emitter<AnalyticsEvents> & PluginHost,
-  store: MessageStore = new SlabStore(),
+  givenStore?: MessageStore,
   pluginClock: Clock = givenClock,
 ): Parts {
   const clock = new SteadyClock(givenClock)
@@ -69,10 +71,22 @@ export function compose(
     client,
     report: (failure) => warnings.reportPlugin(failure),
   })
+  const memory = new SlabStore()
+  const spool: SpoolConnection | undefined = settings.spool?.attach({
+    memory,
+    limits: settings,
+    isDisabled: settings.disable === true,
+    waiting: (): Backlog<Entry> => backlog,
+    admit: (json, stored, entry): boolean => intake.admit(json, stored, entry as Entry | undefined),
+    conclude: (entry, isKept) => outcomes.conclude(entry as Entry, isKept),
+    warn: (text) => warnings.reportSpool(text),
+  })
+  const store = givenStore ?? spool ?? memory
   const outcomes = new Outcomes({
     ledger,
     pipeline,
     store,
+    spool,
     clock,
     emitter: client,
     warnings,
@@ -81,7 +95,12 @@ export function compose(
     // Through the lifecycle: it is watched weakly, and must live for as long as anything can have an outcome.
     onDrained: () => lifecycle.onDrained(),
   })
-  const backlog = new Backlog<Entry>({ settings, store, displace: (entry) => outcomes.displace(entry) })
+  const backlog = new Backlog<Entry>({
+    settings,
+    store,
+    spool,
+    displace: (entry) => outcomes.displace(entry),
+  })
   const intake = new Intake({
     settings,
     stamp: { library: { name: 'trackpost', version: VERSION }, metadata: detectRuntime() },
@@ -142,10 +161,10 @@ export function compose(
     outcomes,
     warnings,
     emitter: client,
+    spool,
   })
-  backlog.resume((stored) => intake.adopt(stored))
   const registry = new Registry(pipeline, warnings, client)
-  const sources = { backlog, delivery, monitor, clock, url }
+  const sources = { backlog, spool, delivery, monitor, clock, url }
   const verifier = { url, settings, intake, sender, credentials, clock }
   return {
     ...{ intake, ledger, lifecycle, registry, warnings },

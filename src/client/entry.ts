@@ -26,3 +26,21 @@ export interface Entry extends Holder {
   outer: Entry | undefined
   stored: StoredMessage | undefined
 }
+
+/** An event that no call of this process has brought. */
+export function createEntry(kind: Kind, epoch: Epoch): Entry {
+  return {
+    kind,
+    epoch,
+    callback: undefined,
+    runInContext: undefined,
+    isAwaited: true,
+    messageId: undefined,
+    ctx: undefined,
+    passedPlugins: false,
+    isDisabled: false,
+    isSettled: false,
+    outer: undefined,
+    stored: undefined,
+  }
+}

@@ -7,7 +7,7 @@ import { estimateBytes } from '../message/estimate.ts'
 import { isMessageId } from '../message/message-id.ts'
 import { requireSize, serialize } from '../message/serialize.ts'
 import type { ContextEvent, Kind, Message } from '../message/types.ts'
-import { copyToContextEvent, toContextEvent, toWire } from '../message/wire.ts'
+import { copyToContextEvent, kindOf, toContextEvent, toWire } from '../message/wire.ts'
 import { Context } from '../pipeline/context.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { asyncContext } from '../runtime/async-context.node.ts'
@@ -15,11 +15,12 @@ import { type Clock, soon } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { Callback, Scope } from '../tracker.ts'
 import type { Emitter } from './emitter.ts'
-import type { Entry } from './entry.ts'
+import { createEntry, type Entry } from './entry.ts'
 import { toDeliveryError, toPluginError, withFormerSize } from './failures.ts'
 import type { Ledger } from './ledger.ts'
 import type { Monitor } from './monitor.ts'
 import type { Outcomes } from './outcomes.ts'
+import { Reservations } from './reservations.ts'
 import { mergeScopes } from './scopes.ts'
 
 export interface IntakeOptions {
@@ -43,8 +44,8 @@ export interface IntakeOptions {
 /** From a call to the backlog: builds the message, takes it through the plugins and hands its JSON on. */
 export class Intake {
   readonly #options: IntakeOptions
-  /** Events inside asynchronous plugins, with the bytes reserved for each. */
-  readonly #inPlugins = new Map<Entry, number>()
+  /** Events inside asynchronous plugins. */
+  readonly #inPlugins: Reservations
   /** A chain of calls: the one in progress, the calls it is nested in, and calls that a stack overflow cut short. */
   #open: Entry | undefined
   #isCheckScheduled = false
@@ -52,6 +53,7 @@ export class Intake {
 
   constructor(options: IntakeOptions) {
     this.#options = options
+    this.#inPlugins = new Reservations(options.backlog)
   }
 
   /** Nothing more is taken. */
@@ -138,24 +140,27 @@ export class Intake {
     }
   }
 
-  /** Makes an event of a message that an earlier life of the process has stored. */
-  adopt(stored: StoredMessage): Entry {
-    const { ledger, backlog } = this.#options
-    const { type } = JSON.parse(backlog.store.read(stored)) as Message
-    return {
-      kind: type,
-      epoch: ledger.accept(),
-      callback: undefined,
-      runInContext: undefined,
-      isAwaited: true,
-      messageId: undefined,
-      ctx: undefined,
-      passedPlugins: false,
-      isDisabled: false,
-      isSettled: false,
-      outer: undefined,
-      stored,
-    }
+  /**
+   * Takes a message from the spool.
+   *
+   * @param waiting Its event; left out for a message that an earlier process has left.
+   * @returns Whether it is a message.
+   */
+  admit(json: string, stored: StoredMessage, waiting: Entry | undefined): boolean {
+    const kind = kindOf(json)
+    if (kind === undefined) return false
+    const { ledger, backlog, clock } = this.#options
+    const entry = { ...(waiting ?? createEntry(kind, ledger.recover())), kind, stored, isSettled: false }
+    // Events that nobody can tell apart share one: what plugins left of one is not the next one's.
+    if (entry.callback === undefined) entry.ctx = undefined
+    if (entry.passedPlugins) entry.ctx ??= new Context(undefined, json, clock)
+    backlog.admit(entry)
+    return true
+  }
+
+  /** Resolves when the events that are inside plugins now have left them. */
+  leftPlugins(): Promise<void> {
+    return this.#inPlugins.ended()
   }
 
   /** Gives calls that were cut short by a stack overflow their outcome. Call only when no call is in progress. */
@@ -184,9 +189,7 @@ export class Intake {
   /** Ends the events inside plugins with `error`. */
   abandon(error: DeliveryError): void {
     // All are taken out before the first outcome is told: a callback may track again.
-    const entries = [...this.#inPlugins.keys()]
-    for (const entry of entries) this.#leave(entry)
-    for (const entry of entries) this.#options.outcomes.settle(entry, error, 0)
+    for (const entry of this.#inPlugins.endAll()) this.#options.outcomes.settle(entry, error, 0)
   }
 
   #tellMonitor(entry: Entry, message: Message | DeliveryError): void {
@@ -229,7 +232,7 @@ export class Intake {
     }
     const isDone = pipeline.run(kind, ctx, (error, ctx) => {
       entry.ctx = ctx
-      this.#leave(entry)
+      this.#inPlugins.end(entry)
       // It was abandoned while it was inside a plugin.
       if (entry.isSettled) return
       if (error === undefined) this.#leavePlugins(entry, ctx, message)
@@ -237,15 +240,7 @@ export class Intake {
     })
     if (isDone) return
     bytes ||= estimateBytes(message, maxMessageBytes)
-    this.#inPlugins.set(entry, bytes)
-    backlog.reserve(bytes)
-  }
-
-  #leave(entry: Entry): void {
-    const bytes = this.#inPlugins.get(entry)
-    if (bytes === undefined) return
-    this.#inPlugins.delete(entry)
-    this.#options.backlog.unreserve(bytes)
+    this.#inPlugins.add(entry, bytes)
   }
 
   #leavePlugins(entry: Entry, ctx: Context, original: Message): void {
@@ -277,11 +272,12 @@ export class Intake {
     try {
       const json = serialize(original === undefined ? message : toWire(message), settings.maxMessageBytes)
       if (isDisabled) requireSize(json, settings.maxMessageBytes)
-      const isTaken = !isDisabled && backlog.add(entry, json, entry.isAwaited || entry.epoch.isSealed)
       entry.passedPlugins = original !== undefined
+      const isTaken = !isDisabled && backlog.add(entry, json, entry.isAwaited || entry.epoch.isSealed)
       if (isTaken) return true
       if (isDisabled || outcomes.isWanted(entry)) entry.ctx ??= new Context(undefined, json, clock)
     } catch (error) {
+      entry.passedPlugins = false
       entry.ctx ??= new Context(toContextEvent(message), '', clock)
       outcomes.settleLater(entry, withFormerSize(toDeliveryError(error), original))
       return false

@@ -1,15 +1,22 @@
 import { FAILURE_CODES, type FailureCode } from '../errors/errors.ts'
 
-/** Where every event of a client stands. `accepted = delivered + failed + pending` at every instant. */
+/**
+ * Where every event of a client stands. `accepted = delivered + failed + deferred + pending` at every instant; without a
+ * spool, `deferred` and `recovered` are 0.
+ */
 export interface Stats {
-  /** Calls taken, invalid ones included. */
+  /** Calls taken, invalid ones included, and events recovered. */
   readonly accepted: number
   /** Events that the service has accepted. */
   readonly delivered: number
   /** Events that will not be delivered; each was reported. */
   readonly failed: number
+  /** Events left in the spool, for the next start. */
+  readonly deferred: number
   /** Calls without an outcome yet. */
   readonly pending: number
+  /** Events that an earlier process had left in the spool, as far as they were read. */
+  readonly recovered: number
   /** Failed events by reason; the values add up to `failed`. */
   readonly failures: Readonly<Record<FailureCode, number>>
 }
@@ -22,6 +29,8 @@ export interface FlushSummary {
   readonly failed: number
   /** Events without an outcome when the flush timed out; otherwise 0. */
   readonly pending: number
+  /** Events left in the spool, for the next start. Absent when there are none. */
+  readonly deferred?: number
 }
 
 /** The events accepted between two flushes. */
@@ -29,6 +38,7 @@ export interface Epoch {
   pending: number
   delivered: number
   failed: number
+  deferred: number
   /** Plugin work that outlives the outcome of its event. */
   work: number
   /** A flush covers this epoch: no event joins it any more. */
@@ -43,6 +53,7 @@ export interface Epoch {
 interface Totals {
   readonly delivered: number
   readonly failed: number
+  readonly deferred: number
 }
 
 /** A wait for everything accepted so far. */
@@ -63,6 +74,8 @@ export class Ledger {
   #accepted = 0
   #delivered = 0
   #failed = 0
+  #deferred = 0
+  #recovered = 0
   readonly #failures = Object.fromEntries(FAILURE_CODES.map((code) => [code, 0])) as Record<
     FailureCode,
     number
@@ -72,10 +85,10 @@ export class Ledger {
   /** The epoch before the current one. */
   #lastSealed: Epoch | undefined
   /** What came of all epochs that are done. */
-  #done: Totals = { delivered: 0, failed: 0 }
+  #done: Totals = { delivered: 0, failed: 0, deferred: 0 }
 
   get pending(): number {
-    return this.#accepted - this.#delivered - this.#failed
+    return this.#accepted - this.#delivered - this.#failed - this.#deferred
   }
 
   /** Counts one call and returns the epoch that it belongs to. */
@@ -85,12 +98,21 @@ export class Ledger {
     return this.#current
   }
 
-  /** Counts the outcome of one accepted event: failed with `code`, delivered without. */
-  settle(epoch: Epoch, code: FailureCode | undefined): void {
+  /** Counts one event that an earlier process has left. */
+  recover(): Epoch {
+    this.#recovered++
+    return this.accept()
+  }
+
+  /** Counts the outcome of one accepted event: failed with `code`, or deferred; delivered without. */
+  settle(epoch: Epoch, code: FailureCode | 'deferred' | undefined): void {
     epoch.pending--
     if (code === undefined) {
       this.#delivered++
       epoch.delivered++
+    } else if (code === 'deferred') {
+      this.#deferred++
+      epoch.deferred++
     } else {
       this.#failed++
       this.#failures[code]++
@@ -124,16 +146,25 @@ export class Ledger {
     } else if (current === this.#oldest) return undefined
     const last = this.#lastSealed as Epoch
     // Everything accepted so far is covered, but for what is in the current epoch and has its outcome.
-    const { delivered: laterDelivered, failed: laterFailed } = this.#current
-    const before = { delivered: this.#delivered - laterDelivered, failed: this.#failed - laterFailed }
+    const later = this.#current
+    const before = {
+      delivered: this.#delivered - later.delivered,
+      failed: this.#failed - later.failed,
+      deferred: this.#deferred - later.deferred,
+    }
     return {
       onceReached(run) {
         if (last.totals === undefined) last.waiters.push(run)
         else run()
       },
       summary: () => {
-        const { delivered, failed, pending } = this.#upTo(last)
-        return { delivered: delivered - before.delivered, failed: failed - before.failed, pending }
+        const { delivered, failed, deferred, pending } = this.#upTo(last)
+        return {
+          delivered: delivered - before.delivered,
+          failed: failed - before.failed,
+          pending,
+          ...(deferred > before.deferred && { deferred: deferred - before.deferred }),
+        }
       },
     }
   }
@@ -143,7 +174,9 @@ export class Ledger {
       accepted: this.#accepted,
       delivered: this.#delivered,
       failed: this.#failed,
+      deferred: this.#deferred,
       pending: this.pending,
+      recovered: this.#recovered,
       failures: { ...this.#failures },
     }
   }
@@ -151,8 +184,12 @@ export class Ledger {
   /** Epochs end in order: one that is done early waits for the epochs before it. */
   #advance(): void {
     while (isDone(this.#oldest)) {
-      const { delivered, failed, waiters, next } = this.#oldest
-      this.#done = { delivered: this.#done.delivered + delivered, failed: this.#done.failed + failed }
+      const { delivered, failed, deferred, waiters, next } = this.#oldest
+      this.#done = {
+        delivered: this.#done.delivered + delivered,
+        failed: this.#done.failed + failed,
+        deferred: this.#done.deferred + deferred,
+      }
       this.#oldest.totals = this.#done
       this.#oldest = next as Epoch
       for (const run of waiters.splice(0)) run()
@@ -160,12 +197,13 @@ export class Ledger {
   }
 
   /** What came of `last` and all epochs before it. Walks the open ones only when `last` is among them. */
-  #upTo(last: Epoch): FlushSummary {
+  #upTo(last: Epoch): Totals & { readonly pending: number } {
     if (last.totals !== undefined) return { ...last.totals, pending: 0 }
     const sum = { ...this.#done, pending: 0 }
     for (let epoch: Epoch | undefined = this.#oldest; epoch !== last.next; epoch = epoch?.next) {
       sum.delivered += epoch?.delivered ?? 0
       sum.failed += epoch?.failed ?? 0
+      sum.deferred += epoch?.deferred ?? 0
       sum.pending += epoch?.pending ?? 0
     }
     return sum
@@ -177,6 +215,7 @@ function createEpoch(): Epoch {
     pending: 0,
     delivered: 0,
     failed: 0,
+    deferred: 0,
     work: 0,
     isSealed: false,
     waiters: [],

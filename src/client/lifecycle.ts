@@ -6,7 +6,9 @@ import type { AnalyticsEvents } from '../events.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { watchExit } from '../runtime/exit.ts'
+import { within } from '../runtime/within.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
+import type { SpoolConnection } from '../spool/spool.ts'
 import type { Emitter } from './emitter.ts'
 import type { Entry } from './entry.ts'
 import type { Intake } from './intake.ts'
@@ -25,9 +27,12 @@ export interface LifecycleOptions {
   readonly outcomes: Outcomes
   readonly warnings: Warnings
   readonly emitter: Emitter<AnalyticsEvents>
+  readonly spool: SpoolConnection | undefined
 }
 
 const CLOSE_TIMEOUT_MS = 75_000
+/** How long closing waits for the spool: a disk that hangs must not keep the process for ever. */
+const SPOOL_TIMEOUT_MS = 5_000
 
 /** When what waits is sent without waiting for more, and when it is given up: flush, close, the end of the process. */
 export class Lifecycle {
@@ -67,6 +72,14 @@ export class Lifecycle {
       void this.#close(limitOf(timeout, CLOSE_TIMEOUT_MS)).then(closed)
     }
     return this.#closing
+  }
+
+  /** Resolves to whether everything accepted so far is as safe as the spool promises. */
+  async stored(): Promise<boolean> {
+    const { intake, spool } = this.#options
+    if (spool === undefined) return false
+    await intake.leftPlugins()
+    return spool.secure()
   }
 
   /** Everything tracked in this turn is flushed together, when the turn is over. */
@@ -114,23 +127,32 @@ export class Lifecycle {
   }
 
   async #close(timeoutMs: number | undefined): Promise<FlushSummary> {
+    const { spool, credentials, clock } = this.#options
     const message = 'it was still waiting when closeAndFlush() timed out'
+    spool?.pause()
     const summary = await this.#drain(timeoutMs, () => this.#abandon(message))
     this.#abandon(message)
-    this.#options.credentials.close()
+    credentials.close()
+    if (spool !== undefined) {
+      const closing = within(spool.close(), SPOOL_TIMEOUT_MS, clock, 'the spool')
+      const release = clock.hold()
+      await closing.result.catch(() => {})
+      release()
+    }
     this.#unwatchExit()
     return summary
   }
 
   /** Gives every event that has none its outcome, and stops all that is under way. */
   #abandon(message: string): void {
-    const { outcomes, intake, pipeline, delivery, credentials } = this.#options
+    const { outcomes, intake, pipeline, delivery, credentials, spool } = this.#options
     intake.settleCutShort()
     outcomes.settleEarly()
     const error = new DeliveryError('shutdown_timeout', message)
     intake.abandon(error)
     pipeline.abandon()
     delivery.abandon(error)
+    spool?.abandon()
     credentials.abort()
   }
 
@@ -143,13 +165,14 @@ export class Lifecycle {
   onExit(): void {
     const exit = this.#exit
     if (exit.isRunning || this.#options.ledger.pending === 0) return
+    this.#options.spool?.pause()
     const message = 'the process ended, and exitTimeout with it'
     const timeoutMs = exitLimit(this.#options.settings.exitTimeout, exit.losses)
     if (timeoutMs < 1) return this.#abandon(message)
     exit.isRunning = true
-    void this.#drain(timeoutMs, () => this.#abandon(message)).then(({ delivered, failed }) => {
+    void this.#drain(timeoutMs, () => this.#abandon(message)).then(({ delivered, failed, deferred = 0 }) => {
       exit.isRunning = false
-      exit.losses = delivered === 0 && failed > 0 ? exit.losses + 1 : 0
+      exit.losses = delivered === 0 && failed + deferred > 0 ? exit.losses + 1 : 0
     })
   }
 }

@@ -96,7 +96,8 @@ export class Monitor implements Observer {
   ): void {
     if (error !== undefined) {
       const { code, message, status } = error
-      this.#keep(() => ({ code, message, ...(status !== undefined && { status }) }))
+      // An event that is kept for the next start is nothing that went wrong.
+      if (code !== 'deferred') this.#keep(() => ({ code, message, ...(status !== undefined && { status }) }))
     }
     this.#publish(channels.outcome, () => ({ kind, messageId: messageId(), attempts, error }))
   }

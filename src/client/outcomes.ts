@@ -6,6 +6,7 @@ import { Context } from '../pipeline/context.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { type Clock, soon } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
+import type { SpoolConnection } from '../spool/spool.ts'
 import type { Emitter } from './emitter.ts'
 import type { Entry } from './entry.ts'
 import type { Epoch, Ledger } from './ledger.ts'
@@ -16,6 +17,7 @@ export interface OutcomesOptions {
   readonly ledger: Ledger
   readonly pipeline: Pipeline
   readonly store: MessageStore
+  readonly spool: SpoolConnection | undefined
   readonly clock: Clock
   readonly emitter: Emitter<AnalyticsEvents>
   readonly warnings: Warnings
@@ -51,13 +53,23 @@ export class Outcomes {
     return callback !== undefined || this.#options.emitter.listenerCount('error') > 0
   }
 
-  /** The one place where an event gets its outcome: failed with `error`, delivered without. */
-  settle(entry: Entry, error: DeliveryError | undefined, attempts: number): void {
+  /** Gives an event that was in the spool alone its outcome. */
+  conclude(entry: Entry, isKept: boolean): void {
+    const error = isKept
+      ? this.#deferred
+      : new DeliveryError('spool', 'it was in the spool alone, where it cannot be read any more')
+    this.settle({ ...entry, stored: undefined }, error, 0)
+  }
+
+  /** The one place where an event gets its outcome: failed with `given`, delivered without. */
+  settle(entry: Entry, given: DeliveryError | undefined, attempts: number): void {
     if (entry.isSettled) return
     entry.isSettled = true
     const { ledger, emitter, pipeline, monitor } = this.#options
+    const error = given?.code === 'shutdown_timeout' && this.#defers(entry) ? this.#deferred : given
     const { kind, epoch, callback } = entry
-    const isHeard = emitter.listenerCount(error === undefined ? kind : 'error') > 0
+    const isDeferred = error?.code === 'deferred'
+    const isHeard = !isDeferred && emitter.listenerCount(error === undefined ? kind : 'error') > 0
     const ctx = entry.ctx ?? this.#contextOf(entry, isHeard)
     ctx?.conclude(error, attempts)
 
@@ -70,7 +82,7 @@ export class Outcomes {
     if (error === undefined) {
       if (ctx !== undefined && isHeard) emitter.emit(kind, ctx)
     } else if (isHeard) emitter.emit('error', errorEvent(error, ctx))
-    else if (callback === undefined) this.#warnOfLoss(error)
+    else if (callback === undefined && !isDeferred) this.#warnOfLoss(error)
     if (entry.passedPlugins && ctx !== undefined) this.countWork(epoch, pipeline.conclude(kind, ctx))
     ledger.endWork(epoch)
     if (ledger.pending === 0) this.#options.onDrained()
@@ -128,6 +140,18 @@ export class Outcomes {
     const { ledger } = this.#options
     ledger.beginWork(epoch)
     void work.then(() => ledger.endWork(epoch))
+  }
+
+  /** Given up, and yet not lost. */
+  #defers({ stored }: Entry): boolean {
+    return stored !== undefined && this.#options.spool?.defer(stored) === true
+  }
+
+  get #deferred(): DeliveryError {
+    return new DeliveryError(
+      'deferred',
+      'the client was closed; the event is in the spool, for the next start',
+    )
   }
 
   #call({ callback, runInContext }: Entry, error: DeliveryError | undefined, ctx: Context | undefined): void {

@@ -1,6 +1,7 @@
 import type { Backlog } from '../delivery/backlog.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { Clock } from '../runtime/clock.ts'
+import type { SpoolConnection } from '../spool/spool.ts'
 import type { Entry } from './entry.ts'
 import type { LastError, Monitor } from './monitor.ts'
 
@@ -8,7 +9,7 @@ import type { LastError, Monitor } from './monitor.ts'
 export interface Status {
   /** Events that wait to be sent, for the first time or again. Those in flight and inside plugins are not among them. */
   readonly queued: number
-  /** Their bytes, as JSON. */
+  /** Their bytes, as JSON, as far as they wait in memory. */
   readonly queuedBytes: number
   /** Requests under way. A batch that waits for an access token counts as one. */
   readonly inFlight: number
@@ -25,16 +26,17 @@ export interface Status {
 /** What a status is read from. */
 export interface StatusSources {
   readonly backlog: Backlog<Entry>
+  readonly spool: SpoolConnection | undefined
   readonly delivery: Delivery<Entry>
   readonly monitor: Monitor
   readonly clock: Pick<Clock, 'now'>
   readonly url: string
 }
 
-export function readStatus({ backlog, delivery, monitor, clock, url }: StatusSources): Status {
+export function readStatus({ backlog, spool, delivery, monitor, clock, url }: StatusSources): Status {
   const { waiting, pausedMs, inFlight } = delivery
   return {
-    queued: backlog.length + waiting.count,
+    queued: backlog.length + waiting.count + (spool?.length ?? 0),
     queuedBytes: backlog.bytes + waiting.bytes,
     inFlight,
     pausedUntil: pausedMs > 0 ? new Date(clock.now() + pausedMs) : undefined,

@@ -45,6 +45,11 @@ export class Warnings {
     if (!this.emit(code, reason)) this.#warnOfCode(code)
   }
 
+  /** The spool has trouble. Told once to the log. */
+  reportSpool(text: string): void {
+    if (!this.emit('spool', new Error(text))) this.#warnOnce('spool', 'spool', text)
+  }
+
   /** A plugin failed. Told once for each plugin and each way to fail. */
   reportPlugin({ plugin, verb, reason, ctx }: PluginFailure): void {
     if (this.emit('plugin', reason, ctx, plugin)) return

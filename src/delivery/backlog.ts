@@ -1,11 +1,15 @@
 import { requireSize } from '../message/serialize.ts'
+import { byteLength } from '../message/utf8.ts'
 import { soon } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
+import type { SpoolConnection } from '../spool/spool.ts'
 import type { Holder, MessageStore, StoredMessage } from './store.ts'
 
 export interface BacklogOptions<Entry> {
   readonly settings: Pick<ResolvedSettings, 'maxQueueSize' | 'maxQueueBytes' | 'maxMessageBytes' | 'overflow'>
   readonly store: MessageStore
+  /** Where events go for which there is no room. */
+  readonly spool?: SpoolConnection | undefined
   /** Takes an event that had to make room for a newer one, while its message is still stored. */
   readonly displace: (entry: Entry) => void
 }
@@ -55,8 +59,9 @@ export class Backlog<Entry extends Holder> {
    * @throws DeliveryError `too_large` when the message is over the limit.
    */
   add(entry: Entry, json: string, isAwaited: boolean): boolean {
-    const { settings, store } = this.#options
+    const { settings, store, spool } = this.#options
     requireSize(json, settings.maxMessageBytes)
+    if (spool !== undefined && this.#spills(spool, json) && spool.spill(entry, json)) return true
     const stored = store.put(json)
     if (!this.#makeRoom(stored.bytes)) {
       store.release(stored)
@@ -89,13 +94,17 @@ export class Backlog<Entry extends Holder> {
 
   /** Whether one more event of `bytes` has room. With `drop-oldest`, older events make room for it. */
   hasRoom(bytes: number): boolean {
-    return this.#makeRoom(bytes)
+    if (this.#options.spool === undefined) return this.#makeRoom(bytes)
+    // The spool takes what has left the plugins: what is inside them alone fills the memory.
+    const { maxQueueSize, maxQueueBytes } = this.#options.settings
+    return this.#reservedCount < maxQueueSize && this.#reservedBytes + bytes <= maxQueueBytes
   }
 
   /** Nothing more will be taken, however small. */
   get isFull(): boolean {
-    const { overflow, maxQueueSize, maxQueueBytes } = this.#options.settings
-    if (overflow !== 'drop-newest') return false
+    const { settings, spool } = this.#options
+    const { overflow, maxQueueSize, maxQueueBytes } = settings
+    if (overflow !== 'drop-newest' || spool !== undefined) return false
     return (
       this.#queue.length + this.#reservedCount >= maxQueueSize ||
       this.#queue.bytes + this.#reservedBytes >= maxQueueBytes
@@ -115,6 +124,7 @@ export class Backlog<Entry extends Holder> {
   take(maxBytes: number, maxItems: number): Entry[] {
     const entries = this.#queue.take(maxBytes, maxItems)
     this.#due = Math.max(0, this.#due - entries.length)
+    this.#options.spool?.refill()
     return entries
   }
 
@@ -123,26 +133,22 @@ export class Backlog<Entry extends Holder> {
     return this.take(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
   }
 
-  /**
-   * Takes the messages that the store has kept from an earlier life of the process, in their order. They are due, and
-   * none is refused for the bound: they were accepted then. They count in it.
-   *
-   * @param adopt Makes the event of one message.
-   */
-  resume(adopt: (stored: StoredMessage) => Entry): void {
-    for (const stored of this.#options.store.recover()) {
-      const entry = adopt(stored)
-      entry.stored = stored
-      this.#queue.push(entry)
-      this.#due = this.#queue.length
-      this.#scheduleTurn()
-    }
+  /** Takes an event back that was accepted before, and whose message is stored. It is due, and never refused. */
+  admit(entry: Entry): void {
+    this.#queue.push(entry)
+    this.#due = this.#queue.length
+    this.#scheduleTurn()
   }
 
   /** Gives up the message of an event that has its outcome. */
   release(entry: Entry): void {
     if (entry.stored !== undefined) this.#options.store.release(entry.stored)
     entry.stored = undefined
+  }
+
+  /** There is no room for it, or others wait in the spool before it. */
+  #spills(spool: SpoolConnection, json: string): boolean {
+    return spool.length > 0 || !this.#hasRoom(byteLength(json))
   }
 
   #scheduleTurn(): void {

@@ -266,7 +266,7 @@ export class Delivery<Entry extends Holder> {
     const { error } = ending
     if (error === undefined) return this.#retries.add(batch)
     batch.failure = () => error
-    this.#results.fail(batch, error.code)
+    this.#results.fail(batch, 'auth')
   }
 
   /** Whatever threw, the batch has its next attempt or its outcome. */

@@ -7,7 +7,10 @@ import type { SendResult, ToError } from './result.ts'
 import type { Holder } from './store.ts'
 
 export interface ResultHandlerOptions<Entry extends Holder> {
-  readonly settings: Pick<ResolvedSettings, 'maxRetries' | 'maxTotalBackoffDuration' | 'maxRateLimitDuration'>
+  readonly settings: Pick<
+    ResolvedSettings,
+    'maxRetries' | 'maxTotalBackoffDuration' | 'maxRateLimitDuration' | 'spool'
+  >
   readonly clock: Pick<Clock, 'monotonic'>
   readonly gate: Gate
   readonly limit: BodyLimit
@@ -64,7 +67,7 @@ export class ResultHandler<Entry extends Holder> {
     const { settings, clock, gate, retries } = this.#options
     if (batch.isSettled) return gate.probe(pass)
     batch.failure = toError
-    if (batch.retries >= settings.maxRetries) return this.fail(batch, 'retries_exhausted')
+    if (this.#isExhausted(batch)) return this.fail(batch, 'retries_exhausted')
     // First what cannot throw: the batch is in its place even if the clock is what failed.
     batch.retries++
     retries.add(batch)
@@ -86,6 +89,12 @@ export class ResultHandler<Entry extends Holder> {
     }
   }
 
+  /** What a spool keeps does not hurry: it ends with its time alone. */
+  #isExhausted({ retries }: Batch<Entry>): boolean {
+    const { maxRetries, spool } = this.#options.settings
+    return spool === undefined && retries >= maxRetries
+  }
+
   #retry(batch: Batch<Entry>, pass: Pass, floorMs: number | undefined, isConnectionLost: boolean): void {
     const { settings, clock, gate, retries } = this.#options
     // A kept-alive connection that the server had just closed says nothing about the service: try again at
@@ -95,7 +104,7 @@ export class ResultHandler<Entry extends Holder> {
       return retries.add(batch)
     }
     gate.fail(pass, floorMs)
-    if (batch.retries >= settings.maxRetries) return this.fail(batch, 'retries_exhausted')
+    if (this.#isExhausted(batch)) return this.fail(batch, 'retries_exhausted')
     batch.retries++
     batch.backoffUntilMs ??= clock.monotonic() + settings.maxTotalBackoffDuration * 1_000
     retries.add(batch)

@@ -61,6 +61,12 @@ export class SlabStore implements MessageStore {
     return slab === undefined ? '' : read(slab.bytes.subarray(start, start + bytes))
   }
 
+  /** The bytes of a message that is stored, in their place. */
+  view(message: StoredMessage): Uint8Array {
+    const { slab, start, bytes } = message as Place
+    return (slab as Slab).bytes.subarray(start, start + bytes)
+  }
+
   copy(holders: readonly Holder[], target: Uint8Array, at: number): void {
     let end = at
     for (let index = 0; index < holders.length; ) {
@@ -89,11 +95,6 @@ export class SlabStore implements MessageStore {
     slab.used = 0
     if (slab === this.#current || slab.bytes.length !== SLAB_BYTES) return
     if (this.#spare.length < MAX_SPARE_SLABS) this.#spare.push(slab)
-  }
-
-  /** Memory remembers nothing. */
-  recover(): Iterable<StoredMessage> {
-    return []
   }
 
   #change(bytes: number): Slab {

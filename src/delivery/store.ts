@@ -27,6 +27,4 @@ export interface MessageStore {
   copy(holders: readonly Holder[], target: Uint8Array, at: number): void
   /** Gives up the place of a message. A second release does nothing. */
   release(message: StoredMessage): void
-  /** Messages of an earlier life of the process that never had their outcome, oldest first. */
-  recover(): Iterable<StoredMessage>
 }

@@ -11,6 +11,7 @@
  * - `auth`: the service refused the credentials
  * - `retries_exhausted`: `maxRetries` retries have failed
  * - `deadline`: `maxTotalBackoffDuration` or `maxRateLimitDuration` has passed
+ * - `spool`: it was in the spool alone, where it cannot be read any more
  * - `shutdown_timeout`: still waiting when `closeAndFlush()` or `exitTimeout` ran out
  *
  * @see https://github.com/trackpost/trackpost/blob/main/docs/spec.md#6-the-client
@@ -29,6 +30,7 @@ export const FAILURE_CODES = [
   'auth',
   'retries_exhausted',
   'deadline',
+  'spool',
   'shutdown_timeout',
 ] as const
 
@@ -89,8 +91,11 @@ export interface FailedRequest {
  * })
  */
 export class DeliveryError extends TrackpostError {
-  /** Why; stable, to `switch` over. */
-  declare readonly code: FailureCode
+  /**
+   * Why; stable, to `switch` over. `deferred` is no loss: the client was closed, and the event is in the spool, for the next
+   * start.
+   */
+  declare readonly code: FailureCode | 'deferred'
   /** The HTTP status of the last response; absent when there was none. */
   declare readonly status?: number
   /** The URL that the last request went to; absent when the event was never sent. */
@@ -102,7 +107,7 @@ export class DeliveryError extends TrackpostError {
   declare readonly response?: string
 
   /** Made by the client; of use to programs only in their own tests. */
-  constructor(code: FailureCode, message: string, request: FailedRequest = {}) {
+  constructor(code: FailureCode | 'deferred', message: string, request: FailedRequest = {}) {
     super(code, message, request.cause)
     const { status, url, response } = request
     if (status !== undefined) this.status = status

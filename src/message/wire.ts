@@ -1,6 +1,6 @@
 import { isoTime, msOf } from './build.ts'
 import { snapshot } from './snapshot.ts'
-import type { ContextEvent, Message } from './types.ts'
+import { type ContextEvent, KINDS, type Kind, type Message } from './types.ts'
 
 /** The message with its timestamp as a `Date`. Shares everything else with the message. */
 export function toContextEvent(message: Message | ContextEvent): ContextEvent {
@@ -29,4 +29,16 @@ export function toWire(message: Message | ContextEvent): object {
     // A plugin put a getter that throws, or an invalid Date, into the event: the serialiser handles both.
     return message
   }
+}
+
+/** The kind of a message that was written before; `undefined` for what is no message. */
+export function kindOf(json: string): Kind | undefined {
+  // It is what is written first, unless a plugin has made the event.
+  let [, type] = /^\{"type":"(\w+)",.*\}$/s.exec(json) ?? []
+  try {
+    type ??= (JSON.parse(json) as Message | null)?.type
+  } catch {
+    return undefined
+  }
+  return KINDS.find((kind) => kind === type)
 }

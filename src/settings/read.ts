@@ -2,6 +2,7 @@ import type { Signer } from '../auth/signer.ts'
 import { SettingsError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
 import type { Logger } from '../runtime/log.ts'
+import type { Spool } from '../spool/spool.ts'
 
 /** Own properties only: a polluted `Object.prototype` must not configure the client. */
 export function ownReader(given: object): (name: string) => unknown {
@@ -144,6 +145,13 @@ export function readLogger(name: string, value: unknown): Logger | undefined {
   if (missing.length === 0) return value as Logger
   const got = missing.length < LOG_METHODS.length ? `one without ${missing.join(' and ')}` : describe(value)
   throw new SettingsError(name, `expected an object with debug, info, warn and error, got ${got}`)
+}
+
+/** An object that joins itself to a client. */
+export function readSpool(name: string, value: unknown): Spool | undefined {
+  if (value === undefined || typeof (value as Spool | null)?.attach === 'function')
+    return value as Spool | undefined
+  throw new SettingsError(name, `expected a FileSpool, or another object with attach, got ${describe(value)}`)
 }
 
 /** A function, or an object with `makeRequest`. */

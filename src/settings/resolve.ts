@@ -3,6 +3,7 @@ import { SettingsError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
 import { redactor } from '../policy/redact.ts'
 import { Log, type Logger } from '../runtime/log.ts'
+import type { Spool } from '../spool/spool.ts'
 import type { Scope } from '../tracker.ts'
 import {
   describe,
@@ -17,6 +18,7 @@ import {
   readPath,
   readScope,
   readSigner,
+  readSpool,
   readSwitch,
   readUrl,
   readWord,
@@ -48,6 +50,7 @@ interface Optional {
   readonly httpClient: HTTPClient | HTTPFetchFn | undefined
   readonly oauthSettings: ResolvedOAuthSettings | undefined
   readonly scope: (() => Scope | undefined) | undefined
+  readonly spool: Spool | undefined
   readonly waitUntil: ((promise: Promise<unknown>) => void) | undefined
 }
 
@@ -112,6 +115,7 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     maxRateLimitDuration: integer('maxRateLimitDuration'),
     strict: boolean('strict'),
     scope: readFunction('scope', read('scope')),
+    spool: readSpool('spool', read('spool')),
     waitUntil: readFunction('waitUntil', read('waitUntil')),
     exitTimeout: integer('exitTimeout'),
   }

@@ -1,7 +1,9 @@
 import type { Signer } from '../auth/signer.ts'
 import type { ByteHTTPClient, HTTPClient, HTTPFetchFn } from '../http/client.ts'
 import type { Logger } from '../runtime/log.ts'
+import type { Spool } from '../spool/spool.ts'
 import type { Scope } from '../tracker.ts'
+import type { CryptoKeyLike, KeyObjectLike } from './keys.ts'
 
 /**
  * What the constructor of `Analytics` takes. Only own properties count, and each is read once. An explicit `undefined`
@@ -140,6 +142,12 @@ export interface AnalyticsSettings {
    */
   scope?: (() => Scope | undefined) | undefined
   /**
+   * Keeps what waits outside the process, so that it survives its death: a `FileSpool` of `trackpost/spool`. With it, failed
+   * requests end no event by `maxRetries`, memory holds `maxQueueBytes` of what waits and the spool the rest, and what is
+   * not delivered at the end is `deferred`. Default: none.
+   */
+  spool?: Spool | undefined
+  /**
    * Serverless: receives a promise that resolves when the events tracked in this turn have been flushed. Pass the
    * function of your platform that keeps an invocation alive. Default: none.
    *
@@ -193,28 +201,6 @@ export interface OAuthSettings {
   httpClient?: HTTPClient | HTTPFetchFn | undefined
 }
 
-/** A `CryptoKey` of Web Crypto, declared here because not every project has its types. */
-export interface CryptoKeyLike {
-  /** `'private'` for a private key; other keys are refused. */
-  readonly type: string
-  /** For RS256: `RSASSA-PKCS1-v1_5` with `SHA-256`. */
-  readonly algorithm: object
-  /** Whether the key can be exported; it need not be. */
-  readonly extractable: boolean
-  /** What the key is for: `sign` must be among them. */
-  readonly usages: readonly string[]
-}
-
-/** A `KeyObject` of `node:crypto`, declared here because not every runtime has its types. */
-export interface KeyObjectLike {
-  /** `'private'` for a private key; other keys are refused. */
-  readonly type: string
-  /** Exports the key; called once, for PKCS#8 in DER form. */
-  // The overloads of the real one are assignable to `any` only.
-  // biome-ignore lint/suspicious/noExplicitAny: the overloads of the real one are assignable to `any` only
-  export(options?: any): any
-}
-
 /** One row of {@link SETTINGS}. Integers have a range, both ends included. */
 export type Rule =
   | {
@@ -265,6 +251,7 @@ export const SETTINGS = {
   maxRateLimitDuration: { type: 'integer', default: 43_200, min: 1, max: MAX_DELAY_S, unit: 's' },
   strict: { type: 'boolean', default: false },
   scope: { type: 'function', default: undefined },
+  spool: { type: 'object', default: undefined },
   waitUntil: { type: 'function', default: undefined },
   exitTimeout: { type: 'integer', default: 5_000, min: 0, max: MAX_DELAY_MS, unit: 'ms' },
 } as const satisfies { readonly [Name in Exclude<keyof AnalyticsSettings, 'maxEventsInBatch'>]-?: Rule }

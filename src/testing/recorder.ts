@@ -40,10 +40,6 @@ export class Recorder<Message> implements MessageStore {
     this.#store.release(stored)
   }
 
-  recover(): Iterable<StoredMessage> {
-    return []
-  }
-
   /** The queue had no room for it after all. */
   #forget(message: Message): void {
     const index = this.messages.lastIndexOf(message)

@@ -11,7 +11,9 @@ describe('the account', () => {
       accepted: 0,
       delivered: 0,
       failed: 0,
+      deferred: 0,
       pending: 0,
+      recovered: 0,
       failures: Object.fromEntries(FAILURE_CODES.map((code) => [code, 0])),
     })
   })
@@ -27,6 +29,25 @@ describe('the account', () => {
     expect(ledger.stats()).toMatchObject({ accepted: 4, delivered: 1, failed: 2, pending: 1 })
     expect(ledger.stats().failures).toMatchObject({ rejected: 2, auth: 0 })
     expect(ledger.pending).toBe(1)
+  })
+
+  test('what is deferred is no failure, and what is recovered is accepted', () => {
+    const ledger = new Ledger()
+    const [own, recovered] = [ledger.accept(), ledger.recover()]
+    const barrier = ledger.barrier()
+
+    ledger.settle(own, 'deferred')
+    ledger.settle(recovered, undefined)
+
+    expect(ledger.stats()).toMatchObject({
+      accepted: 2,
+      delivered: 1,
+      failed: 0,
+      deferred: 1,
+      pending: 0,
+      recovered: 1,
+    })
+    expect(barrier?.summary()).toEqual({ delivered: 1, failed: 0, pending: 0, deferred: 1 })
   })
 
   test('stats are those of their moment, and changing them changes nothing', () => {

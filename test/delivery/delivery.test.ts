@@ -1,7 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { Credentials } from '../../src/auth/credentials.ts'
 import { SlabStore } from '../../src/delivery/slabs.ts'
-import type { StoredMessage } from '../../src/delivery/store.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'
 import {
   codesOf,
@@ -1225,50 +1224,36 @@ test('a body that is encoded while the gate shuts waits until it opens', async (
   expect(outcomes.find(({ id }) => id === 'a2')?.attempts).toBe(1)
 })
 
-describe('what an earlier life of the process has left behind', () => {
-  class KeepingStore extends SlabStore {
-    readonly kept: StoredMessage[] = []
-    readonly released: StoredMessage[] = []
-
-    override *recover(): Iterable<StoredMessage> {
-      yield* this.kept
-    }
-    override release(message: StoredMessage): void {
-      this.released.push(message)
-      super.release(message)
-    }
-  }
-
-  test('it is sent at once, in its order, before what is new, and released with its outcome', async () => {
-    const store = new KeepingStore()
-    const old = ids(20, 'old')
-    store.kept.push(...old.map((id) => store.put(JSON.stringify({ messageId: id }))))
+describe('what comes back from a spool', () => {
+  test('it is sent at once, in its order, before what is new, and counts in the bound without being refused', async () => {
+    const store = new SlabStore()
     const { client, clock, backlog, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 100, maxQueueSize: 10 },
       store,
     })
-    let number = 0
+    const old = ids(20, 'old').map((id) => createEntry(id))
 
-    backlog.resume(() => createEntry(old[number++] as string))
+    for (const entry of old) {
+      entry.stored = store.put(entry.json)
+      backlog.admit(entry)
+    }
     expect(backlog.length).toBe(20)
-    // It counts in the bound, and is not refused for it.
     expect(enqueue('new')).toEqual([false])
     await clock.advance(0)
     expect(enqueue('new')).toEqual([true])
     await clock.advance(10_000)
     await settled()
 
-    expect(client.requests.map(({ messageIds }) => messageIds)).toEqual([old, ['new']])
-    expect(idsOf(outcomes)).toEqual([...old, 'new'])
-    expect(store.kept.every((message) => store.released.includes(message))).toBe(true)
+    expect(client.requests.map(({ messageIds }) => messageIds)).toEqual([ids(20, 'old'), ['new']])
+    expect(idsOf(outcomes)).toEqual([...ids(20, 'old'), 'new'])
+    expect(old.every(({ stored }) => stored === undefined)).toBe(true)
   })
 
   test('a few go without waiting for more', async () => {
-    const store = new KeepingStore()
-    store.kept.push(store.put('{"messageId":"old1"}'))
+    const store = new SlabStore()
     const { backlog, client } = setUpDelivery({ store })
 
-    backlog.resume(() => createEntry('old1'))
+    backlog.admit({ ...createEntry('old1'), stored: store.put('{"messageId":"old1"}') })
     await settled()
 
     expect(client.batchSizes).toEqual([1])

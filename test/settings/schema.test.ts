@@ -57,7 +57,16 @@ describe.each([
 })
 
 test('PublicSettings has every setting but secrets and functions', () => {
-  const hidden = ['writeKey', 'headers', 'logger', 'httpClient', 'oauthSettings', 'scope', 'waitUntil']
+  const hidden = [
+    'writeKey',
+    'headers',
+    'logger',
+    'httpClient',
+    'oauthSettings',
+    'scope',
+    'spool',
+    'waitUntil',
+  ]
   const shown = Object.keys(SETTINGS).filter((name) => !hidden.includes(name))
 
   expect([...docstrings('PublicSettings', events).keys()].sort()).toEqual(shown.sort())

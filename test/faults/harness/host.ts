@@ -271,6 +271,8 @@ function write(): void {
     delivered: sum((stats) => stats.delivered),
     failed: sum((stats) => stats.failed),
     pending: sum((stats) => stats.pending),
+    deferred: sum((stats) => stats.deferred),
+    recovered: sum((stats) => stats.recovered),
     failures: failures as trackpost.Stats['failures'],
   }
   report.loopP999Ms = loop.percentile(99.9) / 1e6

@@ -1,0 +1,127 @@
+import { crc32c } from './crc32c.ts'
+import { codeOf, type FileSystem } from './file-system.ts'
+import { createHeader, HEADER_BYTES, readVersion, VERSION } from './format.ts'
+
+/** Start and end of the stretch of the segment, CRC-32C of both. */
+const RANGE_BYTES = 12
+const MAGIC = Buffer.from('TRKSPACK', 'latin1')
+
+/**
+ * Which stretches of a segment hold nothing that is still needed: a file beside it, written at its end only. What a crash
+ * takes of it costs nothing but messages that are sent twice.
+ */
+export class Acknowledgements {
+  readonly #fs: FileSystem
+  #path: string
+  /** What is not yet in the file. Stretches that touch are one: those of a delivered batch do. */
+  #fresh: [start: number, end: number][] = []
+  /** Bytes of the file; `undefined` before it is opened. */
+  #length: number | undefined
+  #file: number | undefined
+
+  constructor(fs: FileSystem, path: string) {
+    this.#fs = fs
+    this.#path = path
+  }
+
+  add(start: number, end: number): void {
+    const last = this.#fresh[this.#fresh.length - 1]
+    if (last !== undefined && last[1] === start) last[1] = end
+    else this.#fresh.push([start, end])
+  }
+
+  /**
+   * The stretches that an earlier process wrote, in order, those that touch joined. Damaged ones are left out: their
+   * messages are sent again.
+   */
+  async read(): Promise<(readonly [start: number, end: number])[]> {
+    const bytes = await this.#readAll()
+    if (bytes.length === 0 || readVersion(bytes, MAGIC) !== VERSION) return []
+    // Behind a part of a range that a crash left, later ones would be read askew.
+    this.#length = bytes.length - ((bytes.length - HEADER_BYTES) % RANGE_BYTES)
+    const ranges: [number, number][] = []
+    for (let at = HEADER_BYTES; at + RANGE_BYTES <= bytes.length; at += RANGE_BYTES) {
+      if (bytes.readUInt32LE(at + 8) !== crc32c(bytes, at, at + 8)) continue
+      ranges.push([bytes.readUInt32LE(at), bytes.readUInt32LE(at + 4)])
+    }
+    ranges.sort(([a], [b]) => a - b)
+    const joined: [number, number][] = []
+    for (const [start, end] of ranges) {
+      const last = joined[joined.length - 1]
+      if (last !== undefined && start <= last[1]) last[1] = Math.max(last[1], end)
+      else joined.push([start, end])
+    }
+    return joined
+  }
+
+  /** Writes what was added. */
+  flush(): void {
+    if (this.#fresh.length === 0) return
+    this.#file ??= this.#openFile()
+    const at = this.#length ?? 0
+    const ranges = Buffer.allocUnsafe(this.#fresh.length * RANGE_BYTES)
+    this.#fresh.forEach(([start, end], index) => {
+      const offset = index * RANGE_BYTES
+      ranges.writeUInt32LE(start, offset)
+      ranges.writeUInt32LE(end, offset + 4)
+      ranges.writeUInt32LE(crc32c(ranges, offset, offset + 8), offset + 8)
+    })
+    const bytes = at === 0 ? Buffer.concat([createHeader(VERSION, MAGIC), ranges]) : ranges
+    // Written in part, it is written once more at the same place.
+    if (this.#fs.write(this.#file, bytes, at) < bytes.length) return
+    this.#length = at + bytes.length
+    this.#fresh = []
+  }
+
+  /** The segment has another place: what was acknowledged so far is forgotten. */
+  move(path: string): void {
+    this.close()
+    this.#path = path
+    this.#length = undefined
+  }
+
+  close(): void {
+    if (this.#file === undefined) return
+    this.#fs.close(this.#file)
+    this.#file = undefined
+  }
+
+  /** Removes the file, if there is one. */
+  remove(): void {
+    this.close()
+    try {
+      this.#fs.remove(this.#path)
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error
+    }
+  }
+
+  #openFile(): number {
+    if (this.#length !== undefined) return this.#fs.open(this.#path, 'write')
+    try {
+      return this.#fs.create(this.#path)
+    } catch (error) {
+      // Left from an attempt that failed, or damaged: it is written anew.
+      if (codeOf(error) === 'EEXIST') return this.#fs.open(this.#path, 'write')
+      throw error
+    }
+  }
+
+  async #readAll(): Promise<Buffer> {
+    const info = this.#fs.info(this.#path)
+    if (info?.kind !== 'file') return Buffer.alloc(0)
+    const bytes = Buffer.alloc(info.size)
+    const file = this.#fs.open(this.#path, 'read')
+    try {
+      let length = 0
+      while (length < bytes.length) {
+        const count = await this.#fs.read(file, bytes.subarray(length), length)
+        if (count === 0) break
+        length += count
+      }
+      return bytes.subarray(0, length)
+    } finally {
+      this.#fs.close(file)
+    }
+  }
+}

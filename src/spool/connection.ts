@@ -1,0 +1,243 @@
+import type { Holder, StoredMessage } from '../delivery/store.ts'
+import type {
+  RecoveredMessage,
+  Spool,
+  SpoolClient,
+  SpoolConnection,
+  SpooledEntry,
+  SpoolRecord,
+} from './spool.ts'
+
+/** At most so many bytes are read ahead of what is sent: enough for several requests. */
+const READ_AHEAD_BYTES = 4_194_304
+
+/** A message in memory that the spool has as well. */
+interface Spooled extends StoredMessage {
+  record?: SpoolRecord | 'refused' | undefined
+}
+
+/** The place of a message that is in the spool alone. */
+const SPILLED: StoredMessage = { bytes: 0 }
+
+/** Events in a row that nobody can tell apart but by their messages. */
+interface Row {
+  readonly entry: SpooledEntry
+  count: number
+}
+
+/**
+ * Joins a client and its spool: what the client stores is appended, what has its outcome is acknowledged, and what the
+ * spool holds alone is read back as there is room for it in memory. For implementations of {@link Spool.attach}.
+ */
+export function connect(spool: Spool, client: SpoolClient): SpoolConnection {
+  return new Connection(spool, client)
+}
+
+class Connection implements SpoolConnection {
+  readonly #spool: Spool
+  readonly #client: SpoolClient
+  readonly #encoder = new TextEncoder()
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  /** What waits in the spool alone, first in, first out. */
+  #rows: Row[] = []
+  length = 0
+  /** Messages of this client that were given up, and that the spool will bring nevertheless. */
+  #abandoned = 0
+  /** Events in memory that the spool did not take. */
+  #unkept = 0
+  #isPaused = false
+  #isClosed = false
+  #hasWarned = false
+  #wake: (() => void) | undefined
+
+  constructor(spool: Spool, client: SpoolClient) {
+    this.#spool = spool
+    this.#client = client
+    if (!client.isDisabled) void this.#readBack()
+  }
+
+  put(json: string): StoredMessage {
+    const { memory } = this.#client
+    const stored: Spooled = memory.put(json)
+    stored.record = this.#append(memory.view(stored), true) ?? 'refused'
+    if (stored.record === 'refused') this.#unkept++
+    if (this.#isPaused) this.#resume()
+    return stored
+  }
+
+  read(stored: StoredMessage): string {
+    return this.#client.memory.read(stored)
+  }
+
+  copy(holders: readonly Holder[], target: Uint8Array, at: number): void {
+    this.#client.memory.copy(holders, target, at)
+  }
+
+  release(stored: Spooled): void {
+    this.#client.memory.release(stored)
+    const { record } = stored
+    stored.record = undefined
+    if (record === 'refused') this.#unkept--
+    else if (record !== undefined) this.#guard(() => this.#spool.acknowledge(record))
+  }
+
+  spill(entry: SpooledEntry, json: string): boolean {
+    if (this.#append(this.#encoder.encode(json), false) === undefined) return false
+    this.length++
+    // A call that was cut short by a stack overflow is told from this one by it.
+    entry.stored = SPILLED
+    if (this.#isPaused) this.#resume()
+    const last = this.#rows[this.#rows.length - 1]
+    if (last !== undefined && isAlike(last.entry, entry)) last.count++
+    else this.#rows.push({ entry, count: 1 })
+    return true
+  }
+
+  refill(): void {
+    if (this.#wake === undefined || !this.#mayRead) return
+    const wake = this.#wake
+    this.#wake = undefined
+    wake()
+  }
+
+  async secure(): Promise<boolean> {
+    try {
+      const isSafe = await this.#spool.sync()
+      return isSafe && this.#unkept === 0
+    } catch {
+      return false
+    }
+  }
+
+  defer(stored: Spooled): boolean {
+    const { record } = stored
+    if (record === undefined || record === 'refused' || !record.isKept) return false
+    // It is not acknowledged when it is released.
+    stored.record = undefined
+    return true
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  abandon(): void {
+    const rows = this.#rows
+    this.#rows = []
+    this.#abandoned += this.length
+    this.length = 0
+    for (const row of rows) {
+      for (; row.count > 0; row.count--) this.#client.conclude(row.entry, true)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.refill()
+    try {
+      await this.#spool.close()
+    } catch (error) {
+      this.#warnOf(error)
+    }
+  }
+
+  get #mayRead(): boolean {
+    if (this.#isClosed) return true
+    const { limits } = this.#client
+    const waiting = this.#client.waiting()
+    const hasRoom =
+      waiting.bytes < Math.min(READ_AHEAD_BYTES, limits.maxQueueBytes / 2) &&
+      waiting.length < Math.max(1, limits.maxQueueSize / 2)
+    return hasRoom && (this.length > 0 || !this.#isPaused)
+  }
+
+  /** Never rejects. */
+  async #readBack(): Promise<void> {
+    try {
+      for await (const messages of this.#spool.recover()) {
+        await this.#room()
+        if (this.#isClosed) return
+        for (const message of messages) this.#take(message)
+        await this.#room()
+        if (this.#isClosed) return
+      }
+    } catch (error) {
+      this.#warnOf(error)
+    }
+  }
+
+  /** Waits until something may be read, or all is over. */
+  async #room(): Promise<void> {
+    while (!this.#mayRead) {
+      await new Promise<void>((wake) => {
+        this.#wake = wake
+      })
+    }
+  }
+
+  #resume(): void {
+    this.#isPaused = false
+    this.refill()
+  }
+
+  #take({ record, isOwn, message }: RecoveredMessage): void {
+    const entry = isOwn ? this.#nextEntry() : undefined
+    if (message === undefined) {
+      if (entry !== undefined) this.#client.conclude(entry, false)
+      return this.#guard(() => this.#spool.acknowledge(record))
+    }
+    const json = this.#decoder.decode(message)
+    const stored: Spooled = this.#client.memory.put(json)
+    stored.record = record
+    if (this.#client.admit(json, stored, entry)) return
+    // Its bytes are as they were written, and yet it is no message.
+    this.release(stored)
+    if (entry !== undefined) this.#client.conclude(entry, false)
+  }
+
+  /** The event of the next message of this client. */
+  #nextEntry(): SpooledEntry | undefined {
+    if (this.#abandoned > 0) {
+      this.#abandoned--
+      return undefined
+    }
+    const row = this.#rows[0]
+    if (row === undefined) return undefined
+    this.length--
+    if (--row.count === 0) this.#rows.shift()
+    return row.entry
+  }
+
+  #append(message: Uint8Array, isHeld: boolean): SpoolRecord | undefined {
+    try {
+      return this.#spool.append(message, isHeld)
+    } catch (error) {
+      this.#warnOf(error)
+      return undefined
+    }
+  }
+
+  #guard(run: () => void): void {
+    try {
+      run()
+    } catch (error) {
+      this.#warnOf(error)
+    }
+  }
+
+  /** A spool that somebody else has written may throw. */
+  #warnOf(error: unknown): void {
+    if (this.#hasWarned) return
+    this.#hasWarned = true
+    this.#client.warn(`the spool failed: ${error instanceof Error ? error.message : typeof error}`)
+  }
+}
+
+function isAlike(a: SpooledEntry, b: SpooledEntry): boolean {
+  return (
+    a.callback === undefined &&
+    b.callback === undefined &&
+    a.epoch === b.epoch &&
+    a.passedPlugins === b.passedPlugins
+  )
+}

@@ -1,0 +1,265 @@
+import { resolve } from 'node:path'
+import process, { nextTick } from 'node:process'
+import { describeCause } from '../errors/cause.ts'
+import { SettingsError } from '../errors/errors.ts'
+import { type Clock, soon, systemClock } from '../runtime/clock.ts'
+import { warn } from '../runtime/warn.ts'
+import { connect } from './connection.ts'
+import { type FileSystem, nodeFileSystem } from './file-system.ts'
+import { Folders } from './folders.ts'
+import { Leftovers } from './leftovers.ts'
+import { type FileSpoolOptions, resolveSpoolOptions } from './options.ts'
+import { type Processes, systemProcesses } from './owner.ts'
+import { FIRST_RECORD, FileRecord, type Segment } from './segment.ts'
+import { type Run, SegmentLog } from './segment-log.ts'
+import { SegmentReader } from './segment-reader.ts'
+import type { RecoveredMessage, Spool, SpoolClient, SpoolConnection, SpoolRecord } from './spool.ts'
+
+/** How often a spool shows that its process lives, and looks whether others do not. */
+const BEAT_MS = 15_000
+const BEATS_PER_SCAN = 4
+
+/** What a spool runs on. Tests have their own. */
+export interface SpoolHost {
+  readonly fs: FileSystem
+  readonly clock: Clock
+  readonly processes: Processes
+}
+
+/** How a spool is doing. */
+export interface FileSpoolStats {
+  /** Bytes of the files of this process, those adopted from others included. */
+  readonly bytes: number
+  /** How often a file was synced to the disk. */
+  readonly syncs: number
+  /** Files in which something could not be read. They are kept, the newest ten, with names that end in `.bad`. */
+  readonly damaged: number
+  /** Whether events are written at present: not while the disk refuses them. */
+  readonly isWriting: boolean
+}
+
+const open = new Set<FileSpool>()
+
+/**
+ * Keeps events in files from the call to their outcome, so that they survive the process: what one has left, the next one
+ * with the same directory delivers. For Node.js, Bun and Deno. One for each client.
+ *
+ * @example
+ * import { FileSpool } from 'trackpost/spool'
+ *
+ * const spool = new FileSpool({ directory: '/var/lib/shop/events' })
+ * const analytics = new Analytics({ writeKey: process.env.WRITE_KEY, spool })
+ */
+export class FileSpool implements Spool {
+  readonly #clock: Clock
+  readonly #folders: Folders
+  readonly #log: SegmentLog
+  readonly #leftovers: Leftovers
+  /** Segments with acknowledgements of this turn. */
+  readonly #touched = new Set<Segment>()
+  #warn = (text: string): void => warn('spool', text)
+  #isAttached = false
+  #isTurnScheduled = false
+  #isClosed = false
+  #cancelBeat: () => void = () => {}
+  #beats = 0
+  /** Wakes up whoever waits for something to read. */
+  #wake: () => void = () => {}
+
+  /**
+   * Opens the spool: makes the directory if it is not there, and locks a part of it for this process.
+   *
+   * @throws SettingsError when an option is invalid, or the directory cannot be made or written to; the message says why.
+   */
+  constructor(options: FileSpoolOptions)
+  constructor(options: FileSpoolOptions, host: Partial<SpoolHost> = {}) {
+    const { fs = nodeFileSystem, clock = systemClock, processes = systemProcesses() } = host
+    const { directory, ...limits } = resolveSpoolOptions(options)
+    const path = resolve(directory)
+    this.#clock = clock
+    try {
+      this.#folders = new Folders({ fs, directory: path, processes, now: () => clock.now() })
+    } catch (error) {
+      throw new SettingsError('spool.directory', `${path} cannot be used: ${describeCause(error)}`)
+    }
+    const shared = { fs, folders: this.#folders, warn: (text: string): void => this.#warn(text) }
+    this.#log = new SegmentLog({ ...shared, ...limits, clock, onWaiting: () => this.#wake() })
+    this.#leftovers = new Leftovers({
+      ...shared,
+      account: (bytes) => {
+        this.#log.usedBytes += bytes
+      },
+    })
+    this.#armBeat()
+    watchExit(this)
+  }
+
+  /** What the spool holds and does at this instant. */
+  get stats(): FileSpoolStats {
+    const { usedBytes, syncs, isTroubled } = this.#log
+    return { bytes: usedBytes, syncs, damaged: this.#leftovers.damaged, isWriting: !isTroubled }
+  }
+
+  /** Called by the constructor of the client. */
+  attach(client: SpoolClient): SpoolConnection {
+    if (this.#isAttached || this.#isClosed) {
+      throw new SettingsError(
+        'spool',
+        'expected one of its own for each client, got one that is in use or closed',
+      )
+    }
+    this.#isAttached = true
+    this.#warn = (text) => client.warn(text)
+    return connect(this, client)
+  }
+
+  append(message: Uint8Array, isHeld: boolean): SpoolRecord | undefined {
+    if (this.#isClosed) return undefined
+    const record = this.#log.append(message, isHeld)
+    this.#scheduleTurn()
+    return record
+  }
+
+  sync(): Promise<boolean> {
+    return this.#log.sync()
+  }
+
+  acknowledge(record: SpoolRecord): void {
+    if (this.#isClosed || !(record instanceof FileRecord)) return
+    record.segment.acknowledge(record)
+    this.#touched.add(record.segment)
+    this.#scheduleTurn()
+  }
+
+  async *recover(): AsyncGenerator<readonly RecoveredMessage[], void, undefined> {
+    this.#leftovers.scan()
+    while (!this.#isClosed) {
+      const messages = (await this.#readRun()) ?? (await this.#leftovers.next())
+      if (messages === undefined) await this.#somethingToRead()
+      else if (!this.#isClosed) yield messages
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#endTurn()
+    this.#isClosed = true
+    open.delete(this)
+    this.#cancelBeat()
+    this.#wake()
+    this.#leftovers.close()
+    await this.#log.close()
+    try {
+      this.#folders.close()
+    } catch {
+      // A directory that is gone needs no lock.
+    }
+  }
+
+  /** @internal Writes what waits for the end of the turn: for a process that ends within one. */
+  flush(): void {
+    this.#endTurn()
+  }
+
+  /**
+   * What one turn of the event loop brings is written when it is over: behind all microtasks, which may bring more, and
+   * before anything that waits for the system.
+   */
+  #scheduleTurn(): void {
+    if (this.#isTurnScheduled) return
+    this.#isTurnScheduled = true
+    soon(() => nextTick(this.#endTurn))
+  }
+
+  readonly #endTurn = (): void => {
+    this.#isTurnScheduled = false
+    if (this.#isClosed) return
+    this.#log.flush()
+    for (const segment of this.#touched) this.#concludeTurn(segment)
+    this.#touched.clear()
+  }
+
+  #concludeTurn(segment: Segment): void {
+    if (segment.writer === undefined) this.#leftovers.collect(segment)
+    else this.#log.collect(segment)
+    if (segment.isRemoved || (segment.writer !== undefined && !segment.writer.isOpen && segment.isMoving))
+      return
+    try {
+      segment.flushAcknowledgements()
+    } catch {
+      // Messages may be sent twice: no reason to stop.
+    }
+  }
+
+  /** Reads on in what this process has appended and the client does not hold. */
+  async #readRun(): Promise<readonly RecoveredMessage[] | undefined> {
+    const run = this.#log.runs[0]
+    if (run === undefined) return undefined
+    try {
+      const reader = new SegmentReader(run.segment, true)
+      const { messages, end } = await reader.read(Math.max(run.start, FIRST_RECORD), run.end)
+      run.start = end
+      run.count -= messages.length
+      if (run.start < run.end) return messages
+      this.#log.runs.shift()
+      return run.count > 0 ? [...messages, ...lost(run)] : messages
+    } catch {
+      this.#log.runs.shift()
+      return lost(run)
+    } finally {
+      run.segment.closeReader()
+    }
+  }
+
+  #somethingToRead(): Promise<void> {
+    return new Promise((wake) => {
+      this.#wake = wake
+      // It may have come while there was nobody to wake up.
+      if (this.#isClosed || this.#log.runs.length > 0 || !this.#leftovers.isEmpty) wake()
+    })
+  }
+
+  #armBeat(): void {
+    this.#cancelBeat = this.#clock.setTimer(() => {
+      this.#armBeat()
+      this.#beat()
+    }, BEAT_MS)
+  }
+
+  #beat(): void {
+    try {
+      this.#folders.beat()
+    } catch {
+      // The directory cannot be written to: the log finds out by itself.
+    }
+    void this.#log.check()
+    if (++this.#beats % BEATS_PER_SCAN > 0 || !this.#isAttached) return
+    this.#leftovers.scan()
+    if (!this.#leftovers.isEmpty) this.#wake()
+  }
+}
+
+/** The messages of a run that cannot be read any more. */
+function lost({ segment, end, count }: Run): RecoveredMessage[] {
+  return Array.from({ length: count }, () => ({
+    record: new FileRecord(segment, end, end),
+    isOwn: true,
+    message: undefined,
+  }))
+}
+
+/**
+ * A process that ends within a turn, by `process.exit()` or an exception, still writes what the turn has brought. One
+ * listener for all spools; it changes neither the exit code nor what is printed.
+ */
+function watchExit(spool: FileSpool): void {
+  if (!isWatching) {
+    isWatching = true
+    process.on('exit', () => {
+      for (const one of open) one.flush()
+    })
+  }
+  open.add(spool)
+}
+
+let isWatching = false

@@ -1,0 +1,157 @@
+import {
+  close,
+  closeSync,
+  constants,
+  fsync,
+  lstatSync,
+  mkdirSync,
+  open,
+  openSync,
+  read,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
+import { promisify } from 'node:util'
+
+/** What is known of a path. A symbolic link is neither a file nor a directory. */
+export interface PathInfo {
+  readonly kind: 'file' | 'directory' | 'other'
+  readonly size: number
+  readonly modifiedMs: number
+}
+
+/**
+ * What the spool does with files. All that can take long, because it waits for the disk, is asynchronous. Methods throw,
+ * or reject, what the runtime does: errors with a `code` such as `ENOSPC`.
+ */
+export interface FileSystem {
+  /** Creates a file that only its owner may read, for reading and writing. Fails when there is one. */
+  create(path: string): number
+  /** Opens a file. Refuses symbolic links. */
+  open(path: string, mode: 'read' | 'write'): number
+  /** Returns how many bytes were written. */
+  write(file: number, bytes: Uint8Array, position: number): number
+  close(file: number): void
+  /** Creates a directory that only its owner may enter. Fails when there is one. */
+  makeDirectory(path: string): void
+  list(path: string): string[]
+  /** Reads a small file. */
+  readText(path: string): string
+  /** `undefined` when there is nothing. */
+  info(path: string): PathInfo | undefined
+  rename(from: string, to: string): void
+  remove(path: string): void
+  removeDirectory(path: string): void
+  /** Resolves when what was written to the file is on the disk. */
+  sync(file: number): Promise<void>
+  /** Resolves when the names in a directory are on the disk, where the system has a way to say so. */
+  syncDirectory(path: string): Promise<void>
+  /** Resolves to the number of bytes that were read; 0 at the end. */
+  read(file: number, target: Uint8Array, position: number): Promise<number>
+}
+
+const closeAsync = promisify(close)
+const fsyncAsync = promisify(fsync)
+const openAsync = promisify<string, number, number>(open)
+
+const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR } = constants
+/** Windows has no such flag. */
+const O_NOFOLLOW = constants.O_NOFOLLOW ?? 0
+
+/** Codes of systems on which a directory cannot be opened or synced: there, names are safe without it. */
+const NOT_FOR_DIRECTORIES = new Set(['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'EBADF', 'ENOTSUP'])
+
+/** The files of the machine. */
+export const nodeFileSystem: FileSystem = {
+  create: (path) => openSync(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600),
+  open: (path, mode) => openSync(path, (mode === 'read' ? O_RDONLY : O_RDWR) | O_NOFOLLOW),
+  write: (file, bytes, position) => writeSync(file, bytes, 0, bytes.length, position),
+  close: closeSync,
+  makeDirectory: (path) => void mkdirSync(path, 0o700),
+  list: (path) => readdirSync(path),
+  readText: (path) => readFileSync(path, 'utf8'),
+  info(path) {
+    try {
+      const info = lstatSync(path)
+      const kind = info.isFile() ? 'file' : info.isDirectory() ? 'directory' : 'other'
+      return { kind, size: info.size, modifiedMs: info.mtimeMs }
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined
+      throw error
+    }
+  },
+  rename: renameSync,
+  remove: unlinkSync,
+  removeDirectory: (path) => rmdirSync(path),
+  sync: fsyncAsync,
+  async syncDirectory(path) {
+    let directory: number | undefined
+    try {
+      directory = await openAsync(path, O_RDONLY)
+      await fsyncAsync(directory)
+    } catch (error) {
+      if (!NOT_FOR_DIRECTORIES.has(codeOf(error))) throw error
+    } finally {
+      if (directory !== undefined) await closeAsync(directory)
+    }
+  },
+  read: (file, target, position) =>
+    new Promise((resolve, reject) => {
+      read(file, target, 0, target.length, position, (error, count) => {
+        if (error === null) resolve(count)
+        else reject(error)
+      })
+    }),
+}
+
+/** The code of an error of the file system; empty when it has none. */
+export function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' ? code : ''
+}
+
+/** A file that is closed once nothing uses it any more: an operation that is under way must not meet another file. */
+export class OpenFile {
+  readonly #fs: FileSystem
+  readonly #file: number
+  #uses = 0
+  #isClosing = false
+
+  constructor(fs: FileSystem, file: number) {
+    this.#fs = fs
+    this.#file = file
+  }
+
+  /** For what is over when it returns. */
+  get file(): number {
+    return this.#file
+  }
+
+  read(target: Uint8Array, position: number): Promise<number> {
+    return this.#use(() => this.#fs.read(this.#file, target, position))
+  }
+
+  sync(): Promise<void> {
+    return this.#use(() => this.#fs.sync(this.#file))
+  }
+
+  close(): void {
+    if (this.#isClosing) return
+    this.#isClosing = true
+    if (this.#uses === 0) this.#fs.close(this.#file)
+  }
+
+  async #use<Result>(run: () => Promise<Result>): Promise<Result> {
+    this.#uses++
+    try {
+      return await run()
+    } finally {
+      this.#uses--
+      if (this.#isClosing && this.#uses === 0) this.#fs.close(this.#file)
+    }
+  }
+}

@@ -1,0 +1,200 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { codeOf, type FileSystem } from './file-system.ts'
+import { isAlive, type Owner, type Processes, parseOwner } from './owner.ts'
+
+/** An owner's id, and the number of one of its folders. */
+const FOLDER = /^([0-9a-f]{16})\.(\d+)$/
+const LOCK = /^([0-9a-f]{16})\.lock$/
+const SET_ASIDE = /^\d{13}-[0-9a-f]{8}\.bad$/
+/** Damaged files are kept for somebody to look at, the newest of them. */
+const MAX_SET_ASIDE = 10
+
+export interface FoldersOptions {
+  readonly fs: FileSystem
+  readonly directory: string
+  readonly processes: Processes
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/**
+ * The directory of a spool, which several processes may share. Each owner has a lock, `ID.lock`, that it touches while it
+ * lives, and folders: `ID.0` for what it writes, and `ID.1` and so on for those it has adopted. A folder changes hands by
+ * being renamed, which only one process can do.
+ */
+export class Folders {
+  readonly #options: FoldersOptions
+  readonly #id = randomBytes(8).toString('hex')
+  readonly #lock: string
+  #lockFile: number | undefined
+  #adopted = 0
+
+  /** @throws when the directory cannot be made or written to; the message says why. */
+  constructor(options: FoldersOptions) {
+    this.#options = options
+    this.#lock = join(options.directory, `${this.#id}.lock`)
+    this.#makeDirectory(options.directory)
+    this.#writeLock()
+  }
+
+  /** The folder for what this owner writes. It may not be there yet. */
+  get own(): string {
+    return join(this.#options.directory, `${this.#id}.0`)
+  }
+
+  get directory(): string {
+    return this.#options.directory
+  }
+
+  /** Makes the own folder if it is not there, and all that it lies in. */
+  ensureOwn(): void {
+    const { fs, directory } = this.#options
+    if (fs.info(this.own) !== undefined) return
+    this.#makeDirectory(directory)
+    this.beat()
+    fs.makeDirectory(this.own)
+  }
+
+  /** Shows that this owner lives. Makes the lock anew if somebody has removed it. */
+  beat(): void {
+    const { fs } = this.#options
+    if (this.#lockFile !== undefined && fs.info(this.#lock) === undefined) this.#closeLock()
+    if (this.#lockFile === undefined) this.#writeLock()
+    else fs.write(this.#lockFile, this.#lockText, 0)
+  }
+
+  /**
+   * Takes the folders of dead owners over, and those without an owner.
+   *
+   * @returns Their paths, the oldest first.
+   */
+  adopt(): string[] {
+    const { fs, directory } = this.#options
+    const names = fs.list(directory)
+    const owners = new Map<string, boolean>()
+    const dead: string[] = []
+    for (const name of names) {
+      const [, id] = FOLDER.exec(name) ?? []
+      if (id === undefined || id === this.#id || this.#isAlive(id, owners)) continue
+      if (fs.info(join(directory, name))?.kind === 'directory') dead.push(name)
+    }
+    const age = (name: string): number => fs.info(join(directory, name))?.modifiedMs ?? 0
+    const ages = new Map(dead.map((name) => [name, age(name)]))
+    dead.sort((a, b) => (ages.get(a) ?? 0) - (ages.get(b) ?? 0))
+    const adopted = dead.map((name) => this.#take(join(directory, name))).filter(isDefined)
+    for (const name of names) {
+      const [, id] = LOCK.exec(name) ?? []
+      // Its folders are gone by now, or were never there.
+      if (id !== undefined && id !== this.#id && !this.#isAlive(id, owners)) this.#removeIfThere(name)
+    }
+    return adopted
+  }
+
+  /** Where a damaged file goes. Makes room for it. */
+  placeAside(): string {
+    const { fs, directory, now } = this.#options
+    const aside = fs.list(directory).filter((name) => SET_ASIDE.test(name))
+    const surplus = aside.sort().slice(0, Math.max(0, aside.length + 1 - MAX_SET_ASIDE))
+    for (const name of surplus) this.#removeIfThere(name)
+    const time = String(Math.max(0, Math.floor(now()))).padStart(13, '0')
+    return join(directory, `${time}-${randomBytes(4).toString('hex')}.bad`)
+  }
+
+  /** Removes a folder if it is empty. */
+  removeIfEmpty(folder: string): void {
+    try {
+      this.#options.fs.removeDirectory(folder)
+    } catch {
+      // It is not, or it is gone.
+    }
+  }
+
+  /** Gives the lock up: what is left in the folders is anybody's. */
+  close(): void {
+    this.removeIfEmpty(this.own)
+    this.#closeLock()
+    this.#removeIfThere(`${this.#id}.lock`)
+  }
+
+  get #lockText(): Buffer {
+    return Buffer.from(JSON.stringify(this.#options.processes.self))
+  }
+
+  #makeDirectory(path: string): void {
+    const { fs } = this.#options
+    const kind = fs.info(path)?.kind
+    if (kind === 'directory') return
+    if (kind !== undefined) {
+      throw Object.assign(new Error(`${path} is no directory`), { code: 'ENOTDIR' })
+    }
+    const parent = join(path, '..')
+    // Further up, links are the business of the system.
+    if (parent !== path && fs.info(parent) === undefined) this.#makeDirectory(parent)
+    try {
+      fs.makeDirectory(path)
+    } catch (error) {
+      // Another process was faster.
+      if (codeOf(error) !== 'EEXIST' || fs.info(path)?.kind !== 'directory') throw error
+    }
+  }
+
+  #writeLock(): void {
+    const { fs } = this.#options
+    this.#lockFile = fs.create(this.#lock)
+    fs.write(this.#lockFile, this.#lockText, 0)
+  }
+
+  #closeLock(): void {
+    const file = this.#lockFile
+    this.#lockFile = undefined
+    if (file !== undefined) this.#options.fs.close(file)
+  }
+
+  #isAlive(id: string, known: Map<string, boolean>): boolean {
+    const before = known.get(id)
+    if (before !== undefined) return before
+    const { fs, directory, processes } = this.#options
+    const info = fs.info(join(directory, `${id}.lock`))
+    let is = false
+    if (info?.kind === 'file') {
+      // Both times are those of the file system: the clocks of two machines may differ.
+      const nowMs = fs.info(this.#lock)?.modifiedMs ?? this.#options.now()
+      is = isAlive(this.#readOwner(id), nowMs - info.modifiedMs, processes)
+    }
+    known.set(id, is)
+    return is
+  }
+
+  #readOwner(id: string): Owner | undefined {
+    try {
+      return parseOwner(this.#options.fs.readText(join(this.#options.directory, `${id}.lock`)))
+    } catch {
+      return undefined
+    }
+  }
+
+  /** @returns The new place of the folder; `undefined` when another process was faster. */
+  #take(from: string): string | undefined {
+    const { fs, directory } = this.#options
+    const to = join(directory, `${this.#id}.${++this.#adopted}`)
+    try {
+      fs.rename(from, to)
+      return to
+    } catch {
+      return undefined
+    }
+  }
+
+  #removeIfThere(name: string): void {
+    try {
+      this.#options.fs.remove(join(this.#options.directory, name))
+    } catch {
+      // Another process was faster.
+    }
+  }
+}
+
+function isDefined<Value>(value: Value | undefined): value is Value {
+  return value !== undefined
+}

@@ -1,0 +1,87 @@
+import { crc32c } from './crc32c.ts'
+
+/**
+ * A segment is a header and records, one after the other, all numbers little-endian:
+ *
+ * - header: `TRKSPOOL`, version (4 bytes), CRC-32C of these 12 bytes
+ * - record: marker (4 bytes), CRC-32C of all that follows (4), length of the message (4), the message
+ *
+ * No message can hold the marker, whose bytes do not occur in UTF-8: behind a damaged record the next one is found by it.
+ */
+export const VERSION = 1
+export const HEADER_BYTES = 16
+export const RECORD_HEADER_BYTES = 12
+/** No longer message is believed in: the largest that `maxMessageBytes` allows. */
+export const MAX_RECORD_MESSAGE_BYTES = 16_777_216
+
+const MAGIC = Buffer.from('TRKSPOOL', 'latin1')
+const MARKER = Buffer.from([0xfe, 0xff, 0xf8, 0xa5])
+
+/** The first bytes of a segment, or of a file of acknowledgements. */
+export function createHeader(version = VERSION, magic = MAGIC): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES)
+  magic.copy(header)
+  header.writeUInt32LE(version, 8)
+  header.writeUInt32LE(crc32c(header, 0, 12), 12)
+  return header
+}
+
+/** The version that a header names; `undefined` when it is damaged or something else. */
+export function readVersion(header: Buffer, magic = MAGIC): number | undefined {
+  if (header.length < HEADER_BYTES || header.compare(magic, 0, magic.length, 0, magic.length) !== 0) {
+    return undefined
+  }
+  return header.readUInt32LE(12) === crc32c(header, 0, 12) ? header.readUInt32LE(8) : undefined
+}
+
+/** Writes a record at `at`, where there is room for it, and returns where it ends. */
+export function writeRecord(target: Buffer, at: number, message: Uint8Array): number {
+  const start = at + RECORD_HEADER_BYTES
+  target.set(MARKER, at)
+  target.writeUInt32LE(message.length, at + 8)
+  target.set(message, start)
+  const end = start + message.length
+  target.writeUInt32LE(crc32c(target, at + 8, end), at + 4)
+  return end
+}
+
+/** What was found in a stretch of a segment. */
+export type Found =
+  /** A good record. */
+  | { readonly kind: 'record'; readonly start: number; readonly end: number }
+  /** Something that is no record, up to `end`; `isTorn` when it may be the beginning of one that a crash cut short. */
+  | { readonly kind: 'damage'; readonly end: number; readonly isTorn: boolean }
+  /** The bytes end before the record does; `bytes` are needed to see all of it. */
+  | { readonly kind: 'incomplete'; readonly bytes: number }
+
+/**
+ * Reads what is at `at`, within the first `limit` bytes.
+ *
+ * @param left Bytes from `at` to the end of the file: a record that says that it is longer is damaged.
+ */
+export function readRecord(bytes: Buffer, at: number, limit: number, left: number): Found {
+  if (left < RECORD_HEADER_BYTES) return { kind: 'damage', end: at + left, isTorn: true }
+  if (limit - at < RECORD_HEADER_BYTES) return { kind: 'incomplete', bytes: RECORD_HEADER_BYTES }
+  let isTorn = false
+  if (bytes.compare(MARKER, 0, MARKER.length, at, at + MARKER.length) === 0) {
+    const length = bytes.readUInt32LE(at + 8)
+    const size = RECORD_HEADER_BYTES + length
+    isTorn = size > left
+    // Checked before anything is allocated for it.
+    if (length > 0 && length <= MAX_RECORD_MESSAGE_BYTES && size <= left) {
+      if (limit - at < size) return { kind: 'incomplete', bytes: size }
+      const end = at + size
+      if (bytes.readUInt32LE(at + 4) === crc32c(bytes, at + 8, end)) return { kind: 'record', start: at, end }
+    }
+  }
+  return { kind: 'damage', end: findNext(bytes, at, limit, left), isTorn }
+}
+
+/** Behind something damaged, the next record starts at a marker. */
+function findNext(bytes: Buffer, at: number, limit: number, left: number): number {
+  const next = bytes.subarray(0, limit).indexOf(MARKER, at + 1)
+  if (next >= 0) return next
+  // The marker may begin in the last bytes that are here.
+  const isAll = limit - at >= left
+  return isAll ? at + left : Math.max(at + 1, limit - MARKER.length + 1)
+}

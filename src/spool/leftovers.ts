@@ -1,0 +1,152 @@
+import { basename, dirname, join } from 'node:path'
+import type { FileSystem } from './file-system.ts'
+import type { Folders } from './folders.ts'
+import { acknowledgementsOf, Segment, segmentNumber } from './segment.ts'
+import { readHeader, SegmentReader } from './segment-reader.ts'
+import type { RecoveredMessage } from './spool.ts'
+
+export interface LeftoversOptions {
+  readonly fs: FileSystem
+  readonly folders: Folders
+  /** Told of bytes that this process is answerable for now, and of those it has removed. */
+  readonly account: (bytes: number) => void
+  readonly warn: (text: string) => void
+}
+
+interface Reading {
+  readonly segment: Segment
+  readonly reader: SegmentReader
+  readonly size: number
+  at: number
+}
+
+/** What earlier processes have left: found, adopted, and read one segment after the other. */
+export class Leftovers {
+  readonly #options: LeftoversOptions
+  /** Paths of segments that are to be read, the next one last. */
+  readonly #queue: string[] = []
+  #reading: Reading | undefined
+  #isClosed = false
+  /** Files in which something could not be read. */
+  damaged = 0
+
+  constructor(options: LeftoversOptions) {
+    this.#options = options
+  }
+
+  get isEmpty(): boolean {
+    return this.#queue.length === 0 && this.#reading === undefined
+  }
+
+  /** Adopts what there is to adopt. Never throws. */
+  scan(): void {
+    try {
+      const found = this.#options.folders.adopt().flatMap((folder) => this.#segmentsOf(folder))
+      this.#queue.unshift(...found.reverse())
+    } catch {
+      // The directory cannot be read: it may be next time.
+    }
+  }
+
+  /** Reads some messages; `undefined` when there are none. Never rejects. */
+  async next(): Promise<readonly RecoveredMessage[] | undefined> {
+    for (;;) {
+      const reading = this.#reading ?? (await this.#open())
+      if (reading === undefined || this.#isClosed) {
+        reading?.segment.close()
+        return undefined
+      }
+      this.#reading = reading
+      const { segment, reader, size } = reading
+      let messages: readonly RecoveredMessage[] = []
+      try {
+        const stretch = await reader.read(reading.at, size)
+        ;({ messages, end: reading.at } = stretch)
+        segment.isDamaged ||= stretch.hasDamage
+      } catch {
+        // A file that can be opened and not read, or that is gone.
+        segment.isDamaged = true
+        reading.at = size
+      }
+      if (reading.at >= size) this.#end(segment)
+      if (messages.length > 0) return messages
+    }
+  }
+
+  #end(segment: Segment): void {
+    this.#reading = undefined
+    segment.closeReader()
+    segment.isComplete = true
+    this.collect(segment)
+  }
+
+  /** Removes the segment if it was read and nothing of it is needed any more. */
+  collect(segment: Segment): void {
+    if (!segment.isDone) return
+    const { folders, account, warn } = this.#options
+    account(-segment.length)
+    try {
+      if (segment.isDamaged) {
+        this.damaged++
+        const place = folders.placeAside()
+        segment.setAside(place)
+        warn(`a file of the spool is damaged; what could be read of it was taken, and it is kept as ${place}`)
+      } else segment.remove()
+      folders.removeIfEmpty(dirname(segment.path))
+    } catch {
+      // It stays where it is, to be found by the next process.
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#queue.length = 0
+    this.#reading?.segment.close()
+    this.#reading = undefined
+  }
+
+  async #open(): Promise<Reading | undefined> {
+    for (let path = this.#queue.pop(); path !== undefined; path = this.#queue.pop()) {
+      const size = this.#options.fs.info(path)?.size ?? 0
+      const segment = new Segment(this.#options.fs, path, size)
+      try {
+        const at = await readHeader(segment)
+        if (at !== undefined) {
+          segment.isDamaged = at === 0 && size > 0
+          const reader = new SegmentReader(segment, false, await segment.readAcknowledged())
+          return { segment, reader, size, at }
+        }
+        // A later version's: it is left for that.
+      } catch {
+        // Not ours to read, or gone.
+      }
+      segment.close()
+    }
+    return undefined
+  }
+
+  #segmentsOf(folder: string): string[] {
+    const { fs, folders, account } = this.#options
+    const names = fs.list(folder).sort()
+    const paths: string[] = []
+    for (const name of names) {
+      const path = join(folder, name)
+      if (segmentNumber(name) !== undefined) {
+        const info = fs.info(path)
+        // A link is somebody's trap, or mistake.
+        if (info?.kind !== 'file') continue
+        account(info.size)
+        paths.push(path)
+      } else this.#removeOrphan(path, names)
+    }
+    if (paths.length === 0) folders.removeIfEmpty(folder)
+    return paths
+  }
+
+  /** Acknowledgements of a segment that is gone. */
+  #removeOrphan(path: string, names: readonly string[]): void {
+    const segment = basename(path).replace(/\.ack$/, '.seg')
+    if (segmentNumber(segment) === undefined || names.includes(segment)) return
+    if (acknowledgementsOf(join(dirname(path), segment)) === path) this.#options.fs.remove(path)
+  }
+}

@@ -1,0 +1,53 @@
+import { SettingsError } from '../errors/errors.ts'
+import { ownReader, readChoice, readInteger, readObject } from '../settings/read.ts'
+
+/** What the constructor of `FileSpool` takes. */
+export interface FileSpoolOptions {
+  /**
+   * Where the files go. It is made if it is not there, for its owner only. Processes that send to the same source may
+   * share it; clients with different write keys may not: what one leaves, any other sends. Required.
+   */
+  directory: string
+  /** Most bytes of all files of this process. Default: 104,857,600; 1,048,576 to 1,099,511,627,776 bytes. */
+  maxBytes?: number | undefined
+  /**
+   * What a power cut, or a crash of the whole machine, may take. The death of the process alone takes nothing in any mode.
+   *
+   * - `'never'`: what the system has not written by itself, 30 seconds or so
+   * - `'interval'`: the last 500 ms
+   * - `'always'`: what was tracked since the last sync, which starts at the end of each turn
+   *
+   * Default: `'interval'`.
+   */
+  sync?: 'never' | 'interval' | 'always' | undefined
+}
+
+/** The options with every default in place. */
+export interface ResolvedSpoolOptions {
+  readonly directory: string
+  readonly maxBytes: number
+  readonly sync: 'never' | 'interval' | 'always'
+}
+
+const MAX_BYTES = {
+  default: 104_857_600,
+  min: 1_048_576,
+  max: 1_099_511_627_776,
+  unit: 'bytes',
+} as const
+
+const SYNC = { default: 'interval', choices: ['never', 'interval', 'always'] } as const
+
+/** @throws SettingsError naming the option. */
+export function resolveSpoolOptions(given: FileSpoolOptions): ResolvedSpoolOptions {
+  const read = ownReader(readObject('spool', given))
+  const directory = read('directory')
+  if (typeof directory !== 'string' || directory === '' || directory.includes('\0')) {
+    throw new SettingsError('spool.directory', 'expected the path of a directory')
+  }
+  return {
+    directory,
+    maxBytes: readInteger('spool.maxBytes', read('maxBytes'), MAX_BYTES),
+    sync: readChoice('spool.sync', read('sync'), SYNC),
+  }
+}

@@ -1,0 +1,298 @@
+import { join } from 'node:path'
+import type { Clock } from '../runtime/clock.ts'
+import { codeOf, type FileSystem } from './file-system.ts'
+import type { Folders } from './folders.ts'
+import { RECORD_HEADER_BYTES } from './format.ts'
+import { type FileRecord, Segment, segmentName } from './segment.ts'
+import type { SegmentWriter } from './segment-writer.ts'
+import { Trouble } from './trouble.ts'
+
+export interface SegmentLogOptions {
+  readonly fs: FileSystem
+  readonly folders: Folders
+  readonly clock: Clock
+  readonly maxBytes: number
+  readonly sync: 'never' | 'interval' | 'always'
+  /** Something waits to be read that no client holds. */
+  readonly onWaiting: () => void
+  readonly warn: (text: string) => void
+}
+
+/** Records in a row that the client does not hold. */
+export interface Run {
+  readonly segment: Segment
+  start: number
+  end: number
+  count: number
+}
+
+/** How often what was written goes to the disk, with `interval`. */
+export const SYNC_INTERVAL_MS = 500
+/** So much is written without waiting for the end of the turn. */
+const WRITE_AT_BYTES = 262_144
+const MAX_SEGMENT_BYTES = 8_388_608
+const MIN_SEGMENT_BYTES = 65_536
+/** A segment of which nothing is needed any more is removed before it is full, when it is larger than this. */
+const WORTH_REMOVING_BYTES = 1_048_576
+/** There is no room: trying elsewhere would not help. */
+const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+
+/** What this process writes: segments one after the other, of which it appends to the last. */
+export class SegmentLog {
+  readonly #options: SegmentLogOptions
+  readonly #segmentBytes: number
+  readonly #trouble: Trouble
+  #current: Segment | undefined
+  /** How many segments there were: each has a name of its own. */
+  #begun = 0
+  /** Those that are full, and not on the disk yet. */
+  readonly #unsynced = new Set<Segment>()
+  /** Their files are not to be trusted, or gone. */
+  readonly #misplaced = new Set<Segment>()
+  readonly runs: Run[] = []
+  /** Bytes of all files, those that were adopted included. */
+  usedBytes = 0
+  /** Times that a file was synced. */
+  syncs = 0
+  #hasNewNames = false
+  #cancelSync: (() => void) | undefined
+  #syncing: Promise<boolean> = Promise.resolve(true)
+  #nextSync: Promise<boolean> | undefined
+  #isFull = false
+
+  constructor(options: SegmentLogOptions) {
+    this.#options = options
+    this.#segmentBytes = Math.max(MIN_SEGMENT_BYTES, Math.min(MAX_SEGMENT_BYTES, options.maxBytes >> 3))
+    this.#trouble = new Trouble(options.clock, options.warn, {
+      attempt: () => this.#recover(),
+      onOver: () => void this.sync(),
+    })
+  }
+
+  get isTroubled(): boolean {
+    return this.#trouble.isThere
+  }
+
+  append(message: Uint8Array, isHeld: boolean): FileRecord | undefined {
+    const bytes = RECORD_HEADER_BYTES + message.length
+    if (!this.#hasRoom(bytes)) return undefined
+    const segment = this.#segmentFor()
+    const writer = segment.writer as SegmentWriter
+    // What cannot be written waits in memory, with a bound; what the client does not hold has no place there.
+    if (this.isTroubled && (!isHeld || writer.buffered + bytes > this.#segmentBytes)) return undefined
+    const record = segment.append(message)
+    this.usedBytes += bytes
+    if (!isHeld) this.#addToRun(record)
+    if (writer.buffered >= WRITE_AT_BYTES) this.flush()
+    return record
+  }
+
+  /** Writes what was appended. Never throws. */
+  flush(): void {
+    const writer = this.#current?.writer
+    if (writer === undefined || writer.buffered === 0 || this.isTroubled) return
+    try {
+      this.#write(writer)
+    } catch (error) {
+      this.#trouble.begin(error)
+      return
+    }
+    if (this.#options.sync === 'always') void this.sync()
+    else if (this.#options.sync === 'interval') this.#armSync()
+  }
+
+  /** Has on the disk what was appended so far, as far as the mode asks for it. Calls that come together share a sync. */
+  sync(): Promise<boolean> {
+    this.flush()
+    if (this.#options.sync === 'never') return Promise.resolve(!this.isTroubled)
+    if (this.#nextSync === undefined) {
+      this.#nextSync = this.#syncing.then(() => {
+        this.#syncing = this.#nextSync as Promise<boolean>
+        this.#nextSync = undefined
+        return this.#syncAll()
+      })
+    }
+    return this.#nextSync
+  }
+
+  /** Removes the segment if nothing of it is needed any more. */
+  collect(segment: Segment): void {
+    if (segment === this.#current && segment.live === 0 && segment.length > WORTH_REMOVING_BYTES) {
+      segment.isComplete = true
+      this.#current = undefined
+    }
+    if (!segment.isDone || segment === this.#current) return
+    this.#unsynced.delete(segment)
+    this.#misplaced.delete(segment)
+    this.usedBytes -= segment.length
+    this.#isFull = false
+    try {
+      segment.remove()
+    } catch {
+      // A directory that cannot be written to any more: the next process finds it, and sends it once more.
+    }
+  }
+
+  /** Looks whether the files are where they should be. Never rejects. */
+  async check(): Promise<void> {
+    for (const segment of this.#open()) if (this.#isGone(segment)) this.#misplace(segment)
+    if (this.#misplaced.size > 0) await this.#settle()
+  }
+
+  /** Ends the last segment. What is not acknowledged stays. */
+  async close(): Promise<void> {
+    this.#cancelSync?.()
+    this.flush()
+    const segment = this.#current
+    this.#current = undefined
+    if (segment !== undefined) {
+      segment.isComplete = true
+      this.#unsynced.add(segment)
+      this.collect(segment)
+    }
+    if (this.#unsynced.size > 0) await this.sync()
+    this.#cancelSync?.()
+    this.#trouble.end()
+    for (const left of this.#unsynced) left.close()
+  }
+
+  #hasRoom(bytes: number): boolean {
+    const hasRoom = this.usedBytes + bytes <= this.#options.maxBytes
+    if (!hasRoom && !this.#isFull) {
+      this.#options.warn(`the spool has reached its maxBytes (${this.#options.maxBytes}), and takes no more`)
+    }
+    this.#isFull = !hasRoom
+    return hasRoom
+  }
+
+  #segmentFor(): Segment {
+    if (this.#current !== undefined && this.#current.length >= this.#segmentBytes) {
+      this.flush()
+      if (!this.isTroubled) this.#seal(this.#current)
+    }
+    if (this.#current === undefined) {
+      this.#current = new Segment(this.#options.fs, this.#nextPath())
+      this.usedBytes += this.#current.length
+    }
+    return this.#current
+  }
+
+  /** Nothing more is appended to it. */
+  #seal(segment: Segment): void {
+    if (segment === this.#current) this.#current = undefined
+    segment.isComplete = true
+    this.#unsynced.add(segment)
+    if (segment.isDone) this.collect(segment)
+    else if (this.#options.sync === 'never') this.#release(segment)
+  }
+
+  #release(segment: Segment): void {
+    this.#unsynced.delete(segment)
+    segment.writer?.close()
+  }
+
+  #nextPath(): string {
+    return join(this.#options.folders.own, segmentName(++this.#begun))
+  }
+
+  #write(writer: SegmentWriter): void {
+    if (!writer.isOpen) {
+      this.#options.folders.ensureOwn()
+      this.#hasNewNames = true
+    }
+    writer.flush()
+  }
+
+  #addToRun(record: FileRecord): void {
+    const last = this.runs[this.runs.length - 1]
+    if (last?.segment === record.segment && last.end === record.start) {
+      last.end = record.end
+      last.count++
+    } else this.runs.push({ ...record, count: 1 })
+    this.#options.onWaiting()
+  }
+
+  #armSync(): void {
+    this.#cancelSync ??= this.#options.clock.setTimer(() => {
+      this.#cancelSync = undefined
+      void this.sync()
+    }, SYNC_INTERVAL_MS)
+  }
+
+  /** Never rejects. */
+  async #syncAll(): Promise<boolean> {
+    this.flush()
+    if (this.isTroubled) return false
+    for (const segment of this.#open()) await this.#syncOne(segment)
+    await this.#settle()
+    return !this.isTroubled
+  }
+
+  #open(): Segment[] {
+    return this.#current === undefined ? [...this.#unsynced] : [...this.#unsynced, this.#current]
+  }
+
+  /** Removed by somebody, or taken for a dead process's: what is written to it is lost. */
+  #isGone(segment: Segment): boolean {
+    return segment.writer?.isOpen === true && this.#options.fs.info(segment.path) === undefined
+  }
+
+  async #syncOne(segment: Segment): Promise<void> {
+    const { writer } = segment
+    if (writer === undefined || segment.isRemoved || !writer.isOpen) return
+    try {
+      if (writer.written > writer.synced) {
+        this.syncs++
+        await writer.sync()
+      }
+      if (segment.isRemoved) return
+      if (this.#isGone(segment)) this.#misplace(segment)
+      else if (segment.isComplete) this.#release(segment)
+    } catch {
+      // After a failed sync the system has forgotten what it could not write: asking once more proves nothing.
+      this.#misplace(segment)
+    }
+  }
+
+  #misplace(segment: Segment): void {
+    this.#misplaced.add(segment)
+    this.#seal(segment)
+  }
+
+  /** Names, and what had to be moved. Never rejects. */
+  async #settle(): Promise<void> {
+    const { fs, folders } = this.#options
+    try {
+      for (const segment of this.#misplaced) await this.#move(segment)
+      if (!this.#hasNewNames) return
+      this.#hasNewNames = false
+      await fs.syncDirectory(folders.own)
+      await fs.syncDirectory(folders.directory)
+    } catch (error) {
+      this.#hasNewNames = true
+      this.#trouble.begin(error)
+    }
+  }
+
+  async #move(segment: Segment): Promise<void> {
+    this.#options.folders.ensureOwn()
+    this.#hasNewNames = true
+    if (!segment.isRemoved) await segment.move(this.#nextPath())
+    this.#misplaced.delete(segment)
+    this.#release(segment)
+    this.collect(segment)
+  }
+
+  /** Tries whether what has failed works again. Throws, or rejects, when it does not. */
+  async #recover(): Promise<void> {
+    const segment = this.#current
+    const { folders } = this.#options
+    folders.ensureOwn()
+    const { writer } = segment ?? {}
+    const isElsewhere = writer?.isOpen === true && !NO_ROOM.has(codeOf(this.#trouble.cause))
+    // Another file may do what this one does not.
+    if (segment !== undefined && isElsewhere) this.#misplace(segment)
+    else if (writer !== undefined) this.#write(writer)
+    for (const one of this.#misplaced) await this.#move(one)
+  }
+}

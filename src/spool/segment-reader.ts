@@ -1,0 +1,117 @@
+import { HEADER_BYTES, RECORD_HEADER_BYTES, readRecord, readVersion, VERSION } from './format.ts'
+import { FileRecord, type Segment } from './segment.ts'
+import type { RecoveredMessage } from './spool.ts'
+
+const CHUNK_BYTES = 262_144
+
+/** What a stretch of a segment held. */
+export interface Stretch {
+  readonly messages: readonly RecoveredMessage[]
+  /** Where the next stretch starts. */
+  readonly end: number
+  /** Something was no record, and not the beginning of one that a crash has cut short. */
+  readonly hasDamage: boolean
+}
+
+/** Reads a segment from one end to the other, a stretch at a time: its memory does not grow with the segment. */
+export class SegmentReader {
+  readonly #segment: Segment
+  readonly #isOwn: boolean
+  readonly #acknowledged: readonly (readonly [start: number, end: number])[]
+  #nextRange = 0
+  #bytes: Buffer
+
+  /**
+   * @param isOwn The records were appended by this process; `live` counts them already.
+   * @param acknowledged Stretches to leave out, in order.
+   */
+  constructor(
+    segment: Segment,
+    isOwn: boolean,
+    acknowledged: readonly (readonly [start: number, end: number])[] = [],
+  ) {
+    this.#segment = segment
+    this.#isOwn = isOwn
+    this.#acknowledged = acknowledged
+    // There may be thousands of small ones.
+    this.#bytes = Buffer.allocUnsafeSlow(isOwn ? CHUNK_BYTES : Math.min(CHUNK_BYTES, segment.length))
+  }
+
+  /**
+   * Reads some of the records from `start` on: one at least, unless nothing is left.
+   *
+   * @param end Where to stop; a record ends there.
+   */
+  async read(start: number, end: number): Promise<Stretch> {
+    let length = await this.#fill(start, end, 0)
+    const messages: RecoveredMessage[] = []
+    let hasDamage = false
+    let at = 0
+    // What cannot be read is nothing: a file that was cut short ends early.
+    let left = end - start
+    while (left > 0 && at < length) {
+      const found = readRecord(this.#bytes, at, length, left)
+      if (found.kind === 'incomplete') {
+        // What is complete is handed on first: the rest is read again, from its start.
+        if (messages.length > 0) break
+        const filled = await this.#fillWhole(start + at, end, found.bytes)
+        if (filled < found.bytes) return { messages, end, hasDamage: true }
+        ;[length, start, at] = [filled, start + at, 0]
+        continue
+      }
+      if (found.kind === 'damage') hasDamage ||= !found.isTorn || found.end < end - start
+      else this.#take(messages, start + at, at, found.end)
+      left -= found.end - at
+      at = found.end
+    }
+    if (length === 0) return { messages, end, hasDamage: true }
+    return { messages, end: start + at, hasDamage }
+  }
+
+  #take(messages: RecoveredMessage[], start: number, at: number, to: number): void {
+    const end = start + to - at
+    if (this.#isAcknowledged(start, end)) return
+    if (!this.#isOwn) this.#segment.live++
+    const record = new FileRecord(this.#segment, start, end)
+    messages.push({ record, isOwn: this.#isOwn, message: this.#bytes.subarray(at + RECORD_HEADER_BYTES, to) })
+  }
+
+  /** The stretches and the records both come in order. */
+  #isAcknowledged(start: number, end: number): boolean {
+    for (;;) {
+      const range = this.#acknowledged[this.#nextRange]
+      if (range === undefined || range[0] > start) return false
+      if (range[1] >= end) return true
+      this.#nextRange++
+    }
+  }
+
+  async #fillWhole(start: number, end: number, wanted: number): Promise<number> {
+    if (wanted > this.#bytes.length) this.#bytes = Buffer.allocUnsafeSlow(wanted)
+    return this.#fill(start, end, wanted)
+  }
+
+  /** Reads as much as there is room for, and `wanted` bytes at least if there are as many. */
+  async #fill(start: number, end: number, wanted: number): Promise<number> {
+    const room = Math.min(this.#bytes.length, end - start)
+    let length = 0
+    do {
+      const count = await this.#segment.read(this.#bytes.subarray(length, room), start + length)
+      if (count === 0) break
+      length += count
+    } while (length < Math.min(wanted, room))
+    return length
+  }
+}
+
+/**
+ * Where the records of a segment start, by its header: behind it, or at the very start where it is damaged. `undefined`
+ * for one that a later version of this library has written.
+ */
+export async function readHeader(segment: Segment): Promise<number | undefined> {
+  const header = Buffer.alloc(HEADER_BYTES)
+  const length = await segment.read(header, 0)
+  const version = readVersion(header.subarray(0, length))
+  if (version === undefined) return 0
+  return version === VERSION ? HEADER_BYTES : undefined
+}

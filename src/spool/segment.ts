@@ -1,0 +1,163 @@
+import { Acknowledgements } from './acknowledgements.ts'
+import { type FileSystem, OpenFile } from './file-system.ts'
+import { HEADER_BYTES } from './format.ts'
+import { SegmentWriter } from './segment-writer.ts'
+import type { SpoolRecord } from './spool.ts'
+
+/** A record of a {@link Segment}. */
+export class FileRecord implements SpoolRecord {
+  constructor(
+    readonly segment: Segment,
+    /** Where it lies in the file. */
+    readonly start: number,
+    readonly end: number,
+  ) {}
+
+  get isKept(): boolean {
+    return this.segment.isKept(this.end)
+  }
+}
+
+/** One file of records, with what is known of its acknowledgements. */
+export class Segment {
+  readonly #fs: FileSystem
+  readonly #acknowledgements: Acknowledgements
+  /** Set for a segment that this process has begun. */
+  readonly writer: SegmentWriter | undefined
+  readonly #path: string
+  readonly #size: number
+  #file: OpenFile | undefined
+  /** Records that were appended or read, and are not acknowledged. */
+  live = 0
+  /** No further record is to come: it is full, or was read to its end. */
+  isComplete = false
+  /** A part of it could not be read. */
+  isDamaged = false
+  isRemoved = false
+  /** It is on its way to another file, and cannot be removed. */
+  isMoving = false
+
+  /** @param size Bytes of a segment that another process has left; left out for a new one. */
+  constructor(fs: FileSystem, path: string, size?: number) {
+    this.#fs = fs
+    this.#path = path
+    this.#size = size ?? 0
+    this.writer = size === undefined ? new SegmentWriter(fs, path) : undefined
+    this.#acknowledgements = new Acknowledgements(fs, acknowledgementsOf(path))
+  }
+
+  get path(): string {
+    return this.writer?.path ?? this.#path
+  }
+
+  get length(): number {
+    return this.writer?.length ?? this.#size
+  }
+
+  /** Nothing of it is needed any more. */
+  get isDone(): boolean {
+    return this.isComplete && this.live === 0 && !this.isMoving && !this.isRemoved
+  }
+
+  /** Whether another process could read what lies before `end`. */
+  isKept(end: number): boolean {
+    return this.writer === undefined || end <= this.writer.written
+  }
+
+  /** Takes a record. */
+  append(message: Uint8Array): FileRecord {
+    const writer = this.writer as SegmentWriter
+    const start = writer.append(message)
+    this.live++
+    return new FileRecord(this, start, writer.length)
+  }
+
+  acknowledge({ start, end }: FileRecord): void {
+    this.live--
+    this.#acknowledgements.add(start, end)
+  }
+
+  flushAcknowledgements(): void {
+    this.#acknowledgements.flush()
+  }
+
+  /** The stretches that an earlier process has acknowledged. */
+  readAcknowledged(): Promise<(readonly [start: number, end: number])[]> {
+    return this.#acknowledgements.read()
+  }
+
+  /** Returns the number of bytes that were read; 0 at the end. */
+  async read(target: Uint8Array, position: number): Promise<number> {
+    if (this.writer?.isOpen || (this.writer && position >= this.writer.written)) {
+      return this.writer.read(target, position)
+    }
+    this.#file ??= new OpenFile(this.#fs, this.#fs.open(this.path, 'read'))
+    return this.#file.read(target, position)
+  }
+
+  /** Takes all records to another file, and removes this one. */
+  async move(path: string): Promise<void> {
+    const former = this.path
+    this.isMoving = true
+    try {
+      await this.writer?.move(path)
+    } finally {
+      this.isMoving = false
+    }
+    this.#acknowledgements.remove()
+    this.#acknowledgements.move(acknowledgementsOf(path))
+    if (this.#fs.info(former) !== undefined) this.#fs.remove(former)
+  }
+
+  close(): void {
+    this.writer?.close()
+    this.#acknowledgements.close()
+    this.closeReader()
+  }
+
+  closeReader(): void {
+    this.#file?.close()
+    this.#file = undefined
+  }
+
+  /** Removes its files. The order matters: acknowledgements without their segment harm nobody. */
+  remove(): void {
+    this.isRemoved = true
+    this.close()
+    if (this.writer === undefined || this.writer.written > 0) this.#removeIfThere(this.path)
+    this.#acknowledgements.remove()
+  }
+
+  /** Takes a damaged segment out of the way, for somebody to look at. */
+  setAside(path: string): void {
+    this.isRemoved = true
+    this.close()
+    this.#fs.rename(this.path, path)
+    this.#acknowledgements.remove()
+  }
+
+  #removeIfThere(path: string): void {
+    if (this.#fs.info(path) !== undefined) this.#fs.remove(path)
+  }
+}
+
+/** Where the records of a segment start. */
+export const FIRST_RECORD = HEADER_BYTES
+
+const SEGMENT_NAME = /^(\d{8})\.seg$/
+
+/** @param number At most eight digits. */
+export function segmentName(number: number): string {
+  return `${String(number).padStart(8, '0')}.seg`
+}
+
+/** The number of a segment, or `undefined` for a file that is none. */
+export function segmentNumber(name: string): number | undefined {
+  const [, digits] = SEGMENT_NAME.exec(name) ?? []
+  return digits === undefined ? undefined : Number(digits)
+}
+
+/** The file of the acknowledgements of a segment. */
+export function acknowledgementsOf(path: string): string {
+  return path.replace(/\.seg$/, '.ack')
+}

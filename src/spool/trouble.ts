@@ -1,0 +1,65 @@
+import { describeCause } from '../errors/cause.ts'
+import type { Clock } from '../runtime/clock.ts'
+
+const FIRST_RETRY_MS = 1_000
+const MAX_RETRY_MS = 30_000
+
+export interface TroubleHandlers {
+  /** Tries again. Rejects when it has not helped. */
+  attempt(): Promise<void>
+  /** Must not throw. */
+  onOver(): void
+}
+
+/** A time in which nothing can be written: tells of it once, and tries again and again until it is over. */
+export class Trouble {
+  readonly #clock: Clock
+  readonly #warn: (text: string) => void
+  readonly #handlers: TroubleHandlers
+  #cancel: (() => void) | undefined
+  #delayMs = FIRST_RETRY_MS
+  /** What failed last. */
+  cause: unknown
+  isThere = false
+
+  constructor(clock: Clock, warn: (text: string) => void, handlers: TroubleHandlers) {
+    this.#clock = clock
+    this.#warn = warn
+    this.#handlers = handlers
+  }
+
+  begin(error: unknown): void {
+    this.cause = error
+    if (this.isThere) return
+    this.isThere = true
+    this.#delayMs = FIRST_RETRY_MS
+    this.#warn(`the spool cannot write, and events wait in memory until it can: ${describeCause(error)}`)
+    this.#arm()
+  }
+
+  end(): void {
+    this.isThere = false
+    this.#cancel?.()
+    this.#cancel = undefined
+  }
+
+  #arm(): void {
+    this.#cancel = this.#clock.setTimer(() => void this.#retry(), this.#delayMs)
+  }
+
+  async #retry(): Promise<void> {
+    this.#cancel = undefined
+    try {
+      await this.#handlers.attempt()
+      if (!this.isThere) return
+      this.end()
+      this.#handlers.onOver()
+    } catch (error) {
+      this.cause = error
+      // It was given up meanwhile.
+      if (!this.isThere) return
+      this.#delayMs = Math.min(this.#delayMs * 2, MAX_RETRY_MS)
+      this.#arm()
+    }
+  }
+}

@@ -1,0 +1,229 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { AnalyticsSettings } from '../../src/settings/schema.ts'
+import type { FileSpool } from '../../src/spool/file-spool.ts'
+import {
+  createAnalytics,
+  type Harness,
+  recordOutcomes,
+  trackPurchases,
+  WRITE_KEY,
+} from '../support/create-analytics.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { type Reply, status } from '../support/scripted-client.ts'
+import { createProcess, FileSpoolOn, filesIn, temporaryDirectory, turn, until } from './support.ts'
+
+interface Life extends Harness {
+  readonly spool: FileSpool
+  /** The process is gone, as after SIGKILL. */
+  kill(): void
+}
+
+/** Processes on one directory, one after the other or side by side. */
+function createHost(directory = temporaryDirectory()) {
+  const alive = new Set<number>()
+  return {
+    directory,
+    start(settings: Partial<AnalyticsSettings> = {}, replies: readonly Reply[] = []): Life {
+      const clock = new FakeClock()
+      const processes = createProcess(alive)
+      const spool = new FileSpoolOn({ directory, sync: 'never' }, { clock, processes })
+      const harness = createAnalytics({ spool, ...settings }, replies, clock)
+      return { ...harness, spool, kill: () => processes.end() }
+    },
+  }
+}
+
+const unavailable = status(503)
+
+describe('after the death of a process', () => {
+  test('the next one delivers what was tracked, as it was, and counts it', async () => {
+    const host = createHost()
+    const first = host.start({}, [unavailable])
+    trackPurchases(first.analytics, 20)
+    await turn()
+    const sent = first.client.requests.flatMap(({ batch }) => batch)
+    first.kill()
+
+    const second = host.start()
+    await until(() => second.analytics.stats.recovered === 20)
+    await second.analytics.closeAndFlush()
+
+    expect(second.client.requests.flatMap(({ batch }) => batch)).toEqual(sent)
+    expect(second.analytics.stats).toMatchObject({ accepted: 20, delivered: 20, recovered: 20, pending: 0 })
+    expect(filesIn(host.directory).filter((name) => name.endsWith('.seg'))).toEqual([])
+  })
+
+  test('what had been delivered is not sent again', async () => {
+    const host = createHost()
+    const first = host.start({ flushAt: 5 })
+    trackPurchases(first.analytics, 5)
+    await until(() => first.analytics.stats.delivered === 5)
+    trackPurchases(first.analytics, 2)
+    await turn()
+    first.kill()
+
+    const second = host.start()
+    await until(() => second.analytics.stats.recovered === 2)
+    await second.analytics.closeAndFlush()
+
+    expect(second.analytics.stats).toMatchObject({ accepted: 2, delivered: 2, recovered: 2 })
+  })
+
+  test('with credentials of its own: nothing secret is in the files', async () => {
+    const host = createHost()
+    const first = host.start({}, [unavailable])
+    trackPurchases(first.analytics, 3)
+    await turn()
+    first.kill()
+
+    for (const name of filesIn(host.directory)) {
+      const text = readFileSync(join(host.directory, name), 'latin1')
+      expect(text).not.toContain(WRITE_KEY)
+      expect(text).not.toContain(Buffer.from(`${WRITE_KEY}:`).toString('base64'))
+    }
+    const second = host.start({ writeKey: 'wk_of_the_day' })
+    await until(() => second.analytics.stats.recovered === 3)
+    await second.analytics.closeAndFlush()
+
+    expect(second.client.requests[0]?.body).toContain('wk_of_the_day')
+  })
+})
+
+describe('an outage', () => {
+  test('ends no event by maxRetries', async () => {
+    const { analytics, clock } = createHost().start({ maxRetries: 0, flushAt: 1 }, [
+      ...Array.from({ length: 8 }, () => unavailable),
+      status(200),
+    ])
+    trackPurchases(analytics, 1)
+
+    await clock.advance(1_000_000)
+
+    expect(analytics.stats).toMatchObject({ accepted: 1, delivered: 1, failed: 0 })
+    await analytics.closeAndFlush()
+  })
+
+  test('ends what has failed for maxTotalBackoffDuration', async () => {
+    const { analytics, clock } = createHost().start({ flushAt: 1, maxTotalBackoffDuration: 60 }, [
+      unavailable,
+    ])
+    const { outcomes, callback } = recordOutcomes()
+    trackPurchases(analytics, 1, callback)
+
+    await clock.advance(61_000)
+
+    expect(outcomes).toEqual(['deadline'])
+    await analytics.closeAndFlush()
+  })
+
+  test('memory holds maxQueueBytes, the disk the rest, and all of it is delivered in its order', async () => {
+    const { analytics, client, clock, spool } = createHost().start(
+      { maxQueueBytes: 33_000, maxQueueSize: 10, flushAt: 5, maxConcurrentRequests: 1 },
+      [unavailable, status(200)],
+    )
+    const { outcomes, callback } = recordOutcomes()
+
+    trackPurchases(analytics, 500)
+    trackPurchases(analytics, 500, callback)
+    await turn()
+    expect(analytics.status.queued).toBe(1_000 - 10 * analytics.status.inFlight)
+    expect(analytics.stats).toMatchObject({ accepted: 1_000, failed: 0, pending: 1_000 })
+    expect(spool.stats.bytes).toBeGreaterThan(200_000)
+    const flushed = analytics.flush()
+    await clock.advance(2_000)
+    await until(() => analytics.stats.pending === 0)
+
+    expect(await flushed).toEqual({ delivered: 1_000, failed: 0, pending: 0 })
+    const numbers = client.requests
+      .slice(1)
+      .flatMap(({ batch }) => batch.map(({ properties }) => (properties as { number: number }).number))
+    const each = Array.from({ length: 500 }, (_, index) => index + 1)
+    expect(numbers).toEqual([...each, ...each])
+    expect(outcomes).toEqual(each.map(() => 'delivered'))
+    await analytics.closeAndFlush()
+  })
+})
+
+describe('the end', () => {
+  test('closing leaves what is not delivered on the disk, as deferred, which is no loss', async () => {
+    const host = createHost()
+    const first = host.start({ maxQueueSize: 5, flushAt: 5, maxConcurrentRequests: 1 }, [unavailable])
+    const errors: unknown[] = []
+    first.analytics.on('error', (error) => errors.push(error))
+    const { outcomes, callback } = recordOutcomes()
+    trackPurchases(first.analytics, 12)
+    trackPurchases(first.analytics, 3, callback)
+    await turn()
+
+    const closed = first.analytics.closeAndFlush({ timeout: 100 })
+    await first.clock.advance(100)
+
+    expect(await closed).toEqual({ delivered: 0, failed: 0, pending: 0, deferred: 15 })
+    expect(outcomes).toEqual(['deferred', 'deferred', 'deferred'])
+    expect(errors).toEqual([])
+    expect(first.analytics.stats).toMatchObject({ accepted: 15, failed: 0, deferred: 15, pending: 0 })
+
+    // The process lives on; its spool is anybody's.
+    const second = host.start()
+    await until(() => second.analytics.stats.recovered === 15)
+    await second.analytics.closeAndFlush()
+    expect(second.analytics.stats).toMatchObject({ accepted: 15, delivered: 15, recovered: 15 })
+    expect(readdirSync(host.directory)).toEqual([])
+  })
+
+  test('what is inside plugins then is lost, as without a spool', async () => {
+    const { analytics, clock } = createHost().start({}, [unavailable])
+    await analytics.register({ name: 'slow', type: 'before', track: () => new Promise(() => {}) })
+    const { outcomes, callback } = recordOutcomes()
+    trackPurchases(analytics, 1, callback)
+
+    const closed = analytics.closeAndFlush({ timeout: 100 })
+    await clock.advance(100)
+    await closed
+
+    expect(outcomes).toEqual(['shutdown_timeout'])
+  })
+})
+
+describe('stored', () => {
+  test('waits for events to leave plugins, and says that they are kept', async () => {
+    const { analytics, spool } = createHost().start({}, [unavailable])
+    let leave: () => void = () => {}
+    await analytics.register({
+      name: 'slow',
+      type: 'enrichment',
+      track: (ctx) =>
+        new Promise((resolve) => {
+          leave = () => resolve(ctx)
+        }),
+    })
+    trackPurchases(analytics, 1)
+    let isStored: boolean | undefined
+    const stored = analytics.stored().then((is) => {
+      isStored = is
+    })
+    await turn()
+    expect([isStored, spool.stats.bytes]).toEqual([undefined, 0])
+
+    leave()
+    await stored
+
+    expect(isStored).toBe(true)
+    expect(spool.stats.bytes).toBeGreaterThan(100)
+    spool.flush()
+  })
+
+  test('is false without a spool', async () => {
+    const { analytics } = createAnalytics()
+    expect(await analytics.stored()).toBe(false)
+  })
+})
+
+test('one spool serves one client', () => {
+  const { spool } = createHost().start()
+
+  expect(() => createAnalytics({ spool })).toThrow(/spool: expected one of its own/)
+  expect(() => createAnalytics({ spool: {} as never })).toThrow(/spool: expected a FileSpool/)
+})

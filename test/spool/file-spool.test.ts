@@ -1,0 +1,203 @@
+import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { FileSpool } from '../../src/spool/file-spool.ts'
+import type { Processes } from '../../src/spool/owner.ts'
+import {
+  bytesOf,
+  createProcess,
+  FileSpoolOn,
+  filesIn,
+  readMessages,
+  readRecords,
+  temporaryDirectory,
+  turn,
+} from './support.ts'
+
+function open(directory: string, processes: Processes, options: object = {}): FileSpool {
+  return new FileSpoolOn({ directory, sync: 'never', ...options }, { processes })
+}
+
+describe('what a process has left', () => {
+  test('the next one reads it, in order and byte for byte', async () => {
+    const directory = temporaryDirectory()
+    const alive = new Set<number>()
+    const first = createProcess(alive)
+    const messages = ['{"a":1}', '{"b":"Zoë ☕"}', `{"c":"${'x'.repeat(300_000)}"}`, '{}']
+    const spool = open(directory, first)
+    for (const message of messages) spool.append(bytesOf(message), true)
+    await turn()
+    first.end()
+
+    const next = open(directory, createProcess(alive))
+
+    expect(await readMessages(next, 4)).toEqual(messages)
+    await next.close()
+  })
+
+  test('what was acknowledged does not come again, wherever it lies', async () => {
+    const directory = temporaryDirectory()
+    const alive = new Set<number>()
+    const first = createProcess(alive)
+    const spool = open(directory, first)
+    const records = ['a', 'b', 'c', 'd', 'e'].map((text) => spool.append(bytesOf(text), true))
+    await turn()
+    for (const index of [1, 3, 4]) {
+      const record = records[index]
+      if (record !== undefined) spool.acknowledge(record)
+      await turn()
+    }
+    first.end()
+
+    const second = createProcess(alive)
+    const read = await readRecords(open(directory, second), 2)
+    expect(read.map(({ text }) => text)).toEqual(['a', 'c'])
+    second.end()
+
+    // Nobody had acknowledged anything since.
+    const third = open(directory, createProcess(alive))
+    expect(await readMessages(third, 2)).toEqual(['a', 'c'])
+    await third.close()
+  })
+
+  test('it is gone from the disk when all of it is acknowledged, and a closed spool leaves nothing', async () => {
+    const directory = temporaryDirectory()
+    const alive = new Set<number>()
+    const first = createProcess(alive)
+    const spool = open(directory, first)
+    for (const text of ['a', 'b']) spool.append(bytesOf(text), true)
+    await turn()
+    first.end()
+    const next = open(directory, createProcess(alive))
+    const own = next.append(bytesOf('c'), true)
+
+    for (const { record } of await readRecords(next, 2)) next.acknowledge(record)
+    if (own !== undefined) next.acknowledge(own)
+    await turn()
+    expect(next.stats.bytes).toBeLessThan(100)
+    await next.close()
+
+    expect(filesIn(directory)).toEqual([])
+  })
+})
+
+describe('one process', () => {
+  test('what it does not hold comes back, and what it holds does not', async () => {
+    const spool = open(temporaryDirectory(), createProcess(new Set()))
+    spool.append(bytesOf('held 1'), true)
+    spool.append(bytesOf('let go 1'), false)
+    spool.append(bytesOf('let go 2'), false)
+    spool.append(bytesOf('held 2'), true)
+    spool.append(bytesOf('let go 3'), false)
+
+    const read = await readRecords(spool, 3)
+
+    expect(read.map(({ text }) => text)).toEqual(['let go 1', 'let go 2', 'let go 3'])
+    expect(read.every(({ isOwn }) => isOwn)).toBe(true)
+    await spool.close()
+  })
+
+  test('one write for all that a turn brings, also behind awaits', async () => {
+    let writes = 0
+    const { nodeFileSystem } = await import('../../src/spool/file-system.ts')
+    const fs = {
+      ...nodeFileSystem,
+      write: (file: number, bytes: Uint8Array, position: number) => {
+        writes++
+        return nodeFileSystem.write(file, bytes, position)
+      },
+    }
+    const spool = new FileSpoolOn({ directory: temporaryDirectory(), sync: 'never' }, { fs })
+    spool.append(bytesOf('the file is made with the first'), true)
+    await turn()
+    writes = 0
+
+    for (let number = 0; number < 100; number++) {
+      spool.append(bytesOf(`message ${number}`), true)
+      await Promise.resolve()
+    }
+    await turn()
+
+    expect(writes).toBe(1)
+    await spool.close()
+  })
+
+  test('its files are for its owner alone', async () => {
+    const directory = join(temporaryDirectory(), 'a', 'b')
+    const spool = open(directory, createProcess(new Set()))
+    spool.append(bytesOf('a'), true)
+    await turn()
+
+    const names = filesIn(directory)
+    expect(names).toHaveLength(2)
+    for (const name of names) expect(lstatSync(join(directory, name)).mode & 0o777).toBe(0o600)
+    const [segment] = names.filter((name) => name.endsWith('.seg'))
+    expect(lstatSync(join(directory, segment as string, '..')).mode & 0o777).toBe(0o700)
+    expect(lstatSync(directory).mode & 0o777).toBe(0o700)
+    await spool.close()
+  })
+
+  test('it takes no more than maxBytes, and takes again when there is room', async () => {
+    const spool = open(temporaryDirectory(), createProcess(new Set()), { maxBytes: 1_048_576 })
+    const message = Buffer.alloc(10_000, 'x')
+    const records = []
+    for (;;) {
+      const record = spool.append(message, true)
+      if (record === undefined) break
+      records.push(record)
+      await turn()
+    }
+    expect(records.length).toBeGreaterThan(100)
+    expect(spool.stats.bytes).toBeLessThanOrEqual(1_048_576)
+
+    for (const record of records) spool.acknowledge(record)
+    await turn()
+
+    expect(spool.append(message, true)).toBeDefined()
+    await spool.close()
+  })
+})
+
+describe('a directory that cannot be used', () => {
+  test.each([
+    ['a file', (path: string) => writeFileSync(path, '')],
+    ['a link', (path: string) => symlinkSync(temporaryDirectory(), path)],
+    ['a link to nothing', (path: string) => symlinkSync('/nowhere/at/all', path)],
+  ])('%s: the constructor says so', (_, make) => {
+    const path = join(temporaryDirectory(), 'spool')
+    make(path)
+
+    expect(() => new FileSpool({ directory: path })).toThrow(
+      /spool\.directory: .* cannot be used: .*no directory/,
+    )
+  })
+
+  test('one that may not be written to', () => {
+    expect(() => new FileSpool({ directory: '/proc/spool' })).toThrow(/cannot be used: E/)
+  })
+
+  test('no path at all', () => {
+    expect(() => new FileSpool({ directory: '' })).toThrow(
+      'spool.directory: expected the path of a directory',
+    )
+    expect(() => new FileSpool(undefined as never)).toThrow('spool: expected an object')
+    expect(() => new FileSpool({ directory: 'x', sync: 'sometimes' as never })).toThrow('spool.sync')
+    expect(() => new FileSpool({ directory: 'x', maxBytes: 5 })).toThrow('spool.maxBytes')
+    expect(existsSync('x')).toBe(false)
+  })
+})
+
+test('what lies in the directory and is not a spool is left alone', async () => {
+  const directory = temporaryDirectory()
+  mkdirSync(join(directory, 'photos'))
+  writeFileSync(join(directory, 'photos', 'a.jpg'), 'jpeg')
+  writeFileSync(join(directory, 'notes.txt'), 'mine')
+  const spool = open(directory, createProcess(new Set()))
+
+  void spool.recover().next()
+  await turn()
+  await spool.close()
+
+  expect(filesIn(directory)).toEqual(['notes.txt', 'photos/a.jpg'])
+  expect(readFileSync(join(directory, 'notes.txt'), 'utf8')).toBe('mine')
+})

@@ -1,0 +1,84 @@
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach } from 'vitest'
+import { FileSpool, type SpoolHost } from '../../src/spool/file-spool.ts'
+import type { FileSpoolOptions } from '../../src/spool/options.ts'
+import type { Processes } from '../../src/spool/owner.ts'
+import type { RecoveredMessage, Spool } from '../../src/spool/spool.ts'
+
+/** The constructor with its second parameter, which is not declared for users. */
+export const FileSpoolOn = FileSpool as unknown as new (
+  options: FileSpoolOptions,
+  host: Partial<SpoolHost>,
+) => FileSpool
+
+const made: string[] = []
+
+/** An empty directory of this test's own, removed after it. */
+export function temporaryDirectory(): string {
+  const path = mkdtempSync(join(tmpdir(), 'trackpost-spool-'))
+  made.push(path)
+  return path
+}
+
+afterEach(() => {
+  for (const path of made.splice(0)) rmSync(path, { recursive: true, force: true })
+})
+
+let nextPid = 70_000
+
+/** A process that can be ended: what a spool sees of itself and of those like it. */
+export function createProcess(alive: Set<number>): Processes & { end(): void } {
+  const pid = nextPid++
+  alive.add(pid)
+  return {
+    self: { pid, host: 'shop-1', started: String(pid), boot: 'b', space: 's' },
+    exists: (other) => alive.has(other),
+    startOf: (other) => String(other),
+    end: () => void alive.delete(pid),
+  }
+}
+
+/** What a spool has to read, up to `count` messages. */
+export async function readMessages(spool: Spool, count: number): Promise<string[]> {
+  return (await readRecords(spool, count)).map(({ text }) => text)
+}
+
+export interface ReadRecord extends Pick<RecoveredMessage, 'record' | 'isOwn'> {
+  readonly text: string
+}
+
+/** The same with what belongs to each. */
+export async function readRecords(spool: Spool, count: number): Promise<ReadRecord[]> {
+  const read: ReadRecord[] = []
+  if (count === 0) return read
+  for await (const messages of spool.recover()) {
+    for (const { record, isOwn, message } of messages) {
+      read.push({ record, isOwn, text: message === undefined ? '(lost)' : Buffer.from(message).toString() })
+    }
+    if (read.length >= count) return read
+  }
+  return read
+}
+
+export function bytesOf(text: string): Uint8Array {
+  return Buffer.from(text)
+}
+
+/** All files below a directory, by their path in it. */
+export function filesIn(directory: string): string[] {
+  return (readdirSync(directory, { recursive: true }) as string[])
+    .filter((name) => statSync(join(directory, name)).isFile())
+    .sort()
+}
+
+/** The end of a turn, and what comes with it. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Real files take real time: waits for something that is sure to come. */
+export async function until(isDone: () => boolean): Promise<void> {
+  while (!isDone()) await new Promise((resolve) => setTimeout(resolve, 1))
+}
