@@ -567,78 +567,53 @@ row(
     const run = await runHost(
       { host: server.url, scale: 20, settings: { maxRetries: 1, httpRequestTimeout: 1_000 } },
       async (t) => {
+        const thrower = (thrown: unknown) => (): never => {
+          throw thrown
+        }
+        const getter = (name: string): object =>
+          Object.defineProperty({ status: 200 }, name, { get: thrower(new Error('x')) })
+        const never = (): Promise<never> => new Promise(() => {})
         // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
-        const clients: Record<string, (...args: any[]) => any> = {
-          'throws synchronously': () => {
-            throw new Error('no network')
-          },
-          'throws null': () => {
-            throw null
-          },
-          'rejects with undefined': () => Promise.reject(undefined),
-          'never settles': () => new Promise(() => {}),
-          'answers undefined': () => undefined,
-          'answers null': async () => null,
-          'answers a number': async () => 5,
-          'answers an object': async () => ({}),
-          'answers a text status': async () => ({ status: '200' }),
-          'answers what throws': async () => ({
-            get status() {
-              throw new Error('x')
-            },
-          }),
-          'answers a hostile proxy': async () =>
-            new Proxy(
-              {},
-              {
-                get() {
-                  throw 1
-                },
-              },
-            ),
-          'is a hostile thenable': () => ({
-            // biome-ignore lint/suspicious/noThenProperty: the case
-            get then() {
-              throw new Error('then')
-            },
-          }),
-        }
-        const results: Record<string, string> = {}
-        let n = 0
-        for (const [name, httpClient] of Object.entries(clients)) {
+        const clients: [string, (...args: any[]) => any, string][] = [
+          ['throws synchronously', thrower(new Error('no network')), 'retries_exhausted'],
+          ['throws null', thrower(null), 'retries_exhausted'],
+          ['rejects with undefined', () => Promise.reject(undefined), 'retries_exhausted'],
+          ['never settles', never, 'retries_exhausted'],
+          ['responds with undefined', () => undefined, 'retries_exhausted'],
+          ['responds with null', async () => null, 'retries_exhausted'],
+          ['responds with a number', async () => 5, 'retries_exhausted'],
+          ['responds with an object', async () => ({}), 'retries_exhausted'],
+          ['responds with a text as status', async () => ({ status: '200' }), 'retries_exhausted'],
+          ['responds with what throws', async () => getter('status'), 'retries_exhausted'],
+          [
+            'responds with a hostile proxy',
+            async () => new Proxy({}, { get: thrower(1) }),
+            'retries_exhausted',
+          ],
+          ['is a hostile thenable', () => getter('then'), 'retries_exhausted'],
+          ['no headers', async () => ({ status: 200, statusText: 'OK' }), 'delivered'],
+          ['headers that throw', async () => getter('headers'), 'retries_exhausted'],
+          ['a body that throws', async () => getter('body'), 'delivered'],
+          ['a text that never settles', async () => ({ status: 200, text: never }), 'delivered'],
+          [
+            'a text that rejects',
+            async () => ({ status: 200, text: async () => thrower('x')() }),
+            'delivered',
+          ],
+          ['headers that are null', async () => ({ status: 200, headers: null }), 'delivered'],
+          [
+            'odd headers',
+            async () => ({ status: 200, headers: { 'Retry-After': ['0'], 5: 5 } }),
+            'delivered',
+          ],
+        ]
+        const table: { name: string; outcome: string; expected: string }[] = []
+        for (const [at, [name, httpClient, expected]] of clients.entries()) {
           const client = t.create({ httpClient })
-          const at = n++
-          t.track(client, at)
-          await client.flush()
-          results[name] = t.outcome(at)
-          await t.close(client)
-        }
-        const good: Record<string, unknown> = {
-          'no headers': { status: 200, statusText: 'OK' },
-          'headers that throw': {
-            status: 200,
-            get headers() {
-              throw new Error('x')
-            },
-          },
-          'a body that throws': {
-            status: 200,
-            get body() {
-              throw new Error('x')
-            },
-          },
-          'a text that never settles': { status: 200, text: () => new Promise(() => {}) },
-          'a text that rejects': { status: 200, text: () => Promise.reject(new Error('x')) },
-          'headers that are null': { status: 200, headers: null },
-          'odd headers': { status: 200, headers: { 'Retry-After': ['0'], 5: 5 } },
-        }
-        for (const [name, response] of Object.entries(good)) {
-          const client = t.create({ httpClient: async () => response as never })
           client.on('http_response', () => {})
-          const at = n++
           t.track(client, at)
           await client.flush()
-          results[name] = t.outcome(at)
+          table.push({ name, outcome: t.outcome(at), expected })
           await t.close(client)
         }
         let cancelled = 0
@@ -657,30 +632,23 @@ row(
             } as never
           },
         })
-        t.track(late, n)
+        const at = clients.length
+        t.track(late, at)
         await late.flush()
-        results['too late'] = t.outcome(n)
+        table.push({ name: 'too late', outcome: t.outcome(at), expected: 'retries_exhausted' })
         await t.sleep(150)
         await t.close(late)
-        return { results, cancelled }
+        return { table, cancelled }
       },
     )
 
     const { report } = run
-    const { results, cancelled } = reportOf(run).result as {
-      results: Record<string, string>
+    const { table, cancelled } = reportOf(run).result as {
+      table: { name: string; outcome: string; expected: string }[]
       cancelled: number
     }
-    const names = Object.keys(results)
-    row.injected(names.length, 20)
-    const wrong = names.filter(
-      (name, index) =>
-        results[name] !==
-        (index < 12 || name === 'headers that throw' || name === 'too late'
-          ? 'retries_exhausted'
-          : 'delivered'),
-    )
-    expect(wrong.map((name) => `${name}: ${results[name]}`)).toEqual([])
+    row.injected(table.length, 20)
+    expect(table.filter(({ outcome, expected }) => outcome !== expected)).toEqual([])
     expect(cancelled).toBe(1)
     expect(report?.uncaught).toEqual([])
     expect(report?.warnings).toEqual([])

@@ -33,6 +33,7 @@ test('the tarball holds these files and no others', () => {
       'README.md',
       'dist/[types].d.cts',
       'dist/compression-[hash].js',
+      'dist/compression-[hash].js',
       'dist/create-oauth-credentials-[hash].js',
       'dist/node-client-[hash].js',
       'dist/platform.node.js',
