@@ -70,16 +70,12 @@ test('a webhook has so many requests under way as its concurrency says, and goes
 
 test('many small commits are folded into the file as soon as few large ones', async () => {
   let folded = 0
-  const checkpointer = new Checkpointer(
-    ':memory:',
-    () => folded++,
-    () => {},
-  )
+  const checkpointer = new Checkpointer(':memory:', { hold() {}, resume: () => void folded++ }, () => {})
   onTestFinished(() => checkpointer.close())
 
-  for (let commit = 0; commit < 320; commit++) checkpointer.committed(1)
+  for (let commit = 0; commit < 640; commit++) checkpointer.committed(1)
   expect(folded).toBe(0)
-  for (let commit = 0; commit < 20; commit++) checkpointer.committed(1)
+  for (let commit = 0; commit < 40; commit++) checkpointer.committed(1)
 
   await expect.poll(() => folded).toBe(1)
 })

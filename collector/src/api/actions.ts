@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { ReleaseResult } from '../destinations/release.ts'
 import { readBody } from '../http/read-body.ts'
 import { HttpProblem, replyJson } from '../http/reply.ts'
+import { decoded } from '../http/target.ts'
 
 const MAX_BODY_BYTES = 65_536
 const MAX_RELEASED = 100
@@ -44,8 +45,8 @@ export async function handleAction(
   if (request.method !== 'POST') throw new HttpProblem(405, 'method', 'expected POST', { allow: 'POST' })
   const body = await readJson(request)
   if (body === undefined) return true
-  if (retry !== null) await replyRetry(actions, decodeURIComponent(retry[1] as string), body, response)
-  else if (replay !== null) await replyReplay(actions, replay[1] as string, body, response)
+  if (retry !== null) await replyRetry(actions, decoded(retry[1] as string), body, response)
+  else if (replay !== null) await replyReplay(actions, decoded(replay[1] as string), body, response)
   else await replyRelease(actions, body, response)
   return true
 }

@@ -3,6 +3,7 @@ import { typescriptOf } from '../catalogue/schema.ts'
 import { SKIP_REASONS } from '../destinations/select.ts'
 import { helpFor } from '../help.ts'
 import { HttpProblem, replyJson, SECURITY_HEADERS } from '../http/reply.ts'
+import { decoded } from '../http/target.ts'
 import type { Stats } from '../live/stats.ts'
 import type { LiveStream } from '../live/stream.ts'
 import { type WaitOptions, WaitTimeoutError } from '../live/waiters.ts'
@@ -139,14 +140,6 @@ async function route(
       : await handler(parts, url, request, response)
   if (value !== DONE) replyJson(response, 200, value)
   return true
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 const ABSENT: Readonly<Record<string, [code: string, message: string]>> = {

@@ -28,7 +28,8 @@ export class TrustedProxies {
    */
   callerOf(request: IncomingMessage): string {
     let address = plainAddress(request.socket.remoteAddress ?? '')
-    const header = request.headers['x-forwarded-for'] ?? ''
+    const header = request.headers['x-forwarded-for']
+    if (header === undefined) return address
     const forwarded = (typeof header === 'string' ? header : header.join(',')).split(',')
     while (this.#has(address) && forwarded.length > 0) {
       const next = plainAddress((forwarded.pop() ?? '').trim())

@@ -9,7 +9,7 @@ import { HttpProblem, replyJson, replyProblem } from './reply.ts'
 import type { RequestNotes } from './request-notes.ts'
 import type { RequestRecorder } from './request-recorder.ts'
 import { brokenOn } from './server.ts'
-import { readTarget } from './target.ts'
+import { decoded, readTarget } from './target.ts'
 
 /** The rooms behind the router. */
 export interface RouterParts {
@@ -184,14 +184,6 @@ function isWorthIt(path: string, request: IncomingMessage, status: number): bool
   // What the page asks for, and what browsers ask for by themselves, is no client's.
   const isPageOrApi = path === '/' || path.startsWith('/api/')
   return status >= 400 && !isPageOrApi && request.headers['sec-fetch-site'] === undefined
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 function notFound(): HttpProblem {

@@ -3,21 +3,23 @@
  * requests must not.
  */
 import { parentPort, workerData } from 'node:worker_threads'
+import type { PassResult } from '../store/sqlite/checkpointer.ts'
 import { Database } from '../store/sqlite/database.ts'
 
 const database = new Database((workerData as { path: string }).path)
 
-parentPort?.on('message', (message: 'checkpoint' | 'close') => {
-  if (message === 'close') {
-    database.close()
-    parentPort?.close()
-    return
-  }
+function pass(): PassResult {
   try {
     // Passive: takes what is committed and holds up neither readers nor the writer.
-    database.pragma('wal_checkpoint(PASSIVE)')
-    parentPort?.postMessage({ done: true })
+    const [result] = database.pragma<{ log: number; checkpointed: number }>('wal_checkpoint(PASSIVE)')
+    return { isWhole: result !== undefined && result.log === result.checkpointed }
   } catch (cause) {
-    parentPort?.postMessage({ done: false, cause })
+    return { cause }
   }
+}
+
+parentPort?.on('message', (message: 'checkpoint' | 'close') => {
+  if (message === 'checkpoint') return parentPort?.postMessage(pass())
+  database.close()
+  parentPort?.close()
 })

@@ -55,8 +55,9 @@ export class Database {
     this.#sqlite.exec(sql)
   }
 
-  pragma(text: string): void {
-    this.#sqlite.pragma(text)
+  /** Returns the rows that the pragma has, if any. */
+  pragma<T>(text: string): T[] {
+    return this.#sqlite.pragma(text) as T[]
   }
 
   /** Runs in one transaction that writes; nothing of it stays when it throws. */

@@ -53,13 +53,14 @@ export class SqliteStore implements EventStore {
       options.path === MEMORY
         ? new InlineReader(store.database, now, plan?.plan ?? null)
         : new WorkerReader({ path: options.path, plan: plan?.file ?? null }, now, onFault)
-    this.#checkpointer = this.#newCheckpointer()
     this.#writer = new Writer({
       commit: (events, requests) => store.commit(events, requests),
       onCommit: (summaries, requests) => this.#committed(summaries, requests),
       onFault,
       opening: store.opening,
+      clock,
     })
+    this.#checkpointer = this.#newCheckpointer()
     this.log = this.#writer
     this.requests = this.#writer.requests
     this.deliveries = store.outbox
@@ -93,7 +94,7 @@ export class SqliteStore implements EventStore {
 
   #newCheckpointer(): Checkpointer | undefined {
     const { path, onFault } = this.#options
-    return path === MEMORY ? undefined : new Checkpointer(path, () => this.#store.checkpoint(), onFault)
+    return path === MEMORY ? undefined : new Checkpointer(path, this.#writer, onFault)
   }
 
   #committed(summaries: readonly EventSummary[], requests: readonly NewRequest[]): void {

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Clock } from '../../clock.ts'
 import type { EventSummary } from '../../record.ts'
 import type { EventLog, NewEvent, NewRequest, RequestLog } from '../ports.ts'
 
@@ -13,8 +14,20 @@ const EVENTS_PER_COMMIT = 1000
 /** Requests that wait to be written down; more than that are not. */
 const MAX_WAITING_REQUESTS = 10_000
 const REQUESTS_PER_COMMIT = 1000
+/** Requests are written down at once, and then not again for so long: for each by itself a commit would cost most of all. */
+const REQUESTS_REST_MS = 200
 /** What a request id leaves for the requests of one opening of the database. */
 const IDS_PER_OPENING = 2 ** 32
+
+/** From so many appends in one commit on it pays to collect more for the next one. */
+const CROWD = 4
+/**
+ * The longest rest after a commit of a crowd. Every commit writes all pages that it touches, and what comes within some milliseconds
+ * touches mostly the same ones.
+ */
+const MAX_REST_MS = 10
+/** The rest is over when nothing has come for so long: everybody waits for the commit already. */
+const QUIET_MS = 1
 
 /** What a writer needs of the store. */
 export interface WriterParts {
@@ -24,18 +37,23 @@ export interface WriterParts {
   onFault(what: string, cause: unknown): void
   /** How often the database has been opened: makes request ids unique. */
   opening: number
+  clock: Clock
 }
 
 /**
- * Group commit: what several requests brought in one turn of the event loop is written in one transaction,
- * and each is answered when that has been committed. A request with more events than one commit takes is written in several,
- * so that the loop is never held for long.
+ * Group commit: what several requests brought is written in one transaction, and each is answered when that has been
+ * committed. A single caller never waits for others; when many come at a time, commits keep a distance, since each has a price
+ * of its own. A request with more events than one commit takes is written in several, so that the loop is never held for long.
  */
 export class Writer implements EventLog {
   readonly #parts: WriterParts
-  #waiting: Waiting[] = []
-  #requests: NewRequest[] = []
-  #isScheduled = false
+  readonly #waiting: Waiting[] = []
+  readonly #requests: NewRequest[] = []
+  #cancel: (() => void) | undefined
+  #isHeld = false
+  #restsUntilMs = Number.NEGATIVE_INFINITY
+  #requestsRestUntilMs = Number.NEGATIVE_INFINITY
+  #isRequestTimerSet = false
   #lastRequest = 0
 
   constructor(parts: WriterParts) {
@@ -51,7 +69,7 @@ export class Writer implements EventLog {
     append: (request) => {
       if (this.#requests.length >= MAX_WAITING_REQUESTS) return
       this.#requests.push(request)
-      this.#schedule()
+      this.#scheduleRequests()
     },
   }
 
@@ -77,33 +95,90 @@ export class Writer implements EventLog {
     })
   }
 
-  #schedule(): void {
-    if (this.#isScheduled) return
-    this.#isScheduled = true
-    // After the sockets that are readable now have been read: their requests share the commit.
-    setImmediate(() => {
-      this.#isScheduled = false
-      this.flush(EVENTS_PER_COMMIT)
-      if (this.#waiting.length > 0 || this.#requests.length > 0) this.#schedule()
-    })
+  /** Writes nothing until `resume`. The loop goes on meanwhile, and what comes in waits. */
+  hold(): void {
+    this.#isHeld = true
+    this.#cancel?.()
+    this.#cancel = undefined
   }
 
-  /** Commits what waits, now. */
-  flush(limit = Number.POSITIVE_INFINITY): void {
-    const group: Waiting[] = []
-    let size = 0
-    while (this.#waiting.length > 0) {
-      const next = this.#waiting[0] as Waiting
-      if (group.length > 0 && size + next.events.length > limit) break
-      this.#waiting.shift()
-      group.push(next)
-      size += next.events.length
+  resume(): void {
+    this.#isHeld = false
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    const hasWork = this.#waiting.length > 0 || this.#areRequestsDue()
+    if (!hasWork || this.#isHeld || this.#cancel !== undefined) return
+    const { clock } = this.#parts
+    const run = () => {
+      this.#cancel = undefined
+      this.#commitSome()
+      this.#schedule()
     }
-    const requests = this.#requests.splice(0, Math.min(limit, REQUESTS_PER_COMMIT))
-    if (group.length > 0 || requests.length > 0) this.#commitGroup(group, requests)
+    const rest = () => {
+      const { length } = this.#waiting
+      this.#cancel = clock.setTimer(() => {
+        const isOver = this.#restsUntilMs <= clock.monotonic() || this.#waiting.length === length
+        if (isOver) run()
+        else rest()
+      }, QUIET_MS)
+    }
+    if (this.#restsUntilMs > clock.monotonic()) return rest()
+    // After the sockets that are readable now have been read: their requests share the commit.
+    const immediate = setImmediate(run)
+    this.#cancel = () => clearImmediate(immediate)
+  }
+
+  #areRequestsDue(): boolean {
+    return this.#requests.length > 0 && this.#requestsRestUntilMs <= this.#parts.clock.monotonic()
+  }
+
+  #scheduleRequests(): void {
+    if (this.#areRequestsDue()) return this.#schedule()
+    if (this.#isRequestTimerSet) return
+    this.#isRequestTimerSet = true
+    const { clock } = this.#parts
+    clock.setTimer(() => {
+      this.#isRequestTimerSet = false
+      if (this.#requests.length > 0) this.#scheduleRequests()
+    }, this.#requestsRestUntilMs - clock.monotonic())
+  }
+
+  #commitSome(): void {
+    const { clock } = this.#parts
+    const areRequestsDue = this.#areRequestsDue()
+    const group = this.#take(EVENTS_PER_COMMIT)
+    const requests = areRequestsDue ? this.#requests.splice(0, REQUESTS_PER_COMMIT) : []
+    this.#commitGroup(group, requests)
+    const endMs = clock.monotonic()
+    // What did not fit into this commit waits no longer.
+    const isRest = group.length >= CROWD && this.#waiting.length === 0
+    this.#restsUntilMs = isRest ? endMs + MAX_REST_MS : endMs
+    if (!areRequestsDue) return
+    // What did not fit is written at once as well.
+    if (this.#requests.length === 0) this.#requestsRestUntilMs = endMs + REQUESTS_REST_MS
+  }
+
+  /** The first of those that wait, as many as fit into one commit. */
+  #take(limit: number): Waiting[] {
+    let count = 0
+    let size = 0
+    for (const { events } of this.#waiting) {
+      if (count > 0 && size + events.length > limit) break
+      count++
+      size += events.length
+    }
+    return this.#waiting.splice(0, count)
+  }
+
+  /** Commits all that waits, now. */
+  flush(): void {
+    this.#commitGroup(this.#waiting.splice(0), this.#requests.splice(0))
   }
 
   #commitGroup(group: readonly Waiting[], requests: readonly NewRequest[]): void {
+    if (group.length === 0 && requests.length === 0) return
     let summaries: EventSummary[]
     try {
       summaries = this.#parts.commit(

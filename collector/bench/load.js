@@ -1,0 +1,92 @@
+import { Connection } from './connection.js'
+import { eventMaker } from './events.js'
+
+/**
+ * Sends at a fixed rate whatever the responses take, so that a stall shows as latency and not as a lower rate.
+ *
+ * @param load.rate Events a second. @param load.batch Events in a request; 1 = `/v1/track`.
+ * @returns Latencies in milliseconds, each from the moment at which the request was due.
+ */
+export async function sendLoad(url, { rate, batch, connections, seconds }) {
+  const make = eventMaker(url.host)
+  const open = await Promise.all(
+    Array.from({ length: connections }, () => Connection.open(url.port, url.hostname)),
+  )
+  // A connection's turn comes when all others have had theirs, so that none is spared.
+  const free = [...open]
+  const waiting = []
+  const latencies = []
+  const perConnection = new Map(open.map((one) => [one, 0]))
+  let failed = 0
+  const total = Math.floor((seconds * rate) / batch)
+  const intervalMs = (1000 * batch) / rate
+  const startMs = performance.now()
+  await new Promise((finish) => {
+    const send = async (connection, dueMs) => {
+      const status = await connection.send(make(batch))
+      latencies.push(performance.now() - dueMs)
+      if (status !== 200) failed++
+      perConnection.set(connection, perConnection.get(connection) + 1)
+      if (waiting.length > 0) send(connection, waiting.shift())
+      else free.push(connection)
+      if (latencies.length === total) finish()
+    }
+    let due = 0
+    const tick = () => {
+      const until = Math.min(total, Math.floor((performance.now() - startMs) / intervalMs) + 1)
+      for (; due < until; due++) {
+        const dueMs = startMs + due * intervalMs
+        const connection = free.shift()
+        if (connection === undefined) waiting.push(dueMs)
+        else send(connection, dueMs)
+      }
+      if (due < total) setTimeout(tick, 1)
+    }
+    tick()
+  })
+  const tookSeconds = (performance.now() - startMs) / 1000
+  for (const one of open) one.close()
+  latencies.sort((a, b) => a - b)
+  return {
+    latencies,
+    sent: total * batch,
+    failed: failed * batch,
+    tookSeconds,
+    fewestPerConnection: Math.min(...perConnection.values()),
+  }
+}
+
+/** What people do meanwhile: so many pages that are open, somebody who searches without end, and one who asks for the statistics. */
+export function company(url, { pages = 0, search = false, stats = false }) {
+  const besides = new AbortController()
+  const { signal } = besides
+  const readStream = async () => {
+    const response = await fetch(new URL('/api/stream', url), { signal })
+    for await (const _ of response.body);
+  }
+  const again = async (path, times, restMs) => {
+    while (!signal.aborted) {
+      const startedMs = performance.now()
+      await (await fetch(new URL(path, url), { signal })).arrayBuffer()
+      times.push(performance.now() - startedMs)
+      await new Promise((resolve) => setTimeout(resolve, restMs))
+    }
+  }
+  const times = { searches: [], stats: [] }
+  const all = Array.from({ length: pages }, readStream)
+  if (search) all.push(again('/api/events?order=newest&view=summary&q=nowhere', times.searches, 0))
+  if (stats) all.push(again('/api/stats', times.stats, 100))
+  const leaving = Promise.allSettled(all)
+  return {
+    async leave() {
+      besides.abort()
+      await leaving
+      for (const list of Object.values(times)) list.sort((a, b) => a - b)
+      return times
+    },
+  }
+}
+
+export function percentile(sorted, p) {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * p))] ?? Number.NaN
+}

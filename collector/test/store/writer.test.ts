@@ -1,0 +1,145 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { Writer } from '../../src/store/sqlite/writer.ts'
+import { summaryOf } from '../../src/store/summary.ts'
+import { fakeClock } from '../support.ts'
+import { newEvent, newRequest } from './new-event.ts'
+
+function open() {
+  const clock = fakeClock()
+  const commits: Array<[events: number, requests: number]> = []
+  let seq = 0
+  const writer = new Writer({
+    commit: (events, requests) => {
+      commits.push([events.length, requests.length])
+      return events.map((event) => summaryOf(++seq, null, event, []))
+    },
+    onCommit: () => {},
+    onFault: () => {},
+    opening: 1,
+    clock,
+  })
+  const append = (count: number) => {
+    for (let index = 0; index < count; index++) void writer.append([newEvent(`m${index}`)])
+  }
+  const turns = async (count = 3) => {
+    for (let turn = 0; turn < count; turn++) await nextTurn()
+  }
+  return { clock, commits, writer, append, turns }
+}
+
+test('who comes alone never waits for others', async () => {
+  const { commits, append, turns } = open()
+
+  for (let round = 0; round < 5; round++) {
+    append(3)
+    await turns()
+  }
+
+  expect(commits).toEqual(Array(5).fill([3, 0]))
+})
+
+test('while many come at a time, commits keep a distance and take what came meanwhile', async () => {
+  const { clock, commits, append, turns } = open()
+  append(10)
+  await turns()
+
+  for (let ms = 1; ms <= 9; ms++) {
+    append(5)
+    await turns()
+    clock.advance(1)
+  }
+  await turns()
+  expect(commits).toEqual([[10, 0]])
+  append(5)
+  clock.advance(1)
+  await turns()
+
+  expect(commits).toEqual([
+    [10, 0],
+    [50, 0],
+  ])
+})
+
+test('the distance ends when nobody comes any more: everybody waits for the commit', async () => {
+  const { clock, commits, append, turns } = open()
+  append(10)
+  await turns()
+  append(10)
+  clock.advance(1)
+  await turns()
+
+  append(1)
+  await turns()
+  expect(commits).toEqual([[10, 0]])
+  clock.advance(1)
+  clock.advance(1)
+
+  expect(commits).toEqual([
+    [10, 0],
+    [11, 0],
+  ])
+})
+
+test('what is too much for one commit does not wait', async () => {
+  const { commits, writer, turns } = open()
+  const events = Array.from({ length: 400 }, (_, index) => newEvent(`m${index}`))
+
+  const all = Promise.all(Array.from({ length: 12 }, () => writer.append(events)))
+  await turns(12)
+
+  expect(commits.map(([count]) => count)).toEqual(Array(6).fill(800))
+  expect((await all).map(({ length }) => length)).toEqual(Array(12).fill(400))
+})
+
+test('a writer that is held writes nothing, and everything when it is let go or flushed', async () => {
+  const { commits, writer, append, turns } = open()
+  append(2)
+  writer.hold()
+  append(3)
+  await turns()
+  expect(commits).toEqual([])
+
+  writer.resume()
+  await turns()
+  expect(commits).toEqual([[5, 0]])
+  writer.hold()
+  append(1)
+  writer.flush()
+  expect(commits).toEqual([
+    [5, 0],
+    [1, 0],
+  ])
+})
+
+test('requests are written at once, and then a few times a second', async () => {
+  const { clock, commits, writer, append, turns } = open()
+  const appendRequest = () => writer.requests.append(newRequest(writer.requests.nextId()))
+  appendRequest()
+  await turns()
+  for (let round = 0; round < 10; round++) {
+    appendRequest()
+    append(1)
+    await turns()
+  }
+  expect(commits).toEqual([[0, 1], ...Array(10).fill([1, 0])])
+
+  clock.advance(200)
+  await turns()
+
+  expect(commits.at(-1)).toEqual([0, 10])
+})
+
+test('of many requests as many are written at a time as fit, one after the other', async () => {
+  const { commits, writer, turns } = open()
+  for (let index = 0; index < 2500; index++) {
+    writer.requests.append(newRequest(writer.requests.nextId()))
+  }
+  await turns(6)
+
+  expect(commits).toEqual([
+    [0, 1000],
+    [0, 1000],
+    [0, 500],
+  ])
+})
