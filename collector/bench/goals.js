@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startCollectorProcess } from './collector-process.js'
 import { percentile, sendLoad } from './load.js'
@@ -67,6 +67,7 @@ async function million(folder) {
 export async function runAll() {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-bench-'))
   const lines = []
+  const [before = 0] = loadavg()
   try {
     const people = { pages: 10, search: true, stats: true }
     const batches = { rate: 20_000, batch: 100, connections: 20, seconds: 30 }
@@ -79,8 +80,11 @@ export async function runAll() {
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+  console.log(
+    `\nThe load average was ${before.toFixed(1)} before on ${availableParallelism()} cores; above 0.5 the figures are not those of the collector alone.`,
+  )
   const width = Math.max(...lines.map(({ what }) => what.length))
-  console.log(`\n${'what'.padEnd(width)}      figure        goal`)
+  console.log(`${'what'.padEnd(width)}      figure        goal`)
   for (const { what, figure, unit, limit, isReached } of lines) {
     const shown = `${figure.toFixed(unit === 'ms' ? 1 : 0)} ${unit}`.padStart(14)
     console.log(

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import { Connection } from './connection.js'
 import { eventMaker } from './events.js'
 
@@ -56,31 +58,19 @@ export async function sendLoad(url, { rate, batch, connections, seconds }) {
   }
 }
 
-/** What people do meanwhile: so many pages that are open, somebody who searches without end, and one who asks for the statistics. */
-export function company(url, { pages = 0, search = false, stats = false }) {
-  const besides = new AbortController()
-  const { signal } = besides
-  const readStream = async () => {
-    const response = await fetch(new URL('/api/stream', url), { signal })
-    for await (const _ of response.body);
-  }
-  const again = async (path, times, restMs) => {
-    while (!signal.aborted) {
-      const startedMs = performance.now()
-      await (await fetch(new URL(path, url), { signal })).arrayBuffer()
-      times.push(performance.now() - startedMs)
-      await new Promise((resolve) => setTimeout(resolve, restMs))
-    }
-  }
-  const times = { searches: [], stats: [] }
-  const all = Array.from({ length: pages }, readStream)
-  if (search) all.push(again('/api/events?order=newest&view=summary&q=nowhere', times.searches, 0))
-  if (stats) all.push(again('/api/stats', times.stats, 100))
-  const leaving = Promise.allSettled(all)
+/**
+ * What people do meanwhile: so many pages that are open, somebody who searches without end, and one who asks for the statistics.
+ * In a thread of its own, so that what they wait for is the collector and not the load.
+ */
+export function company(url, people) {
+  const thread = new Worker(new URL('./people.js', import.meta.url), {
+    workerData: { url: url.href, ...people },
+  })
   return {
     async leave() {
-      besides.abort()
-      await leaving
+      const told = once(thread, 'message')
+      thread.postMessage('leave')
+      const [times] = await told
       for (const list of Object.values(times)) list.sort((a, b) => a - b)
       return times
     },
