@@ -153,7 +153,7 @@ export default defineConfig(async () => {
     commonJS('src/index.ts', []),
     // Each alone: what it shares with the main entry would be split off, and `import 'trackpost'` would load more files.
     ...ENTRIES.flatMap((name) => [
-      esm([`src/${name}.ts`], [importFrom('./index.js', PUBLIC)]),
+      esm([`src/${name}.ts`], [importFrom('./index.js', PUBLIC), importFrom('./shared.js', shared)]),
       commonJS(`src/${name}.ts`, [importFrom('./index.cjs', PUBLIC)]),
     ]),
     {

@@ -10,13 +10,13 @@ import { createProject, type Project } from '../package/project.ts'
  * Bytes, minified and gzipped, dependencies included, of what is loaded at once: OAuth is loaded with the first token. Where
  * the build stands today, not where it should: 18 KB and 16 KB are the goals. Lower them whenever it gets smaller.
  */
-const MAX_BUNDLE_BYTES = { node: 32_800, workerd: 31_400 }
+const MAX_BUNDLE_BYTES = { node: 33_800, workerd: 32_500 }
 /** KiB on disk, in blocks, as `du` counts. */
-const MAX_INSTALLED_KIB = 800
+const MAX_INSTALLED_KIB = 870
 /** This one and `dset`. */
 const MAX_PACKAGES = 2
 /** What Node.js parses for an import of the package: its own file and those of its small dependencies. */
-const MAX_IMPORT = { files: 4, characters: 160_000 }
+const MAX_IMPORT = { files: 4, characters: 164_000 }
 
 interface Loaded {
   readonly files: string[]

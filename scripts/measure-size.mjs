@@ -1,0 +1,57 @@
+// Measures what the bytes of `import { Analytics } from 'trackpost'` are for: `npm run measure:size`. The bundle is minified
+// and gzipped, without what is loaded later. Each room gets the part of the compressed bytes that it has of the minified ones.
+import { basename, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { build } from 'esbuild'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const MAIN = join(ROOT, 'src/index.ts')
+
+/** Chooses the modules of a platform, and leaves out what is loaded later. */
+function choose(platform) {
+  return {
+    name: 'choose',
+    setup({ onResolve }) {
+      onResolve({ filter: /^\.+\/.*\.ts$/ }, ({ path, resolveDir, kind }) =>
+        kind === 'dynamic-import'
+          ? { path, external: true }
+          : { path: resolve(resolveDir, path.replace('.node.ts', `.${platform}.ts`)) },
+      )
+    },
+  }
+}
+
+async function measure(platform) {
+  const { outputFiles, metafile } = await build({
+    stdin: { contents: `export { Analytics } from ${JSON.stringify(MAIN)}`, resolveDir: ROOT },
+    absWorkingDir: ROOT,
+    bundle: true,
+    minify: true,
+    metafile: true,
+    write: false,
+    outdir: 'dist',
+    format: 'esm',
+    target: 'es2022',
+    mainFields: ['module'],
+    external: ['node:*'],
+    plugins: [choose(platform)],
+  })
+  const [{ contents }] = outputFiles
+  const rooms = new Map()
+  for (const [path, { bytesInOutput }] of Object.entries(Object.values(metafile.outputs)[0].inputs)) {
+    const [first = '', ...rest] = relative('src', path).split('/')
+    const room = first === '..' || rest.length === 0 ? basename(path) : first
+    rooms.set(room, (rooms.get(room) ?? 0) + bytesInOutput)
+  }
+  return { rooms, minified: contents.length, gzipped: gzipSync(contents, { level: 9 }).length }
+}
+
+for (const platform of ['node', 'web']) {
+  const { rooms, minified, gzipped } = await measure(platform)
+  console.log(`${platform}: ${gzipped} bytes gzipped, ${minified} minified`)
+  for (const [room, bytes] of [...rooms].sort(([, a], [, b]) => b - a)) {
+    const part = Math.round((bytes / minified) * gzipped)
+    if (part >= 50) console.log(`  ${room.padEnd(16)} ${String(part).padStart(6)} ${String(bytes).padStart(7)}`)
+  }
+}
