@@ -52,6 +52,7 @@ for (const platform of ['node', 'web']) {
   console.log(`${platform}: ${gzipped} bytes gzipped, ${minified} minified`)
   for (const [room, bytes] of [...rooms].sort(([, a], [, b]) => b - a)) {
     const part = Math.round((bytes / minified) * gzipped)
-    if (part >= 50) console.log(`  ${room.padEnd(16)} ${String(part).padStart(6)} ${String(bytes).padStart(7)}`)
+    if (part >= 50)
+      console.log(`  ${room.padEnd(16)} ${String(part).padStart(6)} ${String(bytes).padStart(7)}`)
   }
 }

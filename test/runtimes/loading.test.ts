@@ -126,7 +126,9 @@ test('without a condition for edge runtimes, a bundle does need modules of Node.
     logLevel: 'silent',
   } as const
 
-  await expect(build({ ...options, entryPoints: [entry], format: 'esm' })).rejects.toThrow(/Could not resolve "node:/)
+  await expect(build({ ...options, entryPoints: [entry], format: 'esm' })).rejects.toThrow(
+    /Could not resolve "node:/,
+  )
 })
 
 test('what edge runtimes load names no module of Node.js', async () => {
