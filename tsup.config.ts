@@ -7,7 +7,7 @@ import { defineConfig, type Options } from 'tsup'
  * The entry points besides `trackpost` itself: `src/NAME.ts` becomes `trackpost/NAME`. A new one is added here, and in
  * `exports` and `typesVersions` of package.json; a test compares the three.
  */
-export const ENTRIES: readonly string[] = ['node', 'plugins', 'scope', 'testing', 'msw', 'spool']
+export const ENTRIES: readonly string[] = ['node', 'plugins', 'scope', 'testing', 'msw', 'spool', 'compat']
 
 /**
  * Modules with classes that users compare with (`instanceof`), and the client itself. They exist once, in the main

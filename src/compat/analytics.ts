@@ -1,0 +1,261 @@
+import { Analytics } from '../analytics.ts'
+import type { DeliveryError } from '../errors/errors.ts'
+import { guard } from '../errors/guard.ts'
+import type { ContextEvent, Kind } from '../message/types.ts'
+import type { Context } from '../pipeline/context.ts'
+import type { Plugin } from '../pipeline/plugin.ts'
+import { CompatError } from './error.ts'
+import { type AnalyticsNodeOptions, type AxiosLike, type RudderOptions, toSettings } from './options.ts'
+
+export type { AnalyticsNodeOptions, AxiosLike, RudderOptions }
+
+/** One event as the older libraries take it. Each kind has its own required fields, as in `analytics.track` and the others. */
+export interface CompatMessage {
+  /** Id of the user; or `anonymousId`. */
+  userId?: string | number | undefined
+  /** Id of a visitor; or `userId`. */
+  anonymousId?: string | number | undefined
+  /** `track`: the name of the event. */
+  event?: string | undefined
+  /** `page` and `screen`: its name. */
+  name?: string | undefined
+  /** `page` and `screen`: its category. */
+  category?: string | undefined
+  /** `group`: the id of the group. */
+  groupId?: string | number | undefined
+  /** `alias`: the former id. */
+  previousId?: string | number | undefined
+  /** `track`, `page` and `screen`: any object. */
+  properties?: object | undefined
+  /** `identify` and `group`: any object. */
+  traits?: object | undefined
+  /** Facts about the event. */
+  context?: object | undefined
+  /** Destination switches. */
+  integrations?: object | undefined
+  /** When it happened. Default: now. */
+  timestamp?: Date | string | number | undefined
+  /** When it happened, as RudderStack calls it. Default: now. */
+  originalTimestamp?: Date | string | number | undefined
+  /** The key for deduplication. Default: a new one. */
+  messageId?: string | undefined
+}
+
+/** What callbacks are given: the events, as the older libraries have their request body. */
+export interface CompatData {
+  /** The events: the one of the call, or those that were flushed. */
+  batch: ContextEvent[]
+  /** When this was made. */
+  timestamp: Date
+  /** When this was made. */
+  sentAt: Date
+}
+
+/** Called without arguments when `enable` is `false`. */
+export type CompatCallback = (error?: Error, data?: CompatData) => unknown
+
+/** A call without an outcome, and then with one. */
+interface Call {
+  error: CompatError | undefined
+  event: ContextEvent | undefined
+}
+
+/**
+ * The client in the shape of `analytics-node` 6, and of `@rudderstack/rudder-sdk-node` where `dataPlaneUrl` is given: key
+ * and options, calls that return the client, `flush(callback)`, `errorHandler`. Below it is an `Analytics` of Trackpost.
+ *
+ * Differences are listed in the migration guides of the documentation.
+ *
+ * @example
+ * import Analytics from 'trackpost/compat'
+ * const analytics = new Analytics('WRITE_KEY', { flushAt: 20 })
+ * analytics.identify({ userId: 'ada' }).track({ userId: 'ada', event: 'Signed Up' })
+ * await analytics.flush()
+ */
+export class CompatAnalytics {
+  /** Whether events are sent. */
+  readonly enable: boolean
+  /** Base URL of the API. */
+  readonly host: string
+  /** Path of the API below `host`. */
+  readonly path: string
+  /** Events queued before a batch is sent. */
+  readonly flushAt: number
+  /** Milliseconds after which queued events are sent. */
+  readonly flushInterval: number
+  /** The `errorHandler` of the options. */
+  readonly errorHandler: ((error: Error) => unknown) | undefined
+  /** Whether an event was sent: the first one is, without waiting for others. Set it to `true` to have it wait. */
+  flushed = false
+  /** The client below, with everything that Trackpost has: `stats`, `status`, `on`, `register`, `closeAndFlush`. */
+  readonly client: Analytics
+  readonly #calls = new Set<Call>()
+  /** One error stands for a batch. */
+  readonly #errors = new WeakMap<DeliveryError, CompatError>()
+  readonly #handled = new WeakSet<DeliveryError>()
+
+  /**
+   * Makes a client.
+   *
+   * @throws SettingsError when the key or an option is missing or invalid, or has no counterpart (`axiosConfig`).
+   */
+  constructor(writeKey: string, options?: RudderOptions) {
+    const given = options ?? {}
+    const isRudder = given.dataPlaneUrl !== undefined
+    const settings = toSettings(writeKey, given, isRudder)
+    this.enable = settings.disable !== true
+    // As theirs: an assignment throws where code is strict, and changes nothing.
+    Object.defineProperty(this, 'enable', { writable: false })
+    this.host = (settings.host ?? 'https://api.segment.io').replace(/\/+$/, '')
+    this.path = settings.path ?? '/v1/batch'
+    this.flushAt = settings.flushAt ?? 20
+    this.flushInterval = settings.flushInterval ?? 10_000
+    this.errorHandler = typeof given.errorHandler === 'function' ? given.errorHandler : undefined
+    this.client = new Analytics(settings)
+    // Outcomes come by callbacks. With a listener, nothing is told twice.
+    if (this.errorHandler !== undefined) this.client.on('error', ({ reason }) => this.#handle(reason))
+    if (isRudder) void this.client.register(rudderFields)
+  }
+
+  /** Records who a user is. Throws when the message is invalid, as all of these do. */
+  identify(message: CompatMessage, callback?: CompatCallback): this {
+    return this.#submit('identify', message, callback)
+  }
+
+  /** Records an action. */
+  track(message: CompatMessage, callback?: CompatCallback): this {
+    return this.#submit('track', message, callback)
+  }
+
+  /** Records a page view. */
+  page(message: CompatMessage, callback?: CompatCallback): this {
+    return this.#submit('page', message, callback)
+  }
+
+  /** Records a screen view. */
+  screen(message: CompatMessage, callback?: CompatCallback): this {
+    return this.#submit('screen', message, callback)
+  }
+
+  /** Puts a user into a group. */
+  group(message: CompatMessage, callback?: CompatCallback): this {
+    return this.#submit('group', message, callback)
+  }
+
+  /** Ties one id to another. */
+  alias(message: CompatMessage, callback?: CompatCallback): this {
+    return this.#submit('alias', message, callback)
+  }
+
+  /**
+   * Sends what waits, all of it, and resolves when every event accepted before has its outcome.
+   *
+   * @param callback Called with the first error among them, and with the events.
+   * @returns Rejects with that error, unless there is an `errorHandler`. With a `callback`, a rejection that nobody handles is
+   * none.
+   */
+  flush(callback?: CompatCallback): Promise<CompatData | undefined> {
+    const flushed = this.#flush(callback)
+    if (typeof callback === 'function') flushed.catch(() => {})
+    return flushed
+  }
+
+  /** RudderStack's queue in Redis is not there: the callback is given an error. See the setting `spool`. */
+  createPersistenceQueue(_options: object, callback: (error?: Error) => unknown): void {
+    callback(new Error('there is no queue in Redis; to keep events over a restart, use the setting spool'))
+  }
+
+  async #flush(callback: CompatCallback | undefined): Promise<CompatData | undefined> {
+    const calls = [...this.#calls]
+    await this.client.flush()
+    const tell = (...given: Parameters<CompatCallback>): void => {
+      if (typeof callback === 'function') guard(() => callback(...given), 'a callback of flush')
+    }
+    if (!this.enable || calls.length === 0) {
+      tell()
+      return undefined
+    }
+    const data = toData(calls.flatMap(({ event }) => event ?? []))
+    const error = calls.find((call) => call.error !== undefined)?.error
+    tell(error, data)
+    if (error !== undefined && this.errorHandler === undefined) throw error
+    return data
+  }
+
+  #submit(kind: Kind, message: CompatMessage, callback: CompatCallback | undefined): this {
+    const call: Call = { error: undefined, event: undefined }
+    const onOutcome = (error: DeliveryError | undefined, ctx: Context | undefined): void => {
+      this.#calls.delete(call)
+      call.error = error === undefined ? undefined : this.#toCompat(error)
+      call.event = ctx?.event
+      if (typeof callback !== 'function') return
+      if (this.enable) callback(call.error, toData(call.event === undefined ? [] : [call.event]))
+      else callback()
+    }
+    this.#calls.add(call)
+    try {
+      const record = this.client[kind] as (params: unknown, callback: typeof onOutcome) => void
+      record(toParams(message), onOutcome)
+    } catch (error) {
+      this.#calls.delete(call)
+      throw error
+    }
+    if (!this.flushed) {
+      this.flushed = true
+      void this.client.flush()
+    }
+    return this
+  }
+
+  #handle(reason: DeliveryError): void {
+    if (this.#handled.has(reason)) return
+    this.#handled.add(reason)
+    this.errorHandler?.(this.#toCompat(reason))
+  }
+
+  #toCompat(reason: DeliveryError): CompatError {
+    const known = this.#errors.get(reason)
+    if (known !== undefined) return known
+    const error = new CompatError(reason, this.errorHandler !== undefined)
+    this.#errors.set(reason, error)
+    return error
+  }
+}
+
+/**
+ * The client in the shape of `@rudderstack/rudder-sdk-node` 3. As {@link CompatAnalytics} with `dataPlaneUrl`.
+ *
+ * @example
+ * import { RudderAnalytics } from 'trackpost/compat'
+ * const analytics = new RudderAnalytics('WRITE_KEY', { dataPlaneUrl: 'https://example.dataplane.rudderstack.com' })
+ */
+export class RudderAnalytics extends CompatAnalytics {
+  /** Makes a client. Throws as that of {@link CompatAnalytics}. */
+  constructor(writeKey: string, options: RudderOptions = {}) {
+    const { dataPlaneUrl, host } = options
+    super(writeKey, { ...options, dataPlaneUrl: dataPlaneUrl || host || 'https://hosted.rudderlabs.com' })
+  }
+}
+
+function toData(batch: ContextEvent[]): CompatData {
+  const now = new Date()
+  return { batch, timestamp: now, sentAt: now }
+}
+
+function toParams(message: CompatMessage): CompatMessage {
+  if (typeof message !== 'object' || message === null || message.originalTimestamp === undefined)
+    return message
+  return { ...message, timestamp: message.originalTimestamp }
+}
+
+/** What RudderStack's own library adds to each event. */
+const rudderFields: Plugin = {
+  name: 'rudder-fields',
+  type: 'before',
+  all(ctx) {
+    ctx.updateEvent('channel', 'server')
+    ctx.updateEvent('originalTimestamp', ctx.event.timestamp)
+    if (ctx.event.type === 'identify') ctx.updateEvent('context.traits', ctx.event.traits)
+    return ctx
+  },
+}

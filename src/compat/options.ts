@@ -1,0 +1,138 @@
+import { SettingsError } from '../errors/errors.ts'
+import type { ByteHTTPClient, HTTPResponse } from '../http/client.ts'
+import type { AnalyticsSettings } from '../settings/schema.ts'
+
+/** What is used of an instance of axios. */
+export interface AxiosLike {
+  /** Posts a body. With the `validateStatus` that it is given, it resolves with every status. */
+  // biome-ignore lint/suspicious/noExplicitAny: axios declares its own types, which are no dependency of ours
+  post(url: string, body?: any, config?: any): Promise<any>
+}
+
+/** The options of `analytics-node` 6. Every setting of Trackpost may stand beside them. */
+export interface AnalyticsNodeOptions extends Omit<AnalyticsSettings, 'writeKey' | 'maxQueueSize'> {
+  /** Base URL of the API. Default: `https://api.segment.io`. */
+  host?: string | undefined
+  /** `false` sends nothing; callbacks run all the same. Default: `true`. */
+  enable?: boolean | undefined
+  /** Events queued before a batch is sent. Default: 20. */
+  flushAt?: number | undefined
+  /** Retries of a batch. Default: 3. */
+  retryCount?: number | undefined
+  /** Longest time for one request: milliseconds, or a text such as `'10s'`. Default: 10,000 ms. */
+  timeout?: number | string | false | undefined
+  /** Bytes of a request body. Default: 460,800. */
+  maxQueueSize?: number | undefined
+  /** Called with the error of each batch that is lost. `flush()` does not reject then. Default: none. */
+  errorHandler?: ((error: Error) => unknown) | undefined
+  /** Makes the requests, with its interceptors, agents and proxies. Its retries are not used. Default: none. */
+  axiosInstance?: AxiosLike | undefined
+  /** Only `retries` counts, as `retryCount`. Default: none. */
+  axiosRetryConfig?: { retries?: number; [name: string]: unknown } | undefined
+}
+
+/** The options of `@rudderstack/rudder-sdk-node` 3. Every setting of Trackpost may stand beside them. */
+export interface RudderOptions extends AnalyticsNodeOptions {
+  /** Base URL of the data plane. Default: `https://hosted.rudderlabs.com`. */
+  dataPlaneUrl?: string | undefined
+  /** Most events that wait. Default: 20,000. */
+  maxInternalQueueSize?: number | undefined
+  /** Compresses request bodies. Default: `true`. */
+  gzip?: boolean | undefined
+  /** Has no effect: give a `logger`. */
+  logLevel?: string | undefined
+}
+
+const MIN_BODY_BYTES = 36_864
+const MAX_BODY_BYTES = 500_000
+
+/** The options as settings of Trackpost. @throws SettingsError for what has no counterpart. */
+export function toSettings(writeKey: string, given: RudderOptions, isRudder: boolean): AnalyticsSettings {
+  const {
+    dataPlaneUrl,
+    host,
+    enable,
+    flushAt,
+    flushInterval,
+    retryCount,
+    timeout,
+    maxQueueSize,
+    maxInternalQueueSize,
+    gzip,
+    logLevel: _logLevel,
+    errorHandler: _errorHandler,
+    axiosInstance,
+    axiosRetryConfig,
+    ...rest
+  } = given
+  if ((rest as { axiosConfig?: unknown }).axiosConfig != null) {
+    throw new SettingsError(
+      'axiosConfig',
+      'write axiosInstance: axios.create(axiosConfig), or give an httpClient',
+    )
+  }
+  const retries = retryCount ?? axiosRetryConfig?.retries
+  const settings: AnalyticsSettings = {
+    ...rest,
+    writeKey,
+    host: dataPlaneUrl || host,
+    // Both libraries take 0 and nonsense for their default.
+    flushAt: Math.max(Number(flushAt), 1) || 20,
+    flushInterval: flushInterval || undefined,
+    maxRetries: retries,
+    httpRequestTimeout: rest.httpRequestTimeout ?? toMs(timeout),
+    maxBodyBytes: rest.maxBodyBytes ?? clampBody(maxQueueSize || 1_024 * 450),
+    disable: enable === false ? true : rest.disable,
+    strict: rest.strict ?? true,
+    httpClient: rest.httpClient ?? (axiosInstance == null ? undefined : axiosClient(axiosInstance)),
+  }
+  if (!isRudder) return settings
+  return {
+    ...settings,
+    host: settings.host ?? 'https://hosted.rudderlabs.com',
+    maxQueueSize: maxInternalQueueSize || 20_000,
+    compress: rest.compress ?? (gzip === false ? 'none' : 'gzip'),
+  }
+}
+
+function clampBody(bytes: number): number {
+  return Math.min(Math.max(bytes, MIN_BODY_BYTES), MAX_BODY_BYTES)
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+
+/** Milliseconds, or a text as the library `ms` reads it: `'500'`, `'10s'`, `'2 minutes'`. */
+function toMs(timeout: number | string | false | undefined): number | undefined {
+  if (typeof timeout === 'number') return timeout || undefined
+  if (typeof timeout !== 'string') return undefined
+  const [, digits, word = 'ms'] = /^\s*(\d+(?:\.\d+)?)\s*([a-z]+)?\s*$/i.exec(timeout) ?? []
+  const name = word.toLowerCase()
+  const unit =
+    UNITS[name === 'ms' || name.startsWith('mil') || name.startsWith('msec') ? 'ms' : name.charAt(0)]
+  if (digits !== undefined && unit !== undefined) return Math.round(Number(digits) * unit)
+  throw new SettingsError('timeout', "expected milliseconds, or a text such as '10s'")
+}
+
+/** Axios as an HTTP client: what it would decide itself is left to us. */
+function axiosClient(axios: AxiosLike): ByteHTTPClient {
+  const asItIs = (data: unknown): unknown => data
+  return {
+    takesBytes: (isCompressed = false) => isCompressed,
+    makeRequest: async ({ url, body, headers, httpRequestTimeout, signal }): Promise<HTTPResponse> => {
+      const response = await axios.post(url, body, {
+        headers,
+        timeout: httpRequestTimeout,
+        signal,
+        maxRedirects: 0,
+        responseType: 'text',
+        validateStatus: () => true,
+        transformRequest: [asItIs],
+        transformResponse: [asItIs],
+        // Set by axios-retry, where the instance has it.
+        'axios-retry': { retries: 0 },
+      })
+      const { status, statusText, headers: responseHeaders, data } = response
+      return { status, statusText, headers: responseHeaders, text: async () => String(data ?? '') }
+    },
+  }
+}

@@ -1,0 +1,210 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Analytics, CompatError, RudderAnalytics } from '../../src/compat.ts'
+import type { HTTPClientRequest } from '../../src/http/client.ts'
+import { failOnUnhandledRejections } from '../support/unhandled.ts'
+
+let warned: string[]
+failOnUnhandledRejections()
+beforeEach(() => {
+  warned = []
+  vi.spyOn(process, 'emitWarning').mockImplementation((message) => {
+    warned.push(String(message))
+  })
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+/** A service in memory: what it was sent, and what it responds with. */
+function setUp(status = 200) {
+  const requests: HTTPClientRequest[] = []
+  const httpClient = {
+    async makeRequest(request: HTTPClientRequest) {
+      requests.push(request)
+      return {
+        status,
+        statusText: status === 200 ? 'OK' : 'Payment Required',
+        headers: {},
+        text: async () => 'no',
+      }
+    },
+  }
+  const batches = () => requests.map(({ body }) => JSON.parse(body).batch as Record<string, unknown>[])
+  return { requests, httpClient, batches }
+}
+
+describe('options', () => {
+  test.each([
+    [{}, 20],
+    [{ flushAt: 0 }, 1],
+    [{ flushAt: -5 }, 1],
+    [{ flushAt: 7 }, 7],
+    [{ flushAt: 'many' as never }, 20],
+  ])('flushAt of %j is %d, as it was', (options, flushAt) => {
+    expect(new Analytics('wk', options).flushAt).toBe(flushAt)
+  })
+
+  test.each([
+    [500, 500],
+    ['500', 500],
+    ['10s', 10_000],
+    ['1.5 minutes', 90_000],
+    ['2 h', 7_200_000],
+    ['250 msecs', 250],
+    [false, 10_000],
+    [undefined, 10_000],
+  ] as const)('a timeout of %j is %d ms', async (timeout, ms) => {
+    const { requests, httpClient } = setUp()
+    const analytics = new Analytics('wk', { timeout, httpClient })
+    analytics.track({ userId: 'u', event: 'E' })
+
+    await analytics.flush()
+
+    expect(requests[0]?.httpRequestTimeout).toBe(ms)
+  })
+
+  test.each([
+    ['axiosConfig', { axiosConfig: { proxy: false } }],
+    ['timeout', { timeout: 'soon' }],
+    ['writeKey', {}],
+  ])('%s that has no counterpart throws and says what to write', (setting, options) => {
+    const key = setting === 'writeKey' ? '' : 'wk'
+
+    expect(() => new Analytics(key, options as never)).toThrow(expect.objectContaining({ setting }))
+  })
+
+  test('settings of Trackpost stand beside them, and unknown names are told', () => {
+    const analytics = new Analytics('wk', { maxConcurrentRequests: 1, flushhAt: 3 } as never)
+
+    expect(analytics.client.status.url).toBe('https://api.segment.io/v1/batch')
+    expect(warned).toEqual([expect.stringContaining('flushhAt')])
+  })
+
+  test('RudderStack has its own host, compresses, and bounds its queue', () => {
+    expect(new RudderAnalytics('wk').host).toBe('https://hosted.rudderlabs.com')
+    expect(new RudderAnalytics('wk', { host: 'https://data.example/' }).host).toBe('https://data.example')
+    expect(new Analytics('wk', { dataPlaneUrl: 'https://data.example' }).host).toBe('https://data.example')
+  })
+
+  test('an instance of axios makes the requests, and neither retries nor follows redirects', async () => {
+    const posts: [string, string, Record<string, unknown>][] = []
+    const axiosInstance = {
+      post: async (...given: [string, string, Record<string, unknown>]) => {
+        posts.push(given)
+        return { status: 200, statusText: 'OK', headers: {}, data: '' }
+      },
+    }
+    const analytics = new Analytics('wk', { axiosInstance })
+    analytics.track({ userId: 'u', event: 'E' })
+
+    await analytics.flush()
+
+    const [[url, body, config]] = posts as [(typeof posts)[number]]
+    expect(url).toBe('https://api.segment.io/v1/batch')
+    expect(JSON.parse(body).batch).toHaveLength(1)
+    expect(config).toMatchObject({ maxRedirects: 0, timeout: 10_000 })
+    expect((config['validateStatus'] as () => boolean)()).toBe(true)
+  })
+})
+
+describe('calls', () => {
+  test('the first event is sent at once; what follows waits for flushAt', async () => {
+    const { batches, httpClient } = setUp()
+    const analytics = new Analytics('wk', { httpClient, flushAt: 3 })
+    const first = new Promise((resolve) => analytics.track({ userId: 'u', event: 'first' }, resolve))
+    expect(analytics.flushed).toBe(true)
+    await first
+
+    analytics.track({ userId: 'u', event: 'second' })
+    await new Promise(setImmediate)
+    expect(batches().map((batch) => batch.length)).toEqual([1])
+    await analytics.flush()
+
+    expect(batches().map((batch) => batch.length)).toEqual([1, 1])
+  })
+
+  test('an invalid one throws, is not sent, and does not hold up a flush', async () => {
+    const { requests, httpClient } = setUp()
+    const analytics = new Analytics('wk', { httpClient })
+
+    expect(() => analytics.track({ event: 'E' })).toThrow('userId')
+
+    expect(await analytics.flush()).toBeUndefined()
+    expect(requests).toEqual([])
+  })
+
+  test('of RudderStack have its fields, with originalTimestamp in the place of timestamp', async () => {
+    const { batches, httpClient } = setUp()
+    const analytics = new RudderAnalytics('wk', { httpClient, gzip: false })
+    analytics.identify({ userId: 'u', traits: { plan: 'pro' }, originalTimestamp: '2024-02-29T12:00:00Z' })
+
+    await analytics.flush()
+
+    expect(batches()[0]?.[0]).toMatchObject({
+      channel: 'server',
+      originalTimestamp: '2024-02-29T12:00:00.000Z',
+      timestamp: '2024-02-29T12:00:00.000Z',
+      context: { traits: { plan: 'pro' } },
+    })
+  })
+})
+
+describe('failures', () => {
+  test('flush rejects with the status text, unless there is a callback that nobody needs it beside', async () => {
+    const { httpClient } = setUp(402)
+    const analytics = new Analytics('wk', { httpClient })
+    analytics.track({ userId: 'u', event: 'E' })
+
+    await expect(analytics.flush()).rejects.toThrow('Payment Required')
+    analytics.track({ userId: 'u', event: 'E' })
+    // The promise is dropped: its rejection must not end the process.
+    const error = await new Promise<Error | undefined>((resolve) => void analytics.flush(resolve))
+
+    expect(error).toBeInstanceOf(CompatError)
+    expect(error).toMatchObject({
+      code: 'rejected',
+      response: { status: 402, data: 'no' },
+      cause: { status: 402 },
+    })
+  })
+
+  test('errorHandler is called once for a batch, with what axios says, and flush resolves', async () => {
+    const { httpClient } = setUp(402)
+    const errors: Error[] = []
+    const analytics = new Analytics('wk', { httpClient, errorHandler: (error) => errors.push(error) })
+    analytics.flushed = true
+    const told: (Error | undefined)[] = []
+    for (const event of ['A', 'B', 'C']) analytics.track({ userId: 'u', event }, (error) => told.push(error))
+
+    const data = await analytics.flush()
+
+    expect(errors.map(({ message }) => message)).toEqual(['Request failed with status code 402'])
+    expect(new Set(told)).toEqual(new Set(errors))
+    expect(data?.batch.map(({ event }) => event)).toEqual(['A', 'B', 'C'])
+  })
+
+  test('one of errorHandler itself, or of a callback, harms nobody', async () => {
+    const { httpClient } = setUp(402)
+    const fail = () => {
+      throw new Error('kaputt')
+    }
+    const analytics = new Analytics('wk', { httpClient, errorHandler: fail })
+    const warnings: unknown[] = []
+    analytics.client.on('warning', ({ reason }) => warnings.push(reason))
+    analytics.track({ userId: 'u', event: 'E' }, fail)
+
+    await analytics.flush(fail)
+
+    expect(analytics.client.stats).toMatchObject({ failed: 1, pending: 0 })
+    expect(warnings).toEqual([new Error('kaputt'), new Error('kaputt')])
+    expect(warned).toEqual([expect.stringContaining('a callback of flush threw')])
+  })
+
+  test('a queue in Redis is refused in words', () => {
+    const errors: unknown[] = []
+
+    new RudderAnalytics('wk').createPersistenceQueue({ redisOpts: {} }, (error) => errors.push(error))
+
+    expect(errors).toEqual([expect.objectContaining({ message: expect.stringContaining('spool') })])
+  })
+})
