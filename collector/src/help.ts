@@ -52,7 +52,7 @@ const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
 }
 
 const INFO: ReadonlySet<string> = new Set<Reason>(['duplicate'])
-const WARNING: ReadonlySet<string> = new Set<Reason>(['dedup_conflict', 'batch_refused'])
+const WARNING: ReadonlySet<string> = new Set<Reason>(['batch_refused'])
 
 /** What a reason means, and what to do about it; for codes that are no reason of an event the code itself. */
 export function helpFor(reason: string): Help {

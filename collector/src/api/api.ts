@@ -12,7 +12,7 @@ import { SearchSyntaxError } from '../search/syntax.ts'
 import type { EventTail } from '../store/ports.ts'
 import { CursorError, type EventReader } from '../store/queries.ts'
 import { type Actions, handleAction } from './actions.ts'
-import { replyExport } from './export.ts'
+import { exportEvents, exportRequests } from './export.ts'
 import { readPlace, readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
 
 /** What is told about the collector itself. */
@@ -87,7 +87,13 @@ const ROUTES: Readonly<Record<string, Handler>> = {
   '/api/export': async (parts, { searchParams }, _request, response) => {
     const { format, order, ...filter } = readQuery('export', searchParams)
     const search = readSearch(filter, parts.now())
-    await replyExport(parts.reader, { ...search, order }, format, response)
+    await exportEvents(parts.reader, { ...search, order }, format, response)
+    return DONE
+  },
+  '/api/export/requests': async ({ reader, now }, { searchParams }, _request, response) => {
+    const { format, order, q, ...range } = readQuery('exportRequests', searchParams)
+    const search = { search: readRequestSearch(q), ...readRange(range, now()), order }
+    await exportRequests(reader, search, format, response)
     return DONE
   },
   '/api/stream': async ({ stream }, _url, request, response) => {

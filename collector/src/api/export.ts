@@ -2,47 +2,118 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { SECURITY_HEADERS } from '../http/reply.ts'
 import type { EventRecord } from '../record.ts'
-import type { EventReader, EventSearch } from '../store/queries.ts'
+import type { Cursor } from '../store/ports.ts'
+import type { EventReader, EventSearch, QueryParameters } from '../store/queries.ts'
+import type { RequestSummary } from '../store/query-results.ts'
 
 const PAGE = 500
 
-const COLUMNS = [
-  'id',
-  'receivedAt',
-  'timestamp',
-  'source',
-  'status',
-  'reason',
-  'type',
-  'name',
-  'userId',
-  'anonymousId',
-  'messageId',
-] as const
+export type ExportFormat = 'ndjson' | 'csv'
 
-/** Sends all that matches, page by page, as fast as the client reads. */
-export async function replyExport(
+/** A list as it is exported. */
+interface ExportedList<T> {
+  /** Name of the file, without the ending. */
+  name: string
+  /** A part of the list; the first one without a cursor. */
+  page(cursor: Cursor | undefined): Promise<{ items: T[]; next: Cursor | null }>
+  /** The cells of a line of CSV, by their headings; null is written as an empty cell. */
+  cells: Readonly<Record<string, (item: T) => unknown>>
+}
+
+/** Sends all events that match. */
+export function exportEvents(
   reader: EventReader,
   search: EventSearch & { order: 'oldest' | 'newest' },
-  format: 'ndjson' | 'csv',
+  format: ExportFormat,
+  response: ServerResponse,
+): Promise<void> {
+  const plain = (name: keyof EventRecord) => ({ [name]: (event: EventRecord) => event[name] })
+  const list: ExportedList<EventRecord> = {
+    name: 'events',
+    page: async (cursor) => {
+      const page = await reader.ask('events', { ...search, cursor, limit: PAGE, isFull: true })
+      return { items: page.events as EventRecord[], next: page.next }
+    },
+    cells: {
+      ...plain('id'),
+      ...plain('receivedAt'),
+      ...plain('timestamp'),
+      ...plain('source'),
+      ...plain('status'),
+      ...plain('reason'),
+      ...plain('type'),
+      ...plain('name'),
+      ...plain('userId'),
+      ...plain('anonymousId'),
+      ...plain('messageId'),
+      message: ({ message }) => JSON.stringify(message),
+    },
+  }
+  return replyExport(list, format, response)
+}
+
+/** Sends all requests that match. */
+export function exportRequests(
+  reader: EventReader,
+  search: Omit<QueryParameters<'requests'>, 'limit' | 'cursor'>,
+  format: ExportFormat,
+  response: ServerResponse,
+): Promise<void> {
+  const plain = (name: keyof RequestSummary) => ({ [name]: (request: RequestSummary) => request[name] })
+  const list: ExportedList<RequestSummary> = {
+    name: 'requests',
+    page: async (cursor) => {
+      const page = await reader.ask('requests', { ...search, cursor, limit: PAGE })
+      return { items: page.requests, next: page.next }
+    },
+    cells: {
+      ...plain('id'),
+      ...plain('at'),
+      ...plain('method'),
+      ...plain('path'),
+      ...plain('status'),
+      ...plain('code'),
+      problem: ({ problem }) => problem?.message,
+      ...plain('source'),
+      ...plain('address'),
+      ...plain('userAgent'),
+      ...plain('library'),
+      ...plain('contentType'),
+      ...plain('contentEncoding'),
+      ...plain('bodyBytes'),
+      ...plain('inflatedBytes'),
+      ...plain('durationMs'),
+      ...plain('retryCount'),
+      events: ({ events }) => events.total,
+      accepted: ({ events }) => events.accepted,
+      ...plain('fault'),
+    },
+  }
+  return replyExport(list, format, response)
+}
+
+/** Sends a list page by page, as fast as the client reads. */
+async function replyExport<T>(
+  { name, page, cells }: ExportedList<T>,
+  format: ExportFormat,
   response: ServerResponse,
 ): Promise<void> {
   const isCsv = format === 'csv'
+  const lineOf = isCsv
+    ? (item: T) => csvLine(Object.values(cells).map((cell) => cell(item)))
+    : (item: T) => `${JSON.stringify(item)}\n`
   // The first page before the headers: a search that cannot be answered is still a proper problem.
-  let page = await reader.ask('events', { ...search, limit: PAGE, isFull: true })
+  let { items, next } = await page(undefined)
   response.writeHead(200, {
     ...SECURITY_HEADERS,
     'content-type': isCsv ? 'text/csv; charset=utf-8' : 'application/x-ndjson; charset=utf-8',
-    'content-disposition': `attachment; filename="events.${format}"`,
+    'content-disposition': `attachment; filename="${name}.${format}"`,
   })
-  if (isCsv) response.write(`${[...COLUMNS, 'message'].join(',')}\r\n`)
+  if (isCsv) response.write(csvLine(Object.keys(cells)))
   for (;;) {
-    const lines = (page.events as EventRecord[]).map((event) =>
-      isCsv ? csvLine(event) : `${JSON.stringify(event)}\n`,
-    )
-    if (!response.write(lines.join('')) && !(await drained(response))) return
-    if (page.next === null || response.destroyed) break
-    page = await reader.ask('events', { ...search, cursor: page.next, limit: PAGE, isFull: true })
+    if (!response.write(items.map(lineOf).join('')) && !(await drained(response))) return
+    if (next === null || response.destroyed) break
+    ;({ items, next } = await page(next))
   }
   response.end()
 }
@@ -63,9 +134,8 @@ async function drained(response: ServerResponse): Promise<boolean> {
   }
 }
 
-function csvLine(event: EventRecord): string {
-  const values = COLUMNS.map((column) => event[column] ?? '')
-  return `${[...values, JSON.stringify(event.message)].map((value) => csvCell(String(value))).join(',')}\r\n`
+function csvLine(values: readonly unknown[]): string {
+  return `${values.map((value) => csvCell(String(value ?? ''))).join(',')}\r\n`
 }
 
 /** What begins like a formula is marked as text: spreadsheets would run it. */

@@ -47,6 +47,12 @@ const SCHEMAS = {
     order: order.default('oldest'),
     format: z.enum(['ndjson', 'csv']).default('ndjson'),
   }),
+  exportRequests: z.strictObject({
+    ...rangeFields,
+    q: textField.optional(),
+    order: order.default('oldest'),
+    format: z.enum(['ndjson', 'csv']).default('ndjson'),
+  }),
   wait: z.strictObject({
     ...searchFields,
     count: integer.min(1).max(1_000_000).default(1),

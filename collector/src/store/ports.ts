@@ -195,7 +195,7 @@ export interface TailNews {
    * one with a greater number.
    */
   lastSeq: number
-  /** Grows when everything was forgotten. */
+  /** Grows when everything was forgotten; that of a new log is greater than those of all before it at the same address. */
   epoch: number
   /** Grows when outcomes of deliveries were written, by this process or another. */
   revision: number

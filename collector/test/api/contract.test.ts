@@ -310,6 +310,27 @@ describe.each(['memory', 'file'])('with the database in %s', (where) => {
     expect(csv.split('\r\n')[1]).toContain(`,track,'=1+1,"a,""b""",,csv,`)
   })
 
+  test('requests are exported as well, refused ones included', async () => {
+    await post(collector, '/v1/track', '{"event":', { 'user-agent': '=HYPERLINK("x")' })
+    await expect
+      .poll(async () => (await get('/api/requests?q=agent:=HYPERLINK*')).body.requests.length)
+      .toBe(1)
+    const all = await fetch(`${collector.url}/api/export/requests?q=status:400`)
+    const lines = (await all.text()).trim().split('\n')
+    const csv = await fetch(`${collector.url}/api/export/requests?q=agent:=HYPERLINK*&format=csv`)
+    const [headings, ...rows] = (await csv.text()).trimEnd().split('\r\n')
+
+    expect(all.headers.get('content-disposition')).toBe('attachment; filename="requests.ndjson"')
+    expect(lines.map((line) => JSON.parse(line))).toContainEqual(
+      expect.objectContaining({ status: 400, code: 'invalid_json', userAgent: '=HYPERLINK("x")' }),
+    )
+    expect(headings).toBe(
+      'id,at,method,path,status,code,problem,source,address,userAgent,library,contentType,contentEncoding,bodyBytes,inflatedBytes,durationMs,retryCount,events,accepted,fault',
+    )
+    expect(rows).toEqual([expect.stringContaining(`,"'=HYPERLINK(""x"")",`)])
+    expect((await get('/api/export/requests?event=x')).status).toBe(400)
+  })
+
   test('what is not there is 404, what is wrong 400 with the name', async () => {
     for (const path of ['events/999', 'requests/1', 'users/nobody', 'catalogue/Nothing']) {
       expect((await get(`/api/${path}`)).status).toBe(404)

@@ -120,10 +120,11 @@ test('the stream tells the newest number and the totals, and a reset', async () 
   }
 
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
-  expect(await until(({ lastSeq }) => lastSeq === 2)).toMatchObject({ epoch: 0, stats: { accepted: 2 } })
+  const before = await until(({ lastSeq }) => lastSeq === 2)
+  expect(before).toMatchObject({ stats: { accepted: 2 } })
   await post(collector, '/v1/track', track())
   expect(await until(({ lastSeq }) => lastSeq === 3)).toMatchObject({ stats: { accepted: 3 } })
   collector.clear()
-  expect(await until(({ epoch }) => epoch === 1)).toMatchObject({ stats: { accepted: 0 } })
+  expect(await until(({ epoch }) => epoch === before.epoch + 1)).toMatchObject({ stats: { accepted: 0 } })
   await reader?.cancel()
 })

@@ -3,8 +3,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Collector, startCollector } from '../../src/index.ts'
+import { Retention } from '../../src/store/sqlite/retention.ts'
 import { openCollector, post, track } from '../support.ts'
 
 function newFolder(): string {
@@ -50,9 +51,10 @@ test('the totals and the stream of a collector count what another one took, and 
     .poll(() => first.stats())
     .toMatchObject({ accepted: 41, rejected: 1, byReason: { no_event: 1 } })
   const stats = async () => (await fetch(`${first.url}/api/stats`)).json()
-  expect(await stats()).toMatchObject({ lastSeq: 42, epoch: 0 })
+  const before = (await stats()) as { epoch: number }
+  expect(before).toMatchObject({ lastSeq: 42 })
   second.clear()
-  await expect.poll(stats).toMatchObject({ accepted: 0, rejected: 0, epoch: 1 })
+  await expect.poll(stats).toMatchObject({ accepted: 0, rejected: 0, epoch: before.epoch + 1 })
 })
 
 test('two collectors on one file deliver each event once between them', async () => {
@@ -143,4 +145,38 @@ test('a database that is removed under a collector is told, and nothing is answe
 
   await expect.poll(() => faults).toContain('the database file was removed or replaced')
   expect((await post(collector, '/v1/track', track())).status).toBe(503)
+})
+
+test('a file that one collector begins anew, since its disk is full, is taken up again by the others', async () => {
+  const database = join(newFolder(), 'events.db')
+  const faults: string[] = []
+  const first = await openCollector({ database, onFault: (what) => faults.push(what) })
+  const second = await openCollector({ database, onFault: (what) => faults.push(what) })
+  for (let sent = 0; sent < 3; sent++) await post(second, '/v1/track', track())
+  await expect.poll(() => first.count()).toBe(3)
+  const api = async () => ((await (await fetch(`${second.url}/api/count`)).json()) as { count: number }).count
+  expect(await api()).toBe(3)
+  // Only the collector that clears has no room: nobody else's statements are touched.
+  const full = vi.spyOn(Retention.prototype, 'clear').mockImplementationOnce(() => {
+    throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+  })
+  onTestFinished(() => full.mockRestore())
+
+  await first.clear()
+
+  // Until the other one has found out, it says so and takes nothing that would be lost.
+  const statuses = new Set<number>()
+  await expect
+    .poll(async () => {
+      const { status } = await post(second, '/v1/track', track({ event: 'After' }))
+      statuses.add(status)
+      return status
+    })
+    .toBe(200)
+  await post(first, '/v1/track', track({ event: 'After' }))
+  expect([...statuses].every((status) => status === 200 || status === 503)).toBe(true)
+  await expect.poll(() => first.count()).toBe(2)
+  await expect.poll(() => second.count()).toBe(2)
+  await expect.poll(api).toBe(2)
+  expect(faults.filter((what) => what !== 'the database cannot write')).toEqual([])
 })

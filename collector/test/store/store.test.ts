@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import Database from 'libsql'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { NewEvent } from '../../src/store/ports.ts'
+import { Retention } from '../../src/store/sqlite/retention.ts'
 import { Store, type StoreOptions } from '../../src/store/sqlite/store.ts'
 import { newEvent } from './new-event.ts'
 
@@ -189,7 +190,7 @@ test('a disk that is too full to delete anything is cleared by a new file; numbe
   store.commit([newEvent('a', { deliveries })])
   const [before] = await store.outbox.claim('Hook', 1, 1000)
   expect(store.useAssertion('j1', 5000, 0)).toBe(true)
-  const full = vi.spyOn(Database.prototype, 'exec').mockImplementationOnce(() => {
+  const full = vi.spyOn(Retention.prototype, 'clear').mockImplementationOnce(() => {
     throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
   })
 

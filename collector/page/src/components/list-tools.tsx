@@ -14,21 +14,29 @@ export function ListTools({
   question: Question
   setLine(line: string): void
 }) {
-  const parameters = (format: string) => new URLSearchParams({ ...question, format, order: 'newest' })
   return (
     <div class="list-tools">
       <Menu label="Saved">
         <SavedFilters line={line} setLine={setLine} />
       </Menu>
-      <Menu label="Export">
-        <a href={`api/export?${parameters('ndjson')}`} download="events.ndjson">
-          What is listed, as NDJSON
-        </a>
-        <a href={`api/export?${parameters('csv')}`} download="events.csv">
-          What is listed, as CSV
-        </a>
-      </Menu>
+      <ExportMenu path="api/export" name="events" question={question} />
     </div>
+  )
+}
+
+/** What is listed, as a file. */
+export function ExportMenu({ path, name, question }: { path: string; name: string; question: Question }) {
+  const address = (format: string) =>
+    `${path}?${new URLSearchParams({ ...question, format, order: 'newest' })}`
+  return (
+    <Menu label="Export">
+      <a href={address('ndjson')} download={`${name}.ndjson`}>
+        What is listed, as NDJSON
+      </a>
+      <a href={address('csv')} download={`${name}.csv`}>
+        What is listed, as CSV
+      </a>
+    </Menu>
   )
 }
 

@@ -44,8 +44,11 @@ export async function ask(path: string, options: RequestInit = {}): Promise<Resp
     if (options.signal?.aborted) throw cause
     throw new RequestError('The collector cannot be reached.', 0, 'unreachable')
   }
-  if (!response.ok) throw await problemOf(response)
-  return response
+  if (response.ok) return response
+  const problem = await problemOf(response)
+  // The token is another one now, or the cookie is too old: in place of the page comes the form that asks for it.
+  if (problem.code === 'admin_token') location.reload()
+  throw problem
 }
 
 /** Asks for JSON. */

@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals'
 import { dayKey } from './format.ts'
+import { ask } from './http.ts'
 import type { StreamMessage } from './types.ts'
 
 /**
@@ -79,8 +80,11 @@ function openStream(): void {
   }
   stream.onerror = () => {
     isOpen.value = false
+    if (stream?.readyState !== EventSource.CLOSED) return
     // After a refusal (no room for one more page, not signed in) the browser gives up; this does not.
-    if (stream?.readyState === EventSource.CLOSED) retry = setTimeout(openStream, RETRY_MS)
+    retry = setTimeout(openStream, RETRY_MS)
+    // A stream does not say why it was refused; a question does, and leads to the login where that is it.
+    ask('api/about').catch(() => {})
   }
 }
 

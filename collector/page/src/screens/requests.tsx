@@ -1,6 +1,7 @@
 import { Pill, Text, toneOfStatus } from '../components/basics.tsx'
 import { Cell } from '../components/event-cells.tsx'
 import { FeedList } from '../components/feed-list.tsx'
+import { ExportMenu } from '../components/list-tools.tsx'
 import { SearchLine } from '../components/search-line.tsx'
 import { Feed } from '../lib/feed.ts'
 import { bytes, clock, dateAndTime, duration, plural } from '../lib/format.ts'
@@ -57,14 +58,19 @@ export function RequestsScreen() {
         onView={onView}
         whenEmpty={<FirstSteps />}
         tools={() => (
-          <SearchLine
-            label="Search requests"
-            placeholder="status>=400 path:/v1/batch"
-            line={line}
-            onLine={setLine}
-            suggestions={SUGGESTIONS}
-            error={feed.error.value}
-          />
+          <>
+            <SearchLine
+              label="Search requests"
+              placeholder="status>=400 path:/v1/batch"
+              line={line}
+              onLine={setLine}
+              suggestions={SUGGESTIONS}
+              error={feed.error.value}
+            />
+            <div class="list-tools">
+              <ExportMenu path="api/export/requests" name="requests" question={question} />
+            </div>
+          </>
         )}
         cells={(request, _, isTwoLine) => (
           <RequestCells request={request} addTerm={addTerm} isTwoLine={isTwoLine} />

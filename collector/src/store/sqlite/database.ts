@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, rmSync, truncateSync } from 'node:fs'
 import Sqlite from 'libsql'
+import { systemClock } from '../../clock.ts'
 import { COUNTS_FROM_TABLES, FROM_VERSION_1, INDEXES, SCHEMA_VERSION, TABLES } from './schema.ts'
 
 export type SqlValue = string | number | null
@@ -88,6 +89,12 @@ export class Database {
     this.#sqlite = new Sqlite(this.path, { timeout: 5000 })
   }
 
+  /** Lets go of the file that was opened, and opens the one that is there now. */
+  reopen(): void {
+    this.close()
+    this.#sqlite = new Sqlite(this.path, { timeout: 5000 })
+  }
+
   close(): void {
     this.#statements.clear()
     this.#sqlite.close()
@@ -163,7 +170,8 @@ function migrate(database: Database): void {
     const id = randomBytes(6).toString('hex')
     for (const [key, value] of [
       ['id', id],
-      ['epoch', 0],
+      // Another one than that of any database before: a page that was open then must not mix the two.
+      ['epoch', systemClock.now()],
       ['openings', 0],
       ['last_seq', 0],
       ['floor', 0],

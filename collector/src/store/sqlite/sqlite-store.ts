@@ -46,6 +46,7 @@ export class SqliteStore implements EventStore {
     this.tail = new Tail(store, clock, {
       changed: () => this.#listener.changed(),
       cleared: () => this.#listener.cleared(),
+      reopened: () => this.#openOthers(),
       lost: () =>
         onFault('the database file was removed or replaced', new Error('nothing can be recorded any more')),
     })
@@ -82,14 +83,17 @@ export class SqliteStore implements EventStore {
 
   /** Done when it returns, not only when it resolves. */
   async clear(): Promise<void> {
-    if (this.#store.clear()) {
-      this.reader.reopen()
-      void this.#checkpointer?.close()
-      this.#checkpointer = this.#newCheckpointer()
-    }
+    if (this.#store.clear()) this.#openOthers()
     this.tail.cleared()
     this.#listener.cleared()
     this.#scheduleTrim()
+  }
+
+  /** The connections of the threads, when the file is another one now. */
+  #openOthers(): void {
+    this.reader.reopen()
+    void this.#checkpointer?.close()
+    this.#checkpointer = this.#newCheckpointer()
   }
 
   #newCheckpointer(): Checkpointer | undefined {

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { systemClock } from '../../clock.ts'
 import type { EventRecord, EventSummary } from '../../record.ts'
 import { type EventFilter, type EventQuery, searchOf } from '../../search/filter.ts'
@@ -9,6 +9,7 @@ import {
   type Database,
   type OpenOptions,
   openDatabase,
+  openForReading,
   prepareForWriting,
   readMeta,
   writeMeta,
@@ -68,7 +69,7 @@ export class Store {
   readonly #now: () => number
   readonly #openOptions: OpenOptions
   #inode: bigint | undefined
-  #isLost = false
+  readonly #id: string
 
   /** @throws when the file cannot be opened, is no database, or was written by a newer version. */
   constructor(options: StoreOptions) {
@@ -85,6 +86,7 @@ export class Store {
         writeMeta(this.database, 'openings', opening)
         return opening
       })
+      this.#id = readMeta<string>(this.database, 'id')
       this.#inode = this.#readInode()
     } catch (cause) {
       this.database.close()
@@ -100,9 +102,11 @@ export class Store {
    * @throws when the database cannot write; then nothing of it is kept.
    */
   commit(events: readonly NewEvent[], requests: readonly NewRequest[] = []): EventSummary[] {
-    if (this.#isLost) throw new Error('the database file was removed or replaced')
+    this.#requirePlace()
     try {
       const summaries = this.database.transaction(() => this.#commit.run(events, requests))
+      // Also after it: what went into a file that was removed meanwhile is not kept.
+      this.#requirePlace()
       this.#retention.committed(events.length)
       return summaries
     } catch (cause) {
@@ -200,10 +204,39 @@ export class Store {
     this.database.pragma(`wal_checkpoint(${mode})`)
   }
 
-  /** Whether the file is still the one that was opened: what is written to one that was removed is lost, and so refused from then on. */
+  /** Whether the file is still the one that was opened: what is written to one that was removed is lost, and so refused. */
   isInPlace(): boolean {
-    this.#isLost ||= this.#inode !== this.#readInode()
-    return !this.#isLost
+    return this.#inode === this.#readInode()
+  }
+
+  #requirePlace(): void {
+    if (!this.isInPlace()) throw new Error('the database file was removed or replaced')
+  }
+
+  /**
+   * Goes on with the file that is there now, if it is the same database, which another process has begun anew to clear it.
+   *
+   * @returns Whether it is.
+   */
+  reopen(): boolean {
+    const { path } = this.database
+    if (!existsSync(path)) return false
+    try {
+      const there = openForReading(path)
+      try {
+        if (readMeta<string>(there, 'id') !== this.#id) return false
+      } finally {
+        there.close()
+      }
+      this.database.reopen()
+      prepareForWriting(this.database, this.#openOptions)
+    } catch {
+      // Not a database yet, or none: the next look may find more.
+      return false
+    }
+    this.#commit.failed()
+    this.#inode = this.#readInode()
+    return true
   }
 
   #readInode(): bigint | undefined {

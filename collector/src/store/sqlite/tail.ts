@@ -10,6 +10,8 @@ export interface TailSource {
   version(): Version
   /** Whether the database is still where it was. */
   isInPlace(): boolean
+  /** Goes on with the file that is there now; false when that is not the same database. */
+  reopen(): boolean
 }
 
 /** Told of what others did. */
@@ -18,7 +20,9 @@ export interface ForeignNews {
   changed(): void
   /** Others have cleared it. */
   cleared(): void
-  /** The file was removed or replaced. */
+  /** Others have begun the file anew, and it was opened again. */
+  reopened(): void
+  /** The file was removed, or replaced by something else. */
   lost(): void
 }
 
@@ -52,11 +56,14 @@ export class Tail implements EventTail {
 
   /** Looks once. */
   poll(): void {
-    if (this.#isLost) return
     if (!this.#source.isInPlace()) {
-      this.#isLost = true
-      this.#foreign.lost()
-      return
+      if (!this.#source.reopen()) {
+        if (!this.#isLost) this.#foreign.lost()
+        this.#isLost = true
+        return
+      }
+      this.#isLost = false
+      this.#foreign.reopened()
     }
     const version = this.#source.version()
     if (version.data === this.#version.data) return

@@ -1,0 +1,67 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { basic, openCollector, post, track } from '../support.ts'
+import { browser, names, useBrowser } from './support.ts'
+
+useBrowser()
+
+const adminToken = 'correct-horse-battery'
+
+test('behind the admin token the page opens after the login, shows what comes in, and survives a restart', async () => {
+  const started = { host: '::ffff:127.0.0.1', allowPublic: true, adminToken }
+  let collector = await openCollector(started)
+  const address = `http://127.0.0.1:${collector.port}`
+  const context = await browser().newContext()
+  onTestFinished(() => context.close())
+  const page = await context.newPage()
+  page.setDefaultTimeout(15_000)
+
+  await page.goto(`${address}/#/events?q=user:ada`)
+  await page.getByLabel('Admin token').fill('not the token')
+  await page.keyboard.press('Enter')
+  await page.getByRole('alert').getByText('This is not the token.').waitFor()
+  expect(await context.cookies()).toEqual([])
+  await page.getByLabel('Admin token').fill(adminToken)
+  await page.keyboard.press('Enter')
+  await page.locator('#connection.live').waitFor()
+
+  // Nothing that runs in the page can read the cookie, and another site cannot have it sent.
+  expect(await page.evaluate('document.cookie')).toBe('')
+  const [cookie, ...others] = await context.cookies()
+  expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict' })
+  expect(others).toEqual([])
+  expect(cookie?.value).not.toContain(adminToken)
+  // The stream has the cookie as well: what comes in is shown without a reload.
+  await page.goto(`${address}/#/events`)
+  await post({ url: address }, '/v1/track', track({ event: 'Behind the door' }))
+  await expect.poll(() => names(page)).toEqual(['Behind the door'])
+
+  await collector.close()
+  await page.locator('#connection:not(.live)').waitFor()
+  collector = await openCollector({ ...started, port: Number(new URL(address).port) })
+  await page.locator('#connection.live').waitFor()
+  await fetch(`${address}/v1/track`, {
+    method: 'POST',
+    headers: { authorization: basic('shop'), 'content-type': 'application/json' },
+    body: JSON.stringify(track({ event: 'After the restart' })),
+  })
+  await expect.poll(() => names(page)).toEqual(['After the restart'])
+}, 60_000)
+
+test('a page whose token was changed says that it is locked out, and leads to the form', async () => {
+  const started = { host: '::ffff:127.0.0.1', allowPublic: true, adminToken }
+  const collector = await openCollector(started)
+  const address = `http://127.0.0.1:${collector.port}`
+  const context = await browser().newContext()
+  onTestFinished(() => context.close())
+  const page = await context.newPage()
+  page.setDefaultTimeout(15_000)
+  await page.goto(`${address}/`)
+  await page.getByLabel('Admin token').fill(adminToken)
+  await page.keyboard.press('Enter')
+  await page.locator('#connection.live').waitFor()
+
+  await collector.close()
+  await openCollector({ ...started, port: collector.port, adminToken: 'another-token' })
+
+  await page.getByLabel('Admin token').waitFor()
+}, 60_000)
