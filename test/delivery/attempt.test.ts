@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { basicCredentials } from '../../src/auth/basic.ts'
+import type { Credentials } from '../../src/auth/credentials.ts'
 import { Sender } from '../../src/delivery/attempt.ts'
 import { createBatch } from '../../src/delivery/batch.ts'
 import { Compression } from '../../src/delivery/compression.ts'
@@ -39,6 +40,7 @@ function setUpWith<Client extends HTTPClient>(
   clock: FakeClock,
   loadEncoder?: () => Promise<Encoder>,
   headers?: Record<string, string>,
+  credentials: Credentials = basicCredentials(WRITE_KEY),
 ) {
   const requests: RequestInfo[] = []
   const responses: ResponseInfo[] = []
@@ -50,7 +52,7 @@ function setUpWith<Client extends HTTPClient>(
     userAgent: 'trackpost/0.1.0',
     timeoutMs: 10_000,
     client,
-    credentials: basicCredentials(WRITE_KEY),
+    credentials,
     envelope,
     observer: {
       onRequest: (info) => requests.push(info()),
@@ -209,6 +211,29 @@ describe('one attempt', () => {
 
     expect(await attempt.result).toMatchObject({ status: 'limited', waitMs: 2_000 })
     await expect(attempt.finished).resolves.toBeUndefined()
+  })
+
+  test.each([
+    ['there will be others', true, { status: 'renew' }],
+    ['there will be no others', false, { status: 'failed', code: 'auth' }],
+  ])('refused credentials are reported; %s', async (_label, hasOthers, expected) => {
+    const refused: string[] = []
+    const credentials: Credentials = {
+      ...basicCredentials(WRITE_KEY),
+      isRenewable: true,
+      onUnauthorized(authorization) {
+        refused.push(authorization)
+        return hasOthers
+      },
+    }
+    const clock = new FakeClock('2026-11-20T09:30:00.000Z')
+    const client = new ScriptedClient(clock, [status(401)])
+    const { sender, batch } = setUpWith(client, clock, undefined, undefined, credentials)
+
+    const result = await sender.send(batch, AUTHORIZATION).result
+
+    expect(result).toMatchObject(expected)
+    expect(refused).toEqual([AUTHORIZATION])
   })
 
   test('its credentials are taken out of errors, with and without their scheme', async () => {

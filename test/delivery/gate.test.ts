@@ -53,6 +53,20 @@ describe('a failure', () => {
     expect(gate.waitMs()).toBe(0)
   })
 
+  test('how long it stays shut can be seen', () => {
+    const { gate, clock } = setUp()
+    const pass = gate.enter()
+    expect(gate.pausedMs).toBe(0)
+
+    gate.fail(pass)
+
+    expect(gate.pausedMs).toBe(500)
+    clock.stall(200)
+    expect(gate.pausedMs).toBe(300)
+    clock.stall(400)
+    expect(gate.pausedMs).toBe(0)
+  })
+
   test('the backoff doubles with each failure in a row', () => {
     const { gate, clock } = setUp()
     const waits: number[] = []
