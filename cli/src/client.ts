@@ -1,0 +1,51 @@
+import { Analytics, type AnalyticsSettings, type Callback, type Kind, SettingsError } from 'trackpost'
+import { NodeHTTPClient } from 'trackpost/node'
+import { UsageError } from './errors.ts'
+import { printable } from './output/text.ts'
+
+/** What a client says beside the outcomes of its events. */
+export interface ClientListener {
+  /** Something is doubtful, and cost no event. */
+  warn(text: string): void
+  /** No request is sent for this long; `why` is what went wrong last. */
+  pause?(waitMs: number, why: string | undefined): void
+}
+
+const PREFIX = /^trackpost: /
+
+/**
+ * A client of the SDK. Failures are told to callbacks alone.
+ *
+ * @throws UsageError when a setting is wrong; the message names it.
+ */
+export function createClient(settings: AnalyticsSettings, listener: ClientListener): Analytics {
+  const logger = {
+    debug: () => {},
+    info: (fields: object) => {
+      const { waitMs } = fields as { waitMs?: number }
+      if (waitMs !== undefined) listener.pause?.(waitMs, analytics.status.lastError?.message)
+    },
+    warn: (_fields: object, message: string) => listener.warn(printable(message.replace(PREFIX, ''))),
+    error: () => {},
+  }
+  let analytics: Analytics
+  try {
+    analytics = new Analytics({ httpClient: new NodeHTTPClient(), logger, ...settings })
+  } catch (error) {
+    if (error instanceof SettingsError) throw new UsageError(error.message)
+    throw error
+  }
+  analytics.on('error', () => {})
+  return analytics
+}
+
+/** Makes one of the six calls. What the command line or a file says is checked by the client, not by its types. */
+export function call(
+  client: Analytics,
+  kind: Kind,
+  params: Readonly<Record<string, unknown>>,
+  callback: Callback,
+): void {
+  const submit = client[kind] as (params: object, callback: Callback) => void
+  submit(params, callback)
+}

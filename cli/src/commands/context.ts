@@ -1,0 +1,26 @@
+/** What a command has of the process: its streams, its environment, and how it is told to end. */
+export interface CommandContext {
+  readonly stdout: NodeJS.WriteStream
+  readonly stderr: NodeJS.WriteStream
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The arguments as they were given. */
+  readonly args: readonly string[]
+  /** Calls `run` when the user asks for an end, with Ctrl+C for instance; a second time ends the process. Returns how to take it back. */
+  onInterrupt(run: () => void): () => void
+}
+
+/** A command's arguments for a shell, without the key: what is printed may be kept. */
+export function commandLine(args: readonly string[], added: string): string {
+  const kept: string[] = []
+  for (let index = 0; index < args.length; index++) {
+    const arg = args[index] as string
+    if (arg === '--write-key') index++
+    else if (!arg.startsWith('--write-key=') && arg !== '--restart' && arg !== added)
+      kept.push(shellQuoted(arg))
+  }
+  return ['trackpost', ...kept, added].join(' ')
+}
+
+function shellQuoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}

@@ -1,0 +1,286 @@
+import { resolve } from 'node:path'
+import { EXIT, UsageError } from '../errors.ts'
+import { Checkpoint } from '../import/checkpoint.ts'
+import { keepHeapSmall } from '../import/heap.ts'
+import { Importer } from '../import/importer.ts'
+import { type Input, openInput } from '../import/input.ts'
+import { type MappingFlags, readMapping } from '../import/mapping.ts'
+import { createObjectMapper, createRowMapper, type Mapper } from '../import/message.ts'
+import { MAX_RECORD_BYTES, type Problem, type SourceRecord } from '../import/record.ts'
+import { Rejects, rejectsPath } from '../import/rejects.ts'
+import {
+  describeProblem,
+  type ImportResult,
+  type ListedProblem,
+  summarize,
+  toJson,
+} from '../import/report.ts'
+import type { Format } from '../import/sniff.ts'
+import { openSource, type Source } from '../import/source.ts'
+import { createTarget, isSameTarget, readState, type State, statePath } from '../import/state.ts'
+import { showProgress } from '../output/progress.ts'
+import { counted, printable } from '../output/text.ts'
+import { type ConnectionFlags, readConnection, requireKey } from '../settings/connection.ts'
+import { type CommandContext, commandLine } from './context.ts'
+
+export interface ImportFlags extends ConnectionFlags, MappingFlags {
+  readonly format?: Format
+  readonly delimiter?: string
+  readonly columns?: readonly string[]
+  readonly dryRun?: boolean
+  readonly rate?: number
+  readonly maxRetries: number
+  readonly resume?: boolean
+  readonly restart?: boolean
+  readonly state?: string
+  readonly rejects?: string
+  readonly source?: string
+  readonly maxLineBytes?: number
+  readonly problems: number
+  readonly json?: boolean
+}
+
+/** Sends the events of a file; resolves with the exit code. */
+export async function runImport(file: string, flags: ImportFlags, context: CommandContext): Promise<number> {
+  if (flags.resume === true && flags.restart === true)
+    throw new UsageError('expected --resume or --restart, got both')
+  keepHeapSmall()
+  const mapping = readMapping(flags)
+  const connection = readConnection(flags, context.env)
+  const isDryRun = flags.dryRun === true
+  const writeKey = isDryRun ? 'dry-run' : requireKey(connection)
+  const host = `${connection.host ?? connection.region ?? 'default'}`
+  const path = isDryRun ? undefined : (flags.state ?? statePath(file))
+  const source = await openSource(file)
+  try {
+    const earlier = path === undefined ? undefined : await findEarlier(path, flags, source, host, writeKey)
+    const input = await openInput(
+      source,
+      {
+        format: earlier?.format ?? flags.format,
+        delimiter: flags.delimiter,
+        columns: flags.columns,
+        maxRecordBytes: flags.maxLineBytes ?? MAX_RECORD_BYTES,
+      },
+      earlier,
+    )
+    const mapper =
+      input.format === 'csv' ? createRowMapper(input.header, mapping) : createObjectMapper(mapping)
+    const target = earlier?.target ?? createTarget(host, writeKey)
+    const fingerprint = earlier?.fingerprint ?? (await source.fingerprint()) ?? null
+    const setting = { version: 1, format: input.format, fingerprint, target } as const
+    const run = new ImportRun({ file, flags, context, source, input, mapper, earlier, path })
+    return await run.run(
+      { ...connection, writeKey, maxRetries: flags.maxRetries, disable: isDryRun },
+      setting,
+    )
+  } catch (error) {
+    // Where in which file: every problem found before the first line is the file's.
+    if (error instanceof UsageError && error.message.startsWith('line ')) {
+      throw new UsageError(`${printable(file)}:${error.message.slice('line '.length)}`)
+    }
+    throw error
+  } finally {
+    source.close()
+  }
+}
+
+/** What an earlier import of this file has left, when it is to go on. */
+async function findEarlier(
+  path: string,
+  flags: ImportFlags,
+  source: Source,
+  host: string,
+  writeKey: string,
+): Promise<State | undefined> {
+  if (flags.restart === true) return undefined
+  const state = readState(path)
+  if (state === undefined) return undefined
+  if (flags.resume !== true) {
+    if (state.isDone) return undefined
+    throw new UsageError(
+      `an earlier import of this file stopped at line ${state.line}: say --resume to go on there, or --restart to begin anew`,
+    )
+  }
+  if (!isSameTarget(state.target, host, writeKey)) {
+    throw new UsageError(
+      `the earlier part went to ${printable(state.target.host)}${state.target.host === host ? ' with another write key' : ''}: say --restart to send all of it here`,
+    )
+  }
+  const { fingerprint } = state
+  const now = fingerprint === null ? undefined : await source.fingerprint(fingerprint.headBytes)
+  if (now !== undefined && now.headSha256 !== fingerprint?.headSha256) {
+    throw new UsageError(
+      'this is not the file of the earlier import: its beginning differs; say --restart to begin anew',
+    )
+  }
+  return state
+}
+
+interface RunParts {
+  readonly file: string
+  readonly flags: ImportFlags
+  readonly context: CommandContext
+  readonly source: Source
+  readonly input: Input
+  readonly mapper: Mapper<never>
+  readonly earlier: State | undefined
+  readonly path: string | undefined
+}
+
+/** One import from its first line to its report. */
+class ImportRun {
+  readonly #parts: RunParts
+  readonly #listed: ListedProblem[] = []
+  #dropped = 0
+  #log: (line: string) => void
+
+  constructor(parts: RunParts) {
+    this.#parts = parts
+    this.#log = (line) => void parts.context.stderr.write(`${line}\n`)
+  }
+
+  async run(
+    settings: ConstructorParameters<typeof Importer>[0]['settings'],
+    setting: ConstructorParameters<typeof Checkpoint>[2],
+  ): Promise<number> {
+    const { file, flags, context, source, input, mapper, earlier, path } = this.#parts
+    const isDryRun = flags.dryRun === true
+    const rejects = this.#createRejects()
+    const startMs = performance.now()
+    const importer = new Importer({
+      settings,
+      sourceName: flags.source ?? source.name,
+      rate: flags.rate,
+      start: input.start,
+      onRefused: (line) => {
+        this.#list(line.record, line.problem as Problem)
+        if (!isDryRun) rejects.add(line)
+        if (line.record.bytes.length === 0) this.#dropped++
+      },
+      onWarning: (text) => this.#log(`trackpost: ${text}`),
+    })
+    importer.signal.addEventListener('abort', () => source.close())
+    const checkpoint = isDryRun
+      ? undefined
+      : new Checkpoint(
+          path,
+          rejects,
+          setting,
+          () => ({
+            frontier: importer.frontier,
+            delivered: importer.delivered + (earlier?.delivered ?? 0),
+            refused: importer.refused + (earlier?.refused ?? 0),
+          }),
+          (problem) => importer.stop(problem),
+        )
+    // Before anything is sent: a place where nothing can be written is known at once.
+    await checkpoint?.start()
+    if (earlier !== undefined) this.#log(`${printable(file)}: goes on at line ${input.start.line}`)
+    this.#noteUnused()
+    const progress = showProgress(
+      () => ({
+        done: importer.delivered + importer.refused,
+        failed: importer.refused,
+        share:
+          source.totalBytes === undefined ? undefined : Math.min(1, source.readBytes() / source.totalBytes),
+        paused: importer.pausedNow,
+      }),
+      context.stderr,
+    )
+    this.#log = progress.log
+    const forget = context.onInterrupt(() => {
+      this.#log('trackpost: stopping; what is in flight gets 10 s. Ctrl+C again ends at once')
+      importer.stop()
+    })
+    try {
+      await importer.run(input, mapper, checkpoint)
+    } finally {
+      forget()
+      progress.stop()
+    }
+    const isComplete = importer.problem === undefined && !importer.isInterrupted
+    await checkpoint?.finish(isComplete)
+    if (!isComplete) this.#noteProblem(importer)
+    else this.#noteUnseen()
+    if (importer.untimed > 0) {
+      const { untimed } = importer
+      const has = untimed === 1 ? 'has no timestamp, and gets' : 'have no timestamp, and get'
+      this.#log(`${printable(file)}: ${counted(untimed, 'line')} ${has} the time of the import`)
+    }
+    return this.#report(importer, rejects, performance.now() - startMs)
+  }
+
+  #createRejects(): Rejects {
+    const { file, flags, input, earlier } = this.#parts
+    const mark = earlier?.rejects ?? undefined
+    const path = flags.rejects ?? mark?.path ?? rejectsPath(file, input.format)
+    if (file !== '-' && resolve(path) === resolve(file))
+      throw new UsageError('--rejects: this is the input itself')
+    const isSame = mark !== undefined && resolve(mark.path) === resolve(path)
+    return new Rejects(path, input, isSame ? mark : undefined)
+  }
+
+  #list(record: SourceRecord, problem: Problem): void {
+    const { file, flags } = this.#parts
+    if (this.#listed.length < flags.problems) {
+      this.#listed.push({ line: record.line + (problem.linesDown ?? 0), ...problem })
+      if (flags.json !== true) this.#log(describeProblem(file, record, problem))
+      if (this.#listed.length === flags.problems && flags.json !== true) {
+        this.#log(`... further ones are counted; --problems ${flags.problems * 10} lists more`)
+      }
+    } else if (record.bytes.length === 0) this.#log(describeProblem(file, record, problem))
+  }
+
+  #noteUnused(): void {
+    const { file, input, mapper } = this.#parts
+    if (input.format !== 'csv' || mapper.unused.length === 0) return
+    const names = mapper.unused.map((name) => printable(name)).join(', ')
+    this.#log(
+      `${printable(file)}: columns that are not sent: ${names} (--rest sends them as properties or traits)`,
+    )
+  }
+
+  /** What is known of JSON only when all of it was read. */
+  #noteUnseen(): void {
+    const { file, input, mapper } = this.#parts
+    if (input.format === 'csv') return
+    const { unused, unseen } = mapper as Mapper<never> & { unseen: ReadonlySet<string> }
+    const list = (names: Iterable<string>): string => [...names].map((name) => printable(name)).join(', ')
+    if (unused.length > 0)
+      this.#log(`${printable(file)}: fields that were not sent: ${list(unused)} (--rest sends them)`)
+    if (unseen.size > 0) this.#log(`${printable(file)}: no line has ${list(unseen)}`)
+  }
+
+  #noteProblem({ problem, frontier }: Importer): void {
+    if (problem !== undefined)
+      this.#log(`${printable(this.#parts.file)}:${frontier.line}: ${printable(problem.message)}`)
+  }
+
+  #report(importer: Importer, rejects: Rejects, elapsedMs: number): number {
+    const { file, flags, context, path } = this.#parts
+    const { delivered, refused, reasons, isInterrupted, problem } = importer
+    const isComplete = problem === undefined && !isInterrupted
+    const result: ImportResult = {
+      file,
+      isDryRun: flags.dryRun === true,
+      lines: delivered + refused,
+      delivered,
+      refused,
+      reasons,
+      resumeLine: isComplete ? undefined : importer.frontier.line,
+      canResume: path !== undefined,
+      problem: problem?.message,
+      isInterrupted,
+      rejects: rejects.mark?.path,
+      dropped: this.#dropped,
+      problems: this.#listed,
+      elapsedMs,
+    }
+    context.stdout.write(
+      flags.json === true ? toJson(result) : summarize(result, commandLine(context.args, '--resume')),
+    )
+    if (isInterrupted) return EXIT.interrupted
+    return isComplete && refused === 0 ? EXIT.delivered : (problem?.exitCode ?? EXIT.failed)
+  }
+}

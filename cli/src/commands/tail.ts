@@ -1,0 +1,80 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import pc from 'picocolors'
+import { EXIT, fileProblem, UsageError } from '../errors.ts'
+import { printable } from '../output/text.ts'
+import { readConnection } from '../settings/connection.ts'
+import { CollectorApi } from '../tail/collector-api.ts'
+import { follow } from '../tail/follow.ts'
+import { formatEvent } from '../tail/format.ts'
+import type { CommandContext } from './context.ts'
+
+export interface TailFlags {
+  readonly search?: string
+  readonly last: number
+  readonly count?: number
+  readonly adminTokenFile?: string
+  readonly config?: string
+  readonly color?: boolean
+  readonly json?: boolean
+}
+
+const DEFAULT_URL = 'http://127.0.0.1:8787'
+
+/** Prints what a collector receives, until it is ended; resolves with the exit code. */
+export async function runTail(
+  url: string | undefined,
+  flags: TailFlags,
+  context: CommandContext,
+): Promise<number> {
+  const { stdout, stderr } = context
+  const base = toBase(url ?? readConnection(flags, context.env).host ?? DEFAULT_URL)
+  const ended = new AbortController()
+  const forget = context.onInterrupt(() => ended.abort())
+  // Nobody reads any more (`| head -1`).
+  stdout.on('error', () => ended.abort())
+  const api = new CollectorApi(base, readToken(flags, context))
+  const useColor = flags.color ?? (stdout.isTTY === true && !context.env['NO_COLOR'])
+  const colors = pc.createColors(useColor)
+  const events = follow(api, {
+    q: flags.search,
+    last: flags.last,
+    isFull: flags.json === true,
+    count: flags.count,
+    signal: ended.signal,
+    onNote: (text) => void stderr.write(`trackpost: ${base.host}: ${printable(text)}\n`),
+  })
+  for await (const event of events) {
+    const line = flags.json === true ? JSON.stringify(event) : formatEvent(event, colors)
+    if (!stdout.write(`${line}\n`)) await once(stdout, 'drain', { signal: ended.signal }).catch(() => {})
+  }
+  forget()
+  return EXIT.delivered
+}
+
+function toBase(text: string): URL {
+  let base: URL
+  try {
+    base = new URL(/^[a-z]+:\/\//i.test(text) ? text : `http://${text}`)
+  } catch {
+    throw new UsageError(`expected the address of a collector, got ${printable(text)}`)
+  }
+  if (!/^https?:$/.test(base.protocol))
+    throw new UsageError(`expected an http address, got ${printable(text)}`)
+  // The token must not be in a list of processes.
+  if (base.username !== '' || base.password !== '')
+    throw new UsageError('the address must not hold credentials')
+  if (!base.pathname.endsWith('/')) base.pathname += '/'
+  base.search = ''
+  base.hash = ''
+  return base
+}
+
+function readToken({ adminTokenFile }: TailFlags, { env }: CommandContext): string | undefined {
+  if (adminTokenFile === undefined) return env['TRACKPOST_ADMIN_TOKEN'] || undefined
+  try {
+    return readFileSync(adminTokenFile, 'utf8').trim()
+  } catch (error) {
+    throw new UsageError(`admin token file ${printable(adminTokenFile)}: ${fileProblem(error)}`)
+  }
+}

@@ -1,0 +1,38 @@
+/** What the process ends with. */
+export const EXIT = { delivered: 0, failed: 1, usage: 2, interrupted: 130 } as const
+
+/** An end with one clear line and an exit code; nothing else is printed of it. */
+export class CommandError extends Error {
+  readonly exitCode: number
+
+  constructor(message: string, exitCode: number = EXIT.failed) {
+    super(message)
+    this.name = 'CommandError'
+    this.exitCode = exitCode
+  }
+}
+
+/** The command cannot be carried out as it was given: nothing has been sent. */
+export class UsageError extends CommandError {
+  constructor(message: string) {
+    super(message, EXIT.usage)
+    this.name = 'UsageError'
+  }
+}
+
+/** What went wrong with a file, in a few words. */
+export function fileProblem(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  const known: Record<string, string> = {
+    ENOENT: 'there is no such file',
+    EACCES: 'no permission',
+    EPERM: 'no permission',
+    EISDIR: 'it is a folder',
+    ENOTDIR: 'a part of the path is not a folder',
+    ENOSPC: 'no space left on the disk',
+    EDQUOT: 'the disk quota is used up',
+    EFBIG: 'no larger file is allowed',
+    EROFS: 'the file system is read-only',
+  }
+  return known[code ?? ''] ?? message
+}

@@ -1,0 +1,160 @@
+import { isBlank } from './lines.ts'
+import {
+  countBytes,
+  MAX_RECORD_BYTES,
+  NEWLINE,
+  type Position,
+  type Problem,
+  QUOTE,
+  RETURN,
+  type SourceRecord,
+  type Splitter,
+  tooLong,
+  withoutReturn,
+} from './record.ts'
+
+/** Where a row ends: behind which byte; that more has to be read; or that its quotes are broken. */
+type RowEnd = number | 'more' | 'broken'
+
+const BROKEN_QUOTE: Problem = {
+  reason: 'invalid_csv',
+  message: 'a quoted field has no end, or text behind it',
+}
+
+/**
+ * Cuts CSV into rows, which may span lines where a field is quoted. Fields are not looked into: csv-parse does that.
+ *
+ * A row with broken quotes costs one line: the next one is read as a new row. A parser that reads on would look for the missing
+ * quote in the rest of the file.
+ */
+export class CsvRowSplitter implements Splitter {
+  readonly #delimiter: number
+  readonly #limit: number
+  #offset: number
+  #line: number
+  /** What has not been cut into rows yet. */
+  #rest: Buffer = Buffer.alloc(0)
+  #isFinished = false
+  /** Inside a line over the limit, whose end has not been read yet. */
+  #isSkipping = false
+
+  constructor({ offset, line }: Position, delimiter: string, limit = MAX_RECORD_BYTES) {
+    this.#offset = offset
+    this.#line = line
+    this.#delimiter = delimiter.charCodeAt(0)
+    this.#limit = limit
+  }
+
+  get line(): number {
+    return this.#line
+  }
+
+  push(chunk: Buffer): SourceRecord[] {
+    this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    return this.#cut()
+  }
+
+  finish(): SourceRecord[] {
+    this.#isFinished = true
+    const records = this.#cut()
+    if (this.#isSkipping) this.#skip(0, true, records)
+    return records
+  }
+
+  #cut(): SourceRecord[] {
+    const records: SourceRecord[] = []
+    let start = 0
+    while (start < this.#rest.length) {
+      const length = this.#cutOne(this.#rest.subarray(start), records)
+      if (length === 0) break
+      start += length
+    }
+    this.#rest = this.#rest.subarray(start)
+    return records
+  }
+
+  /** Cuts one row off; returns how many bytes it took, 0 when more has to be read first. */
+  #cutOne(rest: Buffer, records: SourceRecord[]): number {
+    const newline = rest.indexOf(NEWLINE)
+    if (this.#isSkipping)
+      return this.#skip(newline === -1 ? rest.length : newline + 1, newline !== -1, records)
+    let end = this.#findEnd(rest, newline)
+    if (end === 'more' && rest.length > this.#limit) end = 'broken'
+    if (end === 'more') return 0
+    const isBroken = end === 'broken'
+    if (end === 'broken') {
+      if (newline === -1 && !this.#isFinished) {
+        if (rest.length <= this.#limit) return 0
+        this.#isSkipping = true
+        return this.#skip(rest.length, false, records)
+      }
+      end = newline === -1 ? rest.length : newline + 1
+    }
+    const row = rest.subarray(0, end)
+    const isTooLong = row.length > this.#limit
+    const problem = isTooLong ? tooLong(this.#line, this.#limit) : isBroken ? BROKEN_QUOTE : undefined
+    this.#add(row, isTooLong ? Buffer.alloc(0) : row, problem, records)
+    return end
+  }
+
+  #skip(length: number, isEnd: boolean, records: SourceRecord[]): number {
+    if (!isEnd && !this.#isFinished) {
+      this.#offset += length
+      return length
+    }
+    this.#isSkipping = false
+    const empty = Buffer.alloc(0)
+    this.#offset += length
+    const line = this.#line++
+    records.push({
+      line,
+      nextLine: line + 1,
+      end: this.#offset,
+      bytes: empty,
+      problem: tooLong(line, this.#limit),
+    })
+    return length
+  }
+
+  #add(row: Buffer, kept: Buffer, problem: Problem | undefined, records: SourceRecord[]): void {
+    const line = this.#line
+    this.#line += Math.max(1, countBytes(row, NEWLINE))
+    this.#offset += row.length
+    const bytes = withoutReturn(kept.at(-1) === NEWLINE ? kept.subarray(0, -1) : kept)
+    if (problem === undefined && isBlank(bytes)) return
+    const place = { line, nextLine: this.#line, end: this.#offset, bytes }
+    records.push(problem === undefined ? place : { ...place, problem })
+  }
+
+  #findEnd(rest: Buffer, newline: number): RowEnd {
+    const quote = rest.indexOf(QUOTE)
+    // Most rows have no quotes.
+    if (newline !== -1 && (quote === -1 || quote > newline)) return newline + 1
+    let at = 0
+    for (;;) {
+      const field = this.#findFieldEnd(rest, at)
+      if (typeof field === 'string') return field
+      if (field >= rest.length) return this.#isFinished ? rest.length : 'more'
+      if (rest[field] === NEWLINE) return field + 1
+      at = field + 1
+    }
+  }
+
+  /** The place of the delimiter or line end behind the field that begins at `start`. */
+  #findFieldEnd(rest: Buffer, start: number): RowEnd {
+    let at = start
+    if (rest[at] === QUOTE) {
+      for (at++; ; at += 2) {
+        at = rest.indexOf(QUOTE, at)
+        if (at === -1) return this.#isFinished ? 'broken' : 'more'
+        if (rest[at + 1] !== QUOTE) break
+      }
+      at++
+      if (rest[at] === RETURN) at++
+      if (at >= rest.length || rest[at] === NEWLINE) return at
+      return rest[at] === this.#delimiter && rest[at - 1] !== RETURN ? at : 'broken'
+    }
+    while (at < rest.length && rest[at] !== this.#delimiter && rest[at] !== NEWLINE) at++
+    return at
+  }
+}

@@ -1,0 +1,92 @@
+import { parse } from 'csv-parse/sync'
+import type { Problem, SourceRecord } from './record.ts'
+import { decode, NOT_UTF8 } from './utf8.ts'
+
+/** A record with what its fields hold, or with what is wrong with it. */
+export interface ParsedRecord<Value = unknown> {
+  readonly record: SourceRecord
+  readonly value?: Value
+  readonly problem?: Problem
+}
+
+const CSV_PROBLEMS: Record<string, string> = {
+  INVALID_OPENING_QUOTE: 'a quote inside a field that is not quoted',
+  CSV_INVALID_CLOSING_QUOTE: 'text behind the closing quote of a field',
+  CSV_QUOTE_NOT_CLOSED: 'a quoted field has no end',
+}
+
+/** The fields of rows that were cut already. Rows are parsed together, and one by one only where one of them is broken. */
+export function parseRows(records: readonly SourceRecord[], delimiter: string): ParsedRecord<string[]>[] {
+  const whole = records.filter(({ problem }) => problem === undefined)
+  const rows = parseTogether(whole, delimiter)
+  if (rows !== undefined) {
+    let next = 0
+    return records.map((record) =>
+      record.problem === undefined ? { record, value: rows[next++] as string[] } : refused(record),
+    )
+  }
+  return records.map((record) =>
+    record.problem === undefined ? parseAlone(record, delimiter) : refused(record),
+  )
+}
+
+function refused(record: SourceRecord): ParsedRecord<string[]> {
+  return { record, problem: record.problem as Problem }
+}
+
+function parseTogether(records: readonly SourceRecord[], delimiter: string): string[][] | undefined {
+  try {
+    const texts: string[] = []
+    for (const { bytes } of records) {
+      const text = decode(bytes)
+      if (text === undefined) return undefined
+      texts.push(text)
+    }
+    const rows = parseText(texts.join('\n'), delimiter)
+    return rows.length === records.length ? rows : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function parseAlone(record: SourceRecord, delimiter: string): ParsedRecord<string[]> {
+  const text = decode(record.bytes)
+  if (text === undefined) return { record, problem: NOT_UTF8 }
+  try {
+    const [value, ...others] = parseText(text, delimiter)
+    if (value !== undefined && others.length === 0) return { record, value }
+    return { record, problem: { reason: 'invalid_csv', message: 'this is not one CSV row' } }
+  } catch (error) {
+    const { code = '', column } = error as { code?: string; column?: unknown }
+    const message = CSV_PROBLEMS[code] ?? 'this is not a CSV row'
+    const place = typeof column === 'number' ? { column: column + 1 } : {}
+    return { record, problem: { reason: 'invalid_csv', message, ...place } }
+  }
+}
+
+function parseText(text: string, delimiter: string): string[][] {
+  return parse(text, {
+    delimiter,
+    // Not found out from the first line of each block.
+    record_delimiter: ['\n', '\r\n'],
+    relax_column_count: true,
+    skip_empty_lines: true,
+  }) as unknown as string[][]
+}
+
+/** One row as CSV, without its line end. */
+export function formatRow(fields: readonly string[], delimiter: string): string {
+  const isSpecial = (field: string): boolean => /["\r\n]/.test(field) || field.includes(delimiter)
+  return fields
+    .map((field) => (isSpecial(field) ? `"${field.replaceAll('"', '""')}"` : field))
+    .join(delimiter)
+}
+
+/** The delimiter that a header line has most of. */
+export function findDelimiter(header: string): string {
+  const unquoted = header.replace(/"[^"]*"/g, '')
+  const counts = [',', ';', '\t', '|'].map(
+    (delimiter) => [unquoted.split(delimiter).length, delimiter] as const,
+  )
+  return counts.reduce((best, one) => (one[0] > best[0] ? one : best))[1]
+}

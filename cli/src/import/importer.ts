@@ -1,0 +1,197 @@
+import type { Analytics, AnalyticsSettings, DeliveryError } from 'trackpost'
+import { call, createClient } from '../client.ts'
+import { CommandError } from '../errors.ts'
+import type { Checkpoint } from './checkpoint.ts'
+import type { ParsedRecord } from './csv.ts'
+import type { Input } from './input.ts'
+import type { Fields } from './json.ts'
+import type { Mapper } from './message.ts'
+import { deriveMessageId } from './message-id.ts'
+import { judge } from './outcome.ts'
+import { Pace, pause } from './pace.ts'
+import type { Position, Problem, SourceRecord } from './record.ts'
+import { type PendingLine, Window } from './window.ts'
+
+export interface ImporterOptions {
+  readonly settings: AnalyticsSettings
+  /** For messageIds. */
+  readonly sourceName: string
+  /** Lines a second; `undefined` for as many as the service takes. */
+  readonly rate: number | undefined
+  readonly start: Position
+  /** Called in the order of the file. */
+  readonly onRefused: (line: PendingLine) => void
+  readonly onWarning: (text: string) => void
+}
+
+/** So much is read ahead: enough for four full requests in flight and what is being collected. */
+const WINDOW = { lines: 4_000, bytes: 4_194_304 }
+/** A service that refuses this many lines in a row refuses more than lines. */
+const MAX_REFUSED_IN_A_ROW = 500
+/** What is in flight when an import is stopped gets this long. */
+const STOP_TIMEOUT_MS = 10_000
+
+/**
+ * Sends the lines of a file, and accounts for each: it is read no faster than the service takes it, and every line ends delivered or
+ * refused, or the import stops before it.
+ */
+export class Importer {
+  delivered = 0
+  refused = 0
+  readonly reasons = new Map<string, number>()
+  /** Events that say no time of their own. */
+  untimed = 0
+  /** Why it ended early. */
+  problem: CommandError | undefined
+  isInterrupted = false
+  /** Why nothing is sent at the moment. */
+  paused: string | undefined
+
+  readonly #options: ImporterOptions
+  readonly #client: Analytics
+  readonly #window: Window
+  readonly #stop = new AbortController()
+  readonly #pace: Pace | undefined
+  #refusedInARow = 0
+  #pausedUntilMs = 0
+
+  constructor(options: ImporterOptions) {
+    this.#options = options
+    this.#pace = options.rate === undefined ? undefined : new Pace(options.rate)
+    this.#window = new Window(options.start, WINDOW, (line) => this.#pass(line))
+    this.#client = createClient(
+      {
+        flushAt: 500,
+        flushInterval: 250,
+        // The window bounds what waits, and keeps an account of it; the queue of the client is never what refuses.
+        maxQueueSize: 2 * WINDOW.lines,
+        maxQueueBytes: 32 * WINDOW.bytes,
+        ...options.settings,
+      },
+      {
+        warn: options.onWarning,
+        pause: (waitMs, why) => {
+          this.#pausedUntilMs = performance.now() + waitMs
+          this.paused = `waits ${Math.ceil(waitMs / 1_000)} s: ${why ?? 'the service asks for it'}`
+        },
+      },
+    )
+  }
+
+  /** Everything before this has its outcome. */
+  get frontier(): Position {
+    return this.#window.frontier
+  }
+
+  /** Aborted when the import ends early. */
+  get signal(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  /** What keeps requests back at this instant. */
+  get pausedNow(): string | undefined {
+    return performance.now() < this.#pausedUntilMs ? this.paused : undefined
+  }
+
+  /** Reads no further; {@link Importer.run} then ends when what is in flight has its outcome. */
+  stop(problem?: CommandError): void {
+    if (this.#stop.signal.aborted) return
+    if (problem === undefined) this.isInterrupted = true
+    else this.problem = problem
+    this.#stop.abort()
+    this.#window.interrupt()
+  }
+
+  /** Sends what the input holds. Never rejects: what goes wrong is in {@link Importer.problem}. */
+  async run<Value extends Fields | readonly string[]>(
+    input: Input,
+    mapper: Mapper<Value>,
+    checkpoint: Checkpoint | undefined,
+  ): Promise<void> {
+    try {
+      for await (const records of input.records()) {
+        for (const record of records as ParsedRecord<Value>[]) {
+          await this.#takeTurn()
+          if (this.#stop.signal.aborted) break
+          this.#submit(record, mapper)
+        }
+        await checkpoint?.saveWhenLarge()
+        if (this.#stop.signal.aborted) break
+      }
+    } catch (error) {
+      // Reading is ended by closing the source, which is no problem of its own.
+      if (error instanceof CommandError) this.stop(error)
+      else if (!this.#stop.signal.aborted) this.stop(new CommandError((error as Error).message))
+    }
+    // At the end of the file retries set the limit.
+    await this.#client.closeAndFlush({ timeout: 0, ...(await this.#closing()) })
+    if (!this.#stop.signal.aborted) this.#window.passTo(input.position())
+  }
+
+  /** How long the end may take, once it is known whether this is one: a signal may still come while the rest is sent. */
+  async #closing(): Promise<{ timeout: number } | undefined> {
+    if (!this.#stop.signal.aborted) {
+      const flushed = this.#client.flush()
+      await Promise.race([
+        flushed,
+        new Promise((resolve) => this.#stop.signal.addEventListener('abort', resolve)),
+      ])
+    }
+    if (!this.#stop.signal.aborted) return undefined
+    return { timeout: this.problem === undefined ? STOP_TIMEOUT_MS : 1_000 }
+  }
+
+  /** Waits for room, and for the rate. */
+  async #takeTurn(): Promise<void> {
+    const waitMs = this.#pace?.take() ?? 0
+    if (waitMs > 0) await pause(waitMs, this.#stop.signal)
+    if (this.#window.isFull && !this.#stop.signal.aborted) await this.#window.room()
+  }
+
+  #submit<Value>({ record, value, problem }: ParsedRecord<Value>, mapper: Mapper<Value>): void {
+    if (problem !== undefined || value === undefined)
+      return this.#refuse(record, undefined, problem as Problem)
+    const mapped = mapper.map(value)
+    const { sourceName } = this.#options
+    if ('problem' in mapped) {
+      return this.#refuse(record, deriveMessageId(sourceName, record.line, record.bytes), mapped.problem)
+    }
+    const { kind, params } = mapped
+    const messageId = mapped.messageId ?? deriveMessageId(sourceName, record.line, record.bytes)
+    if (params['timestamp'] === undefined) this.untimed++
+    const line = this.#window.add(record, messageId)
+    call(this.#client, kind, { ...params, messageId }, (error) => this.#settle(line, error, mapper))
+  }
+
+  #refuse(record: SourceRecord, messageId: string | undefined, problem: Problem): void {
+    this.#window.settle(this.#window.add(record, messageId), 'refused', problem)
+  }
+
+  #settle(line: PendingLine, error: DeliveryError | undefined, mapper: Mapper<never>): void {
+    if (error === undefined) {
+      this.#refusedInARow = 0
+      return this.#window.settle(line, 'delivered')
+    }
+    const { outcome, problem } = judge(error, (field) => mapper.columnOf(field))
+    if (outcome === 'undelivered') this.stop(new CommandError(problem.message))
+    else if (error.code === 'rejected' && ++this.#refusedInARow >= MAX_REFUSED_IN_A_ROW) {
+      this.stop(
+        new CommandError(
+          `the service has refused ${MAX_REFUSED_IN_A_ROW} lines in a row: ${problem.message}`,
+        ),
+      )
+    }
+    this.#window.settle(line, outcome, problem)
+  }
+
+  #pass(line: PendingLine): void {
+    if (line.outcome === 'delivered') {
+      this.delivered++
+      return
+    }
+    this.refused++
+    const reason = line.problem?.reason ?? 'invalid'
+    this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1)
+    this.#options.onRefused(line)
+  }
+}

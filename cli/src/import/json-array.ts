@@ -1,0 +1,155 @@
+import { CommandError } from '../errors.ts'
+import {
+  MAX_RECORD_BYTES,
+  NEWLINE,
+  type Position,
+  QUOTE,
+  type SourceRecord,
+  type Splitter,
+  tooLong,
+} from './record.ts'
+
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const OPEN = new Set([0x5b, 0x7b])
+const CLOSE = new Set([0x5d, 0x7d])
+const ARRAY_START = 0x5b
+const ARRAY_END = 0x5d
+const WHITE_SPACE = new Set([0x20, 0x09, 0x0d, NEWLINE])
+
+const EXPECTED: Record<string, string> = {
+  start: 'an array',
+  'element or end': 'an element or the end',
+  element: 'an element',
+  'comma or end': 'a comma or the end',
+  end: 'nothing behind the array',
+}
+
+/**
+ * Cuts a JSON array into its elements. Only brackets and quotes are looked at: an element is parsed when it is whole. Keeps at
+ * most one element of `limit` bytes in memory.
+ */
+export class JsonArraySplitter implements Splitter {
+  readonly #limit: number
+  #offset: number
+  #line: number
+  #state: 'start' | 'element or end' | 'element' | 'inside' | 'comma or end' | 'end'
+  #depth = 0
+  #isInString = false
+  #isEscaped = false
+  #parts: Buffer[] = []
+  #partBytes = 0
+  #startLine = 0
+
+  constructor({ offset, line }: Position, limit = MAX_RECORD_BYTES, isInside = false) {
+    this.#offset = offset
+    this.#line = line
+    this.#limit = limit
+    this.#state = isInside ? 'comma or end' : 'start'
+  }
+
+  get line(): number {
+    return this.#line
+  }
+
+  /** Where the text is no array, what follows cannot be read. */
+  failure: CommandError | undefined
+
+  push(chunk: Buffer): SourceRecord[] {
+    const records: SourceRecord[] = []
+    let start = 0
+    for (let at = 0; at < chunk.length; at++) {
+      const byte = chunk[at] as number
+      if (this.#state === 'inside') {
+        if (this.#isWithin(byte)) continue
+        // A number or a literal ends with the byte before this one.
+        this.#keep(chunk.subarray(start, this.#depth === 0 && this.#isCloser ? at + 1 : at))
+        this.#end(at, records)
+        if (this.#isCloser) continue
+      }
+      if (byte === NEWLINE) this.#line++
+      if (WHITE_SPACE.has(byte)) continue
+      if (this.#between(byte)) start = at
+      if (this.failure !== undefined) return records
+    }
+    if (this.#state === 'inside') this.#keep(chunk.subarray(start))
+    this.#offset += chunk.length
+    return records
+  }
+
+  finish(): SourceRecord[] {
+    if (this.#state === 'end') return []
+    if (this.#state === 'start') throw new CommandError('expected a JSON array')
+    if (this.#state !== 'inside') throw new CommandError(`line ${this.#line}: the JSON array has no end`)
+    const where = { line: this.#startLine, nextLine: this.#line + 1, end: this.#offset }
+    const problem = { reason: 'invalid_json', message: 'the JSON array ends inside this element' }
+    return [{ ...where, bytes: Buffer.concat(this.#parts), problem }]
+  }
+
+  #isCloser = false
+
+  /** Whether the element goes on behind this byte, which is taken into account. */
+  #isWithin(byte: number): boolean {
+    this.#isCloser = false
+    if (byte === NEWLINE && this.#depth > 0) this.#line++
+    if (this.#isInString) {
+      if (this.#isEscaped) this.#isEscaped = false
+      else if (byte === BACKSLASH) this.#isEscaped = true
+      else if (byte === QUOTE) {
+        this.#isInString = false
+        this.#isCloser = this.#depth === 0
+        return !this.#isCloser
+      }
+      return true
+    }
+    if (this.#depth === 0) return byte !== COMMA && byte !== ARRAY_END && !WHITE_SPACE.has(byte)
+    if (byte === QUOTE) this.#isInString = true
+    else if (OPEN.has(byte)) this.#depth++
+    else if (CLOSE.has(byte)) {
+      this.#depth--
+      this.#isCloser = this.#depth === 0
+      return !this.#isCloser
+    }
+    return true
+  }
+
+  /** Takes a byte between elements. Returns whether an element begins with it. */
+  #between(byte: number): boolean {
+    const state = this.#state
+    if (state === 'start' && byte === ARRAY_START) this.#state = 'element or end'
+    else if (state === 'comma or end' && byte === COMMA) this.#state = 'element'
+    else if (byte === ARRAY_END && (state === 'comma or end' || state === 'element or end'))
+      this.#state = 'end'
+    else if ((state === 'element' || state === 'element or end') && byte !== COMMA && byte !== ARRAY_END) {
+      this.#state = 'inside'
+      this.#startLine = this.#line
+      this.#isInString = byte === QUOTE
+      this.#depth = OPEN.has(byte) ? 1 : 0
+      return true
+    } else {
+      const expected = EXPECTED[state]
+      this.failure = new CommandError(`line ${this.#line}: the JSON array is broken: expected ${expected}`)
+    }
+    return false
+  }
+
+  #keep(part: Buffer): void {
+    this.#partBytes += part.length
+    if (this.#partBytes > this.#limit) this.#parts = []
+    else this.#parts.push(part)
+  }
+
+  #end(at: number, records: SourceRecord[]): void {
+    const isTooLong = this.#partBytes > this.#limit
+    const place = {
+      line: this.#startLine,
+      nextLine: this.#line,
+      end: this.#offset + at + (this.#isCloser ? 1 : 0),
+      bytes: Buffer.concat(this.#parts),
+    }
+    records.push(isTooLong ? { ...place, problem: tooLong(this.#startLine, this.#limit) } : place)
+    this.#parts = []
+    this.#partBytes = 0
+    this.#state = 'comma or end'
+  }
+}

@@ -1,0 +1,43 @@
+// Copied into the build: it depends on nothing.
+import { findJsonError } from '../../../collector/src/ingest/json-error.ts'
+import type { ParsedRecord } from './csv.ts'
+import type { Problem, SourceRecord } from './record.ts'
+import { decode, NOT_UTF8 } from './utf8.ts'
+
+/** A JSON object with the fields of one event. */
+export type Fields = Readonly<Record<string, unknown>>
+
+/** The object that a line of NDJSON, or an element of a JSON array, holds. */
+export function parseObject(record: SourceRecord): ParsedRecord<Fields> {
+  if (record.problem !== undefined) return { record, problem: record.problem }
+  const text = decode(record.bytes)
+  if (text === undefined) return { record, problem: NOT_UTF8 }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return { record, problem: jsonProblem(text) }
+  }
+  if (isObject(value)) return { record, value }
+  const kind = Array.isArray(value) ? 'an array' : value === null ? 'null' : `a ${typeof value}`
+  return { record, problem: { reason: 'invalid_json', message: `expected an object, got ${kind}` } }
+}
+
+/** Whether a value is a JSON object. */
+export function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function jsonProblem(text: string): Problem {
+  const reason = 'invalid_json'
+  try {
+    const found = findJsonError(text)
+    if (found !== undefined) {
+      const { column, line, message } = found
+      return { reason, message: message.replace('the body', 'the line'), column, linesDown: line - 1 }
+    }
+  } catch {
+    // Nested deeper than the stack allows.
+  }
+  return { reason, message: 'this is no JSON that can be read' }
+}

@@ -1,0 +1,179 @@
+import { readFileSync } from 'node:fs'
+import { fileProblem, UsageError } from '../errors.ts'
+import { nearest, printable } from '../output/text.ts'
+import { CASTS, type Cast } from './cast.ts'
+import { isObject } from './json.ts'
+
+/** Fields of a message that hold one value. */
+export const PLAIN_FIELDS = [
+  'type',
+  'userId',
+  'anonymousId',
+  'previousId',
+  'groupId',
+  'event',
+  'name',
+  'category',
+  'timestamp',
+  'messageId',
+] as const
+/** Fields of a message that hold an object. */
+export const OBJECT_FIELDS = ['properties', 'traits', 'context', 'integrations'] as const
+
+/** One column, or one field of a JSON object, that becomes a field of the message. */
+export interface Assignment {
+  /** A field of the message, or a path into one: `properties.total`. */
+  readonly target: string
+  readonly source: string
+  readonly cast: Cast | undefined
+}
+
+/** How columns become messages. */
+export interface Mapping {
+  readonly assignments: readonly Assignment[]
+  /** Values that every message gets. */
+  readonly constants: readonly (readonly [target: string, value: unknown])[]
+  /** The kind of messages whose line does not say it. */
+  readonly type: string | undefined
+  /** Whether columns that nothing else takes become properties, or traits. */
+  readonly rest: boolean
+}
+
+/** What the command line says about the mapping. */
+export interface MappingFlags {
+  readonly map?: readonly string[]
+  readonly mapFile?: string
+  readonly set?: readonly string[]
+  readonly type?: string
+  readonly rest?: boolean
+}
+
+/** The mapping of the flags, added to that of the mapping file. @throws UsageError */
+export function readMapping(flags: MappingFlags): Mapping {
+  const file = flags.mapFile === undefined ? {} : readMappingFile(flags.mapFile)
+  const fromFlags = (flags.map ?? []).flatMap((text) => text.split(',')).map((pair) => parsePair(pair))
+  const targets = new Set(fromFlags.map(({ target }) => target))
+  const assignments = [...(file.assignments ?? []).filter(({ target }) => !targets.has(target)), ...fromFlags]
+  requireDistinct(assignments)
+  return {
+    assignments,
+    constants: [
+      ...(file.constants ?? []),
+      ...(flags.set ?? []).map((text) => parseAssignment('--set', text)),
+    ],
+    type: requireKind('--type', flags.type ?? file.type),
+    rest: flags.rest ?? file.rest ?? false,
+  }
+}
+
+/** `userId=customer_id`, `properties.total:number=amount`. */
+function parsePair(pair: string): Assignment {
+  const at = pair.indexOf('=')
+  const source = pair.slice(at + 1).trim()
+  if (at < 1 || source === '') {
+    throw new UsageError(`--map: expected field=column, got ${printable(JSON.stringify(pair))}`)
+  }
+  return { ...parseTarget('--map', pair.slice(0, at).trim()), source }
+}
+
+/**
+ * `name=text` or `name:=JSON`, as in `plan=pro` and `total:=42.5`.
+ *
+ * @throws UsageError
+ */
+export function parseAssignment(option: string, text: string): [target: string, value: unknown] {
+  const at = text.indexOf('=')
+  if (at < 1)
+    throw new UsageError(
+      `${option}: expected name=text or name:=JSON, got ${printable(JSON.stringify(text))}`,
+    )
+  const isJson = text[at - 1] === ':'
+  const name = text.slice(0, isJson ? at - 1 : at)
+  const value = text.slice(at + 1)
+  if (option === '--set') parseTarget(option, name)
+  if (!isJson) return [name, value]
+  try {
+    return [name, JSON.parse(value)]
+  } catch {
+    throw new UsageError(
+      `${option}: ${printable(name)}: expected JSON behind ":=", got ${printable(JSON.stringify(value))}`,
+    )
+  }
+}
+
+/** A target with or without a cast behind a colon. @throws UsageError when it is no field of a message. */
+export function parseTarget(where: string, text: string): Omit<Assignment, 'source'> {
+  const colon = text.lastIndexOf(':')
+  const target = colon === -1 ? text : text.slice(0, colon)
+  const cast = colon === -1 ? undefined : text.slice(colon + 1)
+  if (!isTarget(target)) {
+    const meant = nearest(target, [...PLAIN_FIELDS, ...OBJECT_FIELDS])
+    const hint = meant === undefined ? 'for a property say properties.<name>' : `did you mean ${meant}?`
+    throw new UsageError(`${where}: messages have no field ${printable(target)}; ${hint}`)
+  }
+  if (cast !== undefined && !isCast(cast)) {
+    throw new UsageError(`${where}: ${printable(text)}: expected ${CASTS.join(', ')} behind the colon`)
+  }
+  return { target, cast }
+}
+
+/** Whether a name is a field of a message, or a path into one. */
+export function isTarget(name: string): boolean {
+  if ([...PLAIN_FIELDS, ...OBJECT_FIELDS].some((field) => field === name)) return true
+  const [field, ...path] = name.split('.')
+  return path.length > 0 && path.every((part) => part !== '') && OBJECT_FIELDS.some((one) => one === field)
+}
+
+function isCast(name: string): name is Cast {
+  return CASTS.some((one) => one === name)
+}
+
+const KINDS = ['identify', 'track', 'page', 'screen', 'group', 'alias']
+
+function requireKind(where: string, kind: unknown): string | undefined {
+  if (kind === undefined || KINDS.some((one) => one === kind)) return kind as string | undefined
+  throw new UsageError(`${where}: expected ${KINDS.join(', ')}, got ${printable(String(kind))}`)
+}
+
+function requireDistinct(assignments: readonly Assignment[]): void {
+  const seen = new Set<string>()
+  for (const { target } of assignments) {
+    if (seen.has(target)) throw new UsageError(`--map: ${printable(target)} is mapped twice`)
+    seen.add(target)
+  }
+}
+
+type FileParts = Partial<Mapping>
+
+function readMappingFile(path: string): FileParts {
+  const where = `mapping file ${printable(path)}`
+  let content: unknown
+  try {
+    content = JSON.parse(readFileSync(path, 'utf8').replace(/^\uFEFF/, ''))
+  } catch (error) {
+    throw new UsageError(`${where}: ${printable(fileProblem(error))}`)
+  }
+  if (!isObject(content)) throw new UsageError(`${where}: expected a JSON object`)
+  for (const name of Object.keys(content)) {
+    if (!['map', 'set', 'type', 'rest'].includes(name)) {
+      throw new UsageError(`${where}: no setting ${printable(name)}; it may have map, set, type, rest`)
+    }
+  }
+  const { map = {}, set = {}, type, rest = false } = content
+  if (!isObject(map) || !isObject(set)) throw new UsageError(`${where}: map and set: expected objects`)
+  if (typeof rest !== 'boolean') throw new UsageError(`${where}: rest: expected true or false`)
+  return {
+    assignments: Object.entries(map).map(([target, source]) => {
+      if (typeof source !== 'string' || source === '') {
+        throw new UsageError(`${where}: map: ${printable(target)}: expected the name of a column`)
+      }
+      return { ...parseTarget(`${where}: map`, target), source }
+    }),
+    constants: Object.entries(set).map(([target, value]) => [
+      parseTarget(`${where}: set`, target).target,
+      value,
+    ]),
+    type: requireKind(`${where}: type`, type),
+    rest,
+  }
+}

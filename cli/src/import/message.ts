@@ -1,0 +1,240 @@
+import { dset } from 'dset'
+import type { Kind } from 'trackpost'
+import { UsageError } from '../errors.ts'
+import { nearest, printable, quoted } from '../output/text.ts'
+import { type Cast, cast, castTimestamp } from './cast.ts'
+import { type Fields, isObject } from './json.ts'
+import { isTarget, type Mapping, OBJECT_FIELDS, parseTarget } from './mapping.ts'
+import type { Problem } from './record.ts'
+
+/** What becomes of a line: a call of the client, or the reason why it is none. */
+export type MappedRecord =
+  | { readonly kind: Kind; readonly params: Params; readonly messageId: string | undefined }
+  | { readonly problem: Problem }
+
+/** The argument of a call. Its fields are checked by the client. */
+export type Params = Readonly<Record<string, unknown>>
+
+/** Turns the values of one line into a message. */
+export interface Mapper<Value> {
+  map(value: Value): MappedRecord
+  /** Columns that no message takes. */
+  readonly unused: readonly string[]
+  /** The column, or field, that a field of the message comes from. */
+  columnOf(target: string): string
+}
+
+/** Names under which the tool itself adds facts to refused lines, and reads them again. */
+export const NOTE_FIELD = '_trackpost'
+export const NOTE_COLUMNS = ['_trackpost_message_id', '_trackpost_reason'] as const
+
+const KINDS = new Set<unknown>(['identify', 'track', 'page', 'screen', 'group', 'alias'])
+/** What other libraries and services add to messages; the client makes its own. */
+const TRANSPORT_FIELDS = new Set(
+  'sentAt receivedAt originalTimestamp writeKey channel version projectId _metadata'.split(' '),
+)
+
+interface Step {
+  readonly target: string
+  readonly cast: Cast | undefined
+}
+
+/**
+ * Maps the rows of a CSV file. Columns that are named like a field of a message, or a path into one, need no mapping.
+ *
+ * @throws UsageError when a column of the mapping is not in the header, or is there twice.
+ */
+export function createRowMapper(header: readonly string[], mapping: Mapping): Mapper<readonly string[]> {
+  const names = header.map((name) => name.trim())
+  const steps = new Map<number, Step>()
+  for (const { target, source, cast } of mapping.assignments) {
+    const index = requireColumn(names, source, target)
+    const other = steps.get(index)
+    if (other !== undefined)
+      throw new UsageError(`column ${quoted(source)} is mapped to ${other.target} and ${target}`)
+    steps.set(index, { target, cast })
+  }
+  const taken = new Set(
+    [...mapping.assignments, ...mapping.constants.map(([target]) => ({ target }))].map(
+      ({ target }) => target,
+    ),
+  )
+  const unused: string[] = []
+  const rest: [index: number, name: string][] = []
+  for (const [index, name] of names.entries()) {
+    if (steps.has(index) || name === '' || NOTE_COLUMNS.some((note) => note === name)) continue
+    const bare = name.replace(/:(?:text|number|boolean|json|s|ms)$/, '')
+    if (isTarget(bare) && !taken.has(bare)) {
+      requireColumn(names, name, bare)
+      taken.add(bare)
+      steps.set(index, parseTarget('line 1', name))
+    } else if (mapping.rest) rest.push([index, name])
+    else unused.push(name)
+  }
+  const noteIndex = names.indexOf(NOTE_COLUMNS[0])
+  const hasNotes = NOTE_COLUMNS.every((note, index) => names.at(index - NOTE_COLUMNS.length) === note)
+  const withoutNotes = names.length - (hasNotes ? NOTE_COLUMNS.length : 0)
+  const columns = new Map([...steps].map(([index, { target }]) => [target, names[index] as string]))
+  return {
+    unused,
+    columnOf: (target) => columns.get(target) ?? target,
+    map(row) {
+      // A row of a rejects file that could not be read has no notes; mended, it still has none.
+      if (row.length !== names.length && row.length !== withoutNotes) {
+        const message = `expected ${withoutNotes} columns, got ${row.length}`
+        return { problem: { reason: 'invalid_csv', message } }
+      }
+      const builder = new MessageBuilder(mapping)
+      for (const [index, { target, cast }] of steps) {
+        const text = row[index]
+        if (text === undefined || text === '') continue
+        const isObjectField = OBJECT_FIELDS.some((field) => field === target)
+        const problem = builder.set(target, text, cast ?? (isObjectField ? 'json' : undefined))
+        if (problem !== undefined) return { problem: { ...problem, column: names[index] as string } }
+      }
+      for (const [index, name] of rest) if (row[index]) builder.addRest(name, row[index])
+      return builder.finish(row[noteIndex] || undefined)
+    },
+  }
+}
+
+function requireColumn(names: readonly string[], source: string, target: string): number {
+  const index = names.indexOf(source)
+  if (index === -1) {
+    const meant = nearest(source, names)
+    const hint =
+      meant === undefined
+        ? `there are ${names.map((name) => printable(name)).join(', ')}`
+        : `did you mean ${printable(meant)}?`
+    throw new UsageError(`line 1: no column ${quoted(source)} for ${target}; ${hint}`)
+  }
+  if (names.indexOf(source, index + 1) !== -1) {
+    throw new UsageError(`line 1: two columns are named ${quoted(source)}, and ${target} is to come from it`)
+  }
+  return index
+}
+
+/** Maps JSON objects. Fields that are named like those of a message need no mapping. */
+export function createObjectMapper(
+  mapping: Mapping,
+): Mapper<Fields> & { readonly unseen: ReadonlySet<string> } {
+  const targets = new Set(mapping.assignments.map(({ target }) => target))
+  const sources = new Set(mapping.assignments.map(({ source }) => source.split('.')[0]))
+  for (const { source } of mapping.assignments) sources.add(source)
+  const unseen = new Set(mapping.assignments.map(({ source }) => source))
+  const unused = new Set<string>()
+  const columns = new Map(mapping.assignments.map(({ target, source }) => [target, source]))
+  return {
+    get unused() {
+      return [...unused]
+    },
+    unseen,
+    columnOf: (target) => columns.get(target) ?? target,
+    map(fields) {
+      const builder = new MessageBuilder(mapping)
+      for (const name of Object.keys(fields)) {
+        if (sources.has(name) || name === NOTE_FIELD) continue
+        if (isTarget(name) && !name.includes('.')) {
+          if (targets.has(name)) continue
+          const problem = builder.set(name, fields[name], undefined)
+          if (problem !== undefined) return { problem: { ...problem, column: name } }
+        } else if (mapping.rest) builder.addRest(name, fields[name])
+        else if (!TRANSPORT_FIELDS.has(name) && unused.size < 20) unused.add(name)
+      }
+      for (const { target, source, cast } of mapping.assignments) {
+        const value = valueAt(fields, source)
+        if (value === undefined) continue
+        if (unseen.size > 0) unseen.delete(source)
+        const problem = builder.set(target, value, cast)
+        if (problem !== undefined) return { problem: { ...problem, column: source } }
+      }
+      const note = fields[NOTE_FIELD]
+      const noted = isObject(note) && typeof note['messageId'] === 'string' ? note['messageId'] : undefined
+      return builder.finish(noted)
+    },
+  }
+}
+
+function valueAt(fields: Fields, source: string): unknown {
+  if (Object.hasOwn(fields, source)) return fields[source]
+  let value: unknown = fields
+  for (const part of source.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined
+    value = (value as Record<string, unknown>)[part]
+  }
+  return value
+}
+
+class MessageBuilder {
+  readonly #mapping: Mapping
+  readonly #params: Record<string, unknown> = {}
+  readonly #rest: [name: string, value: unknown][] = []
+
+  constructor(mapping: Mapping) {
+    this.#mapping = mapping
+  }
+
+  /** Returns what is wrong with the value. */
+  set(target: string, value: unknown, to: Cast | undefined): Omit<Problem, 'column'> | undefined {
+    const plain = to === undefined ? { value } : cast(value, to)
+    if ('problem' in plain) return plain.problem
+    const result = target === 'timestamp' ? castTimestamp(plain.value) : plain
+    if ('problem' in result) return result.problem
+    return this.#put(target, result.value)
+  }
+
+  #put(target: string, value: unknown): Omit<Problem, 'column'> | undefined {
+    const [field = '', ...path] = target.split('.')
+    if (path.length === 0) {
+      if (OBJECT_FIELDS.some((one) => one === field)) this.#merge(field, value)
+      else this.#params[field] = value
+      return undefined
+    }
+    // Of a number as the next part, dset would make an array here.
+    if (!isObject(this.#params[field])) this.#params[field] = {}
+    try {
+      dset(this.#params, target, value)
+      return undefined
+    } catch {
+      return { reason: 'invalid', message: `${target}: it cannot be put there` }
+    }
+  }
+
+  addRest(name: string, value: unknown): void {
+    this.#rest.push([name, value])
+  }
+
+  finish(noted: string | undefined): MappedRecord {
+    for (const [target, value] of this.#mapping.constants) {
+      const problem = this.#put(target, value)
+      if (problem !== undefined) return { problem }
+    }
+    const { type = this.#mapping.type, ...params } = this.#params
+    if (!KINDS.has(type)) {
+      const message =
+        type === undefined
+          ? 'no type; say --type track, or map a column to it'
+          : `expected identify, track, page, screen, group or alias, got ${quoted(type)}`
+      return { problem: { reason: 'invalid', message: `type: ${message}`, column: 'type' } }
+    }
+    if (this.#rest.length > 0) this.#putRest(params, type as Kind)
+    const messageId = params['messageId'] ?? noted
+    return { kind: type as Kind, params, messageId: messageId as string | undefined }
+  }
+
+  /** Keys that were set one by one stay. */
+  #merge(target: string, value: unknown): void {
+    const present = this.#params[target]
+    if (!isObject(value)) {
+      if (present === undefined || value !== null) this.#params[target] = value
+    } else this.#params[target] = { ...value, ...(isObject(present) ? present : {}) }
+  }
+
+  #putRest(params: Record<string, unknown>, type: Kind): void {
+    const field = type === 'identify' || type === 'group' ? 'traits' : 'properties'
+    const present = params[field]
+    // Spread, so that a column named __proto__ stays plain data.
+    const rest = Object.fromEntries(this.#rest)
+    params[field] = isObject(present) ? { ...rest, ...present } : rest
+  }
+}

@@ -1,0 +1,166 @@
+import { createHash, type Hash } from 'node:crypto'
+import { existsSync, readFileSync, truncateSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { CommandError, fileProblem } from '../errors.ts'
+import { printable } from '../output/text.ts'
+import { formatRow, parseRows } from './csv.ts'
+import { parseObject } from './json.ts'
+import { NOTE_COLUMNS, NOTE_FIELD } from './message.ts'
+import { NEWLINE, type Problem, type SourceRecord } from './record.ts'
+import type { Format } from './sniff.ts'
+import type { PendingLine } from './window.ts'
+
+/** What has been written of the rejects file. */
+export interface RejectsMark {
+  readonly path: string
+  readonly bytes: number
+  readonly sha256: string
+}
+
+/** How refused lines are written: those of the input, with the reason and the messageId that each would have had. */
+export interface RejectsStyle {
+  readonly format: Format
+  readonly delimiter: string
+  /** The header of a CSV file. */
+  readonly header: readonly string[]
+}
+
+/** The name of the rejects file of an input. One that is there, perhaps half mended, is never overwritten. */
+export function rejectsPath(input: string, format: Format): string {
+  const stem =
+    input === '-' ? 'stdin' : input.replace(/\.gz$/i, '').replace(/\.(?:csv|tsv|json|ndjson|jsonl)$/i, '')
+  const ending = format === 'csv' ? (/\.tsv(?:\.gz)?$/i.test(input) ? 'tsv' : 'csv') : 'ndjson'
+  for (let number = 1; ; number++) {
+    const path = `${stem}.rejects${number === 1 ? '' : `-${number}`}.${ending}`
+    if (!existsSync(path)) return path
+  }
+}
+
+/** The refused lines, in the order of the input. They are kept until {@link Rejects.flush}. */
+export class Rejects {
+  readonly #path: string
+  readonly #style: RejectsStyle
+  #file: FileHandle | undefined
+  #waiting: Buffer[] = []
+  #waitingBytes = 0
+  #bytes = 0
+  #hash: Hash = createHash('sha256')
+
+  /** @param mark What an earlier part of the import has written. */
+  constructor(path: string, style: RejectsStyle, mark: RejectsMark | undefined) {
+    this.#path = path
+    this.#style = style
+    if (mark !== undefined) this.#goOn(mark)
+  }
+
+  /** Bytes that have not been written yet. */
+  get waitingBytes(): number {
+    return this.#waitingBytes
+  }
+
+  /** `undefined` as long as nothing has been written. */
+  get mark(): RejectsMark | undefined {
+    if (this.#bytes === 0) return undefined
+    return { path: this.#path, bytes: this.#bytes, sha256: this.#hash.copy().digest('hex') }
+  }
+
+  add(line: PendingLine): void {
+    const text = toText(line, this.#style)
+    if (text === undefined) return
+    this.#waiting.push(text)
+    this.#waitingBytes += text.length
+  }
+
+  /** @throws CommandError when the file cannot be written. */
+  async flush(): Promise<void> {
+    if (this.#waiting.length === 0) return
+    const lines = this.#waiting
+    this.#waiting = []
+    this.#waitingBytes = 0
+    const { format, header, delimiter } = this.#style
+    const isNew = this.#bytes === 0
+    if (isNew && format === 'csv') {
+      const names = [...header.filter((name) => !isNote(name)), ...NOTE_COLUMNS]
+      lines.unshift(Buffer.from(`${formatRow(names, delimiter)}\n`))
+    }
+    const bytes = Buffer.concat(lines)
+    try {
+      this.#file ??= await open(this.#path, isNew ? 'wx' : 'a', 0o600)
+      await this.#file.writeFile(bytes)
+      await this.#file.sync()
+    } catch (error) {
+      throw new CommandError(
+        `the file of refused lines ${printable(this.#path)} cannot be written: ${fileProblem(error)}`,
+      )
+    }
+    this.#bytes += bytes.length
+    this.#hash.update(bytes)
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close()
+  }
+
+  /**
+   * What was written behind the mark comes from lines that are read again, and is taken off. A file that has been edited since
+   * is left alone.
+   */
+  #goOn({ bytes, sha256 }: RejectsMark): void {
+    let content: Buffer
+    try {
+      content = readFileSync(this.#path)
+    } catch {
+      return
+    }
+    const digest = createHash('sha256').update(content.subarray(0, bytes)).digest('hex')
+    if (digest === sha256) {
+      if (content.length > bytes) truncateSync(this.#path, bytes)
+      this.#hash.update(content.subarray(0, bytes))
+      this.#bytes = bytes
+    } else {
+      this.#hash.update(content)
+      this.#bytes = content.length
+    }
+  }
+}
+
+function isNote(name: string): boolean {
+  return NOTE_COLUMNS.some((note) => note === name.trim())
+}
+
+function toText({ record, messageId, problem }: PendingLine, style: RejectsStyle): Buffer | undefined {
+  const { bytes } = record
+  // Too long to be kept.
+  if (bytes.length === 0) return undefined
+  const { reason, message } = problem as Problem
+  const why = `${reason}: ${message}`
+  const noted =
+    style.format === 'csv' ? notedRow(record, messageId, why, style) : notedObject(record, messageId, why)
+  // What cannot be read is copied as it is, to be mended by hand.
+  if (noted === undefined) return Buffer.concat([bytes, Buffer.from('\n')])
+  return Buffer.from(`${noted}\n`)
+}
+
+function notedRow(
+  record: SourceRecord,
+  messageId: string | undefined,
+  why: string,
+  { header, delimiter }: RejectsStyle,
+): string | undefined {
+  const [{ value } = {}] = parseRows([record], delimiter)
+  if (value?.length !== header.length) return undefined
+  const row = value.filter((_, index) => !isNote(header[index] as string))
+  return formatRow([...row, messageId ?? '', why], delimiter)
+}
+
+function notedObject(
+  record: SourceRecord,
+  messageId: string | undefined,
+  reason: string,
+): string | undefined {
+  const { value } = parseObject(record)
+  if (value !== undefined)
+    return JSON.stringify({ ...value, [NOTE_FIELD]: { messageId, line: record.line, reason } })
+  // An element of an array may span lines.
+  return record.bytes.includes(NEWLINE) ? record.bytes.toString('utf8').replace(/\r?\n/g, ' ') : undefined
+}

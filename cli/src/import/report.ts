@@ -1,0 +1,110 @@
+import { byReason, counted, duration, printable } from '../output/text.ts'
+import type { Problem, SourceRecord } from './record.ts'
+
+/** A problem with its place. */
+export interface ListedProblem extends Problem {
+  readonly line: number
+}
+
+/** What an import, or a part of one, came to. */
+export interface ImportResult {
+  readonly file: string
+  readonly isDryRun: boolean
+  /** Lines of this run that have their outcome. */
+  readonly lines: number
+  readonly delivered: number
+  readonly refused: number
+  /** Refused lines by reason. */
+  readonly reasons: ReadonlyMap<string, number>
+  /** The line at which an import goes on; `undefined` when the end of the file was reached. */
+  readonly resumeLine: number | undefined
+  readonly canResume: boolean
+  /** Why it ended early. */
+  readonly problem: string | undefined
+  readonly isInterrupted: boolean
+  readonly rejects: string | undefined
+  /** Lines over the limit, which the rejects file does not have. */
+  readonly dropped: number
+  /** The first ones. */
+  readonly problems: readonly ListedProblem[]
+  readonly elapsedMs: number
+}
+
+/** `data.csv:3:17: ...` for a character, `data.csv:3: column "at": ...` for a column. */
+export function describeProblem(file: string, record: SourceRecord, problem: Problem): string {
+  const { column, message, linesDown = 0 } = problem
+  const line = record.line + linesDown
+  const place = `${printable(file)}:${line}`
+  if (typeof column === 'number') return `${place}:${column}: ${printable(message)}`
+  if (column !== undefined)
+    return `${place}: column ${printable(JSON.stringify(column))}: ${printable(message)}`
+  return `${place}: ${printable(message)}`
+}
+
+/** The result in a few lines, for people. */
+export function summarize(result: ImportResult, command: string): string {
+  const { file, lines, delivered, refused, reasons, isDryRun, elapsedMs, rejects, dropped } = result
+  const perSecond = elapsedMs > 0 ? Math.round((lines / elapsedMs) * 1_000).toLocaleString('en-US') : '0'
+  const outcomes = [`${delivered.toLocaleString('en-US')} ${isDryRun ? 'in order' : 'delivered'}`]
+  outcomes.push(
+    `${refused.toLocaleString('en-US')} ${isDryRun ? 'not' : 'refused'}${refused > 0 ? ` (${byReason(reasons)})` : ''}`,
+  )
+  const text = [
+    `${printable(file)}: ${counted(lines, 'line')}: ${outcomes.join(', ')}, in ${duration(elapsedMs)} (${perSecond}/s)`,
+  ]
+  if (isDryRun) text.push('nothing was sent: this was a dry run')
+  if (rejects !== undefined) {
+    text.push(`the refused lines are in ${printable(rejects)}: mend them there, and import that file`)
+  }
+  if (dropped > 0)
+    text.push(
+      `${counted(dropped, 'line')} over the size limit ${dropped === 1 ? 'is' : 'are'} in no file but the input`,
+    )
+  if (result.problem !== undefined) text.push(`stopped: ${result.problem}`)
+  if (result.resumeLine !== undefined && !isDryRun) {
+    text.push(
+      result.canResume
+        ? `everything before line ${result.resumeLine} has its outcome; go on with: ${command}`
+        : `everything before line ${result.resumeLine} has its outcome; what is sent again keeps its messageId`,
+    )
+  }
+  return `${text.join('\n')}\n`
+}
+
+/** The result for scripts: one line. */
+export function toJson(result: ImportResult): string {
+  const {
+    file,
+    isDryRun,
+    lines,
+    delivered,
+    refused,
+    reasons,
+    rejects,
+    dropped,
+    resumeLine,
+    problem,
+    isInterrupted,
+  } = result
+  const problems = result.problems.map(({ line, column, reason, message }) => ({
+    line,
+    column,
+    reason,
+    message,
+  }))
+  return `${JSON.stringify({
+    file,
+    dryRun: isDryRun,
+    lines,
+    delivered,
+    refused,
+    reasons: Object.fromEntries(reasons),
+    rejects: rejects ?? null,
+    dropped,
+    resumeLine: resumeLine ?? null,
+    problem: problem ?? null,
+    interrupted: isInterrupted,
+    elapsedMs: Math.round(result.elapsedMs),
+    problems,
+  })}\n`
+}

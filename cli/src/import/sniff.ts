@@ -1,0 +1,49 @@
+import { UsageError } from '../errors.ts'
+
+/** How the events stand in the file. */
+export const FORMATS = ['ndjson', 'json', 'csv'] as const
+export type Format = (typeof FORMATS)[number]
+
+/** The bytes in front of UTF-8 text that say so. */
+export const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+
+const SIGNATURES: readonly (readonly [bytes: string, name: string])[] = [
+  ['504b0304', 'a zip archive (or an Excel file); unpack it, or export it as CSV'],
+  ['28b52ffd', 'compressed with zstd; unpack it first (zstd -dc FILE | trackpost import -)'],
+  ['425a68', 'compressed with bzip2; unpack it first (bzip2 -dc FILE | trackpost import -)'],
+  ['fd377a585a00', 'compressed with xz; unpack it first (xz -dc FILE | trackpost import -)'],
+  ['50415231', 'a Parquet file; export it as NDJSON or CSV'],
+  ['53514c69746520666f726d6174', 'an SQLite database; export it as CSV'],
+]
+
+/**
+ * Refuses what is no text in UTF-8.
+ *
+ * @throws UsageError that says what it is, and what to do.
+ */
+export function requireText(head: Buffer): void {
+  const isWide =
+    head.length >= 2 && ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff))
+  // Without a mark: every other byte of Latin text is 0.
+  if (isWide || (head.length >= 4 && (isZero(head, 0, 2) || isZero(head, 1, 3)))) {
+    throw new UsageError('line 1: this is UTF-16; convert it first (iconv -f UTF-16 -t UTF-8)')
+  }
+  for (const [bytes, name] of SIGNATURES) {
+    if (head.subarray(0, bytes.length / 2).toString('hex') === bytes)
+      throw new UsageError(`line 1: this is ${name}`)
+  }
+  if (head.includes(0)) throw new UsageError('line 1: this is no text: it has zero bytes')
+}
+
+function isZero(head: Buffer, ...places: number[]): boolean {
+  return places.every((place) => head[place] === 0)
+}
+
+/** What the name of the file says, or else its first character. */
+export function findFormat(path: string, head: Buffer): Format {
+  if (/\.(?:csv|tsv)(?:\.gz)?$/i.test(path)) return 'csv'
+  const first = /\S/.exec(head.subarray(0, 4_096).toString('latin1'))?.[0]
+  if (first === '[') return 'json'
+  if (first === '{' || /\.(?:ndjson|jsonl|json)(?:\.gz)?$/i.test(path)) return 'ndjson'
+  return 'csv'
+}

@@ -1,0 +1,151 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, type ReadStream } from 'node:fs'
+import { type FileHandle, open, stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import type { Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { CommandError, fileProblem, UsageError } from '../errors.ts'
+import { printable } from '../output/text.ts'
+
+const CHUNK_BYTES = 65_536
+/** So many bytes at the beginning tell one file from another. */
+const HEAD_BYTES = 65_536
+
+/** What tells whether a file is the one that an earlier import has read. */
+export interface Fingerprint {
+  readonly headBytes: number
+  readonly headSha256: string
+}
+
+/** The bytes of the input, unpacked. */
+export interface Source {
+  /** As the user named it. */
+  readonly path: string
+  /** For messageIds. */
+  readonly name: string
+  /** Size of the file, packed or not; `undefined` for a pipe. */
+  readonly totalBytes: number | undefined
+  /** How much of `totalBytes` has been read. */
+  readBytes(): number
+  /** `undefined` for a pipe, which cannot be read twice. */
+  fingerprint(bytes?: number): Promise<Fingerprint | undefined>
+  /** @throws CommandError when it cannot be read to its end. What came before has been given out. */
+  chunks(): AsyncIterable<Buffer>
+  close(): void
+}
+
+/** Opens a file, or stdin for `-`. @throws UsageError when it cannot be opened. */
+export async function openSource(path: string): Promise<Source> {
+  if (path === '-') return createSource(path, 'stdin', process.stdin, undefined, undefined)
+  let size: number | undefined
+  let file: FileHandle
+  try {
+    file = await open(path)
+    const stats = await stat(path)
+    if (stats.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })
+    if (stats.isFile()) size = stats.size
+    // A pipe that is opened twice would give each reader a part.
+    else return createSource(path, basename(path), file.createReadStream(), undefined, undefined)
+    await file.close()
+  } catch (error) {
+    throw new UsageError(`${printable(path)}: ${fileProblem(error)}`)
+  }
+  const stream = createReadStream(path, { highWaterMark: CHUNK_BYTES })
+  return createSource(path, basename(path), stream, size, () => stream.bytesRead)
+}
+
+function createSource(
+  path: string,
+  name: string,
+  stream: Readable,
+  totalBytes: number | undefined,
+  readBytes: (() => number) | undefined,
+): Source {
+  return {
+    path,
+    name,
+    totalBytes,
+    readBytes: readBytes ?? (() => 0),
+    fingerprint: async (bytes) => (totalBytes === undefined ? undefined : readFingerprint(path, bytes)),
+    chunks: () => unpacked(path, stream),
+    close: () => void (stream as ReadStream).destroy(),
+  }
+}
+
+async function readFingerprint(path: string, bytes = HEAD_BYTES): Promise<Fingerprint> {
+  const file = await open(path)
+  try {
+    const buffer = Buffer.alloc(bytes)
+    let headBytes = 0
+    for (;;) {
+      const { bytesRead } = await file.read(buffer, headBytes, bytes - headBytes, headBytes)
+      headBytes += bytesRead
+      if (bytesRead === 0 || headBytes === bytes) break
+    }
+    return { headBytes, headSha256: createHash('sha256').update(buffer.subarray(0, headBytes)).digest('hex') }
+  } finally {
+    await file.close()
+  }
+}
+
+async function* unpacked(path: string, stream: Readable): AsyncGenerator<Buffer> {
+  const chunks = readable(path, stream)
+  const [head, isEnded] = await readHead(chunks)
+  if (head[0] !== 0x1f || head[1] !== 0x8b) {
+    if (head.length > 0) yield head
+    if (!isEnded) yield* chunks
+    return
+  }
+  const gunzip = createGunzip({ chunkSize: CHUNK_BYTES })
+  const feed = async (): Promise<void> => {
+    await write(gunzip, head)
+    if (!isEnded) for await (const chunk of chunks) await write(gunzip, chunk)
+    gunzip.end()
+  }
+  feed().catch((error) => gunzip.destroy(error))
+  try {
+    for await (const chunk of gunzip) yield chunk as Buffer
+  } catch (error) {
+    if (error instanceof CommandError) throw error
+    const isCut = (error as NodeJS.ErrnoException).code === 'Z_BUF_ERROR'
+    throw new CommandError(
+      isCut ? 'the gzip data ends in the middle' : `the gzip data is damaged: ${(error as Error).message}`,
+    )
+  }
+}
+
+function write(gunzip: ReturnType<typeof createGunzip>, chunk: Buffer): Promise<void> | undefined {
+  if (gunzip.write(chunk)) return undefined
+  return new Promise((resolve) => {
+    const done = (): void => {
+      gunzip.off('drain', done).off('close', done)
+      resolve()
+    }
+    gunzip.on('drain', done).on('close', done)
+  })
+}
+
+/** Enough to see what kind of file it is: a pipe may begin with a single byte. */
+async function readHead(chunks: AsyncGenerator<Buffer>): Promise<[head: Buffer, isEnded: boolean]> {
+  let head: Buffer = Buffer.alloc(0)
+  while (head.length < 4) {
+    const { value, done } = await chunks.next()
+    if (done === true) return [head, true]
+    head = head.length === 0 ? value : Buffer.concat([head, value])
+  }
+  return [head, false]
+}
+
+async function* readable(path: string, stream: Readable): AsyncGenerator<Buffer, undefined> {
+  const iterator = stream[Symbol.asyncIterator]()
+  for (;;) {
+    let next: IteratorResult<Buffer>
+    try {
+      next = await iterator.next()
+    } catch (error) {
+      throw new CommandError(`${path === '-' ? 'stdin' : 'the file'} cannot be read: ${fileProblem(error)}`)
+    }
+    if (next.done === true) return undefined
+    yield next.value
+  }
+}

@@ -1,0 +1,89 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import { lstatSync, readFileSync } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
+import { CommandError, fileProblem, UsageError } from '../errors.ts'
+import { printable } from '../output/text.ts'
+import type { Position } from './record.ts'
+import type { RejectsMark } from './rejects.ts'
+import type { Format } from './sniff.ts'
+import type { Fingerprint } from './source.ts'
+
+/** Up to where an import has come. */
+export interface State extends Position {
+  readonly version: 1
+  readonly format: Format
+  /** Whether the end of the file was reached. */
+  readonly isDone: boolean
+  /** `null` for a pipe. */
+  readonly fingerprint: Fingerprint | null
+  /** Where the events went. The key is only recognised, not kept. */
+  readonly target: { readonly host: string; readonly salt: string; readonly keyDigest: string }
+  /** The file of refused lines; `null` as long as there are none. */
+  readonly rejects: RejectsMark | null
+  /** Over all parts of the import. */
+  readonly delivered: number
+  readonly refused: number
+}
+
+/** The state file of an input. */
+export function statePath(input: string): string | undefined {
+  return input === '-' ? undefined : `${input}.trackpost-state.json`
+}
+
+/**
+ * What an earlier import has left; `undefined` when there is none.
+ *
+ * @throws UsageError when the file is there and cannot be used.
+ */
+export function readState(path: string): State | undefined {
+  let text: string
+  try {
+    // It is replaced as a whole, and a device must not be.
+    if (!lstatSync(path).isFile()) throw new Error('it is no regular file')
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new UsageError(`state file ${printable(path)}: ${fileProblem(error)}`)
+  }
+  try {
+    const state = JSON.parse(text) as State
+    const isKnown =
+      state.version === 1 && Number.isSafeInteger(state.offset) && Number.isSafeInteger(state.line)
+    if (isKnown && typeof state.target?.host === 'string' && typeof state.isDone === 'boolean') return state
+  } catch {
+    // Damaged.
+  }
+  throw new UsageError(`state file ${printable(path)}: it cannot be read; say --restart to begin anew`)
+}
+
+/** Writes the state so that whatever happens, either the old one or the new one is there. @throws CommandError */
+export async function writeState(path: string, state: State): Promise<void> {
+  const temporary = `${path}.tmp`
+  try {
+    const file = await open(temporary, 'w', 0o600)
+    try {
+      await file.writeFile(`${JSON.stringify(state)}\n`)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {})
+    throw new CommandError(`the state file ${printable(path)} cannot be written: ${fileProblem(error)}`)
+  }
+}
+
+/** Where events go, in a form that does not give the key away. */
+export function createTarget(
+  host: string,
+  writeKey: string,
+  salt = randomBytes(16).toString('hex'),
+): State['target'] {
+  return { host, salt, keyDigest: createHmac('sha256', salt).update(writeKey).digest('hex') }
+}
+
+/** Whether an earlier part of the import went to the same place. */
+export function isSameTarget(earlier: State['target'], host: string, writeKey: string): boolean {
+  return earlier.host === host && earlier.keyDigest === createTarget(host, writeKey, earlier.salt).keyDigest
+}

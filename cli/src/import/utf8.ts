@@ -1,0 +1,20 @@
+import type { Problem } from './record.ts'
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+export const NOT_UTF8: Problem = {
+  reason: 'invalid_utf8',
+  message: 'this is not UTF-8; convert the file first (iconv -f LATIN1 -t UTF-8)',
+}
+
+/** The text of `bytes`; `undefined` when they are no UTF-8. */
+export function decode(bytes: Buffer): string | undefined {
+  // Most lines are ASCII, and both agree about them; a replacement character is rare enough to ask again.
+  const text = bytes.toString('utf8')
+  if (!text.includes('\uFFFD')) return text
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    return undefined
+  }
+}

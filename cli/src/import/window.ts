@@ -1,0 +1,102 @@
+import type { Position, Problem, SourceRecord } from './record.ts'
+
+/** A line on its way, until all lines before it have their outcome too. */
+export interface PendingLine {
+  readonly record: SourceRecord
+  /** What stands in its columns, for the notes of a refused row. */
+  readonly messageId: string | undefined
+  /** `undefined` while it has no outcome. */
+  outcome?: 'delivered' | 'refused' | 'undelivered'
+  problem?: Problem
+}
+
+export interface WindowLimits {
+  readonly lines: number
+  readonly bytes: number
+}
+
+/**
+ * The lines between the first one without an outcome and the last one read.
+ *
+ * It bounds what is read ahead, and knows up to where everything has its outcome: an interrupted import goes on from there.
+ */
+export class Window {
+  readonly #limits: WindowLimits
+  readonly #onPass: (line: PendingLine) => void
+  /** In the order of the file; those before `#first` have been passed. */
+  #lines: PendingLine[] = []
+  #first = 0
+  #bytes = 0
+  #frontier: Position
+  #wake: (() => void) | undefined
+
+  /** @param onPass Called for each line, in the order of the file, when it and all before it have their outcome. */
+  constructor(start: Position, limits: WindowLimits, onPass: (line: PendingLine) => void) {
+    this.#frontier = start
+    this.#limits = limits
+    this.#onPass = onPass
+  }
+
+  /** Everything before this has its outcome. */
+  get frontier(): Position {
+    return this.#frontier
+  }
+
+  get isFull(): boolean {
+    return this.#lines.length - this.#first >= this.#limits.lines || this.#bytes >= this.#limits.bytes
+  }
+
+  /** Whether no line waits for its outcome. A line that was not delivered stays. */
+  get isEmpty(): boolean {
+    return this.#lines.length === this.#first
+  }
+
+  add(record: SourceRecord, messageId: string | undefined): PendingLine {
+    const line: PendingLine = { record, messageId }
+    this.#lines.push(line)
+    this.#bytes += record.bytes.length
+    return line
+  }
+
+  settle(line: PendingLine, outcome: NonNullable<PendingLine['outcome']>, problem?: Problem): void {
+    line.outcome = outcome
+    if (problem !== undefined) line.problem = problem
+    this.#advance()
+  }
+
+  /** The end of the file, when nothing is left: blank lines behind the last record belong to what is done. */
+  passTo(end: Position): void {
+    if (this.isEmpty && end.offset > this.#frontier.offset) this.#frontier = end
+  }
+
+  /** Resolves when there is room, or when {@link Window.interrupt} is called. */
+  async room(): Promise<void> {
+    if (!this.isFull) return
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve
+    })
+  }
+
+  /** Ends a wait for room. */
+  interrupt(): void {
+    this.#wake?.()
+    this.#wake = undefined
+  }
+
+  #advance(): void {
+    for (;;) {
+      const line = this.#lines[this.#first]
+      if (line?.outcome === undefined || line.outcome === 'undelivered') break
+      this.#first++
+      this.#bytes -= line.record.bytes.length
+      this.#frontier = { offset: line.record.end, line: line.record.nextLine }
+      this.#onPass(line)
+    }
+    // Not at each line: that would move all others.
+    if (this.#first > 1_024) {
+      this.#lines = this.#lines.slice(this.#first)
+      this.#first = 0
+    }
+    if (!this.isFull) this.interrupt()
+  }
+}

@@ -1,0 +1,41 @@
+import { CommanderError } from 'commander'
+import type { CommandContext } from './commands/context.ts'
+import { CommandError, EXIT } from './errors.ts'
+import { createProgram } from './program.ts'
+
+/** Runs one command; resolves with its exit code. */
+export async function main(args: readonly string[]): Promise<number> {
+  const { stdout, stderr } = process
+  // Nobody may read any more what is printed (`| head -1`); that is no reason to lose an event.
+  for (const stream of [stdout, stderr]) stream.on('error', () => {})
+  const context: CommandContext = { stdout, stderr, env: process.env, args, onInterrupt }
+  let exitCode: number = EXIT.delivered
+  try {
+    const program = createProgram(context, (code) => {
+      exitCode = code
+    })
+    await program.parseAsync([...args], { from: 'user' })
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.delivered : EXIT.usage
+    if (!(error instanceof CommandError)) throw error
+    stderr.write(`trackpost: ${error.message}\n`)
+    exitCode = error.exitCode
+  }
+  return exitCode
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+function onInterrupt(run: () => void): () => void {
+  let isAsked = false
+  const take = (): void => {
+    // What is done so far is written down once a second: the end may come at any time.
+    if (isAsked) process.exit(EXIT.interrupted)
+    isAsked = true
+    run()
+  }
+  for (const signal of SIGNALS) process.on(signal, take)
+  return () => {
+    for (const signal of SIGNALS) process.off(signal, take)
+  }
+}

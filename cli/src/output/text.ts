@@ -1,0 +1,65 @@
+/** Control characters, and those that reorder what is displayed: a file could use them to forge lines. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
+
+/** `text` with control characters as escapes. */
+export function printable(text: string): string {
+  return text.replace(UNPRINTABLE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** A value for a message: quoted, printable and short. */
+export function quoted(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))
+  const short = [...text].length > 40 ? `${[...text].slice(0, 40).join('')}...` : text
+  return printable(typeof value === 'string' ? JSON.stringify(short) : short)
+}
+
+/** `1,234 lines`, `1 line`. */
+export function counted(count: number, noun: string): string {
+  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** `invalid 3, too_large 1`, the most frequent first. */
+export function byReason(reasons: ReadonlyMap<string, number>): string {
+  return [...reasons]
+    .sort(([, one], [, other]) => other - one)
+    .map(([reason, count]) => `${reason} ${count.toLocaleString('en-US')}`)
+    .join(', ')
+}
+
+/** `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`. */
+export function duration(ms: number): string {
+  if (ms < 9_950) return `${(Math.max(0, ms) / 1_000).toFixed(1)} s`
+  const seconds = Math.max(0, Math.round(ms / 1_000))
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+/** The one of `names` that `name` was probably meant to be. */
+export function nearest(name: string, names: Iterable<string>): string | undefined {
+  let best: string | undefined
+  let bestDistance = Math.min(4, Math.ceil(name.length / 2) + 1)
+  for (const candidate of names) {
+    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase())
+    if (distance < bestDistance) {
+      best = candidate
+      bestDistance = distance
+    }
+  }
+  return best
+}
+
+function editDistance(one: string, other: string): number {
+  let previous = Array.from({ length: other.length + 1 }, (_, index) => index)
+  for (let row = 1; row <= one.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= other.length; column++) {
+      const substitution = (previous[column - 1] ?? 0) + (one[row - 1] === other[column - 1] ? 0 : 1)
+      current.push(Math.min(substitution, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1))
+    }
+    previous = current
+  }
+  return previous[other.length] ?? 0
+}

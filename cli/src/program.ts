@@ -1,0 +1,211 @@
+import { Argument, Command, InvalidArgumentError, Option } from 'commander'
+import type { Kind } from 'trackpost'
+import { createCompletion, SHELLS } from './commands/completion.ts'
+import type { CommandContext } from './commands/context.ts'
+import { type ImportFlags, runImport } from './commands/import.ts'
+import { runSend, type SendFlags } from './commands/send.ts'
+import { runTail, type TailFlags } from './commands/tail.ts'
+import { runVerify, type VerifyFlags } from './commands/verify.ts'
+import { FORMATS } from './import/sniff.ts'
+import { MAX_LIMIT } from './tail/follow.ts'
+import { version } from './version.ts'
+
+type OnExit = (exitCode: number) => void
+
+const SETTINGS_HELP = `
+Settings come from flags, then the environment, then the config file:
+  TRACKPOST_WRITE_KEY, TRACKPOST_WRITE_KEY_FILE, TRACKPOST_HOST, TRACKPOST_REGION, TRACKPOST_CONFIG
+  ~/.config/trackpost/config.json: { "writeKeyFile": "...", "host": "..." }
+`
+const EXIT_HELP = `
+Exit codes: 0 all delivered, 1 some failed, 2 wrong usage (nothing was sent), 130 ended by Ctrl+C.
+`
+
+/** The commands, their options and their help. @param onExit Called with the exit code of the command that ran. */
+export function createProgram(context: CommandContext, onExit: OnExit): Command {
+  const program = new Command('trackpost')
+    .description('Send, verify, import and watch tracking events.')
+    .version(version, '--version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'print the help of a command')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void context.stdout.write(text),
+      writeErr: (text) => void context.stderr.write(text.replace(/^error: /, 'trackpost: ')),
+    })
+    .addHelpText('after', EXIT_HELP)
+  addSend(program, context, onExit)
+  addVerify(program, context, onExit)
+  addImport(program, context, onExit)
+  addTail(program, context, onExit)
+  program
+    .command('completion')
+    .description('print a script that makes your shell complete commands and options')
+    .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
+    .addHelpText(
+      'after',
+      `
+bash: trackpost completion bash > ~/.local/share/bash-completion/completions/trackpost
+zsh:  trackpost completion zsh > "\${fpath[1]}/_trackpost"
+fish: trackpost completion fish > ~/.config/fish/completions/trackpost.fish
+`,
+    )
+    .action((shell: (typeof SHELLS)[number]) => {
+      context.stdout.write(createCompletion(program, shell))
+      onExit(0)
+    })
+  return program
+}
+
+function addConnection(command: Command): Command {
+  return command
+    .option('--write-key-file <path>', 'file that holds the write key of the source')
+    .option('--host <url>', 'base URL of the service')
+    .addOption(new Option('--region <name>', 'region of the workspace').choices(['default', 'eu']))
+    .option('--config <path>', 'config file')
+    .option(
+      '--write-key <key>',
+      'the write key; every list of processes shows it, so prefer a file or the environment',
+    )
+    .option('--json', 'print the result as JSON')
+    .addHelpText('after', SETTINGS_HELP)
+}
+
+function addSend(program: Command, context: CommandContext, onExit: OnExit): void {
+  const send = program.command('send').description('send one event and wait for its outcome')
+  const add = (kind: Kind, description: string): Command => {
+    const command = send.command(kind).description(description)
+    command.option('--user-id <id>', 'your id for the user')
+    if (kind !== 'alias') command.option('--anonymous-id <id>', 'id of a visitor whose identity is not known')
+    command.action(async (flags: SendFlags) => onExit(await runSend(kind, flags, context)))
+    return command
+  }
+  const withProperties = (command: Command): Command =>
+    command
+      .option('--property <name=value>', 'a property: name=text or name:=JSON; can be repeated', collect)
+      .option('--properties <json>', 'all properties: JSON, or @ and the path of a file')
+  const withTraits = (command: Command): Command =>
+    command
+      .option('--trait <name=value>', 'a trait: name=text or name:=JSON; can be repeated', collect)
+      .option('--traits <json>', 'all traits: JSON, or @ and the path of a file')
+  const named = (command: Command): Command =>
+    withProperties(command.option('--name <text>', 'its name').option('--category <text>', 'its category'))
+  const commands = [
+    withProperties(add('track', 'record an action').option('--event <name>', 'name of the action')),
+    withTraits(add('identify', 'say who a user is')),
+    named(add('page', 'record a page view')),
+    named(add('screen', 'record a view of a mobile screen')),
+    withTraits(add('group', 'put a user into a group').option('--group-id <id>', 'your id for the group')),
+    add('alias', 'say that two identities are one').option('--previous-id <id>', 'the id until now'),
+  ]
+  for (const command of commands) {
+    command
+      .option(
+        '--context <name=value>',
+        'a fact about the event, as --context ip=1.2.3.4; can be repeated',
+        collect,
+      )
+      .option('--integration <name=value>', 'a destination switch, as --integration All:=false', collect)
+      .option('--timestamp <time>', 'when it happened, ISO-8601; default: now')
+      .option('--message-id <id>', 'key for deduplication; default: a random one')
+      .option('--max-retries <number>', 'retries before it has failed', wholeNumber(0, 1_000), 3)
+    addConnection(command)
+  }
+}
+
+function addVerify(program: Command, context: CommandContext, onExit: OnExit): void {
+  const command = program
+    .command('verify')
+    .description('ask the service whether it can be reached and takes the write key; sends no event')
+    .action(async (flags: VerifyFlags) => onExit(await runVerify(flags, context)))
+  addConnection(command)
+}
+
+function addImport(program: Command, context: CommandContext, onExit: OnExit): void {
+  const command = program
+    .command('import')
+    .description('send the events of a file: NDJSON, a JSON array or CSV, plain or gzip')
+    .argument('<file>', 'the file, or - for stdin')
+    .option('--dry-run', 'check every line and send nothing')
+    .option(
+      '--map <field=column,...>',
+      'columns for fields: userId=customer_id,properties.total:number=amount',
+      collect,
+    )
+    .option('--map-file <path>', 'mapping file: JSON with map, set, type, rest')
+    .option('--type <kind>', 'kind of the events whose line does not say it')
+    .option(
+      '--set <field=value>',
+      'a value for every event: field=text or field:=JSON; can be repeated',
+      collect,
+    )
+    .option('--rest', 'send all other columns as properties, or as traits')
+    .addOption(new Option('--format <name>', 'format of the file; default: found out').choices(FORMATS))
+    .option('--delimiter <character>', 'of a CSV file; default: found out', delimiter)
+    .option('--columns <names>', 'columns of a CSV file without a header, separated by commas', names)
+    .option('--rate <number>', 'most lines a second', positive)
+    .option('--resume', 'go on where an interrupted import stopped')
+    .option('--restart', 'begin anew although an interrupted import could go on')
+    .option('--state <path>', 'state file; default: <file>.trackpost-state.json')
+    .option('--rejects <path>', 'file for refused lines; default: <file>.rejects.<ending>')
+    .option('--source <name>', 'name from which messageIds are derived; default: the name of the file')
+    .option('--max-line-bytes <number>', 'longer lines are refused', wholeNumber(1_024, 268_435_456))
+    .option(
+      '--max-retries <number>',
+      'retries of a request before the import stops',
+      wholeNumber(0, 1_000),
+      10,
+    )
+    .option('--problems <number>', 'how many problems are listed one by one', wholeNumber(0, 1_000_000), 100)
+    .action(async (file: string, flags: ImportFlags) => onExit(await runImport(file, flags, context)))
+  addConnection(command)
+}
+
+function addTail(program: Command, context: CommandContext, onExit: OnExit): void {
+  program
+    .command('tail')
+    .description('print what a running collector receives')
+    .argument('[url]', 'address of the collector; default: TRACKPOST_HOST, or http://127.0.0.1:8787')
+    .option('-s, --search <line>', 'only what matches the search line of the collector, as event:"Signed Up"')
+    .option(
+      '-n, --last <number>',
+      'begin with this many that are there already',
+      wholeNumber(0, MAX_LIMIT),
+      10,
+    )
+    .option('--count <number>', 'end after this many events', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option('--admin-token-file <path>', 'file with the admin token; or set TRACKPOST_ADMIN_TOKEN')
+    .option('--config <path>', 'config file')
+    .option('--color', 'colour also where stdout is no terminal')
+    .option('--no-color', 'no colours')
+    .option('--json', 'print whole events, one JSON object a line')
+    .action(async (url: string | undefined, flags: TailFlags) => onExit(await runTail(url, flags, context)))
+}
+
+function collect(value: string, previous: readonly string[] = []): readonly string[] {
+  return [...previous, value]
+}
+
+function names(text: string): readonly string[] {
+  return text.split(',').map((name) => name.trim())
+}
+
+function delimiter(text: string): string {
+  const character = text === '\\t' ? '\t' : text
+  if (/^[^"\r\n\u0080-\u{10ffff}]$/u.test(character)) return character
+  throw new InvalidArgumentError('expected one ASCII character, or \\t')
+}
+
+function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value
+    throw new InvalidArgumentError(`expected a whole number from ${min} to ${max}`)
+  }
+}
+
+function positive(text: string): number {
+  const value = Number(text)
+  if (text.trim() !== '' && value > 0 && Number.isFinite(value)) return value
+  throw new InvalidArgumentError('expected a number greater than 0')
+}

@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import type { AnalyticsSettings } from 'trackpost'
+import { fileProblem, UsageError } from '../errors.ts'
+import { nearest, printable } from '../output/text.ts'
+
+/** What the command line says about the service. */
+export interface ConnectionFlags {
+  readonly writeKeyFile?: string
+  readonly writeKey?: string
+  readonly host?: string
+  readonly region?: string
+  readonly config?: string
+}
+
+/** Where events go, and with which key. */
+export type Connection = Pick<AnalyticsSettings, 'host' | 'region'> & {
+  readonly writeKey: string | undefined
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** What one source of settings says. */
+interface Layer {
+  readonly source: string
+  readonly writeKey?: string | undefined
+  readonly writeKeyFile?: string | undefined
+  readonly host?: string | undefined
+  readonly region?: string | undefined
+}
+
+const CONFIG_NAMES = ['writeKey', 'writeKeyFile', 'host', 'region'] as const
+
+/**
+ * The settings of the first source that has them: flags, then the environment, then the config file.
+ *
+ * `host` and `region` say together where events go: a source that has one of them decides both.
+ *
+ * @throws UsageError when a file cannot be read, or a source says two things at once.
+ */
+export function readConnection(flags: ConnectionFlags, env: Environment): Connection {
+  const layers: Layer[] = [
+    { source: 'the flags', ...flags },
+    {
+      source: 'the environment',
+      writeKey: env['TRACKPOST_WRITE_KEY'] || undefined,
+      writeKeyFile: env['TRACKPOST_WRITE_KEY_FILE'] || undefined,
+      host: env['TRACKPOST_HOST'] || undefined,
+      region: env['TRACKPOST_REGION'] || undefined,
+    },
+    ...readConfig(flags.config, env),
+  ]
+  const place = layers.find(({ host, region }) => host !== undefined || region !== undefined)
+  const region = place?.region
+  if (region !== undefined && region !== 'default' && region !== 'eu') {
+    throw new UsageError(`region: expected default or eu, got ${printable(region)}`)
+  }
+  const key = layers.find(({ writeKey, writeKeyFile }) => (writeKey ?? writeKeyFile) !== undefined)
+  return { writeKey: key && keyOf(key), host: place?.host, region }
+}
+
+/** @throws UsageError when no source has a key. */
+export function requireKey({ writeKey }: Connection): string {
+  if (writeKey !== undefined) return writeKey
+  throw new UsageError('no write key: say --write-key-file <path>, or set TRACKPOST_WRITE_KEY')
+}
+
+function keyOf({ source, writeKey, writeKeyFile }: Layer): string {
+  if (writeKey !== undefined && writeKeyFile !== undefined) {
+    throw new UsageError(`${source}: expected a write key or a file with one, got both`)
+  }
+  if (writeKey !== undefined) return writeKey
+  const path = writeKeyFile as string
+  const text = readText(path, 'write key file').trim()
+  if (text === '') throw new UsageError(`write key file ${printable(path)}: it is empty`)
+  return text
+}
+
+/** No config file of the current folder is read: a checkout of others could send events elsewhere. */
+function readConfig(flag: string | undefined, env: Environment): Layer[] {
+  const named = flag ?? (env['TRACKPOST_CONFIG'] || undefined)
+  const path = named ?? join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'trackpost', 'config.json')
+  let text: string
+  try {
+    text = readText(path, 'config file')
+  } catch (error) {
+    if (named === undefined) return []
+    throw error
+  }
+  const where = `config file ${printable(path)}`
+  let config: Record<string, unknown>
+  try {
+    config = JSON.parse(text.replace(/^\uFEFF/, ''))
+  } catch (error) {
+    throw new UsageError(`${where}: ${printable((error as Error).message)}`)
+  }
+  if (typeof config !== 'object' || config === null || Array.isArray(config)) {
+    throw new UsageError(`${where}: expected a JSON object`)
+  }
+  for (const [name, value] of Object.entries(config)) {
+    if (!CONFIG_NAMES.some((known) => known === name)) {
+      const meant = nearest(name, CONFIG_NAMES)
+      const hint = meant === undefined ? `it may have ${CONFIG_NAMES.join(', ')}` : `did you mean ${meant}?`
+      throw new UsageError(`${where}: no setting ${printable(name)}; ${hint}`)
+    }
+    if (typeof value !== 'string') throw new UsageError(`${where}: ${name}: expected text`)
+  }
+  const { writeKeyFile, ...others } = config as Record<string, string>
+  return [
+    {
+      source: where,
+      ...others,
+      // As written in the file: relative to it, wherever the command runs.
+      writeKeyFile: writeKeyFile === undefined ? undefined : resolve(dirname(path), writeKeyFile),
+    },
+  ]
+}
+
+function readText(path: string, what: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new UsageError(`${what} ${printable(path)}: ${fileProblem(error)}`)
+  }
+}

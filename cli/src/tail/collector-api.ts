@@ -1,0 +1,188 @@
+import { createParser } from 'eventsource-parser'
+import { CommandError, UsageError } from '../errors.ts'
+import { printable } from '../output/text.ts'
+
+/** One event as a collector shows it in lists. @see collector/docs/api.md */
+export interface EventSummary {
+  readonly id: string
+  readonly receivedAt: string
+  readonly source: string | null
+  readonly status: 'accepted' | 'rejected'
+  readonly reason: string | null
+  readonly type: string | null
+  readonly name: string | null
+  readonly userId: string | null
+  readonly anonymousId: string | null
+  readonly preview?: readonly { path: string; value: unknown }[]
+}
+
+export interface EventPage {
+  readonly events: readonly EventSummary[]
+  readonly next: string | null
+  readonly head: string
+}
+
+/** What the stream tells: that there is something new, not what. */
+export interface News {
+  readonly head: string
+  /** Falls when another collector has taken the place of this one. */
+  readonly lastSeq: number
+  /** Changes when everything was forgotten. */
+  readonly epoch: number
+}
+
+/** The connection is gone, or the collector cannot serve for the moment: it is tried again. */
+export class LostError extends Error {
+  override name = 'LostError'
+}
+
+/** After this much silence a collector is not there any more: it speaks every 2 s. */
+const SILENCE_MS = 3_000
+const REQUEST_TIMEOUT_MS = 30_000
+/** Where there is no stream to be had. */
+const POLL_MS = 2_000
+
+/** The HTTP API of a running collector. */
+export class CollectorApi {
+  readonly #base: URL
+  readonly #headers: Record<string, string>
+
+  constructor(base: URL, adminToken: string | undefined) {
+    this.#base = base
+    this.#headers = adminToken === undefined ? {} : { authorization: `Bearer ${adminToken}` }
+  }
+
+  /** @throws LostError when it cannot be had now, CommandError when it never can. */
+  events(query: Record<string, string | undefined>, signal: AbortSignal): Promise<EventPage> {
+    return this.#get('api/events', query, signal) as Promise<EventPage>
+  }
+
+  /** The same as one message of the stream. */
+  stats(signal: AbortSignal): Promise<News> {
+    return this.#get('api/stats', {}, signal) as Promise<News>
+  }
+
+  /** Says whenever there may be news. Ends with the signal, or with LostError. */
+  async *news(signal: AbortSignal): AsyncGenerator<News> {
+    const limit = new Limit(signal, REQUEST_TIMEOUT_MS)
+    try {
+      const response = await this.#fetch('api/stream', {}, limit.signal)
+      if (response === 'busy') return yield* this.#poll(signal)
+      const waiting: News[] = []
+      const parser = createParser({ onEvent: ({ data }) => void waiting.push(JSON.parse(data) as News) })
+      const decoder = new TextDecoder()
+      limit.renew(SILENCE_MS)
+      for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+        parser.feed(decoder.decode(chunk, { stream: true }))
+        // What is done with it may take its time.
+        limit.end()
+        yield* waiting.splice(0)
+        limit.renew(SILENCE_MS)
+      }
+      throw new LostError('the collector ended the connection')
+    } catch (error) {
+      if (signal.aborted) return
+      throw limit.isReached ? new LostError('the collector says nothing any more') : lost(error)
+    } finally {
+      limit.end()
+    }
+  }
+
+  async *#poll(signal: AbortSignal): AsyncGenerator<News> {
+    while (!signal.aborted) {
+      yield await this.stats(signal)
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+    }
+  }
+
+  async #get(path: string, query: Record<string, string | undefined>, signal: AbortSignal): Promise<unknown> {
+    const limit = new Limit(signal, REQUEST_TIMEOUT_MS)
+    try {
+      const response = await this.#fetch(path, query, limit.signal)
+      if (response === 'busy') throw new LostError('the collector is busy')
+      return await response.json()
+    } catch (error) {
+      throw limit.isReached ? new LostError('the collector does not respond') : lost(error)
+    } finally {
+      limit.end()
+    }
+  }
+
+  async #fetch(
+    path: string,
+    query: Record<string, string | undefined>,
+    signal: AbortSignal,
+  ): Promise<Response | 'busy'> {
+    const url = new URL(path, this.#base)
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, value)
+    // A redirect could take the token elsewhere.
+    const response = await fetch(url, { headers: this.#headers, signal, redirect: 'manual' })
+    if (response.ok) return response
+    const text = await response.text()
+    if (response.status === 503 && text.includes('too_many_streams')) return 'busy'
+    if (response.status === 429 || response.status >= 500)
+      throw new LostError(`${url.host} responds with ${response.status}`)
+    throw refusal(response.status, text, query['q'], url)
+  }
+}
+
+/** Aborts with another signal, or after a time. Node.js 18 has no `AbortSignal.any`. */
+class Limit {
+  isReached = false
+  readonly #controller = new AbortController()
+  readonly #outer: AbortSignal
+  readonly #abort = (): void => this.#controller.abort()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(outer: AbortSignal, ms: number) {
+    this.#outer = outer
+    if (outer.aborted) this.#abort()
+    this.renew(ms)
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  renew(ms: number): void {
+    this.end()
+    this.#outer.addEventListener('abort', this.#abort)
+    this.#timer = setTimeout(() => {
+      this.isReached = true
+      this.#abort()
+    }, ms)
+  }
+
+  end(): void {
+    clearTimeout(this.#timer)
+    this.#outer.removeEventListener('abort', this.#abort)
+  }
+}
+
+function lost(error: unknown): Error {
+  if (error instanceof CommandError || error instanceof LostError) return error
+  const { cause, message } = error as Error & { cause?: NodeJS.ErrnoException }
+  return new LostError(cause?.code ?? cause?.message ?? message)
+}
+
+function refusal(status: number, text: string, q: string | undefined, url: URL): CommandError {
+  let problem: { message?: string; position?: number; length?: number } = {}
+  try {
+    problem = JSON.parse(text)
+  } catch {
+    // Not a collector.
+  }
+  const { message, position, length } = problem
+  if (status === 400 && q !== undefined && message !== undefined) {
+    if (position === undefined) return new UsageError(`search: ${printable(message)}`)
+    const mark = `${' '.repeat(position)}${'^'.repeat(Math.max(1, length ?? 1))}`
+    return new UsageError(`search: ${printable(message)}\n  ${printable(q)}\n  ${mark}`)
+  }
+  if (status === 401)
+    return new CommandError(
+      `${url.host} asks for an admin token: set TRACKPOST_ADMIN_TOKEN, or say --admin-token-file`,
+    )
+  if (message !== undefined) return new CommandError(`${url.host}: ${printable(message)}`)
+  return new CommandError(`${url.host} is no collector: ${url.pathname} has status ${status}`)
+}

@@ -1,0 +1,248 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ndjson, newFile, newFolder, run, shareCollector, startServer } from './support.ts'
+
+const collector = shareCollector()
+const NOWHERE = 'http://127.0.0.1:1'
+
+describe('send', () => {
+  test.each([
+    [
+      'track',
+      ['--event', 'Signed Up', '--property', 'plan=pro', '--property', 'total:=4.5', '--property', 'a.b=c'],
+      { event: 'Signed Up', properties: { plan: 'pro', total: 4.5, a: { b: 'c' } } },
+    ],
+    [
+      'identify',
+      ['--traits', '{"plan":"free"}', '--trait', 'plan=pro', '--timestamp', '2024-01-02'],
+      { traits: { plan: 'pro' } },
+    ],
+    [
+      'page',
+      ['--name', 'Home', '--category', 'Docs', '--integration', 'All:=false'],
+      { name: 'Home', integrations: { All: false } },
+    ],
+    ['screen', ['--name', 'Cart', '--context', 'ip=1.2.3.4'], { name: 'Cart', context: { ip: '1.2.3.4' } }],
+    [
+      'group',
+      ['--group-id', 'acme', '--anonymous-id', 'visitor'],
+      { groupId: 'acme', anonymousId: 'visitor' },
+    ],
+    [
+      'alias',
+      ['--previous-id', 'visitor', '--message-id', 'm-1'],
+      { previousId: 'visitor', messageId: 'm-1' },
+    ],
+  ])('%s', async (kind, flags, message) => {
+    const { code, stdout, stderr } = await run(['send', kind, '--user-id', 'ada', ...flags], {
+      env: collector.env,
+    })
+
+    expect([code, stderr]).toEqual([0, ''])
+    const [event] = await collector.events()
+    expect(stdout).toBe(`${kind} delivered, messageId ${event?.messageId}\n`)
+    expect(event).toMatchObject({ status: 'accepted', type: kind, userId: 'ada', message })
+  })
+
+  test('--json, delivered and failed', async () => {
+    const sent = await run(['send', 'track', '--user-id', 'ada', '--event', 'Paid', '--json'], {
+      env: collector.env,
+    })
+    const server = await startServer(() => 401)
+    const failed = await run(['send', 'track', '--user-id', 'ada', '--event', 'Paid', '--json'], {
+      env: server.env,
+    })
+
+    expect([sent.code, JSON.parse(sent.stdout)]).toEqual([
+      0,
+      { type: 'track', delivered: true, messageId: expect.any(String), problem: null },
+    ])
+    expect([failed.code, JSON.parse(failed.stdout)]).toMatchObject([
+      1,
+      { delivered: false, problem: { code: 'auth', status: 401 } },
+    ])
+  })
+
+  test.each([
+    ['no identity', ['track', '--event', 'x'], 'track: expected userId or anonymousId, got neither'],
+    ['no name', ['track', '--user-id', 'ada'], 'track: event: expected a non-empty string'],
+    ['an option of another kind', ['alias', '--event', 'x'], "unknown option '--event'"],
+    ['a bad value', ['track', '--property', 'total:=4,5'], '--property: total: expected JSON behind ":="'],
+    [
+      'no value',
+      ['track', '--property', 'total'],
+      '--property: expected name=text or name:=JSON, got "total"',
+    ],
+    ['a kind that there is not', ['buy'], "unknown command 'buy'"],
+    ['a timestamp that is a number', ['track', '--timestamp', '17'], '--timestamp: expected a date'],
+    ['properties that are none', ['track', '--properties', '[1]'], '--properties: expected a JSON object'],
+  ])('%s is wrong usage', async (_label, args, message) => {
+    const { code, stdout, stderr } = await run(['send', ...args], { env: collector.env })
+
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toContain(`trackpost: ${message}`)
+    expect(await collector.events()).toEqual([])
+  })
+
+  test('an endpoint that is down', async () => {
+    const env = { ...collector.env, TRACKPOST_HOST: NOWHERE }
+    const { code, stderr } = await run(
+      ['send', 'track', '--user-id', 'a', '--event', 'e', '--max-retries', '0'],
+      { env },
+    )
+
+    expect([code, stderr]).toEqual([1, 'trackpost: connect ECONNREFUSED 127.0.0.1:1\n'])
+  })
+})
+
+describe('verify', () => {
+  test('a service that takes the key', async () => {
+    const { code, stdout } = await run(['verify'], { env: collector.env })
+
+    expect([code, stdout]).toEqual([0, `${collector.url}/v1/batch: takes the write key (200)\n`])
+    expect(await collector.events()).toEqual([])
+  })
+
+  test('one that refuses it, and one that is not there', async () => {
+    const server = await startServer(() => 401)
+    const refused = await run(['verify', '--json'], { env: server.env })
+    const down = await run(['verify', '--host', NOWHERE], { env: server.env })
+
+    expect([refused.code, JSON.parse(refused.stdout)]).toMatchObject([
+      1,
+      { reachable: true, authorized: false, status: 401 },
+    ])
+    expect([down.code, down.stdout]).toEqual([
+      1,
+      expect.stringContaining('cannot be reached\nconnect ECONNREFUSED'),
+    ])
+  })
+})
+
+describe('settings', () => {
+  const send = ['send', 'track', '--user-id', 'ada', '--event', 'Paid']
+
+  /** The source that the event came from is its write key. */
+  async function sourceOf(
+    args: readonly string[],
+    env: Record<string, string>,
+    cwd?: string,
+  ): Promise<unknown> {
+    const { code, stderr } = await run([...send, ...args], {
+      env: { TRACKPOST_HOST: collector.url, ...env },
+      ...(cwd && { cwd }),
+    })
+    expect([code, stderr]).toEqual([0, ''])
+    return ((await collector.events())[0] as unknown as { source: string }).source
+  }
+
+  const file = (key: string): string => newFile('key', `${key}\n`)
+  const config = (content: object): string => newFile('config.json', JSON.stringify(content))
+
+  test('flags win over the environment, and that over the config file', async () => {
+    const configured = config({ writeKey: 'from-config' })
+    const environment = { TRACKPOST_WRITE_KEY: 'from-environment', TRACKPOST_CONFIG: configured }
+
+    expect(await sourceOf(['--write-key-file', file('from-file')], environment)).toBe('from-file')
+    await fetch(`${collector.url}/api/events`, { method: 'DELETE' })
+    expect(await sourceOf(['--write-key', 'from-flag'], environment)).toBe('from-flag')
+    await fetch(`${collector.url}/api/events`, { method: 'DELETE' })
+    expect(await sourceOf([], environment)).toBe('from-environment')
+    await fetch(`${collector.url}/api/events`, { method: 'DELETE' })
+    expect(await sourceOf([], { TRACKPOST_CONFIG: configured })).toBe('from-config')
+  })
+
+  test('the config file of the user is found, and names files relative to itself', async () => {
+    const home = newFolder()
+    mkdirSync(join(home, 'trackpost'))
+    writeFileSync(join(home, 'trackpost/key'), 'from-a-file')
+    writeFileSync(join(home, 'trackpost/config.json'), JSON.stringify({ writeKeyFile: 'key', host: NOWHERE }))
+
+    expect(await sourceOf([], { XDG_CONFIG_HOME: home })).toBe('from-a-file')
+  })
+
+  test('a region of the flags wins over a host of the environment', async () => {
+    // It would reach the collector if the environment decided.
+    const args = ['verify', '--region', 'nowhere']
+    const { code, stderr } = await run(args, { env: collector.env })
+
+    expect([code, stderr]).toEqual([2, expect.stringContaining('Allowed choices are default, eu')])
+    const config = newFile('config.json', JSON.stringify({ region: 'mars' }))
+    const env = { TRACKPOST_WRITE_KEY: 'k', TRACKPOST_CONFIG: config }
+    expect(await run(['verify'], { env })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('got mars'),
+    })
+    expect((await run(['verify'], { env: { ...env, TRACKPOST_HOST: collector.url } })).code).toBe(0)
+  })
+
+  test.each([
+    ['no key', [], {}, 'no write key: say --write-key-file <path>, or set TRACKPOST_WRITE_KEY'],
+    [
+      'a key file that is not there',
+      ['--write-key-file', '/nowhere'],
+      {},
+      'write key file /nowhere: there is no such file',
+    ],
+    ['an empty key file', ['--write-key-file', '/dev/null'], {}, 'write key file /dev/null: it is empty'],
+    [
+      'a config file that is not there',
+      ['--config', '/nowhere'],
+      {},
+      'config file /nowhere: there is no such file',
+    ],
+    [
+      'two keys at once',
+      ['--write-key', 'a', '--write-key-file', '/dev/null'],
+      {},
+      'the flags: expected a write key or a file with one, got both',
+    ],
+    ['a host that is none', ['--write-key', 'a', '--host', 'example.com'], {}, 'host: '],
+    ['a placeholder', [], { TRACKPOST_WRITE_KEY: 'YOUR_WRITE_KEY' }, 'writeKey: '],
+  ])('%s', async (_label, args, env, message) => {
+    const { code, stderr } = await run(['verify', ...args], { env })
+
+    expect(code).toBe(2)
+    expect(stderr.startsWith(`trackpost: ${message}`)).toBe(true)
+  })
+
+  test('a setting that the config file cannot have', async () => {
+    const path = config({ writekey: 'a' })
+    const { code, stderr } = await run(['verify', '--config', path])
+
+    expect([code, stderr]).toEqual([
+      2,
+      `trackpost: config file ${path}: no setting writekey; did you mean writeKey?\n`,
+    ])
+  })
+
+  test('no output holds the key', async () => {
+    const key = 'canary-7f3a'
+    const server = await startServer(() => 401)
+    const env = { ...server.env, TRACKPOST_WRITE_KEY: '' }
+    const all = await Promise.all([
+      run(['verify', '--write-key', key], { env }),
+      run(['send', 'track', '--user-id', 'a', '--event', 'e', '--write-key', key], { env }),
+      run(['import', newFile('a.ndjson', ndjson(3)), '--write-key', key], { env }),
+      run(['import', newFile('a.ndjson', ndjson(3)), `--write-key=${key}`, '--json'], { env }),
+    ])
+
+    expect(all.map(({ code }) => code)).toEqual([1, 1, 1, 1])
+    for (const { stdout, stderr } of all) expect(stdout + stderr).not.toContain(key)
+  })
+})
+
+test('help, version, and what is no command', async () => {
+  const [help, version, none, wrong] = await Promise.all([
+    run(['import', '--help']),
+    run(['--version']),
+    run([]),
+    run(['improt']),
+  ])
+
+  expect([help.code, help.stdout]).toEqual([0, expect.stringContaining('--write-key-file <path>')])
+  expect([version.code, version.stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)])
+  expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('Usage: trackpost')])
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('Did you mean import?')])
+})

@@ -1,0 +1,449 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { launcher, ndjson, newFile, newFolder, run, start, startCollector, startServer } from './support.ts'
+
+const LINES = 3_000
+
+function stateOf(file: string): { line: number; offset: number; isDone: boolean } {
+  return JSON.parse(readFileSync(`${file}.trackpost-state.json`, 'utf8'))
+}
+
+describe('an import that is interrupted', () => {
+  test('by Ctrl+C: what is in flight is delivered, and it goes on where it says', async () => {
+    const server = await startServer(() => undefined)
+    const file = newFile('events.ndjson', ndjson(LINES))
+    const running = start(['import', file, '--rate', '2000'], { env: server.env })
+    while (server.taken.length < 1_000) await new Promise((resolve) => setTimeout(resolve, 20))
+
+    running.child.kill('SIGINT')
+    const { code, stdout } = await running.ended
+
+    expect(code).toBe(130)
+    const line = Number(/everything before line (\d+) has its outcome/.exec(stdout)?.[1])
+    expect(server.taken.length).toBe(line - 1)
+    expect(stateOf(file)).toMatchObject({ line, isDone: false })
+    expect(stdout).toContain(`go on with: trackpost import ${file} --rate 2000 --resume`)
+    const again = await run(['import', file, '--resume'], { env: server.env })
+    expect([again.code, again.stderr]).toEqual([0, `${file}: goes on at line ${line}\n`])
+    expect(again.stdout).toContain(`${(LINES - line + 1).toLocaleString('en-US')} lines:`)
+    // Not only no event twice: none was even sent twice.
+    expect(server.taken.length).toBe(LINES)
+    expect(new Set(server.taken).size).toBe(LINES)
+  })
+
+  test('by a second Ctrl+C: it ends at once', async () => {
+    const server = await startServer(() => 'hang')
+    const running = start(['import', newFile('a.ndjson', ndjson(100))], { env: server.env })
+    while (server.requests === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+
+    running.child.kill('SIGINT')
+    await running.prints('Ctrl+C again ends at once')
+    running.child.kill('SIGINT')
+
+    expect((await running.ended).code).toBe(130)
+    expect(server.taken).toEqual([])
+  })
+
+  test('by Ctrl+C while it waits for stdin', async () => {
+    const server = await startServer(() => undefined)
+    const running = start(['import', '-'], { env: server.env })
+    running.child.stdin?.write(ndjson(3))
+    while (server.taken.length < 3) await new Promise((resolve) => setTimeout(resolve, 20))
+
+    running.child.kill('SIGINT')
+    const { code, stdout } = await running.ended
+
+    expect([code, server.taken.length]).toEqual([130, 3])
+    expect(stdout).toContain('3 lines: 3 delivered')
+  })
+
+  test.each([
+    ['NDJSON', 'events.ndjson', ndjson(LINES), []],
+    ['a JSON array', 'events.json', `[\n${ndjson(LINES).trimEnd().replaceAll('\n', ',\n')}\n]\n`, []],
+    [
+      'CSV in gzip',
+      'events.csv.gz',
+      gzipSync(
+        `who,what,number\n${Array.from({ length: LINES }, (_, index) => `ada,"Paid\n",${index}\n`).join('')}`,
+      ),
+      ['--type', 'track', '--map', 'userId=who,event=what', '--rest'],
+    ],
+  ])('by kill -9: --resume loses nothing and doubles nothing, %s', async (_label, name, content, flags) => {
+    const collector = await startCollector()
+    const file = newFile(name, content)
+    for (let kills = 0; kills < 2; kills++) {
+      const running = start(['import', file, '--resume', '--rate', '1500', ...flags], { env: collector.env })
+      const before = (await collector.stats()).accepted
+      while ((await collector.stats()).accepted < before + 500)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      running.child.kill('SIGKILL')
+      await running.ended
+    }
+    expect((await collector.stats()).accepted).toBeLessThan(LINES)
+
+    const { code } = await run(['import', file, '--resume', ...flags], { env: collector.env })
+
+    expect(code).toBe(0)
+    const ids = (await collector.events('status:accepted')).map(({ messageId }) => messageId)
+    expect([ids.length, new Set(ids).size]).toEqual([LINES, LINES])
+    expect(stateOf(file).isDone).toBe(true)
+  })
+
+  test('by kill -9: a refused line stands in the rejects file once', async () => {
+    const collector = await startCollector()
+    const lines = ndjson(LINES).split('\n')
+    for (let index = 0; index < LINES; index += 10) lines[index] = '{"type":"track"}'
+    const file = newFile('events.ndjson', lines.join('\n'))
+    const running = start(['import', file, '--rate', '1500', '--problems', '0'], { env: collector.env })
+    while ((await collector.stats()).accepted < 1_500) await new Promise((resolve) => setTimeout(resolve, 20))
+    running.child.kill('SIGKILL')
+    await running.ended
+
+    const { code } = await run(['import', file, '--resume', '--problems', '0'], { env: collector.env })
+
+    expect(code).toBe(1)
+    const rejects = readFileSync(join(dirname(file), 'events.rejects.ndjson'), 'utf8')
+      .trimEnd()
+      .split('\n')
+    expect(rejects.map((line) => JSON.parse(line)._trackpost.line)).toEqual(
+      Array.from({ length: LINES / 10 }, (_, index) => index * 10 + 1),
+    )
+    expect((await collector.stats()).accepted).toBe(LINES - LINES / 10)
+  })
+
+  test('is not begun anew by mistake, and does not go on elsewhere or with another file', async () => {
+    const server = await startServer((request) => (request === 1 ? undefined : 401))
+    const file = newFile('events.ndjson', ndjson(3_000))
+    const first = await run(['import', file], { env: server.env })
+    expect(first.code).toBe(1)
+    const { line } = stateOf(file)
+
+    const careless = await run(['import', file], { env: server.env })
+    const otherKey = await run(['import', file, '--resume'], {
+      env: { ...server.env, TRACKPOST_WRITE_KEY: 'other' },
+    })
+    const otherHost = await run(['import', file, '--resume', '--host', 'http://127.0.0.1:1'], {
+      env: server.env,
+    })
+    writeFileSync(file, ndjson(3_000, 7))
+    const otherFile = await run(['import', file, '--resume'], { env: server.env })
+
+    expect(careless).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`stopped at line ${line}: say --resume`),
+    })
+    expect(otherKey).toMatchObject({ code: 2, stderr: expect.stringContaining('with another write key') })
+    expect(otherHost).toMatchObject({ code: 2, stderr: expect.stringContaining(`went to ${server.url}`) })
+    expect(otherFile).toMatchObject({ code: 2, stderr: expect.stringContaining('its beginning differs') })
+    expect(stateOf(file).line).toBe(line)
+  })
+
+  test('a file that has grown goes on at its new lines', async () => {
+    const server = await startServer(() => undefined)
+    const file = newFile('events.ndjson', ndjson(10))
+    await run(['import', file], { env: server.env })
+    writeFileSync(file, ndjson(15))
+
+    const { code, stdout } = await run(['import', file, '--resume'], { env: server.env })
+
+    expect([code, new Set(server.taken).size, server.taken.length]).toEqual([0, 15, 15])
+    expect(stdout).toContain('5 lines: 5 delivered')
+  })
+
+  test('a last line that has grown is not read as a new one', async () => {
+    const server = await startServer(() => undefined)
+    const file = newFile('events.ndjson', ndjson(10).slice(0, -20))
+    await run(['import', file], { env: server.env })
+    writeFileSync(file, ndjson(15))
+
+    const { code, stderr } = await run(['import', file, '--resume'], { env: server.env })
+
+    expect(code).toBe(2)
+    expect(stderr).toContain('the last line of the earlier import went on')
+  })
+})
+
+describe('a service that fails', () => {
+  test('401: the import stops at once, and nothing is called refused', async () => {
+    const server = await startServer(() => 401)
+    const file = newFile('events.ndjson', ndjson(LINES))
+
+    const { code, stdout, stderr } = await run(['import', file], { env: server.env })
+
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/events\.ndjson:1: \[401\] Unauthorized/)
+    expect(stdout).toContain('0 lines: 0 delivered, 0 refused')
+    expect(stdout).toContain('--resume')
+    expect(stdout + stderr).not.toContain('history')
+    expect(server.requests).toBeLessThanOrEqual(8)
+    expect(existsSync(join(dirname(file), 'events.rejects.ndjson'))).toBe(false)
+  })
+
+  test('an endpoint that is down: one clear line, and everything still to be sent', async () => {
+    const file = newFile('events.ndjson', ndjson(2_000))
+    const env = { TRACKPOST_HOST: 'http://127.0.0.1:1', TRACKPOST_WRITE_KEY: 'history' }
+
+    const { code, stdout, stderr } = await run(['import', file, '--max-retries', '0'], { env })
+
+    expect(code).toBe(1)
+    expect(stderr).toBe(`${file}:1: connect ECONNREFUSED 127.0.0.1:1\n`)
+    expect(stdout).toContain('everything before line 1 has its outcome')
+    expect(stateOf(file)).toMatchObject({ line: 1, isDone: false })
+  })
+
+  test('in the middle: what was delivered before is not sent again', async () => {
+    const server = await startServer((request) => (request <= 2 ? undefined : 404))
+    const file = newFile('events.ndjson', ndjson(LINES))
+    const first = await run(['import', file], { env: server.env })
+    const { line } = stateOf(file)
+    expect(first.stderr).toContain(`events.ndjson:${line}: [404] Not Found`)
+    server.requests = -1_000
+
+    const { code } = await run(['import', file, '--resume'], { env: server.env })
+
+    expect(code).toBe(0)
+    expect(new Set(server.taken).size).toBe(LINES)
+  })
+
+  test('503 for a while costs nothing', async () => {
+    const server = await startServer((request) => (request % 3 === 0 ? 503 : undefined))
+    const { code } = await run(['import', newFile('a.ndjson', ndjson(2_000))], { env: server.env })
+
+    expect([code, new Set(server.taken).size]).toEqual([0, 2_000])
+  })
+
+  test('one that refuses everything with 400 stops the import before the whole file is refused', async () => {
+    const server = await startServer((_request, ids) => (ids.length === 0 ? undefined : 400))
+
+    const { code, stderr } = await run(['import', newFile('a.ndjson', ndjson(20_000)), '--problems', '0'], {
+      env: server.env,
+    })
+
+    expect(code).toBe(1)
+    expect(stderr).toContain('the service has refused 500 lines in a row: [400] Bad Request')
+  })
+})
+
+describe('a disk', () => {
+  test('that is full under the state file: one line, nothing lost, nothing twice', async () => {
+    const collector = await startCollector()
+    const folder = fullableFolder()
+    if (folder === undefined)
+      return console.warn('SKIPPED: no small file system could be mounted (needs root)')
+    const file = join(folder, 'events.ndjson')
+    const content = ndjson(LINES)
+    writeFileSync(file, content)
+    const running = start(['import', file, '--rate', '1500'], { env: collector.env })
+    while ((await collector.stats()).accepted < 500) await new Promise((resolve) => setTimeout(resolve, 20))
+    spawnSync('sh', ['-c', `cat /dev/zero > ${join(folder, 'ballast')}`])
+
+    const { code, stdout, stderr } = await running.ended
+
+    expect(code).toBe(1)
+    expect(stderr).toMatch(
+      /events\.ndjson:\d+: the state file .* cannot be written: no space left on the disk\n$/,
+    )
+    expect(stdout).toContain('go on with: trackpost import')
+    spawnSync('rm', [join(folder, 'ballast')])
+    const again = await run(['import', file, '--resume'], { env: collector.env })
+    expect(again.code).toBe(0)
+    const ids = (await collector.events('status:accepted')).map(({ messageId }) => messageId)
+    expect([ids.length, new Set(ids).size]).toEqual([LINES, LINES])
+  })
+
+  test('where no state can be written at all: nothing is sent', async () => {
+    const server = await startServer(() => undefined)
+    const file = newFile('events.ndjson', ndjson(10))
+    // No file may grow, for root neither.
+    const child = spawn(
+      'bash',
+      ['-c', `ulimit -f 0; exec "$0" "$@"`, process.execPath, launcher(), 'import', file],
+      {
+        env: { ...process.env, ...server.env },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    )
+    let stderr = ''
+    child.stderr?.on('data', (text) => {
+      stderr += text
+    })
+
+    const [code] = await once(child, 'close')
+
+    expect([code, server.requests]).toEqual([1, 0])
+    expect(stderr).toMatch(/^trackpost: the state file .* cannot be written: no larger file is allowed\n$/)
+  })
+
+  test('a device in the place of the state file is left alone', async () => {
+    const server = await startServer(() => undefined)
+
+    const { code, stderr } = await run(['import', newFile('a.ndjson', ndjson(1)), '--state', '/dev/full'], {
+      env: server.env,
+    })
+
+    expect([code, server.requests]).toEqual([2, 0])
+    expect(stderr).toBe('trackpost: state file /dev/full: it is no regular file\n')
+  })
+
+  test('a state file that is damaged', async () => {
+    const file = newFile('a.ndjson', ndjson(1))
+    writeFileSync(`${file}.trackpost-state.json`, '{"version":1,"off')
+
+    const { code, stderr } = await run(['import', file, '--resume'], {
+      env: { TRACKPOST_WRITE_KEY: 'history' },
+    })
+
+    expect(code).toBe(2)
+    expect(stderr).toContain('it cannot be read; say --restart to begin anew')
+  })
+})
+
+/** A file system of 3 MB, so that the rest of the machine does not run full. */
+function fullableFolder(): string | undefined {
+  const folder = join(newFolder(), 'small')
+  mkdirSync(folder)
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', folder]).status !== 0) return undefined
+  onTestFinished(() => void spawnSync('umount', ['-l', folder]))
+  return folder
+}
+
+describe('a file that cannot be read as it is', () => {
+  const env = { TRACKPOST_HOST: 'http://127.0.0.1:1', TRACKPOST_WRITE_KEY: 'history' }
+  const csv = 'who,what\nada,Paid\n'
+
+  test.each([
+    ['UTF-16 with a mark', 'a.csv', Buffer.from(`\uFEFF${csv}`, 'utf16le'), ':1: this is UTF-16'],
+    ['UTF-16, big end first', 'a.csv', Buffer.from(`\uFEFF${csv}`, 'utf16le').swap16(), ':1: this is UTF-16'],
+    ['UTF-16 without a mark', 'a.csv', Buffer.from(csv, 'utf16le'), ':1: this is UTF-16'],
+    ['a zip archive', 'a.csv', Buffer.from('504b0304140000', 'hex'), ':1: this is a zip archive'],
+    ['bytes', 'a.csv', Buffer.from('who\0,x'), ':1: this is no text'],
+    ['a header that is broken', 'a.csv', '"who,what\nada,Paid\n', ':1: the header cannot be read'],
+  ])('%s', async (_label, name, content, message) => {
+    const file = newFile(name, content)
+
+    const { code, stderr, stdout } = await run(['import', file, '--type', 'track'], { env })
+
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr.startsWith(`trackpost: ${file}${message}`)).toBe(true)
+    expect(stderr.trimEnd().split('\n').length).toBe(1)
+    expect(existsSync(`${file}.trackpost-state.json`)).toBe(false)
+  })
+
+  test.each([
+    [
+      'a column that is not there',
+      'userId=whom,event=what',
+      ':1: no column "whom" for userId; did you mean who?',
+    ],
+    ['a field that messages do not have', 'user=who', '--map: messages have no field user'],
+    ['no column at all', 'userId', '--map: expected field=column, got "userId"'],
+    ['one field twice', 'userId=who,userId=what', '--map: userId is mapped twice'],
+    ['a cast that there is not', 'properties.x:date=who', 'behind the colon'],
+  ])('a mapping with %s', async (_label, map, message) => {
+    const { code, stderr } = await run(['import', newFile('a.csv', csv), '--type', 'track', '--map', map], {
+      env,
+    })
+
+    expect(code).toBe(2)
+    expect(stderr).toContain(message)
+  })
+
+  test('one that is not there, and a folder', async () => {
+    const missing = await run(['import', '/nowhere/a.csv'], { env })
+    const folder = await run(['import', '/tmp'], { env })
+
+    expect([missing.code, missing.stderr]).toEqual([2, 'trackpost: /nowhere/a.csv: there is no such file\n'])
+    expect([folder.code, folder.stderr]).toEqual([2, 'trackpost: /tmp: it is a folder\n'])
+  })
+
+  test('one without permission', async () => {
+    const file = newFile('a.ndjson', ndjson(1))
+    chmodSync(file, 0)
+    // Root may read everything.
+    const asNobody = ['-u', 'nobody', process.execPath, launcher(), 'import', file]
+    const isRoot = process.getuid?.() === 0
+    if (isRoot && spawnSync('runuser', ['-u', 'nobody', 'true']).status !== 0) {
+      return console.warn('SKIPPED: as root every file can be read, and no other user can be had')
+    }
+    const program = isRoot ? 'runuser' : process.execPath
+    spawnSync('chmod', ['a+rx', dirname(file), join(dirname(launcher()), '../../..')])
+
+    const { status, stderr } = spawnSync(program, isRoot ? asNobody : asNobody.slice(3), {
+      env: { ...process.env, ...env },
+      encoding: 'utf8',
+    })
+
+    expect([status, stderr]).toEqual([2, `trackpost: ${file}: no permission\n`])
+  })
+
+  test.each(['ndjson', 'csv'])('gzip that ends in the middle: what is whole is sent, %s', async (format) => {
+    const server = await startServer(() => undefined)
+    const rows = Array.from({ length: 5_000 }, (_, index) => `ada,Paid,${(index * 7919) % 10_007}\n`)
+    const content = format === 'csv' ? `userId,event,properties.n\n${rows.join('')}` : ndjson(5_000)
+    const whole = gzipSync(content)
+    const file = newFile(`a.${format}.gz`, whole.subarray(0, whole.length / 2))
+    const args = ['import', file, '--type', 'track']
+
+    const first = await run(args, { env: server.env })
+
+    expect(first.code).toBe(1)
+    const { line } = stateOf(file)
+    expect(first.stderr).toContain(`a.${format}.gz:${line}: the gzip data ends in the middle`)
+    expect(server.taken.length).toBeGreaterThan(0)
+    writeFileSync(file, whole)
+    const second = await run([...args, '--resume'], { env: server.env })
+    expect(second.code).toBe(0)
+    expect([server.taken.length, new Set(server.taken).size]).toEqual([5_000, 5_000])
+  })
+
+  test('a JSON array that is broken: what stands before it is sent', async () => {
+    const server = await startServer(() => undefined)
+    const [one = '', two = ''] = ndjson(2).split('\n')
+
+    const gap = await run(['import', newFile('a.json', `[${one}\n${two}]`)], { env: server.env })
+    const half = await run(['import', newFile('a.json', `[${one},\n${two.slice(0, 40)}`)], {
+      env: server.env,
+    })
+
+    expect(gap).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('line 2: the JSON array is broken: expected a comma'),
+    })
+    expect(half).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('a.json:2: the JSON array ends inside this element'),
+    })
+    expect(server.taken.length).toBe(2)
+  })
+
+  test('lines that are not UTF-8 are refused with their number, and kept byte for byte', async () => {
+    const server = await startServer(() => undefined)
+    const latin = Buffer.from('{"type":"track","userId":"zoë","event":"Größe"}', 'latin1')
+    const file = newFile(
+      'a.ndjson',
+      Buffer.concat([Buffer.from(ndjson(1)), latin, Buffer.from(`\n${ndjson(1, 1)}`)]),
+    )
+
+    const { code, stderr } = await run(['import', file], { env: server.env })
+
+    expect([code, server.taken.length]).toEqual([1, 2])
+    expect(stderr).toContain('a.ndjson:2: this is not UTF-8')
+    const rejects = readFileSync(join(dirname(file), 'a.rejects.ndjson'))
+    expect(rejects.equals(Buffer.concat([latin, Buffer.from('\n')]))).toBe(true)
+  })
+})
+
+test('a pipe that is closed on the other side does not end the import', async () => {
+  const server = await startServer(() => undefined)
+  const running = start(['import', newFile('a.ndjson', ndjson(500))], { env: server.env })
+  running.child.stdout?.destroy()
+  running.child.stderr?.destroy()
+
+  const { code } = await running.ended
+
+  expect([code, server.taken.length]).toEqual([0, 500])
+})

@@ -1,0 +1,383 @@
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { ndjson, newFile, newFolder, run, shareCollector, startServer } from './support.ts'
+
+const CSV = `customer_id,name,at,amount,note
+ada,Order Completed,2024-01-02 03:04:05,42.5,"said ""hi"", left
+and came back"
+bob,Order Completed,2024-01-02T03:04:05.250+01:00,7,
+`
+const MAP = [
+  '--type',
+  'track',
+  '--map',
+  'userId=customer_id,event=name',
+  '--map',
+  'timestamp=at,properties.total:number=amount,properties.note=note',
+]
+
+const OBJECTS = [
+  { type: 'identify', userId: 'ada', traits: { plan: 'pro' }, timestamp: '2024-01-01T00:00:00Z' },
+  { type: 'page', anonymousId: 'visitor', name: 'Home', timestamp: '2024-01-01T00:00:01Z' },
+  { type: 'group', userId: 'ada', groupId: 'acme', timestamp: '2024-01-01T00:00:02Z' },
+]
+
+const collector = shareCollector()
+
+describe('formats', () => {
+  test.each([
+    ['NDJSON', 'events.ndjson', OBJECTS.map((one) => JSON.stringify(one)).join('\n')],
+    [
+      'NDJSON with Windows line ends and blank lines',
+      'events.txt',
+      OBJECTS.map((one) => JSON.stringify(one)).join('\r\n\r\n'),
+    ],
+    ['a JSON array', 'events.json', JSON.stringify(OBJECTS)],
+    ['a JSON array over many lines', 'events.json', JSON.stringify(OBJECTS, null, 2)],
+    ['NDJSON in gzip', 'events.ndjson.gz', gzipSync(OBJECTS.map((one) => JSON.stringify(one)).join('\n'))],
+    ['gzip that its name does not tell', 'events', gzipSync(JSON.stringify(OBJECTS))],
+    [
+      'NDJSON with a byte order mark',
+      'events.ndjson',
+      `\uFEFF${OBJECTS.map((one) => JSON.stringify(one)).join('\n')}`,
+    ],
+  ])('%s', async (_label, name, content) => {
+    const { code, stdout, stderr } = await run(['import', newFile(name, content)], { env: collector.env })
+
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toContain('3 lines: 3 delivered, 0 refused')
+    const stored = await collector.events()
+    expect(stored.map(({ type, userId, message }) => [type, userId, message.timestamp.slice(0, 10)])).toEqual(
+      [
+        ['identify', 'ada', '2024-01-01'],
+        ['page', null, '2024-01-01'],
+        ['group', 'ada', '2024-01-01'],
+      ],
+    )
+  })
+
+  test.each([
+    ['commas', 'a.csv', CSV],
+    ['a byte order mark', 'a.csv', `\uFEFF${CSV}`],
+    ['gzip', 'a.csv.gz', gzipSync(CSV)],
+    ['Windows line ends', 'a.csv', CSV.replaceAll('\n', '\r\n').replace('left\r\n', 'left\n')],
+    ['tabs', 'a.tsv', CSV.replaceAll(',', '\t').replace('\t left', ', left')],
+  ])('CSV with %s', async (_label, name, content) => {
+    const { code, stderr } = await run(['import', newFile(name, content), ...MAP], { env: collector.env })
+
+    expect([code, stderr]).toEqual([0, ''])
+    const [ada, bob] = await collector.events()
+    const note = 'said "hi", left\nand came back'
+    expect(ada).toMatchObject({
+      userId: 'ada',
+      name: 'Order Completed',
+      message: { properties: { total: 42.5, note } },
+    })
+    // Without a zone it is UTC, wherever the command runs.
+    expect(ada?.message['originalTimestamp']).toBe('2024-01-02T03:04:05.000Z')
+    expect(bob?.message['originalTimestamp']).toBe('2024-01-02T02:04:05.250Z')
+    expect(bob?.message.properties).toEqual({ total: 7 })
+  })
+
+  test('stdin', async () => {
+    const { code } = await run(['import', '-'], { env: collector.env, input: ndjson(3) })
+
+    expect(code).toBe(0)
+    expect((await collector.stats()).accepted).toBe(3)
+  })
+
+  test('columns named like fields need no mapping, and --rest takes the others', async () => {
+    const csv =
+      'type,userId,event,properties.items:json,plan,__proto__,empty\ntrack,ada,Paid,[1],pro,odd,\nidentify,bob,,,free,,\n'
+
+    const { code, stderr } = await run(['import', newFile('a.csv', csv), '--rest'], { env: collector.env })
+
+    expect([code, stderr]).toEqual([0, ''])
+    const [ada, bob] = await collector.events()
+    expect(JSON.stringify(ada?.message.properties)).toBe('{"plan":"pro","__proto__":"odd","items":[1]}')
+    expect(bob?.message['traits']).toEqual({ plan: 'free' })
+  })
+
+  test('what is not sent is said', async () => {
+    const csv = await run(['import', newFile('a.csv', 'type,userId,event,plan\ntrack,ada,Paid,pro\n')], {
+      env: collector.env,
+    })
+    const json = await run(
+      [
+        'import',
+        newFile('a.ndjson', '{"type":"track","userId":"ada","event":"e","plan":"pro"}'),
+        '--map',
+        'properties.x=nowhere',
+      ],
+      { env: collector.env },
+    )
+
+    expect(csv.stderr).toContain('columns that are not sent: plan')
+    expect(json.stderr).toContain('fields that were not sent: plan')
+    expect(json.stderr).toContain('no line has nowhere')
+  })
+
+  test('a mapping file, constants and a file without a header', async () => {
+    const mapping = newFile(
+      'mapping.json',
+      JSON.stringify({
+        type: 'track',
+        map: { userId: 'who', event: 'what' },
+        set: { 'integrations.All': false },
+      }),
+    )
+    const args = [
+      '--map-file',
+      mapping,
+      '--columns',
+      'who,what',
+      '--set',
+      'context.source=crm',
+      '--delimiter',
+      ';',
+    ]
+
+    const { code } = await run(['import', newFile('a.csv', 'ada;Paid\nbob;Left\n'), ...args], {
+      env: collector.env,
+    })
+
+    expect(code).toBe(0)
+    const [first] = await collector.events()
+    expect(first?.message).toMatchObject({
+      event: 'Paid',
+      integrations: { All: false },
+      context: { source: 'crm' },
+    })
+  })
+})
+
+test('a repeated import leaves no duplicates, and equal lines are two events', async () => {
+  const line = '{"type":"track","userId":"ada","event":"Paid","timestamp":"2024-01-01T00:00:00Z"}\n'
+  const file = newFile('events.ndjson', line + line)
+
+  await run(['import', file], { env: collector.env })
+  const copy = join(newFolder(), basename(file))
+  renameSync(file, copy)
+  const again = await run(['import', copy], { env: collector.env })
+
+  expect(again.code).toBe(0)
+  const { accepted, byReason } = await collector.stats()
+  expect([accepted, byReason]).toEqual([2, { duplicate: 2 }])
+})
+
+test('a messageId of the line stays', async () => {
+  const file = newFile('a.csv', 'type,userId,event,id\ntrack,ada,Paid,m-1\ntrack,ada,Paid,m-2\n')
+
+  await run(['import', file, '--map', 'messageId=id'], { env: collector.env })
+
+  expect((await collector.events()).map(({ messageId }) => messageId)).toEqual(['m-1', 'm-2'])
+})
+
+const BROKEN = [
+  '{"type":"track","userId":"ada","event":"Paid"}',
+  '{"type":"track","userId":"ada","event":}',
+  '{"type":"track","userId":"ada"}',
+  '{"type":"buy","userId":"ada"}',
+  '[1]',
+  '{"type":"track","userId":"ada","event":"Paid","timestamp":1700000000}',
+  `{"type":"track","userId":"ada","event":"Paid","properties":{"text":"${'x'.repeat(33_000)}"}}`,
+].join('\n')
+
+test('a dry run names line and column of every mistake, and sends nothing', async () => {
+  const file = newFile('events.ndjson', BROKEN)
+
+  const { code, stdout, stderr } = await run(['import', file, '--dry-run'])
+
+  expect(code).toBe(1)
+  expect(stderr.split('\n')).toEqual([
+    `${file}:2:40: expected a value, but "}" stands there`,
+    `${file}:3: column "event": track: event: expected a non-empty string, got undefined`,
+    `${file}:4: column "type": type: expected identify, track, page, screen, group or alias, got "buy"`,
+    `${file}:5: expected an object, got an array`,
+    `${file}:6: column "timestamp": expected milliseconds (for seconds: timestamp:s), got 1700000000`,
+    expect.stringMatching(/:7: the message has 33\d\d\d bytes; the limit is 32768$/),
+    '',
+  ])
+  expect(stdout).toContain('7 lines: 1 in order, 6 not (invalid 3, invalid_json 2, too_large 1)')
+  expect(existsSync(`${file}.trackpost-state.json`)).toBe(false)
+  expect(existsSync(join(dirname(file), 'events.rejects.ndjson'))).toBe(false)
+})
+
+test('a dry run of CSV names the column of the file', async () => {
+  const csv =
+    'who,what,when,amount\nada,Paid,yesterday,1\nada,Paid,2024-01-01,"1,5"\n,Paid,2024-01-01,1\nada\n'
+  const file = newFile('a.csv', csv)
+  const map = [
+    '--type',
+    'track',
+    '--map',
+    'userId=who,event=what,timestamp=when,properties.total:number=amount',
+  ]
+
+  const { stderr } = await run(['import', file, '--dry-run', ...map])
+
+  expect(stderr.split('\n')).toEqual([
+    `${file}:2: column "when": track: timestamp: expected a valid Date, ISO-8601 text or milliseconds, got a string`,
+    `${file}:3: column "amount": expected a number, got "1,5"`,
+    `${file}:4: column "who": track: expected userId or anonymousId, got neither`,
+    `${file}:5: expected 4 columns, got 1`,
+    '',
+  ])
+})
+
+test('--json is one object, with the problems', async () => {
+  const { code, stdout, stderr } = await run([
+    'import',
+    newFile('events.ndjson', BROKEN),
+    '--dry-run',
+    '--json',
+  ])
+
+  expect([code, stderr]).toEqual([1, ''])
+  const result = JSON.parse(stdout)
+  expect(result).toMatchObject({
+    dryRun: true,
+    lines: 7,
+    delivered: 1,
+    refused: 6,
+    resumeLine: null,
+    problem: null,
+  })
+  expect(result.problems[0]).toEqual({
+    line: 2,
+    column: 40,
+    reason: 'invalid_json',
+    message: expect.any(String),
+  })
+})
+
+describe('refused lines', () => {
+  test('NDJSON: mended and imported again, all are there once', async () => {
+    const file = newFile('events.ndjson', BROKEN)
+
+    const first = await run(['import', file], { env: collector.env })
+
+    expect(first.code).toBe(1)
+    const rejects = join(dirname(file), 'events.rejects.ndjson')
+    expect(first.stdout).toContain(`the refused lines are in ${rejects}`)
+    const lines = readFileSync(rejects, 'utf8').trimEnd().split('\n')
+    expect(lines.length).toBe(6)
+    expect(JSON.parse(lines[1] as string)._trackpost).toMatchObject({
+      line: 3,
+      reason: expect.stringContaining('event'),
+    })
+    const mended = lines
+      .map((line) => line.replace('"event":}', '"event":"Paid"}').replace('"buy"', '"identify"'))
+      .map((line) =>
+        line.replace('"userId":"ada","_trackpost"', '"userId":"ada","event":"Left","_trackpost"'),
+      )
+      .map((line) =>
+        line
+          .replace('1700000000', '"2024-01-01"')
+          .replace(/x{100,}/, 'short')
+          .replace('[1]', ''),
+      )
+    writeFileSync(rejects, mended.join('\n'))
+    const second = await run(['import', rejects], { env: collector.env })
+    const again = await run(['import', rejects], { env: collector.env })
+
+    expect([second.stderr, second.code, again.code]).toEqual(['', 0, 0])
+    const { accepted, byReason } = await collector.stats()
+    expect(accepted).toBe(6)
+    expect(Object.values(byReason).reduce((sum, count) => sum + count, 0)).toBe(5)
+    const events = await collector.events('status:accepted')
+    expect(events.some(({ message }) => '_trackpost' in message)).toBe(false)
+    // The id that the line had in the first file: mending the first file instead would have made no second event.
+    expect(events.map(({ messageId }) => messageId)).toContain(
+      JSON.parse(lines[1] as string)._trackpost.messageId,
+    )
+  })
+
+  test('CSV: keeps its columns, and says why beside each row', async () => {
+    const file = newFile(
+      'a.csv',
+      'who,what,total\nada,Paid,"1,5"\nbob,"half\nada,Paid,3\n"x"y,z,1\nshort,row\n',
+    )
+    const map = ['--type', 'track', '--map', 'userId=who,event=what,properties.total:number=total']
+
+    const first = await run(['import', file, ...map], { env: collector.env })
+
+    const rejects = join(dirname(file), 'a.rejects.csv')
+    const text = readFileSync(rejects, 'utf8')
+    expect(first.stderr.split('\n').slice(0, 4)).toEqual([
+      `${file}:2: column "total": expected a number, got "1,5"`,
+      `${file}:3: a quoted field has no end, or text behind it`,
+      `${file}:5: a quoted field has no end, or text behind it`,
+      `${file}:6: expected 3 columns, got 2`,
+    ])
+    expect(text).toMatch(
+      /^who,what,total,_trackpost_message_id,_trackpost_reason\nada,Paid,"1,5",import-[\w-]{32},"invalid: expected a number, got ""1,5"""\nbob,"half\n"x"y,z,1\nshort,row\n$/,
+    )
+    writeFileSync(
+      rejects,
+      text
+        .replace('"1,5"', '1.5')
+        .replace('bob,"half', 'bob,half,1')
+        .replace('"x"y', 'xy')
+        .replace('short,row', 'short,row,2'),
+    )
+    const second = await run(['import', rejects, ...map], { env: collector.env })
+    expect([second.stderr, second.code]).toEqual(['', 0])
+    const stored = await collector.events('status:accepted')
+    expect(stored.map(({ userId, message }) => [userId, message.properties])).toEqual([
+      ['ada', { total: 3 }],
+      ['ada', { total: 1.5 }],
+      ['bob', { total: 1 }],
+      ['xy', { total: 1 }],
+      ['short', { total: 2 }],
+    ])
+  })
+
+  test('what the service refuses is among them', async () => {
+    const bad = ndjson(1)
+    const server = await startServer((_request, ids) =>
+      ids.length > 1 ? 400 : ids[0] === 'bad' ? 400 : undefined,
+    )
+    const lines = ['good-1', 'bad', 'good-2'].map((messageId) =>
+      JSON.stringify({ ...JSON.parse(bad), messageId }),
+    )
+
+    const { code, stderr, stdout } = await run(['import', newFile('a.ndjson', lines.join('\n'))], {
+      env: server.env,
+    })
+
+    expect(code).toBe(1)
+    expect(server.taken.sort()).toEqual(['good-1', 'good-2'])
+    expect(stderr).toContain('a.ndjson:2: [400] Bad Request')
+    expect(stdout).toContain('2 delivered, 1 refused (rejected 1)')
+  })
+
+  test('a rejects file that is there, perhaps half mended, is not overwritten', async () => {
+    const file = newFile('events.ndjson', BROKEN)
+    const mine = join(dirname(file), 'events.rejects.ndjson')
+    writeFileSync(mine, 'half mended')
+
+    const { stdout } = await run(['import', file], { env: collector.env })
+
+    expect(readFileSync(mine, 'utf8')).toBe('half mended')
+    expect(stdout).toContain('events.rejects-2.ndjson')
+  })
+})
+
+test('--rate: the lines are spread over the time that they may take', async () => {
+  const { code, stdout } = await run(['import', newFile('a.ndjson', ndjson(60)), '--rate', '40', '--json'], {
+    env: collector.env,
+  })
+
+  expect(code).toBe(0)
+  // 60 lines, of which 4 may come at once: the others take 1.4 s at least.
+  expect(JSON.parse(stdout).elapsedMs).toBeGreaterThan(1_350)
+})
+
+test('elsewhere than on a terminal there is no bar', async () => {
+  const { stdout, stderr } = await run(['import', newFile('a.ndjson', ndjson(10))], { env: collector.env })
+
+  expect(stdout + stderr).not.toContain('\u001b')
+})

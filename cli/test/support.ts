@@ -1,0 +1,247 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, beforeEach, inject, onTestFinished } from 'vitest'
+
+export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+
+/** The installed launcher. */
+export function launcher(): string {
+  return join(inject('project'), 'node_modules/trackpost-cli/bin/trackpost.js')
+}
+
+export interface RunOptions {
+  readonly env?: Record<string, string>
+  readonly cwd?: string
+  /** What stdin holds; without it stdin is empty. */
+  readonly input?: string | Buffer
+  readonly node?: string
+  readonly nodeArgs?: readonly string[]
+}
+
+export interface Running {
+  readonly child: ChildProcess
+  stdout(): string
+  stderr(): string
+  /** Resolves when stderr or stdout holds the text. */
+  prints(text: string | RegExp): Promise<void>
+  ended: Promise<Exit>
+}
+
+export interface Exit {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Starts the command; ended when the test ends. The environment holds no settings of the machine. */
+export function start(args: readonly string[], options: RunOptions = {}): Running {
+  const { env = {}, cwd, input, node = process.execPath, nodeArgs = [] } = options
+  const own = Object.entries(process.env).filter(
+    ([name]) => !/^(TRACKPOST_|VITEST|NODE_OPTIONS$|FORCE_COLOR$)/.test(name),
+  )
+  const child = spawn(node, [...nodeArgs, launcher(), ...args], {
+    cwd,
+    env: { ...Object.fromEntries(own), XDG_CONFIG_HOME: '/nonexistent', ...env },
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const texts = { stdout: '', stderr: '' }
+  const waiting = new Set<() => void>()
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      texts[name] += text
+      for (const check of waiting) check()
+    })
+  }
+  child.stdin.on('error', () => {})
+  if (input !== undefined || !args.includes('-')) child.stdin.end(input ?? '')
+  return {
+    child,
+    stdout: () => texts.stdout,
+    stderr: () => texts.stderr,
+    prints: (text) =>
+      new Promise((resolve) => {
+        const check = (): void => {
+          const all = texts.stdout + texts.stderr
+          if (typeof text === 'string' ? !all.includes(text) : !text.test(all)) return
+          waiting.delete(check)
+          resolve()
+        }
+        waiting.add(check)
+        check()
+      }),
+    ended: once(child, 'close').then(([code, signal]) => ({ code, signal, ...texts })),
+  }
+}
+
+/** Runs the command to its end. */
+export function run(args: readonly string[], options: RunOptions = {}): Promise<Exit> {
+  return start(args, options).ended
+}
+
+/** An empty folder, removed when the test ends. */
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'trackpost-cli-test-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A file in a folder of its own. */
+export function newFile(name: string, content: string | Buffer): string {
+  const path = join(newFolder(), name)
+  writeFileSync(path, content)
+  return path
+}
+
+export interface TestCollector {
+  readonly url: string
+  /** Settings for the command. */
+  readonly env: Record<string, string>
+  events(query?: string): Promise<StoredEvent[]>
+  stats(): Promise<{ accepted: number; rejected: number; byReason: Record<string, number> }>
+  post(path: string, body: unknown): Promise<Response>
+  stop(): Promise<void>
+}
+
+export interface StoredEvent {
+  readonly status: string
+  readonly reason: string | null
+  readonly type: string
+  readonly name: string | null
+  readonly userId: string
+  readonly messageId: string
+  readonly message: Record<string, unknown> & { timestamp: string; properties: Record<string, unknown> }
+}
+
+/** One collector for all tests of a file, empty at the beginning of each. */
+export function shareCollector(): TestCollector {
+  const shared = {} as TestCollector
+  beforeAll(async () => {
+    Object.assign(shared, await launchCollector())
+  })
+  beforeEach(async () => {
+    await fetch(`${shared.url}/api/events`, { method: 'DELETE' })
+  })
+  afterAll(() => shared.stop())
+  return shared
+}
+
+/** A real collector in a process of its own. */
+export async function startCollector(...args: string[]): Promise<TestCollector> {
+  const collector = await launchCollector(...args)
+  onTestFinished(() => collector.stop())
+  return collector
+}
+
+async function launchCollector(...args: string[]): Promise<TestCollector> {
+  const program = join(REPOSITORY, 'collector/bin/trackpost-collector.js')
+  const child = spawn(process.execPath, [program, '--port', '0', '--database', ':memory:', ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [line] = await once(child.stdout, 'data')
+  const url = /http:\/\/[^\s,]+/.exec(String(line))?.[0] as string
+  const get = async (path: string): Promise<unknown> => (await fetch(`${url}${path}`)).json()
+  return {
+    url,
+    env: { TRACKPOST_HOST: url, TRACKPOST_WRITE_KEY: 'history' },
+    async events(query = '') {
+      const found: StoredEvent[] = []
+      let cursor = ''
+      do {
+        const page = (await get(
+          `/api/events?limit=1000&cursor=${cursor}&q=${encodeURIComponent(query)}`,
+        )) as {
+          events: StoredEvent[]
+          next: string | null
+        }
+        found.push(...page.events)
+        cursor = page.next ?? ''
+      } while (cursor !== '')
+      return found
+    },
+    stats: () => get('/api/stats') as ReturnType<TestCollector['stats']>,
+    post: (path, body) =>
+      fetch(`${url}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      child.kill('SIGKILL')
+      await once(child, 'close')
+    },
+  }
+}
+
+export interface FaultServer {
+  readonly url: string
+  readonly env: Record<string, string>
+  /** The messageIds of all requests that got a 2xx. */
+  readonly taken: string[]
+  requests: number
+}
+
+/** A service that does what `respond` says; `undefined` takes the batch. */
+export async function startServer(
+  respond: (
+    request: number,
+    messageIds: readonly string[],
+    response: ServerResponse,
+  ) => number | 'hang' | undefined,
+): Promise<FaultServer> {
+  const taken: string[] = []
+  const sockets = createServer((request: IncomingMessage, response) => {
+    const parts: Buffer[] = []
+    request.on('data', (part: Buffer) => parts.push(part))
+    request.on('end', () => {
+      const bytes = Buffer.concat(parts)
+      const text = request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes
+      const { batch = [] } = JSON.parse(text.toString()) as { batch?: { messageId: string }[] }
+      const messageIds = batch.map(({ messageId }) => messageId)
+      const status = respond(++server.requests, messageIds, response)
+      if (status === undefined) taken.push(...messageIds)
+      if (status === 'hang') return
+      response.writeHead(status ?? 200, { 'content-type': 'application/json' })
+      response.end(
+        status === undefined ? '{"success":true}' : '{"success":false,"message":"as the test wants it"}',
+      )
+    })
+  })
+  sockets.listen(0, '127.0.0.1')
+  await once(sockets, 'listening')
+  onTestFinished(() => {
+    sockets.closeAllConnections()
+    sockets.close()
+  })
+  const url = `http://127.0.0.1:${(sockets.address() as AddressInfo).port}`
+  const server: FaultServer = {
+    url,
+    env: { TRACKPOST_HOST: url, TRACKPOST_WRITE_KEY: 'history' },
+    taken,
+    requests: 0,
+  }
+  return server
+}
+
+/** Lines of NDJSON, each a track of its own. */
+export function ndjson(count: number, from = 0): string {
+  let text = ''
+  for (let index = from; index < from + count; index++) {
+    text += `${JSON.stringify({
+      type: 'track',
+      userId: `user-${index % 100}`,
+      event: 'Bestellung "Größe L" aufgegeben',
+      timestamp: new Date(Date.UTC(2024, 0, 1) + index * 1_000).toISOString(),
+      properties: { number: index },
+    })}\n`
+  }
+  return text
+}

@@ -1,0 +1,200 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import {
+  launcher,
+  newFile,
+  run,
+  shareCollector,
+  start,
+  startCollector,
+  type TestCollector,
+} from './support.ts'
+
+const collector = shareCollector()
+
+function track(to: TestCollector, event: string, fields: object = {}): Promise<Response> {
+  return to.post('/v1/track', { writeKey: 'web', userId: 'ada', event, ...fields })
+}
+
+test('prints what is there, and what comes, each once and in order', async () => {
+  for (const name of ['one', 'two', 'three']) await track(collector, name)
+  const tail = start(['tail', collector.url, '-n', '2'])
+  await tail.prints('three')
+
+  for (let index = 0; index < 5; index++) await track(collector, `live ${index}`)
+  await tail.prints('live 4')
+  tail.child.kill('SIGINT')
+
+  const { code, stdout, stderr } = await tail.ended
+  expect([code, stderr]).toEqual([0, ''])
+  const names = [...stdout.matchAll(/track {5}(.*?) {2}ada/g)].map(([, name]) => name)
+  expect(names).toEqual(['two', 'three', 'live 0', 'live 1', 'live 2', 'live 3', 'live 4'])
+})
+
+test('a burst of more than one page', async () => {
+  const batch = (from: number): object => ({
+    writeKey: 'web',
+    batch: Array.from({ length: 500 }, (_, index) => ({
+      type: 'track',
+      userId: 'ada',
+      event: `e${from + index}`,
+    })),
+  })
+  await track(collector, 'first')
+  const tail = start(['tail', collector.url, '--json', '--count', '2500'])
+  await tail.prints('first')
+
+  for (let from = 0; from < 2_500; from += 500) await collector.post('/v1/batch', batch(from))
+
+  const { code, stdout } = await tail.ended
+  const names = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line).name)
+  expect(code).toBe(0)
+  expect(names).toEqual(['first', ...Array.from({ length: 2_499 }, (_, index) => `e${index}`)])
+})
+
+test('the search line of the collector filters', async () => {
+  await track(collector, 'Paid', { properties: { total: 5 } })
+  await track(collector, 'Paid', { properties: { total: 500 } })
+
+  const { stdout } = await run([
+    'tail',
+    collector.url,
+    '-s',
+    'event:Paid properties.total>100',
+    '--count',
+    '1',
+  ])
+
+  expect(stdout).toMatch(/Paid {2}ada {2}total=500\n$/)
+})
+
+test('a mistake in the search line is shown where it is', async () => {
+  const { code, stderr } = await run(['tail', collector.url, '--search', 'event:Paid user:('])
+
+  expect(code).toBe(2)
+  expect(stderr).toMatch(/^trackpost: search: .*\n {2}event:Paid user:\(\n +\^+\n$/)
+})
+
+test('--json prints whole events; colours only where they are wanted', async () => {
+  await track(collector, 'Paid')
+  const [json, plain, colored] = await Promise.all([
+    run(['tail', collector.url, '--json', '--count', '1']),
+    run(['tail', collector.url, '--count', '1']),
+    run(['tail', collector.url, '--color', '--count', '1']),
+  ])
+
+  expect(JSON.parse(json.stdout)).toMatchObject({ name: 'Paid', message: { event: 'Paid', userId: 'ada' } })
+  expect(plain.stdout).not.toContain('\u001b')
+  expect(colored.stdout).toContain('\u001b[32mtrack')
+})
+
+test('names cannot forge lines or colours', async () => {
+  await track(collector, 'a\nb\u001b[31m\u202e', { properties: { 'x\ny': '\u0007' } })
+
+  const { stdout } = await run(['tail', collector.url, '--count', '1'])
+
+  expect(stdout).toContain('a\\u000ab\\u001b[31m\\u202e')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+  expect(stdout.trimEnd()).not.toMatch(/[\u0000-\u001f\u202e]/)
+})
+
+test('rejected events say why', async () => {
+  await collector.post('/v1/track', { writeKey: 'web', userId: 'ada' })
+
+  const { stdout } = await run(['tail', collector.url, '--count', '1'])
+
+  expect(stdout).toContain('rejected: no_event')
+})
+
+test('connects again, and what came meanwhile follows', async () => {
+  const database = newFile('events.db', '')
+  const first = await startCollector('--database', database)
+  const port = new URL(first.url).port
+  await track(first, 'before')
+  const tail = start(['tail', first.url])
+  await tail.prints('before')
+  await first.stop()
+  await tail.prints('; trying again')
+
+  const second = await startCollector('--database', database, '--port', port)
+  await track(second, 'after')
+  await tail.prints('after')
+  tail.child.kill('SIGINT')
+
+  const { stdout, stderr } = await tail.ended
+  expect(stderr).toContain('connected')
+  expect(stdout.match(/before/g)?.length).toBe(1)
+})
+
+test('a collector that has forgotten everything is read from its beginning', async () => {
+  const own = await startCollector()
+  await track(own, 'old')
+  const tail = start(['tail', own.url])
+  await tail.prints('old')
+
+  await fetch(`${own.url}/api/events`, { method: 'DELETE' })
+  await tail.prints('has forgotten its events')
+  await track(own, 'new')
+  await tail.prints('new')
+})
+
+test('an admin token from a file or the environment', async () => {
+  const own = await startCollector('--admin-token', 'secret-token')
+  await track(own, 'Paid')
+  const without = await run(['tail', own.url, '--count', '1'])
+  const withFile = await run([
+    'tail',
+    own.url,
+    '--count',
+    '1',
+    '--admin-token-file',
+    newFile('token', 'secret-token\n'),
+  ])
+  const withEnv = await run(['tail', own.url, '--count', '1'], {
+    env: { TRACKPOST_ADMIN_TOKEN: 'secret-token' },
+  })
+
+  expect([without.code, without.stderr]).toEqual([1, expect.stringContaining('TRACKPOST_ADMIN_TOKEN')])
+  expect([withFile.code, withEnv.code]).toEqual([0, 0])
+})
+
+test('what is no collector, and what is no address', async () => {
+  const server = createServer((_request, response) => response.writeHead(404).end('<h1>Not here</h1>'))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const other = await run(['tail', `127.0.0.1:${port}`])
+  const none = await run(['tail', 'ftp://x'])
+  const secret = await run(['tail', 'http://a:b@127.0.0.1'])
+
+  expect([other.code, other.stderr]).toEqual([
+    1,
+    expect.stringContaining('is no collector: /api/stats has status 404'),
+  ])
+  expect([none.code, secret.code]).toEqual([2, 2])
+})
+
+test('ends when nobody reads any more', async () => {
+  for (let index = 0; index < 20; index++) await track(collector, `e${index}`)
+  const child = spawn('sh', [
+    '-c',
+    `"$0" "$1" tail ${collector.url} -n 20 | head -n 1`,
+    process.execPath,
+    launcher(),
+  ])
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const ended = once(child, 'close')
+
+  // The end of the pipe is noticed with the next line.
+  const more = setInterval(() => void track(collector, 'more'), 50)
+  onTestFinished(() => clearInterval(more))
+
+  expect(await ended).toEqual([0, null])
+})

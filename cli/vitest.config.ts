@@ -1,0 +1,21 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+
+const source = (path: string): string => fileURLToPath(new URL(`../src/${path}`, import.meta.url))
+
+export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^trackpost$/, replacement: source('index.ts') },
+      { find: /^trackpost\/node$/, replacement: source('node.ts') },
+    ],
+  },
+  test: {
+    name: 'cli',
+    include: ['test/**/*.test.ts'],
+    globalSetup: ['test/build.setup.ts'],
+    // A limit that only a test reaches which hangs.
+    testTimeout: 120_000,
+    hookTimeout: 300_000,
+  },
+})
