@@ -1,5 +1,5 @@
 // Prepares a release: `npm run release -- 0.2.0`, or `npm run release -- 0.2.0 --dry-run` to see what it would do.
-// Sets the version, dates the changes of CHANGELOG.md, commits and tags. Pushing the tag publishes: see
+// Sets the version of all packages, dates the changes of CHANGELOG.md, commits and tags. Pushing the tag publishes: see
 // .github/workflows/release.yml.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -57,11 +57,19 @@ export function releaseFiles(read, version, date) {
   const lock = JSON.parse(read('package-lock.json'))
   lock.version = version
   lock.packages[''].version = version
+  const workspaces = {}
+  for (const folder of manifest.workspaces) {
+    const path = `${folder}/package.json`
+    // All packages of the repository have one version: what belongs together is seen at a glance.
+    workspaces[path] = `${JSON.stringify({ ...JSON.parse(read(path)), version }, null, 2)}\n`
+    lock.packages[folder].version = version
+  }
   const source = read('src/version.ts')
   const versioned = source.replace(`'${manifest.version}'`, `'${version}'`)
   if (versioned === source) throw new Error(`src/version.ts does not name ${manifest.version}`)
   return {
     'package.json': `${JSON.stringify({ ...manifest, version }, null, 2)}\n`,
+    ...workspaces,
     'package-lock.json': `${JSON.stringify(lock, null, 2)}\n`,
     'src/version.ts': versioned,
     'CHANGELOG.md': releaseChangelog(read('CHANGELOG.md'), version, date),

@@ -24,6 +24,7 @@ const STEPS = {
   runtimes: { command: vitest('runtimes', 'serverless'), reports: true },
   browser: { command: ['sh', 'collector/scripts/ensure-chromium.sh'], mayFail: 'the tests of the page' },
   collector: { command: ['npm', 'test', '--workspace', 'collector', '--'], reports: true },
+  cli: { command: ['npm', 'test', '--workspace', 'cli', '--'], reports: true },
   way: { command: ['node', 'scripts/measure-way.mjs', '--check'] },
   'bench:guard': { command: ['node', 'bench/guard.mjs'] },
   // Not part of `npm test`: the README's other command, for the continuous integration.
@@ -37,6 +38,7 @@ const NEEDS = {
   faults: ['build'],
   runtimes: ['build'],
   collector: ['build', 'browser'],
+  cli: ['build'],
   'bench:guard': ['build'],
 }
 

@@ -89,10 +89,17 @@ test('a release has provenance and an identity of its own, and no stored token',
   const path = '.github/workflows/release.yml'
   const [publish] = jobsOf(path)
 
-  expect(publish?.steps.at(-1)?.run).toBe('npm publish --provenance --access public')
+  expect(publish?.steps.at(-1)?.run).toBe('node scripts/publish.mjs')
   expect(publish?.permissions).toEqual({ contents: 'read', 'id-token': 'write' })
   expect(read(path)).not.toMatch(/secrets\.|NODE_AUTH_TOKEN|NPM_TOKEN/)
-  expect(manifest.publishConfig).toEqual({ access: 'public', provenance: true })
+  const manifests = [
+    manifest,
+    ...manifest.workspaces.map((folder) => JSON.parse(read(`${folder}/package.json`))),
+  ]
+  for (const { publishConfig, version } of manifests) {
+    expect(publishConfig).toEqual({ access: 'public', provenance: true })
+    expect(version).toBe(manifest.version)
+  }
 })
 
 test('package.json says where the project lives', () => {

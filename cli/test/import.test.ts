@@ -219,7 +219,7 @@ test('a dry run of CSV names the column of the file', async () => {
   const { stderr } = await run(['import', file, '--dry-run', ...map])
 
   expect(stderr.split('\n')).toEqual([
-    `${file}:2: column "when": track: timestamp: expected a valid Date, ISO-8601 text or milliseconds, got a string`,
+    expect.stringContaining(`${file}:2: column "when": track: timestamp: expected a valid Date`),
     `${file}:3: column "amount": expected a number, got "1,5"`,
     `${file}:4: column "who": track: expected userId or anonymousId, got neither`,
     `${file}:5: expected 4 columns, got 1`,

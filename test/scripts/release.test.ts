@@ -114,7 +114,10 @@ describe('in a repository', () => {
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'trackpost-release-'))
     mkdirSync(join(folder, 'src'))
-    for (const path of ['package.json', 'package-lock.json', 'src/version.ts', 'CHANGELOG.md']) {
+    for (const path of [
+      ...['package.json', 'package-lock.json', 'src/version.ts', 'CHANGELOG.md'],
+      ...['collector/package.json', 'cli/package.json'],
+    ]) {
       cpSync(join(project, path), join(folder, path))
     }
     git('init', '--quiet', '--initial-branch=main')
@@ -130,7 +133,7 @@ describe('in a repository', () => {
 
     expect([status, stderr]).toEqual([0, ''])
     expect(stdout).toContain(
-      'would release 99.0.0: package.json, package-lock.json, src/version.ts, CHANGELOG.md',
+      'would release 99.0.0: package.json, collector/package.json, cli/package.json, package-lock.json, src/version.ts, CHANGELOG.md',
     )
     expect(git('status', '--porcelain')).toBe('')
     expect(git('rev-parse', 'HEAD')).toBe(before)
@@ -151,6 +154,10 @@ describe('in a repository', () => {
       '99.0.0',
       '99.0.0',
     ])
+    for (const folder of ['collector', 'cli']) {
+      const { version } = JSON.parse(read(`${folder}/package.json`))
+      expect([version, lock.packages[folder].version]).toEqual(['99.0.0', '99.0.0'])
+    }
     expect(read('src/version.ts')).toContain("VERSION = '99.0.0'")
   })
 

@@ -19,7 +19,7 @@ import type { Format } from '../import/sniff.ts'
 import { openSource, type Source } from '../import/source.ts'
 import { createTarget, isSameTarget, readState, type State, statePath } from '../import/state.ts'
 import { showProgress } from '../output/progress.ts'
-import { counted, printable } from '../output/text.ts'
+import { printable } from '../output/text.ts'
 import { type ConnectionFlags, readConnection, requireKey } from '../settings/connection.ts'
 import { type CommandContext, commandLine } from './context.ts'
 
@@ -203,11 +203,6 @@ class ImportRun {
     await checkpoint?.finish(isComplete)
     if (!isComplete) this.#noteProblem(importer)
     else this.#noteUnseen()
-    if (importer.untimed > 0) {
-      const { untimed } = importer
-      const has = untimed === 1 ? 'has no timestamp, and gets' : 'have no timestamp, and get'
-      this.#log(`${printable(file)}: ${counted(untimed, 'line')} ${has} the time of the import`)
-    }
     return this.#report(importer, rejects, performance.now() - startMs)
   }
 
@@ -274,6 +269,7 @@ class ImportRun {
       isInterrupted,
       rejects: rejects.mark?.path,
       dropped: this.#dropped,
+      untimed: importer.untimed,
       problems: this.#listed,
       elapsedMs,
     }

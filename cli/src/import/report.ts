@@ -25,6 +25,8 @@ export interface ImportResult {
   readonly rejects: string | undefined
   /** Lines over the limit, which the rejects file does not have. */
   readonly dropped: number
+  /** Lines that say no time of their own. */
+  readonly untimed: number
   /** The first ones. */
   readonly problems: readonly ListedProblem[]
   readonly elapsedMs: number
@@ -53,6 +55,12 @@ export function summarize(result: ImportResult, command: string): string {
     `${printable(file)}: ${counted(lines, 'line')}: ${outcomes.join(', ')}, in ${duration(elapsedMs)} (${perSecond}/s)`,
   ]
   if (isDryRun) text.push('nothing was sent: this was a dry run')
+  if (result.untimed > 0) {
+    const has = result.untimed === 1 ? 'has' : 'have'
+    text.push(
+      `${counted(result.untimed, 'line')} ${has} no timestamp: the service takes the time of the import`,
+    )
+  }
   if (rejects !== undefined) {
     text.push(`the refused lines are in ${printable(rejects)}: mend them there, and import that file`)
   }
@@ -101,6 +109,7 @@ export function toJson(result: ImportResult): string {
     reasons: Object.fromEntries(reasons),
     rejects: rejects ?? null,
     dropped,
+    untimed: result.untimed,
     resumeLine: resumeLine ?? null,
     problem: problem ?? null,
     interrupted: isInterrupted,

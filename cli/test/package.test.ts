@@ -1,0 +1,112 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, inject, test } from 'vitest'
+import { launcher, ndjson, newFile, REPOSITORY, run, startServer } from './support.ts'
+
+const readme = readFileSync(join(REPOSITORY, 'cli/README.md'), 'utf8')
+
+test('the package holds its code and its launcher, and neither tests nor sources', () => {
+  const folder = join(inject('project'), 'node_modules/trackpost-cli')
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) =>
+    /\.\w+$|LICENSE/.test(path),
+  )
+
+  expect(files.filter((path) => !path.startsWith('dist/')).sort()).toEqual([
+    'LICENSE',
+    'README.md',
+    'bin/trackpost.js',
+    'package.json',
+  ])
+  expect(files.filter((path) => path.startsWith('dist/') && !path.endsWith('.js'))).toEqual([])
+})
+
+test('publint has nothing to say', () => {
+  const tarball = readdirSync(inject('project')).find((name) => name.endsWith('.tgz')) as string
+  const output = execFileSync(
+    join(REPOSITORY, 'node_modules/.bin/publint'),
+    ['--strict', join(inject('project'), tarball)],
+    {
+      encoding: 'utf8',
+    },
+  )
+
+  expect(output).toContain('All good')
+})
+
+test('the command is found by its name', () => {
+  const { status, stdout } = spawnSync('npx', ['trackpost', '--version'], {
+    cwd: inject('project'),
+    encoding: 'utf8',
+  })
+
+  expect([status, stdout]).toEqual([0, expect.stringMatching(/\d+\.\d+\.\d+\n$/)])
+})
+
+const runtimes = join(REPOSITORY, '.cache/runtimes')
+const nodes = ['18', '22', '24', '26'].map((major) => {
+  let found: string | undefined
+  try {
+    const folder = readdirSync(runtimes).find((name) => name.startsWith(`node-${major}-`))
+    const modules = join(runtimes, folder as string, 'node_modules')
+    found = join(modules, readdirSync(modules).find((name) => /^node-/.test(name)) as string, 'bin/node')
+  } catch {
+    // Not fetched: skipped, which the report says.
+  }
+  return [major, found] as const
+})
+
+for (const [major, node] of nodes) {
+  test.skipIf(node === undefined)(`an import on Node.js ${major}`, async () => {
+    const server = await startServer(() => undefined)
+    const text = `${ndjson(300)}{"type":"track","userId":"ada","event":}\n`
+
+    const { code, stderr, stdout } = await run(['import', newFile('a.ndjson', text)], {
+      env: server.env,
+      node: node as string,
+    })
+
+    expect([code, server.taken.length]).toEqual([1, 300])
+    expect(stdout).toContain('300 delivered, 1 refused (invalid_json 1)')
+    expect(stderr).toMatch(/a\.ndjson:301:40: expected a value, but "}" stands there\n$/)
+  })
+}
+
+test('the README names every flag that it shows as it is, and no other', async () => {
+  const commands = [
+    ['send', 'track'],
+    ['send', 'identify'],
+    ['send', 'group'],
+    ['send', 'alias'],
+    ['send', 'page'],
+    ['verify'],
+    ['import'],
+    ['tail'],
+  ]
+  const help = (await Promise.all(commands.map((command) => run([...command, '--help']))))
+    .map(({ stdout }) => stdout)
+    .join('')
+  const shown = new Set(readme.replace(/npm install.*|psql.*\| /g, '').match(/(?<![\w-])--[a-z][\w-]*/g))
+
+  expect(shown.size).toBeGreaterThan(20)
+  for (const flag of shown) expect(`${help}--help `, flag).toMatch(new RegExp(`${flag}[ ,<\\n]`))
+})
+
+test('the commands of the README for sending are in order', async () => {
+  const server = await startServer(() => undefined)
+  const commands = [...readme.matchAll(/^trackpost (send .*)$/gm)].map(([, command]) => command as string)
+  const cwd = dirname(newFile('company.json', '{"name":"Acme"}'))
+  for (const command of commands) {
+    // In a shell, as its readers have one.
+    const child = spawn('sh', ['-c', `"$0" "$1" ${command}`, process.execPath, launcher()], {
+      cwd,
+      env: { ...process.env, ...server.env },
+      stdio: 'inherit',
+    })
+    expect([command, ...(await once(child, 'close'))]).toEqual([command, 0, null])
+  }
+
+  expect(commands.length).toBeGreaterThan(5)
+  expect(server.taken.length).toBe(commands.length)
+})

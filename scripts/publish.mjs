@@ -1,0 +1,30 @@
+// Publishes the packages of this repository, the SDK first: `node scripts/publish.mjs`, in the release workflow. A version that
+// the registry has already is left out, so that a workflow that failed half way can be started again.
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+
+const ROOT = new URL('..', import.meta.url)
+
+function readManifest(folder) {
+  return JSON.parse(readFileSync(new URL(`${folder}/package.json`, ROOT), 'utf8'))
+}
+
+function npm(args, options) {
+  return spawnSync('npm', args, { cwd: ROOT, encoding: 'utf8', ...options })
+}
+
+const { workspaces } = readManifest('.')
+for (const folder of ['.', ...workspaces]) {
+  const { name, version } = readManifest(folder)
+  const found = npm(['view', `${name}@${version}`, 'version'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  if (found.status === 0 && found.stdout.trim() === version) {
+    console.log(`${name}@${version} is published already`)
+    continue
+  }
+  const where = folder === '.' ? [] : ['--workspace', folder]
+  const { status } = npm(['publish', '--provenance', '--access', 'public', ...where], { stdio: 'inherit' })
+  if (status !== 0) {
+    console.error(`publish: ${name}@${version} could not be published`)
+    process.exit(1)
+  }
+}
