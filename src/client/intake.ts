@@ -91,7 +91,12 @@ export class Intake {
     const { settings, stamp, clock, outcomes, askScope } = this.#options
     try {
       if (outcomes.isCrowded) outcomes.settleEarly()
-      const scoped = settings.scope === undefined ? defaults : mergeScopes(askScope(), defaults as Scope)
+      const scope = settings.scope === undefined ? undefined : askScope()
+      // One of them is enough in most programs, and merging is work.
+      const scoped =
+        scope === undefined || defaults === undefined
+          ? (scope ?? defaults)
+          : mergeScopes(scope, defaults as Scope)
       return buildMessage(kind, params, stamp, clock.now(), scoped)
     } catch (error) {
       return toDeliveryError(error)

@@ -17,6 +17,15 @@ export function mergeScopes(base: MessageDefaults | undefined, over: Scope | und
   }
 }
 
+/** Found on scopes that are data alone and never change: one look at them is enough. Known to all copies of this module. */
+const CONSTANT = Symbol.for('trackpost.constantScope')
+
+/** Freezes a merged scope, so that the `scope` setting may return it for call after call without being read anew. */
+export function makeConstant(scope: MessageDefaults): Scope {
+  Object.defineProperty(scope, CONSTANT, { value: true })
+  return Object.freeze(scope) as Scope
+}
+
 /**
  * Asks the `scope` setting. When it throws, or returns what no event can take, that is reported and left out: no event may
  * be lost for its scope.
@@ -26,12 +35,18 @@ export function scopeReader(
   report: (problem: unknown) => void,
 ): () => Scope | undefined {
   let isAsking = false
+  let constant: unknown
+  let readConstant: Scope | undefined
   return () => {
     // A scope function that tracks would be asked without end.
     if (scope === undefined || isAsking) return undefined
     isAsking = true
     try {
-      return readScope(scope(), report)
+      const given = scope()
+      if (given !== undefined && given === constant) return readConstant
+      const read = readScope(given, report)
+      if (given?.[CONSTANT as never] === true) [constant, readConstant] = [given, read]
+      return read
     } catch (error) {
       report(error)
       return undefined

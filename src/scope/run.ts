@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { mergeScopes } from '../client/scopes.ts'
+import { makeConstant, mergeScopes } from '../client/scopes.ts'
 import { describeCause } from '../errors/cause.ts'
 import { warn } from '../runtime/warn.ts'
 import type { Scope } from '../tracker.ts'
@@ -41,7 +41,7 @@ export function currentScope(): Scope | undefined {
 function mergeWithCurrent(scope: Scope): Scope {
   const outer = storage.getStore()
   try {
-    return mergeScopes(outer, scope) as Scope
+    return makeConstant(mergeScopes(outer, scope))
   } catch (error) {
     warn('scope', `a scope could not be read and was left out: ${describeCause(error)}`)
     return outer ?? {}

@@ -234,6 +234,21 @@ describe('a scope', () => {
     expect(sent).toMatchObject([{ context: { ip: '0.0.0.0' } }])
   })
 
+  test('one frozen object with getters is read at every call: it may stand for another user each time', async () => {
+    let user = 0
+    const moving = Object.freeze({
+      get userId() {
+        return `user-${user++}`
+      },
+    })
+    const { analytics, client } = createAnalytics({ scope: () => moving })
+
+    for (let call = 0; call < 3; call++) analytics.track({ event: 'a' } as never)
+    await analytics.flush()
+
+    expect(client.requests[0]?.batch.map(({ userId }) => userId)).toEqual(['user-0', 'user-1', 'user-2'])
+  })
+
   test('a scope function that tracks is not asked for that event', async () => {
     let calls = 0
     const { analytics } = createAnalytics({

@@ -105,6 +105,20 @@ describe('a running scope', () => {
     expect(seen?.userId).toBe('ada')
   })
 
+  test('a value in it that no event can take is one warning, and left out of all events', async () => {
+    const { analytics } = createAnalytics({ scope: currentScope })
+    const codes: string[] = []
+    analytics.on('warning', ({ code }) => codes.push(code))
+
+    runWithScope({ userId: 'ada', context: 7 } as never, () => {
+      analytics.track({ event: 'a' } as never)
+      analytics.track({ event: 'b' } as never)
+    })
+
+    expect(await analytics.flush()).toMatchObject({ delivered: 2 })
+    expect(codes).toEqual(['scope'])
+  })
+
   test('two copies of the module share it', async () => {
     vi.resetModules()
     const other = await import('../../src/scope.ts')
