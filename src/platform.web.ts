@@ -1,4 +1,5 @@
 // The same for edge runtimes and browsers, without `node:` modules.
+export { openLanes } from './delivery/lanes.web.ts'
 export { defaultClient } from './http/default-client.web.ts'
 export { asyncContext } from './runtime/async-context.web.ts'
 export { openChannel } from './runtime/channels.web.ts'

@@ -1,17 +1,19 @@
-// A Cloudflare Worker. The visitor gets the answer at once; the events travel behind it, for as long as
-// ctx.waitUntil keeps the request alive.
+// A Cloudflare Worker. The visitor gets the response at once; the events travel behind it, for as long as waitUntil keeps
+// the request alive.
+import { env, waitUntil } from 'cloudflare:workers'
 import { Analytics } from 'trackpost'
 
-export default {
-  async fetch(request, env, ctx) {
-    // One client for each request: Workers do not let one request use the connections and timers of another.
-    const analytics = new Analytics({
-      writeKey: env.WRITE_KEY,
-      // Only for a service of your own, or for tests: left out, events go to the API of the region.
-      host: env.TRACKPOST_HOST,
-      waitUntil: (promise) => ctx.waitUntil(promise),
-    })
+// Outside the handler, as everywhere: one client for all requests.
+const analytics = new Analytics({
+  writeKey: env.WRITE_KEY,
+  // Only for a service of your own, or for tests: left out, events go to the API of the region.
+  host: env.TRACKPOST_HOST,
+  // That of the request that is being handled.
+  waitUntil,
+})
 
+export default {
+  async fetch(request) {
     const { orderId, userId, total } = await request.json()
     analytics.identify({ userId, traits: { lastOrderId: orderId } })
     analytics.track({ userId, event: 'Order Completed', properties: { orderId, total } })

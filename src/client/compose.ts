@@ -2,8 +2,10 @@ import { createCredentials } from '../auth/create-credentials.ts'
 import { Sender } from '../delivery/attempt.ts'
 import { Backlog } from '../delivery/backlog.ts'
 import { Delivery } from '../delivery/delivery.ts'
-import { loadCompression } from '../delivery/encode.ts'
+import { type Encoder, loadCompression } from '../delivery/encode.ts'
 import { Envelope } from '../delivery/envelope.ts'
+import { openLanes } from '../delivery/lanes.node.ts'
+import type { OnPause, OutcomeTaker } from '../delivery/lanes.ts'
 import { SlabStore } from '../delivery/slabs.ts'
 import type { MessageStore } from '../delivery/store.ts'
 import type { AnalyticsEvents } from '../events.ts'
@@ -101,9 +103,10 @@ export function compose(
     spool,
     displace: (entry) => outcomes.displace(entry),
   })
+  const metadata = detectRuntime()
   const intake = new Intake({
     settings,
-    stamp: { library: { name: 'trackpost', version: VERSION }, metadata: detectRuntime() },
+    stamp: { library: { name: 'trackpost', version: VERSION }, metadata },
     clock,
     ledger,
     pipeline,
@@ -121,35 +124,48 @@ export function compose(
   const credentials = createCredentials(settings, http, USER_AGENT, clock, log.warn)
   const url = host + path
   const envelope = new Envelope(writeKey, store)
-  const sender = new Sender({
-    url,
-    writeKey,
-    userAgent: USER_AGENT,
-    headers: settings.headers,
-    timeoutMs: httpRequestTimeout,
-    client: http,
-    credentials,
-    envelope,
-    loadEncoder:
-      settings.compress === 'gzip'
-        ? () => loadCompression({ client: http, timeoutMs: httpRequestTimeout, clock }, log.warn)
-        : undefined,
-    intake,
-    observer: monitor,
-    clock,
-    warn: log.warn,
-  })
-  const delivery = new Delivery<Entry>({
-    settings,
+  let encoder: Promise<Encoder> | undefined
+  const loadEncoder = (): Promise<Encoder> => {
+    // One for all senders: what the service does not take, it takes from none.
+    encoder ??= loadCompression({ client: http, timeoutMs: httpRequestTimeout, clock }, log.warn)
+    return encoder
+  }
+  const createSender = (): Sender =>
+    new Sender({
+      url,
+      writeKey,
+      userAgent: USER_AGENT,
+      headers: settings.headers,
+      timeoutMs: httpRequestTimeout,
+      client: http,
+      credentials,
+      envelope,
+      loadEncoder: settings.compress === 'gzip' ? loadEncoder : undefined,
+      intake,
+      observer: monitor,
+      clock,
+      warn: log.warn,
+    })
+  const sender = createSender()
+  const maxMessagesBytes = settings.maxBodyBytes - envelope.bytes
+  const onPause = (waitMs: number): void => monitor.onPause(waitMs)
+  const common = { settings, maxMessagesBytes, credentials, clock, warn: log.warn }
+  const createDelivery = (
+    backlog: Backlog<Entry>,
+    outcomes: OutcomeTaker<Entry>,
+    onPause: OnPause,
+    sender: Sender = createSender(),
+  ): Delivery<Entry> => new Delivery<Entry>({ ...common, backlog, sender, onPause, outcomes })
+  const lanes = openLanes(metadata.jsRuntime, {
+    ...common,
     backlog,
-    maxMessagesBytes: settings.maxBodyBytes - envelope.bytes,
-    sender,
-    credentials,
-    clock,
-    warn: log.warn,
-    onPause: (waitMs) => monitor.onPause(waitMs),
+    onPause,
     outcomes,
+    // What is in a lane has its room already: nothing is displaced.
+    createBacklog: () => new Backlog<Entry>({ settings, store, displace: () => {} }),
+    createDelivery,
   })
+  const delivery = lanes ?? createDelivery(backlog, outcomes, onPause, sender)
   const lifecycle = new Lifecycle({
     settings,
     clock,
@@ -157,6 +173,7 @@ export function compose(
     intake,
     pipeline,
     delivery,
+    hasLanes: lanes !== undefined,
     credentials,
     outcomes,
     warnings,

@@ -45,6 +45,8 @@ export interface Epoch {
   isSealed: boolean
   /** Called once this epoch and all before it are done. */
   readonly waiters: (() => void)[]
+  /** Called once this epoch is done. */
+  readonly ownWaiters: (() => void)[]
   /** The totals of this epoch and all before it, once they are done. */
   totals: Totals | undefined
   next: Epoch | undefined
@@ -118,7 +120,7 @@ export class Ledger {
       this.#failures[code]++
       epoch.failed++
     }
-    if (isDone(epoch)) this.#advance()
+    this.#endIfDone(epoch)
   }
 
   beginWork(epoch: Epoch): void {
@@ -127,7 +129,7 @@ export class Ledger {
 
   endWork(epoch: Epoch): void {
     epoch.work--
-    if (isDone(epoch)) this.#advance()
+    this.#endIfDone(epoch)
   }
 
   /** The epoch of the next call. */
@@ -138,12 +140,8 @@ export class Ledger {
   /** Seals what was accepted so far; takes constant time. `undefined` when all of it is done. */
   barrier(): Barrier | undefined {
     const current = this.#current
-    if (current.pending > 0 || current.work > 0) {
-      current.isSealed = true
-      this.#current = createEpoch()
-      current.next = this.#current
-      this.#lastSealed = current
-    } else if (current === this.#oldest) return undefined
+    if (isOpen(current)) this.#seal(current)
+    else if (current === this.#oldest) return undefined
     const last = this.#lastSealed as Epoch
     // Everything accepted so far is covered, but for what is in the current epoch and has its outcome.
     const later = this.#current
@@ -169,6 +167,14 @@ export class Ledger {
     }
   }
 
+  /** Calls `run` when what was accepted since the last flush has its outcome, whatever came before; maybe at once. */
+  onceSettled(run: () => void): void {
+    const current = this.#current
+    if (!isOpen(current)) return run()
+    current.ownWaiters.push(run)
+    this.#seal(current)
+  }
+
   stats(): Stats {
     return {
       accepted: this.#accepted,
@@ -179,6 +185,19 @@ export class Ledger {
       recovered: this.#recovered,
       failures: { ...this.#failures },
     }
+  }
+
+  #seal(current: Epoch): void {
+    current.isSealed = true
+    this.#current = createEpoch()
+    current.next = this.#current
+    this.#lastSealed = current
+  }
+
+  #endIfDone(epoch: Epoch): void {
+    if (!isDone(epoch)) return
+    for (const run of epoch.ownWaiters.splice(0)) run()
+    this.#advance()
   }
 
   /** Epochs end in order: one that is done early waits for the epochs before it. */
@@ -219,9 +238,14 @@ function createEpoch(): Epoch {
     work: 0,
     isSealed: false,
     waiters: [],
+    ownWaiters: [],
     totals: undefined,
     next: undefined,
   }
+}
+
+function isOpen({ pending, work }: Epoch): boolean {
+  return pending > 0 || work > 0
 }
 
 function isDone(epoch: Epoch): boolean {

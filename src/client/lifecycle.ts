@@ -1,5 +1,5 @@
 import type { Credentials } from '../auth/credentials.ts'
-import type { Delivery } from '../delivery/delivery.ts'
+import type { Courier } from '../delivery/lanes.ts'
 import { DeliveryError } from '../errors/errors.ts'
 import { guard } from '../errors/guard.ts'
 import type { AnalyticsEvents } from '../events.ts'
@@ -22,7 +22,9 @@ export interface LifecycleOptions {
   readonly ledger: Ledger
   readonly intake: Intake
   readonly pipeline: Pipeline
-  readonly delivery: Delivery<Entry>
+  readonly delivery: Courier<Entry>
+  /** Each request sends its own: none must wait for what others do. */
+  readonly hasLanes: boolean
   readonly credentials: Credentials
   readonly outcomes: Outcomes
   readonly warnings: Warnings
@@ -33,6 +35,8 @@ export interface LifecycleOptions {
 const CLOSE_TIMEOUT_MS = 75_000
 /** How long closing waits for the spool: a disk that hangs must not keep the process for ever. */
 const SPOOL_TIMEOUT_MS = 5_000
+/** How often a flush looks for lanes that the runtime has taken away. */
+const LANE_WATCH_MS = 1_000
 
 /** When what waits is sent without waiting for more, and when it is given up: flush, close, the end of the process. */
 export class Lifecycle {
@@ -87,9 +91,9 @@ export class Lifecycle {
     const { waitUntil } = this.#options.settings
     if (this.#isTurnHandedOver || waitUntil === undefined) return
     this.#isTurnHandedOver = true
-    const flushed = Promise.resolve().then(() => {
+    const flushed = Promise.resolve().then((): Promise<unknown> => {
       this.#isTurnHandedOver = false
-      return this.flush(undefined)
+      return this.#options.hasLanes ? this.#flushTurn() : this.flush(undefined)
     })
     guard(
       () => waitUntil(flushed),
@@ -98,8 +102,18 @@ export class Lifecycle {
     )
   }
 
+  /** Sends what waits; resolves when what was accepted since the last flush has its outcome. */
+  #flushTurn(): Promise<void> {
+    const { ledger, intake, delivery } = this.#options
+    return new Promise((resolve) => {
+      ledger.onceSettled(resolve)
+      intake.settleCutShortLater()
+      delivery.flush()
+    })
+  }
+
   #drain(timeoutMs: number | undefined, onTimeout: () => void): Promise<FlushSummary> {
-    const { ledger, intake, delivery, clock } = this.#options
+    const { ledger, intake, delivery, clock, hasLanes } = this.#options
     const barrier = ledger.barrier()
     if (barrier === undefined) return Promise.resolve({ delivered: 0, failed: 0, pending: 0 })
     intake.settleCutShortLater()
@@ -107,18 +121,29 @@ export class Lifecycle {
     return new Promise((resolve) => {
       const release = clock.hold()
       let cancelTimer = (): void => {}
+      let cancelWatch = (): void => {}
       let isOver = false
       const end = (): void => {
         // Once: a flush that timed out is still on the barrier's list.
         if (isOver) return
         isOver = true
         cancelTimer()
+        cancelWatch()
         release()
         resolve(barrier.summary())
       }
       barrier.onceReached(end)
       // It may be over already: a timer set now would give up what comes later.
-      if (isOver || timeoutMs === undefined) return
+      if (isOver) return
+      const watch = (): void => {
+        cancelWatch = clock.setTimer(() => {
+          delivery.flush()
+          if (!isOver) watch()
+        }, LANE_WATCH_MS)
+      }
+      // What other requests left behind is given up by nobody else.
+      if (hasLanes) watch()
+      if (timeoutMs === undefined) return
       cancelTimer = clock.setTimer(() => {
         onTimeout()
         end()

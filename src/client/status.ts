@@ -1,5 +1,5 @@
 import type { Backlog } from '../delivery/backlog.ts'
-import type { Delivery } from '../delivery/delivery.ts'
+import type { Courier } from '../delivery/lanes.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { SpoolConnection } from '../spool/spool.ts'
 import type { Entry } from './entry.ts'
@@ -27,7 +27,7 @@ export interface Status {
 export interface StatusSources {
   readonly backlog: Backlog<Entry>
   readonly spool: SpoolConnection | undefined
-  readonly delivery: Delivery<Entry>
+  readonly delivery: Courier<Entry>
   readonly monitor: Monitor
   readonly clock: Pick<Clock, 'now'>
   readonly url: string

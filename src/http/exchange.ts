@@ -142,7 +142,11 @@ class ClientExchange implements Exchange {
     this.#isOver = true
     this.#conclude()
     this.#resolve({ status: undefined, cause })
-    this.#controller.abort(cause)
+    try {
+      this.#controller.abort(cause)
+    } catch {
+      // On Cloudflare Workers, a request that is over has taken its own requests with it.
+    }
     // The connection is gone when this turn is over, and not before.
     void nextTurn().then(() => this.#finish())
   }

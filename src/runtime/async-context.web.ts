@@ -1,5 +1,4 @@
 import type { AsyncContext } from './async-context.ts'
-import { runtimeProcess } from './process.ts'
 
 /** What is used of `AsyncLocalStorage`. */
 interface Storage<Value> {
@@ -11,8 +10,11 @@ interface StorageClass {
   snapshot?(): <Result>(run: () => Result) => Result
 }
 
+// Not through process.ts: in the build, that file is loaded after this one.
+const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
+
 /** Not imported: edge runtimes have it behind a flag (workerd, `nodejs_compat`), as a global (Vercel), or not at all. */
-const { AsyncLocalStorage } = (runtimeProcess?.getBuiltinModule?.('node:async_hooks') ?? globalThis) as {
+const { AsyncLocalStorage } = (process?.getBuiltinModule?.('node:async_hooks') ?? globalThis) as {
   AsyncLocalStorage?: StorageClass
 }
 

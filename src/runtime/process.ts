@@ -4,7 +4,6 @@ type ProcessLike = {
   env?: Record<string, string | undefined>
   versions?: Record<string, string | undefined>
   emitWarning?: (message: string, options: { type: string; code: string }) => void
-  getBuiltinModule?: (name: string) => unknown
   on?: (event: 'beforeExit', listener: () => void) => unknown
 }
 

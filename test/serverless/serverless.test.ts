@@ -16,6 +16,8 @@ const WRITE_KEY = 'wk_Serverless_7'
 const TOTAL = 1_000
 
 interface Message {
+  readonly userId?: string
+  readonly context?: { readonly ip?: string; readonly userAgent?: string; readonly page?: object }
   readonly messageId: string
   readonly type: string
   readonly event?: string
@@ -36,6 +38,8 @@ beforeAll(async () => {
     'examples/serverless/vercel-route.mjs',
     'test/serverless/platform.mjs',
     'test/serverless/forgetful.mjs',
+    'test/serverless/careless-worker.mjs',
+    'test/serverless/scoped-worker.mjs',
   ]
   for (const path of [...modules, ...others]) await project.add(path)
   const source = findRuntime('vercel-functions')
@@ -189,6 +193,34 @@ test.each(['node-20', 'node-22'])(
   },
 )
 
+/** Starts an example or a test's worker, bundled, and hands its address to `use`. Returns what it wrote to its log. */
+async function withWorker(
+  name: string,
+  flags: readonly string[],
+  use: (url: string) => Promise<void>,
+): Promise<string> {
+  const [entry, bundle] = [join(project.folder, name), `${name}.bundle.mjs`]
+  const external = flags.length > 0 ? ['cloudflare:*', 'node:*'] : undefined
+  await bundleWorker(entry, join(project.folder, bundle), external)
+  const bindings = { WRITE_KEY, TRACKPOST_HOST: api.url }
+  const worker = await startWorker(runtime('workerd'), project.folder, bundle, flags, bindings)
+  try {
+    await use(worker.url)
+  } finally {
+    worker.stop()
+  }
+  return worker.log()
+}
+
+async function order(url: string, body: object, headers: Record<string, string> = {}): Promise<string> {
+  const response = await fetch(url, {
+    method: 'POST',
+    body: JSON.stringify({ userId: 'usr_Zoë', total: 12.5, ...body }),
+    headers,
+  })
+  return response.text()
+}
+
 describe.each([
   ['without', []],
   ['with', ['nodejs_compat']],
@@ -196,49 +228,111 @@ describe.each([
   test('answers before its events have arrived, and they arrive in one request', async () => {
     const { promise, resolve } = hold()
     mayRespond = promise
-    await bundleWorker(
-      join(project.folder, 'cloudflare-worker.mjs'),
-      join(project.folder, 'worker.bundle.mjs'),
-    )
-    const bindings = { WRITE_KEY, TRACKPOST_HOST: api.url }
-    const worker = await startWorker(runtime('workerd'), project.folder, 'worker.bundle.mjs', flags, bindings)
-    const responded = once(api.server, 'request').then(([, response]) => once(response, 'finish'))
-    try {
-      const body = JSON.stringify({ orderId: 'order-7', userId: 'usr_Zoë', total: 12.5 })
-      const response = await fetch(worker.url, { method: 'POST', body })
-      expect(await response.json()).toEqual({ orderId: 'order-7' })
+
+    const log = await withWorker('cloudflare-worker.mjs', flags, async (url) => {
+      const responded = once(api.server, 'request').then(([, response]) => once(response, 'finish'))
+      expect(await order(url, { orderId: 'order-7' })).toBe('{"orderId":"order-7"}')
       // The API has not responded to any request so far.
       resolve()
       await responded
-    } finally {
-      worker.stop()
-    }
+    })
 
     expect(messages.map(({ type }) => type)).toEqual(['identify', 'track', 'track'])
     expect(requests).toBe(1)
-    expect(worker.log()).toBe('')
+    expect(log).toBe('')
   })
 
-  test('delivers the events of many requests side by side', async () => {
-    await bundleWorker(
-      join(project.folder, 'cloudflare-worker.mjs'),
-      join(project.folder, 'worker.bundle.mjs'),
-    )
-    const bindings = { WRITE_KEY, TRACKPOST_HOST: api.url }
-    const worker = await startWorker(runtime('workerd'), project.folder, 'worker.bundle.mjs', flags, bindings)
-    try {
-      await Promise.all(
-        Array.from({ length: 100 }, async (_, number) => {
-          const body = JSON.stringify({ orderId: `order-${number}`, userId: 'usr_Zoë', total: 1 })
-          await (await fetch(worker.url, { method: 'POST', body })).text()
-        }),
-      )
-      await vi.waitUntil(() => messages.length >= 300, { timeout: 30_000, interval: 20 })
-    } finally {
-      worker.stop()
-    }
+  test('delivers the events of many requests with one client, side by side and one after the other', async () => {
+    const orders = Array.from({ length: 100 }, (_, number) => ({ orderId: `order-${number}` }))
+
+    const log = await withWorker('cloudflare-worker.mjs', flags, async (url) => {
+      await Promise.all(orders.slice(0, 60).map((body) => order(url, body)))
+      for (const body of orders.slice(60)) await order(url, body)
+      await vi.waitUntil(() => messages.length >= 300, { timeout: 60_000, interval: 20 })
+    })
 
     expect(messages).toHaveLength(300)
     expect(requests).toBe(100)
+    expect(log).toBe('')
   })
+
+  test('sends again, within the request that tracked, what the service could not take', async () => {
+    const failures = [503, 429, 503]
+    api.server.removeAllListeners('request')
+    api.server.on('request', async (request, response) => {
+      const { batch } = JSON.parse(await readBody(request)) as { batch: Message[] }
+      const status = failures.shift()
+      if (status === undefined) messages.push(...batch)
+      response.writeHead(status ?? 200, status === 429 ? { 'Retry-After': '1' } : {}).end('{}')
+    })
+
+    await withWorker('cloudflare-worker.mjs', flags, async (url) => {
+      await Promise.all(Array.from({ length: 8 }, (_, number) => order(url, { orderId: `order-${number}` })))
+      await vi.waitUntil(() => messages.length >= 24, { timeout: 60_000, interval: 20 })
+    })
+
+    expect(new Set(messages.map(({ messageId }) => messageId)).size).toBe(24)
+  })
+
+  test('events whose request the runtime ended are reported, and stop nobody else', async () => {
+    let held = 0
+    api.server.removeAllListeners('request')
+    api.server.on('request', async (request, response) => {
+      const text = await readBody(request)
+      if (text.includes('careless')) held++
+      else response.end('{}')
+    })
+
+    let body = ''
+    await withWorker('careless-worker.mjs', flags, async (url) => {
+      // More than maxConcurrentRequests.
+      for (let number = 0; number < 6; number++) await order(url, { orderId: `careless-${number}` })
+      body = await order(url, { orderId: 'careful' })
+    })
+
+    // The runtime may end a request before its fetch has reached the wire.
+    expect(held).toBeLessThanOrEqual(6)
+    const { summary, stats } = JSON.parse(body)
+    expect(summary).toEqual({ delivered: 1, failed: 6, pending: 0 })
+    expect(stats).toMatchObject({ accepted: 7, failures: { shutdown_timeout: 6 } })
+  })
+})
+
+test('on workerd, scopes of requests do not mix, and listeners run in none of them', async () => {
+  const users = ['usr_ada', 'usr_Zoe', 'usr_grace']
+  const orders = Array.from({ length: 30 }, (_, number) => `${users[number % users.length]}/${number}`)
+
+  let seen: [string, unknown][] = []
+  await withWorker('scoped-worker.mjs', ['nodejs_compat'], async (url) => {
+    await Promise.all(
+      orders.map((orderId) => {
+        const [userId = ''] = orderId.split('/')
+        const headers = {
+          'X-User-Id': userId,
+          'CF-Connecting-IP': '10.0.0.7',
+          'X-Forwarded-For': '2001:DB9::7, ::ffff:10.1.1.1',
+        }
+        return order(`${url}/orders?a=b`, { orderId }, headers)
+      }),
+    )
+    await vi.waitUntil(() => messages.length >= 60, { timeout: 60_000, interval: 20 })
+    await vi.waitUntil(
+      async () => {
+        seen = (await (await fetch(`${url}/seen`)).json()) as typeof seen
+        return seen.length >= 90
+      },
+      { timeout: 60_000, interval: 20 },
+    )
+    for (const { userId, properties, context } of messages) {
+      expect(userId).toBe(properties?.orderId?.split('/')[0])
+      expect(context).toMatchObject({
+        ip: '2001:db9::7',
+        page: { url: `${url}/orders?a=b`, path: '/orders', search: '?a=b' },
+      })
+    }
+  })
+
+  expect(messages).toHaveLength(60)
+  expect(seen.filter(([who]) => who === 'listener')).toEqual(Array(60).fill(['listener', null]))
+  expect(seen.filter(([who]) => who === 'callback')).toEqual(Array(30).fill(['callback', true]))
 })

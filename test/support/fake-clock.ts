@@ -58,6 +58,11 @@ export class FakeClock implements Clock {
     }
   }
 
+  /** Does what edge runtimes do at the end of a request. */
+  forgetTimers(): void {
+    this.#timers = []
+  }
+
   /** How many timers are set. */
   get timerCount(): number {
     return this.#timers.length

@@ -16,8 +16,16 @@ export interface Worker {
   stop(): void
 }
 
-/** Bundles a worker into one module, as Cloudflare's tools do. Fails when it needs a `node:` module. */
-export async function bundleWorker(entry: string, outfile: string): Promise<void> {
+/**
+ * Bundles a worker into one module, as Cloudflare's tools do. Fails when it needs a `node:` module.
+ *
+ * @param external Modules that the runtime has. Default: its own.
+ */
+export async function bundleWorker(
+  entry: string,
+  outfile: string,
+  external: string[] = ['cloudflare:*'],
+): Promise<void> {
   await build({
     entryPoints: [entry],
     outfile,
@@ -26,6 +34,7 @@ export async function bundleWorker(entry: string, outfile: string): Promise<void
     target: 'es2022',
     platform: 'browser',
     conditions: CONDITIONS,
+    external,
     logLevel: 'silent',
   })
 }

@@ -1,0 +1,16 @@
+// A Worker that lets the runtime end requests while their events are on the way, and others that take care of theirs.
+import { env } from 'cloudflare:workers'
+import { Analytics } from 'trackpost'
+
+const settings = { writeKey: env.WRITE_KEY, host: env.TRACKPOST_HOST, flushAt: 1, httpRequestTimeout: 300 }
+const analytics = new Analytics(settings)
+
+export default {
+  async fetch(request) {
+    const { orderId } = await request.json()
+    analytics.track({ userId: 'usr_Zoë', event: 'Order Completed', properties: { orderId } })
+    if (orderId.startsWith('careless')) return new Response()
+    const summary = await analytics.flush()
+    return Response.json({ summary, stats: analytics.stats })
+  },
+}
