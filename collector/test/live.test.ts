@@ -104,3 +104,12 @@ test('a long query leaves the others their turns', async () => {
   isDone = true
   expect(turns).toBeGreaterThanOrEqual(9)
 })
+
+test('who asks for the headers of the stream alone gets them, and the end', async () => {
+  const collector = await openCollector()
+
+  const response = await fetch(`${collector.url}/api/stream`, { method: 'HEAD' })
+
+  expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/)
+  expect(await response.text()).toBe('')
+})

@@ -46,6 +46,8 @@ export class LiveStream {
       })
     }
     response.writeHead(200, { ...SECURITY_HEADERS, 'content-type': 'text/event-stream; charset=utf-8' })
+    // Who asks for the headers alone would never hear the end of it.
+    if (request.method === 'HEAD') return void response.end()
     response.write(`retry: 1000\n\n${this.#message()}`)
     this.#clients.add(response)
     request.once('close', () => this.#leave(response))

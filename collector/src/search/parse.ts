@@ -160,9 +160,8 @@ class Parser {
       return { kind: 'compare', field: fields[written] as string, path: [] }
     }
     if (keys.length > 1 && roots.includes(keys[0] as string)) {
-      const bad = keys.find((key) => key === '' || key.includes('"'))
-      if (bad === undefined) return { kind: 'compare', field: 'path', path: keys }
-      throw this.#error('a key of a path is empty or has a quote in it', start, written.length)
+      if (!keys.includes('')) return { kind: 'compare', field: 'path', path: keys }
+      throw this.#error('a key of a path is empty', start, written.length)
     }
     const known = [...Object.keys(fields), ...roots.map((root) => `${root}.…`)].join(', ')
     throw this.#error(

@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import { type Collector, SearchSyntaxError, startCollector } from '../../src/index.ts'
-import { basic, post, track } from '../support.ts'
+import { pathText } from '../../src/search/syntax.ts'
+import { basic, openCollector, post, track } from '../support.ts'
 
 /** The ids of what a line finds, as one word. */
 let collector: Collector
@@ -104,4 +105,40 @@ test('findLast is the newest match, waitFor takes a line, and both say when it i
   expect(await collector.waitFor({ q: 'properties.total>100' })).toMatchObject([{ messageId: 'a' }])
   expect(await collector.waitFor({ q: 'reason:no_event' })).toMatchObject([{ messageId: 'e' }])
   await expect(collector.waitFor({ q: 'event:' })).rejects.toThrow(SearchSyntaxError)
+})
+
+test('a key of a path may be any text that is not empty, and a whole number is a key or a place', async () => {
+  const collector = await openCollector()
+  const keys = [
+    'a.b',
+    'a"b',
+    "a'b",
+    '__proto__',
+    'back\\slash',
+    '\\"',
+    'a\nb',
+    'a\u0000b',
+    'a[0]',
+    '0',
+    '$',
+    '😀',
+    '*',
+  ]
+  const items = keys.map((key, index) => {
+    const properties = `{${JSON.stringify(key)}:"value-${index}"}`
+    return `{"type":"track","userId":"u","event":"E","messageId":"m${index}","properties":${properties}}`
+  })
+  const lists = `{"type":"track","userId":"u","event":"E","messageId":"list","properties":{"list":["x",{"7":"deep"}]}}`
+  await post(collector, '/v1/batch', `{"batch":[${[...items, lists].join(',')}]}`)
+  const found = (q: string) => collector.events({ q }).map(({ messageId }) => messageId)
+
+  for (const [index, key] of keys.entries()) {
+    // As the page writes it when a value is clicked.
+    expect(found(`${pathText(['properties', key])}:value-${index}`), key).toEqual([`m${index}`])
+  }
+  expect(found('properties.list.0:x')).toEqual(['list'])
+  expect(found('properties.list.1.7:deep')).toEqual(['list'])
+  expect(found('properties.0:x')).toEqual([])
+  expect(found(`properties${'.1'.repeat(60)}:x`)).toEqual([])
+  expect(() => found('properties.""."x":1')).toThrow('a key of a path is empty')
 })

@@ -3,8 +3,15 @@ import { begins, type Condition, joined, numberOf } from './condition.ts'
 
 /** A path into the message. Numbers compare with numbers, everything else as text. */
 export function pathCondition(comparison: Comparison): Condition {
-  const { operator, path, values } = comparison
-  const at = jsonPath(path)
+  const paths = jsonPaths(comparison.path)
+  return joined(
+    paths.map((at) => conditionAt(comparison, at)),
+    'OR',
+    '0',
+  )
+}
+
+function conditionAt({ operator, values }: Comparison, at: string): Condition {
   const type = 'json_type(body, ?)'
   const extract = 'json_extract(body, ?)'
   const isNumber = `${type} IN ('integer', 'real')`
@@ -28,7 +35,24 @@ export function pathCondition(comparison: Comparison): Condition {
   return joined(all, 'OR', '0')
 }
 
-/** The path as SQLite writes it: whole numbers are places in an array. */
-function jsonPath(keys: readonly string[]): string {
-  return `$${keys.map((key) => (/^\d{1,6}$/.test(key) ? `[${key}]` : `."${key}"`)).join('')}`
+/** So many keys that are whole numbers may each be a place in an array or a key of an object; of more, all are places. */
+const MAX_UNCLEAR = 3
+
+/** What a path may mean, as SQLite writes it: a whole number is a place in an array or a key of an object. */
+function jsonPaths(keys: readonly string[]): string[] {
+  let paths = ['$']
+  let unclear = 0
+  for (const key of keys) {
+    const isPlace = /^\d{1,6}$/.test(key)
+    if (isPlace) unclear++
+    const steps = isPlace ? [`[${key}]`] : []
+    if (!isPlace || unclear <= MAX_UNCLEAR) steps.push(`.${label(key)}`)
+    paths = paths.flatMap((path) => steps.map((step) => path + step))
+  }
+  return paths
+}
+
+/** A key as SQLite reads it in a path: with the escapes of JSON, but for quotes, at which it would end. */
+function label(key: string): string {
+  return `"${JSON.stringify(key).slice(1, -1).replaceAll('\\"', '\\u0022')}"`
 }
