@@ -6,7 +6,7 @@ import { HttpProblem, replyJson, SECURITY_HEADERS } from '../http/reply.ts'
 import { decoded } from '../http/target.ts'
 import type { Stats } from '../live/stats.ts'
 import type { LiveStream } from '../live/stream.ts'
-import { type WaitOptions, WaitTimeoutError } from '../live/waiters.ts'
+import { ClosedError, type WaitOptions, WaitTimeoutError } from '../live/waiters.ts'
 import { type EventRecord, KINDS, REASONS } from '../record.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
 import type { EventTail } from '../store/ports.ts'
@@ -267,6 +267,7 @@ async function wait(
     }
     return { events: await parts.wait(given, gone.signal) }
   } catch (cause) {
+    if (cause instanceof ClosedError) throw new HttpProblem(503, 'closed', cause.message)
     if (!(cause instanceof WaitTimeoutError)) throw cause
     throw new HttpProblem(408, cause.code, cause.message)
   }

@@ -25,6 +25,15 @@ export class WaitTimeoutError extends Error {
   }
 }
 
+/** The collector was closed while somebody waited. */
+export class ClosedError extends Error {
+  override readonly name = 'ClosedError'
+
+  constructor() {
+    super('the collector was closed')
+  }
+}
+
 /** What a wait reads. */
 export interface WaitSource {
   /** Number of the newest record that can be read. */
@@ -91,7 +100,7 @@ export class Waiters {
       }
       const cancel = () => {
         end()
-        reject(new Error('the collector was closed'))
+        reject(new ClosedError())
       }
       const fail = (cause: unknown) => {
         end()

@@ -1,0 +1,44 @@
+import { connect, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { openCollector, post, track } from '../support.ts'
+
+test('clients that do not read their export hold up neither memory nor others for ever', async () => {
+  const collector = await openCollector()
+  const batch = () => Array.from({ length: 15 }, () => track({ properties: { pad: 'x'.repeat(30_000) } }))
+  // More than sockets take in without being read.
+  for (let sent = 0; sent < 40; sent++) await post(collector, '/v1/batch', { batch: batch() })
+  const status = async () => {
+    const response = await fetch(`${collector.url}/api/export`)
+    await response.body?.cancel()
+    return response.status
+  }
+  const stalled: Socket[] = []
+  onTestFinished(() => {
+    for (const socket of stalled) socket.destroy()
+  })
+  while (stalled.length < 10) {
+    const socket = connect(collector.port, '127.0.0.1')
+    stalled.push(socket)
+    socket.on('error', () => {})
+    socket.write('GET /api/export HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await new Promise((resolve) => socket.once('readable', resolve))
+  }
+
+  expect(await status()).toBe(503)
+  expect((await fetch(`${collector.url}/api/stats`)).status).toBe(200)
+  for (const socket of stalled) socket.destroy()
+  await expect.poll(status).toBe(200)
+})
+
+test('a wait that the close of the collector ends is told so, and is no fault', async () => {
+  const faults: string[] = []
+  const collector = await openCollector({ onFault: (what) => faults.push(what) })
+  const waiting = fetch(`${collector.url}/api/wait?event=never&timeout=60000`)
+  await expect.poll(async () => (await fetch(`${collector.url}/api/stats`)).status).toBe(200)
+
+  await collector.close()
+
+  const response = await waiting
+  expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([503, 'closed'])
+  expect(faults).toEqual([])
+})
