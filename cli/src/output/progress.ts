@@ -47,7 +47,8 @@ export function showProgress(read: () => Progress, stream: NodeJS.WriteStream): 
   })
   bar.start(1, 0)
   return {
-    log: (text) => void stream.write(`\r\u001b[K${text}\n`),
+    // The bar ends where the cursor was saved: below this line from now on.
+    log: (text) => void stream.write(`\r\u001b[K${text}\n\u001b7`),
     stop: () => bar.stop(),
   }
 }
