@@ -93,9 +93,15 @@ function writeShared(names: readonly string[]): string {
 
 /** The types are written once, as those of CommonJS: ES modules can import them, and not the other way round. */
 async function shareTypes(): Promise<void> {
-  const main = "export * from './index.cjs'\nexport { Analytics as default } from './index.cjs'\n"
-  writeFileSync('dist/index.d.ts', main)
-  for (const name of ENTRIES) writeFileSync(`dist/${name}.d.ts`, `export * from './${name}.cjs'\n`)
+  for (const name of ['index', ...ENTRIES]) {
+    const all = `export * from './${name}.cjs'\n`
+    // To an ES module the default of CommonJS is all of it: the class passes by its other name.
+    const source = readFileSync(`src/${name}.ts`, 'utf8')
+    const [, local] = /\b(\w+) as default\b/.exec(source) ?? []
+    const [, alias = local] = new RegExp(`\\b${local} as (?!default\\b)(\\w+)`).exec(source) ?? []
+    const main = local === undefined ? '' : `export { ${alias} as default } from './${name}.cjs'\n`
+    writeFileSync(`dist/${name}.d.ts`, all + main)
+  }
 }
 
 const common: Options = {

@@ -79,8 +79,10 @@ test.each(['index', ...ENTRIES])('%s exports the same to ES modules and to Commo
 
   const { output } = await run(process.execPath, [await project.write(`${name}.mjs`, text)], project.folder)
 
-  const [esm, cjs] = JSON.parse(output)
+  const [esm, cjs] = JSON.parse(output) as [string[][], string[][]]
   expect(cjs).toEqual(esm)
+  const types = await readFile(join(project.folder, `node_modules/trackpost/dist/${name}.d.ts`), 'utf8')
+  expect(types.includes(' as default ')).toBe(esm.some(([one]) => one === 'default'))
   expect(esm.length).toBeGreaterThan(0)
 })
 

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ENTRIES } from '../../tsup.config.ts'
 import { compiler, installCompilers, VERSIONS } from './compilers.ts'
 import { createProject, type Project, REPOSITORY, run } from './project.ts'
 
@@ -8,6 +9,7 @@ import { createProject, type Project, REPOSITORY, run } from './project.ts'
 const PROGRAM = `
 import Default, { Analytics, Context, FetchHTTPClient, FAILURE_CODES } from 'trackpost'
 import type { AnalyticsSettings, FlushSummary, HTTPClient, Message, Plugin, Stats } from 'trackpost'
+import Compat, { Analytics as CompatAnalytics } from 'trackpost/compat'
 import { NodeHTTPClient } from 'trackpost/node'
 import { type InferEvents, type StandardSchema, redact, trackingPlan } from 'trackpost/plugins'
 import { createTestClient, type PluginRun, runPlugin, type TestClient } from 'trackpost/testing'
@@ -20,6 +22,7 @@ const httpClient: HTTPClient = {
 }
 const settings: AnalyticsSettings = { writeKey: 'k', httpClient, waitUntil: (promise) => void promise.then(() => {}) }
 export const analytics: Analytics = new Default(settings)
+export const compat: CompatAnalytics = new Compat('k')
 export const clients: HTTPClient[] = [new FetchHTTPClient(), new NodeHTTPClient()]
 const plugin: Plugin = { name: 'p', type: 'before', isLoaded: () => true, load: () => {}, track: (ctx) => ctx }
 analytics.track({ userId: 'u', event: 'e', properties: { a: [1] } }, (error, ctx) => [error?.code, ctx?.id])
@@ -41,6 +44,11 @@ export async function main(): Promise<Stats> {
   return summary.failed + pending > FAILURE_CODES.length || !(plugin instanceof Context) ? analytics.stats : analytics.stats
 }
 `
+
+/** The other entries; but `trackpost/msw`, which needs the types of that package and of the web. */
+const OTHERS = ENTRIES.filter((name) => name !== 'msw' && !PROGRAM.includes(`'trackpost/${name}'`))
+  .map((name) => `export * as ${name} from 'trackpost/${name}'\n`)
+  .join('')
 
 /** For the compilers that know the statement. */
 const AWAIT_USING = `
@@ -118,7 +126,7 @@ async function complaints(
     esModuleInterop: true,
     noEmit: true,
   }
-  const program = (version === '5.0' ? PROGRAM : PROGRAM + AWAIT_USING) + addition
+  const program = PROGRAM + OTHERS + (version === '5.0' ? '' : AWAIT_USING) + addition
   for (const file of files) await project.write(name(file), program)
   const path = await project.write(name('tsconfig.json'), JSON.stringify({ compilerOptions, files }))
   const args = [compiler(version), '--project', path, '--pretty', 'false']

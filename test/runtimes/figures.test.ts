@@ -12,7 +12,7 @@ import { createProject, type Project } from '../package/project.ts'
  */
 const MAX_BUNDLE_BYTES = { node: 34_200, workerd: 33_500 }
 /** KiB on disk, in blocks, as `du` counts. */
-const MAX_INSTALLED_KIB = 870
+const MAX_INSTALLED_KIB = 890
 /** This one and `dset`. */
 const MAX_PACKAGES = 2
 /** What Node.js parses for an import of the package: its own file and those of its small dependencies. */
