@@ -183,7 +183,9 @@ class ImportRun {
         done: importer.delivered + importer.refused,
         failed: importer.refused,
         share:
-          source.totalBytes === undefined ? undefined : Math.min(1, source.readBytes() / source.totalBytes),
+          source.totalBytes === undefined
+            ? undefined
+            : Math.min(1, source.bytesBefore(importer.frontier.offset) / source.totalBytes),
         paused: importer.pausedNow,
       }),
       context.stderr,

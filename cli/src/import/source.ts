@@ -25,8 +25,8 @@ export interface Source {
   readonly name: string
   /** Size of the file, packed or not; `undefined` for a pipe. */
   readonly totalBytes: number | undefined
-  /** How much of `totalBytes` has been read. */
-  readBytes(): number
+  /** How much of `totalBytes` lies before an offset in what is unpacked; of a packed file, how much has been read. */
+  bytesBefore(offset: number): number
   /** `undefined` for a pipe, which cannot be read twice. */
   fingerprint(bytes?: number): Promise<Fingerprint | undefined>
   /** @throws CommandError when it cannot be read to its end. What came before has been given out. */
@@ -61,13 +61,17 @@ function createSource(
   totalBytes: number | undefined,
   readBytes: (() => number) | undefined,
 ): Source {
+  let isPacked = false
   return {
     path,
     name,
     totalBytes,
-    readBytes: readBytes ?? (() => 0),
+    bytesBefore: (offset) => (isPacked ? (readBytes?.() ?? 0) : offset),
     fingerprint: async (bytes) => (totalBytes === undefined ? undefined : readFingerprint(path, bytes)),
-    chunks: () => unpacked(path, stream),
+    chunks: () =>
+      unpacked(path, stream, () => {
+        isPacked = true
+      }),
     close: () => void (stream as ReadStream).destroy(),
   }
 }
@@ -88,7 +92,7 @@ async function readFingerprint(path: string, bytes = HEAD_BYTES): Promise<Finger
   }
 }
 
-async function* unpacked(path: string, stream: Readable): AsyncGenerator<Buffer> {
+async function* unpacked(path: string, stream: Readable, onPacked: () => void): AsyncGenerator<Buffer> {
   const chunks = readable(path, stream)
   const [head, isEnded] = await readHead(chunks)
   if (head[0] !== 0x1f || head[1] !== 0x8b) {
@@ -96,6 +100,7 @@ async function* unpacked(path: string, stream: Readable): AsyncGenerator<Buffer>
     if (!isEnded) yield* chunks
     return
   }
+  onPacked()
   const gunzip = createGunzip({ chunkSize: CHUNK_BYTES })
   const feed = async (): Promise<void> => {
     await write(gunzip, head)
