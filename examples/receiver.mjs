@@ -4,6 +4,7 @@
  */
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
+import { gunzipSync } from 'node:zlib'
 
 const KINDS = ['identify', 'track', 'page', 'screen', 'group', 'alias']
 const MAX_MESSAGE_BYTES = 32_768
@@ -63,7 +64,8 @@ export async function startReceiver({
   async function answer(request, response) {
     const chunks = []
     for await (const chunk of request) chunks.push(chunk)
-    const body = Buffer.concat(chunks)
+    const sent = Buffer.concat(chunks)
+    const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent
     const path = new URL(request.url, 'http://receiver').pathname
     const messages = readMessages(path, body)
 

@@ -9,7 +9,10 @@ import { type Example, examplesOf } from '../support/guide.ts'
 import { createProject, type Project, REPOSITORY, run, runTool } from './project.ts'
 
 /** Documents whose code blocks are all programs. */
-const GUIDES = ['docs/testing.md']
+const GUIDES = [
+  'docs/testing.md',
+  ...['segment', 'analytics-node', 'rudderstack', 'posthog-node'].map((name) => `docs/migration/${name}.md`),
+]
 
 const guides = GUIDES.map((path) => ({
   path,

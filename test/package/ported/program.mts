@@ -51,10 +51,10 @@ class Money {
 // --- settings ---
 
 const oauthSettings: OAuthSettings = {
-  clientId: 'client',
+  clientId: process.env['CLIENT_ID'] ?? 'client',
   clientKey: process.env['CLIENT_KEY'] ?? '',
-  keyId: 'key',
-  authServer: 'https://oauth2.eu1.segmentapis.com',
+  keyId: process.env['KEY_ID'] ?? 'key',
+  authServer: process.env['TOKEN_SERVER'] ?? 'https://oauth2.eu1.segmentapis.com',
   scope: 'tracking_api:write',
   maxRetries: 3,
 }
@@ -74,7 +74,7 @@ const fetchWithProxy: HTTPFetchFn = (url, init) => fetch(url, { ...init })
 function settingsFor(environment: string): AnalyticsSettings {
   const settings: AnalyticsSettings = {
     writeKey: process.env['SEGMENT_WRITE_KEY'] ?? 'shop',
-    host: 'https://events.eu1.segmentapis.com',
+    host: process.env['TRACKING_HOST'] ?? 'https://events.eu1.segmentapis.com',
     path: '/v1/batch',
     maxRetries: 5,
     flushAt: 20,

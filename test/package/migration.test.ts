@@ -1,0 +1,145 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import * as segment from '@segment/analytics-node'
+import { PostHog } from 'posthog-node'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type Loopback, readBody } from '../support/loopback.ts'
+
+interface Request {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  // biome-ignore lint/suspicious/noExplicitAny: each library has its own
+  readonly body: any
+}
+
+let service: Pick<Loopback, 'url' | 'close'>
+let requests: Request[]
+let status: number
+
+// What the guides say of other libraries is held to those libraries.
+beforeEach(async () => {
+  requests = []
+  status = 200
+  const server = createServer(async (request, response) => {
+    requests.push({
+      path: request.url ?? '',
+      headers: request.headers,
+      body: JSON.parse(await readBody(request)),
+    })
+    response.writeHead(status, status === 307 ? { location: '/elsewhere' } : {}).end('{"status":1}')
+    // One redirect is enough.
+    if (status === 307) status = 200
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  service = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+})
+afterEach(() => service.close())
+
+describe('docs/migration/segment.md: @segment/analytics-node', () => {
+  const open = (flushAt = 1) => new segment.Analytics({ writeKey: 'k', host: service.url, flushAt })
+
+  test('throws for bad calls, numeric ids among them', async () => {
+    const analytics = open()
+
+    expect(() => analytics.track({ userId: 'u' } as never)).toThrow('event')
+    expect(() => analytics.track({ userId: 5, event: 'E' } as never)).toThrow('userId')
+    expect(() => analytics.track({ userId: 'u', event: 'E', properties: [1] as never })).toThrow('properties')
+  })
+
+  test('reads what was passed when the batch is sent', async () => {
+    const analytics = open(20)
+    const properties = { n: 1 }
+    analytics.track({ userId: 'u', event: 'E', properties })
+    properties.n = 2
+    await analytics.closeAndFlush()
+
+    expect(requests[0]?.body.batch[0].properties).toEqual({ n: 2 })
+  })
+
+  test('shows credentials in http_request, and the body of the request in http_response', async () => {
+    const analytics = open()
+    const shown: { headers?: Record<string, unknown>; body: string }[] = []
+    analytics.on('http_request', (request) => shown.push(request))
+    analytics.on('http_response', (response) => shown.push({ body: String(response.body) }))
+    analytics.track({ userId: 'u', event: 'E' })
+    await analytics.closeAndFlush()
+
+    expect(shown[0]?.headers?.['Authorization']).toBe(`Basic ${btoa('k:')}`)
+    expect(shown[1]?.body).toBe(shown[0]?.body)
+  })
+
+  test('follows redirects, with the Authorization header', async () => {
+    status = 307
+    const analytics = open()
+    analytics.track({ userId: 'u', event: 'E' })
+    await analytics.closeAndFlush()
+
+    expect(requests.map(({ path }) => path)).toEqual(['/v1/batch', '/elsewhere'])
+    expect(requests[1]?.headers.authorization).toBe(`Basic ${btoa('k:')}`)
+  })
+
+  test('never calls the callback of a call after close, and warns of overlapping flushes', async () => {
+    const warned = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const analytics = open(20)
+    analytics.track({ userId: 'u', event: 'E' })
+    await Promise.all([analytics.flush(), analytics.flush()])
+    expect(warned).toHaveBeenCalledTimes(1)
+    await analytics.closeAndFlush()
+    const callback = vi.fn()
+
+    const heard = new Promise((resolve) => analytics.on('call_after_close', resolve))
+    analytics.track({ userId: 'u', event: 'Late' }, callback)
+    await heard
+
+    expect(callback).not.toHaveBeenCalled()
+    warned.mockRestore()
+  })
+})
+
+describe('docs/migration/posthog-node.md: posthog-node', () => {
+  test('has the defaults of the table', async () => {
+    const posthog = new PostHog('phc_k', { host: service.url })
+    const { flushAt, maxBatchSize, maxQueueSize, flushInterval, requestTimeout } =
+      posthog as unknown as Record<string, number>
+
+    expect([flushAt, maxBatchSize, maxQueueSize, flushInterval, requestTimeout]).toEqual([
+      20, 100, 10_000, 5_000, 10_000,
+    ])
+    await posthog.shutdown()
+  })
+
+  test('sends what the table of calls says, with an id made up where there is none', async () => {
+    const posthog = new PostHog('phc_k', { host: service.url, disableCompression: true })
+    posthog.identify({ distinctId: 'ada', properties: { email: 'a' } })
+    posthog.capture({ distinctId: 'ada', event: 'Signed Up', groups: { company: 'g1' } })
+    posthog.alias({ distinctId: 'ada', alias: 'visitor-7' })
+    posthog.groupIdentify({ groupType: 'company', groupKey: 'g1', properties: { name: 'A' } })
+    posthog.capture({ event: 'Nobody' })
+    await posthog.shutdown()
+
+    const events = requests.flatMap(({ body }) => body.batch as { event: string; distinct_id: string }[])
+    expect(new Set(requests.map(({ path }) => path))).toEqual(new Set(['/batch/']))
+    expect(requests[0]?.body.api_key).toBe('phc_k')
+    expect(events.map(({ event }) => event)).toEqual([
+      '$identify',
+      'Signed Up',
+      '$create_alias',
+      '$groupidentify',
+      'Nobody',
+    ])
+    expect(events.map(({ distinct_id }) => distinct_id.slice(0, 3))).toEqual([
+      'ada',
+      'ada',
+      'ada',
+      '$co',
+      expect.any(String),
+    ])
+    expect(events[4]?.distinct_id).toMatch(/^[0-9a-f-]{36}$/)
+  })
+})
