@@ -4,7 +4,9 @@ import {
   type HTTPClient,
   type HTTPClientRequest,
   type HTTPResponse,
+  takePlainSignal,
   textUnlessCompressed,
+  toAbortSignal,
 } from './client.ts'
 import { dispatchRequest, fetchDispatcher, isNodeFetch } from './dispatcher.ts'
 
@@ -29,9 +31,13 @@ class DefaultHTTPClient implements ByteHTTPClient {
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
     const dispatcher = fetchDispatcher()
     if (dispatcher !== undefined) return dispatchRequest(dispatcher, request)
-    return this.#fetch.makeRequest({ ...request, body: textUnlessCompressed(request) })
+    const { signal, ...rest } = request
+    const body = textUnlessCompressed(request)
+    return this.#fetch.makeRequest({ ...rest, body, ...(signal && { signal: toAbortSignal(signal) }) })
   }
 }
+
+takePlainSignal(DefaultHTTPClient.prototype.makeRequest)
 
 /** The client over `node:http`, loaded with the first request. */
 class LazyNodeHTTPClient implements ByteHTTPClient {

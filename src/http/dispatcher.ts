@@ -206,7 +206,7 @@ class ResponseHandler implements DispatchHandler {
 
   #respond(status: number, statusText: string, headers: RawHeaders): void {
     const body = {
-      [Symbol.asyncIterator]: () => this.#read(),
+      readTo: (add: (chunk: Uint8Array) => void) => this.#readTo(add),
       cancel: async () => this.#abort(new Error('the response body was cancelled')),
     }
     const response = { status, statusText, headers, body, text: () => readAll(response) }
@@ -219,26 +219,20 @@ class ResponseHandler implements DispatchHandler {
     this.#onProgress?.()
   }
 
-  async *#read(): AsyncGenerator<Uint8Array> {
-    try {
-      for (;;) {
-        const chunk = this.#chunks.shift()
-        if (chunk !== undefined) yield chunk
-        else if (this.#error !== undefined) throw this.#error
-        else if (this.#isEnded) break
-        else await this.#progress()
+  #readTo(add: (chunk: Uint8Array) => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#onProgress = () => {
+        try {
+          for (const chunk of this.#chunks.splice(0)) add(chunk)
+        } catch (error) {
+          reject(error)
+          return this.#abort(new Error('the response body was cancelled'))
+        }
+        if (this.#error !== undefined) reject(this.#error)
+        // Only then is the connection free.
+        else if (this.#isEnded) nextTurn().then(resolve)
       }
-      // Only then is the connection free.
-      await nextTurn()
-    } finally {
-      // The reader stopped before the end.
-      if (!this.#isEnded) this.#abort(new Error('the response body was cancelled'))
-    }
-  }
-
-  #progress(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#onProgress = resolve
+      this.#onProgress()
     })
   }
 }

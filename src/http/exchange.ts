@@ -1,6 +1,12 @@
 import { read } from '../message/utf8.ts'
 import { type Clock, nextTurn } from '../runtime/clock.ts'
-import type { ByteHTTPClient, HTTPClient, HTTPHeaders, HTTPResponse } from './client.ts'
+import {
+  type ByteHTTPClient,
+  createAbort,
+  type HTTPClient,
+  type HTTPHeaders,
+  type HTTPResponse,
+} from './client.ts'
 import { BodyReader, cancelBody, carriedResponse } from './response.ts'
 
 /** A response, as far as it decides anything. */
@@ -63,7 +69,7 @@ class ClientExchange implements Exchange {
   readonly finished: Promise<void>
   readonly #request: ExchangeRequest
   readonly #clock: Clock
-  readonly #controller = new AbortController()
+  readonly #abortion: ReturnType<typeof createAbort>
   readonly #deadlineMs: number
   #resolve: (result: ExchangeResult) => void = () => {}
   #finish: () => void = () => {}
@@ -77,6 +83,7 @@ class ClientExchange implements Exchange {
   constructor(client: HTTPClient, request: ExchangeRequest, clock: Clock) {
     this.#request = request
     this.#clock = clock
+    this.#abortion = createAbort(client)
     this.result = new Promise((resolve) => {
       this.#resolve = resolve
     })
@@ -86,7 +93,7 @@ class ClientExchange implements Exchange {
     this.#deadlineMs = clock.monotonic() + request.timeoutMs
     this.#cancelTimer = clock.setTimer(() => this.#onDeadline(), request.timeoutMs)
     try {
-      Promise.resolve(callClient(client, request, this.#controller.signal)).then(
+      Promise.resolve(callClient(client, request, this.#abortion.signal)).then(
         (response) => this.#onResponse(response),
         (cause) => this.#onFailure(cause),
       )
@@ -143,7 +150,7 @@ class ClientExchange implements Exchange {
     this.#conclude()
     this.#resolve({ status: undefined, cause })
     try {
-      this.#controller.abort(cause)
+      this.#abortion.abort(cause)
     } catch {
       // On Cloudflare Workers, a request that is over has taken its own requests with it.
     }

@@ -1,7 +1,14 @@
 // The default imports, and not `request` by name: mocks (msw, nock) and instrumentation replace it on these objects.
 import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
-import { type ByteHTTPClient, type HTTPClientRequest, type HTTPResponse, signalOf } from './client.ts'
+import { urlToHttpOptions } from 'node:url'
+import {
+  type ByteHTTPClient,
+  type HTTPClientRequest,
+  type HTTPResponse,
+  signalOf,
+  takePlainSignal,
+} from './client.ts'
 import { readAll } from './response.ts'
 
 /** Idle connections are closed before common servers (5 s) and load balancers close them. */
@@ -19,6 +26,10 @@ export class NodeHTTPClient implements ByteHTTPClient {
   readonly #http = new http.Agent({ keepAlive: true, timeout: KEEP_ALIVE_MS })
   readonly #https = new https.Agent({ keepAlive: true, timeout: KEEP_ALIVE_MS })
 
+  /** The last URL, taken apart: most processes have one endpoint. */
+  #target: http.RequestOptions = {}
+  #url = ''
+
   /** Always `true`. */
   takesBytes(): boolean {
     return true
@@ -35,9 +46,14 @@ export class NodeHTTPClient implements ByteHTTPClient {
     const headers: http.OutgoingHttpHeaders = { ...request.headers, 'Content-Length': body.byteLength }
     if (closesConnection === true) headers['Connection'] = 'close'
     return new Promise((resolve, reject) => {
-      const outgoing = url.startsWith('https:')
-        ? https.request(url, { method, headers, agent: this.#https })
-        : http.request(url, { method, headers, agent: this.#http })
+      if (url !== this.#url) {
+        this.#target = urlToHttpOptions(new URL(url))
+        this.#url = url
+      }
+      const outgoing =
+        this.#target.protocol === 'https:'
+          ? https.request({ ...this.#target, method, headers, agent: this.#https })
+          : http.request({ ...this.#target, method, headers, agent: this.#http })
       outgoing.on('response', (incoming) => resolve(toResponse(incoming)))
       outgoing.on('error', reject)
       const abort = (): void => {
@@ -52,6 +68,8 @@ export class NodeHTTPClient implements ByteHTTPClient {
   }
 }
 
+takePlainSignal(NodeHTTPClient.prototype.makeRequest)
+
 function abortError(): Error {
   return new Error('the request was aborted')
 }
@@ -61,8 +79,31 @@ function toResponse(incoming: IncomingMessage): HTTPResponse {
     status: incoming.statusCode ?? 0,
     statusText: incoming.statusMessage ?? '',
     headers: incoming.headers,
-    body: incoming,
+    body: {
+      readTo: (add: (chunk: Uint8Array) => void) => readTo(incoming, add),
+      destroy: () => incoming.destroy(),
+    },
     text: () => readAll(response),
   }
   return response
+}
+
+function readTo(incoming: IncomingMessage, add: (chunk: Uint8Array) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    incoming.on('data', (chunk) => {
+      try {
+        add(chunk)
+      } catch (error) {
+        reject(error)
+        incoming.destroy()
+      }
+    })
+    // By then the socket is back in the pool.
+    incoming.on('end', resolve)
+    incoming.on('error', reject)
+    const onClose = (): void => reject(new Error('the response body broke off'))
+    incoming.on('close', onClose)
+    // It broke off before anybody listened.
+    if (incoming.destroyed) onClose()
+  })
 }

@@ -5,11 +5,20 @@ import type { HTTPHeaders, HTTPResponse } from './client.ts'
 export const MAX_RESPONSE_BYTES = 65_536
 
 /** The body of a `Response`, of the clients in this folder, or of a client that uses streams of Node.js. */
-interface Body {
+interface Body extends Partial<PushedBody> {
   getReader?(): ReadableStreamDefaultReader<Uint8Array>
   [Symbol.asyncIterator]?(): AsyncIterator<Uint8Array | string>
   cancel?(): Promise<void>
   destroy?(): void
+}
+
+/** A body that hands over its pieces as they come: a stream and its iterator cost more than a small body itself. */
+export interface PushedBody {
+  /**
+   * Calls `add` with each piece. Resolves once the connection is free for the next request. Rejects when the connection
+   * broke, and with what `add` threw; then the connection is closed.
+   */
+  readTo(add: (chunk: Uint8Array) => void): Promise<void>
 }
 
 /** What is read of a response. */
@@ -42,7 +51,8 @@ export class BodyReader {
   async read(response: Readable): Promise<Error | undefined> {
     try {
       const body = response.body as Body | null | undefined
-      if (typeof body?.getReader === 'function') await this.#readStream(body.getReader())
+      if (typeof body?.readTo === 'function') await body.readTo((chunk) => this.#add(chunk))
+      else if (typeof body?.getReader === 'function') await this.#readStream(body.getReader())
       else if (typeof body?.[Symbol.asyncIterator] === 'function') {
         // Leaving the loop closes the connection.
         for await (const chunk of body as AsyncIterable<Uint8Array | string>) this.#add(chunk)

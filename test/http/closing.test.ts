@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Analytics } from '../../src/analytics.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
@@ -31,3 +32,26 @@ test.each([
     expect(connections).toEqual(['keep-alive', 'close'])
   },
 )
+
+test('a body whose connection broke before it is read is an error, and none that hangs', async () => {
+  let isClosed: Promise<unknown> | undefined
+  const breaking = await listen((request, response) => {
+    isClosed = once(request.socket, 'close')
+    request.resume().on('end', () => {
+      response.writeHead(200, { 'Content-Length': 100 })
+      response.write('{', () => request.socket.destroy())
+    })
+  })
+  const body = '{"batch":[]}'
+  const headers = {}
+  const response = await new NodeHTTPClient().makeRequest({
+    ...{ url: breaking.url, method: 'POST', headers, body, httpRequestTimeout: 10_000 },
+  })
+
+  await isClosed
+  for (let turn = 0; turn < 100; turn++) await new Promise((done) => setImmediate(done))
+  const reading = response.text?.()
+
+  await expect(reading).rejects.toThrow()
+  await breaking.close()
+})
