@@ -238,7 +238,7 @@ export class OAuthCredentials implements Credentials {
       if (waiting.failures > maxRetries)
         return this.#giveUp(this.#error(failure.code ?? 'retries_exhausted', failure))
       if (this.#notBeforeMs > waiting.sinceMs + maxWaitMs)
-        return this.#giveUp(this.#error(failure.code ?? 'deadline', failure))
+        return this.#giveUp(this.#error(failure.code ?? 'deadline', failure, maxWaitMs))
     }
     this.#fetchAt(this.#notBeforeMs)
   }
@@ -249,9 +249,10 @@ export class OAuthCredentials implements Credentials {
     this.#waiting = undefined
   }
 
-  #error(code: FailureCode, failure: TokenFailure): DeliveryError {
+  #error(code: FailureCode, failure: TokenFailure, waitedMs = 0): DeliveryError {
     const { message, status, cause } = failure
-    return new DeliveryError(code, `no access token from ${this.#options.serverName}: ${message}`, {
+    const end = code === 'deadline' ? `; given up after ${waitedMs / 1_000} s (maxTotalBackoffDuration)` : ''
+    return new DeliveryError(code, `no access token from ${this.#options.serverName}: ${message}${end}`, {
       ...(status !== undefined && { status }),
       cause,
     })

@@ -1,5 +1,6 @@
 import { guard } from '../errors/guard.ts'
 import { asyncContext } from '../runtime/async-context.node.ts'
+import type { CapturedContext } from '../runtime/async-context.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: listeners of all events lie in one map
 type Listener = (...args: any[]) => unknown
@@ -8,7 +9,7 @@ interface Registration {
   readonly listener: Listener
   readonly once: boolean
   /** Runs the listener in the asynchronous context of its registration, not in that of whatever emits. */
-  readonly runInContext: <Result>(run: () => Result) => Result
+  readonly asyncContext: CapturedContext
 }
 
 /**
@@ -77,7 +78,7 @@ export class Emitter<Events extends { [Name in keyof Events]: unknown[] }> {
     for (const registration of this.#of(name)) {
       if (registration.once) this.#drop(name, registration)
       guard(
-        () => registration.runInContext(() => registration.listener(...args)),
+        () => registration.asyncContext.runInAsyncScope(() => registration.listener(...args)),
         `a listener of '${String(name)}'`,
         (error) => this.onListenerError(error, name),
       )
@@ -133,7 +134,7 @@ export class Emitter<Events extends { [Name in keyof Events]: unknown[] }> {
 
   #add(name: keyof Events, listener: Listener, once: boolean, isFirst: boolean): this {
     if (typeof listener !== 'function') return this
-    const registration = { listener, once, runInContext: asyncContext.capture() }
+    const registration = { listener, once, asyncContext: asyncContext.capture() }
     const others = this.#of(name)
     return this.#set(name, isFirst ? [registration, ...others] : [...others, registration])
   }

@@ -1,6 +1,7 @@
 import type { Holder, StoredMessage } from '../delivery/store.ts'
 import type { Kind } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
+import type { CapturedContext } from '../runtime/async-context.ts'
 import type { Callback } from '../tracker.ts'
 import type { Epoch } from './ledger.ts'
 
@@ -11,8 +12,8 @@ export interface Entry extends Holder {
   /** Kept only where somebody asks for it. */
   messageId: string | undefined
   readonly callback: Callback | undefined
-  /** Runs the callback in the asynchronous context of its call: what it logs or traces belongs to that request. */
-  readonly runInContext: ((run: () => void) => void) | undefined
+  /** That of the call. The callback runs in it: what it logs or traces belongs to that request. */
+  readonly asyncContext: CapturedContext | undefined
   /** A promise or a flush waits for it: it is sent without waiting for more events. */
   readonly isAwaited: boolean
   /** Made when plugins or a failure before the backlog need one; else from the stored message, when somebody asks. */
@@ -33,7 +34,7 @@ export function createEntry(kind: Kind, epoch: Epoch): Entry {
     kind,
     epoch,
     callback: undefined,
-    runInContext: undefined,
+    asyncContext: undefined,
     isAwaited: true,
     messageId: undefined,
     ctx: undefined,

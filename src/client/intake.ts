@@ -77,8 +77,8 @@ export class Intake {
     const { settings } = this.#options
     if (settings.strict && message instanceof DeliveryError && !this.#isClosed) throw message
     const hasCallback = typeof callback === 'function'
-    const context = hasCallback ? asyncContext.capture() : undefined
-    this.#take(kind, params, message, hasCallback ? callback : undefined, context, false)
+    const captured = hasCallback ? asyncContext.capture() : undefined
+    this.#take(kind, params, message, hasCallback ? callback : undefined, captured, false)
   }
 
   /** Takes one call whose outcome somebody awaits: it does not wait for more events. A bad call fails, `strict` or not. */
@@ -90,7 +90,7 @@ export class Intake {
   #build(kind: Kind, params: unknown, defaults: MessageDefaults | undefined): Message | DeliveryError {
     const { settings, stamp, clock, outcomes, askScope } = this.#options
     try {
-      if (outcomes.isCrowded) outcomes.settleEarly()
+      if (outcomes.isCrowded) outcomes.relieve()
       const scope = settings.scope === undefined ? undefined : askScope()
       // One of them is enough in most programs, and merging is work.
       const scoped =
@@ -108,7 +108,7 @@ export class Intake {
     params: unknown,
     message: Message | DeliveryError,
     callback: Callback | undefined,
-    runInContext: Entry['runInContext'],
+    captured: Entry['asyncContext'],
     isAwaited: boolean,
   ): void {
     const { ledger, outcomes, monitor, onAccepted } = this.#options
@@ -119,7 +119,7 @@ export class Intake {
         kind,
         epoch,
         callback,
-        runInContext,
+        asyncContext: captured,
         isAwaited,
         messageId: undefined,
         ctx: undefined,
@@ -260,9 +260,10 @@ export class Intake {
     } catch (error) {
       return outcomes.settleLater(entry, toPluginError(error))
     }
-    if (this.#hand(entry, ctx.event, original)) {
-      outcomes.countWork(entry.epoch, pipeline.distribute(kind, ctx))
-    }
+    if (!this.#hand(entry, ctx.event, original)) return
+    outcomes.countWork(entry.epoch, pipeline.distribute(kind, ctx))
+    // From here to the outcome the stored message will do, where nobody waits for this very context.
+    if (entry.stored !== undefined && !ctx.hasNotes && !outcomes.isFollowed(entry)) entry.ctx = undefined
   }
 
   /** From here on the event is its JSON. Returns whether it is on its way. */

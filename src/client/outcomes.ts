@@ -53,6 +53,13 @@ export class Outcomes {
     return callback !== undefined || this.#options.emitter.listenerCount('error') > 0
   }
 
+  /** Whether anybody will be told of the outcome of this event, or is at work on its context. */
+  isFollowed({ callback, kind }: Entry): boolean {
+    const { emitter, pipeline, monitor } = this.#options
+    if (callback !== undefined || monitor.wantsIds || pipeline.isFollowed(kind)) return true
+    return emitter.listenerCount(kind) > 0 || emitter.listenerCount('error') > 0
+  }
+
   /** Gives an event that was in the spool alone its outcome. */
   conclude(entry: Entry, isKept: boolean): void {
     const error = isKept
@@ -70,7 +77,8 @@ export class Outcomes {
     const { kind, epoch, callback } = entry
     const isDeferred = error?.code === 'deferred'
     const isHeard = !isDeferred && emitter.listenerCount(error === undefined ? kind : 'error') > 0
-    const ctx = entry.ctx ?? this.#contextOf(entry, isHeard)
+    const isFollowed = entry.passedPlugins && pipeline.isFollowed(kind)
+    const ctx = entry.ctx ?? this.#contextOf(entry, isHeard || isFollowed)
     ctx?.conclude(error, attempts)
 
     const idOf = (): string | undefined => ctx?.id ?? this.#idOf(entry)
@@ -83,7 +91,7 @@ export class Outcomes {
       if (ctx !== undefined && isHeard) emitter.emit(kind, ctx)
     } else if (isHeard) emitter.emit('error', errorEvent(error, ctx))
     else if (callback === undefined && !isDeferred) this.#warnOfLoss(error)
-    if (entry.passedPlugins && ctx !== undefined) this.countWork(epoch, pipeline.conclude(kind, ctx))
+    if (isFollowed && ctx !== undefined) this.countWork(epoch, pipeline.conclude(kind, ctx))
     ledger.endWork(epoch)
     if (ledger.pending === 0) this.#options.onDrained()
   }
@@ -98,6 +106,14 @@ export class Outcomes {
     if (this.#isSettlingEarly) this.#options.clock.setTimer(this.settleEarly, 0)
     else soon(this.settleEarly)
     this.#isEarlyScheduled = true
+  }
+
+  /**
+   * Within a call: gives the outcomes that wait, when they are too many. Where the stack is nearly used up, the turn gives
+   * them when it is over: an overflow in the middle would cost one event its callback, and the rest their outcome.
+   */
+  relieve(): void {
+    if (hasStack()) this.settleEarly()
   }
 
   /** Gives the outcomes that wait for the end of a turn. */
@@ -154,7 +170,7 @@ export class Outcomes {
     )
   }
 
-  #call({ callback, runInContext }: Entry, error: DeliveryError | undefined, ctx: Context | undefined): void {
+  #call({ callback, asyncContext }: Entry, error: DeliveryError | undefined, ctx: Context | undefined): void {
     const call = (): void => {
       guard(
         () => callback?.(error, ctx),
@@ -162,8 +178,8 @@ export class Outcomes {
         (reason) => this.#options.warnings.take('callback', reason, ctx),
       )
     }
-    if (runInContext === undefined) call()
-    else runInContext(call)
+    if (asyncContext === undefined) call()
+    else asyncContext.runInAsyncScope(call)
   }
 
   /** It was kept if anybody asked for it when the event came; else it is in the stored message. */
@@ -190,6 +206,21 @@ export class Outcomes {
         `analytics.stats.failures.${code}; analytics.on('error', ...) is told of each.`,
     )
   }
+}
+
+/** Small frames, several times as many as it takes to give an outcome; what callbacks need beyond that is guarded. */
+const SPARE_FRAMES = 1_000
+
+function hasStack(): boolean {
+  try {
+    return descend(SPARE_FRAMES) === SPARE_FRAMES
+  } catch {
+    return false
+  }
+}
+
+function descend(frames: number): number {
+  return frames === 0 ? 0 : 1 + descend(frames - 1)
 }
 
 /** Codes of events that never set out. */

@@ -84,6 +84,8 @@ export class Backlog<Entry extends Holder> {
   reserve(bytes: number): void {
     this.#reservedCount++
     this.#reservedBytes += bytes
+    // It may have filled the backlog, with what waits in it.
+    if (this.#queue.length > 0) this.#scheduleTurn()
   }
 
   /** Gives a reservation back. */
@@ -98,6 +100,15 @@ export class Backlog<Entry extends Holder> {
     // The spool takes what has left the plugins: what is inside them alone fills the memory.
     const { maxQueueSize, maxQueueBytes } = this.#options.settings
     return this.#reservedCount < maxQueueSize && this.#reservedBytes + bytes <= maxQueueBytes
+  }
+
+  /** A message may come that has no room, reservations included: waiting for more events gains nothing. */
+  get isNearlyFull(): boolean {
+    const { maxQueueSize, maxQueueBytes, maxMessageBytes } = this.#options.settings
+    return (
+      this.#queue.length + this.#reservedCount >= maxQueueSize ||
+      this.#queue.bytes + this.#reservedBytes + maxMessageBytes > maxQueueBytes
+    )
   }
 
   /** Nothing more will be taken, however small. */

@@ -46,7 +46,7 @@ export class Delivery<Entry extends Holder> {
   readonly #limit: BodyLimit
   readonly #results: ResultHandler<Entry>
   /** Requests carry the events of many callers: the HTTP client runs in the context of none of them. */
-  readonly #runInContext = asyncContext.capture()
+  readonly #asyncContext = asyncContext.capture()
   /** Batches cut so far. */
   #cut = 0
   /** Nothing can go before a response or a timer comes, so that new events need not ask. */
@@ -118,10 +118,9 @@ export class Delivery<Entry extends Holder> {
 
   #onTurn(): void {
     const { backlog, settings } = this.#options
-    const { flushAt, maxQueueSize, maxQueueBytes, maxMessageBytes } = settings
     // A full body or a full backlog is reason enough as well: waiting longer gains nothing.
-    const isFull = backlog.bytes >= this.#limit.bytes || backlog.bytes + maxMessageBytes > maxQueueBytes
-    if (isFull || backlog.length >= Math.min(flushAt, maxQueueSize)) backlog.makeAllDue()
+    const isFull = backlog.isNearlyFull || backlog.bytes >= this.#limit.bytes
+    if (isFull || backlog.length >= settings.flushAt) backlog.makeAllDue()
     if (backlog.due > 0 && !this.#isBlocked) this.#pump()
     this.#armInterval()
   }
@@ -159,7 +158,7 @@ export class Delivery<Entry extends Holder> {
         this.#isBlocked = true
         return this.#wakeUpAt(Number.isFinite(waitMs) ? this.#gate.opensAtMs : waitMs)
       }
-      void this.#runInContext(() => this.#attempt(batch))
+      void this.#asyncContext.runInAsyncScope(() => this.#attempt(batch))
     }
     this.#wakeUpAt(Number.POSITIVE_INFINITY)
   }
@@ -209,7 +208,7 @@ export class Delivery<Entry extends Holder> {
     for (;;) {
       const batch = this.#retries.takeExpired(nowMs)
       if (batch === undefined) return
-      this.#results.fail(batch, 'deadline')
+      this.#results.expire(batch)
     }
   }
 

@@ -80,6 +80,15 @@ export class ResultHandler<Entry extends Holder> {
     this.#settle(batch, errorOf(batch, code))
   }
 
+  /** Ends this part of a batch because its time is over; the error names the setting that says so. */
+  expire(batch: Batch<Entry>): void {
+    const { backoffUntilMs = Number.POSITIVE_INFINITY, limitedUntilMs = Number.POSITIVE_INFINITY } = batch
+    const name = limitedUntilMs < backoffUntilMs ? 'maxRateLimitDuration' : 'maxTotalBackoffDuration'
+    const error = errorOf(batch, 'deadline')
+    const message = `${error.message}; given up after ${this.#options.settings[name]} s (${name})`
+    this.#settle(batch, new DeliveryError('deadline', message, error))
+  }
+
   /** Ends a batch and all parts that come after it. */
   abandon(batch: Batch<Entry>, error: DeliveryError): void {
     for (let part: Batch<Entry> | undefined = batch; part !== undefined; ) {

@@ -199,6 +199,11 @@ export class Context {
     this.#reporter = reporter
   }
 
+  /** @internal Whether plugins have left notes or measurements with it. */
+  get hasNotes(): boolean {
+    return this.#logger !== undefined || this.#stats !== undefined
+  }
+
   /** @internal @throws TypeError when a plugin has set the event to something that is not an event since the last call. */
   requireEvent(): void {
     if (this.#refused === undefined) return

@@ -120,11 +120,17 @@ export class Pipeline {
     ctx.reporter = this.#tell
     if (this.#loader.isLoading || this.#turns.isOver()) {
       // It goes on when something else ends, and must not do so in the asynchronous context of that.
-      const runInContext = asyncContext.capture()
-      this.#waiting.push(() => runInContext(() => this.#start(kind, ctx, done)))
+      const captured = asyncContext.capture()
+      this.#waiting.push(() => captured.runInAsyncScope(() => this.#start(kind, ctx, done)))
       return false
     }
     return this.#start(kind, ctx, done)
+  }
+
+  /** Whether anything is called with the context of an event of this kind once it has left the front. */
+  isFollowed(kind: Kind): boolean {
+    const { destinations, after, utilities } = this.#stages[kind]
+    return destinations.length + after.length + utilities.length > 0
   }
 
   /** Hands the finished event to the destinations that its `integrations` leave on. */
@@ -141,7 +147,7 @@ export class Pipeline {
   conclude(kind: Kind, ctx: Context): Promise<unknown> | undefined {
     const { after, utilities } = this.#stages[kind]
     const call = (one: Registration): Promise<unknown> | undefined =>
-      one.runInContext(() => this.#callAside(one, kind, ctx))
+      one.asyncContext.runInAsyncScope(() => this.#callAside(one, kind, ctx))
     const work = after.length === 0 ? undefined : all(after.map(call))
     if (utilities.length === 0) return work
     return work === undefined ? all(utilities.map(call)) : work.then(() => all(utilities.map(call)))
@@ -179,7 +185,8 @@ export class Pipeline {
       const one = front[index] as Registration
       try {
         const result = this.#call(one, kind, passage.ctx)
-        if (isThenable(result)) {
+        // What most handlers return is not looked into.
+        if (result !== passage.ctx && isThenable(result)) {
           one.isAsync = true
           this.#wait(passage, index, result)
           return false

@@ -2,6 +2,7 @@ import { SettingsError } from '../errors/errors.ts'
 import { describe } from '../message/describe.ts'
 import { KINDS, type Kind } from '../message/types.ts'
 import { asyncContext } from '../runtime/async-context.node.ts'
+import type { CapturedContext } from '../runtime/async-context.ts'
 import { type Handler, PLUGIN_TYPES, type Plugin, type PluginType } from './plugin.ts'
 
 /** A plugin that is registered. What is read of it again and again is read once, when it cannot throw any more. */
@@ -11,8 +12,8 @@ export interface Registration {
   readonly type: PluginType
   /** Events fail while it could not be loaded. */
   readonly isRequired: boolean
-  /** Runs code in the asynchronous context of the registration. */
-  readonly runInContext: <Result>(run: () => Result) => Result
+  /** That of the registration. */
+  readonly asyncContext: CapturedContext
   /** A handler is declared `async`, or has returned a promise. */
   isAsync: boolean
   state: 'loading' | 'loaded' | 'failed' | 'removed'
@@ -36,7 +37,7 @@ export function createRegistration(plugin: Plugin): Registration {
     name,
     type,
     isRequired: onLoadFailure === 'drop',
-    runInContext: asyncContext.capture(),
+    asyncContext: asyncContext.capture(),
     isAsync: isDeclaredAsync(plugin.all) || KINDS.some((kind) => isDeclaredAsync(plugin[kind])),
     state: 'loading',
   }

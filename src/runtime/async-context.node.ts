@@ -3,10 +3,7 @@ import type { AsyncContext } from './async-context.ts'
 
 /** The asynchronous context of Node.js, Bun and Deno. Edge runtimes get `async-context.web.ts` in its place. */
 export const asyncContext: AsyncContext = {
-  capture() {
-    const resource = new AsyncResource('Trackpost')
-    return (run) => resource.runInAsyncScope(run)
-  },
+  capture: () => new AsyncResource('Trackpost'),
 
   createLocal<Value>() {
     const storage = new AsyncLocalStorage<Value>()

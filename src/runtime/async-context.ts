@@ -3,10 +3,16 @@
  * has none, functions run as they are and values are not followed.
  */
 export interface AsyncContext {
-  /** Returns a function that runs code in the asynchronous context of this moment. */
-  capture(): <Result>(run: () => Result) => Result
+  /** Keeps hold of the asynchronous context of this moment. */
+  capture(): CapturedContext
   /** A value that stays with the code that it was set for, past each `await`. `undefined` where there is no such thing. */
   createLocal<Value>(): AsyncLocal<Value> | undefined
+}
+
+/** Each event with a callback has one: no closure around what the runtime keeps, which would double it. */
+export interface CapturedContext {
+  /** Runs code in the asynchronous context of the moment of capture. */
+  runInAsyncScope<Result>(run: () => Result): Result
 }
 
 export interface AsyncLocal<Value> {

@@ -20,7 +20,7 @@ const { AsyncLocalStorage } = (process?.getBuiltinModule?.('node:async_hooks') ?
 
 /** The asynchronous context of edge runtimes, where they have one. */
 export const asyncContext: AsyncContext = {
-  capture: () => AsyncLocalStorage?.snapshot?.() ?? ((run) => run()),
+  capture: () => ({ runInAsyncScope: AsyncLocalStorage?.snapshot?.() ?? ((run) => run()) }),
 
   createLocal<Value>() {
     if (AsyncLocalStorage === undefined) return undefined

@@ -1,4 +1,5 @@
 import { asyncContext } from './async-context.node.ts'
+import type { CapturedContext } from './async-context.ts'
 import { detectRuntime } from './detect.ts'
 import { runtimeProcess } from './process.ts'
 import { escapeControls, type Warn, warn } from './warn.ts'
@@ -29,7 +30,7 @@ export class Log {
   readonly #isDebugging = isDebugging()
   readonly #redact: (text: string) => string
   /** A logger belongs to whoever made the client, not to the request that happens to be served. */
-  readonly #run: <Result>(run: () => Result) => Result = (run) => run()
+  readonly #asyncContext: CapturedContext = { runInAsyncScope: (run) => run() }
   #hasFailed = false
 
   /** @param redact Takes secrets out of a text. */
@@ -37,7 +38,7 @@ export class Log {
     this.#logger = logger
     this.#redact = redact
     this.isVerbose = logger !== undefined || this.#isDebugging
-    if (logger !== undefined) this.#run = asyncContext.capture()
+    if (logger !== undefined) this.#asyncContext = asyncContext.capture()
   }
 
   /** Whether there is a logger. */
@@ -81,7 +82,9 @@ export class Log {
       warn('user_code', 'the logger failed; the error was ignored, and further ones will be ignored silently')
     }
     try {
-      const written = this.#run(() => this.#logger?.[level](fields, `trackpost: ${message}`))
+      const written = this.#asyncContext.runInAsyncScope(() =>
+        this.#logger?.[level](fields, `trackpost: ${message}`),
+      )
       if (typeof written === 'object' && written !== null) Promise.resolve(written).then(undefined, fail)
     } catch {
       fail()

@@ -445,6 +445,7 @@ describe('a token server in trouble', () => {
     await tokens.clock.advance(20_000)
 
     expect(wait.error?.code).toBe('deadline')
+    expect((wait.error as Error).message).toContain('; given up after 20 s (maxTotalBackoffDuration)')
   })
 })
 

@@ -229,6 +229,43 @@ describe('a stack overflow within a call', () => {
   })
 })
 
+describe('a stack overflow while many outcomes wait to be given', () => {
+  test('costs no event its callback', async () => {
+    const { analytics } = createAnalytics()
+    const callsByEvent = new Map<number, number>()
+    let tracked = 0
+    // An invalid call has its outcome within the call; from 1,024 on, the next call gives those that wait.
+    const trackBad = (): void => {
+      const event = tracked++
+      analytics.track({ event: '' } as never, () => {
+        callsByEvent.set(event, (callsByEvent.get(event) ?? 0) + 1)
+      })
+    }
+    const dive = (): number => {
+      let depth = 0
+      try {
+        depth = dive()
+      } catch {
+        // The end of the stack: from here on, each level tracks with a little more room.
+      }
+      if (depth < 200) for (let call = 0; call < 50; call++) trackBad()
+      return depth + 1
+    }
+
+    for (let call = 0; call < 1_024; call++) trackBad()
+    dive()
+    const { pending } = await analytics.flush()
+    await settled()
+
+    const { accepted, failed } = analytics.stats
+    expect(pending).toBe(0)
+    expect(failed).toBe(accepted)
+    expect(accepted).toBeGreaterThan(5_000)
+    expect([...callsByEvent.values()].every((calls) => calls === 1)).toBe(true)
+    expect(callsByEvent.size).toBe(accepted)
+  })
+})
+
 describe('node:events', () => {
   test('once resolves with the next event, and rejects on an error', async () => {
     const { analytics, client } = createAnalytics({ maxRetries: 0 })

@@ -10,6 +10,70 @@ failOnUnhandledRejections()
 
 const REFUSED = 'a plugin tracked this while handling an event that a plugin had tracked'
 
+describe('an event between the plugins and its outcome', () => {
+  const enrich: Plugin = {
+    name: 'release',
+    type: 'enrichment',
+    track: (ctx) => ctx.updateEvent('context.release', '7'),
+  }
+
+  test('a listener that was added after the call is given it as the plugins left it', async () => {
+    const { analytics } = createAnalytics()
+    await analytics.register(enrich)
+    const seen: unknown[] = []
+
+    trackPurchases(analytics, 1)
+    analytics.on('track', (ctx) => seen.push([ctx.id, ctx.attempts, ctx.event.context['release']]))
+    await analytics.flush()
+
+    expect(seen).toEqual([['purchase-1', 1, '7']])
+  })
+
+  test('the notes of plugins are there for it', async () => {
+    const { analytics } = createAnalytics()
+    await analytics.register({ name: 'note', type: 'before', track: (ctx) => ctx.log('info', 'vu') })
+    const notes: string[] = []
+
+    trackPurchases(analytics, 1)
+    analytics.on('track', (ctx) => notes.push(...ctx.logs().map(({ message }) => message)))
+    await analytics.flush()
+
+    expect(notes).toEqual(['vu'])
+  })
+
+  test('an `after` plugin that was registered after the call is called with it', async () => {
+    const { analytics } = createAnalytics()
+    await analytics.register(enrich)
+    const seen: unknown[] = []
+
+    trackPurchases(analytics, 1)
+    await analytics.register({
+      name: 'audit',
+      type: 'after',
+      track: (ctx) => void seen.push([ctx.id, ctx.attempts, ctx.event.context['release']]),
+    })
+    await analytics.flush()
+
+    expect(seen).toEqual([['purchase-1', 1, '7']])
+  })
+
+  test('who was there at the call is given the very context of the plugins', async () => {
+    const { analytics } = createAnalytics()
+    const seen: Context[] = []
+    await analytics.register(
+      { name: 'first', type: 'before', track: (ctx) => void seen.push(ctx) },
+      { name: 'last', type: 'after', track: (ctx) => void seen.push(ctx) },
+    )
+
+    trackPurchases(analytics, 1, (_error, ctx) => seen.push(ctx as Context))
+    await analytics.flush()
+    await settled()
+
+    expect(seen).toHaveLength(3)
+    expect(new Set(seen).size).toBe(1)
+  })
+})
+
 // Row F105.
 describe('an asynchronous plugin that tracks', () => {
   test.each([

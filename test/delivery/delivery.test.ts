@@ -163,6 +163,25 @@ describe('when a batch goes', () => {
     expect(client.batchSizes).toEqual([2])
   })
 
+  test.each([
+    ['by count', { maxQueueSize: 3 }, 1],
+    ['by bytes', { maxQueueBytes: 100_000 }, 40_000],
+  ])(
+    'a queue that reservations fill %s goes although flushAt is not reached',
+    async (_label, bound, bytes) => {
+      const { client, backlog, enqueue } = setUpDelivery({ settings: { flushAt: 1_000, ...bound } })
+
+      enqueue('a1')
+      backlog.reserve(bytes)
+      await settled()
+      expect(client.requests).toHaveLength(0)
+      backlog.reserve(bytes)
+      await settled()
+
+      expect(client.requests.map(({ messageIds }) => messageIds)).toEqual([['a1']])
+    },
+  )
+
   test('at most maxConcurrentRequests requests are under way', async () => {
     const { client, enqueue } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 3 },
@@ -492,7 +511,10 @@ describe('retries', () => {
     await clock.advance(600_000)
 
     expect(codesOf(outcomes)).toEqual(['deadline'])
-    expect(outcomes[0]?.error?.message).toBe('[503] Service Unavailable')
+    expect(outcomes[0]?.error).toMatchObject({
+      message: '[503] Service Unavailable; given up after 10 s (maxTotalBackoffDuration)',
+      status: 503,
+    })
     expect(client.requests).toHaveLength(requests)
     expect(clock.timerCount).toBe(0)
   })
@@ -734,7 +756,9 @@ describe('Retry-After', () => {
     await clock.advance(600_000)
 
     expect(codesOf(outcomes)).toEqual(['deadline'])
-    expect(outcomes[0]?.error?.message).toBe('[429] Too Many Requests')
+    expect(outcomes[0]?.error?.message).toBe(
+      '[429] Too Many Requests; given up after 10 s (maxRateLimitDuration)',
+    )
     expect(client.requests.length).toBeLessThanOrEqual(11)
     expect(clock.timerCount).toBe(0)
   })

@@ -34,9 +34,9 @@ describe.each(Object.entries(RUNTIMES))('on %s', (_name, loadFor) => {
   test('what is captured is the context of that moment', async () => {
     const { capture } = await loadFor()
     const storage = new AsyncLocalStorage<string>()
-    const runInContext = storage.run('then', () => capture())
+    const captured = storage.run('then', () => capture())
 
-    const seen = storage.run('now', () => runInContext(() => storage.getStore()))
+    const seen = storage.run('now', () => captured.runInAsyncScope(() => storage.getStore()))
 
     expect(seen).toBe('then')
   })
@@ -62,6 +62,6 @@ test('where the runtime has none, functions run as they are', async () => {
   vi.stubGlobal('process', undefined)
   const { capture, createLocal } = await load('web')
 
-  expect(capture()(() => 7)).toBe(7)
+  expect(capture().runInAsyncScope(() => 7)).toBe(7)
   expect(createLocal()).toBeUndefined()
 })
