@@ -22,7 +22,7 @@ export interface MessageStore {
   /**
    * Copies messages, with a comma between each two.
    *
-   * @param target Has room for {@link totalBytes} from `at` on.
+   * @param target Has room for `totalBytes(holders)` from `at` on.
    */
   copy(holders: readonly Holder[], target: Uint8Array, at: number): void
   /** Gives up the place of a message. A second release does nothing. */

@@ -22,7 +22,7 @@ function runExample(heading: string): Promise<Exit> {
 }
 
 test('every example of the document is run here', () => {
-  expect(document.match(/^```(?:ts|js)$/gm)).toHaveLength(5)
+  expect(document.match(/^```(?:ts|js)$/gm)).toHaveLength(6)
 })
 
 test('a tracking plan reports, drops nothing but unknown events, and sends what the schemas make', async () => {
@@ -83,6 +83,13 @@ test('a sample keeps the same users in each process', async () => {
   expect(receiver.events.map(({ userId }) => userId)).toEqual(users)
   expect(users.length).toBeGreaterThan(50)
   expect(users.length).toBeLessThan(150)
+})
+
+test('a plugin of your own takes every kind of event', async () => {
+  const exit = await runExample('Your own')
+
+  expect(exit).toMatchObject({ code: 0, stdout: '{ delivered: 1, failed: 0, pending: 0 }\n' })
+  expect(receiver.events).toMatchObject([{ context: { app: { version: 'unknown' } } }])
 })
 
 test('rename gives an event its new name', async () => {

@@ -1,0 +1,135 @@
+// Builds the documentation site into docs/.vitepress/dist: the guides of docs/, and the reference, which typedoc makes of
+// the sources. Usage: node scripts/build-docs.mjs [--guides]. With --guides, the reference of the last build is kept: it is
+// what takes the time, and who writes a guide does not change it. A warning, a link or an anchor that leads nowhere, and an export without
+// a docstring are errors.
+import { execFile } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, posix, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { GUIDES } from '../docs/.vitepress/guides.mjs'
+import { brokenLinks } from './check-links.mjs'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const DOCS = join(ROOT, 'docs')
+const PAGES = join(DOCS, '.vitepress/pages')
+const SITE = join(DOCS, '.vitepress/dist')
+const REPOSITORY = 'https://github.com/trackpost/trackpost/blob/main'
+
+const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+/** The entry points of the package: `index`, `node`, ... */
+const entries = Object.keys(exports)
+  .filter((name) => name !== './package.json')
+  .map((name) => (name === '.' ? 'index' : name.slice(2)))
+
+const keepsReference = process.argv.includes('--guides') && existsSync(join(PAGES, 'api/index.md'))
+if (!keepsReference) rmSync(PAGES, { recursive: true, force: true })
+rmSync(SITE, { recursive: true, force: true })
+mkdirSync(PAGES, { recursive: true })
+await timed('guides', copyGuides)
+// At the same time: each reads all types, and that is what takes the time.
+if (!keepsReference)
+  await timed('reference', () => Promise.all([run('node', ['scripts/check-docs.mjs']), makeReference()]))
+writeFileSync(join(PAGES, 'sidebar.json'), JSON.stringify(sidebar(), null, 2))
+await timed('site', () => run('npx', ['vitepress', 'build', 'docs'], /\(!\)|warn(?:ing)?\b/i))
+await timed('links', () => {
+  const broken = brokenLinks(SITE)
+  if (broken.length > 0) fail(broken.join('\n'))
+})
+
+async function timed(name, step) {
+  const startMs = performance.now()
+  await step()
+  console.log(`${name.padEnd(10)} ${((performance.now() - startMs) / 1_000).toFixed(1)} s`)
+}
+
+/** Runs a command; what it writes is shown when it fails, or when it warns. */
+function run(program, args, warning) {
+  const env = { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0', npm_config_loglevel: 'error' }
+  return new Promise((resolve) => {
+    execFile(program, args, { cwd: ROOT, env, maxBuffer: 16_777_216 }, (error, stdout, stderr) => {
+      const output = `${stdout}${stderr}`
+      if (error !== null || warning?.test(output)) fail(`${program} ${args.join(' ')}\n${output}`)
+      resolve()
+    })
+  })
+}
+
+function fail(message) {
+  console.error(message)
+  process.exit(1)
+}
+
+/** Every document of docs/, by its path without the extension. */
+function documents(folder = DOCS) {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) return entry.name.startsWith('.') ? [] : documents(path)
+    return entry.name.endsWith('.md') ? [relative(DOCS, path).slice(0, -3)] : []
+  })
+}
+
+function copyGuides() {
+  for (const folder of ['public', 'images'])
+    cpSync(join(DOCS, folder), join(PAGES, folder), { recursive: true })
+  for (const name of documents()) {
+    const target = join(PAGES, `${name}.md`)
+    mkdirSync(dirname(target), { recursive: true })
+    writeFileSync(target, toPage(name, readFileSync(join(DOCS, `${name}.md`), 'utf8')))
+  }
+}
+
+/** What lies outside docs/ is not on the site, but in the repository. */
+function toPage(name, markdown) {
+  return markdown
+    .replace(/<!-- (?:before|after)\n[\s\S]*?-->\n/g, '')
+    .replace(/(\]\()(\.{1,2}\/[^)\s]*)/g, (_, open, link) => {
+      const [path, anchor] = posix.join('docs', dirname(name), link).split('#')
+      if (path.startsWith('docs/')) return `${open}${link}`
+      if (!existsSync(join(ROOT, path))) fail(`docs/${name}.md: ${link} does not exist`)
+      return `${open}${REPOSITORY}/${path}${anchor === undefined ? '' : `#${anchor}`}`
+    })
+}
+
+async function makeReference() {
+  const options = ['--options', 'docs/.vitepress/typedoc.json', '--out', join(PAGES, 'api')]
+  await run('npx', ['typedoc', ...options, ...entries.map((name) => `src/${name}.ts`)], /warning/)
+  for (const name of ['index', ...entries.map((name) => `${name}/index`)]) {
+    const path = join(PAGES, 'api', `${name}.md`)
+    writeFileSync(path, withImportNames(readFileSync(path, 'utf8')))
+  }
+}
+
+/** Modules are called by what is written in an import. */
+function withImportNames(markdown) {
+  const nameOf = (module) => (module === 'index' ? 'trackpost' : `trackpost/${module}`)
+  return markdown
+    .replace(/^# (\w+)$/m, (heading, module) => (entries.includes(module) ? `# ${nameOf(module)}` : heading))
+    .replace(/^- \[(\w+)\]\((\w+\/index\.md)\)/gm, (_, module, link) => `- [${nameOf(module)}](${link})`)
+}
+
+function sidebar() {
+  const titleOf = (name) => /^# (.*)$/m.exec(readFileSync(join(PAGES, `${name}.md`), 'utf8'))?.[1] ?? name
+  const all = documents().filter((name) => name !== 'index')
+  const expand = (page) =>
+    page.endsWith('/*')
+      ? all.filter((name) => name.startsWith(page.slice(0, -1))).sort()
+      : [page].filter((name) => all.includes(name))
+  const groups = GUIDES.map(({ text, pages }) => ({
+    text,
+    items: pages.flatMap(expand).map((name) => ({ text: titleOf(name), link: `/${name}` })),
+  })).filter(({ items }) => items.length > 0)
+  const shown = groups.flatMap(({ items }) => items.map(({ link }) => link.slice(1)))
+  const missing = all.filter((name) => !shown.includes(name))
+  if (missing.length > 0) fail(`not named in docs/.vitepress/guides.mjs: ${missing.join(', ')}`)
+  const reference = {
+    text: 'API',
+    items: [
+      { text: 'Overview', link: '/api/' },
+      ...entries.map((name) => ({
+        text: name === 'index' ? 'trackpost' : `trackpost/${name}`,
+        link: `/api/${name}/`,
+      })),
+    ],
+  }
+  return { '/api/': [reference, ...groups], '/': [...groups, reference] }
+}
