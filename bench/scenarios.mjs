@@ -225,6 +225,35 @@ const measured = [
       },
     ],
   },
+  ...[
+    ['spool', burst, 1.6, 'burst'],
+    ['spool-paced', { ...paced, events: 6_000 }, 1.3, 'paced, for 3 s,'],
+  ].map(([name, run, limit, shape]) => ({
+    name,
+    about: `${shape} with a \`FileSpool\`, by its \`sync\`, beside the same without one.`,
+    kind: 'cpu',
+    run,
+    rounds: 5,
+    slowRounds: 2,
+    rows: [
+      ...rows('trackpost'),
+      ...['never', 'interval', 'always'].map((sync) => ({
+        adapter: 'trackpost',
+        label: `spool, ${sync}`,
+        run: { feature: `spool ${sync}` },
+      })),
+    ],
+    targets: [
+      {
+        metric: 'cpuMicros',
+        of: 'spool, interval',
+        over: 'trackpost',
+        limit,
+        text: "CPU per event with a spool, sync 'interval'",
+      },
+      { metric: 'cpuMicros', of: 'spool, always', over: 'trackpost', text: "the same with sync 'always'" },
+    ],
+  })),
   {
     name: 'oauth',
     about: 'burst with a token from a local token server; the floor has a static one.',

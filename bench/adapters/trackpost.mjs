@@ -1,4 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { writeKey } from './index.mjs'
 import { fivePlugins, wrap } from './segment-like.mjs'
 
@@ -21,10 +24,32 @@ export async function open(
   if (oauth) settings.oauthSettings = oauth
   if (feature === 'gzip') settings.compress = 'gzip'
   if (feature === 'channels') subscribeOnce()
+  const { spool, close } = feature?.startsWith('spool ') ? await openSpool(feature.slice(6)) : {}
+  if (spool) settings.spool = spool
   const analytics = new Analytics(settings)
   if (plugins) await analytics.register(...fivePlugins())
   await analytics.ready
+  if (close) return close(analytics)
   return feature === 'with' ? wrapScope(analytics) : wrap(analytics)
+}
+
+/** A spool in a directory of its own, which is removed with the client. Says how often it has synced. */
+async function openSpool(sync) {
+  const { FileSpool } = await import(new URL('../../dist/spool.js', import.meta.url).href)
+  const directory = mkdtempSync(join(tmpdir(), 'trackpost-bench-'))
+  const spool = new FileSpool({ directory, sync, maxBytes: 1_073_741_824 })
+  const close = (analytics) => {
+    const client = wrap(analytics)
+    return {
+      ...client,
+      async close() {
+        await client.close()
+        if (process.env.BENCH_SYNCS) console.error(`sync '${sync}': ${spool.stats.syncs} syncs`)
+        rmSync(directory, { recursive: true, force: true })
+      },
+    }
+  }
+  return { spool, close }
 }
 
 /** The warm-up opens a client as well. */

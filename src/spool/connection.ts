@@ -9,7 +9,7 @@ import type {
 } from './spool.ts'
 
 /** At most so many bytes are read ahead of what is sent: enough for several requests. */
-const READ_AHEAD_BYTES = 4_194_304
+const READ_AHEAD_BYTES = 2_097_152
 
 /** A message in memory that the spool has as well. */
 interface Spooled extends StoredMessage {

@@ -86,6 +86,7 @@ export class FileSpool implements Spool {
     this.#log = new SegmentLog({ ...shared, ...limits, clock, onWaiting: () => this.#wake() })
     this.#leftovers = new Leftovers({
       ...shared,
+      isSynced: limits.sync !== 'never',
       account: (bytes) => {
         this.#log.usedBytes += bytes
       },
@@ -125,7 +126,8 @@ export class FileSpool implements Spool {
   }
 
   acknowledge(record: SpoolRecord): void {
-    if (this.#isClosed || !(record instanceof FileRecord)) return
+    if (this.#isClosed || !(record instanceof FileRecord) || record.isAcknowledged) return
+    record.isAcknowledged = true
     record.segment.acknowledge(record)
     this.#touched.add(record.segment)
     this.#scheduleTurn()

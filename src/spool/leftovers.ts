@@ -8,6 +8,8 @@ import type { RecoveredMessage } from './spool.ts'
 export interface LeftoversOptions {
   readonly fs: FileSystem
   readonly folders: Folders
+  /** Has what was found on the disk before it is read: its process may have died before it could do so itself. */
+  readonly isSynced: boolean
   /** Told of bytes that this process is answerable for now, and of those it has removed. */
   readonly account: (bytes: number) => void
   readonly warn: (text: string) => void
@@ -27,6 +29,7 @@ export class Leftovers {
   readonly #queue: string[] = []
   #reading: Reading | undefined
   #isClosed = false
+  #syncedFolder = ''
   /** Files in which something could not be read. */
   damaged = 0
 
@@ -113,6 +116,7 @@ export class Leftovers {
         const at = await readHeader(segment)
         if (at !== undefined) {
           segment.isDamaged = at === 0 && size > 0
+          if (this.#options.isSynced) await this.#sync(segment)
           const reader = new SegmentReader(segment, false, await segment.readAcknowledged())
           return { segment, reader, size, at }
         }
@@ -123,6 +127,20 @@ export class Leftovers {
       segment.close()
     }
     return undefined
+  }
+
+  async #sync(segment: Segment): Promise<void> {
+    const { fs, folders } = this.#options
+    try {
+      await segment.syncReader()
+      const folder = dirname(segment.path)
+      if (folder === this.#syncedFolder) return
+      await fs.syncDirectory(folder)
+      await fs.syncDirectory(folders.directory)
+      this.#syncedFolder = folder
+    } catch {
+      // A bad disk. What can be read of it is on its way soon.
+    }
   }
 
   #segmentsOf(folder: string): string[] {

@@ -33,7 +33,7 @@ const WRITE_AT_BYTES = 262_144
 const MAX_SEGMENT_BYTES = 8_388_608
 const MIN_SEGMENT_BYTES = 65_536
 /** A segment of which nothing is needed any more is removed before it is full, when it is larger than this. */
-const WORTH_REMOVING_BYTES = 1_048_576
+const WORTH_REMOVING_BYTES = 4_194_304
 /** There is no room: trying elsewhere would not help. */
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
@@ -255,8 +255,11 @@ export class SegmentLog {
   }
 
   #misplace(segment: Segment): void {
+    // It stays open: what it holds is read from it once more.
+    if (segment === this.#current) this.#current = undefined
+    segment.isComplete = true
+    this.#unsynced.add(segment)
     this.#misplaced.add(segment)
-    this.#seal(segment)
   }
 
   /** Names, and what had to be moved. Never rejects. */

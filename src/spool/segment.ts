@@ -13,6 +13,9 @@ export class FileRecord implements SpoolRecord {
     readonly end: number,
   ) {}
 
+  /** It is acknowledged once only. */
+  isAcknowledged = false
+
   get isKept(): boolean {
     return this.segment.isKept(this.end)
   }
@@ -113,6 +116,11 @@ export class Segment {
     this.writer?.close()
     this.#acknowledgements.close()
     this.closeReader()
+  }
+
+  /** Has on the disk what another process has written. */
+  async syncReader(): Promise<void> {
+    await this.#file?.sync()
   }
 
   closeReader(): void {

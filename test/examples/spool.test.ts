@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { examplePath, runNode } from './run-node.ts'
+
+test('the demo of the spool kills a service, starts it again, and nothing is lost', async () => {
+  const { code, stdout, stderr } = await runNode([examplePath('spool-demo.mjs')], {})
+
+  expect(stderr).toBe('')
+  expect(stdout).toMatch(/it had stored \d{4,} orders, of which \d+ had arrived/)
+  expect(stdout).toMatch(/recovered \d+, delivered \d+, deferred 0/)
+  expect(stdout).toMatch(/\n0 lost\n$/)
+  expect(code).toBe(0)
+})
+
+test('an event that is lost on its way is noticed', async () => {
+  const { code, stdout } = await runNode([examplePath('spool-demo.mjs')], { DEMO_LOSE: 'order-17' })
+
+  expect(stdout).toMatch(/\n1 lost\n$/)
+  expect(code).toBe(1)
+})

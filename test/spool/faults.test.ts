@@ -1,0 +1,250 @@
+/** F90 to F93, F95, F97, F100: files that are damaged, disks that are full, bad or slow, and directories that go away. */
+import { describe, expect, test } from 'vitest'
+import type { FileSpool } from '../../src/spool/file-spool.ts'
+import { HEADER_BYTES, RECORD_HEADER_BYTES } from '../../src/spool/format.ts'
+import { FakeClock, settled } from '../support/fake-clock.ts'
+import { FakeDisk } from './fake-disk.ts'
+import { bytesOf, createProcess, FileSpoolOn, readMessages } from './support.ts'
+
+type Mode = 'never' | 'interval' | 'always'
+
+function createMachine() {
+  const disk = new FakeDisk(() => 0.5)
+  const alive = new Set<number>()
+  return {
+    disk,
+    start(sync: Mode = 'never', maxBytes = 1_048_576) {
+      const { fs, kill } = disk.mount()
+      const process = createProcess(alive)
+      const clock = new FakeClock()
+      const warnings: string[] = []
+      const spool = new FileSpoolOn(
+        { directory: '/spool', sync, maxBytes },
+        { fs, clock, processes: process },
+      )
+      const client = { isDisabled: true, warn: (text: string) => warnings.push(text) }
+      ;(spool as unknown as { attach(client: object): void }).attach(client)
+      return {
+        ...{ spool, clock, warnings },
+        kill(): void {
+          process.end()
+          kill()
+          void spool.close()
+        },
+      }
+    },
+  }
+}
+
+async function append(spool: FileSpool, ...messages: string[]): Promise<boolean> {
+  const records = messages.map((message) => spool.append(bytesOf(message), true))
+  await settled()
+  return records.every((record) => record !== undefined)
+}
+
+/** What the next process reads of a spool with these messages, when `change` was made to the file. */
+async function readChanged(messages: string[], change: (bytes: Buffer) => Buffer, expected: string[]) {
+  const machine = createMachine()
+  const first = machine.start()
+  await append(first.spool, ...messages)
+  first.kill()
+  const path = machine.disk.paths.find((one) => one.endsWith('.seg')) as string
+  machine.disk.alter(path, change)
+  const next = machine.start()
+  // One more, so that reading ends even where nothing is left.
+  next.spool.append(bytesOf('end'), false)
+  const read: string[] = []
+  for await (const found of next.spool.recover()) {
+    for (const { message } of found) read.push(Buffer.from(message ?? 'lost').toString())
+    if (read.length > expected.length) break
+  }
+  return { read: read.filter((message) => message !== 'end'), machine, next }
+}
+
+describe('a damaged file', () => {
+  const messages = ['{"first":1}', '{"second":"Zoë ☕"}', '{"third":3}']
+  const starts = messages.reduce(
+    (ends, message) =>
+      ends.concat((ends.at(-1) as number) + RECORD_HEADER_BYTES + Buffer.byteLength(message)),
+    [HEADER_BYTES],
+  )
+  const [, second, third, end] = starts as [number, number, number, number]
+
+  const lengthOf =
+    (length: number) =>
+    (bytes: Buffer): Buffer => {
+      bytes.writeUInt32LE(length, second + 8)
+      return bytes
+    }
+
+  test('cut at every byte of the last record: the others are there', async () => {
+    for (let length = third; length < end; length++) {
+      const { read } = await readChanged(messages, (bytes) => bytes.subarray(0, length), messages.slice(0, 2))
+      expect(read, `cut at ${length}`).toEqual(messages.slice(0, 2))
+    }
+  })
+
+  test('every byte of a record changed: those before and after it are there', async () => {
+    for (let at = second; at < third; at++) {
+      const flip = (bytes: Buffer): Buffer => {
+        bytes[at] = (bytes[at] as number) ^ 0xff
+        return bytes
+      }
+      const { read } = await readChanged(messages, flip, [messages[0] as string, messages[2] as string])
+      expect(read, `byte ${at}`).toEqual([messages[0], messages[2]])
+    }
+  })
+
+  test.each([
+    ['a length of zero', lengthOf(0)],
+    ['a length of 4 GB', lengthOf(0xffffffff)],
+    ['a scrambled header', (bytes: Buffer) => bytes.fill(0x55, 0, HEADER_BYTES)],
+    ['zeros at the end', (bytes: Buffer) => Buffer.concat([bytes, Buffer.alloc(5_000)])],
+    ['garbage at the end', (bytes: Buffer) => Buffer.concat([bytes, Buffer.alloc(5_000, 0xa7)])],
+  ])('%s: the rest is there, and the file is kept aside', async (name, change) => {
+    const expected = name.startsWith('a length') ? [messages[0], messages[2]] : messages
+    const { read, machine, next } = await readChanged(messages, change, expected as string[])
+    expect(read).toEqual(expected)
+    next.kill()
+
+    const last = machine.start()
+    const records = last.spool.recover()
+    const { value } = await records.next()
+    for (const { record } of value ?? []) last.spool.acknowledge(record)
+    void records.next()
+    await settled()
+    await settled()
+
+    expect(last.spool.stats.damaged).toBe(1)
+    expect(machine.disk.paths.filter((path) => path.endsWith('.bad'))).toHaveLength(1)
+    expect(last.warnings).toEqual([expect.stringContaining('damaged')])
+  })
+
+  test('one of a later version is left as it is', async () => {
+    const { createHeader } = await import('../../src/spool/format.ts')
+    const change = (bytes: Buffer): Buffer => {
+      createHeader(2).copy(bytes)
+      return bytes
+    }
+    const { read, machine, next } = await readChanged(messages, change, [])
+    await next.spool.close()
+
+    expect(read).toEqual([])
+    expect(machine.disk.paths.filter((path) => path.endsWith('.1/00000001.seg'))).toHaveLength(1)
+  })
+})
+
+describe('a full disk', () => {
+  test('events wait in memory with one warning, and go to the disk when there is room', async () => {
+    const machine = createMachine()
+    const { spool, clock, warnings, kill } = machine.start()
+    await append(spool, 'before')
+    machine.disk.capacity = machine.disk.usedBytes + 30
+
+    for (const message of ['a', 'b', 'c']) expect(await append(spool, message.repeat(100))).toBe(true)
+    expect(spool.stats.isWriting).toBe(false)
+    expect(await spool.sync()).toBe(false)
+    expect(spool.append(bytesOf('not held'), false)).toBeUndefined()
+    await clock.advance(10_000)
+    expect(warnings).toEqual([expect.stringMatching(/cannot write, .*: ENOSPC/)])
+
+    machine.disk.capacity = Number.POSITIVE_INFINITY
+    await clock.advance(60_000)
+    expect(spool.stats.isWriting).toBe(true)
+    expect(await spool.sync()).toBe(true)
+    kill()
+
+    const expected = ['before', 'a'.repeat(100), 'b'.repeat(100), 'c'.repeat(100)]
+    expect(await readMessages(machine.start().spool, 4)).toEqual(expected)
+  })
+
+  test('what waits in memory has a bound', async () => {
+    const machine = createMachine()
+    const { spool } = machine.start()
+    machine.disk.capacity = 0
+    const message = 'x'.repeat(10_000)
+    let taken = 0
+    while (spool.append(bytesOf(message), true) !== undefined) {
+      await settled()
+      expect(++taken).toBeLessThan(200)
+    }
+    expect(taken).toBeGreaterThan(1)
+  })
+})
+
+test('after a failed sync the file is not trusted: all of it is written to another one', async () => {
+  const machine = createMachine()
+  const { spool, kill } = machine.start('always')
+  machine.disk.faults.sync.push('EIO')
+  await append(spool, 'a', 'b')
+  await settled()
+
+  expect(await spool.sync()).toBe(true)
+  expect(machine.disk.paths.filter((path) => path.endsWith('.seg'))).toEqual([
+    expect.stringMatching(/\.0\/00000002\.seg$/),
+  ])
+  kill()
+  machine.disk.cutPower()
+  machine.disk.nowMs += 100_000
+  expect(await readMessages(machine.start().spool, 2)).toEqual(['a', 'b'])
+})
+
+test('a directory that is removed is made again, with all that waits', async () => {
+  const machine = createMachine()
+  const { spool, clock, kill } = machine.start('interval')
+  await append(spool, 'a', 'b')
+  machine.disk.removeAll('/spool')
+
+  await append(spool, 'c')
+  await clock.advance(1_000)
+  await clock.advance(1_000)
+  expect(await spool.sync()).toBe(true)
+  kill()
+
+  expect(await readMessages(machine.start().spool, 3)).toEqual(['a', 'b', 'c'])
+})
+
+test('10,000 small files are read, and gone when all is acknowledged', async () => {
+  const machine = createMachine()
+  const COUNT = 10_000
+  const { fs } = machine.disk.mount()
+  fs.makeDirectory('/spool/0123456789abcdef.0')
+  const { createHeader, writeRecord } = await import('../../src/spool/format.ts')
+  for (let number = 1; number <= COUNT; number++) {
+    const bytes = Buffer.alloc(HEADER_BYTES + RECORD_HEADER_BYTES + 8)
+    createHeader().copy(bytes)
+    writeRecord(bytes, HEADER_BYTES, bytesOf(String(number).padStart(8, '0')))
+    const file = fs.create(`/spool/0123456789abcdef.0/${String(number).padStart(8, '0')}.seg`)
+    fs.write(file, bytes, 0)
+    fs.close(file)
+  }
+
+  const { spool } = machine.start()
+  let read = 0
+  for await (const messages of spool.recover()) {
+    for (const { record } of messages) spool.acknowledge(record)
+    read += messages.length
+    if (read === COUNT) break
+  }
+  await settled()
+  await spool.close()
+
+  expect(machine.disk.paths).toEqual([])
+})
+
+test('a slow disk holds up no call, and calls that come meanwhile share one sync', async () => {
+  const machine = createMachine()
+  const { spool } = machine.start('always')
+  const waiting: (() => void)[] = []
+  machine.disk.slow = () => new Promise((resolve) => waiting.push(resolve))
+
+  // Were any of these to wait for the disk, the test would not go on.
+  for (let turn = 0; turn < 50; turn++) expect(await append(spool, `message ${turn}`)).toBe(true)
+  const stored = Promise.all(Array.from({ length: 20 }, () => spool.sync()))
+  expect(waiting).toHaveLength(1)
+  machine.disk.slow = () => Promise.resolve()
+  waiting[0]?.()
+
+  expect(new Set(await stored)).toEqual(new Set([true]))
+  expect(machine.disk.syncs).toBeLessThanOrEqual(3)
+})

@@ -1,0 +1,69 @@
+/**
+ * A process with a spool, to be killed. Usage: child.mjs DIRECTORY HOST MODE NAME
+ *
+ * - `track`: five events every 5 ms; prints `stored N` when the first N of them are stored
+ * - `burst`: COUNT events at once, then it waits; prints `stored COUNT`
+ * - `exit`, `throw`: one event, and the end within the same turn
+ * - `drain`: tracks nothing; ends when no event is left in the directory, and prints what it has cost
+ */
+import { readdirSync } from 'node:fs'
+import { Analytics } from '../../../dist/index.js'
+import { FileSpool } from '../../../dist/spool.js'
+import { eventOf } from './events.mjs'
+
+const [directory, host, mode, name] = process.argv.slice(2)
+const count = Number(process.env.COUNT ?? 1)
+const httpClient = host === 'none' ? async () => new Response('', { status: 503 }) : undefined
+const stub = host === 'stub' ? async () => new Response('', { status: 200 }) : httpClient
+
+const startMs = performance.now()
+const startRss = process.memoryUsage().rss
+let peakRss = startRss
+const analytics = new Analytics({
+  writeKey: 'wk_spool',
+  ...(stub === undefined ? { host } : { httpClient: stub }),
+  flushAt: 50,
+  flushInterval: 20,
+  spool: new FileSpool({ directory, maxBytes: 4_000_000_000 }),
+})
+const keepAlive = setInterval(() => {
+  peakRss = Math.max(peakRss, process.memoryUsage().rss)
+}, 20)
+let tracked = 0
+
+function track(events) {
+  for (let index = 0; index < events; index++) analytics.track(eventOf(`${name}-${++tracked}`))
+  const upTo = tracked
+  void analytics.stored().then((isStored) => {
+    if (isStored) process.stdout.write(`stored ${upTo}\n`)
+  })
+}
+
+if (mode === 'track') setInterval(() => track(5), 5)
+else if (mode === 'burst') {
+  const more = () => {
+    for (let index = 0; index < 1_000 && tracked < count; index++)
+      analytics.track(eventOf(`${name}-${++tracked}`))
+    if (tracked < count) return setImmediate(more)
+    void analytics.stored().then(() => process.stdout.write(`stored ${tracked}\n`))
+  }
+  more()
+} else if (mode === 'drain') await drain()
+else {
+  track(1)
+  if (mode === 'exit') process.exit(0)
+  throw new Error('as intended')
+}
+
+async function drain() {
+  const left = () => readdirSync(directory, { recursive: true }).filter((path) => path.endsWith('.seg'))
+  const deadline = Date.now() + 600_000
+  do {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  } while (left().length > 0 && Date.now() < deadline)
+  clearInterval(keepAlive)
+  const { recovered, delivered } = analytics.stats
+  const ms = performance.now() - startMs
+  await analytics.closeAndFlush()
+  process.stdout.write(`${JSON.stringify({ recovered, delivered, ms, grownBytes: peakRss - startRss })}\n`)
+}

@@ -1,0 +1,195 @@
+/** F88, F94, F98: real processes that die, alone and side by side, and what the next ones deliver. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { gunzipSync } from 'node:zlib'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Loopback, listen } from '../../support/loopback.ts'
+import { filesIn, temporaryDirectory } from '../support.ts'
+import { eventOf } from './events.mjs'
+
+const IS_FULL = process.env['TEST_FULL'] === '1'
+const ROUNDS = IS_FULL ? 200 : 15
+/** Events of the large backlog: 2.5 million of them have about 1 GB. */
+const BACKLOG = IS_FULL ? 2_500_000 : 150_000
+const CHILD = fileURLToPath(new URL('./child.mjs', import.meta.url))
+
+interface Message {
+  readonly messageId: string
+  readonly event: string
+  readonly timestamp: string
+  readonly properties: object
+}
+
+/** What the service was sent. */
+const received = new Map<string, string>()
+const differing: string[] = []
+let duplicates = 0
+let isDown = false
+let service: Loopback
+let directory: string
+const children: ChildProcess[] = []
+
+beforeEach(async () => {
+  received.clear()
+  differing.length = 0
+  duplicates = 0
+  isDown = false
+  directory = temporaryDirectory()
+  service = await listen(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    if (isDown) return response.writeHead(503).end()
+    const body = Buffer.concat(chunks)
+    const isZipped = request.headers['content-encoding'] === 'gzip'
+    const { batch } = JSON.parse((isZipped ? gunzipSync(body) : body).toString()) as { batch: Message[] }
+    for (const message of batch) {
+      const text = JSON.stringify(message)
+      const before = received.get(message.messageId)
+      if (before !== undefined) duplicates++
+      if (before !== undefined && before !== text) differing.push(message.messageId)
+      received.set(message.messageId, text)
+    }
+    return response.end()
+  })
+})
+
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+  await service.close()
+})
+
+interface Life {
+  readonly child: ChildProcess
+  readonly ended: Promise<unknown>
+  /** All that it has printed. */
+  output(): string
+  /** How many events it knows to be stored. */
+  stored(): number
+}
+
+function start(mode: string, name: string, options: { host?: string; count?: number } = {}): Life {
+  const { host = service.url, count = 1 } = options
+  const child = spawn(process.execPath, [CHILD, directory, host, mode, name], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, COUNT: String(count) },
+  })
+  children.push(child)
+  let output = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk
+  })
+  let errors = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    errors += chunk
+  })
+  return {
+    child,
+    ended: once(child, 'close').then(([code]) => {
+      if (mode === 'drain' && code !== 0) throw new Error(errors)
+    }),
+    output: () => output,
+    stored: () => Number(/stored (\d+)\n$/.exec(output.slice(0, output.lastIndexOf('\n') + 1))?.[1] ?? 0),
+  }
+}
+
+async function until(isDone: () => boolean): Promise<void> {
+  while (!isDone()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+async function drain(host?: string): Promise<{ recovered: number; ms: number; grownBytes: number }> {
+  const life = start('drain', 'drain', host === undefined ? {} : { host })
+  await life.ended
+  return JSON.parse(life.output())
+}
+
+function expectAll(ids: readonly string[]): void {
+  expect(ids.filter((id) => !received.has(id))).toEqual([])
+  expect(differing).toEqual([])
+  for (const [id, text] of received) {
+    const { event, timestamp, properties } = JSON.parse(text) as Message
+    const tracked = eventOf(id)
+    expect({ event, timestamp, properties }).toEqual({
+      event: tracked.event,
+      timestamp: tracked.timestamp.toISOString(),
+      properties: tracked.properties,
+    })
+  }
+}
+
+function idsOf(name: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${name}-${index + 1}`)
+}
+
+test(`nothing that was stored is lost in ${ROUNDS} deaths by SIGKILL, with the service up and down`, async () => {
+  const stored: string[] = []
+  let random = 7
+  const next = (): number => {
+    random = (Math.imul(random, 1_103_515_245) + 12_345) & 0x7fffffff
+    return random / 0x7fffffff
+  }
+  for (let round = 0; round < ROUNDS; round++) {
+    isDown = next() < 0.5
+    const life = start('track', `r${round}`)
+    await until(() => life.stored() > 0)
+    await new Promise((resolve) => setTimeout(resolve, next() * 200))
+    if (next() < 0.3) isDown = !isDown
+    life.child.kill('SIGKILL')
+    await life.ended
+    stored.push(...idsOf(`r${round}`, life.stored()))
+  }
+  isDown = false
+
+  const { recovered } = await drain()
+
+  console.log(
+    `${stored.length} events stored, ${received.size} received, ${duplicates} sent twice, ${recovered} at the end`,
+  )
+  expect(stored.length).toBeGreaterThan(ROUNDS * 5)
+  expectAll(stored)
+  expect(filesIn(directory)).toEqual([])
+}, 1_800_000)
+
+test.each(['exit', 'throw'])('the end within the turn of the call, by %s, takes nothing', async (mode) => {
+  isDown = true
+  await start(mode, mode).ended
+  isDown = false
+  expect(received.size).toBe(0)
+
+  await drain()
+
+  expectAll([`${mode}-1`])
+})
+
+test('eight processes side by side, all killed: two that start together deliver each event once', async () => {
+  isDown = true
+  const lives = Array.from({ length: 8 }, (_, index) => start('burst', `p${index}`, { count: 500 }))
+  await until(() => lives.every((life) => life.stored() === 500))
+  for (const { child } of lives) child.kill('SIGKILL')
+  await Promise.all(lives.map(({ ended }) => ended))
+  isDown = false
+
+  const drained = await Promise.all([drain(), drain()])
+
+  expectAll(lives.flatMap((_, index) => idsOf(`p${index}`, 500)))
+  expect(duplicates).toBe(0)
+  expect(drained[0].recovered + drained[1].recovered).toBe(4_000)
+})
+
+test(`a backlog of ${BACKLOG} events is read without being loaded`, async () => {
+  const life = start('burst', 'b', { host: 'none', count: BACKLOG })
+  await until(() => life.stored() === BACKLOG)
+  life.child.kill('SIGKILL')
+  await life.ended
+  const { statSync } = await import('node:fs')
+  const bytes = filesIn(directory).reduce((sum, name) => sum + statSync(`${directory}/${name}`).size, 0)
+
+  const { recovered, ms, grownBytes } = await drain('stub')
+
+  const mb = (value: number): string => `${(value / 1_048_576).toFixed(0)} MB`
+  console.log(
+    `${mb(bytes)} delivered in ${(ms / 1_000).toFixed(1)} s; memory grew by ${mb(grownBytes)} at most`,
+  )
+  expect(recovered).toBe(BACKLOG)
+  expect(grownBytes).toBeLessThan(64 * 1_048_576)
+}, 1_800_000)
