@@ -4,7 +4,16 @@ import { defineConfig } from 'vitest/config'
 const endToEnd = ['test/auth/end-to-end.test.ts']
 
 /** Suites that drive the built package, each in processes of its own; the rest of `test/` mirrors `src/`. */
-const builtSuites = ['package', 'examples', 'frameworks', 'faults', 'runtimes', 'serverless', 'site', 'spool/proof']
+const builtSuites = [
+  'package',
+  'examples',
+  'frameworks',
+  'faults',
+  'runtimes',
+  'serverless',
+  'site',
+  'spool/proof',
+]
 
 /** A limit that only a test reaches which hangs: no machine is slow enough to decide one. */
 const limits = { testTimeout: 120_000, hookTimeout: 300_000 }
