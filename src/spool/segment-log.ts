@@ -62,7 +62,7 @@ export class SegmentLog {
 
   constructor(options: SegmentLogOptions) {
     this.#options = options
-    this.#segmentBytes = Math.max(MIN_SEGMENT_BYTES, Math.min(MAX_SEGMENT_BYTES, options.maxBytes >> 3))
+    this.#segmentBytes = Math.max(MIN_SEGMENT_BYTES, Math.min(MAX_SEGMENT_BYTES, options.maxBytes / 8))
     this.#trouble = new Trouble(options.clock, options.warn, {
       attempt: () => this.#recover(),
       onOver: () => void this.sync(),

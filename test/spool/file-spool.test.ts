@@ -158,6 +158,18 @@ describe('one process', () => {
   })
 })
 
+test('with a large maxBytes, files are as large as they may be', async () => {
+  const directory = temporaryDirectory()
+  const spool = open(directory, createProcess(new Set()), { maxBytes: 4_000_000_000 })
+  for (let number = 0; number < 50; number++) {
+    spool.append(Buffer.alloc(10_000, 'x'), true)
+    await turn()
+  }
+
+  expect(filesIn(directory).filter((name) => name.endsWith('.seg'))).toHaveLength(1)
+  await spool.close()
+})
+
 describe('a directory that cannot be used', () => {
   test.each([
     ['a file', (path: string) => writeFileSync(path, '')],
