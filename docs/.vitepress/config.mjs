@@ -31,7 +31,18 @@ export default defineConfig({
   // The index for the search is one file, and loaded with the first search.
   vite: { build: { chunkSizeWarningLimit: 4_000 } },
   themeConfig: {
-    search: { provider: 'local', options: { detailedView: true } },
+    search: {
+      provider: 'local',
+      options: {
+        detailedView: true,
+        // A guide explains what the reference, a table of differences or a fault merely names.
+        miniSearch: {
+          searchOptions: {
+            boostDocument: (id) => (/^\/(?:api\/|migration\/|faults|mutation)/.test(id) ? 0.2 : 1),
+          },
+        },
+      },
+    },
     outline: [2, 3],
     externalLinkIcon: true,
     nav: [

@@ -67,7 +67,10 @@ async function open(path: string, run: (page: Page) => Promise<void>, width = 1_
   const complaints: string[] = []
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
   page.on('pageerror', (error) => complaints.push(error.message))
-  page.on('requestfailed', (request) => complaints.push(request.url()))
+  page.on('requestfailed', (request) => {
+    // The next page was opened before one that is fetched ahead of time had come.
+    if (request.failure()?.errorText !== 'net::ERR_ABORTED') complaints.push(request.url())
+  })
   try {
     await page.goto(origin + path, { waitUntil: 'networkidle' })
     await run(page)
