@@ -108,7 +108,8 @@ function withImportNames(markdown) {
 }
 
 function sidebar() {
-  const titleOf = (name) => /^# (.*)$/m.exec(readFileSync(join(PAGES, `${name}.md`), 'utf8'))?.[1].replaceAll('`', '') ?? name
+  const titleOf = (name) =>
+    /^# (.*)$/m.exec(readFileSync(join(PAGES, `${name}.md`), 'utf8'))?.[1].replaceAll('`', '') ?? name
   const all = documents().filter((name) => name !== 'index')
   const expand = (page) =>
     page.endsWith('/*')
