@@ -3,7 +3,7 @@ import DefaultAnalytics, {
   Analytics,
   type AnalyticsSettings,
   type Context,
-  type FailureCode,
+  type DeliveryError,
   type HTTPClient,
   type HTTPClientRequest,
   type HTTPResponse,
@@ -69,10 +69,12 @@ const settings: AnalyticsSettings = {
   httpClient: client,
 }
 
-const losses = new Map<FailureCode, number>()
+type Code = DeliveryError['code']
+
+const losses = new Map<Code, number>()
 
 /** What to do about a loss; the compiler tells when a code is forgotten. */
-function isOurFault(code: FailureCode): boolean {
+function isOurFault(code: Code): boolean {
   switch (code) {
     case 'invalid':
     case 'unserializable':
@@ -86,6 +88,8 @@ function isOurFault(code: FailureCode): boolean {
     case 'retries_exhausted':
     case 'deadline':
     case 'shutdown_timeout':
+    case 'spool':
+    case 'deferred':
       return false
   }
 }
