@@ -91,9 +91,16 @@ function writeShared(names: readonly string[]): string {
   return `${folder}/shared.ts`
 }
 
-/** The types are written once, as those of CommonJS: ES modules can import them, and not the other way round. */
+/**
+ * Entries with types of another package in theirs. That package may have other classes for ES modules than for CommonJS, so
+ * there are declarations for each.
+ */
+const FOREIGN_TYPES: readonly string[] = ['msw']
+
+/** The other types are written once, as those of CommonJS: ES modules can import them, and not the other way round. */
 async function shareTypes(): Promise<void> {
   for (const name of ['index', ...ENTRIES]) {
+    if (FOREIGN_TYPES.includes(name)) continue
     const all = `export * from './${name}.cjs'\n`
     // To an ES module the default of CommonJS is all of it: the class passes by its other name.
     const source = readFileSync(`src/${name}.ts`, 'utf8')
@@ -162,6 +169,11 @@ export default defineConfig(async () => {
       esm([`src/${name}.ts`], [importFrom('./index.js', PUBLIC), importFrom('./shared.js', shared)]),
       commonJS(`src/${name}.ts`, [importFrom('./index.cjs', PUBLIC)]),
     ]),
+    {
+      entry: FOREIGN_TYPES.map((name) => `src/${name}.ts`),
+      format: 'esm',
+      dts: { only: true, compilerOptions: { stripInternal: true } },
+    },
     {
       // Together: a `Context` of one entry must be that of the others.
       entry: ['index', ...ENTRIES].map((name) => `src/${name}.ts`),

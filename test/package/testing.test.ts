@@ -143,6 +143,9 @@ const ACCEPTED: Record<string, string> = {
   'handlers of msw': `
     handlers({ host: 'https://a', onMessage: (message) => message.type, respond: ({ messages, retryCount }) =>
       retryCount === 0 && messages.length > 1 ? { status: 503, retryAfter: 2 } : undefined })`,
+  'handlers of msw in a server of msw': `
+    import { setupServer } from 'msw/node'
+    setupServer(...handlers()).use(...handlers({ respond: () => undefined }))`,
 }
 
 const REFUSED: Record<string, [snippet: string, mentions: string]> = {
