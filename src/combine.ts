@@ -1,9 +1,10 @@
 import type { FlushSummary } from './client/ledger.ts'
 import type { DeliveryError } from './errors/errors.ts'
 import type { FlushOptions } from './events.ts'
+import { describe } from './message/describe.ts'
 import { createMessageId } from './message/message-id.ts'
 import type { GroupTraits, UserTraits } from './message/shapes.ts'
-import type { AnyEvents, Kind } from './message/types.ts'
+import { type AnyEvents, KINDS, type Kind } from './message/types.ts'
 import type { Context } from './pipeline/context.ts'
 import type { Callback, Tracker } from './tracker.ts'
 
@@ -23,6 +24,7 @@ export interface CombinedClient<Events = AnyEvents, User = UserTraits, Group = G
  * A callback is called once all clients have an outcome: with the error of the first client, in the order given, that
  * could not deliver, and the context of the first client. `flush` and `closeAndFlush` add the summaries up.
  *
+ * @throws TypeError when there is no client, or something else stands among them.
  * @throws DeliveryError `invalid` from a call with bad arguments, when a client is `strict`; the clients before it have
  * taken the call.
  * @example
@@ -33,6 +35,8 @@ export interface CombinedClient<Events = AnyEvents, User = UserTraits, Group = G
 export function combine<Events = AnyEvents, User = UserTraits, Group = GroupTraits>(
   ...clients: CombinedClient<Events, User, Group>[]
 ): CombinedClient<Events, User, Group> {
+  if (clients.length === 0) throw new TypeError('combine: expected clients, got none')
+  for (const client of clients) assertClient(client)
   const call = (kind: Kind, params: object, callback: Callback | undefined): void => {
     const shared = stamp(params)
     const told = typeof callback === 'function' ? join(clients.length, callback) : () => undefined
@@ -43,12 +47,14 @@ export function combine<Events = AnyEvents, User = UserTraits, Group = GroupTrai
   }
   const sum = async (summaries: Promise<FlushSummary>[]): Promise<FlushSummary> => {
     const total = { delivered: 0, failed: 0, pending: 0 }
-    for (const { delivered, failed, pending } of await Promise.all(summaries)) {
+    let left = 0
+    for (const { delivered, failed, pending, deferred = 0 } of await Promise.all(summaries)) {
       total.delivered += delivered
       total.failed += failed
       total.pending += pending
+      left += deferred
     }
-    return total
+    return left === 0 ? total : { ...total, deferred: left }
   }
   return {
     identify: (params, callback) => call('identify', params, callback),
@@ -60,6 +66,14 @@ export function combine<Events = AnyEvents, User = UserTraits, Group = GroupTrai
     flush: (options) => sum(clients.map((client) => client.flush(options))),
     closeAndFlush: (options) => sum(clients.map((client) => client.closeAndFlush(options))),
   }
+}
+
+/** A mistake here would otherwise throw, or lose events, at the first call. */
+function assertClient(client: unknown): void {
+  const methods = [...KINDS, 'flush', 'closeAndFlush']
+  if (methods.every((name) => typeof (client as Record<string, unknown> | null)?.[name] === 'function'))
+    return
+  throw new TypeError(`combine: expected clients, each as an argument of its own, got ${describe(client)}`)
 }
 
 /** The fields of all kinds. */

@@ -295,6 +295,30 @@ describe('combine', () => {
     expect(calls[0]?.[1]).toMatchObject({ id: 'm-1' })
   })
 
+  test('adds up what the clients have left for the next start', async () => {
+    const summary = (deferred: number) => async () => ({ delivered: 1, failed: 0, pending: 0, deferred })
+    const spooling = (deferred: number) => {
+      const { analytics } = createAnalytics()
+      return Object.assign(analytics.with({}), { flush: summary(deferred), closeAndFlush: summary(deferred) })
+    }
+    const both = combine(spooling(2), spooling(3), createAnalytics().analytics)
+
+    const expected = { delivered: 2, failed: 0, pending: 0, deferred: 5 }
+    expect(await both.flush()).toEqual(expected)
+    expect(await both.closeAndFlush()).toEqual(expected)
+  })
+
+  test.each([
+    ['none', []],
+    ['an array', [[createAnalytics().analytics]]],
+    ['undefined', [createAnalytics().analytics, undefined]],
+    ['an object', [createAnalytics().analytics.with({})]],
+  ])('throws when it is given %s in the place of a client, not at the first call', (given, clients) => {
+    expect(() => combine(...(clients as never[]))).toThrow(
+      new RegExp(`^combine: expected clients.* got ${given}$`),
+    )
+  })
+
   test('closes all, and one that hangs does not keep the others', async () => {
     const [first, second] = [createAnalytics(), createAnalytics({}, [hangUntilAborted])]
     const both = combine(first.analytics, second.analytics)
