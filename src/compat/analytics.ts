@@ -5,7 +5,13 @@ import type { ContextEvent, Kind } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
 import { CompatError } from './error.ts'
-import { type AnalyticsNodeOptions, type AxiosLike, type RudderOptions, toSettings } from './options.ts'
+import {
+  type AnalyticsNodeOptions,
+  type AxiosLike,
+  type RudderOptions,
+  readOptions,
+  toSettings,
+} from './options.ts'
 
 export type { AnalyticsNodeOptions, AxiosLike, RudderOptions }
 
@@ -100,7 +106,7 @@ export class CompatAnalytics {
    * @throws SettingsError when the key or an option is missing or invalid, or has no counterpart (`axiosConfig`).
    */
   constructor(writeKey: string, options?: RudderOptions) {
-    const given = options ?? {}
+    const given = readOptions(options)
     const isRudder = given.dataPlaneUrl !== undefined
     const settings = toSettings(writeKey, given, isRudder)
     this.enable = settings.disable !== true
@@ -231,9 +237,10 @@ export class CompatAnalytics {
  */
 export class RudderAnalytics extends CompatAnalytics {
   /** Makes a client. Throws as that of {@link CompatAnalytics}. */
-  constructor(writeKey: string, options: RudderOptions = {}) {
-    const { dataPlaneUrl, host } = options
-    super(writeKey, { ...options, dataPlaneUrl: dataPlaneUrl || host || 'https://hosted.rudderlabs.com' })
+  constructor(writeKey: string, options?: RudderOptions) {
+    const given = readOptions(options)
+    const { dataPlaneUrl, host } = given
+    super(writeKey, { ...given, dataPlaneUrl: dataPlaneUrl || host || 'https://hosted.rudderlabs.com' })
   }
 }
 

@@ -1,5 +1,6 @@
 import { SettingsError } from '../errors/errors.ts'
 import type { ByteHTTPClient, HTTPResponse } from '../http/client.ts'
+import { describe, isRecord } from '../message/describe.ts'
 import type { AnalyticsSettings } from '../settings/schema.ts'
 
 /** What is used of an instance of axios. */
@@ -41,6 +42,18 @@ export interface RudderOptions extends AnalyticsNodeOptions {
   gzip?: boolean | undefined
   /** Has no effect: give a `logger`. */
   logLevel?: string | undefined
+}
+
+/**
+ * The options as an object. Older versions of RudderStack's library took the address as a text in their place: what is
+ * not understood must not send events somewhere else.
+ *
+ * @throws SettingsError for anything but an object.
+ */
+export function readOptions(given: RudderOptions | null | undefined): RudderOptions {
+  if (given === undefined || given === null) return {}
+  if (isRecord(given)) return given
+  throw new SettingsError('options', `expected an object, such as { dataPlaneUrl }, got ${describe(given)}`)
 }
 
 const MIN_BODY_BYTES = 36_864

@@ -73,6 +73,17 @@ describe('options', () => {
     expect(() => new Analytics(key, options as never)).toThrow(expect.objectContaining({ setting }))
   })
 
+  test.each([Analytics, RudderAnalytics])('%o with a text where the options go throws', (Client) => {
+    expect(() => new Client('wk', 'https://plane.example' as never)).toThrow(
+      expect.objectContaining({
+        setting: 'options',
+        message: expect.stringContaining('expected an object, such as { dataPlaneUrl }, got a string'),
+      }),
+    )
+    expect(() => new Client('wk', null as never)).not.toThrow()
+    expect(warned).toEqual([])
+  })
+
   test('settings of Trackpost stand beside them, and unknown names are told', () => {
     const analytics = new Analytics('wk', { maxConcurrentRequests: 1, flushhAt: 3 } as never)
 
