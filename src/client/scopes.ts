@@ -56,11 +56,18 @@ export function scopeReader(
   }
 }
 
+/** @throws TypeError for what cannot be a scope, a promise of one among it. */
+export function assertScope(value: unknown): asserts value is Fields {
+  if (isRecord(value) && typeof value['then'] !== 'function') return
+  throw new TypeError(`scope: expected an object, got ${isRecord(value) ? 'a promise' : describe(value)}`)
+}
+
 function readScope(value: unknown, report: (problem: unknown) => void): Scope | undefined {
   if (value === undefined || value === null) return undefined
-  if (!isRecord(value) || typeof value['then'] === 'function') {
-    const given = isRecord(value) ? 'a promise' : describe(value)
-    report(new TypeError(`scope: expected an object, got ${given}`))
+  try {
+    assertScope(value)
+  } catch (error) {
+    report(error)
     return undefined
   }
   const scope: Fields = {}

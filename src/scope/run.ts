@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { makeConstant, mergeScopes } from '../client/scopes.ts'
+import { assertScope, makeConstant, mergeScopes } from '../client/scopes.ts'
 import { describeCause } from '../errors/cause.ts'
 import { warn } from '../runtime/warn.ts'
 import type { Scope } from '../tracker.ts'
@@ -16,7 +16,8 @@ const storage = shared[KEY]
 /**
  * Runs `fn` with defaults for all that is tracked in it, past each `await`, by clients whose setting `scope` is
  * {@link currentScope}. Nests as `analytics.with()` does: `context` and `integrations` are merged level by level, and for
- * the rest the inner scope wins. A scope that throws when it is read is reported with a process warning and left out.
+ * the rest the inner scope wins. A scope that is no object, or throws when it is read, is reported with a process warning
+ * and left out.
  *
  * @param scope Copied: later changes to it have no effect.
  * @returns What `fn` returns.
@@ -41,6 +42,7 @@ export function currentScope(): Scope | undefined {
 function mergeWithCurrent(scope: Scope): Scope {
   const outer = storage.getStore()
   try {
+    if (scope !== undefined && scope !== null) assertScope(scope)
     return makeConstant(mergeScopes(outer, scope))
   } catch (error) {
     warn('scope', `a scope could not be read and was left out: ${describeCause(error)}`)

@@ -119,6 +119,25 @@ describe('a running scope', () => {
     expect(codes).toEqual(['scope'])
   })
 
+  test.each([
+    ['a promise', Promise.resolve({ userId: 'Zoë' })],
+    ['a function', () => ({ userId: 'Zoë' })],
+    ['a Map', new Map([['userId', 'Zoë']])],
+    ['a string', 'Zoë'],
+  ])('%s in the place of a scope is reported and left out', (given, scope) => {
+    const seen = runWithScope({ userId: 'ada' }, () => runWithScope(scope as never, currentScope))
+
+    expect(seen).toMatchObject({ userId: 'ada' })
+    expect(warnings).toEqual([expect.stringContaining(`expected an object, got ${given}`)])
+  })
+
+  test.each([undefined, null])('%s in the place of a scope is none, without a word', (scope) => {
+    expect(runWithScope({ userId: 'ada' }, () => runWithScope(scope as never, currentScope))).toMatchObject({
+      userId: 'ada',
+    })
+    expect(warnings).toEqual([])
+  })
+
   test('two copies of the module share it', async () => {
     vi.resetModules()
     const other = await import('../../src/scope.ts')
