@@ -1,12 +1,13 @@
 import { type DeliveryError, SettingsError } from '../errors/errors.ts'
-import type {
-  AliasParams,
-  GroupParams,
-  IdentifyParams,
-  Kind,
-  PageParams,
-  ScreenParams,
-  TrackParams,
+import {
+  type AliasParams,
+  type GroupParams,
+  type IdentifyParams,
+  KINDS,
+  type Kind,
+  type PageParams,
+  type ScreenParams,
+  type TrackParams,
 } from '../message/types.ts'
 import type { Context, ContextEvent } from '../pipeline/context.ts'
 import type { LogEntry, Metric } from '../pipeline/notes.ts'
@@ -71,6 +72,9 @@ export async function runPlugin(
   message: PluginInput,
   settings: TestClientSettings = {},
 ): Promise<PluginRun> {
+  if (!KINDS.includes((message as PluginInput | null)?.type as Kind)) {
+    throw new TypeError(`runPlugin: message: expected an object whose type is one of ${KINDS.join(', ')}`)
+  }
   const { analytics, messages } = createTestClient(settings)
   const errors: unknown[] = []
   analytics.on('warning', ({ reason }) => errors.push(causeOf(reason)))

@@ -135,6 +135,15 @@ test('a bad message rejects', async () => {
   )
 })
 
+test.each([null, undefined, 'track', { userId: 'ada' }, { type: 'trakc', userId: 'ada' }])(
+  'a message that is %j rejects and says which types there are',
+  async (message) => {
+    await expect(runPlugin(redact({ keys: ['a'] }), message as never)).rejects.toThrow(
+      /^runPlugin: message: expected .* identify, track, page, screen, group, alias$/,
+    )
+  },
+)
+
 test('a value that is no plugin rejects instead of passing for one that does nothing', async () => {
   await expect(runPlugin({ name: '' } as never, order)).rejects.toThrow('a name')
 })
