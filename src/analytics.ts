@@ -40,8 +40,8 @@ const asyncDispose: typeof Symbol.asyncDispose =
 /**
  * The client: takes events, delivers them in batches, and reports the outcome of each one.
  *
- * The constructor throws on bad settings, and calls throw on bad arguments when `strict` is set. Nothing else throws or
- * rejects. Methods may be detached: `const { track } = analytics`.
+ * The constructor throws on bad settings, calls throw on bad arguments when `strict` is set, and `promises` rejects when an
+ * event is lost. Nothing else throws or rejects. Methods may be detached: `const { track } = analytics`.
  *
  * @example
  * const analytics = new Analytics({ writeKey: process.env.WRITE_KEY })

@@ -114,6 +114,8 @@ export interface Scope {
 /**
  * The six calls as promises. What is called so in one turn of the event loop leaves in one request when the turn is over,
  * without waiting for `flushAt` or `flushInterval`.
+ *
+ * Handle rejections: one that nobody handles ends a Node.js process. Where you do not wait, call `analytics.track(...)`.
  */
 export interface TrackerPromises<Events = AnyEvents, User = UserTraits, Group = GroupTraits, Who = Identity> {
   /**
