@@ -4,9 +4,9 @@ import { copyCause } from '../../src/errors/cause.ts'
 import { DeliveryError, FAILURE_CODES, SettingsError, TrackpostError } from '../../src/errors/errors.ts'
 
 describe('errors', () => {
-  test('the codes are those that the README documents, each with its reason', () => {
-    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
-    const rows = [...readme.matchAll(/^\| (`\w+`(?:, `\w+`)*) \| .+ \|$/gm)].map(([, codes = '']) => codes)
+  test('the codes are those that the guide documents, each with its reason', () => {
+    const guide = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8')
+    const rows = [...guide.matchAll(/^\| (`\w+`(?:, `\w+`)*) \| .+ \|$/gm)].map(([, codes = '']) => codes)
     const at = rows.findIndex((codes) => codes.includes('`invalid`'))
     const documented = rows
       .slice(at, rows.findIndex((codes) => codes.includes('`shutdown_timeout`')) + 1)
