@@ -1,8 +1,10 @@
 // Runs the steps of `npm test`, each whatever came of the others, and adds up what they report. Usage:
 //   node scripts/test.mjs [step...] [--full] [arguments for the runner of that step]
 // With --full, the steps that have a smaller size by default run in full.
+// The steps of two lanes run at the same time, each lane in its order; what such a step prints appears when it is over.
 // The last line is 'N passed, N failed, N skipped'. The exit code is 1 if anything failed.
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
@@ -11,22 +13,26 @@ const RESULTS = `${ROOT}test-results`
 
 const vitest = (...projects) => ['npx', 'vitest', 'run', ...projects.map((name) => `--project=${name}`)]
 
-/** Name to command. A step with `reports` is counted by its tests, any other counts as one. */
+/**
+ * Name to command. A step with `reports` is counted by its tests, any other counts as one. The steps of a `lane` use one core
+ * for most of their time, and build nothing that the other lane reads.
+ */
 const STEPS = {
   lint: { command: ['npm', 'run', '--silent', 'lint'] },
   types: { command: ['npm', 'run', '--silent', 'types'] },
   build: { command: ['npm', 'run', '--silent', 'build', '--', '--silent'] },
+  browser: { command: ['sh', 'collector/scripts/ensure-chromium.sh'], mayFail: 'the tests in a browser' },
   unit: { command: vitest('unit'), reports: true },
   'end-to-end': { command: vitest('end-to-end'), reports: true },
-  package: { command: vitest('package'), reports: true },
+  package: { command: vitest('package'), reports: true, lane: 'client' },
+  faults: { command: ['node', 'test/faults/run.mjs'], reports: true, lane: 'client' },
+  spool: { command: vitest('spool/proof'), reports: true, lane: 'client' },
+  runtimes: { command: vitest('runtimes', 'serverless'), reports: true, lane: 'client' },
+  site: { command: vitest('site'), reports: true, lane: 'client' },
+  collector: { command: ['npm', 'test', '--workspace', 'collector', '--'], reports: true, lane: 'collector' },
+  cli: { command: ['npm', 'test', '--workspace', 'cli', '--'], reports: true, lane: 'collector' },
+  // Builds the collector for the shop, so it waits for the tests of the collector.
   examples: { command: vitest('examples', 'frameworks'), reports: true },
-  faults: { command: ['node', 'test/faults/run.mjs'], reports: true },
-  spool: { command: vitest('spool/proof'), reports: true },
-  runtimes: { command: vitest('runtimes', 'serverless'), reports: true },
-  browser: { command: ['sh', 'collector/scripts/ensure-chromium.sh'], mayFail: 'the tests in a browser' },
-  site: { command: vitest('site'), reports: true },
-  collector: { command: ['npm', 'test', '--workspace', 'collector', '--'], reports: true },
-  cli: { command: ['npm', 'test', '--workspace', 'cli', '--'], reports: true },
   way: { command: ['node', 'scripts/measure-way.mjs', '--check'] },
   'bench:guard': { command: ['node', 'bench/guard.mjs'] },
   // Not part of `npm test`: the README's other command, for the continuous integration.
@@ -64,16 +70,15 @@ const chosen = Object.keys(STEPS).filter((name) =>
 
 mkdirSync(RESULTS, { recursive: true })
 const total = { passed: 0, failed: 0, skipped: 0 }
-const lines = []
-for (const name of chosen) {
-  console.log(`\n> ${name}`)
-  const startMs = performance.now()
-  const counts = runStep(name, names.includes(name) || names.length === 0 ? passedOn : [])
-  for (const key of Object.keys(total)) total[key] += counts[key]
-  const seconds = ((performance.now() - startMs) / 1_000).toFixed(0)
-  lines.push(`${name.padEnd(12)} ${summaryOf(counts)} in ${seconds} s${counts.note ?? ''}`)
+const lines = new Map()
+for (const lanes of phases(chosen)) {
+  await Promise.all(
+    Array.from(lanes.values(), async (lane) => {
+      for (const name of lane) await runStep(name, lanes.size > 1)
+    }),
+  )
 }
-console.log(`\n${lines.join('\n')}\n`)
+console.log(`\n${chosen.map((name) => lines.get(name)).join('\n')}\n`)
 writeFileSync(
   `${RESULTS}/summary${names.length > 0 ? `-${names.join('-').replaceAll(':', '-')}` : ''}.json`,
   JSON.stringify(total),
@@ -81,21 +86,69 @@ writeFileSync(
 console.log(summaryOf(total))
 process.exitCode = total.failed > 0 ? 1 : 0
 
-function runStep(name, further) {
-  const { command, reports = false, mayFail } = STEPS[name]
-  const report = `${RESULTS}/${name}.json`
-  rmSync(report, { force: true })
-  const reporters = reports ? ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`] : []
-  const [program, ...args] = [...command, ...reporters, ...(reports ? further : [])]
+/** What runs one after the other: each a map of lane to its steps, which are neighbours in the table. */
+function phases(steps) {
+  const found = []
+  for (const name of steps) {
+    const { lane } = STEPS[name]
+    const latest = found.at(-1)
+    if (lane === undefined || latest === undefined || latest.has(undefined))
+      found.push(new Map([[lane, [name]]]))
+    else latest.set(lane, [...(latest.get(lane) ?? []), name])
+  }
+  return found
+}
+
+async function runStep(name, isBesideAnother) {
+  console.log(`\n> ${name}${isBesideAnother ? ' (begins)' : ''}`)
+  const startMs = performance.now()
+  const { status, output } = await runCommand(name, isBesideAnother)
+  if (isBesideAnother) console.log(`\n> ${name}\n${output}`)
+  const counts = countStep(name, status)
+  for (const key of Object.keys(total)) total[key] += counts[key]
+  const seconds = ((performance.now() - startMs) / 1_000).toFixed(0)
+  lines.set(name, `${name.padEnd(12)} ${summaryOf(counts)} in ${seconds} s${counts.note ?? ''}`)
+}
+
+async function runCommand(name, isCaptured) {
+  const { command, reports = false } = STEPS[name]
+  rmSync(reportOf(name), { force: true })
+  const reporters = reports
+    ? ['--reporter=default', '--reporter=json', `--outputFile.json=${reportOf(name)}`]
+    : []
+  const further = reports && (names.includes(name) || names.length === 0) ? passedOn : []
+  const [program, ...args] = [...command, ...reporters, ...further]
   const env = { ...process.env, TEST_FULL: isFull ? '1' : '0' }
-  const { status } = spawnSync(program, args, { cwd: ROOT, stdio: 'inherit', env })
+  const stdio = isCaptured ? ['ignore', 'pipe', 'pipe'] : 'inherit'
+  const child = spawn(program, args, { cwd: ROOT, stdio, env })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text) => {
+      output += text
+    })
+  }
+  try {
+    const [status] = await once(child, 'close')
+    return { status, output }
+  } catch (error) {
+    return { status: 1, output: `${output}${error.message}` }
+  }
+}
+
+function countStep(name, status) {
+  const { reports = false, mayFail } = STEPS[name]
   if (mayFail !== undefined) {
     return status === 0 ? countsOf() : { ...countsOf(), note: ` (cannot be had: ${mayFail} may be skipped)` }
   }
+  const report = reportOf(name)
   const counts = reports && existsSync(report) ? readReport(report) : countsOf(status === 0 ? 1 : 0)
   // What fails beside its tests, an error that none of them caught for instance, is a failure too.
   if (status !== 0 && counts.failed === 0) counts.failed = 1
   return counts
+}
+
+function reportOf(name) {
+  return `${RESULTS}/${name}.json`
 }
 
 function countsOf(passed = 0, failed = 0, skipped = 0) {
