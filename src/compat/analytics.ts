@@ -190,13 +190,14 @@ export class CompatAnalytics {
 
   #submit(kind: Kind, message: CompatMessage, callback: CompatCallback | undefined): this {
     const call: Call = { error: undefined, event: undefined }
-    const onOutcome = (error: DeliveryError | undefined, ctx: Context | undefined): void => {
+    // What it returns may be a promise that rejects: the client looks after it.
+    const onOutcome = (error: DeliveryError | undefined, ctx: Context | undefined): unknown => {
       this.#calls.delete(call)
       call.error = error === undefined ? undefined : this.#toCompat(error)
       call.event = ctx?.event
-      if (typeof callback !== 'function') return
-      if (this.enable) callback(call.error, toData(call.event === undefined ? [] : [call.event]))
-      else callback()
+      if (typeof callback !== 'function') return undefined
+      if (!this.enable) return callback()
+      return callback(call.error, toData(call.event === undefined ? [] : [call.event]))
     }
     this.#calls.add(call)
     try {
@@ -213,10 +214,10 @@ export class CompatAnalytics {
     return this
   }
 
-  #handle(reason: DeliveryError): void {
-    if (this.#handled.has(reason)) return
+  #handle(reason: DeliveryError): unknown {
+    if (this.#handled.has(reason)) return undefined
     this.#handled.add(reason)
-    this.errorHandler?.(this.#toCompat(reason))
+    return this.errorHandler?.(this.#toCompat(reason))
   }
 
   #toCompat(reason: DeliveryError): CompatError {

@@ -219,3 +219,22 @@ describe('failures', () => {
     expect(errors).toEqual([expect.objectContaining({ message: expect.stringContaining('spool') })])
   })
 })
+
+test('a callback and an errorHandler that reject are ignored, and told of once', async () => {
+  const errorHandler = async (): Promise<void> => {
+    throw new Error('of the errorHandler')
+  }
+  const analytics = new Analytics('wk', { errorHandler, httpClient: setUp(402).httpClient })
+  let calls = 0
+  const callback = async (): Promise<void> => {
+    calls++
+    throw new Error('of the callback')
+  }
+
+  analytics.track({ userId: 'u', event: 'E' }, callback)
+  analytics.track({ userId: 'u', event: 'E' })
+  await analytics.flush()
+  await new Promise((resolve) => setImmediate(resolve))
+
+  expect(calls).toBe(1)
+})
