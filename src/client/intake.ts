@@ -156,8 +156,11 @@ export class Intake {
     if (kind === undefined) return false
     const { ledger, backlog, clock } = this.#options
     const entry = { ...(waiting ?? createEntry(kind, ledger.recover())), kind, stored, isSettled: false }
-    // Events that nobody can tell apart share one: what plugins left of one is not the next one's.
-    if (entry.callback === undefined) entry.ctx = undefined
+    // Events that nobody can tell apart share one: what is known of the first is not known of the others.
+    if (entry.callback === undefined) {
+      entry.ctx = undefined
+      entry.messageId = undefined
+    }
     if (entry.passedPlugins) entry.ctx ??= new Context(undefined, json, clock)
     backlog.admit(entry)
     return true

@@ -65,7 +65,9 @@ export class Outcomes {
     const error = isKept
       ? this.#deferred
       : new DeliveryError('spool', 'it was in the spool alone, where it cannot be read any more')
-    this.settle({ ...entry, stored: undefined }, error, 0)
+    // Events that nobody can tell apart share one: what is known of the first is not known of the others.
+    const known = entry.callback === undefined ? { ctx: undefined, messageId: undefined } : {}
+    this.settle({ ...entry, ...known, stored: undefined }, error, 0)
   }
 
   /** The one place where an event gets its outcome: failed with `given`, delivered without. */

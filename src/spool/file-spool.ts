@@ -5,19 +5,23 @@ import { SettingsError } from '../errors/errors.ts'
 import { type Clock, soon, systemClock } from '../runtime/clock.ts'
 import { warn } from '../runtime/warn.ts'
 import { connect } from './connection.ts'
-import { type FileSystem, nodeFileSystem } from './file-system.ts'
+import { codeOf, type FileSystem, nodeFileSystem } from './file-system.ts'
 import { Folders } from './folders.ts'
 import { Leftovers } from './leftovers.ts'
 import { type FileSpoolOptions, resolveSpoolOptions } from './options.ts'
 import { type Processes, systemProcesses } from './owner.ts'
+import type { Run } from './run.ts'
 import { FIRST_RECORD, FileRecord, type Segment } from './segment.ts'
-import { type Run, SegmentLog } from './segment-log.ts'
+import { SegmentLog } from './segment-log.ts'
 import { SegmentReader } from './segment-reader.ts'
 import type { RecoveredMessage, Spool, SpoolClient, SpoolConnection, SpoolRecord } from './spool.ts'
 
 /** How often a spool shows that its process lives, and looks whether others do not. */
 const BEAT_MS = 15_000
 const BEATS_PER_SCAN = 4
+/** The process has none left at this moment, most often too many open sockets: what lies in the files is not lost. */
+const FEW_RESOURCES = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'])
+const READ_RETRY_MS = 1_000
 
 /** What a spool runs on. Tests have their own. */
 export interface SpoolHost {
@@ -65,6 +69,8 @@ export class FileSpool implements Spool {
   #beats = 0
   /** Wakes up whoever waits for something to read. */
   #wake: () => void = () => {}
+  /** Ends the wait before something is read once more. */
+  #endRest: () => void = () => {}
 
   /**
    * Opens the spool: makes the directory if it is not there, and locks a part of it for this process.
@@ -149,6 +155,7 @@ export class FileSpool implements Spool {
     open.delete(this)
     this.#cancelBeat()
     this.#wake()
+    this.#endRest()
     this.#leftovers.close()
     await this.#log.close()
     try {
@@ -205,12 +212,24 @@ export class FileSpool implements Spool {
       if (run.start < run.end) return messages
       this.#log.runs.shift()
       return run.count > 0 ? [...messages, ...lost(run)] : messages
-    } catch {
+    } catch (error) {
+      if (FEW_RESOURCES.has(codeOf(error))) return this.#readLater()
       this.#log.runs.shift()
       return lost(run)
     } finally {
       run.segment.closeReader()
     }
+  }
+
+  async #readLater(): Promise<readonly RecoveredMessage[]> {
+    await new Promise<void>((end) => {
+      const cancel = this.#clock.setTimer(end, READ_RETRY_MS)
+      this.#endRest = () => {
+        cancel()
+        end()
+      }
+    })
+    return []
   }
 
   #somethingToRead(): Promise<void> {

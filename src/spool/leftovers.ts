@@ -110,9 +110,10 @@ export class Leftovers {
 
   async #open(): Promise<Reading | undefined> {
     for (let path = this.#queue.pop(); path !== undefined; path = this.#queue.pop()) {
-      const size = this.#options.fs.info(path)?.size ?? 0
-      const segment = new Segment(this.#options.fs, path, size)
+      let segment: Segment | undefined
       try {
+        const size = this.#options.fs.info(path)?.size ?? 0
+        segment = new Segment(this.#options.fs, path, size)
         const at = await readHeader(segment)
         if (at !== undefined) {
           segment.isDamaged = at === 0 && size > 0
@@ -124,7 +125,7 @@ export class Leftovers {
       } catch {
         // Not ours to read, or gone.
       }
-      segment.close()
+      segment?.close()
     }
     return undefined
   }
@@ -145,19 +146,23 @@ export class Leftovers {
 
   #segmentsOf(folder: string): string[] {
     const { fs, folders, account } = this.#options
-    const names = fs.list(folder).sort()
     const paths: string[] = []
-    for (const name of names) {
-      const path = join(folder, name)
-      if (segmentNumber(name) !== undefined) {
-        const info = fs.info(path)
-        // A link is somebody's trap, or mistake.
-        if (info?.kind !== 'file') continue
-        account(info.size)
-        paths.push(path)
-      } else this.#removeOrphan(path, names)
+    try {
+      const names = fs.list(folder).sort()
+      for (const name of names) {
+        const path = join(folder, name)
+        if (segmentNumber(name) !== undefined) {
+          const info = fs.info(path)
+          // A link is somebody's trap, or mistake.
+          if (info?.kind !== 'file') continue
+          account(info.size)
+          paths.push(path)
+        } else this.#removeOrphan(path, names)
+      }
+      if (paths.length === 0) folders.removeIfEmpty(folder)
+    } catch {
+      // One folder that may not be entered must not hide the others, which are adopted by now.
     }
-    if (paths.length === 0) folders.removeIfEmpty(folder)
     return paths
   }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { codeOf, type FileSystem } from './file-system.ts'
 import type { Folders } from './folders.ts'
 import { RECORD_HEADER_BYTES } from './format.ts'
+import { addToRun, type Run } from './run.ts'
 import { type FileRecord, Segment, segmentName } from './segment.ts'
 import type { SegmentWriter } from './segment-writer.ts'
 import { Trouble } from './trouble.ts'
@@ -16,14 +17,6 @@ export interface SegmentLogOptions {
   /** Something waits to be read that no client holds. */
   readonly onWaiting: () => void
   readonly warn: (text: string) => void
-}
-
-/** Records in a row that the client does not hold. */
-export interface Run {
-  readonly segment: Segment
-  start: number
-  end: number
-  count: number
 }
 
 /** How often what was written goes to the disk, with `interval`. */
@@ -58,6 +51,7 @@ export class SegmentLog {
   #cancelSync: (() => void) | undefined
   #syncing: Promise<boolean> = Promise.resolve(true)
   #nextSync: Promise<boolean> | undefined
+  #moving: Promise<void> = Promise.resolve()
   #isFull = false
 
   constructor(options: SegmentLogOptions) {
@@ -82,7 +76,10 @@ export class SegmentLog {
     if (this.isTroubled && (!isHeld || writer.buffered + bytes > this.#segmentBytes)) return undefined
     const record = segment.append(message)
     this.usedBytes += bytes
-    if (!isHeld) this.#addToRun(record)
+    if (!isHeld) {
+      addToRun(this.runs, record)
+      this.#options.onWaiting()
+    }
     if (writer.buffered >= WRITE_AT_BYTES) this.flush()
     return record
   }
@@ -135,7 +132,11 @@ export class SegmentLog {
 
   /** Looks whether the files are where they should be. Never rejects. */
   async check(): Promise<void> {
-    for (const segment of this.#open()) if (this.#isGone(segment)) this.#misplace(segment)
+    try {
+      for (const segment of this.#open()) if (this.#isGone(segment)) this.#misplace(segment)
+    } catch {
+      // A file system that cannot say so now may be asked at the next beat.
+    }
     if (this.#misplaced.size > 0) await this.#settle()
   }
 
@@ -157,11 +158,12 @@ export class SegmentLog {
   }
 
   #hasRoom(bytes: number): boolean {
-    const hasRoom = this.usedBytes + bytes <= this.#options.maxBytes
-    if (!hasRoom && !this.#isFull) {
-      this.#options.warn(`the spool has reached its maxBytes (${this.#options.maxBytes}), and takes no more`)
-    }
+    const { maxBytes, warn } = this.#options
+    const hasRoom = this.usedBytes + bytes <= maxBytes
+    const isNews = !hasRoom && !this.#isFull
+    // Set before it is told: a listener may track again.
     this.#isFull = !hasRoom
+    if (isNews) warn(`the spool has reached its maxBytes (${maxBytes}), and takes no more`)
     return hasRoom
   }
 
@@ -201,15 +203,6 @@ export class SegmentLog {
       this.#hasNewNames = true
     }
     writer.flush()
-  }
-
-  #addToRun(record: FileRecord): void {
-    const last = this.runs[this.runs.length - 1]
-    if (last?.segment === record.segment && last.end === record.start) {
-      last.end = record.end
-      last.count++
-    } else this.runs.push({ ...record, count: 1 })
-    this.#options.onWaiting()
   }
 
   #armSync(): void {
@@ -266,7 +259,7 @@ export class SegmentLog {
   async #settle(): Promise<void> {
     const { fs, folders } = this.#options
     try {
-      for (const segment of this.#misplaced) await this.#move(segment)
+      await this.#moveAll()
       if (!this.#hasNewNames) return
       this.#hasNewNames = false
       await fs.syncDirectory(folders.own)
@@ -275,6 +268,15 @@ export class SegmentLog {
       this.#hasNewNames = true
       this.#trouble.begin(error)
     }
+  }
+
+  /** One after the other: of two moves at once, each would take a segment to a place of its own. */
+  #moveAll(): Promise<void> {
+    const moved = this.#moving.then(async () => {
+      for (const segment of this.#misplaced) await this.#move(segment)
+    })
+    this.#moving = moved.catch(() => {})
+    return moved
   }
 
   async #move(segment: Segment): Promise<void> {
@@ -296,6 +298,6 @@ export class SegmentLog {
     // Another file may do what this one does not.
     if (segment !== undefined && isElsewhere) this.#misplace(segment)
     else if (writer !== undefined) this.#write(writer)
-    for (const one of this.#misplaced) await this.#move(one)
+    await this.#moveAll()
   }
 }

@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -144,6 +145,25 @@ describe('an outage', () => {
     expect(outcomes).toEqual(each.map(() => 'delivered'))
     await analytics.closeAndFlush()
   })
+})
+
+test('the channel of outcomes has the id of each event, those included that waited in the spool alone', async () => {
+  const ids = { accepted: new Set<unknown>(), outcome: new Set<unknown>() }
+  const listeners = (['accepted', 'outcome'] as const).map((name) => {
+    const listener = (message: unknown) => ids[name].add((message as { messageId: unknown }).messageId)
+    return [channel(`trackpost:${name}`), listener] as const
+  })
+  for (const [one, listener] of listeners) one.subscribe(listener)
+  const { analytics } = createHost().start({ maxQueueSize: 4, flushAt: 2 })
+
+  trackPurchases(analytics, 20)
+  await analytics.flush()
+  for (const [one, listener] of listeners) one.unsubscribe(listener)
+
+  expect(analytics.stats.delivered).toBe(20)
+  expect(ids.accepted.size).toBe(20)
+  expect(ids.outcome).toEqual(ids.accepted)
+  await analytics.closeAndFlush()
 })
 
 describe('the end', () => {

@@ -1,0 +1,216 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { type FileSystem, nodeFileSystem } from '../../src/spool/file-system.ts'
+import type { Processes } from '../../src/spool/owner.ts'
+import { createAnalytics } from '../support/create-analytics.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import {
+  bytesOf,
+  createProcess,
+  FileSpoolOn,
+  filesIn,
+  readMessages,
+  temporaryDirectory,
+  turn,
+  until,
+} from './support.ts'
+
+/** As often as a spool looks after its files. */
+const BEAT_MS = 15_000
+const FIRST_RETRY_MS = 1_000
+
+function failure(code: string): Error {
+  return Object.assign(new Error(`${code}: as the test has it`), { code })
+}
+
+/** Gives the code of the error that an operation on this path fails with. */
+type Fault = ((path: unknown) => string | undefined) | undefined
+type Faults = { [Name in keyof FileSystem]?: Fault }
+
+/** The files of the machine, with operations that can be made to fail. */
+function createDisk(): FileSystem & { readonly faults: Faults } {
+  const faults: Faults = {}
+  const wrapped = Object.entries(nodeFileSystem).map(([name, run]) => [
+    name,
+    (...args: unknown[]) => {
+      const code = faults[name as keyof FileSystem]?.(args[0])
+      if (code !== undefined) throw failure(code)
+      return (run as (...args: unknown[]) => unknown)(...args)
+    },
+  ])
+  return Object.assign(Object.fromEntries(wrapped), { faults })
+}
+
+function open(
+  directory: string,
+  fs: FileSystem,
+  clock = new FakeClock(),
+  options: object = {},
+  processes: Processes = createProcess(new Set()),
+) {
+  return new FileSpoolOn({ directory, sync: 'never', ...options }, { fs, clock, processes })
+}
+
+/** Long enough for what does not wait for time: files, and the promises behind them. */
+async function turns(): Promise<void> {
+  for (let count = 0; count < 50; count++) await turn()
+}
+
+describe('a disk that fails', () => {
+  test('does not end the process when it cannot say where the files are', async () => {
+    const [fs, clock] = [createDisk(), new FakeClock()]
+    const spool = open(temporaryDirectory(), fs, clock)
+    spool.append(bytesOf('a'), true)
+    await turn()
+    const rejections: unknown[] = []
+    const onRejection = (reason: unknown): void => void rejections.push(reason)
+    process.on('unhandledRejection', onRejection)
+
+    fs.faults.info = () => 'EIO'
+    await clock.advance(BEAT_MS)
+    await turns()
+    fs.faults.info = undefined
+    process.off('unhandledRejection', onRejection)
+
+    expect(rejections).toEqual([])
+    await spool.close()
+  })
+
+  test.each(['never', 'interval'] as const)(
+    'what was written before a write failed is still there: %s',
+    async (sync) => {
+      const [fs, clock] = [createDisk(), new FakeClock()]
+      const directory = temporaryDirectory()
+      const spool = open(directory, fs, clock, { sync })
+      for (const text of ['a', 'b']) spool.append(bytesOf(text), false)
+      await turn()
+      fs.faults.write = () => 'EIO'
+      spool.append(bytesOf('c'), true)
+      await turn()
+      expect(spool.stats.isWriting).toBe(false)
+
+      fs.faults.write = undefined
+      await clock.advance(FIRST_RETRY_MS)
+      await until(() => spool.stats.isWriting)
+
+      expect(await readMessages(spool, 2)).toEqual(['a', 'b'])
+      await spool.close()
+    },
+  )
+
+  test('files that were removed are written to one other place, however often they are missed at once', async () => {
+    const [fs, clock] = [createDisk(), new FakeClock()]
+    const directory = temporaryDirectory()
+    const spool = open(directory, fs, clock, { sync: 'interval' })
+    const texts = Array.from({ length: 40 }, (_, index) => `${index}${'x'.repeat(10_000)}`)
+    for (const text of texts) spool.append(bytesOf(text), false)
+    await turn()
+    await spool.sync()
+    for (const name of filesIn(directory)) if (name.endsWith('.seg')) rmSync(join(directory, name))
+
+    // Without waiting in between: both find the file gone.
+    const synced = spool.sync()
+    await clock.advance(BEAT_MS)
+    await synced
+    await turns()
+
+    expect(filesIn(directory).filter((name) => name.endsWith('.seg'))).toHaveLength(1)
+    expect(await readMessages(spool, 40)).toEqual(texts)
+    await spool.close()
+  })
+
+  test('one file that cannot be found out about does not end the reading', async () => {
+    const directory = temporaryDirectory()
+    const alive = new Set<number>()
+    for (const text of ['a', 'b']) {
+      const process = createProcess(alive)
+      const spool = open(directory, nodeFileSystem, new FakeClock(), {}, process)
+      spool.append(bytesOf(text), true)
+      await turn()
+      process.end()
+    }
+    const fs = createDisk()
+    let asked = 0
+    fs.faults.info = (path) => (String(path).endsWith('1.seg') && ++asked === 3 ? 'EIO' : undefined)
+    const spool = open(directory, fs, new FakeClock(), {}, createProcess(alive))
+
+    expect(await readMessages(spool, 1)).toHaveLength(1)
+    expect(asked).toBeGreaterThanOrEqual(3)
+    await spool.close()
+  })
+
+  test('one folder that may not be entered does not hide the others', async () => {
+    const directory = temporaryDirectory()
+    const alive = new Set<number>()
+    for (const text of ['a', 'b', 'c']) {
+      const process = createProcess(alive)
+      const spool = open(directory, nodeFileSystem, new FakeClock(), {}, process)
+      spool.append(bytesOf(text), true)
+      await turn()
+      process.end()
+    }
+    const fs = createDisk()
+    fs.faults.list = (path) => (String(path).endsWith('.2') ? 'EACCES' : undefined)
+    const spool = open(directory, fs, new FakeClock(), {}, createProcess(alive))
+
+    expect(await readMessages(spool, 2)).toHaveLength(2)
+    await spool.close()
+  })
+
+  test('too many open files cost no event', async () => {
+    const [fs, clock] = [createDisk(), new FakeClock()]
+    const spool = open(temporaryDirectory(), fs, clock)
+    // The second one begins another file, so that the first is closed.
+    spool.append(bytesOf('a'.repeat(16_000_000)), false)
+    await turn()
+    spool.append(bytesOf('b'), false)
+    await turn()
+    let refused = 0
+    fs.faults.open = () => (++refused === 1 ? 'EMFILE' : undefined)
+    const reading = readMessages(spool, 2)
+    await until(() => refused > 0)
+    await turns()
+    await clock.advance(BEAT_MS)
+
+    expect((await reading).map((text) => text.slice(0, 1))).toEqual(['a', 'b'])
+    await spool.close()
+  })
+})
+
+test('a listener that tracks when the spool is full is told once', async () => {
+  const spool = open(temporaryDirectory(), nodeFileSystem, new FakeClock(), { maxBytes: 1_048_576 })
+  const { analytics } = createAnalytics({ spool, maxQueueBytes: 100_000_000, flushAt: 1_000 })
+  let warnings = 0
+  analytics.on('warning', ({ code }) => {
+    if (code !== 'spool') return
+    warnings++
+    if (warnings < 100) track()
+  })
+  const track = (): void => {
+    analytics.track({ userId: 'u', event: 'e', properties: { text: 'x'.repeat(25_000) } })
+  }
+  for (let count = 0; count < 60; count++) track()
+  expect(warnings).toBeLessThan(5)
+  await analytics.closeAndFlush()
+})
+
+test('what cannot be read any more fails, and none of it is taken for another event', async () => {
+  const fs = createDisk()
+  const spool = open(temporaryDirectory(), fs)
+  const { analytics } = createAnalytics({ spool, maxQueueSize: 2, flushAt: 2 })
+  await analytics.register({ name: 'as it is', type: 'before', all: (ctx) => ctx })
+  const failed: unknown[] = []
+  analytics.on('error', ({ reason, ctx }) => failed.push([reason.code, ctx?.event.messageId]))
+  fs.faults.read = () => 'EIO'
+
+  // More than is collected before it is written.
+  const properties = { text: 'x'.repeat(20_000) }
+  for (let count = 0; count < 30; count++) analytics.track({ userId: 'u', event: 'e', properties })
+  await analytics.flush()
+
+  expect(analytics.stats).toMatchObject({ accepted: 30, delivered: 2, failed: 28, pending: 0 })
+  expect(failed).toEqual(Array.from({ length: 28 }, () => ['spool', undefined]))
+  fs.faults.read = undefined
+  await analytics.closeAndFlush()
+})
