@@ -91,8 +91,7 @@ export class SegmentLog {
     try {
       this.#write(writer)
     } catch (error) {
-      this.#trouble.begin(error)
-      return
+      return this.#trouble.begin(error)
     }
     if (this.#options.sync === 'always') void this.sync()
     else if (this.#options.sync === 'interval') this.#armSync()
@@ -161,8 +160,7 @@ export class SegmentLog {
     const { maxBytes, warn } = this.#options
     const hasRoom = this.usedBytes + bytes <= maxBytes
     const isNews = !hasRoom && !this.#isFull
-    // Set before it is told: a listener may track again.
-    this.#isFull = !hasRoom
+    this.#isFull = !hasRoom // Before it is told: a listener may track again.
     if (isNews) warn(`the spool has reached its maxBytes (${maxBytes}), and takes no more`)
     return hasRoom
   }
@@ -290,10 +288,9 @@ export class SegmentLog {
 
   /** Tries whether what has failed works again. Throws, or rejects, when it does not. */
   async #recover(): Promise<void> {
+    this.#options.folders.ensureOwn()
     const segment = this.#current
-    const { folders } = this.#options
-    folders.ensureOwn()
-    const { writer } = segment ?? {}
+    const writer = segment?.writer
     const isElsewhere = writer?.isOpen === true && !NO_ROOM.has(codeOf(this.#trouble.cause))
     // Another file may do what this one does not.
     if (segment !== undefined && isElsewhere) this.#misplace(segment)
