@@ -145,8 +145,8 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * inside plugins included. It does not wait for `flushInterval`. Calls may overlap. Never rejects.
    *
    * @param options Or a callback, which is called with `(undefined, summary)`.
-   * @returns How many of those events were delivered, failed, and are still pending; `pending` is 0 unless `timeout` was
-   * reached. Where a `Promise<void>` is expected, the promise is one.
+   * @returns How many of the events that it waited for were delivered, failed, and are still pending; `pending` is 0 unless
+   * `timeout` was reached. Events that had their outcome before are in `stats` only. Where a `Promise<void>` is expected, the promise is one.
    * @example
    * const { failed, pending } = await analytics.flush({ timeout: 5_000 })
    */
