@@ -10,7 +10,6 @@ import { Folders } from './folders.ts'
 import { Leftovers } from './leftovers.ts'
 import { type FileSpoolOptions, resolveSpoolOptions } from './options.ts'
 import { type Processes, systemProcesses } from './owner.ts'
-import type { Run } from './run.ts'
 import { FIRST_RECORD, FileRecord, type Segment } from './segment.ts'
 import { SegmentLog } from './segment-log.ts'
 import { SegmentReader } from './segment-reader.ts'
@@ -207,15 +206,13 @@ export class FileSpool implements Spool {
     try {
       const reader = new SegmentReader(run.segment, true)
       const { messages, end } = await reader.read(Math.max(run.start, FIRST_RECORD), run.end)
-      run.start = end
-      run.count -= messages.length
-      if (run.start < run.end) return messages
-      this.#log.runs.shift()
-      return run.count > 0 ? [...messages, ...lost(run)] : messages
+      const all = run.advance(messages, end)
+      if (run.start >= run.end) this.#log.runs.shift()
+      return all
     } catch (error) {
       if (FEW_RESOURCES.has(codeOf(error))) return this.#readLater()
       this.#log.runs.shift()
-      return lost(run)
+      return run.advance([], run.end)
     } finally {
       run.segment.closeReader()
     }
@@ -258,15 +255,6 @@ export class FileSpool implements Spool {
     this.#leftovers.scan()
     if (!this.#leftovers.isEmpty) this.#wake()
   }
-}
-
-/** The messages of a run that cannot be read any more. */
-function lost({ segment, end, count }: Run): RecoveredMessage[] {
-  return Array.from({ length: count }, () => ({
-    record: new FileRecord(segment, end, end),
-    isOwn: true,
-    message: undefined,
-  }))
 }
 
 /**

@@ -1,19 +1,69 @@
-import type { FileRecord, Segment } from './segment.ts'
+import { FileRecord, type Segment } from './segment.ts'
+import type { FoundMessage } from './segment-reader.ts'
+import type { RecoveredMessage } from './spool.ts'
 
-/** Records in a row that the client does not hold. */
-export interface Run {
+/**
+ * Records in a row that the client does not hold. Where each of them starts is known: the client tells its events apart
+ * by their order, and one that cannot be read is lost in its place.
+ */
+export class Run {
   readonly segment: Segment
+  readonly #starts: number[]
+  /** The first of them that was not read. */
+  #next = 0
+  /** Where to read on. */
   start: number
   end: number
-  count: number
+
+  constructor({ segment, start, end }: FileRecord) {
+    this.segment = segment
+    this.#starts = [start]
+    this.start = start
+    this.end = end
+  }
+
+  add({ start, end }: FileRecord): void {
+    this.#starts.push(start)
+    this.end = end
+  }
+
+  /**
+   * Goes on to `end`.
+   *
+   * @param found What could be read up to there, in order.
+   * @returns The same, with what is lost in between.
+   */
+  advance(found: readonly FoundMessage[], end: number): RecoveredMessage[] {
+    const messages: RecoveredMessage[] = []
+    for (const message of found) {
+      this.#lose(messages, message.record.start)
+      // In a file that somebody has changed, a record may lie where none was written: nobody knows whose it is.
+      if (this.#starts[this.#next] !== message.record.start) continue
+      this.#next++
+      messages.push(message)
+    }
+    this.#lose(messages, end)
+    this.start = end
+    return messages
+  }
+
+  /** What was not read, and starts before `end`, is lost. */
+  #lose(messages: RecoveredMessage[], end: number): void {
+    for (let start = this.#nextBefore(end); start !== undefined; start = this.#nextBefore(end)) {
+      const to = this.#starts[++this.#next] ?? this.end
+      messages.push({ record: new FileRecord(this.segment, start, to), isOwn: true, message: undefined })
+    }
+  }
+
+  #nextBefore(end: number): number | undefined {
+    const start = this.#starts[this.#next]
+    return start !== undefined && start < end ? start : undefined
+  }
 }
 
 /** Adds a record to the last run, or begins another. */
 export function addToRun(runs: Run[], record: FileRecord): void {
-  const { segment, start, end } = record
   const last = runs[runs.length - 1]
-  if (last?.segment === segment && last.end === start) {
-    last.end = end
-    last.count++
-  } else runs.push({ segment, start, end, count: 1 })
+  if (last?.segment === record.segment && last.end === record.start) last.add(record)
+  else runs.push(new Run(record))
 }

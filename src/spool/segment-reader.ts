@@ -4,9 +4,14 @@ import type { RecoveredMessage } from './spool.ts'
 
 const CHUNK_BYTES = 262_144
 
+/** A message, with where it lies. */
+export interface FoundMessage extends RecoveredMessage {
+  readonly record: FileRecord
+}
+
 /** What a stretch of a segment held. */
 export interface Stretch {
-  readonly messages: readonly RecoveredMessage[]
+  readonly messages: readonly FoundMessage[]
   /** Where the next stretch starts. */
   readonly end: number
   /** Something was no record, and not the beginning of one that a crash has cut short. */
@@ -44,7 +49,7 @@ export class SegmentReader {
    */
   async read(start: number, end: number): Promise<Stretch> {
     let length = await this.#fill(start, end, 0)
-    const messages: RecoveredMessage[] = []
+    const messages: FoundMessage[] = []
     let hasDamage = false
     let at = 0
     // What cannot be read is nothing: a file that was cut short ends early.
@@ -68,7 +73,7 @@ export class SegmentReader {
     return { messages, end: start + at, hasDamage }
   }
 
-  #take(messages: RecoveredMessage[], start: number, at: number, to: number): void {
+  #take(messages: FoundMessage[], start: number, at: number, to: number): void {
     const end = start + to - at
     if (this.#isAcknowledged(start, end)) return
     if (!this.#isOwn) this.#segment.live++

@@ -214,3 +214,33 @@ test('what cannot be read any more fails, and none of it is taken for another ev
   fs.faults.read = undefined
   await analytics.closeAndFlush()
 })
+
+test('each callback gets the outcome of its own event, when others are lost', async () => {
+  const lost = ['"number":5,', '"number":6,', '"number":9,']
+  const fs: FileSystem = {
+    ...nodeFileSystem,
+    async read(file, target, position) {
+      const count = await nodeFileSystem.read(file, target, position)
+      const bytes = Buffer.from(target.buffer, target.byteOffset, count)
+      for (const text of lost) if (bytes.includes(text)) bytes[bytes.indexOf(text)] = 0
+      return count
+    },
+  }
+  const spool = open(temporaryDirectory(), fs)
+  const { analytics } = createAnalytics({ spool, maxQueueSize: 2, flushAt: 2 })
+  const outcomes: unknown[] = []
+  // More than is collected before it is written.
+  const text = 'x'.repeat(20_000)
+  for (let number = 0; number < 30; number++) {
+    analytics.track({ userId: 'u', event: 'e', properties: { number, text } }, (error, ctx) => {
+      const sent = ctx?.event as { properties?: { number?: number } } | undefined
+      outcomes[number] = error ? 'lost' : sent?.properties?.number
+    })
+  }
+  await analytics.flush()
+
+  expect(analytics.stats).toMatchObject({ accepted: 30, delivered: 27, failed: 3, pending: 0 })
+  const expected = Array.from({ length: 30 }, (_, number) => ([5, 6, 9].includes(number) ? 'lost' : number))
+  expect(outcomes).toEqual(expected)
+  await analytics.closeAndFlush()
+})

@@ -4,7 +4,7 @@ import type { FileSpool } from '../../src/spool/file-spool.ts'
 import { HEADER_BYTES, RECORD_HEADER_BYTES } from '../../src/spool/format.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { FakeDisk } from './fake-disk.ts'
-import { bytesOf, createProcess, FileSpoolOn, readMessages } from './support.ts'
+import { bytesOf, createProcess, FileSpoolOn, readMessages, readRecords } from './support.ts'
 
 type Mode = 'never' | 'interval' | 'always'
 
@@ -247,4 +247,53 @@ test('a slow disk holds up no call, and calls that come meanwhile share one sync
 
   expect(new Set(await stored)).toEqual(new Set([true]))
   expect(machine.disk.syncs).toBeLessThanOrEqual(3)
+})
+
+describe('damage in a file of this process', () => {
+  const texts = ['a', 'b', 'c', 'd', 'e']
+  const RECORD_BYTES = RECORD_HEADER_BYTES + 1
+
+  test.each([
+    ['the first record', [0], ['(lost)', 'b', 'c', 'd', 'e']],
+    ['one in the middle', [2], ['a', 'b', '(lost)', 'd', 'e']],
+    ['two that touch', [1, 2], ['a', '(lost)', '(lost)', 'd', 'e']],
+    ['two apart', [1, 3], ['a', '(lost)', 'c', '(lost)', 'e']],
+    ['the last record', [4], ['a', 'b', 'c', 'd', '(lost)']],
+    ['all of them', [0, 1, 2, 3, 4], ['(lost)', '(lost)', '(lost)', '(lost)', '(lost)']],
+  ])('loses what it hit in its place: %s', async (_label, damaged, expected) => {
+    const { disk, start } = createMachine()
+    const { spool } = start()
+    for (const text of texts) spool.append(bytesOf(text), false)
+    await settled()
+    const path = disk.paths.find((one) => one.endsWith('.seg')) as string
+    disk.alter(path, (bytes) => {
+      for (const index of damaged) {
+        const at = HEADER_BYTES + index * RECORD_BYTES
+        bytes.fill(0, at, at + RECORD_BYTES)
+      }
+      return bytes
+    })
+
+    const records = await readRecords(spool, texts.length)
+    expect(records.map(({ text }) => text)).toEqual(expected)
+    expect(records.every(({ isOwn }) => isOwn)).toBe(true)
+    for (const { record } of records) spool.acknowledge(record)
+    await spool.close()
+
+    expect(disk.paths.filter((one) => one.endsWith('.seg'))).toEqual([])
+  })
+
+  test('a record that somebody has moved is nobody else’s', async () => {
+    const { disk, start } = createMachine()
+    const { spool } = start()
+    for (const text of texts) spool.append(bytesOf(text), false)
+    await settled()
+    const path = disk.paths.find((one) => one.endsWith('.seg')) as string
+    disk.alter(path, (bytes) =>
+      Buffer.concat([bytes.subarray(0, HEADER_BYTES), bytes.subarray(HEADER_BYTES + 1)]),
+    )
+
+    expect(await readMessages(spool, texts.length)).toEqual(texts.map(() => '(lost)'))
+    await spool.close()
+  })
 })
