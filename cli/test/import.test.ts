@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
@@ -203,6 +203,31 @@ test('a dry run names line and column of every mistake, and sends nothing', asyn
   expect(stdout).toContain('7 lines: 1 in order, 6 not (invalid 3, invalid_json 2, too_large 1)')
   expect(existsSync(`${file}.trackpost-state.json`)).toBe(false)
   expect(existsSync(join(dirname(file), 'events.rejects.ndjson'))).toBe(false)
+})
+
+test('CSV that nothing says the kind of is refused as a whole, and nothing is sent', async () => {
+  const server = await startServer(() => undefined)
+  const file = newFile('a.csv', 'userId,event\nada,Paid\nbob,Left\n')
+
+  const { code, stderr } = await run(['import', file], { env: server.env })
+
+  expect([code, stderr.trimEnd().split('\n')]).toEqual([
+    2,
+    [expect.stringMatching(/a\.csv:1: .*--type .*--map type=/)],
+  ])
+  expect([server.requests, readdirSync(dirname(file))]).toEqual([0, ['a.csv']])
+})
+
+test.each([
+  ['--type', 'track'],
+  ['--set', 'type=track'],
+  ['--map', 'type=kind'],
+])('CSV whose kind comes from %s %s is sent', async (...args) => {
+  const file = newFile('a.csv', 'kind,userId,event\ntrack,ada,Paid\n')
+
+  const { code } = await run(['import', file, ...args], { env: collector.env })
+
+  expect([code, (await collector.stats()).accepted]).toEqual([0, 1])
 })
 
 test('a dry run of CSV names the column of the file', async () => {

@@ -181,6 +181,30 @@ test('what is no collector, and what is no address', async () => {
   expect([none.code, secret.code]).toEqual([2, 2])
 })
 
+test.each([
+  ['a port that HTTP clients refuse', ['http://127.0.0.1:1'], 'port 1 '],
+  ['port 0', ['127.0.0.1:0'], 'got 0'],
+  ['a port that is none', ['http://127.0.0.1:99999'], 'expected the address'],
+])('what can never work is not tried again: %s', async (_what, args, text) => {
+  const tail = start(['tail', ...args])
+  // Without an end there would be nothing to wait for.
+  void tail.prints('; trying again').then(() => tail.child.kill('SIGKILL'))
+
+  const { code, stderr } = await tail.ended
+
+  expect([code, stderr.trimEnd().split('\n')]).toEqual([2, [expect.stringContaining(text)]])
+})
+
+test('a token that no header can hold is refused, and not shown', async () => {
+  const tail = start(['tail', collector.url], { env: { TRACKPOST_ADMIN_TOKEN: 'secret\ntoken' } })
+  void tail.prints('; trying again').then(() => tail.child.kill('SIGKILL'))
+
+  const { code, stderr } = await tail.ended
+
+  expect([code, stderr]).toEqual([2, expect.stringContaining('admin token: expected')])
+  expect(stderr).not.toContain('secret')
+})
+
 test('ends when nobody reads any more', async () => {
   for (let index = 0; index < 20; index++) await track(collector, `e${index}`)
   const child = spawn('sh', [

@@ -61,6 +61,7 @@ function toBase(text: string): URL {
   }
   if (!/^https?:$/.test(base.protocol))
     throw new UsageError(`expected an http address, got ${printable(text)}`)
+  if (base.port === '0') throw new UsageError('expected a port from 1 to 65535, got 0')
   // The token must not be in a list of processes.
   if (base.username !== '' || base.password !== '')
     throw new UsageError('the address must not hold credentials')
@@ -70,7 +71,14 @@ function toBase(text: string): URL {
   return base
 }
 
-function readToken({ adminTokenFile }: TailFlags, { env }: CommandContext): string | undefined {
+function readToken(flags: TailFlags, context: CommandContext): string | undefined {
+  const token = findToken(flags, context)
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
+    throw new UsageError('admin token: expected visible ASCII characters without spaces')
+  return token
+}
+
+function findToken({ adminTokenFile }: TailFlags, { env }: CommandContext): string | undefined {
   if (adminTokenFile === undefined) return env['TRACKPOST_ADMIN_TOKEN'] || undefined
   try {
     return readFileSync(adminTokenFile, 'utf8').trim()

@@ -42,7 +42,7 @@ interface Step {
 /**
  * Maps the rows of a CSV file. Columns that are named like a field of a message, or a path into one, need no mapping.
  *
- * @throws UsageError when a column of the mapping is not in the header, or is there twice.
+ * @throws UsageError when a column of the mapping is not in the header, or is there twice, or when nothing says the kind.
  */
 export function createRowMapper(header: readonly string[], mapping: Mapping): Mapper<readonly string[]> {
   const names = header.map((name) => name.trim())
@@ -71,6 +71,9 @@ export function createRowMapper(header: readonly string[], mapping: Mapping): Ma
     } else if (mapping.rest) rest.push([index, name])
     else unused.push(name)
   }
+  // Every line would be refused for it.
+  if (mapping.type === undefined && !taken.has('type'))
+    throw new UsageError('line 1: no column type: say --type track (or another kind), or --map type=<column>')
   const noteIndex = names.indexOf(NOTE_COLUMNS[0])
   const hasNotes = NOTE_COLUMNS.every((note, index) => names.at(index - NOTE_COLUMNS.length) === note)
   const withoutNotes = names.length - (hasNotes ? NOTE_COLUMNS.length : 0)

@@ -117,7 +117,13 @@ export class CollectorApi {
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, value)
     // A redirect could take the token elsewhere.
-    const response = await fetch(url, { headers: this.#headers, signal, redirect: 'manual' })
+    const response = await fetch(url, { headers: this.#headers, signal, redirect: 'manual' }).catch(
+      (error) => {
+        throw isBadPort(error)
+          ? new UsageError(`port ${url.port} is one that HTTP clients refuse: give the collector another`)
+          : error
+      },
+    )
     if (response.ok) return response
     const text = await response.text()
     if (response.status === 503 && text.includes('too_many_streams')) return 'busy'
@@ -158,6 +164,11 @@ class Limit {
     clearTimeout(this.#timer)
     this.#outer.removeEventListener('abort', this.#abort)
   }
+}
+
+/** The Fetch standard blocks the ports of other protocols: trying again never helps. */
+function isBadPort(error: unknown): boolean {
+  return (error as { cause?: Error }).cause?.message === 'bad port'
 }
 
 function lost(error: unknown): Error {
