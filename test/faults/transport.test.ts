@@ -452,8 +452,9 @@ row(
         state.waiting--
         io.acknowledge()
         for (const slice of ['HTTP/1.', '1 200 O', 'K\r\ncon', 'tent-le', 'ngth: 2', '\r\n\r', '\n{', '}']) {
-          io.raw(slice)
+          // Before and not after: with the last slice the request is over for the client.
           await io.sleep(1)
+          io.raw(slice)
         }
       },
     })
