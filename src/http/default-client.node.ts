@@ -41,16 +41,16 @@ takePlainSignal(DefaultHTTPClient.prototype.makeRequest)
 
 /** The client over `node:http`, loaded with the first request. */
 class LazyNodeHTTPClient implements ByteHTTPClient {
-  #client: Promise<ByteHTTPClient> | undefined
+  #client: ByteHTTPClient | undefined
 
   takesBytes(): boolean {
     return true
   }
 
   async makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
-    this.#client ??= import(/* webpackMode: "eager" */ './node-client.ts').then(
-      ({ NodeHTTPClient }) => new NodeHTTPClient(),
-    )
-    return (await this.#client).makeRequest(request)
+    // A failed import is not kept: with too few file descriptors one moment, there may be enough the next.
+    const { NodeHTTPClient } = await import(/* webpackMode: "eager" */ './node-client.ts')
+    this.#client ??= new NodeHTTPClient()
+    return this.#client.makeRequest(request)
   }
 }

@@ -137,6 +137,20 @@ describe('where there is no fetch', () => {
     expect(response.status).toBe(200)
     expect(await response.text?.()).toBe('{"success":true}')
   })
+
+  test('a request that could not load it does not stop the next one', async () => {
+    server.use(http.post(URL, () => HttpResponse.json({ success: true })))
+    vi.stubGlobal('fetch', undefined)
+    const client = defaultClient()
+
+    vi.doMock('../../src/http/node-client.ts', () => {
+      throw new Error('EMFILE: too many open files')
+    })
+    await expect(client.makeRequest(request())).rejects.toThrow()
+    vi.doUnmock('../../src/http/node-client.ts')
+
+    expect((await client.makeRequest(request())).status).toBe(200)
+  })
 })
 
 // The client is loaded with the first request: the exchange may be over before it can begin.
