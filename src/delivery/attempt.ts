@@ -10,7 +10,7 @@ import type { Batch } from './batch.ts'
 import type { EncodedBody, Encoder } from './encode.ts'
 import type { Envelope } from './envelope.ts'
 import type { Observer, OnEnd, Probe } from './observer.ts'
-import { isHtml, readResult, type SendResult, toDeliveryError } from './result.ts'
+import { explainProbe, isHtml, readResult, type SendResult, toDeliveryError } from './result.ts'
 import type { Holder } from './store.ts'
 
 export interface SenderOptions {
@@ -98,7 +98,7 @@ export class Sender {
     const { status } = response
     const isFine = status !== undefined && status >= 200 && status < 300 && !isHtml(response)
     const redact = this.#redactor(authorization ?? '')
-    const problem = isFine ? undefined : toDeliveryError('rejected', response, url, redact).message
+    const problem = isFine ? undefined : explainProbe(response, url, redact)
     return { status, problem }
   }
 

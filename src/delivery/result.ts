@@ -4,6 +4,10 @@ import type { ExchangeResult, ResponseHead } from '../http/exchange.ts'
 import { headerValue } from '../http/response.ts'
 import { classify, type ReadHeader, rateLimitMs, retryAfterMs } from '../policy/response.ts'
 
+const TOO_LARGE = 'the service, or a proxy on the way, takes no event of this size; make it smaller'
+const EMPTY_TOO_LARGE =
+  'the service, or a proxy on the way, refuses even a body without events; check host and path'
+
 /** What went wrong, once it is known which failure it amounts to. */
 export type ToError = (code: FailureCode) => DeliveryError
 
@@ -101,6 +105,12 @@ export function toDeliveryError(
   return new DeliveryError(code, message, { status, url, response: redact(body) })
 }
 
+/** What is wrong with the response to a request without events. */
+export function explainProbe(result: ExchangeResult, url: string, redact: (text: string) => string): string {
+  const { message } = toDeliveryError('rejected', result, url, redact)
+  return result.status === 413 ? message.replace(TOO_LARGE, EMPTY_TOO_LARGE) : message
+}
+
 /** Whether the body of a response is a web page: no service that speaks this API sends one. */
 export function isHtml({ headers }: ResponseHead): boolean {
   return /^\s*(?:text\/html|application\/xhtml\+xml)\b/i.test(headerValue(headers, 'content-type') ?? '')
@@ -113,8 +123,7 @@ function explain(response: ResponseHead, url: string, redact: (text: string) => 
   if (status === 404) return `there is no tracking API at ${url}; check host and path`
   if (status === 405) return `${url} takes no POST; check host and path`
   // Proxies that refuse it for its size do so with a web page.
-  if (status === 413)
-    return 'the service, or a proxy on the way, takes no event of this size; make it smaller'
+  if (status === 413) return TOO_LARGE
   if (isHtml(response)) return `${url} responded with a web page; check host, and proxies on the way`
   return status === 403
     ? 'the credentials may not send events here; check writeKey, oauthSettings.scope and region'

@@ -40,6 +40,14 @@ describe('verify', () => {
     ['511', status(511), true, false, 511, /^\[511\]/],
     ['400', status(400), true, undefined, 400, /^\[400\] Bad Request/],
     ['404', status(404), true, undefined, 404, /there is no tracking API at .*check host and path/],
+    [
+      '413',
+      status(413),
+      true,
+      undefined,
+      413,
+      /^\[413\] .*: the service, or a proxy on the way, refuses even a body without events; check host and path$/,
+    ],
     ['429', status(429, { 'Retry-After': '30' }), true, undefined, 429, /^\[429\] Too Many Requests/],
     ['503', status(503), true, undefined, 503, /^\[503\] Service Unavailable/],
     [
