@@ -114,8 +114,8 @@ export function compose(
     outcomes,
     monitor,
     emitter: client,
-    askDisabled: disableReader(settings.disable, (problem) => warnings.report('disable', problem)),
-    askScope: scopeReader(settings.scope, (problem) => warnings.report('scope', problem)),
+    askDisabled: disableReader(settings.disable, warnings),
+    askScope: scopeReader(settings.scope, warnings),
     onAccepted: settings.waitUntil === undefined ? undefined : () => lifecycle.flushAfterTurn(),
   })
   const { httpClient, host, path, writeKey, httpRequestTimeout } = settings

@@ -1,15 +1,17 @@
 import { isThenable } from '../errors/guard.ts'
+import { describe } from '../message/describe.ts'
+import type { Warnings } from './warnings.ts'
 
 /**
  * Asks the setting `disable`, once for each call. What is not a clear "no" disables: nothing is sent without consent
  * because a function failed.
  *
  * @returns `undefined` when it never is.
- * @param report Told when the function throws or returns something else than a boolean.
+ * @param warnings Told when the function throws or returns something else than a boolean.
  */
 export function disableReader(
   disable: boolean | (() => boolean),
-  report: (problem: unknown) => void,
+  warnings: Pick<Warnings, 'report' | 'reportMisuse'>,
 ): (() => boolean) | undefined {
   if (disable === false) return undefined
   if (disable === true) return () => true
@@ -24,9 +26,10 @@ export function disableReader(
       const isPromise = isThenable(given)
       // Its rejection must not surface.
       if (isPromise) given.then(undefined, () => {})
-      report(new TypeError(`disable: expected a boolean, got ${isPromise ? 'a promise' : typeof given}`))
+      const got = isPromise ? 'a promise' : describe(given)
+      warnings.reportMisuse('disable', `disable: expected a boolean, got ${got}; nothing is sent`)
     } catch (error) {
-      report(error)
+      warnings.report('disable', error)
     } finally {
       isAsking = false
     }

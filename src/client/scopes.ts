@@ -3,6 +3,7 @@ import { toIsoTime } from '../message/build.ts'
 import { describe, isRecord } from '../message/describe.ts'
 import { mergeDeep } from '../message/merge.ts'
 import type { Scope } from '../tracker.ts'
+import type { Warnings } from './warnings.ts'
 
 type Fields = Record<string, unknown>
 
@@ -32,7 +33,7 @@ export function makeConstant(scope: MessageDefaults): Scope {
  */
 export function scopeReader(
   scope: (() => Scope | undefined) | undefined,
-  report: (problem: unknown) => void,
+  warnings: Pick<Warnings, 'report' | 'reportMisuse'>,
 ): () => Scope | undefined {
   let isAsking = false
   let constant: unknown
@@ -44,11 +45,11 @@ export function scopeReader(
     try {
       const given = scope()
       if (given !== undefined && given === constant) return readConstant
-      const read = readScope(given, report)
+      const read = readScope(given, warnings)
       if (given?.[CONSTANT as never] === true) [constant, readConstant] = [given, read]
       return read
     } catch (error) {
-      report(error)
+      warnings.report('scope', error)
       return undefined
     } finally {
       isAsking = false
@@ -58,24 +59,29 @@ export function scopeReader(
 
 /** @throws TypeError for what cannot be a scope, a promise of one among it. */
 export function assertScope(value: unknown): asserts value is Fields {
-  if (isRecord(value) && typeof value['then'] !== 'function') return
-  throw new TypeError(`scope: expected an object, got ${isRecord(value) ? 'a promise' : describe(value)}`)
+  const problem = problemOf(value)
+  if (problem !== undefined) throw new TypeError(problem)
 }
 
-function readScope(value: unknown, report: (problem: unknown) => void): Scope | undefined {
+function problemOf(value: unknown): string | undefined {
+  if (isRecord(value) && typeof value['then'] !== 'function') return undefined
+  return `scope: expected an object, got ${isRecord(value) ? 'a promise' : describe(value)}`
+}
+
+function readScope(value: unknown, warnings: Pick<Warnings, 'reportMisuse'>): Scope | undefined {
   if (value === undefined || value === null) return undefined
-  try {
-    assertScope(value)
-  } catch (error) {
-    report(error)
+  const problem = problemOf(value)
+  if (problem !== undefined) {
+    warnings.reportMisuse('scope', `${problem}; it was ignored`)
     return undefined
   }
   const scope: Fields = {}
   for (const [name, isUsable] of Object.entries(FIELDS)) {
-    const field = value[name]
+    const field = (value as Fields)[name]
     if (field === undefined || field === null) continue
     if (isUsable(field)) scope[name] = field
-    else report(new TypeError(`scope: ${name}: ${describe(field)} is of no use here`))
+    else
+      warnings.reportMisuse('scope', `scope: ${name}: ${describe(field)} is of no use here; it was ignored`)
   }
   return scope as Scope
 }

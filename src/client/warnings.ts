@@ -45,6 +45,15 @@ export class Warnings {
     if (!this.emit(code, reason)) this.#warnOfCode(code)
   }
 
+  /**
+   * Code of the user's returned what is of no use. Told once for each text.
+   *
+   * @param text Of ours: it names types, never values.
+   */
+  reportMisuse(code: WarningEvent['code'], text: string): void {
+    if (!this.emit(code, new TypeError(text))) this.#warnOnce(text, 'user_code', text)
+  }
+
   /** The spool has trouble. Told once to the log. */
   reportSpool(text: string): void {
     if (!this.emit('spool', new Error(text))) this.#warnOnce('spool', 'spool', text)

@@ -95,6 +95,22 @@ describe('disable as a function', () => {
     expect(warnings[0]).not.toContain('abc')
   })
 
+  test.each([
+    ['a string', () => 'yes, secret'],
+    ['a promise', async () => fail()],
+    ['null', () => null],
+  ])('the process warning says that it returned %s', async (got, disable) => {
+    const { analytics } = createAnalytics({ disable: disable as never })
+
+    analytics.track({ userId: 'ada', event: 'Order Completed' })
+    await analytics.flush()
+
+    expect(warnings).toEqual([
+      expect.stringContaining(`disable: expected a boolean, got ${got}; nothing is sent`),
+    ])
+    expect(warnings[0]).not.toContain('secret')
+  })
+
   test('one that tracks is not asked about that: it is not sent', async () => {
     let asked = 0
     const { analytics, client } = createAnalytics({

@@ -18,6 +18,10 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
+function fail(): never {
+  throw new Error('scope: secret')
+}
+
 const KINDS = [
   ['identify', {}],
   ['track', { event: 'Commande passée' }],
@@ -204,6 +208,28 @@ describe('a scope', () => {
 
     expect(await analytics.flush()).toEqual({ delivered: 3, failed: 0, pending: 0 })
     expect(codes).toEqual(['scope'])
+  })
+
+  test.each([
+    [() => 5, 'scope: expected an object, got a number; it was ignored'],
+    [async () => ({}), 'scope: expected an object, got a promise; it was ignored'],
+    [() => ({ userId: ['secret'] }), 'scope: userId: an array is of no use here; it was ignored'],
+    [
+      () => {
+        throw new Error('secret')
+      },
+      'scope: it failed, and was ignored',
+    ],
+    [() => Object.defineProperty({}, 'then', { get: () => fail() }), 'scope: it failed, and was ignored'],
+    [() => Object.defineProperty({}, 'context', { get: () => fail() }), 'scope: it failed, and was ignored'],
+  ])('the log says what is wrong with it, but not what it threw: %s', async (scope, text) => {
+    const { analytics } = createAnalytics({ scope: scope as never })
+
+    analytics.track({ userId: 'usr_Zoë', event: 'a' })
+    await analytics.flush()
+
+    expect(warned).toEqual([expect.stringContaining(text)])
+    expect(warned[0]).not.toContain('secret')
   })
 
   test('one that throws when it is read is reported, and costs no event', async () => {
