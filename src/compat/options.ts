@@ -73,7 +73,7 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
     maxInternalQueueSize,
     gzip,
     logLevel: _logLevel,
-    errorHandler: _errorHandler,
+    errorHandler,
     axiosInstance,
     axiosRetryConfig,
     ...rest
@@ -84,6 +84,9 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
       'write axiosInstance: axios.create(axiosConfig), or give an httpClient',
     )
   }
+  // `isProduction && report` may be false.
+  if (errorHandler && typeof errorHandler !== 'function')
+    throw new SettingsError('errorHandler', `expected a function, got ${describe(errorHandler)}`)
   const retries = retryCount ?? axiosRetryConfig?.retries
   const settings: AnalyticsSettings = {
     ...rest,
@@ -128,6 +131,11 @@ function toMs(timeout: number | string | false | undefined): number | undefined 
 
 /** Axios as an HTTP client: what it would decide itself is left to us. */
 function axiosClient(axios: AxiosLike): ByteHTTPClient {
+  if (typeof axios.post !== 'function')
+    throw new SettingsError(
+      'axiosInstance',
+      `expected an instance of axios, got ${describe(axios)} without post()`,
+    )
   const asItIs = (data: unknown): unknown => data
   return {
     takesBytes: (isCompressed = false) => isCompressed,

@@ -1,5 +1,7 @@
 import { Analytics } from '../analytics.ts'
 import type { MessageStore } from '../delivery/store.ts'
+import { SettingsError } from '../errors/errors.ts'
+import { describe, isRecord } from '../message/describe.ts'
 import type { GroupTraits, UserTraits } from '../message/shapes.ts'
 import type { AnyEvents, EventName, Kind } from '../message/types.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
@@ -117,6 +119,8 @@ export function createTestClient<Events = AnyEvents, User = UserTraits, Group = 
   settings: TestClientSettings = {},
 ): TestClient<Events, User, Group> {
   type Sent = TestMessage<Events, User, Group>
+  if (!isRecord(settings))
+    throw new SettingsError('settings', `expected an object, got ${describe(settings)}`)
   const service = new Service()
   const recorder = new Recorder<Sent>()
   const waiters = new Waiters<Sent>()

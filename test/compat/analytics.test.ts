@@ -67,10 +67,17 @@ describe('options', () => {
     ['axiosConfig', { axiosConfig: { proxy: false } }],
     ['timeout', { timeout: 'soon' }],
     ['writeKey', {}],
-  ])('%s that has no counterpart throws and says what to write', (setting, options) => {
+    ['errorHandler', { errorHandler: 5 }],
+    ['axiosInstance', { axiosInstance: {} }],
+    ['axiosInstance', { axiosInstance: 5 }],
+  ])('%s that is invalid, or has no counterpart, throws and says what to write', (setting, options) => {
     const key = setting === 'writeKey' ? '' : 'wk'
 
     expect(() => new Analytics(key, options as never)).toThrow(expect.objectContaining({ setting }))
+  })
+
+  test.each([undefined, null, false])('errorHandler %s stands for none', (errorHandler) => {
+    expect(new Analytics('wk', { errorHandler } as never).errorHandler).toBeUndefined()
   })
 
   test.each([Analytics, RudderAnalytics])('%o with a text where the options go throws', (Client) => {

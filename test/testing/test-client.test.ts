@@ -17,6 +17,17 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
+test.each([
+  [5, 'a number'],
+  ['wk', 'a string'],
+  [null, 'null'],
+  [[], 'an array'],
+])('settings that are none are refused: %j', (settings, got) => {
+  expect(() => createTestClient(settings as never)).toThrow(
+    expect.objectContaining({ setting: 'settings', message: `settings: expected an object, got ${got}` }),
+  )
+})
+
 describe('messages', () => {
   test('stand there as soon as the call returns, as they would be sent', () => {
     const { analytics, messages } = createTestClient<Events>()
