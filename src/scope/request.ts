@@ -1,3 +1,5 @@
+import { describe, isRecord } from '../message/describe.ts'
+import { unknownOption } from '../settings/nearest.ts'
 import type { Scope } from '../tracker.ts'
 import { readAddress } from './address.ts'
 import { readForwarded } from './forwarded.ts'
@@ -52,18 +54,19 @@ export interface RequestScope extends Scope {
   }
 }
 
+const OPTIONS = ['trustProxy', 'proxyHeaders', 'ip'] as const satisfies readonly (keyof RequestScopeOptions)[]
 const MAX_USER_AGENT = 1_024
 
 /**
  * Reads a request: who asks, with what, and for what. Never throws for what a client sends, and bounds what it takes, so
  * that no event gets too large by it.
  *
- * @throws TypeError when an option is not one of its values.
+ * @throws TypeError when an option is unknown, or not one of its values.
  * @example
  * app.use((request, response, next) => runWithScope(requestScope(request, { trustProxy: 1 }), next))
  */
 export function requestScope(request: AnyRequest, options: RequestScopeOptions = {}): RequestScope {
-  const { trustProxy, proxyHeaders = 'x-forwarded', ip } = options
+  const { trustProxy, proxyHeaders = 'x-forwarded', ip } = readOptions(options)
   const countTrusted = readTrust(trustProxy)
   if (proxyHeaders !== 'x-forwarded' && proxyHeaders !== 'forwarded') {
     throw new TypeError(`proxyHeaders: expected 'x-forwarded' or 'forwarded', got ${String(proxyHeaders)}`)
@@ -85,4 +88,13 @@ export function requestScope(request: AnyRequest, options: RequestScopeOptions =
     // An object that throws when it is read is no request. What was read of it stays out: a part may mislead.
   }
   return { context }
+}
+
+/** A misspelt `trustProxy` would take the address of the proxy for that of the client. */
+function readOptions(given: RequestScopeOptions | null): RequestScopeOptions {
+  if (given === null) return {}
+  if (!isRecord(given)) throw new TypeError(`options: expected an object, got ${describe(given)}`)
+  const unknown = unknownOption(given, OPTIONS)
+  if (unknown !== undefined) throw new TypeError(`${unknown[0]}: ${unknown[1]}`)
+  return given
 }

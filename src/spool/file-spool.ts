@@ -37,7 +37,7 @@ export interface FileSpoolStats {
   readonly syncs: number
   /** Files in which something could not be read. They are kept, the newest ten, with names that end in `.bad`. */
   readonly damaged: number
-  /** Whether events are written at present: not while the disk refuses them. */
+  /** Whether events are written at present: not while the disk refuses them, nor once the spool is closed. */
   readonly isWriting: boolean
 }
 
@@ -103,7 +103,12 @@ export class FileSpool implements Spool {
   /** What the spool holds and does at this instant. */
   get stats(): FileSpoolStats {
     const { usedBytes, syncs, isTroubled } = this.#log
-    return { bytes: usedBytes, syncs, damaged: this.#leftovers.damaged, isWriting: !isTroubled }
+    return {
+      bytes: usedBytes,
+      syncs,
+      damaged: this.#leftovers.damaged,
+      isWriting: !isTroubled && !this.#isClosed,
+    }
   }
 
   /** Called by the constructor of the client. */

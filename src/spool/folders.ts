@@ -126,7 +126,7 @@ export class Folders {
     const kind = fs.info(path)?.kind
     if (kind === 'directory') return
     if (kind !== undefined) {
-      throw Object.assign(new Error(`${path} is no directory`), { code: 'ENOTDIR' })
+      throw Object.assign(new Error(`${path} is not a directory`), { code: 'ENOTDIR' })
     }
     const parent = join(path, '..')
     // Further up, links are the business of the system.

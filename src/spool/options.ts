@@ -1,5 +1,6 @@
 import { SettingsError } from '../errors/errors.ts'
-import { ownReader, readChoice, readInteger, readObject } from '../settings/read.ts'
+import { unknownOption } from '../settings/nearest.ts'
+import { describe, ownReader, readChoice, readInteger, readObject } from '../settings/read.ts'
 
 /** What the constructor of `FileSpool` takes. */
 export interface FileSpoolOptions {
@@ -38,12 +39,18 @@ const MAX_BYTES = {
 
 const SYNC = { default: 'interval', choices: ['never', 'interval', 'always'] } as const
 
+const NAMES = ['directory', 'maxBytes', 'sync'] as const satisfies readonly (keyof FileSpoolOptions)[]
+
 /** @throws SettingsError naming the option. */
 export function resolveSpoolOptions(given: FileSpoolOptions): ResolvedSpoolOptions {
   const read = ownReader(readObject('spool', given))
+  const unknown = unknownOption(given, NAMES)
+  if (unknown !== undefined) throw new SettingsError(`spool.${unknown[0]}`, unknown[1])
   const directory = read('directory')
   if (typeof directory !== 'string' || directory === '' || directory.includes('\0')) {
-    throw new SettingsError('spool.directory', 'expected the path of a directory')
+    const text = directory === '' ? 'an empty string' : 'one with a NUL character'
+    const got = typeof directory === 'string' ? text : describe(directory)
+    throw new SettingsError('spool.directory', `expected the path of a directory, got ${got}`)
   }
   return {
     directory,

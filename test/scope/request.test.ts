@@ -252,6 +252,20 @@ describe('behind trusted proxies', () => {
     expect(() => requestScope(node({}), { trustProxy } as never)).toThrow(/^trustProxy: expected .* got /)
   })
 
+  test.each([
+    [{ trustproxy: 1 }, 'trustproxy: unknown option; did you mean trustProxy?'],
+    [{ proxies: 1 }, 'proxies: unknown option; there are trustProxy, proxyHeaders, ip'],
+    [1, 'options: expected an object, got a number'],
+    ['x', 'options: expected an object, got a string'],
+    [[1], 'options: expected an object, got an array'],
+  ])('options %j throw and say why', (options, text) => {
+    expect(() => requestScope(node({}), options as never)).toThrow(new TypeError(text))
+  })
+
+  test('null stands for no options', () => {
+    expect(requestScope(node({}), null as never)).toEqual(requestScope(node({})))
+  })
+
   test('proxyHeaders of another name throws', () => {
     expect(() => requestScope(node({}), { proxyHeaders: 'via' } as never)).toThrow('proxyHeaders: expected')
   })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { SettingsError } from '../../src/errors/errors.ts'
-import { checkNames, checkOAuthNames, nearestName, SETTING_NAMES } from '../../src/settings/suggest.ts'
+import { nearestName } from '../../src/settings/nearest.ts'
+import { checkNames, checkOAuthNames, SETTING_NAMES } from '../../src/settings/suggest.ts'
 
 describe('the nearest name', () => {
   test.each([

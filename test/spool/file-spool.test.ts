@@ -180,7 +180,7 @@ describe('a directory that cannot be used', () => {
     make(path)
 
     expect(() => new FileSpool({ directory: path })).toThrow(
-      /spool\.directory: .* cannot be used: .*no directory/,
+      /spool\.directory: .* cannot be used: .*spool is not a directory/,
     )
   })
 
@@ -189,14 +189,40 @@ describe('a directory that cannot be used', () => {
   })
 
   test('no path at all', () => {
-    expect(() => new FileSpool({ directory: '' })).toThrow(
-      'spool.directory: expected the path of a directory',
-    )
+    for (const [directory, got] of [
+      ['', 'an empty string'],
+      ['x\0', 'one with a NUL character'],
+      [5, 'a number'],
+      [undefined, 'undefined'],
+    ] as const) {
+      expect(() => new FileSpool({ directory: directory as never })).toThrow(
+        `spool.directory: expected the path of a directory, got ${got}`,
+      )
+    }
     expect(() => new FileSpool(undefined as never)).toThrow('spool: expected an object')
     expect(() => new FileSpool({ directory: 'x', sync: 'sometimes' as never })).toThrow('spool.sync')
     expect(() => new FileSpool({ directory: 'x', maxBytes: 5 })).toThrow('spool.maxBytes')
     expect(existsSync('x')).toBe(false)
   })
+})
+
+test.each([
+  ['maxbytes', 'did you mean maxBytes?'],
+  ['path', 'there are directory, maxBytes, sync'],
+])('the unknown option %s is refused before anything is made', (name, hint) => {
+  const directory = join(temporaryDirectory(), 'spool')
+
+  expect(() => new FileSpool({ directory, [name]: 1 })).toThrow(`spool.${name}: unknown option; ${hint}`)
+  expect(existsSync(directory)).toBe(false)
+})
+
+test('a spool that is closed writes nothing more, and says so', async () => {
+  const spool = new FileSpool({ directory: temporaryDirectory() })
+  expect(spool.stats.isWriting).toBe(true)
+
+  await spool.close()
+
+  expect(spool.stats.isWriting).toBe(false)
 })
 
 test('what lies in the directory and is not a spool is left alone', async () => {
