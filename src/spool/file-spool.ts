@@ -5,7 +5,7 @@ import { SettingsError } from '../errors/errors.ts'
 import { type Clock, soon, systemClock } from '../runtime/clock.ts'
 import { warn } from '../runtime/warn.ts'
 import { connect } from './connection.ts'
-import { codeOf, type FileSystem, nodeFileSystem } from './file-system.ts'
+import { type FileSystem, isShortage, nodeFileSystem } from './file-system.ts'
 import { Folders } from './folders.ts'
 import { Leftovers } from './leftovers.ts'
 import { type FileSpoolOptions, resolveSpoolOptions } from './options.ts'
@@ -18,8 +18,6 @@ import type { RecoveredMessage, Spool, SpoolClient, SpoolConnection, SpoolRecord
 /** How often a spool shows that its process lives, and looks whether others do not. */
 const BEAT_MS = 15_000
 const BEATS_PER_SCAN = 4
-/** The process has none left at this moment, most often too many open sockets: what lies in the files is not lost. */
-const FEW_RESOURCES = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'])
 const READ_RETRY_MS = 1_000
 
 /** What a spool runs on. Tests have their own. */
@@ -60,6 +58,8 @@ export class FileSpool implements Spool {
   readonly #leftovers: Leftovers
   /** Segments with acknowledgements of this turn. */
   readonly #touched = new Set<Segment>()
+  /** Segments whose acknowledgements may be open. */
+  readonly #acknowledged = new Set<Segment>()
   #warn = (text: string): void => warn('spool', text)
   #isAttached = false
   #isTurnScheduled = false
@@ -162,6 +162,8 @@ export class FileSpool implements Spool {
     this.#endRest()
     this.#leftovers.close()
     await this.#log.close()
+    for (const segment of this.#acknowledged) segment.closeAcknowledgements()
+    this.#acknowledged.clear()
     try {
       this.#folders.close()
     } catch {
@@ -197,6 +199,7 @@ export class FileSpool implements Spool {
     else this.#log.collect(segment)
     if (segment.isRemoved || (segment.writer !== undefined && !segment.writer.isOpen && segment.isMoving))
       return
+    this.#acknowledged.add(segment)
     try {
       segment.flushAcknowledgements()
     } catch {
@@ -215,7 +218,7 @@ export class FileSpool implements Spool {
       if (run.start >= run.end) this.#log.runs.shift()
       return all
     } catch (error) {
-      if (FEW_RESOURCES.has(codeOf(error))) return this.#readLater()
+      if (isShortage(error)) return this.#readLater()
       this.#log.runs.shift()
       return run.advance([], run.end)
     } finally {
@@ -256,6 +259,7 @@ export class FileSpool implements Spool {
       // The directory cannot be written to: the log finds out by itself.
     }
     void this.#log.check()
+    for (const segment of this.#acknowledged) if (segment.isRemoved) this.#acknowledged.delete(segment)
     if (++this.#beats % BEATS_PER_SCAN > 0 || !this.#isAttached) return
     this.#leftovers.scan()
     if (!this.#leftovers.isEmpty) this.#wake()

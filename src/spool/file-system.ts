@@ -114,6 +114,13 @@ export function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : ''
 }
 
+const SHORTAGES = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'])
+
+/** The process has too little of something at this moment, most often of open files: what is in the files is not lost. */
+export function isShortage(error: unknown): boolean {
+  return SHORTAGES.has(codeOf(error))
+}
+
 /** A file that is closed once nothing uses it any more: an operation that is under way must not meet another file. */
 export class OpenFile {
   readonly #fs: FileSystem

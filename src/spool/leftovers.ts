@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path'
-import type { FileSystem } from './file-system.ts'
+import { type FileSystem, isShortage } from './file-system.ts'
 import type { Folders } from './folders.ts'
 import { acknowledgementsOf, Segment, segmentNumber } from './segment.ts'
 import { readHeader, SegmentReader } from './segment-reader.ts'
@@ -27,6 +27,8 @@ export class Leftovers {
   readonly #options: LeftoversOptions
   /** Paths of segments that are to be read, the next one last. */
   readonly #queue: string[] = []
+  /** Adopted, and not to be opened at that moment: the next scan tries again. */
+  readonly #postponed: { folders: string[]; segments: string[] } = { folders: [], segments: [] }
   #reading: Reading | undefined
   #isClosed = false
   #syncedFolder = ''
@@ -43,12 +45,15 @@ export class Leftovers {
 
   /** Adopts what there is to adopt. Never throws. */
   scan(): void {
+    const segments = this.#postponed.segments.splice(0)
+    const folders = this.#postponed.folders.splice(0)
     try {
-      const found = this.#options.folders.adopt().flatMap((folder) => this.#segmentsOf(folder))
-      this.#queue.unshift(...found.reverse())
+      folders.push(...this.#options.folders.adopt())
     } catch {
       // The directory cannot be read: it may be next time.
     }
+    for (const folder of folders) segments.push(...this.#segmentsOf(folder))
+    this.#queue.unshift(...segments.reverse())
   }
 
   /** Reads some messages; `undefined` when there are none. Never rejects. */
@@ -122,8 +127,9 @@ export class Leftovers {
           return { segment, reader, size, at }
         }
         // A later version's: it is left for that.
-      } catch {
-        // Not ours to read, or gone.
+      } catch (error) {
+        // Otherwise not ours to read, or gone.
+        if (isShortage(error)) this.#postponed.segments.push(path)
       }
       segment?.close()
     }
@@ -160,7 +166,8 @@ export class Leftovers {
         } else this.#removeOrphan(path, names)
       }
       if (paths.length === 0) folders.removeIfEmpty(folder)
-    } catch {
+    } catch (error) {
+      if (isShortage(error) && paths.length === 0) this.#postponed.folders.push(folder)
       // One folder that may not be entered must not hide the others, which are adopted by now.
     }
     return paths

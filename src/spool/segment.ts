@@ -84,6 +84,10 @@ export class Segment {
     this.#acknowledgements.flush()
   }
 
+  closeAcknowledgements(): void {
+    this.#acknowledgements.close()
+  }
+
   /** The stretches that an earlier process has acknowledged. */
   readAcknowledged(): Promise<(readonly [start: number, end: number])[]> {
     return this.#acknowledgements.read()

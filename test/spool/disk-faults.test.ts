@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type FileSystem, nodeFileSystem } from '../../src/spool/file-system.ts'
 import type { Processes } from '../../src/spool/owner.ts'
+import type { SpoolRecord } from '../../src/spool/spool.ts'
 import { createAnalytics } from '../support/create-analytics.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import {
@@ -176,6 +177,65 @@ describe('a disk that fails', () => {
     expect((await reading).map((text) => text.slice(0, 1))).toEqual(['a', 'b'])
     await spool.close()
   })
+})
+
+/** As often as a spool looks for what others have left. */
+const SCAN_MS = 60_000
+
+test.each([
+  ['a file', 'open', '.seg'],
+  ['its acknowledgements', 'open', '.ack'],
+  ['a folder', 'list', '.1'],
+] as const)('what too many open files hid is read at the next scan: %s', async (_label, operation, end) => {
+  const directory = temporaryDirectory()
+  const alive = new Set<number>()
+  const former = createProcess(alive)
+  const left = open(directory, nodeFileSystem, new FakeClock(), {}, former)
+  const [record] = ['a', 'b', 'c'].map((text) => left.append(bytesOf(text), true))
+  left.acknowledge(record as SpoolRecord)
+  await turn()
+  former.end()
+  const [fs, clock] = [createDisk(), new FakeClock()]
+  let refused = 0
+  fs.faults[operation] = (path) => (String(path).endsWith(end) && ++refused === 1 ? 'EMFILE' : undefined)
+  const spool = open(directory, fs, clock, {}, createProcess(alive))
+  ;(spool as unknown as { attach(client: object): void }).attach({ isDisabled: true, warn() {} })
+  const reading = readMessages(spool, 2)
+  await until(() => refused > 0)
+  await turns()
+  await clock.advance(SCAN_MS)
+
+  expect(await reading).toEqual(['b', 'c'])
+  await spool.close()
+})
+
+test('closing leaves no file open, those of full segments included', async () => {
+  const files = new Set<number>()
+  const opened = (file: number): number => {
+    files.add(file)
+    return file
+  }
+  const fs: FileSystem = {
+    ...nodeFileSystem,
+    create: (path) => opened(nodeFileSystem.create(path)),
+    open: (path, mode) => opened(nodeFileSystem.open(path, mode)),
+    close(file) {
+      files.delete(file)
+      nodeFileSystem.close(file)
+    },
+  }
+  const directory = temporaryDirectory()
+  const spool = open(directory, fs, new FakeClock(), { maxBytes: 1_048_576 })
+  // Two fill a segment, and the third begins another.
+  const records = ['a', 'b', 'c'].map((text) => spool.append(bytesOf(text.repeat(70_000)), true))
+  await turn()
+  spool.acknowledge(records[0] as SpoolRecord)
+  await turn()
+  expect(filesIn(directory).map((name) => name.slice(-5))).toEqual(['1.ack', '1.seg', '2.seg', '.lock'])
+
+  await spool.close()
+
+  expect(files.size).toBe(0)
 })
 
 test('a listener that tracks when the spool is full is told once', async () => {
