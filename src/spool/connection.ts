@@ -19,10 +19,12 @@ interface Spooled extends StoredMessage {
 /** The place of a message that is in the spool alone. */
 const SPILLED: StoredMessage = { bytes: 0 }
 
-/** Events in a row that nobody can tell apart but by their messages. */
+/** Events in a row that nobody can tell apart but by their messages and kinds. */
 interface Row {
   readonly entry: SpooledEntry
-  count: number
+  readonly kinds: unknown[]
+  /** The first of them that was not read back. */
+  next: number
 }
 
 /**
@@ -88,8 +90,8 @@ class Connection implements SpoolConnection {
     entry.stored = SPILLED
     if (this.#isPaused) this.#resume()
     const last = this.#rows[this.#rows.length - 1]
-    if (last !== undefined && isAlike(last.entry, entry)) last.count++
-    else this.#rows.push({ entry, count: 1 })
+    if (last !== undefined && isAlike(last.entry, entry)) last.kinds.push(entry.kind)
+    else this.#rows.push({ entry, kinds: [entry.kind], next: 0 })
     return true
   }
 
@@ -127,7 +129,7 @@ class Connection implements SpoolConnection {
     this.#abandoned += this.length
     this.length = 0
     for (const row of rows) {
-      for (; row.count > 0; row.count--) this.#client.conclude(row.entry, true)
+      while (row.next < row.kinds.length) this.#client.conclude(takeFrom(row), true)
     }
   }
 
@@ -204,8 +206,9 @@ class Connection implements SpoolConnection {
     const row = this.#rows[0]
     if (row === undefined) return undefined
     this.length--
-    if (--row.count === 0) this.#rows.shift()
-    return row.entry
+    const entry = takeFrom(row)
+    if (row.next === row.kinds.length) this.#rows.shift()
+    return entry
   }
 
   #append(message: Uint8Array, isHeld: boolean): SpoolRecord | undefined {
@@ -231,6 +234,10 @@ class Connection implements SpoolConnection {
     this.#hasWarned = true
     this.#client.warn(`the spool failed: ${error instanceof Error ? error.message : typeof error}`)
   }
+}
+
+function takeFrom(row: Row): SpooledEntry {
+  return { ...row.entry, kind: row.kinds[row.next++] }
 }
 
 function isAlike(a: SpooledEntry, b: SpooledEntry): boolean {

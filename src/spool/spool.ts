@@ -90,6 +90,7 @@ export interface SpoolMemory extends MessageStore {
 
 /** @internal An event that waits in the spool alone. */
 export interface SpooledEntry extends Holder {
+  readonly kind?: unknown
   readonly callback?: unknown
   readonly epoch?: unknown
   readonly passedPlugins?: boolean

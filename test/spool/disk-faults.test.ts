@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -302,5 +303,32 @@ test('each callback gets the outcome of its own event, when others are lost', as
   expect(analytics.stats).toMatchObject({ accepted: 30, delivered: 27, failed: 3, pending: 0 })
   const expected = Array.from({ length: 30 }, (_, number) => ([5, 6, 9].includes(number) ? 'lost' : number))
   expect(outcomes).toEqual(expected)
+  await analytics.closeAndFlush()
+})
+
+test('the channel of outcomes has the kind of each event that is lost', async () => {
+  const fs = createDisk()
+  const spool = open(temporaryDirectory(), fs)
+  const { analytics } = createAnalytics({ spool, maxQueueSize: 2, flushAt: 2 })
+  fs.faults.read = () => 'EIO'
+  const kinds: unknown[] = []
+  const listener = (message: unknown): void => {
+    const { kind, error } = message as { kind: unknown; error: unknown }
+    if (error !== undefined) kinds.push(kind)
+  }
+  channel('trackpost:outcome').subscribe(listener)
+
+  // More than is collected before it is written.
+  const traits = { text: 'x'.repeat(20_000) }
+  for (let count = 0; count < 15; count++) {
+    analytics.identify({ userId: 'u', traits })
+    analytics.track({ userId: 'u', event: 'e', properties: traits })
+  }
+  await analytics.flush()
+  channel('trackpost:outcome').unsubscribe(listener)
+
+  // The first two were in memory as well.
+  expect(kinds).toEqual(Array.from({ length: 14 }, () => ['identify', 'track']).flat())
+  fs.faults.read = undefined
   await analytics.closeAndFlush()
 })
