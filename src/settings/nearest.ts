@@ -28,7 +28,7 @@ export function nearestName(name: string, known: readonly string[]): string | un
 }
 
 /** Levenshtein distance, one row at a time. */
-function editDistance(from: string, to: string): number {
+export function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (let i = 1; i <= from.length; i++) {
     const next = [i]

@@ -1,3 +1,5 @@
+import { editDistance } from '../../../src/settings/nearest.ts'
+
 /** Control characters, and those that reorder what is displayed: a file could use them to forge lines. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
@@ -49,17 +51,4 @@ export function nearest(name: string, names: Iterable<string>): string | undefin
     }
   }
   return best
-}
-
-function editDistance(one: string, other: string): number {
-  let previous = Array.from({ length: other.length + 1 }, (_, index) => index)
-  for (let row = 1; row <= one.length; row++) {
-    const current = [row]
-    for (let column = 1; column <= other.length; column++) {
-      const substitution = (previous[column - 1] ?? 0) + (one[row - 1] === other[column - 1] ? 0 : 1)
-      current.push(Math.min(substitution, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1))
-    }
-    previous = current
-  }
-  return previous[other.length] ?? 0
 }
