@@ -1,14 +1,9 @@
-import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { WarningEvent } from '../../src/events.ts'
 import { createAnalytics, recordOutcomes } from '../support/create-analytics.ts'
+import { catchProcessWarnings } from '../support/process-warnings.ts'
 
-const warnings: string[] = []
-beforeEach(() => {
-  warnings.length = 0
-  vi.spyOn(process, 'emitWarning').mockImplementation((message) => {
-    warnings.push(String(message))
-  })
-})
+const warnings = catchProcessWarnings()
 
 /** A value that is not what the type of the setting says. */
 const untyped = (value: unknown) => value as () => boolean

@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { Emitter } from '../../src/client/emitter.ts'
 import { settled } from '../support/fake-clock.ts'
+import { catchProcessWarnings } from '../support/process-warnings.ts'
 
 interface Events {
   error: [Error]
@@ -9,16 +10,7 @@ interface Events {
   drained: []
 }
 
-let warnings: string[]
-beforeEach(() => {
-  warnings = []
-  vi.spyOn(process, 'emitWarning').mockImplementation((warning) => {
-    warnings.push(String(warning))
-  })
-})
-afterEach(() => {
-  vi.restoreAllMocks()
-})
+const warnings = catchProcessWarnings()
 
 describe('the emitter', () => {
   test('listeners are called in the order in which they were added, with all arguments', () => {

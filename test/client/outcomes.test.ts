@@ -1,23 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { on, once } from 'node:events'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { ErrorEvent, WarningEvent } from '../../src/events.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
+import { catchProcessWarnings } from '../support/process-warnings.ts'
 import { silence, status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
-let warned: string[]
 failOnUnhandledRejections()
-beforeEach(() => {
-  warned = []
-  vi.spyOn(process, 'emitWarning').mockImplementation((message) => {
-    warned.push(String(message))
-  })
-})
-afterEach(() => {
-  vi.restoreAllMocks()
-})
+const warned = catchProcessWarnings()
 
 function createPlugin(track: () => never) {
   return { name: 'géo', type: 'enrichment' as const, isLoaded: () => true, load() {}, track }

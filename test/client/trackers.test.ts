@@ -1,22 +1,14 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { combine } from '../../src/combine.ts'
 import type { Scope } from '../../src/tracker.ts'
 import { createAnalytics } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
+import { catchProcessWarnings } from '../support/process-warnings.ts'
 import { hangUntilAborted, status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
-let warned: string[]
 failOnUnhandledRejections()
-beforeEach(() => {
-  warned = []
-  vi.spyOn(process, 'emitWarning').mockImplementation((message) => {
-    warned.push(String(message))
-  })
-})
-afterEach(() => {
-  vi.restoreAllMocks()
-})
+const warned = catchProcessWarnings()
 
 function fail(): never {
   throw new Error('scope: secret')

@@ -1,19 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { Analytics, CompatError, RudderAnalytics } from '../../src/compat.ts'
 import type { HTTPClientRequest } from '../../src/http/client.ts'
+import { catchProcessWarnings } from '../support/process-warnings.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
-let warned: string[]
 failOnUnhandledRejections()
-beforeEach(() => {
-  warned = []
-  vi.spyOn(process, 'emitWarning').mockImplementation((message) => {
-    warned.push(String(message))
-  })
-})
-afterEach(() => {
-  vi.restoreAllMocks()
-})
+const warned = catchProcessWarnings()
 
 /** A service in memory: what it was sent, and what it responds with. */
 function setUp(status = 200) {

@@ -1,17 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { currentScope, runWithScope } from '../../src/scope.ts'
 import { createAnalytics } from '../support/create-analytics.ts'
+import { catchProcessWarnings } from '../support/process-warnings.ts'
 
-let warnings: string[]
-beforeEach(() => {
-  warnings = []
-  vi.spyOn(process, 'emitWarning').mockImplementation((warning) => {
-    warnings.push(String(warning))
-  })
-})
-afterEach(() => {
-  vi.restoreAllMocks()
-})
+const warnings = catchProcessWarnings()
 
 /** Suspends, so that others run in between. */
 async function pause(turns: number): Promise<void> {
