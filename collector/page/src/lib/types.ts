@@ -1,5 +1,19 @@
-// What the collector's API answers with; docs/api.md is the contract.
+// What the API of the collector returns; docs/api.md is the contract. Shapes that the store names are its own, so that they agree.
 import type { Kind, Warning } from '../../../src/record.ts'
+import type { CatalogueEntry, RequestSummary } from '../../../src/store/query-results.ts'
+
+export type {
+  Catalogue,
+  CatalogueEntry,
+  Loss,
+  Overview,
+  Problem,
+  RequestSummary,
+  ShownProblem as RequestProblem,
+  Step,
+  UserDetail as UserDetails,
+  UserEntry as UserSummary,
+} from '../../../src/store/query-results.ts'
 
 export type Severity = 'error' | 'warning' | 'info'
 export type { Kind, Warning }
@@ -84,37 +98,6 @@ export interface EventDetails extends Omit<EventSummary, 'violations' | 'destina
   following: string | null
 }
 
-export interface RequestProblem {
-  code: string
-  message: string
-  offset: number | null
-  line: number | null
-  column: number | null
-}
-
-export interface RequestSummary {
-  id: string
-  at: string
-  method: string
-  path: string
-  status: number
-  code: string | null
-  /** Null or empty when the caller could not be told. */
-  source: string | null
-  address: string | null
-  userAgent: string | null
-  library: string | null
-  contentType: string | null
-  contentEncoding: string | null
-  bodyBytes: number | null
-  inflatedBytes: number | null
-  durationMs: number | null
-  retryCount: number | null
-  events: { total: number; accepted: number; rejected: number }
-  problem: RequestProblem | null
-  fault: string | null
-}
-
 export interface RequestDetails extends RequestSummary {
   headers: Record<string, string | string[]>
   body: string | null
@@ -134,61 +117,6 @@ export interface EventPage extends PageOf {
 }
 export interface RequestPage extends PageOf {
   requests: RequestSummary[]
-}
-
-export interface Step {
-  name: 'received' | 'accepted' | 'filtered' | 'delivered'
-  unit: string
-  count: number
-  perSecond: number
-  lost: number
-  pending?: number
-}
-
-export interface Loss {
-  step: string
-  reason: string
-  destination?: string
-  count: number
-  severity: Severity
-  q: string
-}
-
-export interface Overview {
-  from: string
-  to: string
-  bucketMs: number
-  requests: { total: number; refused: number }
-  steps: Step[]
-  losses: Loss[]
-  series: Array<{ at: string; accepted: number; rejected: number }>
-  isComplete: boolean
-}
-
-export interface CatalogueEntry {
-  key: string
-  type: Kind
-  /** Empty for the kinds of which all messages are one entry. */
-  name: string | null
-  count: number
-  accepted: number
-  rejected: number
-  firstSeen: string
-  lastSeen: string
-  sources: Array<{ name: string; count: number }>
-  sparkline: number[]
-  properties: number
-  inconsistent: number
-  violations: number
-  isPlanned: boolean | null
-  q: string
-}
-
-export interface Catalogue {
-  entries: CatalogueEntry[]
-  plan: { title: string; events: number; unseen: string[] } | null
-  sampled: number
-  isComplete: boolean
 }
 
 export interface FieldType {
@@ -215,48 +143,6 @@ export interface CatalogueDetails extends CatalogueEntry {
   fields: Field[]
   example: (EventSummary & { message: Message | null }) | null
   schema: unknown
-}
-
-export interface UserSummary {
-  id: string
-  userId: string | null
-  anonymousId: string | null
-  count: number
-  lastSeen: string
-}
-
-export interface UserDetails {
-  id: string
-  userIds: string[]
-  anonymousIds: string[]
-  links: Array<{ from: string; to: string; by: string; at: string; eventId: string }>
-  firstSeen: string
-  lastSeen: string
-  count: number
-  traits: Record<string, unknown>
-  traitHistory: Array<{
-    at: string
-    eventId: string
-    changes: Array<{ path: string; from: unknown; to: unknown }>
-  }>
-  groups: Array<{ groupId: string; traits: Record<string, unknown>; lastSeen: string }>
-  events: EventSummary[]
-  next: string | null
-  isComplete: boolean
-}
-
-export interface Problem {
-  kind: 'event' | 'request' | 'delivery' | 'plan'
-  reason: string
-  count: number
-  severity: Severity
-  meaning: string
-  remedy: string
-  field: string | null
-  lastSeen: string
-  sources: Array<{ name: string; count: number }>
-  example: string | null
-  q: string
 }
 
 export interface Destination {

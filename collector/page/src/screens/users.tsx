@@ -54,7 +54,7 @@ export function UsersScreen() {
                   <span class="title">
                     <Text value={user.id} />
                   </span>
-                  <span class="soft user-count">{shortCount(user.count)}</span>
+                  <span class="soft user-count">{user.count === null ? '' : shortCount(user.count)}</span>
                   <span class="soft user-seen">
                     {user.userId === null && 'anonymous, '}
                     <Ago at={user.lastSeen} />
@@ -104,7 +104,17 @@ function UserPanel({ id }: { id: string }) {
             <Text value={user.id} />
           </h2>
           <p class="soft">
-            {plural(user.count, 'event')}, first <Ago at={user.firstSeen} />, last <Ago at={user.lastSeen} />
+            {plural(user.count, 'event')}
+            {user.firstSeen !== null && (
+              <>
+                , first <Ago at={user.firstSeen} />
+              </>
+            )}
+            {user.lastSeen !== null && (
+              <>
+                , last <Ago at={user.lastSeen} />
+              </>
+            )}
           </p>
           <Identities user={user} />
           <div class="user-columns">
