@@ -1,5 +1,6 @@
 import type { EventRecord, EventSummary, Reason } from '../record.ts'
 import type { EventFilter, EventQuery } from '../search/filter.ts'
+import type { PartHealth } from './health.ts'
 import type { AssertionMemory, DeliveryQueue, EventLog, EventTail, NewRequest, RequestLog } from './ports.ts'
 import type { EventReader } from './queries.ts'
 
@@ -47,6 +48,12 @@ export interface EventStore {
   /** Undefined for a store that lies elsewhere. */
   readonly local?: LocalRecords
   totals(): Promise<Totals>
+  /**
+   * Whether what is appended now would be kept, part by part. Never rejects, also after `close`, and costs next to nothing:
+   * it is asked every few seconds. A store that could not write tries it again here, so that one which gets no events
+   * meanwhile becomes ready by itself.
+   */
+  health(): Promise<PartHealth[]>
   /** Forgets events, requests, deliveries and the memory of messageIds. Numbers go on counting. */
   clear(): Promise<void>
   /** Begins to look for what others write, and to delete what is too old. Called once. */

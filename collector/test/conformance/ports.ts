@@ -346,4 +346,17 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(again).toMatchObject({ status: 'accepted' })
     expect(again?.seq).toBeGreaterThan(before?.seq ?? 0)
   })
+  test('an open store is ready and says how much waits; a closed one says why it is not', async () => {
+    const subject = await newSubject()
+    const store = await subject.open()
+    store.start({ committed() {}, cleared() {}, changed() {} })
+    await store.log.append([newEvent('a')])
+
+    expect(await store.health()).toEqual([{ part: 'store', isReady: true, reason: null, waiting: 0 }])
+
+    await store.close()
+    expect(await store.health()).toEqual([
+      { part: 'store', isReady: false, reason: expect.stringContaining('closed'), waiting: 0 },
+    ])
+  })
 }

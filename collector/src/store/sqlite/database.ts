@@ -7,6 +7,9 @@ import { COUNTS_FROM_TABLES, FROM_VERSION_1, INDEXES, SCHEMA_VERSION, TABLES } f
 export type SqlValue = string | number | null
 export type Row = Record<string, SqlValue>
 
+/** How long a connection waits for others that write, milliseconds. */
+export const LOCK_WAIT_MS = 5000
+
 /** Prepared statements that are kept; searches make new ones without end. */
 const MAX_STATEMENTS = 300
 
@@ -22,7 +25,7 @@ export class Database {
 
   constructor(path: string) {
     this.path = path
-    this.#sqlite = new Sqlite(path, { timeout: 5000 })
+    this.#sqlite = new Sqlite(path, { timeout: LOCK_WAIT_MS })
   }
 
   statement(sql: string): Sqlite.Statement {
@@ -86,13 +89,13 @@ export class Database {
       if (existsSync(`${this.path}${end}`)) truncateSync(`${this.path}${end}`)
     }
     for (const end of ['', '-wal', '-shm']) rmSync(`${this.path}${end}`, { force: true })
-    this.#sqlite = new Sqlite(this.path, { timeout: 5000 })
+    this.#sqlite = new Sqlite(this.path, { timeout: LOCK_WAIT_MS })
   }
 
   /** Lets go of the file that was opened, and opens the one that is there now. */
   reopen(): void {
     this.close()
-    this.#sqlite = new Sqlite(this.path, { timeout: 5000 })
+    this.#sqlite = new Sqlite(this.path, { timeout: LOCK_WAIT_MS })
   }
 
   close(): void {

@@ -2,7 +2,8 @@ import type { Clock } from '../../clock.ts'
 import type { LoadedPlan } from '../../plan/plan.ts'
 import type { EventSummary } from '../../record.ts'
 import type { EventStore, LocalRecords, StoreListener, Totals } from '../event-store.ts'
-import type { AssertionMemory, DeliveryQueue, EventLog, NewRequest, RequestLog } from '../ports.ts'
+import type { PartHealth } from '../health.ts'
+import type { AssertionMemory, DeliveryQueue, EventLog, NewEvent, NewRequest, RequestLog } from '../ports.ts'
 import { Checkpointer } from './checkpointer.ts'
 import { type FileReader, InlineReader, WorkerReader } from './reader.ts'
 import { MEMORY, Store, type StoreOptions } from './store.ts'
@@ -35,6 +36,8 @@ export class SqliteStore implements EventStore {
   #checkpointer: Checkpointer | undefined
   #isTrimScheduled = false
   #isClosing = false
+  /** The last commit failed: of its data, or since nothing can be written. */
+  #hasFailed = false
 
   /** @throws when the file cannot be opened, is no database, or was written by a newer version. */
   constructor(options: SqliteStoreOptions) {
@@ -55,7 +58,7 @@ export class SqliteStore implements EventStore {
         ? new InlineReader(store.database, now, plan?.plan ?? null)
         : new WorkerReader({ path: options.path, plan: plan?.file ?? null }, now, onFault)
     this.#writer = new Writer({
-      commit: (events, requests) => store.commit(events, requests),
+      commit: (events, requests) => this.#commit(events, requests),
       onCommit: (summaries, requests) => this.#committed(summaries, requests),
       onFault,
       opening: store.opening,
@@ -69,6 +72,31 @@ export class SqliteStore implements EventStore {
       use: async (jti, expiresAtMs, nowMs) => store.useAssertion(jti, expiresAtMs, nowMs),
     }
     this.local = store
+  }
+
+  #commit(events: readonly NewEvent[], requests: readonly NewRequest[]): EventSummary[] {
+    this.#hasFailed = true
+    const summaries = this.#store.commit(events, requests)
+    this.#hasFailed = false
+    return summaries
+  }
+
+  async health(): Promise<PartHealth[]> {
+    const reason = this.#whyNotReady()
+    return [{ part: 'store', isReady: reason === null, reason, waiting: this.#writer.waitingEvents }]
+  }
+
+  #whyNotReady(): string | null {
+    if (this.#isClosing) return 'the database is closed'
+    if (!this.#store.isInPlace()) return 'the database file was removed or replaced'
+    if (!this.#hasFailed) return null
+    try {
+      this.#store.tryToWrite()
+      this.#hasFailed = false
+      return null
+    } catch (cause) {
+      return `the database cannot write (${(cause as Error).message})`
+    }
   }
 
   start(listener: StoreListener): void {

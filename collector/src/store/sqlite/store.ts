@@ -7,6 +7,7 @@ import type { NewEvent, NewRequest } from '../ports.ts'
 import { Commit } from './commit.ts'
 import {
   type Database,
+  LOCK_WAIT_MS,
   type OpenOptions,
   openDatabase,
   openForReading,
@@ -51,6 +52,9 @@ export interface Version {
 }
 
 export const MEMORY = ':memory:'
+
+const TRIAL_BYTES = 65_536
+const TRIAL_WAIT_MS = 50
 
 /**
  * The database of this process: the one connection that writes.
@@ -207,6 +211,26 @@ export class Store {
   /** Whether the file is still the one that was opened: what is written to one that was removed is lost, and so refused. */
   isInPlace(): boolean {
     return this.#inode === this.#readInode()
+  }
+
+  /**
+   * Writes a little and takes it away again; waits only briefly for others who are writing.
+   *
+   * @throws when the database cannot write.
+   */
+  tryToWrite(): void {
+    this.#requirePlace()
+    const { database } = this
+    database.pragma(`busy_timeout = ${TRIAL_WAIT_MS}`)
+    try {
+      database.transaction(() => {
+        // As large as a small batch: a file that may not grow any more, or a full disk, has no room for it.
+        database.run("INSERT INTO meta (key, value) VALUES ('trial', zeroblob(?))", TRIAL_BYTES)
+        database.run("DELETE FROM meta WHERE key = 'trial'")
+      })
+    } finally {
+      database.pragma(`busy_timeout = ${LOCK_WAIT_MS}`)
+    }
   }
 
   #requirePlace(): void {

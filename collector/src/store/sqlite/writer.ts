@@ -95,6 +95,11 @@ export class Writer implements EventLog {
     })
   }
 
+  /** Events that wait for a commit. */
+  get waitingEvents(): number {
+    return this.#waiting.reduce((sum, { events }) => sum + events.length, 0)
+  }
+
   /** Writes nothing until `resume`. The loop goes on meanwhile, and what comes in waits. */
   hold(): void {
     this.#isHeld = true

@@ -1,0 +1,22 @@
+/** What lies in a log that the workers have not carried to the store yet. */
+export interface LogLag {
+  /** Events, or messages where a log does not count events. */
+  waiting: number
+  /** How long the oldest has waited, milliseconds; null = nothing waits, or nobody knows. */
+  oldestMs: number | null
+  /** What the store refused for its data and was laid aside. */
+  deadLetters: number
+}
+
+/** The state of one part that this process cannot work without. */
+export interface PartHealth {
+  part: 'store' | 'log'
+  /** Whether what comes in now can be kept. */
+  isReady: boolean
+  /** Why not, in one sentence without credentials; null when it is ready. */
+  reason: string | null
+  /** Events that this process has taken in and that are not written yet. */
+  waiting: number
+  /** Left out by everything that is no log, and while nobody knows it. */
+  lag?: LogLag
+}

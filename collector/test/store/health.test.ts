@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import type { PartHealth } from '../../src/store/health.ts'
+import { Database } from '../../src/store/sqlite/database.ts'
+import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import { newEvent } from './new-event.ts'
+
+function openStore(maxBytes?: number) {
+  const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const store = new SqliteStore({
+    path,
+    durability: 'process',
+    maxEvents: 1_000_000,
+    maxBytes,
+    clock: systemClock,
+    plan: null,
+    onFault: () => {},
+  })
+  onTestFinished(() => store.close())
+  return { path, store }
+}
+
+/** Appends until the store has no room, and says how often it went well. */
+async function fill(store: SqliteStore): Promise<number> {
+  for (let count = 0; ; count++) {
+    const events = Array.from({ length: 50 }, (_, index) => newEvent(`${count}-${index}`))
+    try {
+      await store.log.append(events)
+    } catch {
+      return count
+    }
+  }
+}
+
+const NOT_READY = { part: 'store', isReady: false, waiting: 0 } satisfies Partial<PartHealth>
+
+test('a full database is not ready, says why, and is ready again as soon as there is room, without an event', async () => {
+  const { store } = openStore(400_000)
+  expect(await fill(store)).toBeGreaterThan(0)
+
+  expect(await store.health()).toMatchObject([{ ...NOT_READY, reason: expect.stringContaining('full') }])
+  expect(await store.health()).toMatchObject([NOT_READY])
+
+  await store.clear()
+  await expect.poll(async () => (await store.health())[0]?.isReady).toBe(true)
+  expect(await store.log.append([newEvent('after')])).toMatchObject([{ status: 'accepted' }])
+})
+
+test('events that were refused for themselves leave the store ready', async () => {
+  const { store } = openStore(400_000)
+
+  const tooLarge = store.log.append([newEvent('large', { body: 'x'.repeat(800_000) })])
+
+  await expect(tooLarge).rejects.toThrow(/full/)
+  expect(await store.health()).toMatchObject([{ isReady: true, reason: null }])
+})
+
+test('while another process holds the file after a write failed, it is not ready, and soon after ready', async () => {
+  const { path, store } = openStore()
+  const other = new Database(path)
+  onTestFinished(() => other.close())
+  other.exec('BEGIN IMMEDIATE')
+  await expect(store.log.append([newEvent('a')])).rejects.toThrow(/locked/)
+
+  expect(await store.health()).toMatchObject([{ ...NOT_READY, reason: expect.stringContaining('locked') }])
+
+  other.exec('ROLLBACK')
+  expect(await store.health()).toMatchObject([{ isReady: true }])
+})
+
+test('a file that was removed is not ready', async () => {
+  const { path, store } = openStore()
+  for (const end of ['', '-wal', '-shm']) rmSync(`${path}${end}`, { force: true })
+
+  expect(await store.health()).toMatchObject([{ ...NOT_READY, reason: expect.stringContaining('removed') }])
+})
+
+test('what waits for a commit is counted in events', async () => {
+  const { store } = openStore()
+
+  const appended = store.log.append([newEvent('a'), newEvent('b')])
+  const during = await store.health()
+  await appended
+
+  expect(during).toMatchObject([{ isReady: true, waiting: 2 }])
+  expect(await store.health()).toMatchObject([{ waiting: 0 }])
+})
