@@ -34,7 +34,7 @@ export interface TrackingApiParts {
   clock: Clock
   authenticator: Authenticator
   rateLimit: RateLimit
-  log: EventLog
+  log: Pick<EventLog, 'append'>
   turns: Turns
   faults: FaultInjector
   /** What accepted events are held against. */

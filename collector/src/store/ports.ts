@@ -112,6 +112,18 @@ export interface NewRequest {
 /** So much of a request's body is kept, bytes. */
 export const MAX_REQUEST_BODY_BYTES = 2048
 
+/** Events that are kept together under a key, which says that they were. */
+export interface EventGroup {
+  /** Unique among all groups, the same whenever this one comes again. */
+  key: string
+  events: readonly NewEvent[]
+}
+
+/** The store is well, but will never take these data: to try again is of no use. */
+export class RefusedError extends Error {
+  override readonly name = 'RefusedError'
+}
+
 /** Takes events in. */
 export interface EventLog {
   /**
@@ -119,6 +131,15 @@ export interface EventLog {
    * Rejects when they could not be written; then none of them was.
    */
   append(events: readonly NewEvent[]): Promise<EventSummary[]>
+  /**
+   * Keeps groups that may come more than once, all of them in one transaction. A group whose key is known is left out, also one
+   * that another process is about to keep, or that comes twice in the same call. Keys are remembered for some days at least,
+   * also when everything else is forgotten.
+   *
+   * Rejects with `RefusedError` when the store refuses the data of one of the groups, with anything else when it cannot be
+   * written to; in both cases nothing was kept.
+   */
+  appendOnce(groups: readonly EventGroup[]): Promise<void>
 }
 
 /** Takes requests in. What is written here may be lost by a crash, and is dropped when too much comes. */

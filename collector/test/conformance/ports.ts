@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { EVERYTHING } from '../../src/search/syntax.ts'
 import type { EventStore, StoreListener } from '../../src/store/event-store.ts'
-import type { Cursor } from '../../src/store/ports.ts'
+import { type Cursor, RefusedError } from '../../src/store/ports.ts'
 import { CursorError, type EventReader } from '../../src/store/queries.ts'
 import { newEvent, newRequest } from '../store/new-event.ts'
 
@@ -82,6 +82,91 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
 
     expect(all.flat().filter(({ status }) => status === 'accepted')).toHaveLength(100)
     expect(all.flat().filter(({ reason }) => reason === 'duplicate')).toHaveLength(900)
+  })
+
+  test('a group that comes again is kept once, also with others that are new, and twice in one call', async () => {
+    const { first, second } = await openTwo()
+    // Without a messageId nothing but the key of the group can tell.
+    const group = (key: string) => ({
+      key,
+      events: [newEvent(`${key}-1`), newEvent('', { messageId: null, reason: 'no_event', name: key })],
+    })
+    await first.log.appendOnce([group('a'), group('b')])
+    await first.log.appendOnce([])
+
+    await first.log.appendOnce([group('b'), group('c'), group('c')])
+    await second.log.appendOnce([group('a'), group('d'), group('c')])
+
+    expect(await idsOf(first.reader)).toEqual(['a-1', null, 'b-1', null, 'c-1', null, 'd-1', null])
+    const { events } = await first.totals()
+    expect(Object.fromEntries(events.map(({ reason, count }) => [reason, count]))).toEqual({
+      '': 4,
+      no_event: 4,
+    })
+  })
+
+  test('two processes that keep the same groups at the same time keep each once', async () => {
+    const { first, second } = await openTwo()
+    const groups = Array.from({ length: 40 }, (_, index) => ({
+      key: `group-${index}`,
+      events: [newEvent('', { messageId: null }), newEvent(`m${index}`)],
+    }))
+    const some = (turn: number) => groups.slice(turn, turn + 20)
+
+    await Promise.all(
+      Array.from({ length: 20 }, (_, turn) =>
+        (turn % 2 === 0 ? first : second).log.appendOnce(turn % 3 === 0 ? some(turn).reverse() : some(turn)),
+      ),
+    )
+
+    expect(await first.reader.ask('count', { search: EVERYTHING })).toMatchObject({ count: 78 })
+    expect((await second.totals()).events.map(({ reason, count }) => [reason, count])).toEqual([['', 78]])
+  })
+
+  test('groups are deduplicated among each other and with what was appended, and have their deliveries', async () => {
+    const { log, reader, deliveries } = await openOne()
+    await log.append([newEvent('a', { deliveries: hook })])
+
+    await log.appendOnce([
+      { key: '1', events: [newEvent('a', { deliveries: hook }), newEvent('b', { deliveries: hook })] },
+      { key: '2', events: [newEvent('b', { deliveries: hook, body: '{"event":"other"}' })] },
+    ])
+
+    const { events } = await reader.ask('events', {
+      search: EVERYTHING,
+      order: 'oldest',
+      limit: 10,
+      isFull: false,
+    })
+    expect(events.map(({ reason }) => reason)).toEqual([null, 'duplicate', null, 'dedup_conflict'])
+    const owed = await deliveries.claim('Hook', 10, 1000)
+    expect(owed.map(({ messageId }) => messageId)).toEqual(['a', 'b'])
+  })
+
+  test('of groups one of which the store refuses for its data, nothing is kept, and no key is known', async () => {
+    const { log, reader } = await openOne()
+    const sound = { key: 'sound', events: [newEvent('a')] }
+    // As the program of another version might write it.
+    const broken = newEvent('b', { receivedAtMs: null as unknown as number })
+
+    await expect(log.appendOnce([sound, { key: 'broken', events: [broken] }])).rejects.toThrow(RefusedError)
+    expect(await idsOf(reader)).toEqual([])
+
+    await log.appendOnce([sound])
+    await log.appendOnce([{ key: 'broken', events: [newEvent('c')] }])
+    expect(await idsOf(reader)).toEqual(['a', 'c'])
+  })
+
+  test('the keys of groups are known after a clear, and the next day', async () => {
+    const { subject, first, second } = await openTwo()
+    const group = { key: 'a', events: [newEvent('a')] }
+    await first.log.appendOnce([group])
+
+    await first.clear()
+    subject.advance(24 * 60 * 60 * 1000)
+    await second.log.appendOnce([group, { key: 'b', events: [newEvent('b')] }])
+
+    expect(await idsOf(second.reader)).toEqual(['b'])
   })
 
   test('cursors lead through everything once, in both directions, also while more comes in', async () => {

@@ -219,3 +219,15 @@ test('a file that was removed takes nothing any more', () => {
   expect(store.isInPlace()).toBe(false)
   expect(() => store.commit([newEvent('b')])).toThrow(/removed/)
 })
+
+test('the keys of groups are forgotten after some days, and not before', () => {
+  let nowMs = 1_000_000
+  const store = openStore({ now: () => nowMs })
+  const group = { key: 'a', events: [newEvent('', { messageId: null })] }
+  const afterDays = (days: number) => {
+    nowMs += days * 24 * 60 * 60 * 1000
+    return store.commitOnce([group]).length
+  }
+
+  expect([afterDays(0), afterDays(2.9), afterDays(0.2), afterDays(1)]).toEqual([1, 0, 1, 0])
+})

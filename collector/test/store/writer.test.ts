@@ -14,6 +14,10 @@ function open() {
       commits.push([events.length, requests.length])
       return events.map((event) => summaryOf(++seq, null, event, []))
     },
+    commitOnce: (groups) => {
+      commits.push([groups.flatMap(({ events }) => events).length, 0])
+      return []
+    },
     onCommit: () => {},
     onFault: () => {},
     opening: 1,

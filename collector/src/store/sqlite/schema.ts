@@ -1,5 +1,5 @@
 /** Version of the tables, kept in the file. Older ones are brought forward, newer ones refused. */
-export const SCHEMA_VERSION = 2
+export const SCHEMA_VERSION = 3
 
 /**
  * Events lie in segments of this many numbers, as a shift. Indexes begin with the segment: what is written lies close together
@@ -83,6 +83,10 @@ CREATE TABLE IF NOT EXISTS assertion (
   jti TEXT PRIMARY KEY,
   expires_at INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS consumed (
+  key TEXT PRIMARY KEY,
+  at INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS request (
   seq INTEGER PRIMARY KEY,
   id INTEGER NOT NULL,
@@ -157,6 +161,7 @@ CREATE INDEX IF NOT EXISTS event_request_id ON event (request_id) WHERE request_
 CREATE INDEX IF NOT EXISTS event_violations ON event (seq) WHERE violations IS NOT NULL;
 CREATE INDEX IF NOT EXISTS delivery_due ON delivery (destination, due_at, seq) WHERE state = 'pending';
 CREATE INDEX IF NOT EXISTS delivery_failed ON delivery (destination, seq) WHERE state = 'failed';
+CREATE INDEX IF NOT EXISTS consumed_at ON consumed (at);
 CREATE UNIQUE INDEX IF NOT EXISTS request_id ON request (id);
 `
 

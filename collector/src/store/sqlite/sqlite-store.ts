@@ -3,7 +3,7 @@ import type { LoadedPlan } from '../../plan/plan.ts'
 import type { EventSummary } from '../../record.ts'
 import type { EventStore, LocalRecords, StoreListener, Totals } from '../event-store.ts'
 import type { PartHealth } from '../health.ts'
-import type { AssertionMemory, DeliveryQueue, EventLog, NewEvent, NewRequest, RequestLog } from '../ports.ts'
+import type { AssertionMemory, DeliveryQueue, EventLog, NewRequest, RequestLog } from '../ports.ts'
 import { Checkpointer } from './checkpointer.ts'
 import { type FileReader, InlineReader, WorkerReader } from './reader.ts'
 import { MEMORY, Store, type StoreOptions } from './store.ts'
@@ -58,7 +58,8 @@ export class SqliteStore implements EventStore {
         ? new InlineReader(store.database, now, plan?.plan ?? null)
         : new WorkerReader({ path: options.path, plan: plan?.file ?? null }, now, onFault)
     this.#writer = new Writer({
-      commit: (events, requests) => this.#commit(events, requests),
+      commit: (events, requests) => this.#noting(() => store.commit(events, requests)),
+      commitOnce: (groups, requests) => this.#noting(() => store.commitOnce(groups, requests)),
       onCommit: (summaries, requests) => this.#committed(summaries, requests),
       onFault,
       opening: store.opening,
@@ -74,9 +75,10 @@ export class SqliteStore implements EventStore {
     this.local = store
   }
 
-  #commit(events: readonly NewEvent[], requests: readonly NewRequest[]): EventSummary[] {
+  /** Runs a commit, and notes whether it failed. */
+  #noting(commit: () => EventSummary[]): EventSummary[] {
     this.#hasFailed = true
-    const summaries = this.#store.commit(events, requests)
+    const summaries = commit()
     this.#hasFailed = false
     return summaries
   }

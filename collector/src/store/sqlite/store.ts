@@ -3,8 +3,9 @@ import { systemClock } from '../../clock.ts'
 import type { EventRecord, EventSummary } from '../../record.ts'
 import { type EventFilter, type EventQuery, searchOf } from '../../search/filter.ts'
 import type { Total, Totals } from '../event-store.ts'
-import type { NewEvent, NewRequest } from '../ports.ts'
+import type { EventGroup, NewEvent, NewRequest } from '../ports.ts'
 import { Commit } from './commit.ts'
+import { unknownOf } from './consumed.ts'
 import {
   type Database,
   LOCK_WAIT_MS,
@@ -106,12 +107,31 @@ export class Store {
    * @throws when the database cannot write; then nothing of it is kept.
    */
   commit(events: readonly NewEvent[], requests: readonly NewRequest[] = []): EventSummary[] {
+    return this.#write(() => this.#commit.run(events, requests))
+  }
+
+  /**
+   * Records the events of the groups whose keys are not known, and requests, in one transaction, and says what became of each event.
+   *
+   * @throws when the database cannot write; then nothing of it is kept.
+   */
+  commitOnce(groups: readonly EventGroup[], requests: readonly NewRequest[] = []): EventSummary[] {
+    return this.#write(() => {
+      const added = unknownOf(this.database, groups, this.#now())
+      return this.#commit.run(
+        added.flatMap(({ events }) => events),
+        requests,
+      )
+    })
+  }
+
+  #write(run: () => EventSummary[]): EventSummary[] {
     this.#requirePlace()
     try {
-      const summaries = this.database.transaction(() => this.#commit.run(events, requests))
+      const summaries = this.database.transaction(run)
       // Also after it: what went into a file that was removed meanwhile is not kept.
       this.#requirePlace()
-      this.#retention.committed(events.length)
+      this.#retention.committed(summaries.length)
       return summaries
     } catch (cause) {
       this.#commit.failed()

@@ -1,10 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
 import type { EventSummary } from '../../record.ts'
-import type { EventLog, NewEvent, NewRequest, RequestLog } from '../ports.ts'
+import type { EventGroup, EventLog, NewEvent, NewRequest, RequestLog } from '../ports.ts'
+import { refusalOf } from './consumed.ts'
 
 interface Waiting {
   events: readonly NewEvent[]
+  /** Given for events that may come more than once: a commit of their own. */
+  groups?: readonly EventGroup[]
   resolve(summaries: EventSummary[]): void
   reject(cause: unknown): void
 }
@@ -32,6 +35,8 @@ const QUIET_MS = 1
 /** What a writer needs of the store. */
 export interface WriterParts {
   commit(events: readonly NewEvent[], requests: readonly NewRequest[]): EventSummary[]
+  /** The same for those of the groups that are not known. */
+  commitOnce(groups: readonly EventGroup[], requests: readonly NewRequest[]): EventSummary[]
   /** Told of every commit, after the requests in it were settled. */
   onCommit(summaries: readonly EventSummary[], requests: readonly NewRequest[]): void
   onFault(what: string, cause: unknown): void
@@ -87,10 +92,21 @@ export class Writer implements EventLog {
     return summaries
   }
 
+  async appendOnce(groups: readonly EventGroup[]): Promise<void> {
+    if (groups.length === 0) return
+    const events = groups.flatMap((group) => group.events)
+    await this.#wait({ events, groups }).catch((cause) => {
+      throw refusalOf(cause)
+    })
+  }
+
   #enqueue(events: readonly NewEvent[]): Promise<EventSummary[]> {
-    if (events.length === 0) return Promise.resolve([])
+    return events.length === 0 ? Promise.resolve([]) : this.#wait({ events })
+  }
+
+  #wait(what: Pick<Waiting, 'events' | 'groups'>): Promise<EventSummary[]> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ events, resolve, reject })
+      this.#waiting.push({ ...what, resolve, reject })
       this.#schedule()
     })
   }
@@ -169,27 +185,26 @@ export class Writer implements EventLog {
   #take(limit: number): Waiting[] {
     let count = 0
     let size = 0
-    for (const { events } of this.#waiting) {
-      if (count > 0 && size + events.length > limit) break
+    for (const { events, groups } of this.#waiting) {
+      if (count > 0 && (groups !== undefined || size + events.length > limit)) break
       count++
       size += events.length
+      if (groups !== undefined) break
     }
     return this.#waiting.splice(0, count)
   }
 
   /** Commits all that waits, now. */
   flush(): void {
-    this.#commitGroup(this.#waiting.splice(0), this.#requests.splice(0))
+    do this.#commitGroup(this.#take(Number.POSITIVE_INFINITY), this.#requests.splice(0))
+    while (this.#waiting.length > 0)
   }
 
   #commitGroup(group: readonly Waiting[], requests: readonly NewRequest[]): void {
     if (group.length === 0 && requests.length === 0) return
     let summaries: EventSummary[]
     try {
-      summaries = this.#parts.commit(
-        group.flatMap(({ events }) => events),
-        requests,
-      )
+      summaries = this.#write(group, requests)
     } catch (cause) {
       if (requests.length > 0) {
         // A request is written down for people to see; it must not cost an event.
@@ -206,5 +221,14 @@ export class Writer implements EventLog {
       start += events.length
     }
     this.#parts.onCommit(summaries, requests)
+  }
+
+  #write(group: readonly Waiting[], requests: readonly NewRequest[]): EventSummary[] {
+    const groups = group[0]?.groups
+    if (groups !== undefined) return this.#parts.commitOnce(groups, requests)
+    return this.#parts.commit(
+      group.flatMap(({ events }) => events),
+      requests,
+    )
   }
 }
