@@ -1,4 +1,5 @@
 import type { DestinationOutcome, EventSummary, Reason } from '../../record.ts'
+import { escapeForStore } from '../escape.ts'
 import type { NewEvent, NewRequest } from '../ports.ts'
 import { isSameContent } from '../same-content.ts'
 import { outcome, summaryOf } from '../summary.ts'
@@ -95,7 +96,7 @@ export class Commit {
   #eventRow(seq: number, reason: Reason | null, event: NewEvent): SqlValue[] {
     const sourceId = this.#sourceId(event.source)
     const { kind, receivedAtMs } = event
-    const name = storable(event.name)
+    const name = escapeForStore(event.name)
     this.#tally.add([
       Math.floor(receivedAtMs / BUCKET_MS),
       sourceId,
@@ -111,9 +112,9 @@ export class Commit {
       reason,
       kind,
       name,
-      storable(event.userId),
-      storable(event.anonymousId),
-      storable(event.messageId),
+      escapeForStore(event.userId),
+      escapeForStore(event.anonymousId),
+      escapeForStore(event.messageId),
       receivedAtMs,
       event.timestampMs,
       event.body,
@@ -163,7 +164,7 @@ export class Commit {
       if (event.reason !== null || event.messageId === null) continue
       rows.push([
         this.#sourceId(event.source),
-        storable(event.messageId),
+        escapeForStore(event.messageId),
         firstSeq + index,
         event.receivedAtMs,
       ])
@@ -192,7 +193,7 @@ export class Commit {
   #sourceId(given: string): number {
     const known = this.#sourceIds.get(given)
     if (known !== undefined) return known
-    const name = storable(given) ?? ''
+    const name = escapeForStore(given)
     this.#database.run('INSERT INTO source (name) VALUES (?) ON CONFLICT DO NOTHING', name)
     const id = this.#database.value<number>('SELECT id AS value FROM source WHERE name = ?', name) as number
     // Bounded: with any write key taken, a caller chooses the names.
@@ -204,14 +205,4 @@ export class Commit {
 
 function list(values: readonly unknown[] | undefined): string | null {
   return values === undefined || values.length === 0 ? null : JSON.stringify(values)
-}
-
-/** The library cuts text at U+0000, and makes all lone surrogates one: both are written as escapes, so that texts stay apart. */
-function storable(text: string | null): string | null {
-  if (text === null || (!text.includes('\u0000') && text.isWellFormed())) return text
-  return text.replace(
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what is replaced
-    /\u0000|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
 }

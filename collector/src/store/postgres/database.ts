@@ -1,0 +1,142 @@
+import pg from 'pg'
+import { escapeForStore } from '../escape.ts'
+
+/** A value of a statement; `timestamp` columns hold milliseconds, so that there are no dates. */
+export type SqlValue = string | number | boolean | null | readonly (string | number | boolean | null)[]
+
+/** Connections of one process for each kind of work, so that long queries never keep events waiting. */
+const WRITING_CONNECTIONS = 3
+const READING_CONNECTIONS = 3
+/** A connection that is not there within this time is not waited for any longer. */
+const CONNECT_TIMEOUT_MS = 5000
+/** A statement that is not answered within this time has lost its connection. */
+const STATEMENT_TIMEOUT_MS = 30_000
+const IDLE_MS = 60_000
+const KEEP_ALIVE_MS = 10_000
+const READ_ATTEMPTS = 3
+
+/** Runs one statement; each is a transaction of its own unless said otherwise. */
+export interface Queryable {
+  query<T>(text: string, values?: readonly SqlValue[]): Promise<T[]>
+}
+
+/** Connections to one PostgreSQL database. */
+export class Database implements Queryable {
+  readonly #writing: pg.Pool
+  readonly #reading: pg.Pool
+  readonly #config: pg.PoolConfig
+
+  /** @param address As `postgres://user:password@host:port/database`. Nothing is connected yet. */
+  constructor(address: string) {
+    this.#config = {
+      connectionString: address,
+      application_name: 'trackpost-collector',
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: STATEMENT_TIMEOUT_MS,
+      idleTimeoutMillis: IDLE_MS,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      types: { getTypeParser: parserOf as typeof pg.types.getTypeParser },
+    }
+    this.#writing = newPool({ ...this.#config, max: WRITING_CONNECTIONS })
+    this.#reading = newPool({ ...this.#config, max: READING_CONNECTIONS })
+  }
+
+  /** Runs a statement that may write, once. */
+  async query<T>(text: string, values: readonly SqlValue[] = []): Promise<T[]> {
+    return (await this.#writing.query<T & pg.QueryResultRow>(text, storable(values))).rows
+  }
+
+  /** Runs a statement that only reads; again when its connection was lost. */
+  async read<T>(text: string, values: readonly SqlValue[] = []): Promise<T[]> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return (await this.#reading.query<T & pg.QueryResultRow>(text, storable(values))).rows
+      } catch (cause) {
+        if (attempt >= READ_ATTEMPTS || !isPassing(cause)) throw cause
+      }
+    }
+  }
+
+  /** Runs several statements in one transaction on a connection of their own; nothing of it stays when it throws. */
+  async transaction<T>(run: (connection: Queryable) => Promise<T>): Promise<T> {
+    const client = await this.#writing.connect()
+    let failure: Error | undefined
+    try {
+      await client.query('BEGIN')
+      const result = await run({
+        query: async <R>(text: string, values: readonly SqlValue[] = []) =>
+          (await client.query<R & pg.QueryResultRow>(text, storable(values))).rows,
+      })
+      await client.query('COMMIT')
+      return result
+    } catch (cause) {
+      // The connection is closed, and the transaction with it: that works also when the server does not respond any more.
+      failure = cause as Error
+      throw cause
+    } finally {
+      client.release(failure)
+    }
+  }
+
+  /** A connection outside of the pools, for `LISTEN`; the caller connects and ends it. */
+  newClient(): pg.Client {
+    return new pg.Client(this.#config as pg.ClientConfig)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#writing.end(), this.#reading.end()])
+  }
+}
+
+function newPool(config: pg.PoolConfig): pg.Pool {
+  const pool = new pg.Pool(config)
+  // A connection that is lost while nobody uses it is replaced by the next one who needs one.
+  pool.on('error', () => {})
+  return pool
+}
+
+const INT8 = 20
+const DATE = 1082
+const NUMERIC = 1700
+
+/** Numbers are numbers: none that is kept here is larger than what is exact. Days stay text. */
+function parserOf(oid: number, format?: 'text'): (text: string) => unknown {
+  if (oid === INT8 || oid === NUMERIC) return Number
+  if (oid === DATE) return (text) => text
+  return pg.types.getTypeParser(oid, format)
+}
+
+function storable(values: readonly SqlValue[]): unknown[] {
+  return values.map((value) => {
+    if (typeof value === 'string') return escapeForStore(value)
+    return Array.isArray(value)
+      ? value.map((one) => (typeof one === 'string' ? escapeForStore(one) : one))
+      : value
+  })
+}
+
+/** Classes of errors and errors after which the same statement may succeed. */
+const PASSING = /^(08|53|57P0[1-5]$|40001$|40P01$|55P03$|25006$)/
+const NETWORK = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENOENT',
+])
+const LOST =
+  /^(Connection terminated|timeout exceeded|Query read timeout|Client has encountered a connection error)/
+
+/** Whether it is the connection or the moment that failed, not the statement. */
+export function isPassing(cause: unknown): boolean {
+  const { code, message, errors } = cause as { code?: unknown; message?: string; errors?: unknown[] }
+  // A host with several addresses: what each of them said.
+  if (Array.isArray(errors)) return errors.length > 0 && errors.every(isPassing)
+  if (typeof code === 'string') return NETWORK.has(code) || PASSING.test(code)
+  return LOST.test(message ?? '')
+}

@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto'
+import type { Database, Queryable } from './database.ts'
+import { TABLES } from './tables.ts'
+
+/** The oldest server that has all that is used here. */
+export const MIN_SERVER_VERSION = 14
+
+/** What brings the tables from one version to the next, from an empty schema on. Released ones are never changed. */
+const MIGRATIONS: readonly string[] = [TABLES]
+
+/** Version of the tables that this collector knows. */
+export const SCHEMA_VERSION = MIGRATIONS.length
+
+/** Held while tables are made or dropped, so that of several processes one does it. Any number that others hardly use. */
+export const SCHEMA_LOCK = 7_263_514_028
+
+/** What is wrong with a database, in words for the person who gave its address. */
+export class UnusableDatabase extends Error {
+  override readonly name = 'UnusableDatabase'
+}
+
+/**
+ * Makes the tables, or brings them forward. Several processes may do so at the same time: one does, the others wait.
+ *
+ * @throws UnusableDatabase when the server is too old, or the tables were made by a newer collector.
+ */
+export async function migrate(
+  database: Pick<Database, 'query' | 'transaction'>,
+  epoch: number,
+): Promise<void> {
+  const [server] = await database.query<{ version: string }>(
+    "SELECT current_setting('server_version_num') AS version",
+  )
+  const major = Math.floor(Number(server?.version) / 10_000)
+  if (!(major >= MIN_SERVER_VERSION)) {
+    throw new UnusableDatabase(
+      `the server is PostgreSQL ${major}, and ${MIN_SERVER_VERSION} or later is needed; upgrade it or name another one`,
+    )
+  }
+  await database.transaction(async (connection) => {
+    await connection.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK])
+    const version = await versionOf(connection)
+    if (version === SCHEMA_VERSION) return
+    if (version > SCHEMA_VERSION) {
+      throw new UnusableDatabase(
+        `its tables are of version ${version}, and this collector knows up to ${SCHEMA_VERSION}; ` +
+          'update this collector, or name another database',
+      )
+    }
+    for (const migration of MIGRATIONS.slice(version)) await connection.query(migration)
+    await connection.query('INSERT INTO migration (version, applied_at) VALUES ($1, now())', [SCHEMA_VERSION])
+    if (version > 0) return
+    // Another epoch than that of any database before: a page that was open then must not mix the two.
+    const id = randomBytes(6).toString('hex')
+    await connection.query('INSERT INTO log_head (id, epoch) VALUES ($1, $2)', [id, epoch])
+  })
+}
+
+async function versionOf(connection: Queryable): Promise<number> {
+  await connection.query(
+    'CREATE TABLE IF NOT EXISTS migration (version integer PRIMARY KEY, applied_at timestamptz NOT NULL)',
+  )
+  const [row] = await connection.query<{ version: number | null }>(
+    'SELECT max(version) AS version FROM migration',
+  )
+  return row?.version ?? 0
+}

@@ -1,0 +1,180 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+
+/** A PostgreSQL server of a test, on a port of its own. */
+export interface PostgresServer {
+  readonly port: number
+  /** Makes an empty database and gives its address. */
+  newDatabase(): Promise<string>
+  /** Ends the server and all its processes at once, as a power cut does. */
+  kill(): Promise<void>
+  /** Starts it again after `kill`, on the same port and data. */
+  restart(): Promise<void>
+  close(): Promise<void>
+}
+
+const PLACES = ['/usr/lib/postgresql', '/usr/pgsql', '/opt/homebrew/opt', '/usr/local/opt']
+const MIN_VERSION = 14
+
+/** The folder of a server's programs; undefined when this machine has none. */
+export function findPostgres(env: NodeJS.ProcessEnv = process.env): string | undefined {
+  const given = env['POSTGRES_BIN']
+  const candidates = given === undefined ? [...ofPath(env['PATH'] ?? ''), ...ofPlaces()] : [given]
+  return candidates.find((folder) => hasPrograms(folder) && versionOf(folder) >= MIN_VERSION)
+}
+
+function ofPath(path: string): string[] {
+  return path.split(':').filter((folder) => folder !== '')
+}
+
+/** Debian keeps each version in a folder of its own, outside of PATH. */
+function ofPlaces(): string[] {
+  return PLACES.flatMap((place) => {
+    if (!existsSync(place)) return []
+    const versions = readdirSync(place).sort((one, other) =>
+      other.localeCompare(one, 'en', { numeric: true }),
+    )
+    return versions.map((version) => join(place, version, 'bin'))
+  })
+}
+
+function hasPrograms(folder: string): boolean {
+  return ['postgres', 'initdb'].every((program) => existsSync(join(folder, program)))
+}
+
+function versionOf(folder: string): number {
+  const text = execFileSync(join(folder, 'postgres'), ['--version'], { encoding: 'utf8' })
+  return Number(/(\d+)/.exec(text)?.[1] ?? 0)
+}
+
+/** Root may not run the server: it gets the user that Debian made for it, or the one without rights. */
+function serverUser(): { uid: number; gid: number } | Record<string, never> {
+  if (userInfo().uid !== 0) return {}
+  const idOf = (flag: string, user: string) => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }))
+  for (const user of ['postgres', 'nobody']) {
+    try {
+      return { uid: idOf('-u', user), gid: idOf('-g', user) }
+    } catch {
+      // This system does not know the user.
+    }
+  }
+  throw new Error('no user to run PostgreSQL as')
+}
+
+/** Starts a server that this machine has. */
+export async function startPostgres(bin: string): Promise<PostgresServer> {
+  const user = serverUser()
+  const folder = mkdtempSync(join(tmpdir(), 'trackpost-postgres-'))
+  if ('uid' in user) chownSync(folder, user.uid as number, user.gid as number)
+  const data = join(folder, 'data')
+  const initdb = [
+    '-D',
+    data,
+    '-U',
+    'postgres',
+    '-A',
+    'trust',
+    '-E',
+    'UTF8',
+    '--locale',
+    'C',
+    '--no-sync',
+    '--no-instructions',
+  ]
+  execFileSync(join(bin, 'initdb'), initdb, { ...user, cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
+  const port = await freePort()
+  let child = await launch(bin, data, folder, port, user)
+  const killed = async () => {
+    const ended = hasEnded(child)
+    // The whole group: a child that outlives its parent would keep the new server from starting.
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL')
+    await ended
+  }
+  return {
+    port,
+    async newDatabase() {
+      const name = `test_${randomBytes(6).toString('hex')}`
+      await runAsAdmin(port, `CREATE DATABASE ${name}`)
+      return `postgres://postgres@127.0.0.1:${port}/${name}`
+    },
+    kill: killed,
+    async restart() {
+      child = await launch(bin, data, folder, port, user)
+    },
+    async close() {
+      await killed()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function launch(
+  bin: string,
+  data: string,
+  folder: string,
+  port: number,
+  user: ReturnType<typeof serverUser>,
+): Promise<ChildProcess> {
+  const settings = [
+    'listen_addresses=127.0.0.1',
+    `unix_socket_directories=${folder}`,
+    'max_connections=200',
+    'shared_buffers=64MB',
+  ]
+  const args = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])]
+  const child = spawn(join(bin, 'postgres'), args, {
+    ...user,
+    cwd: folder,
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let said = ''
+  child.stderr?.on('data', (chunk) => {
+    said = `${said}${chunk}`.slice(-4000)
+  })
+  // Not left behind when the test run itself is ended.
+  const end = () => child.pid !== undefined && child.exitCode === null && process.kill(-child.pid, 'SIGKILL')
+  process.once('exit', end)
+  child.once('exit', () => process.off('exit', end))
+  for (;;) {
+    try {
+      await runAsAdmin(port, 'SELECT 1')
+      return child
+    } catch (cause) {
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error(`PostgreSQL has ended: ${said}`, { cause })
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+}
+
+function hasEnded(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
+  return new Promise((resolve) => child.once('exit', () => resolve()))
+}
+
+async function runAsAdmin(port: number, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${port}/postgres` })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+}
