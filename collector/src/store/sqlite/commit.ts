@@ -1,4 +1,5 @@
 import type { DestinationOutcome, EventSummary, Reason } from '../../record.ts'
+import { BUCKET_MS } from '../buckets.ts'
 import { escapeForStore } from '../escape.ts'
 import type { NewEvent, NewRequest } from '../ports.ts'
 import { isSameContent } from '../same-content.ts'
@@ -6,7 +7,7 @@ import { outcome, summaryOf } from '../summary.ts'
 import type { Database, SqlValue } from './database.ts'
 import { requestRow } from './request-row.ts'
 import { Counts, RowInsert } from './row-insert.ts'
-import { BUCKET_MS, SEGMENT_SIZE, segmentOf } from './schema.ts'
+import { SEGMENT_SIZE, segmentOf } from './schema.ts'
 
 const EVENT_COLUMNS =
   'seq, source_id, status, reason, kind, name, user_id, anonymous_id, message_id, received_at, timestamp, body, request_id, sent, warnings, violations'

@@ -1,11 +1,13 @@
 import type { Search } from '../../search/syntax.ts'
+import type { Budget } from '../budget.ts'
 import type { TimeRange } from '../queries.ts'
+import { boundTo } from '../search/condition.ts'
+import { type EventCondition, eventCondition } from '../search/event-condition.ts'
 import type { Database, SqlValue } from './database.ts'
 import { SEGMENT_BITS, SEGMENT_SIZE, segmentOf } from './schema.ts'
-import { boundTo } from './search/condition.ts'
-import { type EventCondition, eventCondition } from './search/event-condition.ts'
+import { SQLITE } from './search/dialect.ts'
 import { type Bounds, boundsOf, slices } from './slices.ts'
-import type { Budget, Work } from './work.ts'
+import type { Work } from './work.ts'
 
 /** What is looked for in the events. */
 export interface EventSearch extends TimeRange {
@@ -36,7 +38,7 @@ interface Plan extends EventCondition {
 }
 
 function plan(database: Database, query: EventSearch, nowMs: number): Plan {
-  const condition = eventCondition(query.search, nowMs)
+  const condition = eventCondition(SQLITE, query.search, nowMs)
   const bounds = boundsOf(database, query)
   if (query.after !== undefined) bounds.first = Math.max(bounds.first, query.after + 1)
   if (query.before !== undefined) bounds.last = Math.min(bounds.last, query.before - 1)

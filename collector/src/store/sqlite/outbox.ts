@@ -1,8 +1,8 @@
+import { BUCKET_MS } from '../buckets.ts'
+import { numberOf } from '../place.ts'
 import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate } from '../ports.ts'
 import { type Database, readMeta } from './database.ts'
-import { numberOf } from './place.ts'
 import { Counts } from './row-insert.ts'
-import { BUCKET_MS } from './schema.ts'
 
 /** Attempts that are kept for each event and destination. */
 const ATTEMPTS_KEPT = 20

@@ -1,5 +1,6 @@
+import { BUCKET_MS } from '../buckets.ts'
 import { type Database, readMeta, writeMeta } from './database.ts'
-import { BUCKET_MS, segmentOf, TALLY_NAME } from './schema.ts'
+import { segmentOf, TALLY_NAME } from './schema.ts'
 import { newestSeq } from './slices.ts'
 
 const ROWS_PER_TRIM = 1000

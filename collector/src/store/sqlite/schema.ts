@@ -1,3 +1,5 @@
+import { BUCKET_MS } from '../buckets.ts'
+
 /** Version of the tables, kept in the file. Older ones are brought forward, newer ones refused. */
 export const SCHEMA_VERSION = 3
 
@@ -12,9 +14,6 @@ export const SEGMENT_SIZE = 2 ** SEGMENT_BITS
 export function segmentOf(seq: number): number {
   return Math.floor(seq / SEGMENT_SIZE)
 }
-
-/** Width of the intervals in which arrivals are counted, milliseconds. */
-export const BUCKET_MS = 10_000
 
 /**
  * `seen` outlives the events it came from: an event deleted by the retention limit is still a duplicate when it comes again.

@@ -2,7 +2,9 @@ import { existsSync, statSync } from 'node:fs'
 import { systemClock } from '../../clock.ts'
 import type { EventRecord, EventSummary } from '../../record.ts'
 import { type EventFilter, type EventQuery, searchOf } from '../../search/filter.ts'
+import { Budget } from '../budget.ts'
 import type { Total, Totals } from '../event-store.ts'
+import { inNumbers } from '../place.ts'
 import type { EventGroup, NewEvent, NewRequest } from '../ports.ts'
 import { Commit } from './commit.ts'
 import { unknownOf } from './consumed.ts'
@@ -18,11 +20,10 @@ import {
 } from './database.ts'
 import { countEvents, findEvents } from './find.ts'
 import { Outbox } from './outbox.ts'
-import { inNumbers } from './place.ts'
 import { recordsOf } from './records.ts'
 import { Retention, type Trimmed } from './retention.ts'
 import { newestSeq } from './slices.ts'
-import { Budget, runNow } from './work.ts'
+import { runNow } from './work.ts'
 
 /** How the database is opened. */
 export interface StoreOptions {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
+import { cursorOf } from '../place.ts'
 import type { EventTail, TailNews } from '../ports.ts'
-import { cursorOf } from './place.ts'
 import type { Version } from './store.ts'
 
 const POLL_MS = 250

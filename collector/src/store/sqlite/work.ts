@@ -29,16 +29,3 @@ export async function runInTurns<T>(work: Work<T>): Promise<T> {
     sliceStart = systemClock.monotonic()
   }
 }
-
-/** How long one query may go on before it gives back what it has. */
-export class Budget {
-  readonly #endMs: number
-
-  constructor(limitMs: number) {
-    this.#endMs = systemClock.monotonic() + limitMs
-  }
-
-  get isUsedUp(): boolean {
-    return systemClock.monotonic() >= this.#endMs
-  }
-}

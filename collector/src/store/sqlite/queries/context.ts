@@ -1,6 +1,6 @@
 import type { TrackingPlan } from '../../../plan/plan.ts'
+import { Budget, QUERY_MS } from '../../budget.ts'
 import type { Database } from '../database.ts'
-import { Budget } from '../work.ts'
 
 /** What a query is answered from. */
 export interface QueryContext {
@@ -10,9 +10,6 @@ export interface QueryContext {
   budget: Budget
   plan: TrackingPlan | null
 }
-
-/** So long may one query look before it gives back what it has. */
-const QUERY_MS = 150
 
 export function newContext(database: Database, nowMs: number, plan: TrackingPlan | null): QueryContext {
   return { database, nowMs, plan, budget: new Budget(QUERY_MS) }

@@ -1,11 +1,10 @@
 import type { DestinationState } from '../../query-results.ts'
+import { countsByState, FAILURES_SHOWN, RATE_MS, rateOf } from '../../results/delivery.ts'
 import { summariesOf } from '../records.ts'
 import { boundsOf } from '../slices.ts'
 import type { Work } from '../work.ts'
 import type { QueryContext } from './context.ts'
 
-const FAILURES = 50
-const RATE_MS = 60_000
 const RATE_ROWS = 100_000
 
 export function* destinations(
@@ -26,12 +25,10 @@ const isoTime = (timeMs: number | null | undefined) =>
 function stateOf(context: QueryContext, name: string): DestinationState {
   const { database, nowMs } = context
   const { first } = boundsOf(database)
-  const counts = { pending: 0, delivered: 0, failed: 0, skipped: 0 }
-  const rows = database.all<{ state: keyof typeof counts; count: number }>(
+  const rows = database.all<Parameters<typeof countsByState>[0][number]>(
     'SELECT state, sum(count) AS count FROM delivery_tally WHERE destination = ? GROUP BY state',
     name,
   )
-  for (const { state, count } of rows) counts[state] = count
   const pending = "destination = ? AND state = 'pending' AND seq >= ?"
   const next = database.value<number>(
     `SELECT due_at AS value FROM delivery WHERE ${pending} ORDER BY due_at, seq LIMIT 1`,
@@ -45,7 +42,7 @@ function stateOf(context: QueryContext, name: string): DestinationState {
   )
   return {
     name,
-    ...counts,
+    ...countsByState(rows),
     oldestPendingAt: isoTime(
       oldest === undefined || oldest === null
         ? null
@@ -67,7 +64,7 @@ function rate({ database, nowMs }: QueryContext, name: string): number {
     name,
     nowMs - RATE_MS,
   )
-  return Math.round(((count ?? 0) / RATE_MS) * 1e5) / 100
+  return rateOf(count ?? 0)
 }
 
 function lastError({ database }: QueryContext, name: string, first: number): DestinationState['lastError'] {
@@ -91,7 +88,7 @@ function failures({ database }: QueryContext, name: string, first: number): Dest
      WHERE destination = ? AND state = 'failed' AND seq >= ? ORDER BY seq DESC LIMIT ?`,
     name,
     first,
-    FAILURES,
+    FAILURES_SHOWN,
   )
   const events = new Map(
     summariesOf(

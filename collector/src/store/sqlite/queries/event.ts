@@ -1,16 +1,15 @@
 import type { EventRecord } from '../../../record.ts'
-import type { SentDifference, Violation } from '../../ports.ts'
-import type { EventDetail, ShownAttempt, ShownDelivery } from '../../query-results.ts'
-import { asSent, differenceOf } from '../../sent.ts'
-import { numberOf } from '../place.ts'
+import { numberOf } from '../../place.ts'
+import type { Violation } from '../../ports.ts'
+import type { EventDetail, ShownDelivery } from '../../query-results.ts'
+import { type AttemptRow, type DeliveryRow, shownDelivery } from '../../results/delivery.ts'
+import { clockSkewMs, REPEATS_SHOWN, sentFacts } from '../../results/event.ts'
 import { recordsOf, summariesOf } from '../records.ts'
 import { SEGMENT_BITS } from '../schema.ts'
 import { boundsOf } from '../slices.ts'
 import type { Work } from '../work.ts'
 import type { QueryContext } from './context.ts'
 import { requestById } from './requests.ts'
-
-const REPEATS = 20
 
 export function* eventDetail(context: QueryContext, { id }: { id: string }): Work<EventDetail | null> {
   const seq = numberOf(id) ?? 0
@@ -23,7 +22,6 @@ export function* eventDetail(context: QueryContext, { id }: { id: string }): Wor
     'SELECT sent, violations, source_id FROM event WHERE seq = ?',
     seq,
   )
-  const difference = more?.sent ? (JSON.parse(more.sent) as SentDifference) : null
   const neighbour = (sql: string) => {
     const found = database.value<number>(`SELECT ${sql}`, seq, bounds.first)
     return found === undefined || found === null ? null : String(found)
@@ -31,9 +29,7 @@ export function* eventDetail(context: QueryContext, { id }: { id: string }): Wor
   yield
   return {
     ...record,
-    sent: difference === null || record.message === null ? null : asSent(record.message, difference),
-    difference:
-      difference === null || record.message === null ? null : differenceOf(record.message, difference),
+    ...sentFacts(record, more?.sent ?? null),
     clockSkewMs: clockSkewMs(record),
     requestDetails: record.request === null ? null : requestById(database, record.request),
     destinations: deliveriesOf(context, seq),
@@ -44,63 +40,17 @@ export function* eventDetail(context: QueryContext, { id }: { id: string }): Wor
   }
 }
 
-/** How far the client's clock was behind when it sent the event. */
-function clockSkewMs({ message, receivedAt }: EventRecord): number | null {
-  const sentAtMs = typeof message?.sentAt === 'string' ? Date.parse(message.sentAt) : Number.NaN
-  return Number.isNaN(sentAtMs) ? null : Date.parse(receivedAt) - sentAtMs
-}
-
 function deliveriesOf({ database }: QueryContext, seq: number): ShownDelivery[] {
-  const rows = database.all<{
-    destination: string
-    state: 'pending' | 'delivered' | 'skipped' | 'failed'
-    reason: string | null
-    attempts: number
-    due_at: number
-    last_at: number | null
-    last_ms: number | null
-  }>('SELECT * FROM delivery WHERE seq = ? ORDER BY destination', seq)
-  return rows.map((row) => {
-    const history = database
-      .all<{
-        at: number
-        attempt: number
-        ms: number
-        result: ShownAttempt['result']
-        reason: string | null
-      }>(
+  return database
+    .all<DeliveryRow>('SELECT * FROM delivery WHERE seq = ? ORDER BY destination', seq)
+    .map((row) => {
+      const attempts = database.all<AttemptRow>(
         'SELECT at, attempt, ms, result, reason FROM attempt WHERE seq = ? AND destination = ? ORDER BY at, attempt',
         seq,
         row.destination,
       )
-      .map((one) => shownAttempt(one))
-    if (row.last_at !== null) {
-      const result = row.state === 'delivered' || row.state === 'failed' ? row.state : 'retry'
-      const { attempts: attempt, last_at: at, last_ms: ms, reason } = row
-      history.push(shownAttempt({ at, attempt, ms: ms ?? 0, result, reason }))
-    }
-    const isWaiting = row.state === 'pending'
-    return {
-      name: row.destination,
-      state: row.state,
-      ...(row.reason === null ? {} : { reason: row.reason }),
-      attempts: row.attempts,
-      dueAt: isWaiting && row.due_at > 0 ? new Date(row.due_at).toISOString() : null,
-      history,
-    }
-  })
-}
-
-function shownAttempt(row: {
-  at: number
-  attempt: number
-  ms: number
-  result: ShownAttempt['result']
-  reason: string | null
-}): ShownAttempt {
-  const { at, attempt, ms: durationMs, result, reason } = row
-  const shown = { at: new Date(at).toISOString(), durationMs, attempt, result }
-  return reason === null ? shown : { ...shown, reason }
+      return shownDelivery(row, attempts)
+    })
 }
 
 /** The event whose messageId this one repeats, and those that repeat this one's. */
@@ -131,13 +81,13 @@ function repeatsOf(
     bounds.last,
     messageId,
     sourceId,
-    REPEATS + 2,
+    REPEATS_SHOWN + 2,
   )
   for (const { seq } of rows) if (seq !== record.seq && seq !== firstSeq) seqs.push(seq)
   const first = firstSeq === undefined || firstSeq < bounds.first ? [] : recordsOf(database, [firstSeq])
   return {
     first: first[0] ?? null,
-    repeats: summariesOf(database, seqs.slice(0, REPEATS)).map(({ id, receivedAt, reason }) => ({
+    repeats: summariesOf(database, seqs.slice(0, REPEATS_SHOWN)).map(({ id, receivedAt, reason }) => ({
       id,
       receivedAt,
       reason,

@@ -1,5 +1,5 @@
+import type { InNumbers } from '../../place.ts'
 import type { QueryName, QueryParameters, QueryResult } from '../../queries.ts'
-import type { InNumbers } from '../place.ts'
 import type { Work } from '../work.ts'
 import { catalogue, catalogueDetail, schemas } from './catalogue.ts'
 import type { QueryContext } from './context.ts'

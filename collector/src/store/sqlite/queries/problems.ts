@@ -1,34 +1,33 @@
-import { helpFor } from '../../../help.ts'
 import type { Reason } from '../../../record.ts'
-import { term } from '../../../search/syntax.ts'
+import { bucketsOf } from '../../buckets.ts'
+import { Budget } from '../../budget.ts'
 import type { TimeRange } from '../../queries.ts'
 import type { Problem, Problems } from '../../query-results.ts'
-import { BUCKET_MS } from '../schema.ts'
+import {
+  deliveryProblem,
+  EXAMPLES_MS,
+  eventProblems,
+  ordered,
+  planProblem,
+  requestProblem,
+} from '../../results/problems.ts'
 import { boundsOf, slices } from '../slices.ts'
-import { Budget, type Work } from '../work.ts'
+import type { Work } from '../work.ts'
 import type { QueryContext } from './context.ts'
-import { bucketsOf } from './overview.ts'
-
-const MAX_PROBLEMS = 200
-/** So long may the examples be looked for. */
-const EXAMPLES_MS = 60
-
-const SEVERITIES = ['error', 'warning', 'info']
 
 export function* problems(context: QueryContext, range: TimeRange): Work<Problems> {
   const found = [
-    ...eventProblems(context, range),
-    ...requestProblems(context, range),
-    ...deliveryProblems(context, range),
+    ...problemsOfEvents(context, range),
+    ...problemsOfRequests(context, range),
+    ...problemsOfDeliveries(context, range),
   ]
   yield
-  const broken = yield* planProblem(context, range)
+  const broken = yield* problemOfPlan(context, range)
   if (broken !== undefined) found.push(broken)
-  found.sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.count - a.count)
-  return { problems: found.slice(0, MAX_PROBLEMS), isComplete: !context.budget.isUsedUp }
+  return { problems: ordered(found), isComplete: !context.budget.isUsedUp }
 }
 
-function eventProblems({ database }: QueryContext, range: TimeRange): Problem[] {
+function problemsOfEvents({ database }: QueryContext, range: TimeRange): Problem[] {
   const { first, end } = bucketsOf(range)
   const rows = database.all<{ reason: Reason; source: string; count: number; last: number }>(
     `SELECT reason, source.name AS source, sum(count) AS count, max(bucket) AS last FROM tally
@@ -37,27 +36,7 @@ function eventProblems({ database }: QueryContext, range: TimeRange): Problem[] 
     first,
     end,
   )
-  const byReason = new Map<string, Problem>()
-  for (const { reason, source, count, last } of rows) {
-    const known = byReason.get(reason)
-    const lastSeen = new Date((last + 1) * BUCKET_MS - 1).toISOString()
-    if (known === undefined) {
-      byReason.set(reason, {
-        kind: 'event',
-        reason,
-        count,
-        ...helpFor(reason),
-        lastSeen,
-        sources: [{ name: source, count }],
-        example: null,
-        q: term('reason', reason),
-      })
-    } else {
-      known.count += count
-      if (lastSeen > known.lastSeen) known.lastSeen = lastSeen
-      if (known.sources.length < 20) known.sources.push({ name: source, count })
-    }
-  }
+  const byReason = eventProblems(rows)
   addExamples(database, range, byReason)
   return [...byReason.values()]
 }
@@ -90,7 +69,7 @@ function addExamples(
   }
 }
 
-function requestProblems({ database }: QueryContext, range: TimeRange): Problem[] {
+function problemsOfRequests({ database }: QueryContext, range: TimeRange): Problem[] {
   const { first, end } = bucketsOf(range)
   const rows = database.all<{ status: number; code: string; count: number; last: number }>(
     `SELECT status, code, sum(count) AS count, max(bucket) AS last FROM request_tally
@@ -98,31 +77,17 @@ function requestProblems({ database }: QueryContext, range: TimeRange): Problem[
     first,
     end,
   )
-  return rows.map(({ status, code, count, last }) => {
-    const reason = code === '' ? `status_${status}` : code
+  return rows.map((row) => {
     const example = database.value<number>(
       "SELECT id AS value FROM request WHERE status = ? AND coalesce(code, '') = ? ORDER BY seq DESC LIMIT 1",
-      status,
-      code,
+      row.status,
+      row.code,
     )
-    const meaning = status === 0 ? 'the connection ended before there was a response' : `answered ${status}`
-    const help = helpFor(code)
-    return {
-      kind: 'request' as const,
-      reason,
-      count,
-      ...help,
-      meaning: help.meaning === code ? `${meaning}${code === '' ? '' : `: ${code}`}` : help.meaning,
-      severity: status === 429 || status === 0 ? ('warning' as const) : help.severity,
-      lastSeen: new Date((last + 1) * BUCKET_MS - 1).toISOString(),
-      sources: [],
-      example: example === undefined ? null : String(example),
-      q: code === '' ? `status:${status}` : `status:${status} ${term('code', code)}`,
-    }
+    return requestProblem(row, example)
   })
 }
 
-function deliveryProblems({ database }: QueryContext, range: TimeRange): Problem[] {
+function problemsOfDeliveries({ database }: QueryContext, range: TimeRange): Problem[] {
   const { first, end } = bucketsOf(range)
   const rows = database.all<{ destination: string; reason: string; count: number; last: number }>(
     `SELECT destination, reason, sum(count) AS count, max(bucket) AS last FROM delivery_tally
@@ -130,29 +95,17 @@ function deliveryProblems({ database }: QueryContext, range: TimeRange): Problem
     first,
     end,
   )
-  return rows.map(({ destination, reason, count, last }) => {
+  return rows.map((row) => {
     const example = database.value<number>(
       "SELECT seq AS value FROM delivery WHERE destination = ? AND state = 'failed' AND reason = ? ORDER BY seq DESC LIMIT 1",
-      destination,
-      reason,
+      row.destination,
+      row.reason,
     )
-    return {
-      kind: 'delivery' as const,
-      reason,
-      count,
-      meaning: `${destination} was given up: ${reason}`,
-      remedy: 'Look at the receiver, then retry the failed ones under Destinations.',
-      severity: 'error' as const,
-      field: null,
-      lastSeen: new Date((last + 1) * BUCKET_MS - 1).toISOString(),
-      sources: [],
-      example: example === undefined ? null : String(example),
-      q: `${term('destination', destination)} delivery:failed`,
-    }
+    return deliveryProblem(row, example)
   })
 }
 
-function* planProblem({ database, budget }: QueryContext, range: TimeRange): Work<Problem | undefined> {
+function* problemOfPlan({ database, budget }: QueryContext, range: TimeRange): Work<Problem | undefined> {
   const bounds = boundsOf(database, range)
   let count = 0
   let example: number | undefined
@@ -170,17 +123,5 @@ function* planProblem({ database, budget }: QueryContext, range: TimeRange): Wor
   }
   if (example === undefined) return undefined
   const atMs = database.value<number>('SELECT received_at AS value FROM event WHERE seq = ?', example)
-  return {
-    kind: 'plan',
-    reason: 'violation',
-    count,
-    meaning: 'the event is not as the tracking plan has it',
-    remedy: 'Open one: it names each field and what the plan expects. Mend the call, or the plan.',
-    severity: 'warning',
-    field: null,
-    lastSeen: new Date(atMs ?? 0).toISOString(),
-    sources: [],
-    example: String(example),
-    q: 'violation:*',
-  }
+  return planProblem(count, example, atMs ?? 0)
 }

@@ -1,16 +1,16 @@
 import type { Search } from '../../../search/syntax.ts'
-import type { RequestProblem } from '../../ports.ts'
+import { cursorOf, numberOf } from '../../place.ts'
 import type { TimeRange } from '../../queries.ts'
 import type { RequestDetail, RequestSummary, RequestsPage } from '../../query-results.ts'
+import { EVENTS_SHOWN, type RequestRow, requestFacts, requestSummary } from '../../results/request.ts'
+import { requestCondition } from '../../search/request-condition.ts'
 import type { Database, SqlValue } from '../database.ts'
-import { cursorOf, numberOf } from '../place.ts'
 import { summariesOf } from '../records.ts'
-import { requestCondition } from '../search/request-condition.ts'
+import { SQLITE } from '../search/dialect.ts'
 import type { Work } from '../work.ts'
 import type { QueryContext } from './context.ts'
 
 const ROWS_PER_SLICE = 2000
-const EVENTS_SHOWN = 100
 
 export interface RequestsQuery extends TimeRange {
   search: Search
@@ -20,37 +20,10 @@ export interface RequestsQuery extends TimeRange {
   before?: number | undefined
 }
 
-interface RequestRow {
-  seq: number
-  id: number
-  at: number
-  method: string
-  path: string
-  status: number
-  code: string | null
-  source: string | null
-  address: string
-  agent: string | null
-  library: string | null
-  content_type: string | null
-  encoding: string | null
-  body_bytes: number
-  inflated_bytes: number
-  duration: number
-  retries: number | null
-  events: number
-  accepted: number
-  problem: string | null
-  fault: string | null
-  headers: string
-  body: string | null
-  is_cut: number
-}
-
 export function* listRequests(context: QueryContext, query: RequestsQuery): Work<RequestsPage> {
   const { database, budget, nowMs } = context
   const isNewest = query.order === 'newest'
-  const { sql, values } = requestCondition(query.search, nowMs)
+  const { sql, values } = requestCondition(SQLITE, query.search, nowMs)
   const first = Math.max(
     database.value<number>('SELECT min(seq) AS value FROM request') ?? 1,
     (query.after ?? 0) + 1,
@@ -125,36 +98,8 @@ export function* requestDetail(
     .map(({ seq }) => seq)
   const shown = seqs.slice(0, EVENTS_SHOWN)
   return {
-    ...requestSummary(row),
-    headers: JSON.parse(row.headers) as Record<string, string>,
-    body: row.body,
-    bodyIsCut: row.is_cut === 1,
+    ...requestFacts(row),
     eventList: summariesOf(database, shown),
     next: seqs.length > EVENTS_SHOWN ? cursorOf(shown.at(-1) ?? 0) : null,
-  }
-}
-
-function requestSummary(row: RequestRow): RequestSummary {
-  const problem = row.problem === null ? null : (JSON.parse(row.problem) as RequestProblem)
-  return {
-    id: String(row.id),
-    at: new Date(row.at).toISOString(),
-    method: row.method,
-    path: row.path,
-    status: row.status,
-    code: row.code,
-    source: row.source,
-    address: row.address,
-    userAgent: row.agent,
-    library: row.library,
-    contentType: row.content_type,
-    contentEncoding: row.encoding,
-    bodyBytes: row.body_bytes,
-    inflatedBytes: row.inflated_bytes,
-    durationMs: row.duration,
-    retryCount: row.retries,
-    events: { total: row.events, accepted: row.accepted, rejected: row.events - row.accepted },
-    problem: problem === null ? null : { offset: null, line: null, column: null, ...problem },
-    fault: row.fault,
   }
 }

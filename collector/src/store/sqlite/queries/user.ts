@@ -1,16 +1,13 @@
-import type { Message } from '../../../record.ts'
-import type { TraitChange, UserDetail, UserLink } from '../../query-results.ts'
+import { cursorOf } from '../../place.ts'
+import type { UserDetail } from '../../query-results.ts'
+import { type Alias, type IdColumn, Identity, MAX_IDS, type Pair } from '../../results/identity.ts'
+import { Traits, type TraitsRow } from '../../results/traits.ts'
 import type { Database, SqlValue } from '../database.ts'
-import { cursorOf } from '../place.ts'
 import { summariesOf } from '../records.ts'
 import { SEGMENT_BITS, segmentOf } from '../schema.ts'
 import { type Bounds, boundsOf, slices } from '../slices.ts'
 import type { Work } from '../work.ts'
 import type { QueryContext } from './context.ts'
-
-const MAX_IDS = 50
-const MAX_LINKS = 200
-const MAX_HISTORY = 200
 
 export interface UserQuery {
   id: string
@@ -18,15 +15,6 @@ export interface UserQuery {
   limit: number
   after?: number | undefined
   before?: number | undefined
-}
-
-type IdColumn = 'user_id' | 'anonymous_id'
-
-/** Ids that belong to one person, and what joined them. */
-interface Identity {
-  users: Set<string>
-  anonymous: Set<string>
-  links: UserLink[]
 }
 
 export function* userDetail(context: QueryContext, query: UserQuery): Work<UserDetail | null> {
@@ -63,51 +51,21 @@ export function* userDetail(context: QueryContext, query: UserQuery): Work<UserD
 
 /** Follows events that carry two ids, and aliases, from id to id. */
 function* joinIds({ database, budget }: QueryContext, id: string, bounds: Bounds): Work<Identity> {
-  const identity: Identity = { users: new Set(), anonymous: new Set(), links: [] }
-  if (isThere(database, 'user_id', id, bounds)) identity.users.add(id)
-  else identity.anonymous.add(id)
-  const queue: Array<[column: IdColumn, id: string]> = [
-    [identity.users.size > 0 ? 'user_id' : 'anonymous_id', id],
-  ]
-  const known = new Set<string>()
-  for (const [column, from] of queue) {
+  const identity = new Identity()
+  const columnOf = (one: string) => (isThere(database, 'user_id', one, bounds) ? 'user_id' : 'anonymous_id')
+  identity.join(columnOf(id), id)
+  for (const [column, from] of identity.queue) {
     const other = column === 'user_id' ? 'anonymous_id' : 'user_id'
-    const pairs = firstPairs(database, column, from, other, bounds)
-    for (const { seq, at, kind, found } of pairs) {
-      const [user, anonymous] = column === 'user_id' ? [from, found] : [found, from]
-      link(identity, known, { from: anonymous, to: user, by: kind, at, seq })
-      if (join(identity, other, found)) queue.push([other, found])
+    identity.addPairs(column, from, firstPairs(database, column, from, other, bounds))
+    yield
+    for (const alias of aliasesOf(database, from, bounds)) {
+      identity.addAlias(alias)
+      for (const one of [alias.userId, alias.previousId]) identity.join(columnOf(one), one)
     }
     yield
-    for (const { seq, at, userId, previousId } of aliasesOf(database, from, bounds)) {
-      link(identity, known, { from: previousId, to: userId, by: 'alias', at, seq })
-      for (const one of [userId, previousId]) {
-        const column = isThere(database, 'user_id', one, bounds) ? 'user_id' : 'anonymous_id'
-        if (join(identity, column, one)) queue.push([column, one])
-      }
-    }
-    yield
-    if (identity.users.size + identity.anonymous.size >= MAX_IDS || budget.isUsedUp) break
+    if (identity.isFull || budget.isUsedUp) break
   }
   return identity
-}
-
-function join(identity: Identity, column: IdColumn, id: string): boolean {
-  const set = column === 'user_id' ? identity.users : identity.anonymous
-  if (set.has(id) || identity.users.size + identity.anonymous.size >= MAX_IDS) return false
-  set.add(id)
-  return true
-}
-
-function link(
-  identity: Identity,
-  known: Set<string>,
-  { from, to, by, at, seq }: { from: string; to: string; by: string; at: number; seq: number },
-): void {
-  const key = JSON.stringify([from, to])
-  if (known.has(key) || identity.links.length >= MAX_LINKS) return
-  known.add(key)
-  identity.links.push({ from, to, by, at: new Date(at).toISOString(), eventId: String(seq) })
 }
 
 /** One segment's part of a question about events with an id, by the index. */
@@ -148,7 +106,7 @@ function firstPairs(
   id: string,
   other: IdColumn,
   bounds: Bounds,
-): Array<{ seq: number; at: number; kind: string; found: string }> {
+): Pair[] {
   return bySegment(
     database,
     bounds,
@@ -161,32 +119,12 @@ function firstPairs(
 }
 
 /** Aliases from or to an id. The previousId of an alias is its name. */
-function aliasesOf(
-  database: Database,
-  id: string,
-  bounds: Bounds,
-): Array<{ seq: number; at: number; userId: string; previousId: string }> {
+function aliasesOf(database: Database, id: string, bounds: Bounds): Alias[] {
   const select = 'seq, received_at AS at, user_id AS userId, name AS previousId'
   const rest = "AND kind = 'alias' AND reason IS NULL LIMIT ?"
   return [
-    ...bySegment<{ seq: number; at: number; userId: string; previousId: string }>(
-      database,
-      bounds,
-      'user_id',
-      id,
-      select,
-      rest,
-      MAX_IDS,
-    ),
-    ...bySegment<{ seq: number; at: number; userId: string; previousId: string }>(
-      database,
-      bounds,
-      'name',
-      id,
-      select,
-      rest,
-      MAX_IDS,
-    ),
+    ...bySegment<Alias>(database, bounds, 'user_id', id, select, rest, MAX_IDS),
+    ...bySegment<Alias>(database, bounds, 'name', id, select, rest, MAX_IDS),
   ]
 }
 
@@ -212,45 +150,20 @@ function* timeline({ database }: QueryContext, identity: Identity, bounds: Bound
   return seqs.sort((a, b) => a - b)
 }
 
-/** The traits as identify set them one after another, and the groups. */
 function* traitsOf(
   database: Database,
   seqs: readonly number[],
 ): Work<Pick<UserDetail, 'traits' | 'traitHistory' | 'groups'>> {
-  const traits = new Map<string, unknown>()
-  const traitHistory: UserDetail['traitHistory'] = []
-  const groups = new Map<string, UserDetail['groups'][number]>()
+  const traits = new Traits()
   for (let start = 0; start < seqs.length; start += 500) {
     const part = seqs.slice(start, start + 500)
-    const rows = database.all<{ seq: number; kind: string; name: string | null; at: number; body: string }>(
+    const rows = database.all<TraitsRow>(
       `SELECT seq, kind, name, received_at AS at, body FROM event
        WHERE seq IN (SELECT value FROM json_each(?)) AND kind IN ('identify', 'group') AND reason IS NULL ORDER BY seq`,
       JSON.stringify(part),
     )
-    for (const { seq, kind, name, at, body } of rows) {
-      const data = entriesOf((JSON.parse(body) as Message).traits)
-      const atText = new Date(at).toISOString()
-      if (kind === 'group') {
-        groups.set(name ?? '', { groupId: name ?? '', traits: Object.fromEntries(data), lastSeen: atText })
-        continue
-      }
-      const changes: TraitChange[] = []
-      for (const [path, to] of data) {
-        const from = traits.get(path) ?? null
-        if (JSON.stringify(from) !== JSON.stringify(to)) changes.push({ path, from, to })
-        traits.set(path, to)
-      }
-      if (changes.length > 0) traitHistory.push({ at: atText, eventId: String(seq), changes })
-    }
+    for (const row of rows) traits.add(row)
     yield
   }
-  return {
-    traits: Object.fromEntries(traits),
-    traitHistory: traitHistory.slice(-MAX_HISTORY),
-    groups: [...groups.values()],
-  }
-}
-
-function entriesOf(value: unknown): Array<[string, unknown]> {
-  return typeof value === 'object' && value !== null ? Object.entries(value) : []
+  return traits.result
 }

@@ -1,5 +1,5 @@
+import { cursorOf } from '../../place.ts'
 import type { UserEntry, UsersPage } from '../../query-results.ts'
-import { cursorOf } from '../place.ts'
 import { SEGMENT_BITS } from '../schema.ts'
 import { boundsOf, slices } from '../slices.ts'
 import type { Work } from '../work.ts'

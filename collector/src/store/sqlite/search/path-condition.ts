@@ -1,5 +1,5 @@
 import type { Comparison } from '../../../search/syntax.ts'
-import { begins, type Condition, joined, numberOf } from './condition.ts'
+import { type Condition, joined, numberOf } from '../../search/condition.ts'
 
 /** A path into the message. Numbers compare with numbers, everything else as text. */
 export function pathCondition(comparison: Comparison): Condition {
@@ -9,6 +9,10 @@ export function pathCondition(comparison: Comparison): Condition {
     'OR',
     '0',
   )
+}
+
+export function begins(expression: string, text: string): Condition {
+  return { sql: `substr(${expression}, 1, ${[...text].length}) = ?`, values: [text] }
 }
 
 function conditionAt({ operator, values }: Comparison, at: string): Condition {

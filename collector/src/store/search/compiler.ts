@@ -1,12 +1,15 @@
-import type { Comparison, Search, Value } from '../../../search/syntax.ts'
-import { parseTime } from '../../../search/time.ts'
+import type { Comparison, Search, Value } from '../../search/syntax.ts'
+import { parseTime } from '../../search/time.ts'
 import { type Condition, joined, wrong } from './condition.ts'
+import type { Dialect } from './dialect.ts'
 
 /** What the compilers of both tables have in common. */
 export abstract class Compiler {
+  readonly dialect: Dialect
   readonly nowMs: number
 
-  constructor(nowMs: number) {
+  constructor(dialect: Dialect, nowMs: number) {
+    this.dialect = dialect
     this.nowMs = nowMs
   }
 
@@ -16,12 +19,12 @@ export abstract class Compiler {
   compile(search: Search): Condition {
     switch (search.kind) {
       case 'and':
-        return joined(this.parts(search.parts), 'AND', '1')
+        return joined(this.parts(search.parts), 'AND', this.dialect.true)
       case 'or':
         return joined(
           search.parts.map((part) => this.compile(part)),
           'OR',
-          '0',
+          this.dialect.false,
         )
       case 'not': {
         const { sql, values } = this.compile(search.part)
@@ -52,6 +55,6 @@ export abstract class Compiler {
   }
 
   each(comparison: Comparison, one: (value: Value) => Condition): Condition {
-    return joined(comparison.values.map(one), 'OR', '0')
+    return joined(comparison.values.map(one), 'OR', this.dialect.false)
   }
 }

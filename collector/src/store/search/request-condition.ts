@@ -1,6 +1,7 @@
-import type { Comparison, Search } from '../../../search/syntax.ts'
+import type { Comparison, Search } from '../../search/syntax.ts'
 import { Compiler } from './compiler.ts'
-import { type Condition, caseVariants, contains, joined, numberColumn, textColumn } from './condition.ts'
+import { type Condition, caseVariants, joined, numberColumn, textColumn } from './condition.ts'
+import type { Dialect } from './dialect.ts'
 
 const REQUEST_TEXTS: Readonly<Record<string, string>> = {
   method: 'method',
@@ -25,21 +26,23 @@ class RequestCompiler extends Compiler {
   text(text: string): Condition {
     const columns = ['path', 'code', 'source', 'address', 'agent', 'library', 'problem', 'body']
     return joined(
-      caseVariants(text).flatMap((variant) => columns.map((column) => contains(column, variant))),
+      caseVariants(text).flatMap((variant) =>
+        columns.map((column) => this.dialect.contains(column, variant)),
+      ),
       'OR',
-      '0',
+      this.dialect.false,
     )
   }
 
   comparison(comparison: Comparison): Condition {
     const text = REQUEST_TEXTS[comparison.field]
-    if (text !== undefined) return textColumn(comparison, text)
+    if (text !== undefined) return textColumn(this.dialect, comparison, text)
     const number = REQUEST_NUMBERS[comparison.field]
-    return number === undefined ? this.time(comparison, 'at') : numberColumn(comparison, number)
+    return number === undefined ? this.time(comparison, 'at') : numberColumn(this.dialect, comparison, number)
   }
 }
 
 /** A search over requests as SQL. */
-export function requestCondition(search: Search, nowMs: number): Condition {
-  return new RequestCompiler(nowMs).compile(search)
+export function requestCondition(dialect: Dialect, search: Search, nowMs: number): Condition {
+  return new RequestCompiler(dialect, nowMs).compile(search)
 }

@@ -1,26 +1,23 @@
-import type { Comparison, Search } from '../../../search/syntax.ts'
-import type { SqlValue } from '../database.ts'
+import type { Comparison, Search } from '../../search/syntax.ts'
 import { Compiler } from './compiler.ts'
 import {
   type Condition,
   caseVariants,
-  contains,
   joined,
   listColumn,
   numberColumn,
   numberOf,
-  SLICE_FROM,
-  SLICE_TO,
+  type SqlValue,
   textColumn,
   wrong,
 } from './condition.ts'
-import { pathCondition } from './path-condition.ts'
+import type { Dialect } from './dialect.ts'
 
-/** A search as SQL over one segment of `event`. */
+/** A search as SQL over one slice of `event`. */
 export interface EventCondition extends Condition {
-  /** The index that finds the records of a segment; undefined = they are read one after another. */
+  /** The columns whose indexes find the records of a slice; undefined = they are read one after another. */
   index?: { columns: string[]; value: SqlValue; isSegmented: boolean }
-  /** Whether everything that it asks for lies in the index `event_facts`, many times smaller than the table. */
+  /** Whether it asks for facts alone, not for texts or the message: a database may have them in an index many times smaller than the table. */
   needsOnlyFacts: boolean
 }
 
@@ -49,8 +46,8 @@ const STATES = ['pending', 'delivered', 'skipped', 'failed'] as const
  *
  * @throws SearchSyntaxError for a value that its field cannot have.
  */
-export function eventCondition(search: Search, nowMs: number): EventCondition {
-  const condition = new EventCompiler(nowMs).compile(search)
+export function eventCondition(dialect: Dialect, search: Search, nowMs: number): EventCondition {
+  const condition = new EventCompiler(dialect, nowMs).compile(search)
   const index = indexFor(search)
   return { ...condition, needsOnlyFacts: needsOnlyFacts(search), ...(index === undefined ? {} : { index }) }
 }
@@ -97,12 +94,12 @@ class EventCompiler extends Compiler {
     return joined(
       caseVariants(text).flatMap((variant) => [
         // The message is kept as JSON, where quotes and the like are escaped.
-        contains('body', JSON.stringify(variant).slice(1, -1)),
-        contains('reason', variant),
-        contains('event.name', variant),
+        this.dialect.contains('body', JSON.stringify(variant).slice(1, -1)),
+        this.dialect.contains('reason', variant),
+        this.dialect.contains('event.name', variant),
       ]),
       'OR',
-      '0',
+      this.dialect.false,
     )
   }
 
@@ -120,21 +117,21 @@ class EventCompiler extends Compiler {
   comparison(comparison: Comparison): Condition {
     const { field } = comparison
     const column = TEXT_COLUMNS[field]
-    if (column !== undefined) return textColumn(comparison, column)
+    if (column !== undefined) return textColumn(this.dialect, comparison, column)
     switch (field) {
       case 'event': {
-        const name = textColumn(comparison, 'event.name')
+        const name = textColumn(this.dialect, comparison, 'event.name')
         return { sql: `(kind = 'track' AND ${name.sql})`, values: name.values }
       }
       case 'source': {
-        const named = textColumn(comparison, 'name')
+        const named = textColumn(this.dialect, comparison, 'name')
         return { sql: `source_id IN (SELECT id FROM source WHERE ${named.sql})`, values: named.values }
       }
       case 'id':
         return joined(
-          ['user_id', 'anonymous_id'].map((one) => textColumn(comparison, one)),
+          ['user_id', 'anonymous_id'].map((one) => textColumn(this.dialect, comparison, one)),
           'OR',
-          '0',
+          this.dialect.false,
         )
       case 'status':
         return this.each(comparison, (value) => {
@@ -144,24 +141,24 @@ class EventCompiler extends Compiler {
           throw wrong(comparison, 'expected accepted or rejected')
         })
       case 'request':
-        return numberColumn(comparison, 'request_id')
+        return numberColumn(this.dialect, comparison, 'request_id')
       case 'received':
         return this.time(comparison, 'received_at')
       case 'violation':
-        return listColumn(comparison, 'violations')
+        return listColumn(this.dialect, comparison, 'violations')
       case 'warning':
-        return listColumn(comparison, 'warnings')
+        return listColumn(this.dialect, comparison, 'warnings')
       case 'destination':
       case 'delivery':
         return this.#deliveries([comparison])
       default:
-        return pathCondition(comparison)
+        return this.dialect.path(comparison)
     }
   }
 
   #deliveries(comparisons: readonly Comparison[]): Condition {
     const conditions = comparisons.map((comparison) => {
-      if (comparison.field === 'destination') return textColumn(comparison, 'destination')
+      if (comparison.field === 'destination') return textColumn(this.dialect, comparison, 'destination')
       return this.each(comparison, (value) => {
         if (value.is === 'anything') return { sql: 'state IS NOT NULL', values: [] }
         const state = STATES.find((one) => one === value.text)
@@ -170,10 +167,6 @@ class EventCompiler extends Compiler {
         return { sql: `state = '${state}'`, values: [] }
       })
     })
-    const all = joined(conditions, 'AND', '1')
-    return {
-      sql: `seq IN (SELECT seq FROM delivery WHERE seq BETWEEN ? AND ? AND ${all.sql})`,
-      values: [SLICE_FROM, SLICE_TO, ...all.values],
-    }
+    return this.dialect.delivery(conditions)
   }
 }

@@ -1,5 +1,7 @@
-import { type Comparison, SearchSyntaxError } from '../../../search/syntax.ts'
-import type { SqlValue } from '../database.ts'
+import { type Comparison, SearchSyntaxError } from '../../search/syntax.ts'
+import type { Dialect } from './dialect.ts'
+
+export type SqlValue = string | number | null
 
 /** A condition, with the values for its placeholders in order. */
 export interface Condition {
@@ -37,34 +39,34 @@ export function wrong(comparison: Comparison, message: string): SearchSyntaxErro
   )
 }
 
-export function textColumn(comparison: Comparison, column: string): Condition {
+export function textColumn(dialect: Dialect, comparison: Comparison, column: string): Condition {
   const { operator, values } = comparison
   const all = values.map((value): Condition => {
     if (value.is === 'anything') return { sql: `coalesce(${column}, '') <> ''`, values: [] }
-    if (value.is === 'prefix') return begins(column, value.text)
-    return { sql: `${column} ${operator} ?`, values: [value.text] }
+    if (value.is === 'prefix') return dialect.begins(column, value.text)
+    return dialect.text(column, operator, value.text)
   })
-  return joined(all, 'OR', '0')
+  return joined(all, 'OR', dialect.false)
 }
 
-export function numberColumn(comparison: Comparison, column: string): Condition {
+export function numberColumn(dialect: Dialect, comparison: Comparison, column: string): Condition {
   const { operator, values } = comparison
   const all = values.map((value): Condition => {
     if (value.is === 'anything') return { sql: `${column} IS NOT NULL`, values: [] }
     const number = value.is === 'exact' ? numberOf(value.text) : undefined
     if (number === undefined) throw wrong(comparison, 'expected a number')
-    return { sql: `${column} ${operator} ?`, values: [number] }
+    return dialect.number(column, operator, number)
   })
-  return joined(all, 'OR', '0')
+  return joined(all, 'OR', dialect.false)
 }
 
 /** A column that holds a JSON list, in which text is searched. */
-export function listColumn(comparison: Comparison, column: string): Condition {
+export function listColumn(dialect: Dialect, comparison: Comparison, column: string): Condition {
   const all = comparison.values.map((value): Condition => {
     if (value.is === 'anything') return { sql: `${column} IS NOT NULL`, values: [] }
-    return contains(column, JSON.stringify(value.text).slice(1, -1))
+    return dialect.contains(column, JSON.stringify(value.text).slice(1, -1))
   })
-  return joined(all, 'OR', '0')
+  return joined(all, 'OR', dialect.false)
 }
 
 export function numberOf(text: string): number | undefined {
@@ -73,15 +75,12 @@ export function numberOf(text: string): number | undefined {
   return Number.isFinite(number) ? number : undefined
 }
 
-export function begins(expression: string, text: string): Condition {
-  return { sql: `substr(${expression}, 1, ${[...text].length}) = ?`, values: [text] }
+/** The pattern of LIKE for a text that may stand anywhere, with `\` as its escape. */
+export function anywhere(text: string): string {
+  return `%${text.replace(/[\\%_]/g, '\\$&')}%`
 }
 
-export function contains(column: string, text: string): Condition {
-  return { sql: `${column} LIKE ? ESCAPE '\\'`, values: [`%${text.replace(/[\\%_]/g, '\\$&')}%`] }
-}
-
-/** SQLite ignores the case of ASCII letters only; for others the usual ways of writing are tried. */
+/** The database ignores the case of ASCII letters only; for others the usual ways of writing are tried. */
 export function caseVariants(text: string): string[] {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: what is not ASCII is meant
   if (/^[\u0000-\u007f]*$/.test(text)) return [text]

@@ -1,5 +1,5 @@
-import type { Cursor } from '../ports.ts'
-import { CursorError, type Place } from '../queries.ts'
+import type { Cursor } from './ports.ts'
+import { CursorError, type Place } from './queries.ts'
 
 /** A cursor of this store: a number, in a form that nobody is tempted to compute with. */
 export function cursorOf(seq: number): Cursor {

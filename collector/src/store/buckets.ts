@@ -1,0 +1,23 @@
+import type { TimeRange } from './queries.ts'
+
+/** Width of the intervals in which arrivals are counted, milliseconds. */
+export const BUCKET_MS = 10_000
+
+/** Time in whole buckets, as arrivals are counted. */
+export interface Buckets {
+  first: number
+  /** Not part of it. */
+  end: number
+}
+
+export function bucketsOf({ fromMs, toMs }: TimeRange): Buckets {
+  return {
+    first: fromMs === undefined ? 0 : Math.floor(fromMs / BUCKET_MS),
+    end: toMs === undefined ? Number.MAX_SAFE_INTEGER : Math.ceil(toMs / BUCKET_MS),
+  }
+}
+
+/** The end of a bucket, as it is shown for what was last counted in it. */
+export function endOfBucket(bucket: number): string {
+  return new Date((bucket + 1) * BUCKET_MS - 1).toISOString()
+}

@@ -1,0 +1,21 @@
+import { anywhere, joined, SLICE_FROM, SLICE_TO } from '../../search/condition.ts'
+import type { Dialect } from '../../search/dialect.ts'
+import { begins, pathCondition } from './path-condition.ts'
+
+/** Conditions as SQLite has them. */
+export const SQLITE: Dialect = {
+  true: '1',
+  false: '0',
+  text: (column, operator, text) => ({ sql: `${column} ${operator} ?`, values: [text] }),
+  number: (column, operator, number) => ({ sql: `${column} ${operator} ?`, values: [number] }),
+  begins,
+  contains: (column, text) => ({ sql: `${column} LIKE ? ESCAPE '\\'`, values: [anywhere(text)] }),
+  path: pathCondition,
+  delivery(conditions) {
+    const all = joined(conditions, 'AND', '1')
+    return {
+      sql: `seq IN (SELECT seq FROM delivery WHERE seq BETWEEN ? AND ? AND ${all.sql})`,
+      values: [SLICE_FROM, SLICE_TO, ...all.values],
+    }
+  },
+}
