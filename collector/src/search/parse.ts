@@ -185,7 +185,11 @@ class Parser {
     if (this.#peek() === '"') return { is: 'exact', text: this.#quoted(), isQuoted: true }
     while (!this.#isAtEnd() && !ENDS_VALUE.test(this.#peek())) this.#at++
     const text = this.#line.slice(start, this.#at)
-    if (text === '') throw this.#error('expected a value; "" is the empty text', Math.max(0, start - 1), 1)
+    if (text === '') {
+      // What stands in place of the value is marked; where nothing does, what the value should follow.
+      const isNothing = this.#isAtEnd() || BLANK.test(this.#peek())
+      throw this.#error('expected a value; "" is the empty text', isNothing ? start - 1 : start, 1)
+    }
     if (text === '*') return { is: 'anything' }
     return text.endsWith('*')
       ? { is: 'prefix', text: text.slice(0, -1) }

@@ -57,6 +57,10 @@ test.each([
 
 test.each([
   ['event:', 5, /value/],
+  ['event: a', 5, /value/],
+  ['event:a,', 7, /value/],
+  ['event:,a', 6, /value/],
+  ['event:Paid user:(', 16, /value/],
   ['foo:bar', 0, /no field is named "foo"/],
   ['user:ada foo:bar', 9, /no field/],
   ['event:"open', 6, /not closed/],
