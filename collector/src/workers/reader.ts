@@ -1,4 +1,5 @@
 /** The thread that answers queries, on a connection of its own: however long they take, posts are answered. */
+import { constants, setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { TrackingPlan } from '../plan/plan.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
@@ -8,6 +9,7 @@ import { startQuery } from '../store/sqlite/queries/index.ts'
 import type { Question, ReaderWorkerData, Reply } from '../store/sqlite/reader.ts'
 import { runInTurns } from '../store/sqlite/work.ts'
 
+yieldToPosts()
 const { path, plan: planFile } = workerData as ReaderWorkerData
 const database = openForReading(path)
 const plan = planFile === null ? null : new TrackingPlan(planFile)
@@ -29,5 +31,16 @@ async function answer(
     const { message } = cause as Error
     if (!(cause instanceof SearchSyntaxError)) return { id, error: { message } }
     return { id, error: { message, position: cause.position, length: cause.length } }
+  }
+}
+
+/** Where processors are short, a search takes what posts leave: a client that waits for its 200 comes first. */
+function yieldToPosts(): void {
+  // On Linux alone this is the priority of the calling thread; elsewhere it would be that of the whole process.
+  if (process.platform !== 'linux') return
+  try {
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
+  } catch {
+    // A sandbox may forbid it. Queries are then answered with the priority of everything else.
   }
 }

@@ -1,0 +1,40 @@
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { EVERYTHING } from '../../src/search/syntax.ts'
+import { WorkerReader } from '../../src/store/sqlite/reader.ts'
+import { Store } from '../../src/store/sqlite/store.ts'
+import { newEvent } from './new-event.ts'
+
+/** A reader of a file with one event. */
+function openReader() {
+  const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const store = new Store({ path, durability: 'process', maxEvents: 1e9 })
+  onTestFinished(() => store.close())
+  store.commit([newEvent('m1')])
+  const faults: string[] = []
+  const reader = new WorkerReader({ path, plan: null }, Date.now, (what) => faults.push(what))
+  onTestFinished(() => reader.close())
+  return { reader, faults }
+}
+
+/** How far each thread of this process stands back; 0 = not at all. */
+function niceOfThreads(): number[] {
+  return readdirSync('/proc/self/task').map((id) => {
+    const [, rest = ''] = readFileSync(`/proc/self/task/${id}/stat`, 'utf8').split(') ')
+    return Number(rest.split(' ')[16])
+  })
+}
+
+test.runIf(process.platform === 'linux')(
+  'a search stands back behind posts, and nothing else does',
+  async () => {
+    const { reader } = openReader()
+    const before = niceOfThreads().filter((nice) => nice === 10).length
+
+    expect(await reader.ask('count', { search: EVERYTHING })).toMatchObject({ count: 1 })
+
+    expect(niceOfThreads().filter((nice) => nice === 10)).toHaveLength(before + 1)
+  },
+)
