@@ -2,7 +2,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { parseConfig } from '../src/config/load.ts'
 import { Deliverer } from '../src/destinations/deliverer.ts'
 import type { ClaimedDelivery, DeliveryUpdate } from '../src/store/ports.ts'
-import { Checkpointer } from '../src/store/sqlite/checkpointer.ts'
 import { runInTurns } from '../src/store/sqlite/work.ts'
 import { fakeClock, openCollector } from './support.ts'
 
@@ -66,18 +65,6 @@ test('a webhook has so many requests under way as its concurrency says, and goes
   expect(updates.every(({ attempts, dueAtMs }) => attempts === 3 && dueAtMs - clock.now() === 2000)).toBe(
     true,
   )
-})
-
-test('many small commits are folded into the file as soon as few large ones', async () => {
-  let folded = 0
-  const checkpointer = new Checkpointer(':memory:', { hold() {}, resume: () => void folded++ }, () => {})
-  onTestFinished(() => checkpointer.close())
-
-  for (let commit = 0; commit < 640; commit++) checkpointer.committed(1)
-  expect(folded).toBe(0)
-  for (let commit = 0; commit < 40; commit++) checkpointer.committed(1)
-
-  await expect.poll(() => folded).toBe(1)
 })
 
 test('a long query leaves the others their turns', async () => {

@@ -1,11 +1,14 @@
+import { EventEmitter } from 'node:events'
 import { mkdtempSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
-import { Checkpointer } from '../../src/store/sqlite/checkpointer.ts'
+import { systemClock } from '../../src/clock.ts'
+import { Checkpointer, checkpointThread } from '../../src/store/sqlite/checkpointer.ts'
 import { Store } from '../../src/store/sqlite/store.ts'
-import { openCollector, post, track } from '../support.ts'
+import { fakeClock, openCollector, post, track } from '../support.ts'
 import { newEvent } from './new-event.ts'
 
 const nobody = { hold() {}, resume() {} }
@@ -35,33 +38,190 @@ test('the log is folded into the file while events come in, and stays small', as
   expect(faults).toEqual([])
 }, 60_000)
 
-test('commits are held up only for the last pass, and go on after it whatever it came to', async () => {
+/** A writer that tells when it is held up. */
+function toldWriter() {
   const told: string[] = []
-  const writer = { hold: () => void told.push('hold'), resume: () => void told.push('resume') }
+  return { told, hold: () => void told.push('hold'), resume: () => void told.push('resume') }
+}
+
+/** A checkpointer on a thread that the test plays: it sees every pass begin, and says how each ends. */
+function withFakeThread() {
+  const writer = toldWriter()
+  const clock = fakeClock()
+  const threads: Array<EventEmitter & { passes: number }> = []
+  const faults: string[] = []
+  const newThread = () => {
+    const thread = Object.assign(new EventEmitter(), {
+      passes: 0,
+      ref() {},
+      unref() {},
+      postMessage(message: string) {
+        if (message === 'checkpoint') thread.passes++
+        else thread.emit('exit')
+      },
+    })
+    threads.push(thread)
+    return thread as unknown as Worker
+  }
+  const checkpointer = new Checkpointer({ newThread, writer, clock, onFault: (what) => faults.push(what) })
+  onTestFinished(() => checkpointer.close())
+  /** A pass ends; `committed` = while it was under way. */
+  const end = ({ isWhole = true, committed = true } = {}) => {
+    if (committed) checkpointer.committed(1)
+    threads.at(-1)?.emit('message', { isWhole })
+  }
+  const passes = () => threads.map((thread) => thread.passes)
+  return { checkpointer, clock, threads, faults, told: writer.told, end, passes }
+}
+
+test('many small commits are folded into the file as soon as few large ones', () => {
+  const { checkpointer, passes } = withFakeThread()
+
+  for (let commit = 0; commit < 640; commit++) checkpointer.committed(1)
+  expect(passes()).toEqual([0])
+  for (let commit = 0; commit < 40; commit++) checkpointer.committed(1)
+
+  expect(passes()).toEqual([1])
+})
+
+test('commits are held up only for the last pass', async () => {
+  const writer = toldWriter()
   const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
   const store = new Store({ path: database, durability: 'process', maxEvents: 1e9 })
   onTestFinished(() => store.close())
-  const checkpointer = new Checkpointer(database, writer, (what) => told.push(what))
+  const threads: Worker[] = []
+  const checkpointer = new Checkpointer({
+    newThread: () => {
+      threads.push(checkpointThread(database))
+      return threads.at(-1) as Worker
+    },
+    writer,
+    // Stands: a hold ends with the pass.
+    clock: fakeClock(),
+    onFault: (what) => writer.told.push(what),
+  })
   onTestFinished(() => checkpointer.close())
+  let results = 0
+  threads[0]?.on('message', () => results++)
 
   store.commit([newEvent('first')])
   checkpointer.committed(20_000)
   // Nothing is written meanwhile: the first pass takes everything, and nobody is held up.
-  await expect.poll(() => told).toEqual(['resume'])
+  await expect.poll(() => results).toBe(1)
+  expect(writer.told).toEqual([])
 
   checkpointer.committed(20_000)
-  while (!told.includes('hold')) {
+  while (!writer.told.includes('hold')) {
     store.commit([newEvent(`m${Math.random()}`)])
     checkpointer.committed(1)
     await nextTurn()
   }
-  await expect.poll(() => told).toEqual(['resume', 'hold', 'resume'])
+  await expect.poll(() => writer.told).toEqual(['hold', 'resume'])
+})
+
+test('a hold ends before its pass when that takes long, and the next one may take twice as long', () => {
+  const { checkpointer, clock, told, end } = withFakeThread()
+  const holdsMs: number[] = []
+
+  checkpointer.committed(20_000)
+  for (let holds = 0; holds < 4; holds++) {
+    while (told.at(-1) !== 'hold') end()
+    const [holdMs = 0] = clock.delays()
+    holdsMs.push(holdMs)
+    clock.advance(holdMs - 1)
+    expect(told.at(-1)).toBe('hold')
+    clock.advance(1)
+    expect(told.at(-1)).toBe('resume')
+  }
+  while (told.at(-1) !== 'hold') end()
+  end({ committed: false })
+
+  expect(holdsMs).toEqual([10, 20, 40, 80])
+  expect(told).toEqual(Array(5).fill(['hold', 'resume']).flat())
+  expect(clock.delays()).toEqual([])
+})
+
+test('a reader in the way is waited for, and then left alone', () => {
+  const { checkpointer, clock, told, end, passes } = withFakeThread()
+
+  checkpointer.committed(20_000)
+  end({ isWhole: false })
+  expect(clock.delays()).toEqual([20])
+  clock.advance(20)
+  end()
+  expect(told).toEqual(['hold'])
+  end({ isWhole: false, committed: false })
+  clock.advance(1)
+  end({ committed: false })
+  expect(told).toEqual(['hold', 'resume'])
+  expect(passes()).toEqual([4])
+
+  checkpointer.committed(20_000)
+  for (let pass = 0; pass < 300; pass++) {
+    end({ isWhole: false })
+    clock.advance(20)
+  }
+  expect(told.at(-1)).toBe('resume')
+  expect(clock.delays()).toEqual([])
+  // It is not in the way for ever: the next one begins with the next events.
+  const before = passes()[0] as number
+  checkpointer.committed(20_000)
+  expect(passes()).toEqual([before + 1])
+})
+
+test('a thread that dies lets commits go on, is told, and is started anew for the next checkpoint', () => {
+  const { checkpointer, threads, faults, told, end, passes } = withFakeThread()
+  checkpointer.committed(20_000)
+  while (told.at(-1) !== 'hold') end()
+
+  threads[0]?.emit('error', new Error('out of memory'))
+  threads[0]?.emit('exit')
+
+  expect(told).toEqual(['hold', 'resume'])
+  expect(faults).toEqual(['the checkpoint thread ended'])
+  expect(threads).toHaveLength(1)
+  checkpointer.committed(20_000)
+  expect(passes()).toEqual([3, 1])
+})
+
+test('after its thread was killed, the log is folded in as before', async () => {
+  const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const store = new Store({ path: database, durability: 'process', maxEvents: 1e9 })
+  onTestFinished(() => store.close())
+  const threads: Worker[] = []
+  const faults: string[] = []
+  const newThread = () => {
+    threads.push(checkpointThread(database))
+    return threads.at(-1) as Worker
+  }
+  const checkpointer = new Checkpointer({
+    newThread,
+    writer: nobody,
+    clock: systemClock,
+    onFault: (what) => faults.push(what),
+  })
+  onTestFinished(() => checkpointer.close())
+  const before = statSync(database).size
+  store.commit(Array.from({ length: 1000 }, (_, index) => newEvent(`m${index}`)))
+  expect(statSync(database).size).toBe(before)
+
+  await threads[0]?.terminate()
+  expect(faults).toEqual(['the checkpoint thread ended'])
+  checkpointer.committed(20_000)
+
+  await expect.poll(() => statSync(database).size).toBeGreaterThan(before)
+  expect(threads).toHaveLength(2)
 })
 
 test('a file that cannot be opened by the thread is told', async () => {
   const faults: string[] = []
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
-  const checkpointer = new Checkpointer(join(folder, 'no', 'such.db'), nobody, (what) => faults.push(what))
+  const checkpointer = new Checkpointer({
+    newThread: () => checkpointThread(join(folder, 'no', 'such.db')),
+    writer: nobody,
+    clock: systemClock,
+    onFault: (what) => faults.push(what),
+  })
   onTestFinished(() => checkpointer.close())
 
   await expect.poll(() => faults).toEqual(['the checkpoint thread ended'])

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import type { Clock } from '../../clock.ts'
 import { workerUrl } from '../../worker-url.ts'
 
 /** Events between two checkpoints; some 16 MB of log. */
@@ -7,6 +8,13 @@ const EVENTS_BETWEEN = 20_000
 const EVENTS_PER_COMMIT = 30
 /** Passes while events come in; each leaves what was committed meanwhile, and that is less each time. */
 const FREE_PASSES = 2
+/** The first time commits are held up, for so long at most; each time that was too short, the next one is twice as long. */
+const FIRST_HOLD_MS = 10
+/** A search that reads what is in the log is in the way. It has moved on soon: it is made of short statements. */
+const READER_MOVES_ON_MS = 20
+const READER_MOVES_ON_IN_HOLD_MS = 1
+/** Then the log is left to grow until the next time. */
+const MAX_PASSES = 100
 
 /** What a pass of the thread came to: whether all that had been committed when it began is in the file now. */
 export type PassResult = { isWhole: boolean } | { cause: unknown }
@@ -17,72 +25,153 @@ export interface HeldWriter {
   resume(): void
 }
 
+/** Starts a thread that folds in the log of this file whenever it is told to. */
+export function checkpointThread(path: string): Worker {
+  return new Worker(workerUrl('checkpoint'), { workerData: { path } })
+}
+
+/** One time that the log is brought to its end. */
+interface Fold {
+  passes: number
+  /** `held`: nothing is committed. `after hold`: it was, and the next pass is a free one again. */
+  phase: 'free' | 'held' | 'after hold'
+  nextHoldMs: number
+  cancelHold(): void
+  cancelRetry(): void
+}
+
+/** What a checkpointer is made of. */
+export interface CheckpointerParts {
+  /** Starts the thread; see `checkpointThread`. */
+  newThread(): Worker
+  writer: HeldWriter
+  clock: Clock
+  onFault(what: string, cause: unknown): void
+}
+
 /**
  * Has the log folded into the database file while events come in.
  *
  * Another thread does it: it waits for the disk. The bulk is folded in while commits go on. For the remainder they are held
  * up, not the loop: the log must come to an end once, so that it is written from its beginning again and stays small.
+ *
+ * The pass that comes to the end has to wait until the disk has all of the file, which can take long, and everybody whose events
+ * are not committed waits with it. So a hold ends after some milliseconds whatever has become of it. The disk then has nearly
+ * everything, and the next hold is over soon.
  */
 export class Checkpointer {
-  readonly #worker: Worker
-  readonly #ended: Promise<void>
-  readonly #writer: HeldWriter
+  readonly #parts: CheckpointerParts
+  #worker: Worker | undefined
+  /** Resolves when the thread has ended, by itself or not. */
+  #ended: Promise<void> = Promise.resolve()
   #eventsSince = 0
-  /** Passes of the checkpoint that is under way; undefined = none is. */
-  #passes: number | undefined
+  /** Undefined = nothing is folded in at the moment. */
+  #fold: Fold | undefined
+  #isPassing = false
   /** Whether there was a commit after the last pass had begun. */
   #hasCommitted = false
+  #isClosed = false
 
-  constructor(path: string, writer: HeldWriter, onFault: (what: string, cause: unknown) => void) {
-    this.#writer = writer
-    this.#worker = new Worker(workerUrl('checkpoint'), { workerData: { path } })
+  constructor(parts: CheckpointerParts) {
+    this.#parts = parts
+    this.#start()
+  }
+
+  /** A thread that has died is started anew when it is needed, not sooner: what killed it may still be there. */
+  #start(): Worker {
+    if (this.#worker !== undefined) return this.#worker
+    const { onFault } = this.#parts
+    const worker = this.#parts.newThread()
+    this.#worker = worker
+    worker.unref()
+    worker.on('message', (result: PassResult) => {
+      this.#isPassing = false
+      if ('cause' in result) {
+        onFault('the log could not be folded into the database', result.cause)
+        this.#finish()
+      } else this.#passed(result.isWhole)
+    })
+    let cause: unknown = new Error('it was stopped')
+    worker.on('error', (error) => {
+      cause = error
+    })
     // From the start on: a thread that has ended before it is asked to is not waited for.
-    this.#ended = new Promise((resolve) => this.#worker.once('exit', () => resolve()))
-    this.#worker.unref()
-    this.#worker.on('message', (result: PassResult) => {
-      if ('cause' in result) onFault('the log could not be folded into the database', result.cause)
-      this.#passed('isWhole' in result && result.isWhole)
+    this.#ended = new Promise((resolve) => {
+      worker.once('exit', () => {
+        this.#worker = undefined
+        this.#isPassing = false
+        this.#finish()
+        if (!this.#isClosed) onFault('the checkpoint thread ended', cause)
+        resolve()
+      })
     })
-    this.#worker.on('error', (cause) => {
-      this.#passed(false)
-      onFault('the checkpoint thread ended', cause)
-    })
+    return worker
   }
 
   /** Told of a commit, and how many events were in it. */
   committed(events: number): void {
     this.#eventsSince += events + EVENTS_PER_COMMIT
     this.#hasCommitted = true
-    if (this.#passes === undefined && this.#eventsSince >= EVENTS_BETWEEN) {
-      this.#eventsSince = 0
-      this.#passes = 0
-      this.#pass()
+    if (this.#isClosed || this.#fold !== undefined || this.#eventsSince < EVENTS_BETWEEN) return
+    this.#eventsSince = 0
+    const nothing = () => {}
+    this.#fold = {
+      passes: 0,
+      phase: 'free',
+      nextHoldMs: FIRST_HOLD_MS,
+      cancelHold: nothing,
+      cancelRetry: nothing,
     }
+    this.#pass(this.#fold)
   }
 
-  #pass(): void {
+  #pass(fold: Fold): void {
+    fold.passes++
+    if (fold.passes > MAX_PASSES) return this.#finish()
+    if (fold.phase === 'after hold') fold.phase = 'free'
+    else if (fold.phase === 'free' && fold.passes > FREE_PASSES) this.#hold(fold)
     this.#hasCommitted = false
-    this.#worker.postMessage('checkpoint')
+    this.#isPassing = true
+    this.#start().postMessage('checkpoint')
+  }
+
+  #hold(fold: Fold): void {
+    const { writer, clock } = this.#parts
+    fold.phase = 'held'
+    writer.hold()
+    fold.cancelHold = clock.setTimer(() => {
+      fold.phase = 'after hold'
+      // With a reader in the way more time would not have helped.
+      if (this.#isPassing) fold.nextHoldMs *= 2
+      writer.resume()
+    }, fold.nextHoldMs)
   }
 
   /** @param isWhole False when somebody reads what is in the log, and keeps it from being folded in. */
   #passed(isWhole: boolean): void {
-    if (this.#passes === undefined) return
-    this.#passes++
-    if (!isWhole || !this.#hasCommitted || this.#passes > FREE_PASSES) {
-      this.#passes = undefined
-      this.#writer.resume()
-      return
-    }
-    if (this.#passes === FREE_PASSES) this.#writer.hold()
-    this.#pass()
+    const fold = this.#fold
+    if (fold === undefined) return
+    if (isWhole && !this.#hasCommitted) return this.#finish()
+    if (isWhole) return this.#pass(fold)
+    const waitMs = fold.phase === 'held' ? READER_MOVES_ON_IN_HOLD_MS : READER_MOVES_ON_MS
+    fold.cancelRetry = this.#parts.clock.setTimer(() => this.#pass(fold), waitMs)
+  }
+
+  #finish(): void {
+    const fold = this.#fold
+    if (fold === undefined) return
+    this.#fold = undefined
+    fold.cancelHold()
+    fold.cancelRetry()
+    if (fold.phase === 'held') this.#parts.writer.resume()
   }
 
   async close(): Promise<void> {
-    this.#writer.resume()
+    this.#isClosed = true
+    this.#finish()
     // Let go of so far; now the end of the process waits for it.
-    this.#worker.ref()
-    this.#worker.postMessage('close')
+    this.#worker?.ref()
+    this.#worker?.postMessage('close')
     await this.#ended
   }
 }

@@ -137,8 +137,8 @@ export function prepareForWriting(database: Database, options: OpenOptions): voi
   // Bounds, so that memory and the log file stay flat however long it runs.
   database.pragma('cache_size = -16000')
   database.pragma('journal_size_limit = 67108864')
-  // A safety net of 64 MB: as a rule another thread sees to it before, see `Checkpointer`.
-  database.pragma('wal_autocheckpoint = 16384')
+  // A safety net of 128 MB: as a rule another thread sees to it before, see `Checkpointer`. Here the loop would wait for the disk.
+  database.pragma('wal_autocheckpoint = 32768')
   migrate(database)
   // Without a window nothing is ever looked up by age, and the index would only cost.
   if (options.hasDedupWindow) database.exec('CREATE INDEX IF NOT EXISTS seen_at ON seen (at)')

@@ -4,7 +4,7 @@ import type { EventSummary } from '../../record.ts'
 import type { EventStore, LocalRecords, StoreListener, Totals } from '../event-store.ts'
 import type { PartHealth } from '../health.ts'
 import type { AssertionMemory, DeliveryQueue, EventLog, NewRequest, RequestLog } from '../ports.ts'
-import { Checkpointer } from './checkpointer.ts'
+import { Checkpointer, checkpointThread } from './checkpointer.ts'
 import { type FileReader, InlineReader, WorkerReader } from './reader.ts'
 import { MEMORY, Store, type StoreOptions } from './store.ts'
 import { Tail } from './tail.ts'
@@ -127,8 +127,10 @@ export class SqliteStore implements EventStore {
   }
 
   #newCheckpointer(): Checkpointer | undefined {
-    const { path, onFault } = this.#options
-    return path === MEMORY ? undefined : new Checkpointer(path, this.#writer, onFault)
+    const { path, clock, onFault } = this.#options
+    if (path === MEMORY) return undefined
+    const newThread = () => checkpointThread(path)
+    return new Checkpointer({ newThread, writer: this.#writer, clock, onFault })
   }
 
   #committed(summaries: readonly EventSummary[], requests: readonly NewRequest[]): void {
