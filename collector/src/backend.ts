@@ -10,6 +10,7 @@ import type { EventRecord, EventSummary } from './record.ts'
 import { EVERYTHING } from './search/syntax.ts'
 import type { EventStore } from './store/event-store.ts'
 import type { Cursor, NewRequest } from './store/ports.ts'
+import type { DestinationState } from './store/query-results.ts'
 
 const PAGE = 500
 
@@ -19,6 +20,8 @@ export interface BackendOptions {
   store: EventStore
   clock: Clock
   release: ReleaseTarget | null
+  /** Told of every event that this process has recorded. */
+  onRecorded(event: EventSummary): void
   onFault(what: string, cause: unknown): void
 }
 
@@ -71,9 +74,16 @@ export class Backend {
 
   #committed(events: readonly EventSummary[], requests: readonly NewRequest[]): void {
     this.#stats.add(events, requests)
+    for (const event of events) this.#options.onRecorded(event)
     if (events.length === 0) return
     this.waiters.news()
     this.#wake()
+  }
+
+  /** What the store knows of the destinations of the config. */
+  destinations(): Promise<DestinationState[]> {
+    const names = this.#options.config.destinations.map(({ name }) => name)
+    return names.length === 0 ? Promise.resolve([]) : this.#store.reader.ask('destinations', { names })
   }
 
   /** What the API can change. */
@@ -84,9 +94,7 @@ export class Backend {
     return {
       clear: () => this.#store.clear(),
       destinations: async () => {
-        const states = await reader.ask('destinations', {
-          names: config.destinations.map(({ name }) => name),
-        })
+        const states = await this.destinations()
         return config.destinations.map((one, index) => ({ ...publicFacts(one), ...states[index] }))
       },
       retry: async (name, ids) => {

@@ -23,6 +23,10 @@ import { Turns } from './http/turns.ts'
 import { TrackingApi } from './ingest/tracking-api.ts'
 import type { Stats } from './live/stats.ts'
 import type { WaitOptions } from './live/waiters.ts'
+import { Health } from './ops/health.ts'
+import { Meter } from './ops/meter.ts'
+import { MeteredLog } from './ops/metered-log.ts'
+import { OpsApi } from './ops/ops-api.ts'
 import type { CollectorOptions } from './options.ts'
 import type { LoadedPlan } from './plan/plan.ts'
 import type { EventRecord } from './record.ts'
@@ -58,6 +62,11 @@ export interface Collector extends AsyncDisposable {
   clearFaults(): void
   /** Makes all tokens given out so far invalid, as if they had been revoked. */
   revokeTokens(): void
+  /**
+   * Says that the end is near: `/readyz` turns 503 and connections end with their next response, so that clients and load balancers
+   * go elsewhere. Requests are taken as before until `close()`.
+   */
+  drain(): void
   /** Finishes requests in flight, commits what they brought, and lets go of port and file. */
   close(): Promise<void>
 }
@@ -86,6 +95,8 @@ export class RunningCollector implements Collector {
   readonly #injector: FaultInjector
   readonly #recorder: RequestRecorder
   readonly #router: Router
+  readonly #health: Health
+  readonly #meter = new Meter()
   readonly #turns = new Turns()
   readonly #page = new PageAssets()
   readonly #clock: Clock
@@ -103,11 +114,19 @@ export class RunningCollector implements Collector {
     this.#tokens = tokens
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits }
     this.#onFault = options.onFault ?? (() => {})
-    this.#backend = new Backend({ config, store, clock, release, onFault: this.#onFault })
+    this.#health = new Health([{ part: 'store', isRequired: true, ask: () => store.health() }], clock)
+    this.#backend = new Backend({
+      config,
+      store,
+      clock,
+      release,
+      onRecorded: ({ status, reason }) => this.#meter.recorded(status, reason),
+      onFault: this.#onFault,
+    })
     this.#about = about
     this.#faults = faults
     this.#injector = new FaultInjector(this.#faults, this.#clock)
-    this.#recorder = new RequestRecorder(store.requests, this.#clock)
+    this.#recorder = new RequestRecorder(store.requests, this.#clock, this.#meter)
     this.#router = this.#createRouter(config, checked)
   }
 
@@ -119,7 +138,7 @@ export class RunningCollector implements Collector {
       clock: this.#clock,
       authenticator: new Authenticator(config, new Sources(config), this.#tokens, loginLimit),
       rateLimit: new RateLimit(this.#clock),
-      log: this.#store.log,
+      log: new MeteredLog(this.#store.log, this.#meter, this.#clock),
       turns: this.#turns,
       faults: this.#injector,
       plan: plan?.plan,
@@ -132,6 +151,13 @@ export class RunningCollector implements Collector {
       recorder: this.#recorder,
       admin: new AdminGate(access, loginLimit),
       tracking,
+      ops: new OpsApi({
+        health: this.#health,
+        meter: this.#meter,
+        version: this.#about.version,
+        clock: this.#clock,
+        destinations: () => this.#backend.destinations(),
+      }),
       handleToken:
         tokens &&
         ((request, response, notes) =>
@@ -225,12 +251,18 @@ export class RunningCollector implements Collector {
     this.#tokens?.revokeTokens()
   }
 
+  drain(): void {
+    this.#health.drain()
+    this.#server?.drain()
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
   }
 
   async #close(): Promise<void> {
+    this.#health.drain()
     this.#backend.hangUp()
     this.#injector.close()
     await this.#server?.close(CLOSE_GRACE_MS)

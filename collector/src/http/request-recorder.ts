@@ -25,16 +25,27 @@ export interface RequestFacts {
   brokenOff(): BrokenRequest | undefined
 }
 
+/** Told of every request, written down or not. */
+export interface RequestCounter {
+  began(): void
+  /** Status 0 = without a response. */
+  ended(path: string, status: number): void
+  /** Something that never became a request was answered. */
+  broken(status: number): void
+}
+
 /** Writes down every request when it has ended, whatever became of it. */
 export class RequestRecorder {
   readonly #log: RequestLog
   readonly #clock: Clock
+  readonly #counter: RequestCounter | undefined
   #windowStartMs = Number.NEGATIVE_INFINITY
   #refusedInWindow = 0
 
-  constructor(log: RequestLog, clock: Clock) {
+  constructor(log: RequestLog, clock: Clock, counter?: RequestCounter) {
     this.#log = log
     this.#clock = clock
+    this.#counter = counter
   }
 
   /** Begins the notes on a request; they are written down when its connection is done with it. */
@@ -46,9 +57,11 @@ export class RequestRecorder {
     const notes = new RequestNotes(this.#log.nextId(), address)
     const atMs = this.#clock.now()
     const startMs = this.#clock.monotonic()
+    this.#counter?.began()
     response.once('close', () => {
       const broken = response.headersSent ? undefined : brokenOff()
       const status = response.headersSent ? response.statusCode : (broken?.status ?? 0)
+      this.#counter?.ended(path, status)
       if (!isWorthIt(status)) return
       if (broken !== undefined) notes.problem = { code: broken.code, message: broken.message }
       this.#write({
@@ -64,6 +77,7 @@ export class RequestRecorder {
 
   /** Writes down what never became a request. */
   broken(address: string, { status, code, message }: BrokenRequest): void {
+    this.#counter?.broken(status)
     this.#write({
       ...NOTHING,
       id: this.#log.nextId(),

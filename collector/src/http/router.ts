@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type AdminGate, askForToken } from '../auth/admin.ts'
 import type { TrackingApi } from '../ingest/tracking-api.ts'
+import { OPS_PATHS, type OpsApi } from '../ops/ops-api.ts'
 import { isKind, type Kind } from '../record.ts'
 import type { TrustedProxies } from './address.ts'
 import type { OriginGuard } from './origin.ts'
@@ -18,6 +19,7 @@ export interface RouterParts {
   recorder: RequestRecorder
   admin: AdminGate
   tracking: TrackingApi
+  ops: OpsApi
   /** Undefined without OAuth. */
   handleToken?:
     | ((request: IncomingMessage, response: ServerResponse, notes: RequestNotes) => Promise<void>)
@@ -89,6 +91,11 @@ export class Router {
       guard.refuseForeign(request, false)
       requireMethod(request, 'POST')
       return handleToken(request, response, notes)
+    }
+    if (OPS_PATHS.has(path)) {
+      const { ops, admin } = this.#parts
+      guard.refuseForeign(request, false)
+      return ops.handle(path, request, response, () => admin.check(request, notes.address))
     }
     return this.#admin(url, request, response, notes)
   }
@@ -180,6 +187,8 @@ export class Router {
 
 /** Which requests are written down: those of clients, and attempts at the page and its API that were turned away. */
 function isWorthIt(path: string, request: IncomingMessage, status: number): boolean {
+  // Probes come every few seconds, and say nothing of what clients did.
+  if (OPS_PATHS.has(path) && status !== 401 && status !== 403) return false
   if (path.startsWith('/v1/') || path === '/token' || status === 401 || status === 403) return true
   // What the page asks for, and what browsers ask for by themselves, is no client's.
   const isPageOrApi = path === '/' || path.startsWith('/api/')

@@ -25,6 +25,8 @@ const BACKLOG = 4096
 /** A started server. */
 export interface RunningServer {
   address: AddressInfo
+  /** Has clients come back on new connections, which may lead elsewhere: kept ones end with their next response. */
+  drain(): void
   /** Stops taking connections, lets open requests finish for so long, then cuts what is left. */
   close(graceMs: number): Promise<void>
 }
@@ -45,7 +47,7 @@ export async function listen(
   clock: Clock,
   handlers: ServerHandlers,
 ): Promise<RunningServer> {
-  let isClosing = false
+  let isEnding = false
   const openResponses = new Set<ServerResponse>()
   const server = createServer(
     {
@@ -57,7 +59,7 @@ export async function listen(
       noDelay: true,
     },
     (request, response) => {
-      if (isClosing) endConnectionAfter(response)
+      if (isEnding) endConnectionAfter(response)
       openResponses.add(response)
       requestsOf.set(request.socket, (requestsOf.get(request.socket) ?? 0) + 1)
       response.once('close', () => {
@@ -79,11 +81,15 @@ export async function listen(
     server.listen({ port, host, backlog: BACKLOG }, resolve)
   })
   server.removeAllListeners('error')
+  const drain = () => {
+    isEnding = true
+    for (const response of openResponses) endConnectionAfter(response)
+  }
   return {
     address: server.address() as AddressInfo,
+    drain,
     close(graceMs) {
-      isClosing = true
-      for (const response of openResponses) endConnectionAfter(response)
+      drain()
       return closeServer(server, graceMs, clock)
     },
   }

@@ -1,0 +1,82 @@
+import type { Clock } from '../clock.ts'
+import type { PartHealth } from '../store/health.ts'
+import { limited } from './limited.ts'
+
+/** Somebody who knows how parts are. */
+export interface HealthSource {
+  /** The part that is not ready when there is no response. */
+  part: PartHealth['part']
+  /** Without it this process can do nothing of use, and should get no requests. */
+  isRequired: boolean
+  ask(): Promise<PartHealth[]>
+}
+
+/** One part, as `/readyz` tells of it. */
+export interface PartState extends PartHealth {
+  isRequired: boolean
+}
+
+/** Whether this process should get requests. */
+export interface Readiness {
+  status: 'ready' | 'not_ready' | 'draining'
+  parts: PartState[]
+}
+
+/** What has not responded by then is not ready; probes wait for some seconds. */
+const LIMIT_MS = 2000
+/** So long a state is told again without asking: anybody may ask, and the parts have better things to do. */
+const FRESH_MS = 500
+
+/** Asks the parts how they are, on behalf of probes, of the metrics, and of the page. */
+export class Health {
+  readonly #sources: readonly HealthSource[]
+  readonly #clock: Clock
+  /** What was asked and has not responded yet: nothing is asked twice at a time. */
+  readonly #asked = new Map<HealthSource, Promise<PartState[]>>()
+  #known: { atMs: number; parts: Promise<PartState[]> } | undefined
+  #isDraining = false
+
+  constructor(sources: readonly HealthSource[], clock: Clock) {
+    this.#sources = sources
+    this.#clock = clock
+  }
+
+  /** From now on the process is about to end. */
+  drain(): void {
+    this.#isDraining = true
+  }
+
+  /** Never rejects, and takes two seconds at most. */
+  async readiness(): Promise<Readiness> {
+    const parts = await this.parts()
+    const areReady = parts.every(({ isReady, isRequired }) => isReady || !isRequired)
+    return { status: this.#isDraining ? 'draining' : areReady ? 'ready' : 'not_ready', parts }
+  }
+
+  /** The state of each part. Never rejects, and takes two seconds at most. */
+  parts(): Promise<PartState[]> {
+    const nowMs = this.#clock.monotonic()
+    if (this.#known === undefined || nowMs - this.#known.atMs >= FRESH_MS) {
+      const parts = Promise.all(this.#sources.map((source) => this.#stateOf(source)))
+      this.#known = { atMs: nowMs, parts: parts.then((all) => all.flat()) }
+    }
+    return this.#known.parts
+  }
+
+  #stateOf(source: HealthSource): Promise<PartState[]> {
+    const { part, isRequired } = source
+    const silent = (reason: string): PartState[] => [{ part, isReady: false, isRequired, reason, waiting: 0 }]
+    let asked = this.#asked.get(source)
+    if (asked === undefined) {
+      asked = ask(source)
+        .catch((cause: unknown) => silent(cause instanceof Error ? cause.message : String(cause)))
+        .finally(() => this.#asked.delete(source))
+      this.#asked.set(source, asked)
+    }
+    return limited(asked, LIMIT_MS, this.#clock, () => silent(`no response within ${LIMIT_MS / 1000} s`))
+  }
+}
+
+async function ask({ ask, isRequired }: HealthSource): Promise<PartState[]> {
+  return (await ask()).map((state) => ({ ...state, isRequired }))
+}

@@ -1,0 +1,175 @@
+import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client'
+import type { DestinationState } from '../store/query-results.ts'
+import type { PartState } from './health.ts'
+import { APPEND_BUCKETS, type Labelled, type Meter } from './meter.ts'
+
+const PREFIX = 'trackpost_collector_'
+
+/** What the figures come from. */
+export interface MetricsParts {
+  meter: Meter
+  version: string
+  parts(): Promise<PartState[]>
+  /** Empty when nobody knows. */
+  destinations(): Promise<DestinationState[]>
+  now(): number
+}
+
+/** Those of the process are one set however many collectors run in it: each set would observe the garbage collector anew. */
+let ofProcess: Registry | undefined
+
+/** The figures of a collector for Prometheus. Loaded when they are asked for, with the library that writes them. */
+export class Metrics {
+  readonly #parts: MetricsParts
+  readonly #registry = new Registry()
+  #states: PartState[] = []
+  #destinations: DestinationState[] = []
+
+  constructor(parts: MetricsParts) {
+    this.#parts = parts
+    if (ofProcess === undefined) {
+      ofProcess = new Registry()
+      collectDefaultMetrics({ register: ofProcess })
+    }
+    this.#registerCounts()
+    this.#registerStates()
+    this.#registerDestinations()
+  }
+
+  readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE
+
+  /** The text of the figures as they are now. */
+  async text(): Promise<string> {
+    const { parts, destinations } = this.#parts
+    ;[this.#states, this.#destinations] = await Promise.all([parts(), destinations()])
+    return Registry.merge([this.#registry, ofProcess ?? new Registry()]).metrics()
+  }
+
+  #registerCounts(): void {
+    const { meter, version } = this.#parts
+    this.#counter('requests_total', 'Requests that ended, by path and status.', ['path', 'status'], () => [
+      ...meter.requests,
+    ])
+    this.#counter(
+      'events_total',
+      'Events that this process recorded, by what became of them.',
+      ['status', 'reason'],
+      () => [...meter.events],
+    )
+    this.#gauge('open_requests', 'Requests under way, the one for these figures included.', [], () => [
+      { labels: {}, value: meter.openRequests },
+    ])
+    this.#gauge('info', 'Always 1; the version is in the label.', ['version'], () => [
+      { labels: { version }, value: 1 },
+    ])
+    this.#registry.registerMetric(appendDurations(meter))
+  }
+
+  #registerStates(): void {
+    const ofStates = (value: (state: PartState) => number | null | undefined) => () =>
+      this.#states.flatMap((state) => {
+        const known = value(state)
+        return known === null || known === undefined ? [] : [{ labels: { part: state.part }, value: known }]
+      })
+    const gauge = (name: string, help: string, value: (state: PartState) => number | null | undefined) =>
+      this.#gauge(name, help, ['part'], ofStates(value))
+    gauge('ready', 'Whether a part can keep what comes in, 1 or 0.', ({ isReady }) => Number(isReady))
+    gauge('waiting_events', 'Events taken in by this process and not written yet.', ({ waiting }) => waiting)
+    gauge('lag_events', 'What lies in the log and is not in the store yet.', ({ lag }) => lag?.waiting)
+    gauge('lag_seconds', 'Age of the oldest of that.', ({ lag }) =>
+      lag === undefined ? undefined : (lag.oldestMs ?? 0) / 1000,
+    )
+    gauge(
+      'dead_letters',
+      'What the store refused for its data and was laid aside.',
+      ({ lag }) => lag?.deadLetters,
+    )
+  }
+
+  #registerDestinations(): void {
+    this.#gauge(
+      'destination_events',
+      'Events of a destination by state, of all processes on the store together.',
+      ['destination', 'state'],
+      () =>
+        this.#destinations.flatMap((destination) =>
+          (['pending', 'delivered', 'failed', 'skipped'] as const).map((state) => ({
+            labels: { destination: destination.name, state },
+            value: destination[state],
+          })),
+        ),
+    )
+    this.#gauge(
+      'destination_oldest_seconds',
+      'Age of the oldest event that a destination is still owed.',
+      ['destination'],
+      () =>
+        this.#destinations.map(({ name, oldestPendingAt }) => ({
+          labels: { destination: name },
+          value: oldestPendingAt === null ? 0 : (this.#parts.now() - Date.parse(oldestPendingAt)) / 1000,
+        })),
+    )
+  }
+
+  #counter<Name extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly Name[],
+    counts: () => Array<Labelled<Name>>,
+  ): void {
+    new Counter({
+      name: `${PREFIX}${name}`,
+      help,
+      labelNames,
+      registers: [this.#registry],
+      collect() {
+        this.reset()
+        for (const { labels, count } of counts()) this.inc(labels, count)
+      },
+    })
+  }
+
+  #gauge<Name extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly Name[],
+    values: () => Array<{ labels: Partial<Record<Name, string>>; value: number }>,
+  ): void {
+    new Gauge({
+      name: `${PREFIX}${name}`,
+      help,
+      labelNames,
+      registers: [this.#registry],
+      collect() {
+        this.reset()
+        for (const { labels, value } of values()) this.set(labels, value)
+      },
+    })
+  }
+}
+
+/** A histogram that was counted elsewhere: the library can only count by itself, from when it was loaded. */
+function appendDurations(meter: Meter): Metric {
+  const name = `${PREFIX}append_duration_seconds`
+  const get = async () => ({
+    name,
+    help: 'How long events took to be kept, which is what clients wait for.',
+    type: 'histogram',
+    aggregator: 'sum',
+    values: (['ok', 'failed'] as const).flatMap((result) => {
+      const { cumulative, sumSeconds, count } = meter.appends(result)
+      const buckets = cumulative.map((value, index) => ({
+        labels: { result, le: index < APPEND_BUCKETS.length ? String(APPEND_BUCKETS[index]) : '+Inf' },
+        value,
+        metricName: `${name}_bucket`,
+      }))
+      return [
+        ...buckets,
+        { labels: { result }, value: sumSeconds, metricName: `${name}_sum` },
+        { labels: { result }, value: count, metricName: `${name}_count` },
+      ]
+    }),
+  })
+  // All that the registry asks of a metric; the type wants the whole class.
+  return { name, get } as unknown as Metric
+}

@@ -1,0 +1,94 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Clock } from '../clock.ts'
+import { HttpProblem, replyJson, SECURITY_HEADERS } from '../http/reply.ts'
+import type { DestinationState } from '../store/query-results.ts'
+import type { Health } from './health.ts'
+import { limited } from './limited.ts'
+import type { Meter } from './meter.ts'
+import type { Metrics } from './metrics.ts'
+
+/** What those ask who run the process: probes, and a collector of figures. */
+export const OPS_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
+
+/** What the responses are made from. */
+export interface OpsParts {
+  health: Health
+  meter: Meter
+  version: string
+  clock: Clock
+  /** What is owed to destinations. */
+  destinations(): Promise<DestinationState[]>
+}
+
+/** Without what the store has not told by then, the figures come all the same. */
+const STORE_LIMIT_MS = 2000
+
+/** `/healthz`, `/readyz` and `/metrics`. */
+export class OpsApi {
+  readonly #parts: OpsParts
+  #metrics: Promise<Metrics> | undefined
+
+  constructor(parts: OpsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Responds to one of `OPS_PATHS`.
+   *
+   * @param checkAdmin Throws when the caller may not see figures. Probes need no token: they tell nothing of what is kept.
+   */
+  async handle(
+    path: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    checkAdmin: () => void,
+  ): Promise<void> {
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      throw new HttpProblem(405, 'method', 'expected GET', { allow: 'GET, HEAD' })
+    }
+    if (path === '/healthz') return alive(response)
+    if (path === '/readyz') return this.#ready(response)
+    checkAdmin()
+    return this.#figures(response)
+  }
+
+  async #ready(response: ServerResponse): Promise<void> {
+    const readiness = await this.#parts.health.readiness()
+    replyJson(response, readiness.status === 'ready' ? 200 : 503, readiness)
+  }
+
+  async #figures(response: ServerResponse): Promise<void> {
+    this.#metrics ??= this.#load().catch((cause: unknown) => {
+      this.#metrics = undefined
+      throw cause
+    })
+    const metrics = await this.#metrics
+    const body = await metrics.text()
+    response.writeHead(200, {
+      ...SECURITY_HEADERS,
+      'content-type': metrics.contentType,
+      'content-length': Buffer.byteLength(body),
+    })
+    response.end(body)
+  }
+
+  async #load(): Promise<Metrics> {
+    const { Metrics } = await import('./metrics.ts')
+    const { health, meter, version, clock, destinations } = this.#parts
+    return new Metrics({
+      meter,
+      version,
+      now: () => clock.now(),
+      parts: () => health.parts(),
+      destinations: () =>
+        limited(destinations(), STORE_LIMIT_MS, clock, () => []).catch((): DestinationState[] => []),
+    })
+  }
+}
+
+/** That there is a response shows that the process lives; that it comes in another turn, that the loop goes round. */
+async function alive(response: ServerResponse): Promise<void> {
+  await nextTurn()
+  replyJson(response, 200, { status: 'alive' })
+}

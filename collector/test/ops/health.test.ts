@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest'
+import { Health, type HealthSource } from '../../src/ops/health.ts'
+import type { PartHealth } from '../../src/store/health.ts'
+import { fakeClock } from '../support.ts'
+
+const part = (fields: Partial<PartHealth> = {}): PartHealth => ({
+  part: 'store',
+  isReady: true,
+  reason: null,
+  waiting: 0,
+  ...fields,
+})
+
+function setUp(...given: Array<Partial<HealthSource>>) {
+  const clock = fakeClock()
+  const sources = given.map((one) => ({
+    part: 'store' as const,
+    isRequired: true,
+    ask: async () => [part()],
+    ...one,
+  }))
+  return { clock, health: new Health(sources, clock) }
+}
+
+test('a part that is not required does not make the process unready, and is told of all the same', async () => {
+  const away = part({ isReady: false, reason: 'connection refused' })
+  const { health } = setUp(
+    { part: 'log', ask: async () => [part({ part: 'log' })] },
+    { isRequired: false, ask: async () => [away] },
+  )
+
+  expect(await health.readiness()).toEqual({
+    status: 'ready',
+    parts: [
+      { ...part({ part: 'log' }), isRequired: true },
+      { ...away, isRequired: false },
+    ],
+  })
+})
+
+test('a part that does not respond is not ready after two seconds, and is not asked again meanwhile', async () => {
+  let asked = 0
+  let respond = (_: PartHealth[]) => {}
+  const { clock, health } = setUp({
+    ask: () => {
+      asked++
+      return new Promise((resolve) => {
+        respond = resolve
+      })
+    },
+  })
+  const silent = {
+    status: 'not_ready',
+    parts: [
+      { part: 'store', isReady: false, isRequired: true, reason: 'no response within 2 s', waiting: 0 },
+    ],
+  }
+
+  for (let turn = 0; turn < 3; turn++) {
+    const told = health.readiness()
+    clock.advance(2000)
+    expect(await told).toEqual(silent)
+  }
+  expect(asked).toBe(1)
+
+  const told = health.readiness()
+  respond([part()])
+  expect((await told).status).toBe('ready')
+})
+
+test('a part that breaks its promise is not ready, with the reason', async () => {
+  const { health } = setUp({ ask: () => Promise.reject(new Error('out of order')) })
+
+  expect(await health.readiness()).toMatchObject({ status: 'not_ready', parts: [{ reason: 'out of order' }] })
+})
+
+test('many who ask at a time cost one question, and a state is soon asked for anew', async () => {
+  let asked = 0
+  const { clock, health } = setUp({
+    ask: async () => {
+      asked++
+      return [part({ waiting: asked })]
+    },
+  })
+
+  await Promise.all(Array.from({ length: 100 }, () => health.readiness()))
+  expect(asked).toBe(1)
+  clock.advance(500)
+  expect((await health.readiness()).parts[0]?.waiting).toBe(2)
+})
+
+test('draining is told at once, whatever the parts are', async () => {
+  const { health } = setUp({})
+  expect((await health.readiness()).status).toBe('ready')
+
+  health.drain()
+
+  expect((await health.readiness()).status).toBe('draining')
+})
