@@ -1,70 +1,21 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { withEnvironment } from './cli/environment.ts'
+import { CHECK_FLAGS, COLLECTOR_FLAGS, HEALTHCHECK_FLAGS, HELP, KEYGEN_FLAGS } from './cli/flags.ts'
+import { askReadiness } from './cli/healthcheck.ts'
+import { Log, oneLine, printable, readLogFormat, withoutCredentials } from './cli/log.ts'
+import { firstSignal } from './cli/signals.ts'
 import { systemClock } from './clock.ts'
 import { ConfigError } from './config/config-error.ts'
 import { keygen } from './config/keygen.ts'
 import { loadConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
+import type { CollectorOptions } from './options.ts'
 import { startCollector } from './start.ts'
 import { version } from './version.ts'
 
-const HELP = `trackpost-collector: the HTTP tracking API on your machine
-
-Usage: trackpost-collector [options]
-       trackpost-collector keygen [--client-id <id>] [--key-id <id>]
-       trackpost-collector check --plan <path> [--database <path>] [--search <line>]
-
-  --port <number>      port, 0 = any free one            (8787)
-  --host <address>     address to listen on              (127.0.0.1)
-  --database <path>    SQLite file, or :memory:          (trackpost-collector.db)
-  --config <path>      sources, destinations, OAuth ...  (none: any write key is taken)
-  --region <name>      default or eu                     (default)
-  --rate <number>      requests a second for each source (no limit)
-  --plan <path>        tracking plan (JSON Schema); events that are not as planned are marked  (none)
-  --release-to <url>   https://<write key>@<host>: where chosen events may be sent from the page  (none)
-  --browser-origin <origin>
-                       pages of this origin may send events, * = all; can be repeated
-                       (pages of this machine)
-  --allow-public       listen on an address that other machines reach; needs a TLS proxy in front
-  --admin-token <text> what the page and /api then ask for; better in TRACKPOST_ADMIN_TOKEN  (none)
-  --fail-rate <share>  respond with 503 to this share of requests, from 0 to 1  (0)
-  --quiet              print nothing but errors
-  --version            the version
-  --help               this text
-
-keygen makes an RSA key pair and prints the settings for the SDK and for the config file.
-check holds the recorded events against a tracking plan, and exits with 1 when one is not as planned.
-`
-
-const OPTIONS = {
-  port: { type: 'string', default: '8787' },
-  host: { type: 'string', default: '127.0.0.1' },
-  database: { type: 'string', default: 'trackpost-collector.db' },
-  config: { type: 'string' },
-  region: { type: 'string' },
-  rate: { type: 'string' },
-  plan: { type: 'string' },
-  'release-to': { type: 'string' },
-  'browser-origin': { type: 'string', multiple: true },
-  'allow-public': { type: 'boolean', default: false },
-  'admin-token': { type: 'string' },
-  'fail-rate': { type: 'string' },
-  quiet: { type: 'boolean', default: false },
-  version: { type: 'boolean', default: false },
-  help: { type: 'boolean', default: false },
-} as const
-
-const KEYGEN_OPTIONS = {
-  'client-id': { type: 'string', default: 'local-app' },
-  'key-id': { type: 'string', default: 'local-key' },
-  help: { type: 'boolean', default: false },
-} as const
-
-const CHECK_OPTIONS = {
-  plan: { type: 'string' },
-  database: { type: 'string', default: 'trackpost-collector.db' },
-  search: { type: 'string' },
-  help: { type: 'boolean', default: false },
-} as const
+/** A day; what ends processes has no such patience. */
+const MAX_DRAIN_SECONDS = 86_400
 
 /** Runs the command line; resolves with the exit code when a signal ends the collector, or it cannot start. */
 export async function main(args: readonly string[]): Promise<number> {
@@ -73,21 +24,22 @@ export async function main(args: readonly string[]): Promise<number> {
   try {
     if (args[0] === 'keygen') return runKeygen(args.slice(1))
     if (args[0] === 'check') return await runCheck(args.slice(1))
+    if (args[0] === 'healthcheck') return await runHealthcheck(args.slice(1))
     return await runCollector(args)
   } catch (cause) {
-    process.stderr.write(`trackpost-collector: ${oneLine(cause)}\n`)
+    process.stderr.write(`trackpost-collector: ${withoutCredentials(oneLine(cause))}\n`)
     return 1
   }
 }
 
 function runKeygen(args: readonly string[]): number {
-  const { values } = parseArgs({ args: [...args], options: KEYGEN_OPTIONS })
+  const { values } = parseArgs({ args: [...args], options: KEYGEN_FLAGS })
   process.stdout.write(values.help ? HELP : keygen(values['client-id'], values['key-id']))
   return 0
 }
 
 async function runCheck(args: readonly string[]): Promise<number> {
-  const { values } = parseArgs({ args: [...args], options: CHECK_OPTIONS })
+  const { values } = parseArgs({ args: [...args], options: CHECK_FLAGS })
   if (values.help) {
     process.stdout.write(HELP)
     return 0
@@ -107,8 +59,25 @@ async function runCheck(args: readonly string[]): Promise<number> {
   return broken.length === 0 ? 0 : 1
 }
 
+async function runHealthcheck(args: readonly string[]): Promise<number> {
+  const { values } = parseArgs({
+    args: withEnvironment(args, HEALTHCHECK_FLAGS, process.env),
+    options: HEALTHCHECK_FLAGS,
+  })
+  if (values.help) {
+    process.stdout.write(HELP)
+    return 0
+  }
+  const { isReady, says } = await askReadiness(values.host, wholeNumber('--port', values.port, 1, 65_535))
+  process.stdout.write(`${printable(says).trim()}\n`)
+  return isReady ? 0 : 1
+}
+
 async function runCollector(args: readonly string[]): Promise<number> {
-  const { values } = parseArgs({ args: [...args], options: OPTIONS })
+  const { values } = parseArgs({
+    args: withEnvironment(args, COLLECTOR_FLAGS, process.env),
+    options: COLLECTOR_FLAGS,
+  })
   if (values.help) {
     process.stdout.write(HELP)
     return 0
@@ -117,6 +86,61 @@ async function runCollector(args: readonly string[]): Promise<number> {
     process.stdout.write(`${version}\n`)
     return 0
   }
+  const log = newLog(values)
+  try {
+    return await serve(values, log)
+  } catch (cause) {
+    log.failed(cause)
+    return 1
+  }
+}
+
+type Values = ReturnType<typeof parseArgs<{ options: typeof COLLECTOR_FLAGS }>>['values']
+
+function newLog(values: Values): Log {
+  const release = values['release-to']
+  const writeKey = release !== undefined && URL.canParse(release) ? new URL(release).username : undefined
+  return new Log({
+    format: readLogFormat(values['log-format']),
+    isQuiet: values.quiet,
+    secrets: [values['admin-token'], writeKey],
+    addresses: [values.database],
+    clock: systemClock,
+    stdout: (line) => process.stdout.write(line),
+    stderr: (line) => process.stderr.write(line),
+  })
+}
+
+/** Runs a collector until a signal ends it. */
+async function serve(values: Values, log: Log): Promise<number> {
+  const drainSeconds = wholeNumber('--drain', values.drain, 0, MAX_DRAIN_SECONDS)
+  const collector = await startCollector({
+    ...readOptions(values),
+    onFault: (what, cause) => log.fault(what, cause),
+  })
+  // Before the first line: who reads it may send a signal at once.
+  const signalled = firstSignal()
+  log.info(`trackpost-collector listens on ${collector.url}, page and API; Ctrl+C ends it`, {
+    url: collector.url,
+    version,
+  })
+  if (values['allow-public']) log.info('it speaks no TLS: keep a proxy in front')
+  if (values['allow-public'] && values['admin-token'] === undefined) {
+    log.info('the page and /api are closed to other machines: set --admin-token to open them')
+  }
+  const signal = await signalled
+  // Ctrl+C comes from a person, who waits for the end; SIGTERM from what starts and ends processes.
+  if (signal === 'SIGTERM' && drainSeconds > 0) {
+    log.info(`trackpost-collector drains for ${drainSeconds} s`, { signal, seconds: drainSeconds })
+    collector.drain()
+    await sleep(drainSeconds * 1000)
+  }
+  await collector.close()
+  log.info(`trackpost-collector ended by ${signal}`, { signal })
+  return 0
+}
+
+function readOptions(values: Values): CollectorOptions {
   const port = wholeNumber('--port', values.port, 0, 65_535)
   const fromFile: Partial<Config> = values.config === undefined ? {} : loadConfig(values.config)
   const config = { ...fromFile }
@@ -126,43 +150,23 @@ async function runCollector(args: readonly string[]): Promise<number> {
       throw new ConfigError('--region: default or eu')
     config.region = values.region
   }
-  const adminToken = values['admin-token'] ?? process.env['TRACKPOST_ADMIN_TOKEN']
-  const failRate = values['fail-rate']
   if (values['browser-origin'] !== undefined) config.browserOrigins = values['browser-origin']
-  const faults = new FaultLog()
-  const collector = await startCollector({
+  const { plan, 'release-to': releaseTo, 'admin-token': adminToken, 'fail-rate': failRate } = values
+  return {
     port,
     host: values.host,
     allowPublic: values['allow-public'],
     database: values.database,
     config,
-    ...(values.plan !== undefined && { plan: values.plan }),
-    ...(values['release-to'] !== undefined && { releaseTo: values['release-to'] }),
+    ...(plan !== undefined && { plan }),
+    ...(releaseTo !== undefined && { releaseTo }),
     ...(adminToken !== undefined && { adminToken }),
     ...(failRate !== undefined && { failRate: share('--fail-rate', failRate) }),
-    onFault: (what, cause) => faults.report(what, cause),
-  })
-  if (!values.quiet) {
-    process.stdout.write(`trackpost-collector listens on ${collector.url}, page and API; Ctrl+C ends it\n`)
-    if (values['allow-public']) process.stdout.write('it speaks no TLS: keep a proxy in front\n')
-    if (values['allow-public'] && adminToken === undefined) {
-      process.stdout.write('the page and /api are closed to other machines: set --admin-token to open them\n')
-    }
   }
-  const signal = await nextSignal()
-  await collector.close()
-  if (!values.quiet) process.stdout.write(`trackpost-collector ended by ${signal}\n`)
-  return 0
 }
 
 function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
-}
-
-function nextSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve(signal))
-  })
 }
 
 function wholeNumber(option: string, text: string, min: number, max: number): number {
@@ -177,34 +181,4 @@ function share(option: string, text: string): number {
   const value = Number(text)
   if (text.trim() !== '' && value >= 0 && value <= 1) return value
   throw new ConfigError(`${option}: expected a number from 0 to 1, got ${JSON.stringify(text)}`)
-}
-
-const FAULT_INTERVAL_MS = 10_000
-
-/** Prints a fault at most once in ten seconds for each kind: a full disk must not fill the log as well. */
-class FaultLog {
-  readonly #lastMs = new Map<string, number>()
-
-  report(what: string, cause: unknown): void {
-    const nowMs = systemClock.monotonic()
-    const lastMs = this.#lastMs.get(what)
-    if (lastMs !== undefined && nowMs - lastMs < FAULT_INTERVAL_MS) return
-    this.#lastMs.set(what, nowMs)
-    process.stderr.write(`trackpost-collector: ${what}: ${oneLine(cause)}\n`)
-  }
-}
-
-/** A cause as one line. */
-function oneLine(cause: unknown): string {
-  const error = cause as NodeJS.ErrnoException & { port?: number; address?: string }
-  if (error?.code === 'EADDRINUSE') return `port ${error.port} is in use; say --port <another>`
-  if (error?.code === 'EACCES') return `port ${error.port} is not allowed to this user`
-  if (error?.code === 'EADDRNOTAVAIL') return `${error.address} is not an address of this machine`
-  return printable(cause instanceof Error ? cause.message : String(cause))
-}
-
-/** Without control characters, which could come from a caller's data and forge a line. */
-function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
 }

@@ -1,0 +1,77 @@
+import type { ParseArgsConfig } from 'node:util'
+
+/** Flags of a command, as `parseArgs` takes them. */
+export type Flags = NonNullable<ParseArgsConfig['options']>
+
+export const HELP = `trackpost-collector: the HTTP tracking API on your machine
+
+Usage: trackpost-collector [options]
+       trackpost-collector keygen [--client-id <id>] [--key-id <id>]
+       trackpost-collector check --plan <path> [--database <path>] [--search <line>]
+       trackpost-collector healthcheck [--host <address>] [--port <number>]
+
+  --port <number>      port, 0 = any free one            (8787)
+  --host <address>     address to listen on              (127.0.0.1)
+  --database <path>    SQLite file, or :memory:          (trackpost-collector.db)
+  --config <path>      sources, destinations, OAuth ...  (none: any write key is taken)
+  --region <name>      default or eu                     (default)
+  --rate <number>      requests a second for each source (no limit)
+  --plan <path>        tracking plan (JSON Schema); events that are not as planned are marked  (none)
+  --release-to <url>   https://<write key>@<host>: where chosen events may be sent from the page  (none)
+  --browser-origin <origin>
+                       pages of this origin may send events, * = all; can be repeated
+                       (pages of this machine)
+  --allow-public       listen on an address that other machines reach; needs a TLS proxy in front
+  --admin-token <text> what the page, /api and /metrics then ask for; better in TRACKPOST_ADMIN_TOKEN  (none)
+  --fail-rate <share>  respond with 503 to this share of requests, from 0 to 1  (0)
+  --drain <seconds>    after SIGTERM, go on for so long while /readyz says 503  (0)
+  --log-format <name>  text, or json: one object a line  (text)
+  --quiet              print nothing but errors
+  --version            the version
+  --help               this text
+
+Each of them can be set in the environment too: --drain 10 is TRACKPOST_COLLECTOR_DRAIN=10. A flag decides over it.
+
+keygen makes an RSA key pair and prints the settings for the SDK and for the config file.
+check holds the recorded events against a tracking plan, and exits with 1 when one is not as planned.
+healthcheck asks the collector of this machine for /readyz, and exits with 1 when it is not ready.
+`
+
+export const COLLECTOR_FLAGS = {
+  port: { type: 'string', default: '8787' },
+  host: { type: 'string', default: '127.0.0.1' },
+  database: { type: 'string', default: 'trackpost-collector.db' },
+  config: { type: 'string' },
+  region: { type: 'string' },
+  rate: { type: 'string' },
+  plan: { type: 'string' },
+  'release-to': { type: 'string' },
+  'browser-origin': { type: 'string', multiple: true },
+  'allow-public': { type: 'boolean', default: false },
+  'admin-token': { type: 'string' },
+  'fail-rate': { type: 'string' },
+  drain: { type: 'string', default: '0' },
+  'log-format': { type: 'string', default: 'text' },
+  quiet: { type: 'boolean', default: false },
+  version: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const satisfies Flags
+
+export const KEYGEN_FLAGS = {
+  'client-id': { type: 'string', default: 'local-app' },
+  'key-id': { type: 'string', default: 'local-key' },
+  help: { type: 'boolean', default: false },
+} as const satisfies Flags
+
+export const CHECK_FLAGS = {
+  plan: { type: 'string' },
+  database: { type: 'string', default: 'trackpost-collector.db' },
+  search: { type: 'string' },
+  help: { type: 'boolean', default: false },
+} as const satisfies Flags
+
+export const HEALTHCHECK_FLAGS = {
+  port: COLLECTOR_FLAGS.port,
+  host: COLLECTOR_FLAGS.host,
+  help: { type: 'boolean', default: false },
+} as const satisfies Flags

@@ -1,0 +1,28 @@
+import { get } from 'node:http'
+import { isIPv6 } from 'node:net'
+
+const LIMIT_MS = 4000
+
+/**
+ * Asks the collector of this machine whether it is ready, for containers without `curl`.
+ *
+ * @param host Where it listens; an address that stands for all is asked on loopback.
+ * @returns What it says, or why it says nothing.
+ */
+export function askReadiness(host: string, port: number): Promise<{ isReady: boolean; says: string }> {
+  const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  const name = isIPv6(address) ? `[${address}]` : address
+  return new Promise((resolve) => {
+    const request = get(`http://${name}:${port}/readyz`, { timeout: LIMIT_MS }, (response) => {
+      let says = ''
+      response.setEncoding('utf8')
+      response.on('data', (chunk: string) => {
+        says += chunk
+      })
+      response.on('end', () => resolve({ isReady: response.statusCode === 200, says }))
+      response.on('error', (cause) => resolve({ isReady: false, says: cause.message }))
+    })
+    request.on('timeout', () => request.destroy(new Error(`no response within ${LIMIT_MS} ms`)))
+    request.on('error', (cause) => resolve({ isReady: false, says: cause.message }))
+  })
+}

@@ -1,0 +1,144 @@
+import type { Clock } from '../clock.ts'
+import { ConfigError } from '../config/config-error.ts'
+
+type Level = 'info' | 'error'
+
+/** What goes with a line, for programs. */
+export type LogFields = Readonly<Record<string, string | number | boolean | null>>
+
+/** How a log is made. */
+export interface LogOptions {
+  format: 'text' | 'json'
+  /** Prints nothing but errors. */
+  isQuiet: boolean
+  /** Texts that never leave the process. */
+  secrets: readonly (string | undefined)[]
+  /** Addresses whose passwords never leave the process, and what may be no address at all. */
+  addresses: readonly (string | undefined)[]
+  clock: Clock
+  stdout: (line: string) => void
+  stderr: (line: string) => void
+}
+
+const FAULT_INTERVAL_MS = 10_000
+const MAX_CAUSE_CHARACTERS = 1000
+/** A secret shorter than that would be found in words that are none. */
+const MIN_SECRET_CHARACTERS = 4
+
+/**
+ * What the process says of itself: some lines at the start and the end, and what goes wrong in between.
+ *
+ * As text, errors go to stderr; as JSON everything goes to stdout, where collectors of logs look for it. What clients send is
+ * not logged: it is in the store. Few lines, so written at once and by hand; a library for logs would bring a dozen packages.
+ */
+export class Log {
+  readonly #options: LogOptions
+  readonly #secrets: readonly string[]
+  readonly #faults = new Map<string, { atMs: number; suppressed: number }>()
+
+  constructor(options: LogOptions) {
+    this.#options = options
+    const passwords = options.addresses.map(passwordOf)
+    this.#secrets = [...options.secrets, ...passwords].flatMap(formsOf)
+  }
+
+  /** Tells of something that is in order. */
+  info(message: string, fields: LogFields = {}): void {
+    if (!this.#options.isQuiet) this.#write('info', message, fields)
+  }
+
+  /** Tells why the process ends. */
+  failed(cause: unknown): void {
+    this.#write('error', oneLine(cause), {})
+  }
+
+  /** Prints a fault at most once in ten seconds for each kind: a full disk must not fill the log as well. */
+  fault(what: string, cause: unknown): void {
+    const nowMs = this.#options.clock.monotonic()
+    const last = this.#faults.get(what)
+    if (last !== undefined && nowMs - last.atMs < FAULT_INTERVAL_MS) {
+      last.suppressed++
+      return
+    }
+    this.#faults.set(what, { atMs: nowMs, suppressed: 0 })
+    const fields: LogFields = {
+      cause: oneLine(cause),
+      ...(last !== undefined && last.suppressed > 0 && { suppressed: last.suppressed }),
+    }
+    this.#write('error', what, fields)
+  }
+
+  #write(level: Level, text: string, given: LogFields): void {
+    const { format, clock, stdout, stderr } = this.#options
+    const message = this.#clean(text)
+    const fields = Object.fromEntries(
+      Object.entries(given).map(([name, value]) => [
+        name,
+        typeof value === 'string' ? this.#clean(value) : value,
+      ]),
+    )
+    if (format === 'json') {
+      const time = new Date(clock.now()).toISOString()
+      return stdout(`${JSON.stringify({ time, level, message, ...fields })}\n`)
+    }
+    if (level === 'info') return stdout(`${message}\n`)
+    const { cause } = fields
+    stderr(`trackpost-collector: ${message}${cause === undefined ? '' : `: ${cause}`}\n`)
+  }
+
+  #clean(text: string): string {
+    let clean = printable(text)
+    for (const secret of this.#secrets) clean = clean.replaceAll(secret, REDACTED)
+    return withoutCredentials(clean).slice(0, MAX_CAUSE_CHARACTERS)
+  }
+}
+
+/** The format that `--log-format` names. */
+export function readLogFormat(text: string): 'text' | 'json' {
+  if (text === 'text' || text === 'json') return text
+  throw new ConfigError(`--log-format: text or json, got ${JSON.stringify(text)}`)
+}
+
+const REDACTED = '[redacted]'
+
+/** A text without what looks like credentials: those in addresses, in headers, and in settings that are named so. */
+export function withoutCredentials(text: string): string {
+  return text
+    .replace(/(\w:\/\/)\S*@/g, `$1${REDACTED}@`)
+    .replace(/\b(bearer|basic)\s+[\w\-.~+/=]{6,}/gi, `$1 ${REDACTED}`)
+    .replace(/\b(password|passwd|pwd|secret|token|api[-_]?key|write[-_]?key)=[^\s&;,"']+/gi, `$1=${REDACTED}`)
+}
+
+function passwordOf(address: string | undefined): string | undefined {
+  return address !== undefined && URL.canParse(address) ? new URL(address).password : undefined
+}
+
+/** A secret as it is written in an address, and as it is meant. */
+function formsOf(secret = ''): string[] {
+  return [...new Set([secret, decoded(secret)])].filter((form) => form.length >= MIN_SECRET_CHARACTERS)
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** A cause as one line. */
+export function oneLine(cause: unknown): string {
+  const error = cause as NodeJS.ErrnoException & { port?: number; address?: string }
+  if (error?.code === 'EADDRINUSE') return `port ${error.port} is in use; say --port <another>`
+  if (error?.code === 'EACCES' && error.port !== undefined) {
+    return `port ${error.port} is not allowed to this user`
+  }
+  if (error?.code === 'EADDRNOTAVAIL') return `${error.address} is not an address of this machine`
+  return printable(cause instanceof Error ? cause.message : String(cause))
+}
+
+/** Without control characters, which could come from a caller's data and forge a line. */
+export function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
+}

@@ -1,0 +1,21 @@
+import { constants } from 'node:os'
+
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+export type EndSignal = (typeof ENDING)[number]
+
+/**
+ * Resolves with the first signal that asks the process to end. The second one ends it at once, whatever goes on: somebody does
+ * not want to wait.
+ */
+export function firstSignal(): Promise<EndSignal> {
+  return new Promise((resolve) => {
+    let isAsked = false
+    for (const signal of ENDING) {
+      process.on(signal, () => {
+        if (isAsked) process.exit(128 + constants.signals[signal])
+        isAsked = true
+        resolve(signal)
+      })
+    }
+  })
+}

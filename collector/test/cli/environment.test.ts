@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import { variableOf, withEnvironment } from '../../src/cli/environment.ts'
+import { COLLECTOR_FLAGS } from '../../src/cli/flags.ts'
+
+const read = (environment: Record<string, string>, ...args: string[]) =>
+  withEnvironment(args, COLLECTOR_FLAGS, environment)
+
+test('a variable stands for its flag, whatever its kind', () => {
+  expect(
+    read({
+      TRACKPOST_COLLECTOR_DATABASE: '/data/a b=c.db',
+      TRACKPOST_COLLECTOR_ALLOW_PUBLIC: 'true',
+      TRACKPOST_COLLECTOR_QUIET: '0',
+      TRACKPOST_COLLECTOR_BROWSER_ORIGIN: 'https://a.example, https://b.example',
+    }),
+  ).toEqual([
+    '--database=/data/a b=c.db',
+    '--browser-origin=https://a.example',
+    '--browser-origin=https://b.example',
+    '--allow-public',
+  ])
+})
+
+test('every flag but those that ask for something at once has a variable', () => {
+  for (const [flag, { type }] of Object.entries(COLLECTOR_FLAGS)) {
+    const set = read({ [variableOf(flag)]: type === 'boolean' ? 'true' : 'x' })
+    expect(set.length, flag).toBe(flag === 'help' || flag === 'version' ? 0 : 1)
+  }
+})
+
+test.each([['--port=1'], ['--port', '1']])('a flag decides over the environment: %s', (...args) => {
+  expect(read({ TRACKPOST_COLLECTOR_PORT: '2' }, ...args)).toEqual(args)
+})
+
+test('an empty variable counts as not set', () => {
+  expect(read({ TRACKPOST_COLLECTOR_PLAN: '', TRACKPOST_ADMIN_TOKEN: '' })).toEqual([])
+})
+
+test('the admin token has the name that the SDK command line reads as well; the longer one decides', () => {
+  expect(read({ TRACKPOST_ADMIN_TOKEN: 'shared' })).toEqual(['--admin-token=shared'])
+  expect(read({ TRACKPOST_ADMIN_TOKEN: 'a', TRACKPOST_COLLECTOR_ADMIN_TOKEN: 'b' })).toEqual([
+    '--admin-token=b',
+  ])
+})
+
+test('what programs with the SDK read is left to them', () => {
+  expect(
+    read({
+      TRACKPOST_HOST: 'http://127.0.0.1:8787',
+      TRACKPOST_CONFIG: 'trackpost.json',
+      TRACKPOST_REGION: 'eu',
+      TRACKPOST_WRITE_KEY: 'k',
+    }),
+  ).toEqual([])
+})
+
+test('what Kubernetes tells of a Service of the same name is no setting', () => {
+  expect(
+    read({
+      TRACKPOST_COLLECTOR_PORT: 'tcp://10.0.0.7:8787',
+      TRACKPOST_COLLECTOR_SERVICE_HOST: '10.0.0.7',
+      TRACKPOST_COLLECTOR_SERVICE_PORT: '8787',
+      TRACKPOST_COLLECTOR_SERVICE_PORT_HTTP: '8787',
+      TRACKPOST_COLLECTOR_PORT_8787_TCP: 'tcp://10.0.0.7:8787',
+      TRACKPOST_COLLECTOR_PORT_8787_TCP_ADDR: '10.0.0.7',
+      TRACKPOST_COLLECTOR_FRONT_PORT: 'tcp://10.0.0.8:8787',
+      TRACKPOST_COLLECTOR_FRONT_SERVICE_HOST: '10.0.0.8',
+    }),
+  ).toEqual([])
+})
+
+test('a misspelt variable and a switch that is neither on nor off are errors that name it', () => {
+  expect(() => read({ TRACKPOST_COLLECTOR_DATABSE: 'x' })).toThrow(/TRACKPOST_COLLECTOR_DATABSE: no flag/)
+  expect(() => read({ TRACKPOST_COLLECTOR_QUIET: 'perhaps' })).toThrow(/QUIET: expected true or false/)
+})

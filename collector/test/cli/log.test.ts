@@ -1,0 +1,116 @@
+import { expect, test } from 'vitest'
+import { Log, type LogOptions, readLogFormat } from '../../src/cli/log.ts'
+import { fakeClock } from '../support.ts'
+
+function setUp(options: Partial<LogOptions> = {}) {
+  const out: string[] = []
+  const err: string[] = []
+  const clock = fakeClock()
+  const log = new Log({
+    format: 'json',
+    isQuiet: false,
+    secrets: [],
+    addresses: [],
+    clock,
+    stdout: (line) => void out.push(line),
+    stderr: (line) => void err.push(line),
+    ...options,
+  })
+  return { log, clock, out, err }
+}
+
+test('a line of JSON has time, level, message and what goes with it', () => {
+  const { log, out } = setUp()
+
+  log.info('it listens', { url: 'http://127.0.0.1:1' })
+  log.fault('destination "A"\nB', new Error('two\nlines'))
+
+  expect(
+    out
+      .join('')
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line)),
+  ).toEqual([
+    { time: '2026-05-17T09:30:00.000Z', level: 'info', message: 'it listens', url: 'http://127.0.0.1:1' },
+    {
+      time: '2026-05-17T09:30:00.000Z',
+      level: 'error',
+      message: expect.stringContaining('destination'),
+      cause: 'two lines',
+    },
+  ])
+})
+
+test('text goes to stdout when it is in order and to stderr when it is not, one line each', () => {
+  const { log, out, err } = setUp({ format: 'text' })
+
+  log.info('it listens', { url: 'x' })
+  log.fault('it\u001b[2J broke', new Error('a\r\nb'))
+  log.failed(new Error('it ends'))
+
+  expect(out).toEqual(['it listens\n'])
+  expect(err).toEqual(['trackpost-collector: it [2J broke: a b\n', 'trackpost-collector: it ends\n'])
+})
+
+test('quiet leaves errors alone', () => {
+  const { log, out } = setUp({ isQuiet: true })
+
+  log.info('it listens')
+  log.failed('oops')
+
+  expect(out).toHaveLength(1)
+})
+
+test('a fault is told once in ten seconds, and then how often it was not told', () => {
+  const { log, clock, out } = setUp()
+
+  for (let turn = 0; turn < 5; turn++) log.fault('the database cannot write', new Error('full'))
+  log.fault('another', new Error('x'))
+  clock.advance(10_000)
+  log.fault('the database cannot write', new Error('full'))
+
+  const lines = out.map((line) => JSON.parse(line))
+  expect(lines.map(({ message }) => message)).toEqual([
+    'the database cannot write',
+    'another',
+    'the database cannot write',
+  ])
+  expect(lines.map(({ suppressed }) => suppressed)).toEqual([undefined, undefined, 4])
+})
+
+test.each([
+  ['the password of an address', 'connect to postgres://app:hunter2@db:5432/x failed', 'hunter2'],
+  ['a token in the place of a user', 'nats://s3cr3t-t0ken@nats:4222 is away', 's3cr3t-t0ken'],
+  ['one with an @ in it', 'postgres://app:p@ss/word@db/x', 'ss/word'],
+  ['a header', 'got Authorization: Bearer eyJhbGciOi.abc-def', 'eyJhbGciOi'],
+  ['another header', 'sent Basic c2VjcmV0LWtleTo=', 'c2VjcmV0LWtleTo'],
+  ['a setting', 'host=db password=hunter2 user=app', 'hunter2'],
+  ['a query', 'https://hook.example/?token=hunter2&a=1', 'hunter2'],
+  ['the admin token alone', 'somebody tried my-admin-token here', 'my-admin-token'],
+  ['the password of the store alone', 'FATAL: correct horse is wrong', 'correct horse'],
+])('%s is not logged', (_what, cause, secret) => {
+  const { log, out } = setUp({
+    secrets: ['my-admin-token'],
+    addresses: ['postgres://u:correct%20horse@db/x', '/data/events.db'],
+  })
+
+  log.fault(cause, new Error(cause))
+  log.failed(new Error(cause))
+  log.info(cause, { cause })
+
+  expect(out).toHaveLength(3)
+  expect(out.join('')).not.toContain(secret)
+})
+
+test('names of files are no secrets', () => {
+  const { log, out } = setUp({ addresses: ['/data/events.db'] })
+
+  log.failed(new Error('/data/events.db cannot be opened'))
+
+  expect(out.join('')).toContain('/data/events.db')
+})
+
+test('a format that there is not is an error', () => {
+  expect(() => readLogFormat('xml')).toThrow(/--log-format: text or json/)
+})
