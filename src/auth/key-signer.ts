@@ -1,5 +1,6 @@
 import { platform } from '../runtime/platform.node.ts'
-import { ALGORITHM, type CryptoKey, checkCryptoKey, type PrivateKey } from './private-key.ts'
+import { ALGORITHM, type CryptoKey, checkCryptoKey } from './crypto-key.ts'
+import type { PrivateKey } from './private-key.ts'
 import type { Signer } from './signer.ts'
 
 /** Signs with an RSA private key in this process. The bytes that it is made of are wiped with the first signature. */

@@ -1,19 +1,11 @@
-import { SettingsError } from '../errors/errors.ts'
 import { platform } from '../runtime/platform.node.ts'
-
-/** Web Crypto's `CryptoKey`: with the types of Node.js alone, there is no global of that name. */
-export type CryptoKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>
+import { type CryptoKey, checkBits, checkCryptoKey, MIN_BITS, refuse } from './crypto-key.ts'
 
 /** A private key that has been checked: its PKCS#8 bytes, or one that is ready for signing. */
 export type PrivateKey = { readonly pkcs8: Uint8Array<ArrayBuffer> } | { readonly ready: CryptoKey }
 
-/** RSA keys with fewer bits are refused. @see RFC 7518, section 3.3 */
-const MIN_BITS = 2_048
 /** Longer text is no key: 16,384 bits make less than half of it. */
 const MAX_PEM_LENGTH = 32_768
-
-/** What a key signs with. */
-export const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
 
 /** What is wrong with a key, by its kind. */
 const KINDS: Record<string, string> = {
@@ -39,27 +31,6 @@ export function readPrivateKey(value: unknown): PrivateKey {
     return readPem(String(key.export({ type: 'pkcs8', format: 'pem' })))
   }
   return { ready: checkCryptoKey(value as CryptoKey) }
-}
-
-/** @throws SettingsError when it cannot sign with RS256, or is too short. */
-export function checkCryptoKey(key: CryptoKey): CryptoKey {
-  const { name, hash, modulusLength } = (key.algorithm ?? {}) as RsaHashedKeyAlgorithm
-  if (name !== ALGORITHM.name || hash?.name !== ALGORITHM.hash || !key.usages?.includes('sign')) {
-    return refuse(`a CryptoKey that cannot sign with ${ALGORITHM.name} and ${ALGORITHM.hash}`)
-  }
-  checkBits(modulusLength)
-  return key
-}
-
-function checkBits(bits: number): void {
-  if (!(bits >= MIN_BITS)) refuse(`one of ${bits} bits; it must have ${MIN_BITS} or more`)
-}
-
-function refuse(got: string): never {
-  throw new SettingsError(
-    'oauthSettings.clientKey',
-    `expected an RSA private key as PEM text, KeyObject or CryptoKey, got ${got}`,
-  )
 }
 
 function readPem(text: string): PrivateKey {

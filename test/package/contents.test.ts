@@ -14,6 +14,26 @@ beforeAll(async () => {
 })
 afterAll(() => project?.remove())
 
+const PLATFORMS = ['platform.node.js', 'platform.web.js']
+
+/** Sends one event, and counts what each request would pay for. */
+const SIGNALS = `
+let controllers = 0
+globalThis.AbortController = class extends AbortController {
+  constructor() {
+    super()
+    controllers++
+  }
+}
+const server = createServer((request, response) => request.resume().on('end', () => response.end())).listen(0, async () => {
+  const analytics = new Analytics({ writeKey: 'key', host: 'http://127.0.0.1:' + server.address().port })
+  analytics.track({ userId: 'ada', event: 'Signed Up' })
+  const { delivered } = await analytics.closeAndFlush()
+  console.log(JSON.stringify({ delivered, controllers }))
+  server.close()
+})
+`
+
 async function readJson(path: string): Promise<Record<string, unknown>> {
   return JSON.parse(await readFile(path, 'utf8'))
 }
@@ -44,6 +64,43 @@ test('the tarball holds these files and no others', () => {
       ...entries,
     ]),
   )
+})
+
+test('no file of the build waits for one that waits for it', async () => {
+  const dist = join(project.folder, 'node_modules/trackpost/dist')
+  const importsOf = async (file: string): Promise<string[]> => {
+    const code = await readFile(join(dist, file), 'utf8')
+    const names = [...code.matchAll(/\bfrom\s?"(\.\/[^"]+|#platform)"/g)].map(([, name]) => name as string)
+    return names.flatMap((name) => (name === '#platform' ? PLATFORMS : [name.slice(2)]))
+  }
+  const cyclesFrom = async (file: string, path: readonly string[]): Promise<string[]> => {
+    if (path.includes(file)) return [[...path, file].join(' -> ')]
+    const imports = new Set(await importsOf(file))
+    return (await Promise.all([...imports].map((next) => cyclesFrom(next, [...path, file])))).flat()
+  }
+
+  // It is read as the runtime reads it: what a file exports is undefined to the one that it waits for.
+  expect(await importsOf('index.js')).toEqual(expect.arrayContaining(['shared.js', ...PLATFORMS]))
+  expect(await cyclesFrom('index.js', [])).toEqual([])
+})
+
+test.each([
+  [
+    'an ES module',
+    'signal.mjs',
+    `import { Analytics } from 'trackpost'\nimport { createServer } from 'node:http'`,
+  ],
+  [
+    'CommonJS',
+    'signal.cjs',
+    `const { Analytics } = require('trackpost')\nconst { createServer } = require('node:http')`,
+  ],
+])('from %s, a request of the default client makes no AbortController', async (_, file, header) => {
+  const path = await project.write(file, `${header}${SIGNALS}`)
+
+  const { code, output } = await run(process.execPath, [path], project.folder)
+
+  expect({ code, output: output.trim() }).toEqual({ code: 0, output: '{"delivered":1,"controllers":0}' })
 })
 
 test('every entry of the build is exported, with types for every way to resolve, and nothing else is', async () => {
