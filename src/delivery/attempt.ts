@@ -2,6 +2,7 @@ import type { Credentials } from '../auth/credentials.ts'
 import type { DeliveryError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPHeaders } from '../http/client.ts'
 import { EXCERPT_BYTES, type Exchange, type ExchangeResult, startExchange } from '../http/exchange.ts'
+import { isoTime } from '../message/build.ts'
 import { read } from '../message/utf8.ts'
 import { isSecretHeader, REDACTED, redactor } from '../policy/redact.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -55,6 +56,8 @@ export class Sender {
   #encoder: Encoder | undefined
   readonly #open = new Set<Exchange>()
   #hasWarnedOfHtml = false
+  /** Those of the last request: hardly ever does one have others. */
+  #lastHeaders: Record<string, string> | undefined
 
   constructor(options: SenderOptions) {
     this.#options = options
@@ -104,9 +107,8 @@ export class Sender {
 
   #begin(batch: Batch<Holder>, authorization: string, mayGo: () => boolean): Attempt | Promise<Attempt> {
     const { envelope, clock, loadEncoder } = this.#options
-    // Not the cached text of the call's time: a retry carries a new one.
     const sentAtMs = clock.now()
-    const bytes = envelope.write(batch.entries, new Date(sentAtMs).toISOString())
+    const bytes = envelope.write(batch.entries, isoTime(sentAtMs))
     const plain = { bytes, encoding: undefined }
     // No await where there is nothing to wait for: the request goes out in this very turn.
     if (loadEncoder === undefined) return this.#start(batch, plain, authorization, sentAtMs)
@@ -155,7 +157,15 @@ export class Sender {
     return status !== undefined && this.#encoder?.isRefused(body, batch, status) === true
   }
 
+  /** Those of every request. The object may be changed. */
   #headers(authorization: string | undefined): Record<string, string> {
+    if (authorization !== this.#lastHeaders?.['Authorization'] || this.#lastHeaders === undefined) {
+      this.#lastHeaders = this.#makeHeaders(authorization)
+    }
+    return { ...this.#lastHeaders }
+  }
+
+  #makeHeaders(authorization: string | undefined): Record<string, string> {
     const { headers, userAgent } = this.#options
     return {
       ...headers,

@@ -130,56 +130,68 @@ export function dispatchRequest(
     lastTarget = { url, origin, path: pathname + search }
   }
   if (signal?.aborted) return Promise.reject(abortError())
-  const handler = new ResponseHandler(signal)
-  const body = dispatcher.isMockActive === true ? textUnlessCompressed(request) : request.body
   const { origin, path } = lastTarget
-  const reset = request.closesConnection === true
-  // The deadline of the exchange is the only one.
-  const timeouts = { headersTimeout: 0, bodyTimeout: 0 }
-  dispatcher.dispatch(
-    { origin, path, method, headers, body, ...timeouts, maxRedirections: 0, reset },
-    handler,
-  )
-  return handler.response
+  const options: DispatchOptions = {
+    origin,
+    path,
+    method,
+    headers,
+    body: dispatcher.isMockActive === true ? textUnlessCompressed(request) : request.body,
+    // The deadline of the exchange is the only one.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxRedirections: 0,
+    reset: request.closesConnection === true,
+  }
+  return new Promise((resolve, reject) => {
+    dispatcher.dispatch(options, new ResponseHandler(signal, resolve, reject))
+  })
 }
 
 function abortError(): Error {
   return new Error('the request was aborted')
 }
 
-/** Turns what a dispatcher reports into a response. */
+const nothing = (): void => {}
+
+/**
+ * Turns what a dispatcher reports into a response. Dispatchers keep the handlers of requests that are over, up to 256 for
+ * a connection: from its end on, a handler keeps nothing of its exchange.
+ */
 class ResponseHandler implements DispatchHandler {
-  readonly response: Promise<HTTPResponse>
-  readonly #signal: AbortSignal | undefined
+  #signal: AbortSignal | undefined
   readonly #chunks: Uint8Array[] = []
-  #resolve: (response: HTTPResponse) => void = () => {}
-  #reject: (error: Error) => void = () => {}
-  #abortRequest: (reason: Error) => void = () => {}
+  #resolve: (response: HTTPResponse) => void
+  #reject: (error: Error) => void
+  #abortRequest: (reason: Error) => void = nothing
   #isEnded = false
   #error: Error | undefined
   /** Tells the reader of the body that there is more to read. */
   #onProgress: (() => void) | undefined
 
-  constructor(signal: AbortSignal | undefined) {
+  constructor(
+    signal: AbortSignal | undefined,
+    resolve: (response: HTTPResponse) => void,
+    reject: (error: Error) => void,
+  ) {
     this.#signal = signal
-    this.response = new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
+    this.#resolve = resolve
+    this.#reject = reject
     signal?.addEventListener('abort', this.#onAbort)
   }
 
   readonly #onAbort = (): void => this.#abort(abortError())
 
   #abort(reason: Error): void {
+    const abortRequest = this.#abortRequest
     this.onError(reason)
-    this.#abortRequest(reason)
+    abortRequest(reason)
   }
 
   onConnect(abort: (reason: Error) => void): void {
-    this.#abortRequest = abort
     // It was given up while it waited for a connection.
-    if (this.#signal?.aborted) this.#onAbort()
+    if (this.#isEnded) abort(abortError())
+    else this.#abortRequest = abort
   }
 
   onHeaders(status: number, lines: HeaderLines, _resume: () => void, statusText: string): boolean {
@@ -216,7 +228,12 @@ class ResponseHandler implements DispatchHandler {
   #end(): void {
     this.#isEnded = true
     this.#signal?.removeEventListener('abort', this.#onAbort)
+    this.#signal = undefined
+    this.#resolve = nothing
+    this.#reject = nothing
+    this.#abortRequest = nothing
     this.#onProgress?.()
+    this.#onProgress = undefined
   }
 
   #readTo(add: (chunk: Uint8Array) => void): Promise<void> {

@@ -4,6 +4,7 @@ import {
   type ByteHTTPClient,
   createAbort,
   type HTTPClient,
+  type HTTPClientRequest,
   type HTTPHeaders,
   type HTTPResponse,
 } from './client.ts'
@@ -122,8 +123,8 @@ class ClientExchange implements Exchange {
     const isError = head.status < 200 || head.status >= 300
     const keptBytes = isError ? Math.max(wantedBytes, EXCERPT_BYTES) : wantedBytes
     const reader = new BodyReader(keptBytes)
-    this.#conclude = () => this.#resolve({ ...head, body: reader.text })
     if (keptBytes === 0) this.#resolve({ ...head, body: '' })
+    else this.#conclude = () => this.#resolve({ ...head, body: reader.text })
     void reader.read(response).then(() => this.#close())
   }
 
@@ -177,20 +178,21 @@ function callClient(
   { url, headers, body, timeoutMs, closesConnection }: ExchangeRequest,
   signal: AbortSignal,
 ): Promise<HTTPResponse> {
-  const request = {
+  // A client is asked before its body is compressed.
+  const isTaken =
+    typeof body === 'string' ||
+    (isByteClient(client) && (headers['Content-Encoding'] !== undefined || client.takesBytes()))
+  const request: HTTPClientRequest<string | Uint8Array> = {
     url,
-    method: 'POST' as const,
+    method: 'POST',
     headers,
+    body: isTaken ? body : read(body),
     httpRequestTimeout: timeoutMs,
     signal,
-    ...(closesConnection === true && { closesConnection }),
   }
-  if (typeof body === 'string') return client.makeRequest({ ...request, body })
-  // A client is asked before its body is compressed.
-  const takesBytes =
-    isByteClient(client) && (headers['Content-Encoding'] !== undefined || client.takesBytes())
-  if (takesBytes) return client.makeRequest({ ...request, body })
-  return client.makeRequest({ ...request, body: read(body) })
+  if (closesConnection === true) request.closesConnection = true
+  // Bytes are for those that have just said that they take them.
+  return client.makeRequest(request as HTTPClientRequest)
 }
 
 function isByteClient(client: HTTPClient): client is ByteHTTPClient {

@@ -1,11 +1,19 @@
 import type { RequestListener } from 'node:http'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { getGlobalDispatcher, MockAgent, setGlobalDispatcher } from 'undici'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { isConnectionLost } from '../../src/errors/cause.ts'
 import type { HTTPClientRequest } from '../../src/http/client.ts'
 import { defaultClient } from '../../src/http/default-client.node.ts'
-import { type Dispatcher, dispatchRequest, fetchDispatcher } from '../../src/http/dispatcher.ts'
+import {
+  type Dispatcher,
+  type DispatchHandler,
+  dispatchRequest,
+  fetchDispatcher,
+} from '../../src/http/dispatcher.ts'
 import { headerValue } from '../../src/http/response.ts'
+import { nextTurn } from '../../src/runtime/clock.ts'
 import { type Loopback, listen, readBody } from '../support/loopback.ts'
 
 const GLOBAL_DISPATCHER = Symbol.for('undici.globalDispatcher.1')
@@ -305,4 +313,33 @@ describe('the default client', () => {
     }
     expect(fetchDispatcher()).toBe(original)
   })
+})
+
+test('a dispatcher that keeps its handlers keeps neither the responses nor the signals of requests that are over', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const handlers: DispatchHandler[] = []
+  const dispatcher: Dispatcher = {
+    dispatch(_options, handler) {
+      // As those of undici do, up to 256 for each connection.
+      handlers.push(handler)
+      handler.onConnect(() => {})
+      handler.onHeaders(200, [], () => {}, 'OK')
+      handler.onComplete()
+    },
+  }
+  const exchange = async (): Promise<WeakRef<object>[]> => {
+    // Not an AbortSignal: Node.js has its own ways of keeping those.
+    const signal = { addEventListener() {}, removeEventListener() {} } as unknown as AbortSignal
+    const response = await dispatchRequest(dispatcher, request('http://localhost/', { signal }))
+    return [new WeakRef(response), new WeakRef(signal)]
+  }
+
+  const refs = await exchange()
+  // What a WeakRef was made of lives until its turn is over.
+  await nextTurn()
+  collect()
+
+  expect(refs.map((ref) => ref.deref())).toEqual([undefined, undefined])
+  expect(handlers).toHaveLength(1)
 })
