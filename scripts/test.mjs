@@ -22,6 +22,7 @@ const STEPS = {
   types: { command: ['npm', 'run', '--silent', 'types'] },
   build: { command: ['npm', 'run', '--silent', 'build', '--', '--silent'] },
   browser: { command: ['sh', 'collector/scripts/ensure-chromium.sh'], mayFail: 'the tests in a browser' },
+  postgres: { command: ['sh', 'collector/scripts/ensure-postgres.sh'], mayFail: 'the tests on PostgreSQL' },
   unit: { command: vitest('unit'), reports: true },
   'end-to-end': { command: vitest('end-to-end'), reports: true },
   package: { command: vitest('package'), reports: true, lane: 'client' },
@@ -47,7 +48,7 @@ const NEEDS = {
   spool: ['build'],
   runtimes: ['build'],
   site: ['build', 'browser'],
-  collector: ['build', 'browser'],
+  collector: ['build', 'browser', 'postgres'],
   cli: ['build'],
   'bench:guard': ['build'],
 }

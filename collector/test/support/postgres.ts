@@ -1,10 +1,11 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chownSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
+import { describe, inject } from 'vitest'
 
 /** A PostgreSQL server of a test, on a port of its own. */
 export interface PostgresServer {
@@ -16,40 +17,6 @@ export interface PostgresServer {
   /** Starts it again after `kill`, on the same port and data. */
   restart(): Promise<void>
   close(): Promise<void>
-}
-
-const PLACES = ['/usr/lib/postgresql', '/usr/pgsql', '/opt/homebrew/opt', '/usr/local/opt']
-const MIN_VERSION = 14
-
-/** The folder of a server's programs; undefined when this machine has none. */
-export function findPostgres(env: NodeJS.ProcessEnv = process.env): string | undefined {
-  const given = env['POSTGRES_BIN']
-  const candidates = given === undefined ? [...ofPath(env['PATH'] ?? ''), ...ofPlaces()] : [given]
-  return candidates.find((folder) => hasPrograms(folder) && versionOf(folder) >= MIN_VERSION)
-}
-
-function ofPath(path: string): string[] {
-  return path.split(':').filter((folder) => folder !== '')
-}
-
-/** Debian keeps each version in a folder of its own, outside of PATH. */
-function ofPlaces(): string[] {
-  return PLACES.flatMap((place) => {
-    if (!existsSync(place)) return []
-    const versions = readdirSync(place).sort((one, other) =>
-      other.localeCompare(one, 'en', { numeric: true }),
-    )
-    return versions.map((version) => join(place, version, 'bin'))
-  })
-}
-
-function hasPrograms(folder: string): boolean {
-  return ['postgres', 'initdb'].every((program) => existsSync(join(folder, program)))
-}
-
-function versionOf(folder: string): number {
-  const text = execFileSync(join(folder, 'postgres'), ['--version'], { encoding: 'utf8' })
-  return Number(/(\d+)/.exec(text)?.[1] ?? 0)
 }
 
 /** Root may not run the server: it gets the user that Debian made for it, or the one without rights. */
@@ -91,17 +58,12 @@ export async function startPostgres(bin: string): Promise<PostgresServer> {
   let child = await launch(bin, data, folder, port, user)
   const killed = async () => {
     const ended = hasEnded(child)
-    // The whole group: a child that outlives its parent would keep the new server from starting.
-    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL')
+    for (const pid of await processesOf(child)) process.kill(pid, 'SIGKILL')
     await ended
   }
   return {
     port,
-    async newDatabase() {
-      const name = `test_${randomBytes(6).toString('hex')}`
-      await runAsAdmin(port, `CREATE DATABASE ${name}`)
-      return `postgres://postgres@127.0.0.1:${port}/${name}`
-    },
+    newDatabase: () => createDatabase(port),
     kill: killed,
     async restart() {
       child = await launch(bin, data, folder, port, user)
@@ -125,6 +87,9 @@ async function launch(
     `unix_socket_directories=${folder}`,
     'max_connections=200',
     'shared_buffers=64MB',
+    // What survives the death of its processes; a power cut is not tested here.
+    'fsync=off',
+    'full_page_writes=off',
   ]
   const args = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])]
   const child = spawn(join(bin, 'postgres'), args, {
@@ -153,6 +118,16 @@ async function launch(
   }
 }
 
+/** The server and the processes that it has begun, itself last: it would begin new ones. */
+async function processesOf({ pid, exitCode, signalCode }: ChildProcess): Promise<number[]> {
+  if (pid === undefined || exitCode !== null || signalCode !== null) return []
+  process.kill(pid, 'SIGSTOP')
+  const listed = await new Promise<string>((resolve) => {
+    execFile('ps', ['-o', 'pid=', '--ppid', String(pid)], (_error, output) => resolve(output))
+  })
+  return [...listed.split('\n').map(Number).filter(Boolean), pid]
+}
+
 function hasEnded(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
   return new Promise((resolve) => child.once('exit', () => resolve()))
@@ -177,4 +152,29 @@ function freePort(): Promise<number> {
       server.close(() => resolve(port))
     })
   })
+}
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Of the server that all test files of a run share; null = this machine has none. */
+    postgresPort: number | null
+  }
+}
+
+/** An empty database on the server of this run. */
+export async function newDatabase(): Promise<string> {
+  const port = inject('postgresPort')
+  if (port === null) throw new Error('this machine has no PostgreSQL')
+  return createDatabase(port)
+}
+
+async function createDatabase(port: number): Promise<string> {
+  const name = `test_${randomBytes(6).toString('hex')}`
+  await runAsAdmin(port, `CREATE DATABASE ${name}`)
+  return `postgres://postgres@127.0.0.1:${port}/${name}`
+}
+
+/** Tests that need a server; skipped, as the start of the run has said aloud, where there is none. */
+export function describeWithPostgres(name: string, tests: () => void): void {
+  describe.skipIf(inject('postgresPort') === null)(name, tests)
 }

@@ -1,6 +1,3 @@
-/** Width of the intervals in which arrivals are counted, milliseconds. */
-export const BUCKET_MS = 10_000
-
 /** Tables that are partitioned by the day of storing, with one partition for each day. */
 export const PARTITIONED = ['event', 'delivery', 'attempt', 'request'] as const
 
@@ -144,7 +141,7 @@ CREATE TABLE request (
   body_bytes bigint NOT NULL,
   inflated_bytes bigint NOT NULL,
   duration double precision NOT NULL,
-  retries integer,
+  retries bigint,
   events integer NOT NULL,
   accepted integer NOT NULL,
   problem text COLLATE "C",

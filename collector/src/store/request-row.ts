@@ -1,8 +1,7 @@
-import type { NewRequest } from '../ports.ts'
-import type { SqlValue } from './database.ts'
+import type { NewRequest } from './ports.ts'
 
-/** A request as a row, in the order of the columns that `Commit` names. */
-export function requestRow(request: NewRequest): SqlValue[] {
+/** A request as a row, in the order of the columns of the stores. */
+export function requestRow(request: NewRequest): Array<string | number | null> {
   return [
     Number(request.id),
     request.atMs,

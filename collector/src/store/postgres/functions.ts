@@ -1,0 +1,282 @@
+import { BUCKET_MS } from '../buckets.ts'
+import { TALLY_NAME } from './tables.ts'
+
+/** Attempts that are kept for each event and destination, the one in the row of the delivery included. */
+const ATTEMPTS_KEPT = 20
+
+/** What processes listen to, to hear that something was written. */
+export const CHANNEL = 'trackpost'
+
+const REQUEST_FIELDS = [
+  'id bigint',
+  'at bigint',
+  'method text',
+  'path text',
+  'status integer',
+  'code text',
+  'source text',
+  'address text',
+  'agent text',
+  'library text',
+  'content_type text',
+  'encoding text',
+  'body_bytes bigint',
+  'inflated_bytes bigint',
+  'duration double precision',
+  'retries bigint',
+  'events integer',
+  'accepted integer',
+  'problem text',
+  'fault text',
+  'headers text',
+  'body text',
+  'is_cut smallint',
+]
+
+/** The fields of a request in the order of its columns. */
+export const REQUEST_COLUMNS: readonly string[] = REQUEST_FIELDS.map((field) => field.split(' ')[0] ?? '')
+
+/** Every look-up is by an index, also by a plan that was made when the tables were small; and nobody waits for ever. */
+const SETTINGS =
+  "SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET lock_timeout = '10s'"
+
+/**
+ * Writes a commit in one statement, so that no network lies between taking the lock on the log and giving it back: a process that
+ * dies, or a connection that is cut, never holds up the others.
+ *
+ * Nothing is written when the caller has to look at something first, which the rows that come back tell:
+ *
+ * - `cleared`: everything was forgotten since the epoch that the caller knows.
+ * - `consumed`: the key was stored before, with events from this number on.
+ * - `known`: the messageId of the nth event was seen before, in the event of this number and body.
+ * - `written`: all is written, with events from this number on.
+ */
+const APPEND = `
+CREATE FUNCTION append(
+  now_ms bigint, window_ms bigint, known_epoch bigint, keys text[], key_starts integer[], source_names text[],
+  source_nths integer[], reasons text[], kinds text[], names text[], user_ids text[], anonymous_ids text[], message_ids text[],
+  received_ats bigint[], timestamps bigint[], bodies text[], request_ids bigint[], sents text[], warning_lists text[],
+  violation_lists text[], delivery_nths integer[], destinations text[], states text[], delivery_reasons text[], requests json
+) RETURNS TABLE (what text, nth integer, first_seq bigint, first_body text, at_epoch bigint)
+LANGUAGE plpgsql
+${SETTINGS} AS $append$
+DECLARE
+  head log_head;
+  size integer := coalesce(cardinality(reasons), 0);
+  first bigint;
+  today date;
+  source_ids integer[];
+BEGIN
+  SELECT * INTO STRICT head FROM log_head FOR UPDATE;
+  IF known_epoch <> head.epoch THEN
+    RETURN QUERY SELECT 'cleared', 0, 0::bigint, NULL::text, head.epoch;
+    RETURN;
+  END IF;
+  RETURN QUERY SELECT 'consumed', given.nth::integer, consumed.seq, NULL::text, head.epoch
+    FROM unnest(keys) WITH ORDINALITY AS given (key, nth) JOIN consumed ON consumed.key = given.key;
+  IF FOUND THEN
+    RETURN;
+  END IF;
+
+  INSERT INTO source (name) SELECT given.name FROM unnest(source_names) AS given (name)
+    WHERE NOT EXISTS (SELECT FROM source WHERE brief(source.name) = brief(given.name) AND source.name = given.name);
+  source_ids := ARRAY(
+    SELECT (SELECT id FROM source WHERE brief(source.name) = brief(given.name) AND source.name = given.name)
+    FROM unnest(source_names) WITH ORDINALITY AS given (name, nth) ORDER BY given.nth);
+
+  RETURN QUERY SELECT 'known', given.nth::integer, seen.seq, event.body, head.epoch
+    FROM unnest(source_nths, reasons, message_ids, received_ats)
+      WITH ORDINALITY AS given (source_nth, reason, message_id, received_at, nth)
+    JOIN seen ON seen.source_id = source_ids[given.source_nth] AND seen.message_id = given.message_id
+    LEFT JOIN LATERAL (SELECT day_of(seen.seq) AS day) AS place ON true
+    LEFT JOIN event ON event.seq = seen.seq AND event.day = place.day
+    WHERE given.reason IS NULL AND (window_ms IS NULL OR seen.at > given.received_at - window_ms);
+  IF FOUND THEN
+    RETURN;
+  END IF;
+
+  today := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+  first := head.last_seq + 1;
+  IF size > 0 AND head.day IS DISTINCT FROM today THEN
+    INSERT INTO log_day (first_seq, day) VALUES (first, today);
+  END IF;
+  UPDATE log_head SET last_seq = head.last_seq + size, day = CASE WHEN size > 0 THEN today ELSE head.day END,
+    last_request = head.last_request + coalesce(json_array_length(requests), 0);
+  INSERT INTO consumed (key, seq, at)
+    SELECT given.key, first + given.start, now_ms FROM unnest(keys, key_starts) AS given (key, start);
+
+  INSERT INTO event (day, seq, source_id, status, reason, kind, name, user_id, anonymous_id, message_id, received_at, timestamp,
+      body, request_id, sent, warnings, violations)
+    SELECT today, first + given.nth - 1, source_ids[given.source_nth], CASE WHEN given.reason IS NULL THEN 1 ELSE 0 END,
+      given.reason, given.kind, given.name, given.user_id, given.anonymous_id, given.message_id, given.received_at,
+      given.timestamp, given.body, given.request_id, given.sent, given.warnings, given.violations
+    FROM unnest(source_nths, reasons, kinds, names, user_ids, anonymous_ids, message_ids, received_ats, timestamps, bodies,
+      request_ids, sents, warning_lists, violation_lists) WITH ORDINALITY AS given (source_nth, reason, kind, name, user_id,
+      anonymous_id, message_id, received_at, timestamp, body, request_id, sent, warnings, violations, nth);
+  INSERT INTO seen (source_id, message_id, seq, at)
+    SELECT source_ids[given.source_nth], given.message_id, first + given.nth - 1, given.received_at
+    FROM unnest(source_nths, reasons, message_ids, received_ats)
+      WITH ORDINALITY AS given (source_nth, reason, message_id, received_at, nth)
+    WHERE given.reason IS NULL AND given.message_id IS NOT NULL
+    ON CONFLICT ON CONSTRAINT seen_pkey DO UPDATE SET seq = excluded.seq, at = excluded.at;
+  -- Counts are written in the order of their keys by all who write them, so that nobody waits in a circle.
+  INSERT INTO tally (bucket, source_id, kind, name, reason, count)
+    SELECT received_at / ${BUCKET_MS}, source_id, kind, min(name), reason, count(*) FROM (
+      SELECT received_at, source_ids[source_nth] AS source_id, coalesce(kind, '') AS kind, ${TALLY_NAME} AS name,
+        coalesce(reason, '') AS reason
+      FROM unnest(received_ats, source_nths, kinds, names, reasons) AS given (received_at, source_nth, kind, name, reason)
+    ) AS given GROUP BY 1, 2, 3, brief(name), 5 ORDER BY 1, 2, 3, brief(min(name)), 5
+    ON CONFLICT (bucket, source_id, kind, brief(name), reason) DO UPDATE SET count = tally.count + excluded.count;
+  INSERT INTO total (source_id, kind, reason, count)
+    SELECT source_ids[source_nth], coalesce(kind, ''), coalesce(reason, ''), count(*)
+    FROM unnest(source_nths, kinds, reasons) AS given (source_nth, kind, reason) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT ON CONSTRAINT total_pkey DO UPDATE SET count = total.count + excluded.count;
+
+  IF cardinality(delivery_nths) > 0 THEN
+    INSERT INTO delivery (day, seq, destination, state, reason)
+      SELECT today, first + given.nth - 1, given.destination, given.state, given.reason
+      FROM unnest(delivery_nths, destinations, states, delivery_reasons) AS given (nth, destination, state, reason);
+    INSERT INTO delivery_tally (bucket, destination, state, reason, count)
+      SELECT received_ats[given.nth] / ${BUCKET_MS}, given.destination, given.state, coalesce(min(given.reason), ''), count(*)
+      FROM unnest(delivery_nths, destinations, states, delivery_reasons) AS given (nth, destination, state, reason)
+      GROUP BY 1, 2, 3, coalesce(brief(given.reason), '') ORDER BY 1, 2, 3, coalesce(brief(min(given.reason)), '')
+      ON CONFLICT (bucket, destination, state, brief(reason)) DO UPDATE SET count = delivery_tally.count + excluded.count;
+  END IF;
+
+  IF requests IS NOT NULL THEN
+    INSERT INTO request (day, seq, ${REQUEST_COLUMNS.join(', ')})
+      SELECT today, head.last_request + row_number() OVER (), given.*
+      FROM json_to_recordset(requests) AS given (${REQUEST_FIELDS.join(', ')})
+      ON CONFLICT DO NOTHING;
+    INSERT INTO request_tally (bucket, status, code, count)
+      SELECT given.at / ${BUCKET_MS}, given.status, coalesce(given.code, ''), count(*)
+      FROM json_to_recordset(requests) AS given (at bigint, status integer, code text) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+      ON CONFLICT ON CONSTRAINT request_tally_pkey DO UPDATE SET count = request_tally.count + excluded.count;
+  END IF;
+
+  PERFORM pg_notify('${CHANNEL}', '');
+  RETURN QUERY SELECT 'written', 0, first, NULL::text, head.epoch;
+END
+$append$;
+`
+
+/** What functions on deliveries begin with: the days of the numbers, and the rows locked in one order. */
+const LOCK_DELIVERIES = `
+  days := ARRAY(SELECT day_of(given.seq) FROM unnest(seqs) WITH ORDINALITY AS given (seq, nth) ORDER BY given.nth);
+  PERFORM 1 FROM unnest(seqs, days) AS given (seq, day)
+    JOIN delivery ON delivery.seq = given.seq AND delivery.day = given.day AND delivery.destination = target
+    ORDER BY delivery.seq FOR UPDATE OF delivery;`
+
+/** Of the deliveries that are locked all but the newest attempts are deleted. */
+const TRIM_ATTEMPTS = `
+  DELETE FROM attempt USING unnest(seqs, days) AS given (seq, day)
+    WHERE attempt.seq = given.seq AND attempt.day = given.day AND attempt.destination = target
+      AND (attempt.at, attempt.attempt) < (
+        SELECT newer.at, newer.attempt FROM attempt AS newer
+        WHERE newer.seq = given.seq AND newer.day = given.day AND newer.destination = target
+        ORDER BY newer.at DESC, newer.attempt DESC LIMIT 1 OFFSET ${ATTEMPTS_KEPT - 2});`
+
+/** Adds to the counts what left one state and came into another: the rows of `moved`. */
+const COUNT_MOVED = `
+  INSERT INTO delivery_tally (bucket, destination, state, reason, count)
+    SELECT bucket, target, state, min(reason), sum(change) FROM (
+      SELECT moved.bucket, moved.old_state AS state,
+        CASE WHEN moved.old_state = 'pending' THEN '' ELSE coalesce(moved.old_reason, '') END AS reason, -1 AS change FROM moved
+      UNION ALL
+      SELECT moved.bucket, moved.new_state,
+        CASE WHEN moved.new_state = 'pending' THEN '' ELSE coalesce(moved.new_reason, '') END, 1 FROM moved
+    ) AS changes GROUP BY bucket, state, brief(reason) HAVING sum(change) <> 0 ORDER BY bucket, state, brief(min(reason))
+    ON CONFLICT (bucket, destination, state, brief(reason)) DO UPDATE SET count = delivery_tally.count + excluded.count;`
+
+const TELL_OUTCOMES = `
+  UPDATE log_revision SET revision = revision + 1;
+  PERFORM pg_notify('${CHANNEL}', '');`
+
+/**
+ * Writes down what attempts came to. What was settled by somebody else meanwhile, or deleted, is left alone. The last attempt is in
+ * the row of the delivery itself, so that one that succeeds at once costs no further row.
+ */
+const SETTLE = `
+CREATE FUNCTION settle(
+  target text, seqs bigint[], states text[], reasons text[], attempt_counts integer[], due_ats bigint[], ats bigint[],
+  durations integer[]
+) RETURNS void LANGUAGE plpgsql ${SETTINGS} AS $settle$
+DECLARE
+  days date[];
+BEGIN${LOCK_DELIVERIES}
+  INSERT INTO attempt (day, seq, destination, at, attempt, ms, result, reason)
+    SELECT delivery.day, delivery.seq, target, delivery.last_at, given.attempts - 1, coalesce(delivery.last_ms, 0), 'retry',
+      delivery.reason
+    FROM unnest(seqs, days, attempt_counts, ats) AS given (seq, day, attempts, at)
+    JOIN delivery ON delivery.seq = given.seq AND delivery.day = given.day AND delivery.destination = target
+    -- The same attempt comes again when the connection was lost after it had been written down.
+    WHERE delivery.state = 'pending' AND delivery.last_at IS DISTINCT FROM given.at AND delivery.last_at IS NOT NULL
+    ON CONFLICT DO NOTHING;
+  IF FOUND THEN${TRIM_ATTEMPTS}
+  END IF;
+  WITH moved AS (
+    SELECT event.received_at / ${BUCKET_MS} AS bucket, delivery.state AS old_state, delivery.reason AS old_reason,
+      given.state AS new_state, given.reason AS new_reason
+    FROM unnest(seqs, days, states, reasons) AS given (seq, day, state, reason)
+    JOIN delivery ON delivery.seq = given.seq AND delivery.day = given.day AND delivery.destination = target
+    JOIN event ON event.seq = given.seq AND event.day = given.day
+    WHERE delivery.state = 'pending' AND given.state <> 'pending'
+  ), changed AS (
+    UPDATE delivery SET state = given.state, reason = given.reason, attempts = given.attempts, due_at = given.due_at,
+      last_at = given.at, last_ms = given.duration
+    FROM unnest(seqs, days, states, reasons, attempt_counts, due_ats, ats, durations)
+      AS given (seq, day, state, reason, attempts, due_at, at, duration)
+    WHERE delivery.seq = given.seq AND delivery.day = given.day AND delivery.destination = target AND delivery.state = 'pending'
+  )${COUNT_MOVED}${TELL_OUTCOMES}
+END
+$settle$;
+`
+
+/** Makes deliveries due again that are in one of the states, with a key of their own when `rounds` is 1. Returns how many. */
+const REDELIVER = `
+CREATE FUNCTION redeliver(target text, seqs bigint[], states text[], rounds integer)
+RETURNS integer LANGUAGE plpgsql ${SETTINGS} AS $redeliver$
+DECLARE
+  days date[];
+  size integer;
+BEGIN${LOCK_DELIVERIES}
+  INSERT INTO attempt (day, seq, destination, at, attempt, ms, result, reason)
+    SELECT delivery.day, delivery.seq, target, delivery.last_at, delivery.attempts, coalesce(delivery.last_ms, 0),
+      CASE WHEN delivery.state = 'pending' THEN 'retry' ELSE delivery.state END, delivery.reason
+    FROM unnest(seqs, days) AS given (seq, day)
+    JOIN delivery ON delivery.seq = given.seq AND delivery.day = given.day AND delivery.destination = target
+    WHERE delivery.state = ANY (states) AND delivery.last_at IS NOT NULL
+    ON CONFLICT ON CONSTRAINT attempt_pkey DO UPDATE SET result = excluded.result;
+  IF FOUND THEN${TRIM_ATTEMPTS}
+  END IF;
+  size := (SELECT count(*) FROM unnest(seqs, days) AS given (seq, day)
+    JOIN delivery ON delivery.seq = given.seq AND delivery.day = given.day AND delivery.destination = target
+    WHERE delivery.state = ANY (states));
+  IF size = 0 THEN
+    RETURN 0;
+  END IF;
+  WITH moved AS (
+    SELECT event.received_at / ${BUCKET_MS} AS bucket, delivery.state AS old_state, delivery.reason AS old_reason,
+      'pending' AS new_state, NULL AS new_reason
+    FROM unnest(seqs, days) AS given (seq, day)
+    JOIN delivery ON delivery.seq = given.seq AND delivery.day = given.day AND delivery.destination = target
+    JOIN event ON event.seq = given.seq AND event.day = given.day
+    WHERE delivery.state = ANY (states) AND delivery.state <> 'pending'
+  ), changed AS (
+    UPDATE delivery SET state = 'pending', attempts = 0, due_at = 0, last_at = NULL, last_ms = NULL, round = round + rounds
+    FROM unnest(seqs, days) AS given (seq, day)
+    WHERE delivery.seq = given.seq AND delivery.day = given.day AND delivery.destination = target AND delivery.state = ANY (states)
+  )${COUNT_MOVED}${TELL_OUTCOMES}
+  RETURN size;
+END
+$redeliver$;
+`
+
+/** The day in whose partitions an event, its deliveries and their attempts lie. */
+const DAY_OF = `
+CREATE FUNCTION day_of(bigint) RETURNS date LANGUAGE sql STABLE PARALLEL SAFE
+  AS $$ SELECT day FROM log_day WHERE first_seq <= $1 ORDER BY first_seq DESC LIMIT 1 $$;
+`
+
+/** The functions that write; made after the tables. */
+export const FUNCTIONS = `${DAY_OF}${APPEND}${SETTLE}${REDELIVER}`

@@ -1,0 +1,86 @@
+import type { Database, Queryable } from './database.ts'
+import { SCHEMA_LOCK } from './migrations.ts'
+import { PARTITIONED } from './tables.ts'
+
+/** Partitions are made for so many days ahead, today included. */
+const DAYS_AHEAD = 3
+/**
+ * Making or taking out a partition needs its table for itself, for a moment. While it waits for long queries everybody else waits
+ * behind it: so not for long, and rather again later. Shorter than what the server takes to look for deadlocks.
+ */
+const LOCK_WAIT = "SET LOCAL lock_timeout = '800ms'"
+
+/** What the database calls the day that it is there. */
+export const TODAY = "(clock_timestamp() AT TIME ZONE 'UTC')::date"
+
+/** The name of the partition of a day. */
+export function partitionOf(table: string, day: string): string {
+  return `${table}_${day.replaceAll('-', '')}`
+}
+
+/** The days that have a partition, oldest first; of those of one table or, when they were made half, of any. */
+export async function partitionedDays(connection: Queryable, table: string): Promise<string[]> {
+  const rows = await connection.query<{ name: string }>(
+    'SELECT relname::text AS name FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = $1::regclass',
+    [table],
+  )
+  return rows
+    .map(({ name }) => /_(\d{4})(\d{2})(\d{2})$/.exec(name))
+    .filter((match) => match !== null)
+    .map(([, year, month, day]) => `${year}-${month}-${day}`)
+    .sort()
+}
+
+/** Makes the partitions of today and the next days, and those of days whose rows lie in the partition for all others. */
+export async function makePartitions(database: Database): Promise<void> {
+  const days = await database.query<{ day: string }>(
+    `SELECT ${TODAY} + n AS day FROM generate_series(0, ${DAYS_AHEAD - 1}) AS n
+     UNION ${PARTITIONED.map((table) => `(SELECT DISTINCT day FROM ${table}_other LIMIT 100)`).join(' UNION ')}`,
+  )
+  for (const table of PARTITIONED) {
+    const there = new Set(await partitionedDays(database, table))
+    for (const { day } of days) if (!there.has(day)) await makePartition(database, table, day)
+  }
+}
+
+/** One table at a time: who holds no other lock while waiting for one cannot be part of a deadlock. */
+async function makePartition(database: Database, table: string, day: string): Promise<void> {
+  const name = partitionOf(table, day)
+  const bounds = `FOR VALUES FROM ('${day}') TO ('${day}'::date + 1)`
+  await database.transaction(async (connection) => {
+    await connection.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK])
+    if ((await partitionedDays(connection, table)).includes(day)) return
+    await connection.query(LOCK_WAIT)
+    await connection.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`)
+    // Rows that are stored already, since no partition was there in time, move over.
+    await connection.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`)
+    await connection.query(
+      `WITH moved AS (DELETE FROM ${table}_other WHERE day = '${day}' RETURNING *) INSERT INTO ${name} SELECT * FROM moved`,
+    )
+    await connection.query(`ALTER TABLE ${table} ATTACH PARTITION ${name} ${bounds}`)
+  })
+}
+
+/** Takes the partitions of a day out of their tables: from then on nobody sees or changes their rows. */
+export async function detachDay(database: Database, day: string): Promise<void> {
+  for (const table of PARTITIONED) {
+    await database.transaction(async (connection) => {
+      await connection.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK])
+      if (!(await partitionedDays(connection, table)).includes(day)) return
+      await connection.query(LOCK_WAIT)
+      await connection.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`)
+      await connection.query(`ALTER TABLE ${table} DETACH PARTITION ${partitionOf(table, day)}`)
+    })
+  }
+}
+
+/** The days whose partitions were taken out and are still there; also what a process has left that ended in between. */
+export async function detachedDays(connection: Queryable): Promise<string[]> {
+  const rows = await connection.query<{ name: string }>(
+    `SELECT relname::text AS name FROM pg_class
+     WHERE relkind = 'r' AND NOT relispartition AND relnamespace = current_schema()::regnamespace AND relname ~ $1`,
+    [`^(${PARTITIONED.join('|')})_[0-9]{8}$`],
+  )
+  const days = rows.map(({ name }) => name.slice(-8).replace(/^(....)(..)/, '$1-$2-'))
+  return [...new Set(days)].sort()
+}

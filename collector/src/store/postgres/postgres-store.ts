@@ -1,0 +1,223 @@
+import { setTimeout as after } from 'node:timers/promises'
+import type { Clock } from '../../clock.ts'
+import type { EventSummary } from '../../record.ts'
+import type { EventStore, StoreListener, Total, Totals } from '../event-store.ts'
+import type { PartHealth } from '../health.ts'
+import type { AssertionMemory, DeliveryQueue, EventLog, NewRequest, RequestLog } from '../ports.ts'
+import type { EventReader } from '../queries.ts'
+import { withoutPassword } from './address.ts'
+import { Assertions } from './assertions.ts'
+import { Commit } from './commit.ts'
+import { Database, isPassing } from './database.ts'
+import { migrate } from './migrations.ts'
+import { Outbox } from './outbox.ts'
+import { makePartitions } from './partitions.ts'
+import { clearAll, Retention } from './retention.ts'
+import { type LogState, READ_STATE, Tail } from './tail.ts'
+import { Writer } from './writer.ts'
+
+/** How the store is opened. */
+export interface PostgresStoreOptions {
+  /** As `postgres://user:password@host:port/database`. */
+  address: string
+  /** Milliseconds for which a messageId is remembered; undefined = for ever. */
+  dedupWindowMs?: number | undefined
+  /** Days for which events are kept, by the day of storing. */
+  retentionDays: number
+  /** Events above which the oldest whole days are dropped; undefined = as many as come. */
+  maxEvents?: number | undefined
+  clock: Clock
+  /** Makes what answers questions, on the connections for reading. */
+  newReader(database: Database): EventReader
+  onFault(what: string, cause: unknown): void
+}
+
+const NOBODY: StoreListener = { committed() {}, cleared() {}, changed() {} }
+const MAINTENANCE_MS = 10 * 60 * 1000
+/** What was in the way of maintenance is over soon. */
+const MAINTENANCE_RETRY_MS = 5000
+const CLEAR_ATTEMPTS = 20
+const TRIAL_MS = 2000
+
+/** The ports on one PostgreSQL database, which any number of processes use. */
+export class PostgresStore implements EventStore {
+  readonly log: EventLog
+  readonly requests: RequestLog
+  readonly deliveries: DeliveryQueue
+  readonly reader: EventReader
+  readonly tail: Tail
+  readonly assertions: AssertionMemory
+  readonly #options: PostgresStoreOptions
+  readonly #database: Database
+  readonly #writer: Writer
+  readonly #retention: Retention
+  #listener = NOBODY
+  #cancelMaintenance = () => {}
+  #maintaining: Promise<void> = Promise.resolve()
+  #isClosing = false
+
+  /**
+   * Connects, makes the tables or brings them forward, and makes the partitions of the next days.
+   *
+   * @throws what is wrong with the database, without its password.
+   */
+  static async open(options: PostgresStoreOptions): Promise<PostgresStore> {
+    const database = new Database(options.address)
+    try {
+      await migrate(database, options.clock.now())
+      await makePartitions(database)
+      const [head] = await database.query<{ id: string; opening: number }>(
+        'UPDATE log_head SET openings = openings + 1 RETURNING id, openings AS opening',
+      )
+      const [state] = await database.query<LogState>(READ_STATE)
+      if (head === undefined || state === undefined) throw new Error('its tables are incomplete')
+      return new PostgresStore(options, database, head, state)
+    } catch (cause) {
+      await database.close()
+      throw cause
+    }
+  }
+
+  private constructor(
+    options: PostgresStoreOptions,
+    database: Database,
+    { id, opening }: { id: string; opening: number },
+    state: LogState,
+  ) {
+    const { clock, dedupWindowMs } = options
+    this.#options = options
+    this.#database = database
+    const now = () => clock.now()
+    const onFault = (what: string, cause: unknown) => this.#fault(what, cause)
+    this.tail = new Tail(() => database.newClient(), state, clock, {
+      changed: () => this.#listener.changed(),
+      cleared: () => this.#listener.cleared(),
+    })
+    const commit = new Commit(database, dedupWindowMs, now)
+    this.#writer = new Writer({
+      commit: (batch) => commit.run(batch),
+      onCommit: (summaries, requests) => this.#committed(summaries, requests),
+      onFault,
+      opening,
+      clock,
+    })
+    this.#retention = new Retention(database, {
+      retentionDays: options.retentionDays,
+      maxEvents: options.maxEvents,
+      dedupWindowMs,
+      now,
+      onFault,
+    })
+    this.log = this.#writer
+    this.requests = this.#writer.requests
+    this.deliveries = new Outbox(database, id, now, () => this.tail.revised())
+    this.assertions = new Assertions(database)
+    this.reader = options.newReader(database)
+  }
+
+  start(listener: StoreListener): void {
+    this.#listener = listener
+    this.tail.start()
+    this.#maintain()
+  }
+
+  async totals(): Promise<Totals> {
+    const [events, [sums]] = await Promise.all([
+      this.#database.read<Total>(
+        'SELECT source.name AS source, kind, reason, count FROM total JOIN source ON source.id = source_id WHERE count <> 0',
+      ),
+      this.#database.read<{ requests: number | null; refused: number | null }>(
+        'SELECT sum(count) AS requests, sum(count) FILTER (WHERE status >= 400) AS refused FROM request_tally',
+      ),
+    ])
+    return { events, requests: sums?.requests ?? 0, refused: sums?.refused ?? 0 }
+  }
+
+  async health(): Promise<PartHealth[]> {
+    const reason = await this.#whyNotReady()
+    return [{ part: 'store', isReady: reason === null, reason, waiting: this.#writer.waitingEvents }]
+  }
+
+  async #whyNotReady(): Promise<string | null> {
+    if (this.#isClosing) return 'the database is closed'
+    if (this.#writer.failure === undefined && this.tail.failure === undefined) return null
+    try {
+      // Taken back at once; what only reads, like a standby, refuses it.
+      const trial = this.#database.query('UPDATE log_head SET openings = openings')
+      trial.catch(() => {})
+      const late = after(TRIAL_MS, undefined, { ref: false }).then(() => {
+        throw new Error(`no response within ${TRIAL_MS / 1000} s`)
+      })
+      await Promise.race([trial, late])
+      this.#writer.recovered()
+      return null
+    } catch (cause) {
+      return `the database cannot be written to (${this.#said(cause)})`
+    }
+  }
+
+  async clear(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await clearAll(this.#database)
+        break
+      } catch (cause) {
+        // Somebody reads: long queries are let through in between.
+        if (attempt >= CLEAR_ATTEMPTS || !isPassing(cause)) throw cause
+        await after(attempt * 20)
+      }
+    }
+    const [state] = await this.#database.query<LogState>(READ_STATE)
+    if (state !== undefined) this.tail.cleared(state)
+    this.#listener.cleared()
+  }
+
+  #committed(summaries: readonly EventSummary[], requests: readonly NewRequest[]): void {
+    this.tail.committed(summaries[0]?.seq, summaries.length, requests.length)
+    this.#listener.committed(summaries, requests)
+  }
+
+  /** Now, and then every few minutes. */
+  #maintain(): void {
+    this.#maintaining = this.#retention
+      .run()
+      .then((hasDeleted) => {
+        if (hasDeleted) this.#listener.changed()
+        return MAINTENANCE_MS
+      })
+      .catch((cause: unknown) => {
+        if (!isPassing(cause) && !this.#isClosing) this.#fault('old events could not be deleted', cause)
+        return MAINTENANCE_RETRY_MS
+      })
+      .then((delayMs) => {
+        if (this.#isClosing) return
+        this.#cancelMaintenance = this.#options.clock.setTimer(() => this.#maintain(), delayMs)
+      })
+  }
+
+  #fault(what: string, cause: unknown): void {
+    this.#options.onFault(what, new Error(this.#said(cause)))
+  }
+
+  #said(cause: unknown): string {
+    return withoutPassword(messageOf(cause), this.#options.address)
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosing) return
+    this.#isClosing = true
+    this.#cancelMaintenance()
+    await this.#writer.close()
+    await this.tail.close()
+    await this.#maintaining
+    await this.#database.close()
+  }
+}
+
+/** What an error says; of a host with several addresses each has one of its own. */
+export function messageOf(cause: unknown): string {
+  const { message, errors, code } = cause as { message?: string; errors?: unknown[]; code?: string }
+  if (message) return message
+  if (Array.isArray(errors) && errors.length > 0) return messageOf(errors[0])
+  return code ?? String(cause)
+}

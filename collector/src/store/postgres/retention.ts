@@ -1,0 +1,168 @@
+import { BUCKET_MS } from '../buckets.ts'
+import type { Database, Queryable } from './database.ts'
+import { SCHEMA_LOCK } from './migrations.ts'
+import { detachDay, detachedDays, makePartitions, partitionedDays, partitionOf, TODAY } from './partitions.ts'
+import { PARTITIONED, TALLY_NAME } from './tables.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+/** So long the keys of commits and groups are remembered. */
+const CONSUMED_DAYS = 3
+const ROWS_PER_DELETE = 10_000
+/** A day that still owes deliveries is kept for so many days more. */
+const OWED_DAYS = 7
+
+/** What is kept. */
+export interface RetentionOptions {
+  /** Days for which events are kept, by the day of storing. */
+  retentionDays: number
+  /** Events above which the oldest whole days are dropped; undefined = as many as come. */
+  maxEvents: number | undefined
+  dedupWindowMs: number | undefined
+  now(): number
+  onFault(what: string, cause: unknown): void
+}
+
+/** Makes partitions ahead, and deletes what is too old: whole days, which costs next to nothing however much was in them. */
+export class Retention {
+  readonly #database: Database
+  readonly #options: RetentionOptions
+
+  constructor(database: Database, options: RetentionOptions) {
+    this.#database = database
+    this.#options = options
+  }
+
+  /** Does all that is due. Several processes may do so at the same time. Returns whether events were deleted. */
+  async run(): Promise<boolean> {
+    await makePartitions(this.#database)
+    for (const day of await this.#oldDays()) {
+      if (await this.#maySee(day)) await detachDay(this.#database, day)
+    }
+    let hasDeleted = false
+    for (const day of await detachedDays(this.#database)) {
+      if (await this.#dropDay(day)) hasDeleted = true
+    }
+    await this.#forgetKeys()
+    return hasDeleted
+  }
+
+  /** The days that are over a limit, oldest first. */
+  async #oldDays(): Promise<string[]> {
+    const { retentionDays, maxEvents } = this.#options
+    const rows = await this.#database.query<{ day: string; is_old: boolean; newer: number }>(
+      `SELECT given.day::date AS day, given.day::date < ${TODAY} - $2::integer AS is_old,
+         (SELECT last_seq FROM log_head) + 1 - coalesce((SELECT min(first_seq) FROM log_day WHERE log_day.day > given.day::date),
+           (SELECT last_seq FROM log_head) + 1) AS newer
+       FROM unnest($1::text[]) AS given (day) WHERE given.day::date < ${TODAY} ORDER BY 1`,
+      [await partitionedDays(this.#database, 'event'), retentionDays],
+    )
+    const isOver = (newer: number) => maxEvents !== undefined && newer >= maxEvents
+    return rows.filter(({ is_old, newer }) => is_old || isOver(newer)).map(({ day }) => day)
+  }
+
+  /** Whether a day may go: not while it owes deliveries, unless it has done so for very long; then that is told. */
+  async #maySee(day: string): Promise<boolean> {
+    const [row] = await this.#database.query<{ owed: number; is_given_up: boolean }>(
+      `SELECT count(*) AS owed, $1::date < ${TODAY} - $2::integer AS is_given_up
+       FROM delivery WHERE day = $1::date AND state = 'pending'`,
+      [day, this.#options.retentionDays + OWED_DAYS],
+    )
+    if (row === undefined || row.owed === 0) return true
+    if (!row.is_given_up) return false
+    const cause = new Error(
+      `${row.owed} deliveries of ${day}, ${OWED_DAYS} days after the end of the retention`,
+    )
+    this.#options.onFault('deliveries were given up', cause)
+    return true
+  }
+
+  /** Drops what was taken out, and takes it out of the counts in the same transaction. */
+  async #dropDay(day: string): Promise<boolean> {
+    return this.#database.transaction(async (connection) => {
+      await connection.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK])
+      if (!(await detachedDays(connection)).includes(day)) return false
+      // Taken out half: the next run goes on.
+      if ((await this.#attached(connection, day)).length > 0) return false
+      for (const statement of uncount(day)) await connection.query(statement)
+      await connection.query(`DROP TABLE ${PARTITIONED.map((table) => partitionOf(table, day)).join(', ')}`)
+      await connection.query('DELETE FROM log_day WHERE day = $1', [day])
+      return true
+    })
+  }
+
+  async #attached(connection: Queryable, day: string): Promise<string[]> {
+    const attached: string[] = []
+    for (const table of PARTITIONED) {
+      if ((await partitionedDays(connection, table)).includes(day)) attached.push(table)
+    }
+    return attached
+  }
+
+  async #forgetKeys(): Promise<void> {
+    const nowMs = this.#options.now()
+    await this.#deleteOld('consumed', 'key', nowMs - CONSUMED_DAYS * DAY_MS)
+    const { dedupWindowMs } = this.#options
+    if (dedupWindowMs !== undefined)
+      await this.#deleteOld('seen', 'source_id, message_id', nowMs - dedupWindowMs)
+  }
+
+  async #deleteOld(table: string, key: string, untilMs: number): Promise<void> {
+    for (;;) {
+      const rows = await this.#database.query(
+        `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)
+         RETURNING 1`,
+        [Math.floor(untilMs), ROWS_PER_DELETE],
+      )
+      if (rows.length < ROWS_PER_DELETE) return
+    }
+  }
+}
+
+/** Takes the rows of a day out of the counts. They are added up first: only then nobody else may write counts for a moment. */
+function uncount(day: string): string[] {
+  const [event, delivery, request] = (['event', 'delivery', 'request'] as const).map((table) =>
+    partitionOf(table, day),
+  )
+  const gone = 'ON COMMIT DROP AS SELECT'
+  return [
+    `CREATE TEMP TABLE gone_events ${gone} received_at / ${BUCKET_MS} AS bucket, source_id, coalesce(kind, '') AS kind,
+       ${TALLY_NAME} AS name, coalesce(reason, '') AS reason, count(*) AS count FROM ${event} GROUP BY 1, 2, 3, 4, 5`,
+    `CREATE TEMP TABLE gone_deliveries ${gone} received_at / ${BUCKET_MS} AS bucket, destination, state,
+       CASE WHEN state = 'pending' THEN '' ELSE coalesce(delivery.reason, '') END AS reason, count(*) AS count
+       FROM ${delivery} AS delivery JOIN ${event} AS event ON event.seq = delivery.seq GROUP BY 1, 2, 3, 4`,
+    `CREATE TEMP TABLE gone_requests ${gone} at / ${BUCKET_MS} AS bucket, status, coalesce(code, '') AS code, count(*) AS count
+       FROM ${request} GROUP BY 1, 2, 3`,
+    'SELECT FROM log_head FOR UPDATE',
+    `UPDATE tally SET count = tally.count - gone.count FROM gone_events AS gone WHERE tally.bucket = gone.bucket
+       AND tally.source_id = gone.source_id AND tally.kind = gone.kind AND brief(tally.name) = brief(gone.name)
+       AND tally.reason = gone.reason`,
+    `UPDATE total SET count = total.count - gone.count
+       FROM (SELECT source_id, kind, reason, sum(count) AS count FROM gone_events GROUP BY 1, 2, 3) AS gone
+       WHERE total.source_id = gone.source_id AND total.kind = gone.kind AND total.reason = gone.reason`,
+    `INSERT INTO delivery_tally (bucket, destination, state, reason, count)
+       SELECT bucket, destination, state, reason, -count FROM gone_deliveries ORDER BY 1, 2, 3, brief(reason)
+       ON CONFLICT (bucket, destination, state, brief(reason)) DO UPDATE SET count = delivery_tally.count + excluded.count`,
+    `UPDATE request_tally SET count = request_tally.count - gone.count FROM gone_requests AS gone
+       WHERE request_tally.bucket = gone.bucket AND request_tally.status = gone.status AND request_tally.code = gone.code`,
+    'DELETE FROM tally USING gone_events AS gone WHERE tally.bucket = gone.bucket AND tally.count = 0',
+    'DELETE FROM total WHERE count = 0',
+    'DELETE FROM delivery_tally USING gone_deliveries AS gone WHERE delivery_tally.bucket = gone.bucket AND delivery_tally.count = 0',
+    'DELETE FROM request_tally USING gone_requests AS gone WHERE request_tally.bucket = gone.bucket AND request_tally.count = 0',
+  ]
+}
+
+/**
+ * Forgets everything but the numbers, the keys of what was stored once and the assertions. At once for all: nobody sees a part of it.
+ */
+export async function clearAll(database: Database): Promise<void> {
+  await database.transaction(async (connection) => {
+    // Behind the lock of appends; long queries are not waited for, the caller comes again.
+    await connection.query('SELECT FROM log_head FOR UPDATE')
+    await connection.query("SET LOCAL lock_timeout = '800ms'")
+    await connection.query(
+      `TRUNCATE ${[...PARTITIONED, 'seen', 'tally', 'total', 'request_tally', 'delivery_tally'].join(', ')}`,
+    )
+    await connection.query('UPDATE log_head SET epoch = epoch + 1, floor = last_seq')
+    await connection.query("SELECT pg_notify('trackpost', '')")
+  })
+}

@@ -1,0 +1,18 @@
+import type { TestProject } from 'vitest/node'
+import { findPostgres } from '../scripts/find-postgres.mjs'
+import { startPostgres } from './support/postgres.ts'
+
+/** One server for all test files of a run, with a database for each test. */
+export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  const bin = findPostgres()
+  if (bin === undefined) {
+    process.stderr.write(
+      'SKIPPED: the tests of the store on PostgreSQL, since there is no PostgreSQL 14 or later here\n',
+    )
+    project.provide('postgresPort', null)
+    return undefined
+  }
+  const server = await startPostgres(bin)
+  project.provide('postgresPort', server.port)
+  return () => server.close()
+}
