@@ -1,0 +1,174 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { Analytics } from '../../../src/index.ts'
+import { openCollector, post, track } from '../support.ts'
+import { newFolder, run, start } from './process.ts'
+
+const readiness = async (url: string) => {
+  const response = await fetch(`${url}/readyz`)
+  return { code: response.status, ...((await response.json()) as { status: string }) }
+}
+
+test('SIGTERM under load loses nothing: requests are answered while it drains, and all that was answered is kept', async () => {
+  const database = join(newFolder(), 'events.db')
+  const first = await start(['--port', '0', '--database', database, '--drain', '3'])
+  const { port } = new URL(first.url)
+  const analytics = new Analytics({
+    writeKey: 'shop',
+    host: first.url,
+    flushAt: 20,
+    flushInterval: 10,
+    maxRetries: 1000,
+  })
+  const tracked: string[] = []
+  const delivered = new Set<string>()
+  const answered = new Set<string>()
+  let isOver = false
+  const withSdk = async () => {
+    while (!isOver) {
+      await new Promise<void>((resolve) => setTimeout(resolve, 5))
+      for (let index = 0; index < 10; index++) {
+        const messageId = `sdk-${tracked.length}`
+        tracked.push(messageId)
+        analytics.track({ userId: 'zoë', event: 'Sent', messageId }, (error) => {
+          if (error === undefined) delivered.add(messageId)
+        })
+      }
+    }
+  }
+  const byHand = async (name: string) => {
+    for (let index = 0; !isOver; index++) {
+      const batch = Array.from({ length: 10 }, (_, item) => track({ messageId: `${name}-${index}-${item}` }))
+      const response = await post(first, '/v1/batch', { batch }).catch(() => undefined)
+      if (response === undefined) await new Promise((resolve) => setTimeout(resolve, 5))
+      if (response?.status === 200) for (const { messageId } of batch) answered.add(String(messageId))
+    }
+  }
+  const senders = Promise.all([withSdk(), byHand('a'), byHand('b')])
+  await expect.poll(() => Math.min(delivered.size, answered.size)).toBeGreaterThan(100)
+
+  first.child.kill('SIGTERM')
+  await expect.poll(() => readiness(first.url)).toMatchObject({ code: 503, status: 'draining' })
+  const before = { delivered: delivered.size, answered: answered.size }
+  const [code, signal] = await first.ended
+  isOver = true
+  await senders
+
+  expect([code, signal]).toEqual([0, null])
+  // Both went on while it drained.
+  expect(delivered.size).toBeGreaterThan(before.delivered)
+  expect(answered.size).toBeGreaterThan(before.answered)
+  const kept = await openCollector({ database, port: Number(port) })
+  const ids = () => kept.events({ status: 'accepted' }).map(({ messageId }) => String(messageId))
+  const known = new Set(ids())
+  expect([...answered, ...delivered].filter((id) => !known.has(id))).toEqual([])
+  // What had no response is sent to the next process on the same port.
+  await analytics.closeAndFlush({ timeout: 60_000 })
+  expect(tracked.filter((id) => !delivered.has(id))).toEqual([])
+  const all = ids()
+  expect(new Set(all).size).toBe(all.length)
+  expect(tracked.filter((id) => !all.includes(id))).toEqual([])
+  expect(first.lines.map(({ message }) => message)).toEqual([
+    expect.stringContaining('listens'),
+    'trackpost-collector drains for 3 s',
+    'trackpost-collector ended by SIGTERM',
+  ])
+}, 120_000)
+
+test.each([
+  ['SIGTERM', 143],
+  ['SIGINT', 130],
+] as const)(
+  'a second signal, %s, ends the drain at once; what was answered is kept',
+  async (second, code) => {
+    const database = join(newFolder(), 'events.db')
+    const { child, url, ended } = await start(['--port', '0', '--database', database, '--drain', '600'])
+    child.kill('SIGTERM')
+    await expect.poll(() => readiness(url)).toMatchObject({ code: 503, status: 'draining' })
+    expect((await post({ url }, '/v1/track', track({ messageId: 'late' }))).status).toBe(200)
+
+    child.kill(second)
+
+    expect(await ended).toEqual([code, null])
+    expect((await openCollector({ database })).events()).toMatchObject([{ messageId: 'late' }])
+  },
+)
+
+test('Ctrl+C does not drain: a person waits', async () => {
+  const { child, lines, ended } = await start(['--port', '0', '--database', ':memory:', '--drain', '600'])
+
+  child.kill('SIGINT')
+
+  expect(await ended).toEqual([0, null])
+  expect(lines.at(-1)).toMatchObject({ message: 'trackpost-collector ended by SIGINT', signal: 'SIGINT' })
+})
+
+test('healthcheck says what /readyz says: ready, draining, or nobody there', async () => {
+  const { child, url, ended } = await start(['--port', '0', '--database', ':memory:', '--drain', '600'])
+  const { port } = new URL(url)
+  const check = () =>
+    run(['healthcheck'], { TRACKPOST_COLLECTOR_PORT: port, TRACKPOST_COLLECTOR_HOST: '0.0.0.0' })
+
+  expect(await check()).toMatchObject({ code: 0, out: expect.stringContaining('"status":"ready"') })
+  child.kill('SIGTERM')
+  await expect.poll(() => readiness(url)).toMatchObject({ code: 503, status: 'draining' })
+  expect(await check()).toMatchObject({ code: 1, out: expect.stringContaining('"status":"draining"') })
+  child.kill('SIGKILL')
+  await ended
+  expect(await check()).toMatchObject({ code: 1, out: expect.stringContaining('ECONNREFUSED') })
+})
+
+test('everything is set by the environment alone, and no line of the log has a secret', async () => {
+  const secrets = {
+    TRACKPOST_ADMIN_TOKEN: 'the-admin-token',
+    TRACKPOST_COLLECTOR_RELEASE_TO: 'https://release-key@127.0.0.1:9',
+  }
+  const { child, url, lines, stderr, ended } = await start([], {
+    ...secrets,
+    TRACKPOST_COLLECTOR_PORT: '0',
+    TRACKPOST_COLLECTOR_DATABASE: ':memory:',
+    TRACKPOST_COLLECTOR_BROWSER_ORIGIN: 'https://a.example,https://b.example',
+    TRACKPOST_HOST: 'http://10.0.0.1:8787',
+  })
+  const origin = 'https://b.example'
+  expect((await post({ url }, '/v1/track', track(), { origin })).status).toBe(200)
+  expect((await fetch(`${url}/metrics`)).status).toBe(401)
+  const headers = { authorization: 'Bearer the-admin-token' }
+  expect((await fetch(`${url}/metrics`, { headers })).status).toBe(200)
+  child.kill('SIGTERM')
+
+  expect(await ended).toEqual([0, null])
+  expect(stderr()).toBe('')
+  for (const secret of ['the-admin-token', 'release-key']) expect(JSON.stringify(lines)).not.toContain(secret)
+})
+
+test.each([
+  [
+    'a misspelt variable',
+    { TRACKPOST_COLLECTOR_DATABSE: 'x' },
+    /TRACKPOST_COLLECTOR_DATABSE: no flag has this name/,
+  ],
+  ['a drain that is no number', { TRACKPOST_COLLECTOR_DRAIN: 'long' }, /--drain: expected a whole number/],
+  ['an unknown format', { TRACKPOST_COLLECTOR_LOG_FORMAT: 'xml' }, /--log-format: text or json/],
+])('%s gets one line and exit code 1', async (_what, added, message) => {
+  const { code, out, err } = await run(['--port', '0', '--database', ':memory:'], added)
+
+  expect({ code, out }).toEqual({ code: 1, out: '' })
+  expect(err).toMatch(message)
+})
+
+test('a start that fails says so as JSON too', async () => {
+  const first = await openCollector()
+
+  const { code, out, err } = await run([
+    '--port',
+    String(first.port),
+    '--database',
+    ':memory:',
+    '--log-format',
+    'json',
+  ])
+
+  expect({ code, err }).toEqual({ code: 1, err: '' })
+  expect(JSON.parse(out)).toMatchObject({ level: 'error', message: expect.stringContaining('is in use') })
+})

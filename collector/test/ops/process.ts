@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+
+const launcher = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
+
+/** A line of the log. */
+export interface Line {
+  time: string
+  level: string
+  message: string
+  [field: string]: unknown
+}
+
+/** A collector as a process of its own, with what it logs. */
+export interface Running {
+  child: ChildProcess
+  url: string
+  /** Lines so far. */
+  lines: Line[]
+  stderr(): string
+  /** Code and signal; resolves when everything it wrote has been read. */
+  ended: Promise<[code: number | null, signal: string | null]>
+}
+
+export function newFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
+}
+
+/** The environment of a test without what is set outside of it. */
+export function environment(added: Record<string, string> = {}): NodeJS.ProcessEnv {
+  const entries = Object.entries(process.env).filter(([name]) => !name.startsWith('TRACKPOST_'))
+  return { ...Object.fromEntries(entries), ...added }
+}
+
+/** Starts a collector that logs JSON, and resolves when it listens. */
+export async function start(args: string[], added: Record<string, string> = {}): Promise<Running> {
+  const child = spawn(process.execPath, [launcher, '--log-format', 'json', ...args], {
+    cwd: newFolder(),
+    env: environment(added),
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const lines: Line[] = []
+  let rest = ''
+  let stderr = ''
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk
+  })
+  const ended = once(child, 'close') as Promise<[number | null, string | null]>
+  await new Promise<void>((resolve, reject) => {
+    child.stdout.on('data', (chunk) => {
+      rest += chunk
+      const complete = rest.split('\n')
+      rest = complete.pop() ?? ''
+      lines.push(...complete.map((line) => JSON.parse(line) as Line))
+      resolve()
+    })
+    child.once('close', () => reject(new Error(`ended before it listened: ${stderr}`)))
+  })
+  const url = String(lines[0]?.['url'] ?? '')
+  return { child, url, lines, stderr: () => stderr, ended }
+}
+
+/** Runs a command of the collector to its end. */
+export async function run(args: string[], added: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [launcher, ...args], { cwd: newFolder(), env: environment(added) })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let out = ''
+  let err = ''
+  child.stdout.on('data', (chunk) => {
+    out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    err += chunk
+  })
+  const [code] = await once(child, 'close')
+  return { code: code as number | null, out, err }
+}
