@@ -1,7 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { withEnvironment } from './cli/environment.ts'
-import { CHECK_FLAGS, COLLECTOR_FLAGS, HEALTHCHECK_FLAGS, HELP, KEYGEN_FLAGS } from './cli/flags.ts'
+import {
+  CHECK_FLAGS,
+  COLLECTOR_FLAGS,
+  DEFAULT_STORE,
+  HEALTHCHECK_FLAGS,
+  HELP,
+  KEYGEN_FLAGS,
+} from './cli/flags.ts'
 import { askReadiness } from './cli/healthcheck.ts'
 import { Log, oneLine, printable, readLogFormat, withoutCredentials } from './cli/log.ts'
 import { firstSignal } from './cli/signals.ts'
@@ -50,7 +57,7 @@ async function runCheck(args: readonly string[]): Promise<number> {
     import('./plan/check-database.ts'),
   ])
   const search = values.search === undefined ? {} : { q: values.search }
-  const { checked, broken } = await checkDatabase(values.database, loadPlan(values.plan), search)
+  const { checked, broken } = await checkDatabase(storeOf(values), loadPlan(values.plan), search)
   for (const { key, path, message, count, firstSeq } of broken) {
     const events = count === 1 ? `event ${firstSeq}` : `${count} events, the first is ${firstSeq}`
     process.stdout.write(`${printable(`${key}: ${path} ${message}`)} (${events})\n`)
@@ -104,7 +111,7 @@ function newLog(values: Values): Log {
     format: readLogFormat(values['log-format']),
     isQuiet: values.quiet,
     secrets: [values['admin-token'], writeKey],
-    addresses: [values.database],
+    addresses: [values.store, values.database],
     clock: systemClock,
     stdout: (line) => process.stdout.write(line),
     stderr: (line) => process.stderr.write(line),
@@ -156,13 +163,20 @@ function readOptions(values: Values): CollectorOptions {
     port,
     host: values.host,
     allowPublic: values['allow-public'],
-    database: values.database,
+    store: storeOf(values),
     config,
     ...(plan !== undefined && { plan }),
     ...(releaseTo !== undefined && { releaseTo }),
     ...(adminToken !== undefined && { adminToken }),
     ...(failRate !== undefined && { failRate: share('--fail-rate', failRate) }),
   }
+}
+
+function storeOf({ store, database }: { store?: string; database?: string }): string {
+  if (store !== undefined && database !== undefined) {
+    throw new ConfigError('--store and --database mean the same: say one of them')
+  }
+  return store ?? database ?? DEFAULT_STORE
 }
 
 function counted(count: number, noun: string): string {

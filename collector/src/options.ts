@@ -9,6 +9,7 @@ import { type ReleaseTarget, readReleaseTarget } from './destinations/release.ts
 import { isLoopback } from './http/origin.ts'
 import type { ServerLimits } from './http/server.ts'
 import type { LoadedPlan, TrackingPlanFile } from './plan/plan.ts'
+import { MEMORY } from './store/open.ts'
 
 /** How a collector is started. */
 export interface CollectorOptions {
@@ -18,7 +19,9 @@ export interface CollectorOptions {
   host?: string
   /** Needed to listen on an address that is not loopback. There is no TLS here: put a proxy in front. */
   allowPublic?: boolean
-  /** A file path, or `:memory:` (default). */
+  /** Where everything is kept: the path of an SQLite file, or `:memory:` (default). */
+  store?: string
+  /** The same as `store`, under its older name. */
   database?: string
   /** The config, or the path of the file with it. */
   config?: ConfigInput | string
@@ -51,6 +54,14 @@ export async function readConfig(given: ConfigInput | string | undefined): Promi
   if (given === undefined) return DEFAULT_CONFIG
   const { loadConfig, parseConfig } = await import('./config/load.ts')
   return typeof given === 'string' ? loadConfig(given) : parseConfig(given, 'config')
+}
+
+/** The address of the store. */
+export function storeAddress({ store, database }: CollectorOptions): string {
+  if (store !== undefined && database !== undefined && store !== database) {
+    throw new ConfigError('store and database mean the same: set one of them')
+  }
+  return store ?? database ?? MEMORY
 }
 
 /** Whether only this machine can reach the address; one that others can reach must be allowed. */

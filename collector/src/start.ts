@@ -12,6 +12,7 @@ import {
   readConfig,
   readPlan,
   readRelease,
+  storeAddress,
 } from './options.ts'
 import type { EventStore } from './store/event-store.ts'
 import { MEMORY, openStore } from './store/open.ts'
@@ -37,7 +38,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const release = readRelease(options.releaseTo)
   const plan = await readPlan(options.plan)
   const onFault = options.onFault ?? (() => {})
-  const store = await openStore(options.database ?? MEMORY, { config, clock, plan, onFault })
+  const store = await openStore(storeAddress(options), { config, clock, plan, onFault })
   let running: RunningCollector
   try {
     const tokens = await createTokenServer(config, clock, store)
@@ -67,15 +68,16 @@ async function createTokenServer(
   return new TokenServer(oauth, clock, store.assertions)
 }
 
-function aboutOf(config: Config, { database = MEMORY, plan }: CollectorOptions, clock: Clock): About {
+function aboutOf(config: Config, options: CollectorOptions, clock: Clock): About {
+  const address = storeAddress(options)
   return {
     version,
     startedAt: new Date(clock.now()).toISOString(),
     region: config.region,
-    database: database === MEMORY ? MEMORY : basename(database),
+    database: address === MEMORY ? MEMORY : basename(address),
     sources: config.sources?.map(({ name }) => name) ?? null,
     destinations: config.destinations.map(({ name }) => name),
-    hasPlan: plan !== undefined,
+    hasPlan: options.plan !== undefined,
     maxEvents: config.maxEvents,
   }
 }

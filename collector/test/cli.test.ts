@@ -68,7 +68,7 @@ test('--help tells every option and exits 0', async () => {
 })
 
 test('without configuration it listens, takes any key, and ends with 0 on SIGTERM', async () => {
-  const { child, url } = await start('--database', ':memory:')
+  const { child, url } = await start('--store', ':memory:')
 
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
   expect((await post({ url }, '/v1/track', track())).status).toBe(200)
@@ -232,6 +232,7 @@ test.each([
     /browserOrigins\.0: expected an origin/,
   ],
   ['an admin token that is too short', ['--admin-token', 'abc'], /adminToken: expected at least 8/],
+  ['a store under both names', ['--store', 'a.db', '--database', 'b.db'], /mean the same/],
   ['a rate of zero', ['--rate', '0'], /--rate/],
   ['an unknown region', ['--region', 'mars'], /--region: default or eu/],
   [

@@ -8,6 +8,8 @@ type Environment = Readonly<Record<string, string | undefined>>
 const PREFIX = 'TRACKPOST_COLLECTOR_'
 /** What the command line of the SDK reads as well, and both mean the same by it. */
 const SHARED: Readonly<Record<string, string>> = { 'admin-token': 'TRACKPOST_ADMIN_TOKEN' }
+/** Flags that set the same: one that is given decides over the variable of the other. */
+const SAME: Readonly<Record<string, string>> = { store: 'database', database: 'store' }
 /** Flags that ask for something at once; nobody wants that of every start. */
 const NOT_SET_THERE: ReadonlySet<string> = new Set(['help', 'version'])
 
@@ -37,7 +39,7 @@ export function withEnvironment(args: readonly string[], flags: Flags, environme
   const added: string[] = []
   for (const [flag, { type, multiple }] of Object.entries(flags)) {
     const [variable, value] = settingOf(flag, environment)
-    if (value === '' || given.has(flag) || NOT_SET_THERE.has(flag)) continue
+    if (value === '' || given.has(flag) || given.has(SAME[flag] ?? flag) || NOT_SET_THERE.has(flag)) continue
     if (type === 'boolean') {
       if (isTrue(variable, value)) added.push(`--${flag}`)
     } else if (multiple) {

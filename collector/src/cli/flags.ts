@@ -7,12 +7,13 @@ export const HELP = `trackpost-collector: the HTTP tracking API on your machine
 
 Usage: trackpost-collector [options]
        trackpost-collector keygen [--client-id <id>] [--key-id <id>]
-       trackpost-collector check --plan <path> [--database <path>] [--search <line>]
+       trackpost-collector check --plan <path> [--store <path>] [--search <line>]
        trackpost-collector healthcheck [--host <address>] [--port <number>]
 
   --port <number>      port, 0 = any free one            (8787)
   --host <address>     address to listen on              (127.0.0.1)
-  --database <path>    SQLite file, or :memory:          (trackpost-collector.db)
+  --store <address>    SQLite file, or :memory:          (trackpost-collector.db)
+  --database <path>    the same under its older name
   --config <path>      sources, destinations, OAuth ...  (none: any write key is taken)
   --region <name>      default or eu                     (default)
   --rate <number>      requests a second for each source (no limit)
@@ -37,10 +38,14 @@ check holds the recorded events against a tracking plan, and exits with 1 when o
 healthcheck asks the collector of this machine for /readyz, and exits with 1 when it is not ready.
 `
 
+/** The store when no flag names one. */
+export const DEFAULT_STORE = 'trackpost-collector.db'
+
 export const COLLECTOR_FLAGS = {
   port: { type: 'string', default: '8787' },
   host: { type: 'string', default: '127.0.0.1' },
-  database: { type: 'string', default: 'trackpost-collector.db' },
+  store: { type: 'string' },
+  database: { type: 'string' },
   config: { type: 'string' },
   region: { type: 'string' },
   rate: { type: 'string' },
@@ -65,7 +70,8 @@ export const KEYGEN_FLAGS = {
 
 export const CHECK_FLAGS = {
   plan: { type: 'string' },
-  database: { type: 'string', default: 'trackpost-collector.db' },
+  store: { type: 'string' },
+  database: { type: 'string' },
   search: { type: 'string' },
   help: { type: 'boolean', default: false },
 } as const satisfies Flags

@@ -32,6 +32,11 @@ test.each([['--port=1'], ['--port', '1']])('a flag decides over the environment:
   expect(read({ TRACKPOST_COLLECTOR_PORT: '2' }, ...args)).toEqual(args)
 })
 
+test('--database decides over the variable of --store, which sets the same, and the other way round', () => {
+  expect(read({ TRACKPOST_COLLECTOR_STORE: 'a.db' }, '--database', 'b.db')).toEqual(['--database', 'b.db'])
+  expect(read({ TRACKPOST_COLLECTOR_DATABASE: 'a.db' }, '--store=b.db')).toEqual(['--store=b.db'])
+})
+
 test('an empty variable counts as not set', () => {
   expect(read({ TRACKPOST_COLLECTOR_PLAN: '', TRACKPOST_ADMIN_TOKEN: '' })).toEqual([])
 })
