@@ -1,3 +1,6 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { parseConfig } from '../src/config/load.ts'
 import { Deliverer } from '../src/destinations/deliverer.ts'
@@ -22,6 +25,29 @@ test('a stream that has nothing to tell says so every two seconds', async () => 
 
   expect(messages()).toBe(2)
   await reader?.cancel()
+})
+
+test('the stream and the statistics tell which process speaks: another one after a restart', async () => {
+  const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const told = async () => {
+    const collector = await openCollector({ database })
+    const leave = new AbortController()
+    const { body } = await fetch(`${collector.url}/api/stream`, { signal: leave.signal })
+    const reader = body?.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ''
+    while (!/^data: .*\n\n/m.test(text)) text += (await reader?.read())?.value ?? ''
+    leave.abort()
+    const { process, epoch } = JSON.parse(/^data: (.*)/m.exec(text)?.[1] ?? '')
+    expect(await (await fetch(`${collector.url}/api/stats`)).json()).toMatchObject({ process, epoch })
+    await collector.close()
+    return { process, epoch }
+  }
+
+  const [before, after] = [await told(), await told()]
+
+  expect(before.process).toEqual(expect.any(String))
+  expect(after.process).not.toBe(before.process)
+  expect(after.epoch).toBe(before.epoch)
 })
 
 test('a webhook has so many requests under way as its concurrency says, and goes on when one hangs', async () => {

@@ -82,8 +82,17 @@ export function App() {
       )
     }
     load()
+    let known: string | undefined
+    const unsubscribe = latest.subscribe((message) => {
+      // Started again, the collector may be a newer one, or have other sources and destinations.
+      if (known !== undefined && message !== undefined && message.process !== known) load()
+      known = message?.process ?? known
+    })
     document.addEventListener('keydown', onShortcut)
-    return () => document.removeEventListener('keydown', onShortcut)
+    return () => {
+      unsubscribe()
+      document.removeEventListener('keydown', onShortcut)
+    }
   }, [error])
   useSignalEffect(() => {
     const stats = latest.value?.stats

@@ -13,6 +13,7 @@ import type { EventTail } from '../store/ports.ts'
 import { CursorError, type EventReader } from '../store/queries.ts'
 import { type Actions, handleAction } from './actions.ts'
 import { exportEvents, exportRequests } from './export.ts'
+import { Places } from './places.ts'
 import { readPlace, readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
 
 /** What is told about the collector itself. */
@@ -78,9 +79,10 @@ const ROUTES: Readonly<Record<string, Handler>> = {
     skips: SKIP_REASONS,
     help: Object.fromEntries(Object.keys(REASONS).map((reason) => [reason, helpFor(reason)])),
   }),
-  '/api/stats': async ({ stats, tail, now }) => ({
+  '/api/stats': async ({ stats, tail, stream, now }) => ({
     ...stats(),
     ...tail.news(),
+    process: stream.process,
     now: new Date(now()).toISOString(),
   }),
   '/api/wait': wait,
@@ -101,6 +103,34 @@ const ROUTES: Readonly<Record<string, Handler>> = {
     return DONE
   },
 }
+
+/** What asks nobody else, or has a limit of its own. */
+const UNCOUNTED: ReadonlySet<string> = new Set([
+  '/api/about',
+  '/api/export',
+  '/api/export/requests',
+  '/api/reasons',
+  '/api/release',
+  '/api/stats',
+  '/api/stream',
+  '/api/wait',
+])
+
+const MAX_QUESTIONS = 200
+const questions = new Places({
+  limit: MAX_QUESTIONS,
+  code: 'too_many_questions',
+  message: `${MAX_QUESTIONS} questions wait for their answers already: ask again when some have them`,
+  retrySeconds: 1,
+})
+
+const MAX_WAITS = 100
+const waits = new Places({
+  limit: MAX_WAITS,
+  code: 'too_many_waits',
+  message: `${MAX_WAITS} waits are open already: end some, or wait for several events at once with count and OR`,
+  retrySeconds: 1,
+})
 
 const ENTRY = /^\/api\/(events|requests|users|catalogue)\/([^/]+)$/
 
@@ -140,10 +170,11 @@ async function route(
     const allow = pathname === '/api/events' ? 'GET, DELETE' : 'GET'
     throw new HttpProblem(405, 'method', `expected ${allow.replace(', ', ' or ')}`, { allow })
   }
-  const value =
+  const run = async () =>
     handler === undefined
-      ? await oneEntry(parts, entry?.[1] ?? '', decoded(entry?.[2] ?? ''), url)
-      : await handler(parts, url, request, response)
+      ? oneEntry(parts, entry?.[1] ?? '', decoded(entry?.[2] ?? ''), url)
+      : handler(parts, url, request, response)
+  const value = UNCOUNTED.has(pathname) ? await run() : await questions.take(parts.reader, run)
   if (value !== DONE) replyJson(response, 200, value)
   return true
 }
@@ -265,7 +296,7 @@ async function wait(
       ...(after && { after: readPlace(after) }),
       ...(before && { before: readPlace(before) }),
     }
-    return { events: await parts.wait(given, gone.signal) }
+    return { events: await waits.take(parts.reader, () => parts.wait(given, gone.signal)) }
   } catch (cause) {
     if (cause instanceof ClosedError) throw new HttpProblem(503, 'closed', cause.message)
     if (!(cause instanceof WaitTimeoutError)) throw cause

@@ -1,16 +1,22 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { HttpProblem, SECURITY_HEADERS } from '../http/reply.ts'
+import { SECURITY_HEADERS } from '../http/reply.ts'
 import type { EventRecord } from '../record.ts'
 import type { Cursor } from '../store/ports.ts'
 import type { EventReader, EventSearch, QueryParameters } from '../store/queries.ts'
 import type { RequestSummary } from '../store/query-results.ts'
+import { Places } from './places.ts'
 
 /** Records that are held for one export at a time; each may have 32 KB. */
 const PAGE = 100
 /** Exports at a time: a client that does not read holds a page of its own. */
 const MAX_EXPORTS = 10
-const RETRY_SECONDS = 10
+const exports = new Places({
+  limit: MAX_EXPORTS,
+  code: 'too_many_exports',
+  message: `${MAX_EXPORTS} exports are under way already`,
+  retrySeconds: 10,
+})
 
 export type ExportFormat = 'ndjson' | 'csv'
 
@@ -96,31 +102,14 @@ export function exportRequests(
   return replyExport(reader, list, format, response)
 }
 
-/** Exports under way, of each collector. */
-const running = new WeakMap<EventReader, number>()
-
-/**
- * Sends a list page by page, as fast as the client reads.
- *
- * @throws HttpProblem 503 when too many are under way.
- */
-async function replyExport<T>(
+/** Sends a list page by page, as fast as the client reads. */
+function replyExport<T>(
   reader: EventReader,
   list: ExportedList<T>,
   format: ExportFormat,
   response: ServerResponse,
 ): Promise<void> {
-  const others = running.get(reader) ?? 0
-  if (others >= MAX_EXPORTS) {
-    const wait = { 'retry-after': String(RETRY_SECONDS) }
-    throw new HttpProblem(503, 'too_many_exports', `${MAX_EXPORTS} exports are under way already`, wait)
-  }
-  running.set(reader, others + 1)
-  try {
-    await sendPages(list, format, response)
-  } finally {
-    running.set(reader, (running.get(reader) ?? 1) - 1)
-  }
+  return exports.take(reader, () => sendPages(list, format, response))
 }
 
 async function sendPages<T>(

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { HttpProblem, SECURITY_HEADERS } from '../http/reply.ts'
@@ -20,6 +21,8 @@ const SOURCES = 50
  * filtering is done in one place.
  */
 export class LiveStream {
+  /** Another one in each process, and after each start. */
+  readonly process = randomUUID()
   readonly #stats: (sources: number) => Stats
   readonly #tail: EventTail
   readonly #clock: Clock
@@ -81,8 +84,9 @@ export class LiveStream {
   }
 
   #message(): string {
+    const { process } = this
     const now = new Date(this.#clock.now()).toISOString()
-    return `data: ${JSON.stringify({ ...this.#tail.news(), now, stats: this.#stats(SOURCES) })}\n\n`
+    return `data: ${JSON.stringify({ ...this.#tail.news(), process, now, stats: this.#stats(SOURCES) })}\n\n`
   }
 
   close(): void {

@@ -3,6 +3,7 @@ import type { EventRecord, EventSummary } from '../record.ts'
 import { asksForStatus, type EventFilter, equals, searchOf } from '../search/filter.ts'
 import type { Search } from '../search/syntax.ts'
 import type { EventSearch } from '../store/queries.ts'
+import { Gate } from './gate.ts'
 
 /** What to wait for: a filter and how many records must match it. */
 export interface WaitOptions extends EventFilter {
@@ -59,6 +60,8 @@ interface Waiter {
 const DEFAULT_TIMEOUT_MS = 5000
 /** A wait for fewer resolves with more when they are there. */
 const MIN_RECORDS = 1000
+/** Waits that ask at a time. The others stand in line: who searches has to wait for a few of them, not for all. */
+const ASKING = 4
 /** Looking for what is new may be begun for so long in one turn. */
 const TURN_MS = 10
 
@@ -68,6 +71,7 @@ export class Waiters {
   readonly #clock: Clock
   readonly #waiters = new Set<Waiter>()
   readonly #cancels = new Set<() => void>()
+  readonly #gate = new Gate(ASKING)
   #isScheduled = false
   /** Grows when everything was forgotten. */
   #epoch = 0
@@ -108,7 +112,8 @@ export class Waiters {
       }
       const finish = () => {
         end()
-        this.#source.find(query, Math.max(count, MIN_RECORDS)).then(resolve, reject)
+        const wanted = Math.max(count, MIN_RECORDS)
+        this.#gate.run(() => this.#source.find(query, wanted)).then(resolve, reject)
       }
       const waiter: Waiter = { query, count, found: 0, seen: -1, isLooking: false, finish, fail }
       const cancelTimer = this.#clock.setTimer(() => {
@@ -134,16 +139,9 @@ export class Waiters {
     if (waiter.isLooking) return
     waiter.isLooking = true
     try {
-      for (let lastSeq = this.#source.lastSeq(); waiter.seen < lastSeq; lastSeq = this.#source.lastSeq()) {
-        const between = { afterSeq: waiter.seen, beforeSeq: lastSeq + 1 }
-        const epoch = this.#epoch
-        const found = await this.#source.count({ ...waiter.query, between }, waiter.count - waiter.found)
-        if (!this.#waiters.has(waiter)) return
-        // Forgotten meanwhile: `cleared` has said from where to go on.
-        if (epoch !== this.#epoch) continue
-        waiter.found += found
-        waiter.seen = lastSeq
-        if (waiter.found >= waiter.count) return waiter.finish()
+      // A turn for each look: while events come in, there is always one more to be had.
+      while (this.#waiters.has(waiter) && waiter.seen < this.#source.lastSeq()) {
+        await this.#gate.run(() => this.#lookOnce(waiter))
       }
     } catch (cause) {
       if (this.#waiters.has(waiter)) waiter.fail(cause)
@@ -152,13 +150,27 @@ export class Waiters {
     }
   }
 
+  async #lookOnce(waiter: Waiter): Promise<void> {
+    // It may have ended while it stood in line.
+    if (!this.#waiters.has(waiter)) return
+    const lastSeq = this.#source.lastSeq()
+    const between = { afterSeq: waiter.seen, beforeSeq: lastSeq + 1 }
+    const epoch = this.#epoch
+    const found = await this.#source.count({ ...waiter.query, between }, waiter.count - waiter.found)
+    // Forgotten meanwhile: `cleared` has said from where to go on.
+    if (!this.#waiters.has(waiter) || epoch !== this.#epoch) return
+    waiter.found += found
+    waiter.seen = lastSeq
+    if (waiter.found >= waiter.count) waiter.finish()
+  }
+
   /** Once more from the beginning, in case that something came in another way than usual. Undefined = there are enough. */
   async #lastLook(
     { query, count }: Waiter,
     options: WaitOptions,
     timeoutMs: number,
   ): Promise<WaitTimeoutError | undefined> {
-    const found = await this.#source.count(query, count)
+    const found = await this.#gate.run(() => this.#source.count(query, count))
     return found >= count ? undefined : this.#timeoutError(options, count, timeoutMs, found)
   }
 

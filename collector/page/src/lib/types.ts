@@ -198,6 +198,8 @@ export interface StreamMessage {
   lastSeq: number
   epoch: number
   revision: number
+  /** Another one after every start of the collector. */
+  process: string
   now: string
   stats: Stats
 }

@@ -29,7 +29,7 @@ export function useFeed<T extends Item, P extends PageOf>(
   // One for the life of the screen.
   const feed = useMemo(create, [])
   const view = useRef<View<T>>({ isAtTop: true, visible: [] })
-  const seen = useRef<{ epoch: number; mark: string | number; revision: number } | undefined>(undefined)
+  const seen = useRef<{ epoch: number; mark: string | number; revision: string } | undefined>(undefined)
   const key = JSON.stringify(question)
   useEffect(() => void feed.ask(question), [feed, key])
   useEffect(() => () => feed.close(), [feed])
@@ -39,12 +39,14 @@ export function useFeed<T extends Item, P extends PageOf>(
     if (message === undefined) return
     const before = seen.current
     const mark = hooks.markOf(message)
-    seen.current = { epoch: message.epoch, mark, revision: message.revision }
+    // Each process counts its own.
+    const revision = `${message.process} ${message.revision}`
+    seen.current = { epoch: message.epoch, mark, revision }
     if (before !== undefined && before.epoch !== message.epoch) return void feed.reload()
     const isHeld = paused || !view.current.isAtTop
     if (before?.mark !== mark || (!isHeld && feed.waiting.peek() > 0)) void feed.follow(isHeld)
     const { visible } = view.current
-    const isRevised = before !== undefined && before.revision !== message.revision
+    const isRevised = before !== undefined && before.revision !== revision
     if (isRevised && !paused && visible.some(hooks.isUnsettled)) void feed.refresh(visible)
   })
   useSignalEffect(() => {

@@ -26,7 +26,9 @@ const RETRY_MS = 2000
 /** Changes when anything was recorded, delivered or cleared. */
 const liveMark = computed(() => {
   const message = latest.value
-  return message === undefined ? '' : `${message.epoch} ${message.head} ${message.revision}`
+  if (message === undefined) return ''
+  const { epoch, head, process, revision } = message
+  return `${epoch} ${head} ${process} ${revision}`
 })
 
 /**
