@@ -23,6 +23,7 @@ const STEPS = {
   build: { command: ['npm', 'run', '--silent', 'build', '--', '--silent'] },
   browser: { command: ['sh', 'collector/scripts/ensure-chromium.sh'], mayFail: 'the tests in a browser' },
   postgres: { command: ['sh', 'collector/scripts/ensure-postgres.sh'], mayFail: 'the tests on PostgreSQL' },
+  nats: { command: ['sh', 'collector/scripts/ensure-nats.sh'], mayFail: 'the tests with the log' },
   unit: { command: vitest('unit'), reports: true },
   'end-to-end': { command: vitest('end-to-end'), reports: true },
   package: { command: vitest('package'), reports: true, lane: 'client' },
@@ -48,7 +49,7 @@ const NEEDS = {
   spool: ['build'],
   runtimes: ['build'],
   site: ['build', 'browser'],
-  collector: ['build', 'browser', 'postgres'],
+  collector: ['build', 'browser', 'postgres', 'nats'],
   cli: ['build'],
   'bench:guard': ['build'],
 }

@@ -1,0 +1,165 @@
+import type { Clock } from '../clock.ts'
+import {
+  type EventGroup,
+  type EventLog,
+  type NewEvent,
+  RefusedError,
+  type RequestLog,
+} from '../store/ports.ts'
+import { type DecodedMessage, decode, decodeRequests, encodeOne } from './codec.ts'
+import type { LogMessage, LogSubscription, SharedLog } from './ports.ts'
+
+/** Messages that share a commit. */
+const MESSAGES_PER_COMMIT = 100
+/** And the events among them, beyond the first message. */
+const EVENTS_PER_COMMIT = 2000
+/** A store that cannot be written to is tried again after so long. */
+const FIRST_PAUSE_MS = 250
+const LONGEST_PAUSE_MS = 5000
+
+/** What a carrier works between. */
+export interface CarrierParts {
+  log: SharedLog
+  store: { readonly log: EventLog; readonly requests: RequestLog }
+  clock: Clock
+  onFault(what: string, cause: unknown): void
+}
+
+interface Held {
+  message: LogMessage
+  decoded: DecodedMessage
+}
+
+/**
+ * Carries what fronts have written into the log to the store: a message is done when the store has committed it. What comes twice
+ * is known there by its key; what the store refuses is laid aside, alone.
+ */
+export class Carrier {
+  readonly #parts: CarrierParts
+  #subscription: LogSubscription | undefined
+  #ended: Promise<void> = Promise.resolve()
+  #isClosing = false
+  #pauseMs = 0
+  #endPause = () => {}
+
+  constructor(parts: CarrierParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    const { log, store } = this.#parts
+    this.#subscription = log.subscribe()
+    log.onRequests((payload) => {
+      for (const request of decodeRequests(payload)) store.requests.append(request)
+    })
+    this.#ended = this.#run(this.#subscription)
+  }
+
+  /** Finishes what is being written, and takes nothing more. */
+  async close(): Promise<void> {
+    this.#isClosing = true
+    this.#endPause()
+    await this.#subscription?.close()
+    await this.#ended
+  }
+
+  async #run(subscription: LogSubscription): Promise<void> {
+    for (;;) {
+      const messages = await subscription.take(MESSAGES_PER_COMMIT)
+      if (messages.length === 0) return
+      const held = await this.#read(messages)
+      while (held.length > 0) await this.#carry(held.splice(0, fitting(held)))
+    }
+  }
+
+  /** Decodes messages; what cannot be read at all is laid aside. */
+  async #read(messages: readonly LogMessage[]): Promise<Held[]> {
+    const held: Held[] = []
+    for (const message of messages) {
+      try {
+        held.push({ message, decoded: decode(message.payload) })
+      } catch (cause) {
+        await this.#finish([message], () => this.#layAside(undefined, message.payload, cause))
+      }
+    }
+    return held
+  }
+
+  #carry(held: readonly Held[]): Promise<void> {
+    return this.#finish(
+      held.map(({ message }) => message),
+      async () => {
+        for (const { decoded } of held) {
+          for (const { key, payload, reason } of decoded.broken)
+            await this.#layAside(key, payload, new Error(reason))
+        }
+        await this.#keep(held.map(({ decoded: { key, events } }) => ({ key, events })))
+      },
+    )
+  }
+
+  /** Does the work for messages, and lets go of them; when it cannot be done now, somebody tries again later. */
+  async #finish(messages: readonly LogMessage[], work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+      for (const message of messages) message.done()
+      this.#pauseMs = 0
+    } catch (cause) {
+      this.#parts.onFault('events of the log cannot be written', cause)
+      this.#pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, this.#pauseMs * 2))
+      for (const message of messages) message.retryAfter(this.#pauseMs)
+      await this.#pause(this.#pauseMs)
+    }
+  }
+
+  /** Writes groups, all together if the store takes them so; those that it refuses are found by halving. */
+  async #keep(groups: readonly EventGroup[]): Promise<void> {
+    const { store } = this.#parts
+    try {
+      await store.log.appendOnce(groups)
+    } catch (cause) {
+      if (!(cause instanceof RefusedError)) throw cause
+      const [only] = groups
+      if (groups.length > 1) {
+        const middle = Math.ceil(groups.length / 2)
+        await this.#keep(groups.slice(0, middle))
+        await this.#keep(groups.slice(middle))
+      } else if (only !== undefined && only.events.length > 1) {
+        await this.#keep(
+          only.events.map((event, index) => ({ key: `${only.key}/${index}`, events: [event] })),
+        )
+        // Known as a whole from now on, should the message come again.
+        await store.log.appendOnce([{ key: only.key, events: [] }])
+      } else if (only !== undefined) {
+        await this.#layAside(only.key, encodeOne(only.key, only.events[0] as NewEvent), cause)
+      }
+    }
+  }
+
+  async #layAside(key: string | undefined, payload: Uint8Array, cause: unknown): Promise<void> {
+    const { log, onFault } = this.#parts
+    await log.deadLetters.add(key, payload, (cause as Error).message)
+    onFault('an event was laid aside', cause)
+  }
+
+  #pause(ms: number): Promise<void> {
+    if (this.#isClosing) return Promise.resolve()
+    return new Promise((resolve) => {
+      const cancel = this.#parts.clock.setTimer(resolve, ms)
+      this.#endPause = () => {
+        cancel()
+        resolve()
+      }
+    })
+  }
+}
+
+/** How many messages, from the first one on, fit into a commit. */
+function fitting(held: readonly Held[]): number {
+  let events = 0
+  const end = held.findIndex(({ decoded }, index) => {
+    events += decoded.events.length
+    return index > 0 && events > EVENTS_PER_COMMIT
+  })
+  return end === -1 ? held.length : end
+}

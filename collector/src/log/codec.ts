@@ -1,0 +1,218 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { NewEvent, NewRequest } from '../store/ports.ts'
+
+/**
+ * How events are written into a message of the log: a line with the version and the key of the message, and for each event a line
+ * with its fields and a line with its message. That is JSON text already, and is neither escaped nor read on its way to the store.
+ */
+const VERSION = '1'
+
+/** Messages for the log are not larger than this, unless one event alone is. */
+export const MAX_CHUNK_BYTES = 256 * 1024
+/** And hold no more events than one transaction should. */
+const MAX_CHUNK_EVENTS = 1000
+
+/** A message as it goes into the log. */
+export interface Chunk {
+  /** Unique to this message: by it a store knows it when it is delivered again. */
+  key: string
+  payload: Buffer
+  /** The same for a request that is sent again; undefined when nothing in it can tell. */
+  dedupId: string | undefined
+}
+
+/** The content of a message. */
+export interface DecodedMessage {
+  key: string
+  events: NewEvent[]
+  /** Events that cannot be read, each as a message by itself. */
+  broken: Array<{ key: string; payload: Buffer; reason: string }>
+}
+
+/** A message is not one of this format. */
+export class DecodeError extends Error {
+  override readonly name = 'DecodeError'
+}
+
+const KEY_PREFIX = randomBytes(9).toString('base64url')
+let lastKey = 0
+
+/** Cuts the events of a request into messages, in order. */
+export function encode(events: readonly NewEvent[], maxBytes = MAX_CHUNK_BYTES): Chunk[] {
+  const chunks: Chunk[] = []
+  let start = 0
+  let lines: string[] = []
+  let bytes = 0
+  const finish = (end: number) => {
+    lastKey++
+    const key = `${KEY_PREFIX}-${lastKey.toString(36)}`
+    chunks.push({ key, payload: payloadOf(key, lines), dedupId: dedupIdOf(events.slice(start, end)) })
+    start = end
+    lines = []
+    bytes = 0
+  }
+  for (const [index, event] of events.entries()) {
+    const text = linesOf(event)
+    const size = Buffer.byteLength(text)
+    if (index > start && (bytes + size > maxBytes || index - start >= MAX_CHUNK_EVENTS)) finish(index)
+    lines.push(text)
+    bytes += size
+  }
+  if (events.length > start) finish(events.length)
+  return chunks
+}
+
+/** One event as a message by itself. */
+export function encodeOne(key: string, event: NewEvent): Buffer {
+  return payloadOf(key, [linesOf(event)])
+}
+
+/**
+ * A message under a key of its own, which the same call with the same `attempt` gives again. One that cannot be read stays as it is.
+ */
+export function underNewKey(payload: Uint8Array, attempt: string): Uint8Array {
+  const text = Buffer.from(payload)
+  const end = text.indexOf('\n')
+  const [version, key] = text.toString('utf8', 0, Math.max(0, end)).split(' ')
+  if (version !== VERSION || key === undefined) return payload
+  const [own] = key.split('.')
+  return Buffer.concat([Buffer.from(`${VERSION} ${own}.${attempt}`), text.subarray(end)])
+}
+
+function payloadOf(key: string, lines: readonly string[]): Buffer {
+  return Buffer.from(`${VERSION} ${key}\n${lines.join('')}`)
+}
+
+function linesOf(event: NewEvent): string {
+  const { body, ...fields } = event
+  // JSON has no line breaks outside of texts, unless somebody has put them there.
+  if (body === null || body === '' || body.includes('\n')) return `${JSON.stringify(event)}\n\n`
+  return `${JSON.stringify(fields)}\n${body}\n`
+}
+
+/**
+ * What is the same when a client sends a request again: the sources, the messageIds, and how they were judged. An event that was
+ * refused and comes again in a sound form under its old messageId is another message.
+ */
+function dedupIdOf(events: readonly NewEvent[]): string | undefined {
+  const hash = createHash('sha256')
+  for (const { source, messageId, reason } of events) {
+    if (messageId === null) return undefined
+    hash.update(JSON.stringify([source, messageId, reason]))
+  }
+  return hash.digest('base64url')
+}
+
+/** @throws DecodeError when the payload as a whole is not what this version writes, with what is wrong. */
+export function decode(payload: Uint8Array): DecodedMessage {
+  const lines = Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString('utf8').split('\n')
+  const [version, key] = (lines[0] as string).split(' ')
+  if (version !== VERSION || key === undefined || key === '' || key.length > 200) {
+    throw new DecodeError('the message was not written by a collector of this version')
+  }
+  if (lines.length % 2 !== 0 || lines.at(-1) !== '') throw new DecodeError('the message is cut off')
+  const decoded: DecodedMessage = { key, events: [], broken: [] }
+  for (let index = 1; index + 1 < lines.length; index += 2) {
+    const [fields, body] = [lines[index] as string, lines[index + 1] as string]
+    try {
+      decoded.events.push(eventOf(fields, body))
+    } catch (cause) {
+      const own = `${key}/line-${index}`
+      const payload = payloadOf(own, [`${fields}\n${body}\n`])
+      decoded.broken.push({ key: own, payload, reason: (cause as Error).message })
+    }
+  }
+  return decoded
+}
+
+function eventOf(line: string, body: string): NewEvent {
+  let fields: Partial<NewEvent> | null
+  try {
+    fields = JSON.parse(line)
+  } catch {
+    throw new DecodeError('a line of the message is not JSON')
+  }
+  const event = { ...fields, ...(body !== '' && { body }) } as NewEvent
+  const wrong = wrongField(event)
+  if (wrong !== undefined)
+    throw new DecodeError(`the field ${wrong} of an event is missing or of another type`)
+  return event
+}
+
+type Check = (value: unknown) => boolean
+const isText: Check = (value) => typeof value === 'string'
+const isTextOrNull: Check = (value) => value === null || typeof value === 'string'
+const isTime: Check = (value) => typeof value === 'number' && Number.isSafeInteger(value)
+const isList: Check = (value) => Array.isArray(value)
+const isAbsentOr =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value)
+
+const FIELDS: ReadonlyArray<[keyof NewEvent, Check]> = [
+  ['source', isText],
+  ['reason', isTextOrNull],
+  ['kind', isTextOrNull],
+  ['name', isTextOrNull],
+  ['userId', isTextOrNull],
+  ['anonymousId', isTextOrNull],
+  ['messageId', isTextOrNull],
+  ['receivedAtMs', isTime],
+  ['receivedAt', isText],
+  ['timestampMs', (value) => typeof value === 'number'],
+  ['body', isTextOrNull],
+  ['deliveries', isList],
+  ['requestId', isAbsentOr(isText)],
+  ['sent', isAbsentOr((value) => typeof value === 'object')],
+  ['violations', isAbsentOr(isList)],
+  ['warnings', isAbsentOr(isList)],
+]
+
+/** Values of another type could end a driver in native code: they are found here. */
+function wrongField(event: NewEvent): string | undefined {
+  const wrong = FIELDS.find(([name, isRight]) => !isRight(event[name]))
+  if (wrong !== undefined) return wrong[0]
+  const areSound = event.deliveries.every(
+    (one) => typeof one === 'object' && isText(one?.destination) && isAbsentOr(isText)(one.skippedBecause),
+  )
+  return areSound ? undefined : 'deliveries'
+}
+
+/** Requests as one message. */
+export function encodeRequests(requests: readonly NewRequest[]): Buffer {
+  return Buffer.from(JSON.stringify(requests))
+}
+
+/** The requests of a message; none when it cannot be read: they are for people to see, and may be lost. */
+export function decodeRequests(payload: Uint8Array): NewRequest[] {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(payload).toString('utf8'))
+    return Array.isArray(value) ? value.filter(isRequest) : []
+  } catch {
+    return []
+  }
+}
+
+const REQUEST_TYPES: Readonly<Record<string, 'string' | 'number'>> = {
+  id: 'string',
+  atMs: 'number',
+  method: 'string',
+  path: 'string',
+  status: 'number',
+  address: 'string',
+  bodyBytes: 'number',
+  inflatedBytes: 'number',
+  durationMs: 'number',
+  events: 'number',
+  accepted: 'number',
+}
+
+function isRequest(value: unknown): value is NewRequest {
+  const fields = value as Record<string, unknown> | null
+  if (typeof fields !== 'object' || fields === null) return false
+  if (typeof fields['headers'] !== 'object' || typeof fields['bodyIsCut'] !== 'boolean') return false
+  // A driver in native code may end over one.
+  if (Object.entries(fields).some(([name, own]) => typeof own === 'boolean' && name !== 'bodyIsCut'))
+    return false
+  return Object.entries(REQUEST_TYPES).every(([name, type]) => typeof fields[name] === type)
+}

@@ -1,0 +1,255 @@
+import { readFileSync } from 'node:fs'
+import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream'
+import {
+  type ConnectionOptions,
+  connect,
+  credsAuthenticator,
+  type NatsConnection,
+} from '@nats-io/transport-node'
+import type { Clock } from '../../clock.ts'
+import { ConfigError } from '../../config/config-error.ts'
+import type { LogSettings } from '../settings.ts'
+import { ensureStreams, UnsafeStreamError } from './streams.ts'
+
+/** Longest wait for an answer of the log, milliseconds. */
+export const TIMEOUT_MS = 3000
+const RECONNECT_MS = 500
+const CHECK_AGAIN_MS = 2000
+/** A connection that is silent for twice as long is given up: the server may be stopped, or behind a cut line. */
+const PING_MS = 2000
+/** So long a start waits for a log that is away, to say at once what is wrong with one that is there. */
+const START_WAIT_MS = 2000
+
+/** What a connection is made with. */
+export interface ConnectionParts {
+  address: string
+  settings: LogSettings
+  clock: Clock
+  onFault(what: string, cause: unknown): void
+}
+
+/** The connection to the log, which comes back by itself, and what is known of its state. */
+export class LogConnection {
+  readonly address: string
+  readonly settings: LogSettings
+  readonly clock: Clock
+  readonly #options: ConnectionOptions
+  readonly #onFault: (what: string, cause: unknown) => void
+  #connection: NatsConnection | undefined
+  #client: JetStreamClient | undefined
+  #manager: JetStreamManager | undefined
+  #reason: string | null = 'the log was not reached yet'
+  #isClosed = false
+  #isChecking = false
+  #cancelCheck = () => {}
+
+  /** @throws ConfigError when the address or the credentials cannot be used. */
+  constructor({ address, settings, clock, onFault }: ConnectionParts) {
+    const { servers, shown, login } = readAddress(address)
+    this.address = shown
+    this.settings = settings
+    this.clock = clock
+    this.#onFault = onFault
+    this.#options = {
+      ...login,
+      servers,
+      name: 'trackpost-collector',
+      maxReconnectAttempts: -1,
+      waitOnFirstConnect: true,
+      // Other credentials may be put in place while this process runs.
+      ignoreAuthErrorAbort: true,
+      reconnectTimeWait: RECONNECT_MS,
+      timeout: TIMEOUT_MS,
+      pingInterval: PING_MS,
+      maxPingOut: 2,
+      ...(settings.credentialsFile !== undefined && {
+        authenticator: credsAuthenticator(readCredentials(settings.credentialsFile)),
+      }),
+    }
+  }
+
+  /**
+   * Begins to connect. A log that is away is waited for, also when this returns.
+   *
+   * @throws ConfigError when the log is there and cannot be used.
+   */
+  async open(): Promise<void> {
+    const opened = this.#open()
+    opened.catch((cause: unknown) => {
+      this.#reason = `the log cannot be used (${messageOf(cause)})`
+      this.#onFault('the log cannot be used', cause)
+    })
+    let cancel = () => {}
+    const patience = new Promise<void>((resolve) => {
+      cancel = this.clock.setTimer(resolve, START_WAIT_MS)
+    })
+    try {
+      await Promise.race([opened, patience])
+    } catch (cause) {
+      await this.close()
+      throw new ConfigError(`log: ${messageOf(cause)}`)
+    } finally {
+      cancel()
+    }
+    if (this.#connection === undefined) this.#onFault('the log cannot be reached', new Error(this.address))
+  }
+
+  async #open(): Promise<void> {
+    const connection = await connect(this.#options)
+    if (this.#isClosed) return connection.close()
+    this.#connection = connection
+    this.#client = jetstream(connection, { timeout: TIMEOUT_MS })
+    this.#manager = await jetstreamManager(connection, { timeout: TIMEOUT_MS, checkAPI: false })
+    void this.#follow(connection)
+    await this.#check()
+  }
+
+  /** Follows the state of the connection until it is closed. */
+  async #follow(connection: NatsConnection): Promise<void> {
+    for await (const { type } of connection.status()) {
+      if (type === 'disconnect' || type === 'staleConnection') this.#away('the connection to the log is cut')
+      // The log may be another one now, or have lost its streams.
+      else if (type === 'reconnect') this.#checkSoon(0)
+    }
+  }
+
+  #away(reason: string): void {
+    if (this.#isClosed) return
+    if (this.#reason === null) this.#onFault('the log is away', new Error(reason))
+    this.#reason = reason
+  }
+
+  /** Looks at the streams, and goes on looking until they can be used. */
+  async #check(): Promise<void> {
+    const manager = this.#manager
+    if (manager === undefined || this.#isChecking || this.#isClosed) return
+    this.#isChecking = true
+    try {
+      const notes = await ensureStreams(manager, this.settings)
+      for (const note of notes) this.#onFault('the log is kept otherwise than configured', new Error(note))
+      this.#reason = null
+    } catch (cause) {
+      this.#away(cause instanceof UnsafeStreamError ? cause.message : reasonOf(cause))
+      this.#checkSoon(CHECK_AGAIN_MS)
+      if (cause instanceof UnsafeStreamError) throw cause
+    } finally {
+      this.#isChecking = false
+    }
+  }
+
+  #checkSoon(delayMs: number): void {
+    this.#cancelCheck()
+    if (this.#isClosed) return
+    this.#cancelCheck = this.clock.setTimer(() => {
+      this.#check().catch((cause: unknown) => this.#onFault('the log cannot be used', cause))
+    }, delayMs)
+  }
+
+  /** Something has failed that should not: the streams are looked at again. */
+  suspect(cause: unknown): void {
+    this.#away(reasonOf(cause))
+    this.#checkSoon(CHECK_AGAIN_MS)
+  }
+
+  /** Why the log cannot be used now; null = it can. */
+  get reason(): string | null {
+    if (this.#isClosed) return 'the log is closed'
+    return this.#reason
+  }
+
+  /** @throws when the log was never reached. */
+  get client(): JetStreamClient {
+    if (this.#client === undefined) throw new Error(this.reason ?? 'the log was not reached yet')
+    return this.#client
+  }
+
+  /** @throws when the log was never reached. */
+  get manager(): JetStreamManager {
+    if (this.#manager === undefined) throw new Error(this.reason ?? 'the log was not reached yet')
+    return this.#manager
+  }
+
+  /** Sends without waiting, and without knowing whether it arrives. */
+  send(subject: string, payload: Uint8Array): void {
+    if (this.reason === null) this.#connection?.publish(subject, payload)
+  }
+
+  /** Waits until the server has seen what was sent before, if it can be reached. */
+  async flush(): Promise<void> {
+    if (this.reason !== null || this.#connection === undefined) return
+    const flushed = this.#connection.flush().catch(() => {})
+    let cancel = () => {}
+    const timeout = new Promise<void>((resolve) => {
+      cancel = this.clock.setTimer(resolve, TIMEOUT_MS)
+    })
+    await Promise.race([flushed, timeout])
+    cancel()
+  }
+
+  /** Largest message that the server takes, bytes. */
+  get maxPayload(): number {
+    return this.#connection?.info?.max_payload ?? 1024 ** 2
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#cancelCheck()
+    const connection = this.#connection
+    if (connection === undefined) return
+    // What was sent without waiting goes out, if the log is there.
+    if (this.#reason === null) await connection.drain().catch(() => {})
+    await connection.close()
+  }
+}
+
+function readCredentials(path: string): Uint8Array {
+  try {
+    return readFileSync(path)
+  } catch (cause) {
+    throw new ConfigError(
+      `log.credentialsFile: ${path} cannot be read (${(cause as NodeJS.ErrnoException).code})`,
+    )
+  }
+}
+
+/** Servers and login of `nats://user:password@host:4222,other:4222`. */
+function readAddress(address: string): {
+  servers: string[]
+  shown: string
+  login: Partial<ConnectionOptions>
+} {
+  const wrong = new ConfigError('log: expected nats://<host>[:port][,<host>[:port]...], or tls://...')
+  const [, scheme, rest] = /^(nats|tls):\/\/([^/?#]+)\/?$/.exec(address) ?? []
+  if (scheme === undefined || rest === undefined) throw wrong
+  const at = rest.lastIndexOf('@')
+  const hosts = rest.slice(at + 1).split(',')
+  if (!hosts.every((host) => host !== '' && URL.canParse(`http://${host}`))) throw wrong
+  const [user, password] = rest.slice(0, Math.max(0, at)).split(':').map(decoded)
+  const login = password === undefined ? { token: user } : { user, pass: password }
+  return {
+    servers: hosts.map((host) => (scheme === 'tls' ? `tls://${host}` : host)),
+    shown: `${scheme}://${hosts.join(',')}`,
+    login: { ...(at >= 0 && login), ...(scheme === 'tls' && { tls: {} }) } as Partial<ConnectionOptions>,
+  }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause)
+}
+
+/** Why the log did not do what was asked, as one sentence. */
+export function reasonOf(cause: unknown): string {
+  const { name, message } = cause as Error
+  if (name === 'TimeoutError') return 'the log does not respond in time'
+  if (name === 'NoRespondersError') return 'no stream takes the events: it is not there, or has no leader'
+  return `the log refuses (${message})`
+}

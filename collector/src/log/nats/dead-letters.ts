@@ -1,0 +1,110 @@
+import type { StoredMsg } from '@nats-io/jetstream'
+import { headers } from '@nats-io/transport-node'
+import { decode, underNewKey } from '../codec.ts'
+import type { DeadLetter, DeadLetters } from '../ports.ts'
+import { type LogConnection, TIMEOUT_MS } from './connection.ts'
+import type { Names } from './streams.ts'
+
+const REASON = 'Trackpost-Reason'
+const MAX_REASON_CHARACTERS = 500
+/** Messages that one call retries. */
+const MAX_RETRIES = 10_000
+
+/** What was laid aside, in a stream of its own. */
+export class NatsDeadLetters implements DeadLetters {
+  readonly #connection: LogConnection
+  readonly #names: Names
+  readonly #publish: (payload: Uint8Array) => Promise<void>
+
+  /** @param publish Writes a message into the log of events. */
+  constructor(connection: LogConnection, names: Names, publish: (payload: Uint8Array) => Promise<void>) {
+    this.#connection = connection
+    this.#names = names
+    this.#publish = publish
+  }
+
+  async add(key: string | undefined, payload: Uint8Array, reason: string): Promise<void> {
+    const fields = headers()
+    fields.set(REASON, oneLine(reason))
+    await this.#connection.client.publish(this.#names.deadSubject, payload, {
+      headers: fields,
+      timeout: TIMEOUT_MS,
+      ...(key !== undefined && { msgID: key }),
+    })
+  }
+
+  async list(limit: number): Promise<DeadLetter[]> {
+    const letters: DeadLetter[] = []
+    for await (const message of this.#messages(limit)) letters.push(letterOf(message))
+    return letters
+  }
+
+  async retry(ids?: readonly string[]): Promise<number> {
+    let retried = 0
+    for await (const message of ids === undefined ? this.#messages(MAX_RETRIES) : this.#byIds(ids)) {
+      // A process that ends between the two steps leaves it here as well: the key keeps the store from writing it twice.
+      await this.#publish(underNewKey(message.data, String(message.seq)))
+      await this.#connection.manager.streams.deleteMessage(this.#names.dead, message.seq, false)
+      retried++
+    }
+    return retried
+  }
+
+  async *#messages(limit: number): AsyncGenerator<StoredMsg> {
+    const { manager } = this.#connection
+    const { state } = await manager.streams.info(this.#names.dead)
+    let left = limit
+    for (let seq = state.first_seq; left > 0 && seq <= state.last_seq; left--) {
+      const query = { seq, next_by_subj: this.#names.deadSubject }
+      const message = await manager.streams.getMessage(this.#names.dead, query)
+      if (message === null) return
+      yield message
+      seq = message.seq + 1
+    }
+  }
+
+  async *#byIds(ids: readonly string[]): AsyncGenerator<StoredMsg> {
+    const { manager } = this.#connection
+    for (const id of new Set(ids)) {
+      if (!/^[1-9]\d{0,15}$/.test(id)) continue
+      const message = await manager.streams.getMessage(this.#names.dead, { seq: Number(id) })
+      if (message !== null) yield message
+    }
+  }
+}
+
+function letterOf(message: StoredMsg): DeadLetter {
+  const { seq, data, header, time } = message
+  const about = {
+    source: null as string | null,
+    name: null as string | null,
+    messageId: null as string | null,
+  }
+  try {
+    const [event] = decode(data).events
+    if (event !== undefined) {
+      about.source = event.source
+      about.name = event.name ?? event.kind
+      about.messageId = event.messageId
+    }
+  } catch {
+    // What cannot be read has nothing to be told of it but why.
+  }
+  return {
+    id: String(seq),
+    at: time.toISOString(),
+    reason: header.get(REASON) || 'unknown',
+    ...about,
+    bytes: data.length,
+  }
+}
+
+/** A header holds one line of ASCII. */
+function oneLine(text: string): string {
+  return (
+    text
+      .replace(/[^\x20-\x7e]+/g, ' ')
+      .trim()
+      .slice(0, MAX_REASON_CHARACTERS) || 'unknown'
+  )
+}

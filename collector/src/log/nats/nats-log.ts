@@ -1,0 +1,116 @@
+import type { LogLag, PartHealth } from '../../store/health.ts'
+import type { NewEvent, RequestLog } from '../../store/ports.ts'
+import type { DeadLetters, LogSubscription, SharedLog } from '../ports.ts'
+import { type ConnectionParts, LogConnection } from './connection.ts'
+import { NatsDeadLetters } from './dead-letters.ts'
+import { Publisher } from './publisher.ts'
+import { NatsRequestLog } from './request-log.ts'
+import { type Names, namesOf } from './streams.ts'
+import { Subscription } from './subscription.ts'
+
+/** The lag is asked for so often at most. */
+const LAG_REST_MS = 1000
+
+/** The log on NATS JetStream. */
+export class NatsLog implements SharedLog {
+  readonly deadLetters: DeadLetters
+  readonly requests: RequestLog
+  readonly #connection: LogConnection
+  readonly #names: Names
+  readonly #publisher: Publisher
+  readonly #requests: NatsRequestLog
+  readonly #parts: ConnectionParts
+  readonly #subscriptions: Subscription[] = []
+  #lag: Promise<LogLag | null> | undefined
+  #lagUntilMs = Number.NEGATIVE_INFINITY
+
+  /** @throws ConfigError when the address or the credentials cannot be used. */
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts
+    this.#connection = new LogConnection(parts)
+    this.#names = namesOf(parts.settings)
+    const { eventsSubject, requestsSubject } = this.#names
+    this.#publisher = new Publisher(this.#connection, eventsSubject)
+    this.#requests = new NatsRequestLog(
+      (payload) => this.#connection.send(requestsSubject, payload),
+      parts.clock,
+    )
+    this.requests = this.#requests
+    this.deadLetters = new NatsDeadLetters(this.#connection, this.#names, (payload) =>
+      this.#publisher.publish(payload),
+    )
+  }
+
+  /** @throws ConfigError when the log is there and cannot be used. */
+  open(): Promise<void> {
+    return this.#connection.open()
+  }
+
+  get address(): string {
+    return this.#connection.address
+  }
+
+  append(events: readonly NewEvent[]): ReturnType<Publisher['append']> {
+    return this.#publisher.append(events)
+  }
+
+  async health(): Promise<PartHealth> {
+    const lag = await this.lag()
+    const { reason, waiting } = this.#publisher
+    const health = { part: 'log' as const, isReady: reason === null, reason, waiting }
+    return lag === null ? health : { ...health, lag }
+  }
+
+  lag(): Promise<LogLag | null> {
+    const nowMs = this.#parts.clock.monotonic()
+    if (this.#lag === undefined || this.#lagUntilMs <= nowMs) {
+      this.#lagUntilMs = nowMs + LAG_REST_MS
+      this.#lag = this.#readLag().catch(() => null)
+    }
+    return this.#lag
+  }
+
+  async #readLag(): Promise<LogLag | null> {
+    if (this.#connection.reason !== null) return null
+    const { manager } = this.#connection
+    const [events, dead] = await Promise.all(
+      [this.#names.events, this.#names.dead].map((name) => manager.streams.info(name)),
+    )
+    if (events === undefined || dead === undefined) return null
+    // What is acknowledged is gone from the stream: all that is there waits.
+    const { messages, first_ts } = events.state
+    const oldestMs = messages === 0 ? null : Math.max(0, this.#parts.clock.now() - Date.parse(first_ts))
+    return { waiting: messages, oldestMs, deadLetters: dead.state.messages }
+  }
+
+  subscribe(): LogSubscription {
+    return this.#subscribe(this.#names.events)
+  }
+
+  onRequests(take: (payload: Uint8Array) => void): void {
+    const subscription = this.#subscribe(this.#names.requests)
+    const run = async () => {
+      for (;;) {
+        const messages = await subscription.take(100)
+        if (messages.length === 0) return
+        for (const message of messages) {
+          take(message.payload)
+          message.done()
+        }
+      }
+    }
+    void run()
+  }
+
+  #subscribe(stream: string): Subscription {
+    const subscription = new Subscription(this.#connection, stream, this.#parts.onFault)
+    this.#subscriptions.push(subscription)
+    return subscription
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#subscriptions.map((one) => one.close()))
+    this.#requests.flush()
+    await this.#connection.close()
+  }
+}

@@ -1,0 +1,80 @@
+import type { NewEvent } from '../../store/ports.ts'
+import { encode, MAX_CHUNK_BYTES } from '../codec.ts'
+import { type LogConnection, reasonOf, TIMEOUT_MS } from './connection.ts'
+
+/** What may be under way to the log, bytes: more than that, and new requests are refused at once. */
+const MAX_PENDING_BYTES = 128 * 1024 * 1024
+/** Room for headers beside the payload. */
+const HEADER_BYTES = 4096
+/** Codes of JetStream for a stream that has no room: maximum bytes, and the server's own disk. */
+const FULL_CODES: ReadonlySet<unknown> = new Set([10_077, 10_047, 10_023])
+
+/** Writes events into the log and waits for its acknowledgement, never for long. */
+export class Publisher {
+  readonly #connection: LogConnection
+  readonly #subject: string
+  #pendingBytes = 0
+  #pendingEvents = 0
+  /** Why the last message was not taken; null = it was. */
+  #trouble: string | null = null
+  #isTrying = false
+
+  constructor(connection: LogConnection, subject: string) {
+    this.#connection = connection
+    this.#subject = subject
+  }
+
+  /** Events that wait for an acknowledgement. */
+  get waiting(): number {
+    return this.#pendingEvents
+  }
+
+  /** Why what is appended now would probably not be kept. */
+  get reason(): string | null {
+    return this.#connection.reason ?? this.#trouble
+  }
+
+  /**
+   * Resolves when the log has acknowledged the events.
+   *
+   * @throws when it did not in time; some of the events may be in the log all the same.
+   */
+  async append(events: readonly NewEvent[]): Promise<Array<{ status: 'accepted' | 'rejected' }>> {
+    const { reason } = this.#connection
+    if (reason !== null) throw new Error(reason)
+    const isTrial = this.#trouble !== null
+    // While the log does not take anything, one request at a time finds out whether it does again; the others need not wait for it.
+    if (isTrial && this.#isTrying) throw new Error(this.#trouble ?? '')
+    if (this.#pendingBytes > MAX_PENDING_BYTES) throw new Error('too much is under way to the log')
+    if (isTrial) this.#isTrying = true
+    this.#pendingEvents += events.length
+    try {
+      const limit = Math.min(MAX_CHUNK_BYTES, this.#connection.maxPayload - HEADER_BYTES)
+      const chunks = encode(events, limit)
+      await Promise.all(chunks.map(({ payload, dedupId }) => this.publish(payload, dedupId)))
+    } finally {
+      this.#pendingEvents -= events.length
+      if (isTrial) this.#isTrying = false
+    }
+    return events.map(({ reason }) => ({ status: reason === null ? 'accepted' : 'rejected' }))
+  }
+
+  /** Writes one message, and waits for its acknowledgement. */
+  async publish(payload: Uint8Array, dedupId?: string): Promise<void> {
+    const { length } = payload
+    this.#pendingBytes += length
+    try {
+      const options = { timeout: TIMEOUT_MS, ...(dedupId !== undefined && { msgID: dedupId }) }
+      await this.#connection.client.publish(this.#subject, payload, options)
+      this.#trouble = null
+    } catch (cause) {
+      const { name, code } = cause as { name?: string; code?: unknown }
+      const isFull = FULL_CODES.has(code) || /maximum bytes exceeded/.test(String(cause))
+      this.#trouble = isFull ? 'the log is full: its workers do not keep up' : reasonOf(cause)
+      if (name === 'NoRespondersError') this.#connection.suspect(cause)
+      throw new Error(this.#trouble, { cause })
+    } finally {
+      this.#pendingBytes -= length
+    }
+  }
+}

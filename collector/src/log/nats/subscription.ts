@@ -1,0 +1,107 @@
+import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream'
+import type { LogMessage, LogSubscription } from '../ports.ts'
+import type { LogConnection } from './connection.ts'
+import { CONSUMER, ensureConsumer } from './streams.ts'
+
+/** Messages that a worker has at hand; more is asked for when a quarter of them is used up. */
+const MESSAGES_AT_HAND = 200
+const AGAIN_MS = 500
+
+/** Takes messages from the consumer that all workers share, and begins again whenever the log has been away. */
+export class Subscription implements LogSubscription {
+  readonly #connection: LogConnection
+  readonly #stream: string
+  readonly #onFault: (what: string, cause: unknown) => void
+  readonly #waiting: JsMsg[] = []
+  #messages: ConsumerMessages | undefined
+  #wakeTaker = () => {}
+  #wakeReader = () => {}
+  #isClosed = false
+  readonly #ended: Promise<void>
+
+  constructor(connection: LogConnection, stream: string, onFault: (what: string, cause: unknown) => void) {
+    this.#connection = connection
+    this.#stream = stream
+    this.#onFault = onFault
+    this.#ended = this.#run()
+  }
+
+  async take(limit: number): Promise<LogMessage[]> {
+    while (this.#waiting.length === 0 && !this.#isClosed) {
+      await new Promise<void>((resolve) => {
+        this.#wakeTaker = resolve
+      })
+    }
+    if (this.#isClosed) return []
+    const taken = this.#waiting.splice(0, limit)
+    this.#wakeReader()
+    return taken.map(messageOf)
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isClosed) {
+      try {
+        if (this.#connection.reason === null) await this.#read()
+      } catch (cause) {
+        if (!this.#isClosed && this.#connection.reason === null) {
+          this.#onFault('the log cannot be read', cause)
+          this.#connection.suspect(cause)
+        }
+      }
+      if (!this.#isClosed) await this.#pause()
+    }
+  }
+
+  /** Reads until the consumer or the connection ends. */
+  async #read(): Promise<void> {
+    const { client, manager } = this.#connection
+    await ensureConsumer(manager, this.#stream)
+    const consumer = await client.consumers.get(this.#stream, CONSUMER)
+    if (this.#isClosed) return
+    const messages = await consumer.consume({
+      max_messages: MESSAGES_AT_HAND,
+      // The log may have been begun anew while it was away; then the consumer must be made again.
+      abort_on_missing_resource: true,
+    })
+    this.#messages = messages
+    if (this.#isClosed) return void messages.close()
+    for await (const message of messages) {
+      this.#waiting.push(message)
+      this.#wakeTaker()
+      while (this.#waiting.length >= MESSAGES_AT_HAND && !this.#isClosed) {
+        await new Promise<void>((resolve) => {
+          this.#wakeReader = resolve
+        })
+      }
+    }
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#connection.clock.setTimer(resolve, AGAIN_MS)
+      this.#wakeReader = () => {
+        cancel()
+        resolve()
+      }
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#wakeTaker()
+    this.#wakeReader()
+    await this.#messages?.close()
+    await this.#ended
+    // The server must know that this one takes no more, or it sends what is given back here again.
+    if (this.#waiting.length > 0) await this.#connection.flush()
+    for (const message of this.#waiting.splice(0)) message.nak()
+  }
+}
+
+function messageOf(message: JsMsg): LogMessage {
+  return {
+    payload: message.data,
+    done: () => message.ack(),
+    retryAfter: (ms) => message.nak(ms),
+  }
+}

@@ -1,0 +1,189 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { Carrier } from '../../src/log/carrier.ts'
+import { encode, encodeRequests } from '../../src/log/codec.ts'
+import type { DeadLetter, LogMessage, SharedLog } from '../../src/log/ports.ts'
+import { type EventGroup, type NewEvent, RefusedError } from '../../src/store/ports.ts'
+import { newEvent, newRequest } from '../store/new-event.ts'
+
+/** A log and a store in memory; the log delivers again what was not done, and what it is told to. */
+function open(refuses: (event: NewEvent) => boolean = () => false) {
+  const queue: Uint8Array[] = []
+  const waiters: Array<() => void> = []
+  const laidAside: Array<{ key: string | undefined; payload: Uint8Array; reason: string }> = []
+  const kept = new Map<string, readonly NewEvent[]>()
+  const calls: number[] = []
+  const requests: unknown[] = []
+  const state = { isAway: false, held: 0, retries: [] as number[], takeRequests: (_: Uint8Array) => {} }
+  let isClosed = false
+  const offer = (...payloads: Uint8Array[]) => {
+    queue.push(...payloads)
+    for (const wake of waiters.splice(0)) wake()
+  }
+  const take = async (limit: number): Promise<LogMessage[]> => {
+    while (queue.length === 0 && !isClosed) await new Promise<void>((resolve) => waiters.push(resolve))
+    if (isClosed) return []
+    return queue.splice(0, limit).map((payload) => {
+      state.held++
+      return {
+        payload,
+        done: () => void state.held--,
+        retryAfter: (ms) => {
+          state.held--
+          state.retries.push(ms)
+          offer(payload)
+        },
+      }
+    })
+  }
+  const log = {
+    subscribe: () => ({
+      take,
+      close: async () => {
+        isClosed = true
+        for (const wake of waiters.splice(0)) wake()
+      },
+    }),
+    onRequests: (run: (payload: Uint8Array) => void) => {
+      state.takeRequests = run
+    },
+    deadLetters: {
+      add: async (key: string | undefined, payload: Uint8Array, reason: string) =>
+        void laidAside.push({ key, payload, reason }),
+      list: async (): Promise<DeadLetter[]> => [],
+      retry: async () => 0,
+    },
+  } as unknown as SharedLog
+  const appendOnce = async (groups: readonly EventGroup[]) => {
+    calls.push(groups.length)
+    if (state.isAway) throw new Error('the store is away')
+    if (groups.flatMap(({ events }) => events).some(refuses)) throw new RefusedError('not these data')
+    for (const { key, events } of groups) if (!kept.has(key)) kept.set(key, events)
+  }
+  const store = {
+    log: { appendOnce, append: async () => [] },
+    requests: { append: (request: unknown) => void requests.push(request), nextId: () => '' },
+  }
+  const faults: string[] = []
+  // Pauses end at once: what they are is seen in what the log is told.
+  const clock = { ...systemClock, setTimer: (run: () => void) => systemClock.setTimer(run, 0) }
+  const carrier = new Carrier({ log, store, clock, onFault: (what) => faults.push(what) })
+  carrier.start()
+  onTestFinished(() => carrier.close())
+  const ids = () => [...kept.values()].flat().map(({ messageId }) => messageId)
+  return { offer, queue, laidAside, kept, ids, calls, requests, state, faults, carrier }
+}
+
+const message = (...ids: string[]) => encode(ids.map((id) => newEvent(id)))[0]?.payload ?? Buffer.alloc(0)
+const isDone = (state: { held: number }, queue: unknown[]) => state.held === 0 && queue.length === 0
+
+test('what waits shares commits, of a bounded size', async () => {
+  const { offer, ids, calls, state, queue } = open()
+
+  offer(...Array.from({ length: 250 }, (_, index) => message(`a${index}`, `b${index}`)))
+  await expect.poll(() => isDone(state, queue)).toBe(true)
+  expect(calls).toEqual([100, 100, 50])
+  expect(ids()).toHaveLength(500)
+
+  const large = (name: string) => message(...Array.from({ length: 900 }, (_, index) => `${name}${index}`))
+  offer(large('c'), large('d'), large('e'), large('f'), large('g'))
+  await expect.poll(() => isDone(state, queue)).toBe(true)
+  expect(calls.slice(3)).toEqual([2, 2, 1])
+})
+
+test('of a message that comes again, also together with others, the store gets the same key', async () => {
+  const { offer, ids, kept, state, queue } = open()
+  const [a, b] = [message('a'), message('b')]
+
+  offer(a, a, b)
+  await expect.poll(() => isDone(state, queue)).toBe(true)
+  offer(b, a)
+  await expect.poll(() => isDone(state, queue)).toBe(true)
+
+  expect(kept.size).toBe(2)
+  expect(ids()).toEqual(['a', 'b'])
+})
+
+test('an event that the store refuses is laid aside alone, wherever it is', async () => {
+  for (const poison of [[0], [6], [11], [0, 1], [0, 5, 11], [...Array(12).keys()]]) {
+    const { offer, ids, laidAside, state, queue } = open(({ messageId }) =>
+      poison.includes(Number(messageId)),
+    )
+    const all = Array.from({ length: 12 }, (_, index) => String(index))
+
+    offer(message(...all.slice(0, 5)), message('5'), message(...all.slice(6)))
+    await expect.poll(() => isDone(state, queue)).toBe(true)
+
+    expect(ids()).toEqual(all.filter((id) => !poison.includes(Number(id))))
+    expect(laidAside).toHaveLength(poison.length)
+    expect(new Set(laidAside.map(({ key }) => key)).size).toBe(poison.length)
+    expect(new Set(laidAside.map(({ reason }) => reason))).toEqual(new Set(['not these data']))
+  }
+})
+
+test('a message with a refused event that comes again leaves nothing twice', async () => {
+  const { offer, ids, laidAside, state, queue } = open(({ messageId }) => messageId === 'b')
+  const one = message('a', 'b', 'c')
+  offer(one)
+  await expect.poll(() => isDone(state, queue)).toBe(true)
+
+  offer(one)
+  await expect.poll(() => isDone(state, queue)).toBe(true)
+
+  expect(ids()).toEqual(['a', 'c'])
+  expect(new Set(laidAside.map(({ key }) => key)).size).toBe(1)
+})
+
+test('a store that is away is waited for, longer each time, and nothing is laid aside', async () => {
+  const { offer, ids, laidAside, state, queue, faults } = open()
+  state.isAway = true
+  offer(message('a'), message('b'))
+
+  await expect.poll(() => state.retries.length).toBeGreaterThan(14)
+  expect([...new Set(state.retries)]).toEqual([250, 500, 1000, 2000, 4000, 5000])
+  state.isAway = false
+  await expect.poll(() => isDone(state, queue)).toBe(true)
+
+  expect(ids().sort()).toEqual(['a', 'b'])
+  expect(laidAside).toEqual([])
+  expect(faults).toContain('events of the log cannot be written')
+})
+
+test('what cannot be read is laid aside, and what lies around it is kept', async () => {
+  const { offer, ids, laidAside, state, queue } = open()
+  const half = Buffer.from(
+    message('b', 'c').toString().replace('"receivedAtMs":1000000', '"receivedAtMs":null'),
+  )
+
+  offer(message('a'), Buffer.from('garbage'), half, Buffer.alloc(0))
+  await expect.poll(() => isDone(state, queue)).toBe(true)
+
+  expect(ids()).toEqual(['a', 'c'])
+  expect(laidAside.map(({ reason }) => reason).sort()).toEqual([
+    'the field receivedAtMs of an event is missing or of another type',
+    'the message was not written by a collector of this version',
+    'the message was not written by a collector of this version',
+  ])
+})
+
+test('requests are passed on to the store, garbage is not', async () => {
+  const { state, requests } = open()
+
+  state.takeRequests(encodeRequests([newRequest('1')]))
+  state.takeRequests(Buffer.from('garbage'))
+
+  expect(requests).toEqual([newRequest('1')])
+})
+
+test('a close waits for what is being written, and ends a pause', async () => {
+  const { offer, carrier, state, ids } = open()
+  offer(message('a'))
+  await expect.poll(() => ids()).toEqual(['a'])
+  state.isAway = true
+  offer(message('b'))
+  await expect.poll(() => state.retries.length).toBeGreaterThan(0)
+
+  await carrier.close()
+
+  expect(state.held).toBe(0)
+})

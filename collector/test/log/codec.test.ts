@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest'
+import {
+  DecodeError,
+  decode,
+  decodeRequests,
+  encode,
+  encodeRequests,
+  underNewKey,
+} from '../../src/log/codec.ts'
+import type { NewEvent } from '../../src/store/ports.ts'
+import { newEvent, newRequest } from '../store/new-event.ts'
+
+const odd: NewEvent[] = [
+  newEvent('a', { body: '{"event":"Größe \\n \u2028 gewählt"}', deliveries: [{ destination: 'Hook' }] }),
+  newEvent('b', { body: null, reason: 'no_event', name: null, warnings: ['timestamp'], requestId: '12' }),
+  newEvent('c', { body: '{\n  "event": "with a line break"\n}' }),
+  newEvent('d', { body: '', name: 'line\nbreak', sent: { added: ['x'], changed: { y: 1 }, removed: [] } }),
+  newEvent('e', { violations: [{ path: '', keyword: 'unplanned', message: 'no' }], timestampMs: -1.5 }),
+]
+
+test('what was written is read again as it was, whatever is in it', () => {
+  const [chunk, ...more] = encode(odd)
+
+  expect(more).toEqual([])
+  const { key, events, broken } = decode(chunk?.payload ?? Buffer.alloc(0))
+  expect(key).toBe(chunk?.key)
+  expect(broken).toEqual([])
+  expect(events).toEqual(odd)
+})
+
+test('a large request is cut into messages, in order, each under a key of its own', () => {
+  const events = Array.from({ length: 2500 }, (_, index) =>
+    newEvent(`m${index}`, { body: `{"x":"${'ß'.repeat(100)}"}` }),
+  )
+
+  const chunks = encode(events, 100_000)
+
+  expect(chunks.flatMap(({ payload }) => decode(payload).events)).toEqual(events)
+  expect(Math.max(...chunks.map(({ payload }) => payload.length))).toBeLessThan(100_100)
+  expect(new Set(chunks.map(({ key }) => key)).size).toBe(chunks.length)
+  const small = events.map((event) => ({ ...event, body: null }))
+  expect(encode(small).every(({ payload }) => decode(payload).events.length <= 1000)).toBe(true)
+  const [alone, ...others] = encode([newEvent('big', { body: `{"x":"${'x'.repeat(500_000)}"}` })])
+  expect([alone?.payload.length ?? 0, others.length]).toEqual([expect.any(Number), 0])
+  expect(encode([])).toEqual([])
+})
+
+test('a request that is sent again is known by its ids, one that says something else is not', () => {
+  const idOf = (...events: NewEvent[]) => encode(events)[0]?.dedupId
+  const [a, b] = [newEvent('a'), newEvent('b')]
+
+  expect(idOf(a, b)).toBe(idOf({ ...a, body: '{"receivedAt":"later"}', receivedAtMs: 5 }, b))
+  const others = [
+    idOf(a),
+    idOf(b, a),
+    idOf({ ...a, source: 'other' }, b),
+    idOf({ ...a, reason: 'no_event' }, b),
+  ]
+  expect(new Set([idOf(a, b), ...others]).size).toBe(5)
+  // Of a request that was refused as a whole nothing is known, and two of them are not the same.
+  expect(idOf({ ...a, messageId: null, reason: 'invalid_json' })).toBeUndefined()
+})
+
+test('an event that cannot be read is told apart from the sound ones around it', () => {
+  const wrong = [
+    newEvent('x', { receivedAtMs: null as never }),
+    newEvent('x', { body: 5 as never }),
+    newEvent('x', { name: { a: 1 } as never }),
+    newEvent('x', { messageId: true as never }),
+    newEvent('x', { deliveries: [null] as never }),
+    newEvent('x', { deliveries: [{ destination: 7 }] as never }),
+  ]
+  for (const event of wrong) {
+    const sound = [newEvent('a'), newEvent('b')] as const
+    const text = encode([sound[0], { ...event, body: null }, sound[1]])[0]?.payload.toString() ?? ''
+    const payload = Buffer.from(
+      event.body === null || typeof event.body === 'string' ? text : text.replace('"body":null', '"body":5'),
+    )
+
+    const { events, broken } = decode(payload)
+
+    expect(events).toEqual(sound)
+    expect(broken).toHaveLength(1)
+    expect(() => decode(broken[0]?.payload ?? Buffer.alloc(0))).not.toThrow()
+    expect(decode(broken[0]?.payload ?? Buffer.alloc(0)).broken).toHaveLength(1)
+  }
+})
+
+test('what is no message of the log is refused as a whole', () => {
+  const [chunk] = encode(odd)
+  const whole = chunk?.payload.toString() ?? ''
+  for (const text of [
+    '',
+    'x',
+    '2 key\n',
+    '1\n',
+    '1 \n',
+    whole.slice(0, -1),
+    `${whole}{}\n`,
+    '\u0000'.repeat(9),
+  ]) {
+    expect(() => decode(Buffer.from(text)), JSON.stringify(text.slice(0, 20))).toThrow(DecodeError)
+  }
+  expect(decode(Buffer.from('1 k\n{}\n\nnull\n\n[]\nx\n')).broken).toHaveLength(3)
+})
+
+test('a message under a new key has the same events, and its key does not grow', () => {
+  const payload = encode(odd)[0]?.payload ?? Buffer.alloc(0)
+  const again = underNewKey(underNewKey(payload, '7'), '8')
+
+  expect(decode(again).events).toEqual(odd)
+  expect(decode(again).key).toBe(`${decode(payload).key}.8`)
+  expect(Buffer.from(underNewKey(Buffer.from('garbage'), '1')).toString()).toBe('garbage')
+})
+
+test('requests are read again; what is none of them is left out', () => {
+  const requests = [newRequest('1'), newRequest('2', { problem: { code: 'x', message: 'y' }, body: null })]
+  expect(decodeRequests(encodeRequests(requests))).toEqual(requests)
+
+  const odd = [null, 5, {}, { ...newRequest('3'), status: '200' }, { ...newRequest('4'), userAgent: true }]
+  expect(decodeRequests(Buffer.from(JSON.stringify([...odd, newRequest('5')])))).toEqual([newRequest('5')])
+  expect(decodeRequests(Buffer.from('{"a":'))).toEqual([])
+  expect(decodeRequests(Buffer.from('{}'))).toEqual([])
+})

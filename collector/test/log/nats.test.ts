@@ -1,0 +1,328 @@
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
+import { expect, onTestFinished } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { ConfigError } from '../../src/config/config-error.ts'
+import { decode } from '../../src/log/codec.ts'
+import { openLog } from '../../src/log/open.ts'
+import type { LogMessage, SharedLog } from '../../src/log/ports.ts'
+import type { LogSettings } from '../../src/log/settings.ts'
+import { newEvent, newRequest } from '../store/new-event.ts'
+import { startNats, natsTest as test } from '../support/nats.ts'
+
+async function open(
+  url: string,
+  settings: Partial<LogSettings> = {},
+  faults: string[] = [],
+): Promise<SharedLog> {
+  const onFault = (what: string, cause: unknown) => void faults.push(`${what}: ${(cause as Error).message}`)
+  const log = await openLog(url, {
+    settings: { maxBytes: 50_000_000, ...settings },
+    clock: systemClock,
+    onFault,
+  })
+  onTestFinished(() => log.close())
+  return log
+}
+
+async function managerOf(url: string) {
+  const connection = await connect({ servers: url })
+  onTestFinished(() => connection.close())
+  return jetstreamManager(connection)
+}
+
+async function takeAll(log: SharedLog, count: number): Promise<LogMessage[]> {
+  const subscription = log.subscribe()
+  const messages: LogMessage[] = []
+  while (messages.length < count) messages.push(...(await subscription.take(count)))
+  await subscription.close()
+  return messages
+}
+
+const idsIn = (messages: readonly LogMessage[]) =>
+  messages.flatMap(({ payload }) => decode(payload).events.map(({ messageId }) => messageId))
+
+test('what was appended is kept by the log, and read by another process in order', async () => {
+  const { url } = await startNats()
+  const front = await open(url)
+
+  expect(await front.append([newEvent('a'), newEvent('b', { reason: 'no_event' })])).toEqual([
+    { status: 'accepted' },
+    { status: 'rejected' },
+  ])
+  await front.append([newEvent('c')])
+  expect(await front.lag()).toMatchObject({ waiting: 2, deadLetters: 0, oldestMs: expect.any(Number) })
+
+  const worker = await open(url)
+  const messages = await takeAll(worker, 2)
+  expect(idsIn(messages)).toEqual(['a', 'b', 'c'])
+  for (const message of messages) message.done()
+  await expect.poll(() => front.lag()).toEqual({ waiting: 0, oldestMs: null, deadLetters: 0 })
+})
+
+test('a request that is sent again within the window is in the log once; another under the same ids comes through', async () => {
+  const { url } = await startNats()
+  const log = await open(url, { duplicateWindow: 1 })
+  const waiting = async () => {
+    const { state } = await (await managerOf(url)).streams.info('trackpost')
+    return state.messages
+  }
+
+  await log.append([newEvent('a'), newEvent('b')])
+  await log.append([newEvent('a', { receivedAtMs: 5 }), newEvent('b', { receivedAtMs: 5 })])
+  expect(await waiting()).toBe(1)
+  await log.append([newEvent('a'), newEvent('c')])
+  expect(await waiting()).toBe(2)
+
+  // The window is over when the log takes it again; the store will know it.
+  await expect
+    .poll(async () => {
+      await log.append([newEvent('a'), newEvent('b')])
+      return waiting()
+    })
+    .toBe(3)
+})
+
+test('a message that is not done comes again, to whoever asks', async () => {
+  const { url } = await startNats()
+  const [first, second] = [await open(url), await open(url)]
+  await first.append([newEvent('a')])
+  const [held] = await takeAll(first, 1)
+
+  held?.retryAfter(1)
+
+  expect(idsIn(await takeAll(second, 1))).toEqual(['a'])
+})
+
+test('what a worker has at hand and not taken, others get when it ends', async () => {
+  const { url } = await startNats()
+  const [first, second] = [await open(url), await open(url)]
+  for (let index = 0; index < 20; index++) await first.append([newEvent(`m${index}`)])
+  const subscription = first.subscribe()
+  const [one] = await subscription.take(1)
+  one?.done()
+
+  await subscription.close()
+
+  expect(await subscription.take(5)).toEqual([])
+  const others = second.subscribe()
+  onTestFinished(() => others.close())
+  const ids = new Set<string | null>()
+  // Nearly all: what was on its way to the one that ends, the server gives out when its time to be acknowledged is over.
+  while (ids.size < 15) {
+    const messages = await others.take(5)
+    if (messages.length === 0) break
+    for (const id of idsIn(messages)) ids.add(id)
+  }
+  expect(ids.size).toBeGreaterThan(14)
+  expect(ids.has('m0')).toBe(false)
+})
+
+test('a log that is killed is away at once, and is back when it is started again, with all it had', async () => {
+  const server = await startNats()
+  const faults: string[] = []
+  const log = await open(server.url, {}, faults)
+  await log.append([newEvent('a')])
+
+  await server.kill()
+  await expect(log.append([newEvent('b')])).rejects.toThrow()
+  await expect.poll(async () => (await log.health()).isReady).toBe(false)
+  await expect(log.append([newEvent('b')])).rejects.toThrow('the connection to the log is cut')
+  expect(await log.lag()).toBeNull()
+  await server.start()
+
+  await expect.poll(async () => (await log.health()).isReady).toBe(true)
+  await log.append([newEvent('b')])
+  expect(new Set(idsIn(await takeAll(log, 2)))).toEqual(new Set(['a', 'b']))
+  expect(faults).toContain('the log is away: the connection to the log is cut')
+})
+
+test('a log that does not respond is given up in time, and used again when it does', async () => {
+  const server = await startNats()
+  const log = await open(server.url)
+  await log.append([newEvent('a')])
+
+  server.pause()
+  const first = log.append([newEvent('b')])
+  await expect(first).rejects.toThrow('the log does not respond in time')
+  // One tries, the others do not wait for it.
+  const all = await Promise.allSettled(
+    Array.from({ length: 50 }, (_, index) => log.append([newEvent(`x${index}`)])),
+  )
+  expect(all.every(({ status }) => status === 'rejected')).toBe(true)
+  expect((await log.health()).reason).not.toBeNull()
+  server.resume()
+
+  await expect
+    .poll(() =>
+      log.append([newEvent('c')]).then(
+        () => 'kept',
+        () => 'not',
+      ),
+    )
+    .toBe('kept')
+  expect(await log.health()).toMatchObject({ isReady: true, reason: null })
+})
+
+test('a log that is full says so, and takes events again when its workers have made room', async () => {
+  const { url } = await startNats()
+  const log = await open(url, { maxBytes: 100_000 })
+  const event = (index: number) => newEvent(`m${index}`, { body: `{"x":"${'x'.repeat(9000)}"}` })
+  let kept = 0
+  const fill = async () => {
+    for (;;) {
+      await log.append([event(kept)])
+      kept++
+    }
+  }
+
+  await expect(fill()).rejects.toThrow('the log is full')
+  expect(kept).toBeGreaterThan(5)
+  expect(await log.health()).toMatchObject({ isReady: false, reason: expect.stringContaining('full') })
+
+  for (const message of await takeAll(log, kept)) message.done()
+  await expect
+    .poll(() =>
+      log.append([event(999)]).then(
+        () => 'kept',
+        () => 'not',
+      ),
+    )
+    .toBe('kept')
+  expect((await log.health()).isReady).toBe(true)
+})
+
+test('a log that is away when a process starts is waited for', async () => {
+  const server = await startNats()
+  await server.kill()
+  const faults: string[] = []
+  const log = await open(server.url, {}, faults)
+  expect(await log.health()).toEqual({
+    part: 'log',
+    isReady: false,
+    reason: 'the log was not reached yet',
+    waiting: 0,
+  })
+  await expect(log.append([newEvent('a')])).rejects.toThrow('the log was not reached yet')
+
+  await server.start()
+
+  await expect.poll(async () => (await log.health()).isReady).toBe(true)
+  await log.append([newEvent('a')])
+})
+
+test('a stream in which answered events could be lost is refused at the start, by name', async () => {
+  const { url } = await startNats()
+  const manager = await managerOf(url)
+  const subjects = ['trackpost.events']
+  const limits: Array<[string, object]> = [
+    ['storage file, found memory', { storage: 'memory', retention: 'workqueue', discard: 'new' }],
+    ['retention workqueue, found limits', { storage: 'file', retention: 'limits', discard: 'new' }],
+    ['discard new, found old', { storage: 'file', retention: 'workqueue', discard: 'old' }],
+    ['no max_age', { storage: 'file', retention: 'workqueue', discard: 'new', max_age: 60_000_000_000 }],
+  ]
+  for (const [words, config] of limits) {
+    await manager.streams.add({ name: 'trackpost', subjects, ...config })
+    await expect(open(url), words).rejects.toThrow(ConfigError)
+    await expect(open(url)).rejects.toThrow(words)
+    await manager.streams.delete('trackpost')
+  }
+  await expect(open(url, { replicas: 3 })).rejects.toThrow('log.replicas')
+})
+
+test('a stream with other numbers is used as it is, and that is told', async () => {
+  const { url } = await startNats()
+  await open(url, { maxBytes: 10_000_000, duplicateWindow: 60 })
+  const faults: string[] = []
+
+  const log = await open(url, { maxBytes: 20_000_000 }, faults)
+
+  expect(faults.join('\n')).toContain('log.maxBytes of the stream trackpost is 10000000, not 20000000')
+  expect(faults.join('\n')).toContain('log.duplicateWindow of the stream trackpost is 60, not 120')
+  await log.append([newEvent('a')])
+})
+
+test('a stream that is deleted under a process is made anew, and read again', async () => {
+  const { url } = await startNats()
+  const log = await open(url)
+  const subscription = log.subscribe()
+  onTestFinished(() => subscription.close())
+  await log.append([newEvent('a')])
+  for (const message of await subscription.take(1)) message.done()
+
+  await (await managerOf(url)).streams.delete('trackpost')
+  await expect(log.append([newEvent('b')])).rejects.toThrow()
+
+  await expect
+    .poll(() =>
+      log.append([newEvent('c')]).then(
+        () => 'kept',
+        () => 'not',
+      ),
+    )
+    .toBe('kept')
+  expect(idsIn(await subscription.take(1))).toEqual(['c'])
+})
+
+test('what was laid aside is listed with its reason, and comes into the log again when it is retried', async () => {
+  const { url } = await startNats()
+  const log = await open(url)
+  const encoded = (id: string) => Buffer.from(`1 key-${id}\n${JSON.stringify(newEvent(id))}\n\n`)
+  await log.deadLetters.add('key-a', encoded('a'), 'refused: Größe\r\nX-Forged: 1')
+  await log.deadLetters.add('key-a', encoded('a'), 'again')
+  await log.deadLetters.add('key-b', encoded('b'), 'refused')
+  await log.deadLetters.add(undefined, Buffer.from('garbage'), '')
+
+  const letters = await log.deadLetters.list(10)
+  expect(letters).toMatchObject([
+    { source: 'shop', name: 'Größe gewählt', messageId: 'a', reason: 'refused: Gr e X-Forged: 1' },
+    { messageId: 'b', reason: 'refused' },
+    { source: null, name: null, messageId: null, reason: 'unknown', bytes: 7 },
+  ])
+  expect(await log.deadLetters.list(1)).toHaveLength(1)
+  const ids = letters.map(({ id }) => id)
+  expect(await log.deadLetters.retry([ids[1] ?? '', ids[1] ?? '', '99', 'x', '-1'])).toBe(1)
+  expect(await log.deadLetters.list(10)).toHaveLength(2)
+  expect(idsIn(await takeAll(log, 1))).toEqual(['b'])
+
+  expect(await log.deadLetters.retry()).toBe(2)
+  expect(await log.deadLetters.list(10)).toEqual([])
+  // Laid aside once more, it is kept: under another key than before.
+  await log.deadLetters.add('key-b.2', encoded('b'), 'refused')
+  expect(await log.deadLetters.list(10)).toHaveLength(1)
+})
+
+test('requests go along, under ids that no file has given out', async () => {
+  const { url } = await startNats()
+  const [front, worker] = [await open(url), await open(url)]
+  const got: Uint8Array[] = []
+  worker.onRequests((payload) => got.push(payload))
+  const ids = Array.from({ length: 120 }, () => front.requests.nextId())
+
+  for (const id of ids) front.requests.append(newRequest(id))
+
+  const requests = () => got.flatMap((payload) => JSON.parse(Buffer.from(payload).toString()))
+  await expect.poll(() => requests().map(({ id }) => id)).toEqual(ids)
+  expect(Number(ids[0])).toBeGreaterThan(2 ** 52)
+  expect(ids.every((id) => Number.isSafeInteger(Number(id)))).toBe(true)
+})
+
+test('an address that cannot be used is refused', async () => {
+  for (const address of ['http://x', 'nats://', 'nats://a b', 'nats:x', 'nats://host/path', 'nats://a,,b']) {
+    await expect(open(address), address).rejects.toThrow(ConfigError)
+  }
+})
+
+test('a login is used, and shown nowhere', async () => {
+  const server = await startNats('--user', 'u', '--pass', 'p@ss/w')
+  const host = server.url.slice('nats://'.length)
+
+  const log = await open(`nats://u:p%40ss%2Fw@${host}`)
+
+  await log.append([newEvent('a')])
+  expect(log.address).toBe(server.url)
+  const faults: string[] = []
+  const wrong = await open(`nats://u:secret@${host}`, {}, faults)
+  expect((await wrong.health()).isReady).toBe(false)
+  expect(JSON.stringify([faults, await wrong.health()])).not.toContain('secret')
+})

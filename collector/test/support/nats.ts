@@ -1,0 +1,102 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished, test } from 'vitest'
+
+/** The program; undefined where there is none. A NATS_SERVER that is wrong is no reason to take another. */
+function findNats(env: NodeJS.ProcessEnv = process.env): string | undefined {
+  const given = env['NATS_SERVER']
+  const folders = [...(env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/local/sbin']
+  const candidates = given ? [given] : folders.map((folder) => join(folder, 'nats-server'))
+  return candidates.find((path) => {
+    try {
+      accessSync(path, constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+const program = findNats()
+
+/** `test`, or `test.skip` where there is no nats-server: the count of skipped tests then says so. */
+export const natsTest = program === undefined ? test.skip : test
+
+/** A real nats-server with JetStream, on a port and a folder of its own. */
+export class NatsServer {
+  readonly url: string
+  readonly port: number
+  readonly #folder = mkdtempSync(join(tmpdir(), 'trackpost-nats-'))
+  readonly #args: readonly string[]
+  #process: ChildProcess | undefined
+
+  constructor(port: number, args: readonly string[]) {
+    this.port = port
+    this.url = `nats://127.0.0.1:${port}`
+    this.#args = args
+  }
+
+  async start(): Promise<void> {
+    const fixed = ['-a', '127.0.0.1', '-p', String(this.port), '-js', '-sd', this.#folder]
+    const child = spawn(program as string, [...fixed, ...this.#args], { stdio: ['ignore', 'ignore', 'pipe'] })
+    this.#process = child
+    let log = ''
+    await new Promise<void>((resolve, reject) => {
+      child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+        if (log.length < 100_000) log += text
+        if (log.includes('Server is ready')) resolve()
+      })
+      child.once('exit', () => reject(new Error(`nats-server has ended:\n${log}`)))
+    })
+  }
+
+  /** CPU time that it has used, as the system counts it. */
+  get pid(): number {
+    return this.#process?.pid ?? 0
+  }
+
+  /** As a power cut ends it. */
+  async kill(): Promise<void> {
+    const child = this.#process
+    this.#process = undefined
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    child.kill('SIGKILL')
+    await exited
+  }
+
+  /** Holds it: connections stay open, and nothing is answered. */
+  pause(): void {
+    this.#process?.kill('SIGSTOP')
+  }
+
+  resume(): void {
+    this.#process?.kill('SIGCONT')
+  }
+
+  async close(): Promise<void> {
+    await this.kill()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Starts a server that ends with the test. */
+export async function startNats(...args: string[]): Promise<NatsServer> {
+  const server = new NatsServer(await freePort(), args)
+  onTestFinished(() => server.close())
+  await server.start()
+  return server
+}
