@@ -1,5 +1,6 @@
 import type { LogLag, PartHealth } from '../../store/health.ts'
 import type { NewEvent, RequestLog } from '../../store/ports.ts'
+import { MAX_CHUNK_BYTES } from '../codec.ts'
 import type { DeadLetters, LogSubscription, SharedLog } from '../ports.ts'
 import { type ConnectionParts, LogConnection } from './connection.ts'
 import { NatsDeadLetters } from './dead-letters.ts'
@@ -77,6 +78,10 @@ export class NatsLog implements SharedLog {
       [this.#names.events, this.#names.dead].map((name) => manager.streams.info(name)),
     )
     if (events === undefined || dead === undefined) return null
+    const { max_bytes: maxBytes } = events.config
+    // As much as a request of medium size, and again as much.
+    const needed = Math.min(2 * MAX_CHUNK_BYTES, maxBytes / 10)
+    this.#publisher.responds(maxBytes <= 0 || events.state.bytes + needed <= maxBytes)
     // What is acknowledged is gone from the stream: all that is there waits.
     const { messages, first_ts } = events.state
     const oldestMs = messages === 0 ? null : Math.max(0, this.#parts.clock.now() - Date.parse(first_ts))

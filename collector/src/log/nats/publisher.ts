@@ -34,6 +34,11 @@ export class Publisher {
     return this.#connection.reason ?? this.#trouble
   }
 
+  /** The log responds, and has room or not: who gets no requests, since it was not ready, is ready again. */
+  responds(hasRoom: boolean): void {
+    if (hasRoom) this.#trouble = null
+  }
+
   /**
    * Resolves when the log has acknowledged the events.
    *
