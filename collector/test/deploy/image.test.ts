@@ -1,0 +1,81 @@
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, readFileSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { COLLECTOR_FLAGS } from '../../src/cli/flags.ts'
+import { startCollector } from '../../src/index.ts'
+import { createProject, type Project } from '../package/project.ts'
+import { post, track } from '../support.ts'
+import { build, readDockerfile, runImage } from './dockerfile.ts'
+
+const instructions = readDockerfile(
+  readFileSync(fileURLToPath(new URL('../../deploy/Dockerfile', import.meta.url)), 'utf8'),
+)
+
+let project: Project
+beforeAll(async () => {
+  project = await createProject()
+}, 300_000)
+afterAll(() => project?.remove())
+
+async function freePort(): Promise<number> {
+  const collector = await startCollector({ port: 0 })
+  await collector.close()
+  return collector.port
+}
+
+test('the commands of the Dockerfile, run in order with the packed package, give a collector that is ready', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'trackpost-collector-image-'))
+  chmodSync(folder, 0o755)
+  const image = build(instructions, folder, { PACKAGE: project.tarball })
+  const port = await freePort()
+  // The image listens on what it exposes; here that port may be taken.
+  expect(image.exposed).toEqual([Number(COLLECTOR_FLAGS.port.default)])
+  const added = { TRACKPOST_COLLECTOR_PORT: String(port), TRACKPOST_COLLECTOR_DRAIN: '1' }
+
+  const child = runImage(image, image.entrypoint, added)
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let out = ''
+  let err = ''
+  child.stdout?.on('data', (chunk) => {
+    out += chunk
+  })
+  child.stderr?.on('data', (chunk) => {
+    err += chunk
+  })
+  const ended = once(child, 'close')
+  const url = `http://127.0.0.1:${port}`
+  const readiness = () =>
+    fetch(`${url}/readyz`).then(
+      (response) => response.status,
+      () => `${out}${err}`,
+    )
+  await expect.poll(readiness, { timeout: 30_000 }).toBe(200)
+
+  expect((await post({ url }, '/v1/track', track())).status).toBe(200)
+  const check = runImage(image, image.healthcheck, added)
+  expect(await once(check, 'close')).toEqual([0, null])
+  const file = statSync(join(image.root, 'data', 'trackpost-collector.db'))
+  if (process.getuid?.() === 0) expect(file.uid).toBe(65_532)
+  child.kill('SIGTERM')
+  expect(await ended).toEqual([0, null])
+  expect(err).toBe('')
+  const lines = out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { message: string })
+  expect(lines.map(({ message }) => message)).toContain('trackpost-collector drains for 1 s')
+  const after = runImage(image, image.healthcheck, added)
+  expect(await once(after, 'close')).toEqual([1, null])
+}, 300_000)
+
+test('the image runs as a user who is not root, on a base without a shell or a package manager', () => {
+  const last = instructions.map(({ name }) => name).lastIndexOf('FROM')
+  const final = instructions.slice(last)
+
+  expect(final[0]?.text).toMatch(/^gcr\.io\/distroless\/nodejs\d+-debian\d+:nonroot$/)
+  expect(final.filter(({ name }) => name === 'RUN')).toEqual([])
+  expect(final.find(({ name }) => name === 'USER')?.text).toBe('65532:65532')
+})
