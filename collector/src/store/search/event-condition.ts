@@ -1,4 +1,5 @@
 import type { Comparison, Search } from '../../search/syntax.ts'
+import { escapeForStore } from '../escape.ts'
 import { Compiler } from './compiler.ts'
 import {
   type Condition,
@@ -68,7 +69,7 @@ function indexFor(search: Search): EventCondition['index'] {
       if (part.kind !== 'compare' || part.field !== field || part.operator !== '=') continue
       const [value] = part.values
       if (part.values.length === 1 && value?.is === 'exact') {
-        return { columns, value: value.text, isSegmented: true }
+        return { columns, value: escapeForStore(value.text), isSegmented: true }
       }
     }
   }

@@ -40,7 +40,7 @@ function* countedEntries(
   const rows = database.all<EntryCount>(
     `SELECT kind, name, sum(count) AS count, sum(CASE WHEN reason = '' THEN count ELSE 0 END) AS accepted,
        min(bucket) AS first, max(bucket) AS last
-     FROM tally WHERE ${where} GROUP BY kind, name ORDER BY 3 DESC LIMIT ?`,
+     FROM tally WHERE ${where} GROUP BY kind, name ORDER BY 3 DESC, kind, name LIMIT ?`,
     ...values,
     MAX_ENTRIES,
   )
@@ -49,7 +49,7 @@ function* countedEntries(
   entries.addSources(
     database.all<{ kind: string; name: string; source: string; count: number }>(
       `SELECT kind, tally.name AS name, source.name AS source, sum(count) AS count FROM tally
-     JOIN source ON source.id = source_id WHERE ${where} GROUP BY kind, tally.name, source_id ORDER BY 4 DESC`,
+     JOIN source ON source.id = source_id WHERE ${where} GROUP BY kind, tally.name, source_id ORDER BY 4 DESC, kind, tally.name, source.name`,
       ...values,
     ),
   )
@@ -78,9 +78,11 @@ function* learnAll(context: QueryContext, range: TimeRange): Work<Samples> {
       violations: string | null
     }>(
       `SELECT seq, kind, name, body, violations FROM event
-       WHERE seq BETWEEN ? AND ? AND reason IS NULL ORDER BY seq DESC LIMIT ?`,
+       WHERE seq BETWEEN ? AND ? AND reason IS NULL AND received_at >= ? AND received_at < ? ORDER BY seq DESC LIMIT ?`,
       first,
       last,
+      range.fromMs ?? Number.MIN_SAFE_INTEGER,
+      range.toMs ?? Number.MAX_SAFE_INTEGER,
       LIST_SAMPLES - samples.count,
     )
     for (const [index, { seq, kind, name, body, violations }] of rows.entries()) {

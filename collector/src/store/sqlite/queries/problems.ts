@@ -32,7 +32,7 @@ function problemsOfEvents({ database }: QueryContext, range: TimeRange): Problem
   const rows = database.all<{ reason: Reason; source: string; count: number; last: number }>(
     `SELECT reason, source.name AS source, sum(count) AS count, max(bucket) AS last FROM tally
      JOIN source ON source.id = source_id WHERE bucket >= ? AND bucket < ? AND reason <> '' AND count > 0
-     GROUP BY reason, source_id ORDER BY 3 DESC`,
+     GROUP BY reason, source_id ORDER BY 3 DESC, reason, source.name`,
     first,
     end,
   )
@@ -54,9 +54,11 @@ function addExamples(
   for (const { first, last } of slices(bounds, 'newest', 16)) {
     const rows = database.all<{ reason: string; seq: number; at: number }>(
       `SELECT reason, max(seq) AS seq, received_at AS at FROM event INDEXED BY event_facts
-       WHERE seq BETWEEN ? AND ? AND reason IS NOT NULL GROUP BY reason`,
+       WHERE seq BETWEEN ? AND ? AND reason IS NOT NULL AND received_at >= ? AND received_at < ? GROUP BY reason`,
       first,
       last,
+      range.fromMs ?? Number.MIN_SAFE_INTEGER,
+      range.toMs ?? Number.MAX_SAFE_INTEGER,
     )
     for (const { reason, seq, at } of rows) {
       const problem = byReason.get(reason)
@@ -112,9 +114,11 @@ function* problemOfPlan({ database, budget }: QueryContext, range: TimeRange): W
   for (const { first, last } of slices(bounds, 'newest', 64)) {
     const row = database.get<{ count: number; seq: number | null }>(
       `SELECT count(*) AS count, max(seq) AS seq FROM event INDEXED BY event_violations
-       WHERE violations IS NOT NULL AND seq BETWEEN ? AND ?`,
+       WHERE violations IS NOT NULL AND seq BETWEEN ? AND ? AND received_at >= ? AND received_at < ?`,
       first,
       last,
+      range.fromMs ?? Number.MIN_SAFE_INTEGER,
+      range.toMs ?? Number.MAX_SAFE_INTEGER,
     )
     count += row?.count ?? 0
     example ??= row?.seq ?? undefined

@@ -1,3 +1,4 @@
+import { escapeForStore } from '../../escape.ts'
 import { anywhere, joined, SLICE_FROM, SLICE_TO } from '../../search/condition.ts'
 import type { Dialect } from '../../search/dialect.ts'
 import { begins, pathCondition } from './path-condition.ts'
@@ -6,10 +7,13 @@ import { begins, pathCondition } from './path-condition.ts'
 export const SQLITE: Dialect = {
   true: '1',
   false: '0',
-  text: (column, operator, text) => ({ sql: `${column} ${operator} ?`, values: [text] }),
+  text: (column, operator, text) => ({ sql: `${column} ${operator} ?`, values: [escapeForStore(text)] }),
   number: (column, operator, number) => ({ sql: `${column} ${operator} ?`, values: [number] }),
-  begins,
-  contains: (column, text) => ({ sql: `${column} LIKE ? ESCAPE '\\'`, values: [anywhere(text)] }),
+  begins: (column, text) => begins(column, escapeForStore(text)),
+  contains: (column, text) => ({
+    sql: `${column} LIKE ? ESCAPE '\\'`,
+    values: [anywhere(escapeForStore(text))],
+  }),
   path: pathCondition,
   delivery(conditions) {
     const all = joined(conditions, 'AND', '1')
