@@ -14,6 +14,9 @@ const STATEMENT_TIMEOUT_MS = 30_000
 const IDLE_MS = 60_000
 const KEEP_ALIVE_MS = 10_000
 const READ_ATTEMPTS = 3
+// Compiling a query takes longer than one of these is meant to take. The limit is a safety net: questions look at the clock themselves.
+const BEGIN_READING =
+  'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off; SET LOCAL statement_timeout = 15000'
 
 /** Runs one statement; each is a transaction of its own unless said otherwise. */
 export interface Queryable {
@@ -79,6 +82,40 @@ export class Database implements Queryable {
     }
   }
 
+  /**
+   * Runs statements that only read, all on the same state of the database; again when their connection was lost.
+   *
+   * On connections of their own: however long they take, none that writes waits for one.
+   */
+  async reading<T>(run: (connection: Queryable) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#readOnce(run)
+      } catch (cause) {
+        if (attempt >= READ_ATTEMPTS || !isPassing(cause)) throw cause
+      }
+    }
+  }
+
+  async #readOnce<T>(run: (connection: Queryable) => Promise<T>): Promise<T> {
+    const client = await this.#reading.connect()
+    let failure: Error | undefined
+    try {
+      await client.query(BEGIN_READING)
+      const result = await run({
+        query: async <R>(text: string, values: readonly SqlValue[] = []) =>
+          (await client.query<R & pg.QueryResultRow>(text, storable(values))).rows,
+      })
+      await client.query('COMMIT')
+      return result
+    } catch (cause) {
+      failure = await rollback(client, cause as Error)
+      throw cause
+    } finally {
+      client.release(failure)
+    }
+  }
+
   /** A connection outside of the pools, for `LISTEN`; the caller connects and ends it. */
   newClient(): pg.Client {
     return new pg.Client(this.#config as pg.ClientConfig)
@@ -86,6 +123,17 @@ export class Database implements Queryable {
 
   async close(): Promise<void> {
     await Promise.all([this.#writing.end(), this.#reading.end()])
+  }
+}
+
+/** Ends a transaction that failed for what was asked, so that the connection can go on; undefined when it can. */
+async function rollback(client: pg.PoolClient, cause: Error): Promise<Error | undefined> {
+  if (isPassing(cause)) return cause
+  try {
+    await client.query('ROLLBACK')
+    return undefined
+  } catch (failure) {
+    return failure as Error
   }
 }
 

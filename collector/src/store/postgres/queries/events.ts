@@ -1,0 +1,38 @@
+import { cursorOf } from '../../place.ts'
+import type { EventCount } from '../../queries.ts'
+import type { EventsPage } from '../../query-results.ts'
+import { countEvents, type EventSearch, findEvents } from '../find.ts'
+import { receivedAtOf, recordsOf, summariesOf } from '../records.ts'
+import type { QueryContext } from './context.ts'
+
+export interface EventsQuery extends EventSearch {
+  order: 'oldest' | 'newest'
+  limit: number
+  isFull: boolean
+}
+
+export async function listEvents(context: QueryContext, query: EventsQuery): Promise<EventsPage> {
+  // One more than asked for tells whether there is a next page.
+  const found = await findEvents(context, { ...query, limit: query.limit + 1 }, context.budget)
+  const seqs = found.seqs.slice(0, query.limit)
+  const hasNext = found.seqs.length > query.limit || !found.isComplete
+  const end = found.isComplete ? seqs.at(-1) : found.searchedTo
+  return {
+    events: await (query.isFull ? recordsOf(context, seqs) : summariesOf(context, seqs)),
+    next: hasNext && end !== undefined ? cursorOf(end) : null,
+    head: cursorOf(context.span.last),
+    isComplete: found.isComplete,
+    searchedTo: found.isComplete || end === undefined ? null : await timeOf(context, end),
+  }
+}
+
+async function timeOf(context: QueryContext, seq: number): Promise<string | null> {
+  const atMs = await receivedAtOf(context, seq)
+  return atMs === undefined ? null : new Date(atMs).toISOString()
+}
+
+export async function count(context: QueryContext, query: EventSearch): Promise<EventCount> {
+  const { count, countedTo } = await countEvents(context, query)
+  const isComplete = countedTo === undefined
+  return { count, isComplete, next: isComplete ? null : cursorOf(countedTo) }
+}

@@ -1,0 +1,30 @@
+import type { TrackingPlan } from '../../plan/plan.ts'
+import { Budget, QUERY_MS } from '../budget.ts'
+import { inNumbers } from '../place.ts'
+import type { EventReader, QueryName, QueryParameters, QueryResult } from '../queries.ts'
+import type { Database } from './database.ts'
+import { resultOf } from './queries/index.ts'
+import { readSpan } from './span.ts'
+
+/** Reads on connections of its own, so that questions never hold up what comes in. Each question sees one state. */
+export class PostgresReader implements EventReader {
+  readonly #database: Pick<Database, 'reading'>
+  readonly #now: () => number
+  readonly #plan: TrackingPlan | null
+
+  constructor(database: Pick<Database, 'reading'>, now: () => number, plan: TrackingPlan | null) {
+    this.#database = database
+    this.#now = now
+    this.#plan = plan
+  }
+
+  async ask<N extends QueryName>(name: N, given: QueryParameters<N>): Promise<QueryResult<N>> {
+    const parameters = inNumbers(given)
+    return this.#database.reading(async (sql) => {
+      // From here on: the wait for a connection is not the question's.
+      const budget = new Budget(QUERY_MS)
+      const span = await readSpan(sql)
+      return resultOf({ sql, span, budget, nowMs: this.#now(), plan: this.#plan }, name, parameters)
+    })
+  }
+}

@@ -1,0 +1,117 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, expect, test, vi } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import { TrackingPlan } from '../../../src/plan/plan.ts'
+import { SearchSyntaxError } from '../../../src/search/syntax.ts'
+import { Database as Postgres } from '../../../src/store/postgres/database.ts'
+import { PostgresStore } from '../../../src/store/postgres/postgres-store.ts'
+import { PostgresReader } from '../../../src/store/postgres/reader.ts'
+import type { EventReader } from '../../../src/store/queries.ts'
+import { SqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
+import { describeWithPostgres, newDatabase } from '../../support/postgres.ts'
+import { fill, REQUESTS, START_MS } from './material.ts'
+import { allQuestions, type Question } from './questions.ts'
+
+const PLAN = { title: 'Shop', track: { 'Order Completed': {}, Never: {} }, identify: {} }
+const plan = new TrackingPlan(PLAN)
+
+/** Moves what one day has brought to several, as it would lie after these days. */
+async function spread(address: string): Promise<void> {
+  const postgres = new Postgres(address)
+  const [today] = await postgres.query<{ day: string; firstSeq: number }>(
+    'SELECT day::text AS day, first_seq AS "firstSeq" FROM log_day',
+  )
+  const { day, firstSeq } = today ?? { day: '', firstSeq: 0 }
+  const dayBefore = (days: number) => new Date(Date.parse(day) - days * 86_400_000).toISOString().slice(0, 10)
+  await postgres.query('DELETE FROM log_day')
+  for (const [days, from, to] of [
+    [2, firstSeq, 149],
+    [1, 150, 299],
+    [0, 300, 1e6],
+  ] as const) {
+    await postgres.query('INSERT INTO log_day (first_seq, day) VALUES ($1, $2)', [from, dayBefore(days)])
+    if (days === 0) continue
+    for (const table of ['event', 'delivery', 'attempt', 'request']) {
+      await postgres.query(
+        `CREATE TABLE ${table}_before_${days} PARTITION OF ${table} FOR VALUES FROM ('${dayBefore(days)}') TO ('${dayBefore(days - 1)}')`,
+      )
+      await postgres.query(`UPDATE ${table} SET day = $1 WHERE seq BETWEEN $2 AND $3`, [
+        dayBefore(days),
+        from,
+        to,
+      ])
+    }
+  }
+  await postgres.close()
+}
+
+describeWithPostgres('questions of PostgreSQL', () => {
+  let sqlite: EventReader
+  let postgres: EventReader
+  beforeAll(async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+    let nowMs = START_MS + 3_000_000
+    const clock = { ...systemClock, now: () => nowMs }
+    const onFault = (what: string, cause: unknown) => {
+      throw new Error(what, { cause })
+    }
+    const loaded = { plan, file: PLAN }
+    const address = await newDatabase()
+    const stores = [
+      new SqliteStore({ path, durability: 'process', maxEvents: 1_000_000, clock, plan: loaded, onFault }),
+      await PostgresStore.open({
+        address,
+        retentionDays: 30,
+        clock,
+        newReader: (database) => new PostgresReader(database, clock.now, plan),
+        onFault,
+      }),
+    ] as const
+    for (const store of stores) {
+      nowMs = START_MS + 3_000_000
+      store.start({ committed() {}, cleared() {}, changed() {} })
+      await fill(store, (ms) => {
+        nowMs += ms
+      })
+      await vi.waitFor(async () => expect((await store.totals()).requests).toBe(REQUESTS), 10_000)
+    }
+    await spread(address)
+    sqlite = stores[0].reader
+    postgres = stores[1].reader
+    return async () => {
+      for (const store of stores) await store.close()
+    }
+  }, 120_000)
+
+  const questions = allQuestions()
+  test.each([...new Set(questions.map(({ name }) => name))])(
+    'of %s have the same results as those of SQLite',
+    async (name) => {
+      const asked = questions.filter((question) => question.name === name)
+      let withResult = 0
+      for (const question of asked) {
+        const expected = await outcomeOf(sqlite, question)
+        expect(await outcomeOf(postgres, question), question.title).toEqual(expected)
+        if (expected !== null) withResult++
+      }
+      // Else it is nothing that is compared.
+      expect(withResult).toBeGreaterThan(asked.length / 4)
+    },
+    300_000,
+  )
+})
+
+/** What a question comes to; asked again as long as there was not the time for a whole result. */
+async function outcomeOf(reader: EventReader, { name, parameters }: Question): Promise<unknown> {
+  try {
+    for (let turn = 0; ; turn++) {
+      const result = await reader.ask(name, parameters as never)
+      if ((result as { isComplete?: boolean } | null)?.isComplete !== false || turn > 20) return result
+    }
+  } catch (cause) {
+    if (cause instanceof SearchSyntaxError) return { refused: cause.message, at: cause.position }
+    return { failed: `${reader.constructor.name}: ${(cause as Error).message}` }
+  }
+}
