@@ -382,8 +382,11 @@ test('events of another day are told apart from those of today', async () => {
   await post(collector, '/v1/track', track({ event: 'A' }))
   const page = await openPage(collector)
   await page.locator('.separator', { hasText: 'Today' }).waitFor()
-  // The reader's clock goes on by a day and a bit.
-  await page.clock.install({ time: Date.now() + 26 * 3_600_000 })
+  // The reader's clock goes on to noon of the next day, whatever the hour is now.
+  const tomorrow = new Date()
+  tomorrow.setDate(tomorrow.getDate() + 1)
+  tomorrow.setHours(12)
+  await page.clock.install({ time: tomorrow })
   await page.reload()
   await page.locator('.separator', { hasText: 'Yesterday' }).waitFor()
 })
