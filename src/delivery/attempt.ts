@@ -159,22 +159,18 @@ export class Sender {
 
   /** Those of every request. The object may be changed. */
   #headers(authorization: string | undefined): Record<string, string> {
-    if (authorization !== this.#lastHeaders?.['Authorization'] || this.#lastHeaders === undefined) {
-      this.#lastHeaders = this.#makeHeaders(authorization)
+    if (this.#lastHeaders === undefined || this.#lastHeaders['Authorization'] !== authorization) {
+      const { headers, userAgent } = this.#options
+      this.#lastHeaders = {
+        ...headers,
+        'Content-Type': 'application/json',
+        ...(authorization !== undefined && { Authorization: authorization }),
+        'User-Agent': userAgent,
+        // What is read of a response is too short to be worth compressing, and not every client could read it.
+        'Accept-Encoding': 'identity',
+      }
     }
     return { ...this.#lastHeaders }
-  }
-
-  #makeHeaders(authorization: string | undefined): Record<string, string> {
-    const { headers, userAgent } = this.#options
-    return {
-      ...headers,
-      'Content-Type': 'application/json',
-      ...(authorization !== undefined && { Authorization: authorization }),
-      'User-Agent': userAgent,
-      // What is read of a response is too short to be worth compressing, and not every client could read it.
-      'Accept-Encoding': 'identity',
-    }
   }
 
   #exchange(headers: Record<string, string>, body: string | Uint8Array, keptBytes: number): Exchange {

@@ -9,6 +9,7 @@ import {
   toAbortSignal,
 } from './client.ts'
 import { dispatchRequest, fetchDispatcher, isNodeFetch } from './dispatcher.ts'
+import { type HTTPModules, NodeRequester } from './node-request.ts'
 
 /** The client to use when the user gives none. Edge runtimes get `default-client.web.ts` in its place. */
 export function defaultClient(): HTTPClient {
@@ -39,18 +40,28 @@ class DefaultHTTPClient implements ByteHTTPClient {
 
 takePlainSignal(DefaultHTTPClient.prototype.makeRequest)
 
-/** The client over `node:http`, loaded with the first request. */
+/** Requests over `node:http`, which is loaded with the first one. */
 class LazyNodeHTTPClient implements ByteHTTPClient {
-  #client: ByteHTTPClient | undefined
+  #requester: NodeRequester | undefined
 
   takesBytes(): boolean {
     return true
   }
 
   async makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
-    // A failed import is not kept: with too few file descriptors one moment, there may be enough the next.
-    const { NodeHTTPClient } = await import(/* webpackMode: "eager" */ './node-client.ts')
-    this.#client ??= new NodeHTTPClient()
-    return this.#client.makeRequest(request)
+    // Modules of Node.js alone: they need no file. One of ours that could not be read for want of file descriptors
+    // would be missing from then on, since Node.js remembers failed imports.
+    this.#requester ??= new NodeRequester(await loadModules())
+    return this.#requester.makeRequest(request)
   }
+}
+
+takePlainSignal(LazyNodeHTTPClient.prototype.makeRequest)
+
+async function loadModules(): Promise<HTTPModules> {
+  const [{ default: http }, { default: https }] = await Promise.all([
+    import('node:http'),
+    import('node:https'),
+  ])
+  return { http, https }
 }

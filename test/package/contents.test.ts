@@ -55,7 +55,6 @@ test('the tarball holds these files and no others', () => {
       'dist/compression-[hash].js',
       'dist/compression-[hash].js',
       'dist/create-oauth-credentials-[hash].js',
-      'dist/node-client-[hash].js',
       'dist/platform.node.js',
       'dist/platform.web.js',
       'dist/shared.js',
