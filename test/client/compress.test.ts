@@ -8,6 +8,7 @@ import { FetchHTTPClient } from '../../src/http/client.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
 import type { AnalyticsSettings } from '../../src/settings/schema.ts'
 import { type Loopback, listen } from '../support/loopback.ts'
+import { catchProcessWarnings } from '../support/process-warnings.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 interface Received {
@@ -21,18 +22,14 @@ interface Received {
 
 let service: Loopback
 let received: Received[]
-let warned: string[]
+const warned = catchProcessWarnings()
 /** The status of the response. Default: 200. */
 let respond: (request: Received) => number | Promise<number>
 failOnUnhandledRejections()
 
 beforeEach(async () => {
   received = []
-  warned = []
   respond = () => 200
-  vi.spyOn(process, 'emitWarning').mockImplementation((message) => {
-    warned.push(String(message))
-  })
   service = await listen(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)

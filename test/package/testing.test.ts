@@ -1,6 +1,7 @@
 import { mkdir, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { compileSnippets } from './compile-snippets.ts'
 import { createProject, type Project, REPOSITORY, type Result, run, runTool } from './project.ts'
 
 let project: Project
@@ -190,29 +191,11 @@ test('filters, messages and matchers are typed by the events of the client', asy
     ...ACCEPTED,
     ...Object.fromEntries(Object.entries(REFUSED).map(([name, [snippet]]) => [name, snippet])),
   }
-  const names = Object.keys(snippets)
-  const files = names.map((_, index) => `typed-${index}.mts`)
-  for (const [index, name] of names.entries()) {
-    await project.write(files[index] as string, HEADER + snippets[name])
-  }
-  const compilerOptions = {
-    target: 'ES2022',
-    module: 'node16',
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    skipLibCheck: true,
-    noEmit: true,
-    types: ['node'],
-    typeRoots: [join(REPOSITORY, 'node_modules/@types')],
-  }
-  const path = await project.write('typed.json', JSON.stringify({ compilerOptions, files }))
 
-  const { output } = await runTool('tsc', ['--project', path, '--pretty', 'false'], project.folder)
+  const complaints = await compileSnippets(project, 'typed', HEADER, snippets, ['node'])
 
-  const lines = output.split(/\n(?! )/)
-  const complaints = (name: string): string =>
-    lines.filter((line) => line.startsWith(`${files[names.indexOf(name)]}(`)).join('\n')
-  for (const name of Object.keys(ACCEPTED)) expect(complaints(name), name).toBe('')
-  for (const [name, [, mentions]] of Object.entries(REFUSED))
-    expect(complaints(name), name).toContain(mentions)
+  for (const name of Object.keys(ACCEPTED)) expect(complaints[name], name).toBe('')
+  for (const [name, [, mentions]] of Object.entries(REFUSED)) {
+    expect(complaints[name], name).toContain(mentions)
+  }
 })

@@ -1,9 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Writable } from 'node:stream'
 import pino from 'pino'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { Log, type Logger } from '../../src/runtime/log.ts'
 import { createAnalytics, trackPurchases, WRITE_KEY } from '../support/create-analytics.ts'
+import { catchProcessWarnings } from '../support/process-warnings.ts'
 import { status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
@@ -23,13 +24,7 @@ function record(): { lines: Line[]; logger: Logger; at: (level: string) => Line[
   }
 }
 
-let warned: string[] = []
-beforeEach(() => {
-  warned = []
-  vi.spyOn(process, 'emitWarning').mockImplementation((message) => {
-    warned.push(String(message))
-  })
-})
+const warned = catchProcessWarnings()
 afterEach(() => vi.unstubAllEnvs())
 
 describe('the setting logger', () => {
