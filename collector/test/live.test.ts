@@ -36,9 +36,9 @@ test('the stream and the statistics tell which process speaks: another one after
     const reader = body?.pipeThrough(new TextDecoderStream()).getReader()
     let text = ''
     while (!/^data: .*\n\n/m.test(text)) text += (await reader?.read())?.value ?? ''
-    leave.abort()
     const { process, epoch } = JSON.parse(/^data: (.*)/m.exec(text)?.[1] ?? '')
     expect(await (await fetch(`${collector.url}/api/stats`)).json()).toMatchObject({ process, epoch })
+    leave.abort()
     await collector.close()
     return { process, epoch }
   }
