@@ -28,6 +28,31 @@ test('ten tabs of the page are all live and all show what comes', async () => {
   for (const page of pages.slice(1)) await row(page, 'After it').waitFor()
 }, 90_000)
 
+test('a tab that is held with the stream loses it to one of the others', async () => {
+  const collector = await openCollector()
+  const context = await browser().newContext()
+  onTestFinished(() => context.close())
+  let streams = 0
+  context.on('request', (request) => {
+    if (request.url().endsWith('/api/stream')) streams++
+  })
+  const [held, ...others] = await Promise.all(Array.from({ length: 5 }, () => context.newPage()))
+  for (const page of [held, ...others]) {
+    await page?.goto(`${collector.url}/#/events`)
+    await page?.locator('#connection.live').waitFor()
+  }
+  expect(streams).toBe(1)
+
+  // As by a debugger: until the test is over.
+  held?.evaluate('for (;;);').catch(() => {})
+  await expect.poll(() => streams).toBe(2)
+  await post(collector, '/v1/track', track({ event: 'Heard' }))
+  for (const page of others) await row(page, 'Heard').waitFor()
+  for (const page of others) await page.locator('#connection.live').waitFor()
+
+  expect(streams).toBe(2)
+}, 90_000)
+
 test('a hidden tab lets go of the stream, and catches up when it is looked at again', async () => {
   const collector = await openCollector()
   const page = await openPage(collector)

@@ -17,11 +17,17 @@ export type Connection = 'connecting' | 'live' | 'silent' | 'lost'
 type Relay =
   | { kind: 'message'; message: StreamMessage }
   | { kind: 'state'; isOpen: boolean; heardAtMs: number }
+  | { kind: 'leader' }
 
 const SILENT_AFTER_MS = 3000
 const CHECK_EVERY_MS = 500
-/** The tab with the stream reports at each check; one that has missed this many is taken to be stuck. */
-const LEADER_LOST_AFTER_MS = 4000
+/**
+ * The tab with the stream reports at each check. When this tab has made so many without a word from it, it is taken to be stuck.
+ * Counted in checks: in a tab that was itself held for long, words wait to be heard.
+ */
+const LEADER_LOST_CHECKS = 8
+/** Each tab waits for some more, so that one of many takes over and not all at once. */
+const MORE_CHECKS = 4
 const RETRY_MS = 2000
 const NAME = 'trackpost-collector'
 
@@ -54,7 +60,7 @@ export const today = computed(() => dayKey(new Date(nowMs.value).toISOString()))
 let stream: EventSource | undefined
 let retry: ReturnType<typeof setTimeout> | undefined
 let channel: BroadcastChannel | undefined
-let leaderHeardAtMs = 0
+let silentChecks = 0
 let leave: (() => void) | undefined
 let isLeader = false
 
@@ -103,6 +109,8 @@ function closeStream(): void {
 async function lead(signal: AbortSignal, steal: boolean): Promise<void> {
   const hold = () => {
     isLeader = true
+    // The others need not wait for the first message to know it.
+    relay({ kind: 'leader' })
     openStream()
     return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
   }
@@ -121,7 +129,8 @@ function join(): void {
   if (leave !== undefined) return
   startedAtMs.value = Date.now()
   nowMs.value = Date.now()
-  leaderHeardAtMs = Date.now()
+  silentChecks = 0
+  const patience = LEADER_LOST_CHECKS + Math.floor(Math.random() * MORE_CHECKS)
   const gone = new AbortController()
   const timer = setInterval(check, CHECK_EVERY_MS)
   leave = () => {
@@ -137,7 +146,8 @@ function join(): void {
   channel = new BroadcastChannel(NAME)
   channel.onmessage = ({ data }: MessageEvent<Relay>) => {
     if (isLeader) return
-    leaderHeardAtMs = Date.now()
+    silentChecks = 0
+    if (data.kind === 'leader') return
     if (data.kind === 'message') return hear(data.message)
     isOpen.value = data.isOpen
     heardAtMs.value = Math.max(heardAtMs.value, data.heardAtMs)
@@ -149,8 +159,9 @@ function join(): void {
     if (channel === undefined) return
     if (isLeader) return relay({ kind: 'state', isOpen: isOpen.value, heardAtMs: heardAtMs.value })
     // A tab that is held by a debugger keeps the lock and says nothing.
-    if (Date.now() - leaderHeardAtMs < LEADER_LOST_AFTER_MS) return
-    leaderHeardAtMs = Date.now()
+    silentChecks++
+    if (silentChecks < patience) return
+    silentChecks = 0
     void lead(gone.signal, true)
   }
 }
