@@ -34,8 +34,17 @@ export function newEvent(item: unknown, context: RequestContext): NewEvent {
   const message = readMessage(item, pathKind, envelope)
   const source = caller.outcome === 'source' ? caller.source : undefined
   const reason = callerReason(caller, config) ?? message.reason
+  const { kind, name, userId, anonymousId, messageId, timestampMs, body, sent, warnings } = message
+  // In one literal: put together from others by spread, the object alone took a third of the time of judging.
   const event: NewEvent = {
-    ...fieldsOf(message),
+    kind,
+    name,
+    userId,
+    anonymousId,
+    messageId,
+    timestampMs,
+    body,
+    sent,
     source: source?.name ?? '',
     reason,
     receivedAtMs: envelope.receivedAtMs,
@@ -43,6 +52,7 @@ export function newEvent(item: unknown, context: RequestContext): NewEvent {
     deliveries: reason === null ? planFor(source, message, envelope.receivedAtMs, config) : [],
     requestId,
   }
+  if (warnings.length > 0) event.warnings = warnings
   if (plan === undefined || reason !== null || message.kind === null) return event
   const violations = plan.check(message.kind, message.name, item as object)
   return violations.length === 0 ? event : { ...event, violations }
@@ -76,21 +86,6 @@ function planFor(
 ): NewEvent['deliveries'] {
   if (source === undefined || destinations.length === 0) return []
   return planDeliveries(destinations, source, message, receivedAtMs)
-}
-
-function fieldsOf({
-  kind,
-  name,
-  userId,
-  anonymousId,
-  messageId,
-  timestampMs,
-  body,
-  sent,
-  warnings,
-}: ReadMessage) {
-  const fields = { kind, name, userId, anonymousId, messageId, timestampMs, body, sent }
-  return warnings.length === 0 ? fields : { ...fields, warnings }
 }
 
 function emptyEvent(kind: Kind | 'batch', receivedAtMs: number): NewEvent {
