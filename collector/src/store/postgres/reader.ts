@@ -11,18 +11,26 @@ export class PostgresReader implements EventReader {
   readonly #database: Pick<Database, 'reading'>
   readonly #now: () => number
   readonly #plan: TrackingPlan | null
+  readonly #queryMs: number
 
-  constructor(database: Pick<Database, 'reading'>, now: () => number, plan: TrackingPlan | null) {
+  /** @param queryMs So long may one question look before it gives back what it has. */
+  constructor(
+    database: Pick<Database, 'reading'>,
+    now: () => number,
+    plan: TrackingPlan | null,
+    queryMs = QUERY_MS,
+  ) {
     this.#database = database
     this.#now = now
     this.#plan = plan
+    this.#queryMs = queryMs
   }
 
   async ask<N extends QueryName>(name: N, given: QueryParameters<N>): Promise<QueryResult<N>> {
     const parameters = inNumbers(given)
     return this.#database.reading(async (sql) => {
       // From here on: the wait for a connection is not the question's.
-      const budget = new Budget(QUERY_MS)
+      const budget = new Budget(this.#queryMs)
       const span = await readSpan(sql)
       return resultOf({ sql, span, budget, nowMs: this.#now(), plan: this.#plan }, name, parameters)
     })

@@ -42,7 +42,7 @@ export function wrong(comparison: Comparison, message: string): SearchSyntaxErro
 export function textColumn(dialect: Dialect, comparison: Comparison, column: string): Condition {
   const { operator, values } = comparison
   const all = values.map((value): Condition => {
-    if (value.is === 'anything') return { sql: `coalesce(${column}, '') <> ''`, values: [] }
+    if (value.is === 'anything') return { sql: dialect.hasText(column), values: [] }
     if (value.is === 'prefix') return dialect.begins(column, value.text)
     return dialect.text(column, operator, value.text)
   })

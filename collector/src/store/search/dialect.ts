@@ -8,6 +8,8 @@ export interface Dialect {
   readonly false: string
   /** A column of text compared with a text; characters are ordered by their code points. */
   text(column: string, operator: Operator, text: string): Condition
+  /** Whether a column holds a text that is not empty. */
+  hasText(column: string): string
   number(column: string, operator: Operator, number: number): Condition
   begins(expression: string, text: string): Condition
   /** Whether a text occurs in a column; the case of ASCII letters is ignored. */

@@ -15,6 +15,8 @@ export const POSTGRES: Dialect = {
     if (operator !== '=' || !BRIEF.has(column)) return { sql: compare, values: [text] }
     return { sql: `(brief(${column}) = brief(?) AND ${compare})`, values: [text, text] }
   },
+  // Said so that indexes of what is not null serve it.
+  hasText: (column) => `(${column} IS NOT NULL AND ${column} <> '')`,
   number(column, operator, number) {
     // What is no whole number is compared as such; the index serves whole ones.
     const type = Number.isSafeInteger(number) ? 'bigint' : 'double precision'

@@ -8,6 +8,7 @@ export const SQLITE: Dialect = {
   true: '1',
   false: '0',
   text: (column, operator, text) => ({ sql: `${column} ${operator} ?`, values: [escapeForStore(text)] }),
+  hasText: (column) => `coalesce(${column}, '') <> ''`,
   number: (column, operator, number) => ({ sql: `${column} ${operator} ?`, values: [number] }),
   begins: (column, text) => begins(column, escapeForStore(text)),
   contains: (column, text) => ({
