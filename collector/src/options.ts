@@ -19,7 +19,10 @@ export interface CollectorOptions {
   host?: string
   /** Needed to listen on an address that is not loopback. There is no TLS here: put a proxy in front. */
   allowPublic?: boolean
-  /** Where everything is kept: the path of an SQLite file, or `:memory:` (default). */
+  /**
+   * Where everything is kept: the path of an SQLite file, `:memory:` (default), or `postgres://user:password@host:port/database`, which any
+   * number of collectors may share.
+   */
   store?: string
   /** The same as `store`, under its older name. */
   database?: string

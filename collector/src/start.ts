@@ -1,4 +1,3 @@
-import { basename } from 'node:path'
 import type { About } from './api/api.ts'
 import type { TokenServer } from './auth/tokens.ts'
 import { type Clock, systemClock } from './clock.ts'
@@ -15,7 +14,7 @@ import {
   storeAddress,
 } from './options.ts'
 import type { EventStore } from './store/event-store.ts'
-import { MEMORY, openStore } from './store/open.ts'
+import { maxEventsOf, openStore, storeName } from './store/open.ts'
 import { version } from './version.ts'
 
 const DEFAULT_PORT = 8787
@@ -74,10 +73,10 @@ function aboutOf(config: Config, options: CollectorOptions, clock: Clock): About
     version,
     startedAt: new Date(clock.now()).toISOString(),
     region: config.region,
-    database: address === MEMORY ? MEMORY : basename(address),
+    database: storeName(address),
     sources: config.sources?.map(({ name }) => name) ?? null,
     destinations: config.destinations.map(({ name }) => name),
     hasPlan: options.plan !== undefined,
-    maxEvents: config.maxEvents,
+    maxEvents: maxEventsOf(address, config),
   }
 }

@@ -21,13 +21,14 @@ export interface About {
   version: string
   startedAt: string
   region: string
-  /** Name of the file, or `:memory:`. */
+  /** Name of the file, `:memory:`, or the address of a server without credentials. */
   database: string
   /** Null when any write key is taken. */
   sources: string[] | null
   destinations: string[]
   hasPlan: boolean
-  maxEvents: number
+  /** Null = as many as come. */
+  maxEvents: number | null
 }
 
 /** What the queries are answered from. */

@@ -12,7 +12,8 @@ Usage: trackpost-collector [options]
 
   --port <number>      port, 0 = any free one            (8787)
   --host <address>     address to listen on              (127.0.0.1)
-  --store <address>    SQLite file, or :memory:          (trackpost-collector.db)
+  --store <address>    SQLite file, :memory:, or postgres://user:password@host/database, which
+                       any number of collectors may share  (trackpost-collector.db)
   --database <path>    the same under its older name
   --config <path>      sources, destinations, OAuth ...  (none: any write key is taken)
   --region <name>      default or eu                     (default)

@@ -15,5 +15,4 @@ export const DEFAULT_CONFIG: Config = {
   failedLoginsPerMinute: 300,
   destinations: [],
   durability: 'process',
-  maxEvents: 10_000_000,
 }

@@ -132,8 +132,10 @@ export const configSchema = z
     durability: z.enum(['process', 'power']).default('process'),
     /** Seconds for which a messageId is remembered; default: for ever. */
     dedupWindow: z.number().positive().optional(),
-    /** Events kept. */
-    maxEvents: z.number().int().min(1).default(10_000_000),
+    /** Events kept; default: 10,000,000 in a file, on PostgreSQL as many as come. */
+    maxEvents: z.number().int().min(1).optional(),
+    /** Days for which events are kept; default: for ever in a file, 30 on PostgreSQL. */
+    retentionDays: z.number().int().min(1).max(36_500).optional(),
     /** Size at which the database refuses to grow, bytes; default: as large as the disk. */
     maxDatabaseBytes: z.number().int().min(65_536).optional(),
   })

@@ -4,6 +4,7 @@ import { ConfigError } from '../config/config-error.ts'
 import { DEFAULT_CONFIG } from '../config/defaults.ts'
 import type { EventRecord } from '../record.ts'
 import { type EventFilter, searchOf } from '../search/filter.ts'
+import { isPostgres } from '../store/address.ts'
 import { openStore } from '../store/open.ts'
 import type { Cursor } from '../store/ports.ts'
 import type { TrackingPlan } from './plan.ts'
@@ -41,7 +42,7 @@ export async function checkDatabase(
   filter: EventFilter = {},
 ): Promise<PlanReport> {
   // Opening it would make an empty one, in which everything is as planned.
-  if (!existsSync(path)) throw new ConfigError(`database: ${path} is not there`)
+  if (!isPostgres(path) && !existsSync(path)) throw new ConfigError(`database: ${path} is not there`)
   const search = searchOf({ ...filter, status: 'accepted' })
   // It is not started, and so nothing is deleted from it.
   const store = await openStore(path, {

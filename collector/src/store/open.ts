@@ -1,12 +1,19 @@
+import { basename } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import type { Config } from '../config/schema.ts'
 import type { LoadedPlan } from '../plan/plan.ts'
+import { AddressError, isPostgres, shownAddress, withoutPassword } from './address.ts'
 import type { EventStore } from './event-store.ts'
 import { SqliteStore } from './sqlite/sqlite-store.ts'
 
 /** The address of a store that lives in memory and ends with the process. */
 export const MEMORY = ':memory:'
+
+/** Events that are kept in a file, unless the config says otherwise. */
+const DEFAULT_MAX_EVENTS = 10_000_000
+/** Days for which events are kept in PostgreSQL, unless the config says otherwise. */
+const DEFAULT_RETENTION_DAYS = 30
 
 /** What a store is opened with. */
 export interface StoreParts {
@@ -17,22 +24,68 @@ export interface StoreParts {
 }
 
 /**
- * Opens the store of an address: the path of a file, or `:memory:`.
+ * Opens the store of an address: the path of a file, `:memory:`, or `postgres://user:password@host:port/database`.
  *
  * @throws ConfigError when it cannot be opened.
  */
 export async function openStore(address: string, parts: StoreParts): Promise<EventStore> {
+  if (isPostgres(address)) return openPostgres(address, parts)
   const { config, ...rest } = parts
   try {
     return new SqliteStore({
       ...rest,
       path: address,
       durability: config.durability,
-      dedupWindowMs: config.dedupWindow === undefined ? undefined : config.dedupWindow * 1000,
-      maxEvents: config.maxEvents,
+      dedupWindowMs: dedupWindowMs(config),
+      maxEvents: config.maxEvents ?? DEFAULT_MAX_EVENTS,
+      retentionDays: config.retentionDays,
       maxBytes: config.maxDatabaseBytes,
     })
   } catch (cause) {
     throw new ConfigError(`database: ${address} cannot be opened (${(cause as Error).message})`)
   }
+}
+
+/** Loaded only now: a collector on a file needs no client of a server. */
+async function openPostgres(address: string, parts: StoreParts): Promise<EventStore> {
+  const { config, clock, plan, onFault } = parts
+  let shown: string
+  try {
+    shown = shownAddress(address)
+  } catch (cause) {
+    if (cause instanceof AddressError) throw new ConfigError(`store: ${cause.message}`)
+    throw cause
+  }
+  const [{ PostgresStore, messageOf }, { PostgresReader }] = await Promise.all([
+    import('./postgres/postgres-store.ts'),
+    import('./postgres/reader.ts'),
+  ])
+  try {
+    return await PostgresStore.open({
+      address,
+      clock,
+      onFault,
+      newReader: (database) => new PostgresReader(database, () => clock.now(), plan?.plan ?? null),
+      dedupWindowMs: dedupWindowMs(config),
+      maxEvents: config.maxEvents,
+      retentionDays: config.retentionDays ?? DEFAULT_RETENTION_DAYS,
+    })
+  } catch (cause) {
+    throw new ConfigError(`store: ${shown} cannot be opened (${withoutPassword(messageOf(cause), address)})`)
+  }
+}
+
+function dedupWindowMs({ dedupWindow }: Config): number | undefined {
+  return dedupWindow === undefined ? undefined : dedupWindow * 1000
+}
+
+/** How many events a store keeps at most; null = as many as come within the days that it keeps. */
+export function maxEventsOf(address: string, { maxEvents }: Config): number | null {
+  return maxEvents ?? (isPostgres(address) ? null : DEFAULT_MAX_EVENTS)
+}
+
+/** What a store is called where everybody may see it: no folder, no user, no password. */
+export function storeName(address: string): string {
+  if (isPostgres(address)) return shownAddress(address)
+  return address === MEMORY ? MEMORY : basename(address)
 }

@@ -66,7 +66,15 @@ export async function startPostgres(bin: string): Promise<PostgresServer> {
     newDatabase: () => createDatabase(port),
     kill: killed,
     async restart() {
-      child = await launch(bin, data, folder, port, user)
+      for (;;) {
+        try {
+          child = await launch(bin, data, folder, port, user)
+          return
+        } catch (cause) {
+          // Processes of the one that was killed are about to end.
+          if (!/still in use|already exists/.test((cause as Error).message)) throw cause
+        }
+      }
     },
     async close() {
       await killed()

@@ -30,7 +30,7 @@ export interface About {
   destinations: string[]
   hasPlan: boolean
   releaseTo: string | null
-  maxEvents: number
+  maxEvents: number | null
   canInjectFaults: boolean
 }
 

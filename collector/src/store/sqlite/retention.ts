@@ -1,6 +1,6 @@
 import { BUCKET_MS } from '../buckets.ts'
 import { type Database, readMeta, writeMeta } from './database.ts'
-import { segmentOf, TALLY_NAME } from './schema.ts'
+import { SEGMENT_SIZE, segmentOf, TALLY_NAME } from './schema.ts'
 import { newestSeq } from './slices.ts'
 
 const ROWS_PER_TRIM = 1000
@@ -23,16 +23,24 @@ export class Retention {
   readonly #database: Database
   readonly #maxEvents: number
   readonly #dedupWindowMs: number | undefined
+  readonly #keptMs: number | undefined
   readonly #eventsBetween: number
   #eventsUntilTrim = 0
   /** Where the sweep of what was cleared has got to in `seen`; undefined = nothing is left to sweep. */
   #sweepFrom: [sourceId: number, messageId: string] | undefined
   #isClearing = false
 
-  constructor(database: Database, maxEvents: number, dedupWindowMs: number | undefined) {
+  /** @param keptMs How long events are kept at least, milliseconds; undefined = for ever. */
+  constructor(
+    database: Database,
+    maxEvents: number,
+    dedupWindowMs: number | undefined,
+    keptMs: number | undefined,
+  ) {
     this.#database = database
     this.#maxEvents = maxEvents
     this.#dedupWindowMs = dedupWindowMs
+    this.#keptMs = keptMs
     this.#eventsBetween = Math.max(1, Math.min(ROWS_PER_TRIM / 2, Math.floor(maxEvents / 10)))
     const floor = readMeta<number>(database, 'floor')
     const oldest = database.value<number>('SELECT min(seq) AS value FROM event')
@@ -66,7 +74,7 @@ export class Retention {
     if (this.#eventsUntilTrim > 0) return NOTHING
     this.#eventsUntilTrim = this.#eventsBetween
     return this.#database.transaction(() => {
-      const trimmed = this.#trimEvents()
+      const trimmed = this.#trimEvents(nowMs)
       this.#trimSeen(nowMs)
       this.#trimRequests()
       const isUnfinished = this.#sweepSeen() || trimmed.hasMore
@@ -77,12 +85,12 @@ export class Retention {
     })
   }
 
-  #trimEvents(): Trimmed {
+  #trimEvents(nowMs: number): Trimmed {
     const database = this.#database
     const oldest = database.value<number>('SELECT min(seq) AS value FROM event')
     if (oldest === undefined || oldest === null) return NOTHING
     const floor = readMeta<number>(database, 'floor')
-    const end = Math.max(floor, newestSeq(database) - this.#maxEvents)
+    const end = Math.max(floor, newestSeq(database) - this.#maxEvents, this.#newestExpired(nowMs))
     if (oldest > end) return NOTHING
     const last = Math.min(end, oldest + ROWS_PER_TRIM - 1)
     // What was cleared is counted no more.
@@ -91,6 +99,16 @@ export class Retention {
       database.run(`DELETE FROM ${table} WHERE seq <= ?`, last)
     database.run('DELETE FROM segment WHERE n < ?', segmentOf(last + 1))
     return { hasDeleted: true, hasMore: last < end, hasSwept: false }
+  }
+
+  /** The newest event that is too old, in whole segments: up to some thousand are kept longer. */
+  #newestExpired(nowMs: number): number {
+    if (this.#keptMs === undefined) return 0
+    const kept = this.#database.value<number>(
+      'SELECT min(n) AS value FROM segment WHERE last_at >= ?',
+      nowMs - this.#keptMs,
+    )
+    return typeof kept === 'number' ? kept * SEGMENT_SIZE - 1 : newestSeq(this.#database)
   }
 
   #uncount(first: number, last: number): void {

@@ -38,6 +38,8 @@ export interface StoreOptions {
   dedupWindowMs?: number | undefined
   /** Events kept; older ones are deleted. Deduplication outlives them. */
   maxEvents: number
+  /** Days for which events are kept; undefined = for ever. */
+  retentionDays?: number | undefined
   /** Size at which the database refuses to grow, bytes; undefined = as large as the disk. */
   maxBytes?: number | undefined
   /** The clock of deliveries, milliseconds since the epoch. */
@@ -55,6 +57,7 @@ export interface Version {
 
 export const MEMORY = ':memory:'
 
+const DAY_MS = 24 * 60 * 60 * 1000
 const TRIAL_BYTES = 65_536
 const TRIAL_WAIT_MS = 50
 
@@ -79,13 +82,18 @@ export class Store {
 
   /** @throws when the file cannot be opened, is no database, or was written by a newer version. */
   constructor(options: StoreOptions) {
-    const { path, durability, dedupWindowMs, maxEvents, maxBytes } = options
+    const { path, durability, dedupWindowMs, maxEvents, maxBytes, retentionDays } = options
     this.#now = options.now ?? systemClock.now
     this.#openOptions = { path, durability, maxBytes, hasDedupWindow: dedupWindowMs !== undefined }
     this.database = openDatabase(this.#openOptions)
     try {
       this.#commit = new Commit(this.database, dedupWindowMs)
-      this.#retention = new Retention(this.database, maxEvents, dedupWindowMs)
+      this.#retention = new Retention(
+        this.database,
+        maxEvents,
+        dedupWindowMs,
+        retentionDays === undefined ? undefined : retentionDays * DAY_MS,
+      )
       this.outbox = new Outbox(this.database, this.#now, options.onOutcomes ?? (() => {}))
       this.opening = this.database.transaction(() => {
         const opening = readMeta<number>(this.database, 'openings') + 1

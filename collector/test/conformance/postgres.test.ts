@@ -1,0 +1,30 @@
+import { describe } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { PostgresStore } from '../../src/store/postgres/postgres-store.ts'
+import { PostgresReader } from '../../src/store/postgres/reader.ts'
+import { describeWithPostgres, newDatabase } from '../support/postgres.ts'
+import { describePorts, type Subject } from './ports.ts'
+
+/** PostgreSQL; each opening has connections of its own, as another process has them. */
+async function postgres(): Promise<Subject> {
+  const address = await newDatabase()
+  let aheadMs = 0
+  const clock = { ...systemClock, now: () => 1_000_000 + aheadMs }
+  return {
+    advance(ms) {
+      aheadMs += ms
+    },
+    open: () =>
+      PostgresStore.open({
+        address,
+        retentionDays: 30,
+        clock,
+        newReader: (database) => new PostgresReader(database, clock.now, null),
+        onFault: (what, cause) => {
+          throw new Error(what, { cause })
+        },
+      }),
+  }
+}
+
+describeWithPostgres('PostgreSQL', () => describe('as a store', () => describePorts(postgres)))

@@ -1,0 +1,40 @@
+import pg from 'pg'
+import { onTestFinished } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import type { StoreListener } from '../../../src/store/event-store.ts'
+import { PostgresStore, type PostgresStoreOptions } from '../../../src/store/postgres/postgres-store.ts'
+import { PostgresReader } from '../../../src/store/postgres/reader.ts'
+
+/** A store that is closed when the test ends, with what it has told of faults. */
+export async function openPostgres(
+  address: string,
+  options: Partial<PostgresStoreOptions> & { listener?: Partial<StoreListener> } = {},
+): Promise<{ store: PostgresStore; faults: string[] }> {
+  const faults: string[] = []
+  const { listener = {}, ...rest } = options
+  const store = await PostgresStore.open({
+    address,
+    retentionDays: 30,
+    clock: systemClock,
+    newReader: (database) => new PostgresReader(database, () => systemClock.now(), null),
+    onFault: (what, cause) => faults.push(`${what}: ${(cause as Error).message}`),
+    ...rest,
+  })
+  onTestFinished(() => store.close())
+  store.start({ committed() {}, cleared() {}, changed() {}, ...listener })
+  return { store, faults }
+}
+
+/** A connection to look into the tables. */
+export async function connect(address: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: address })
+  client.on('error', () => {})
+  await client.connect()
+  onTestFinished(() => client.end())
+  return client
+}
+
+/** The rows of a statement, numbers as text. */
+export async function rowsOf(client: pg.Client, text: string, values: unknown[] = []): Promise<unknown[][]> {
+  return (await client.query({ text, values, rowMode: 'array' })).rows
+}
