@@ -1,0 +1,46 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { findPostgres } from '../../scripts/find-postgres.mjs'
+import { describeWithPostgres, startPostgres } from '../support/postgres.ts'
+import { openCollector, post, track } from '../support.ts'
+import { parseMetrics, seriesOf } from './prometheus.ts'
+
+describeWithPostgres('PostgreSQL', () => {
+  test('while the database is away a collector is alive, not ready and takes nothing; then it is ready by itself', async () => {
+    const server = await startPostgres(findPostgres() ?? '')
+    onTestFinished(() => server.close())
+    const collector = await openCollector({ store: await server.newDatabase() })
+    const readiness = async () => {
+      const response = await fetch(`${collector.url}/readyz`)
+      return { code: response.status, ...((await response.json()) as object) }
+    }
+    const figures = async () => parseMetrics(await (await fetch(`${collector.url}/metrics`)).text())
+    const part = { part: 'store', isRequired: true }
+    expect(await readiness()).toMatchObject({
+      code: 200,
+      status: 'ready',
+      parts: [{ ...part, isReady: true }],
+    })
+    expect((await post(collector, '/v1/track', track())).status).toBe(200)
+
+    await server.kill()
+
+    const refused = await post(collector, '/v1/track', track())
+    expect([refused.status, Number(refused.headers.get('retry-after')) > 0]).toEqual([503, true])
+    await expect
+      .poll(readiness)
+      .toMatchObject({
+        code: 503,
+        status: 'not_ready',
+        parts: [{ ...part, isReady: false, reason: expect.any(String) }],
+      })
+    expect((await fetch(`${collector.url}/healthz`)).status).toBe(200)
+    expect(seriesOf(await figures(), 'ready', { part: 'store' })).toBe(0)
+    await server.restart()
+    // Nobody sends to what is not ready: it has to find out without an event.
+    await expect.poll(readiness).toMatchObject({ code: 200 })
+    expect((await post(collector, '/v1/track', track())).status).toBe(200)
+    const after = await figures()
+    expect(seriesOf(after, 'ready', { part: 'store' })).toBe(1)
+    expect(seriesOf(after, 'events_total', { status: 'accepted' })).toBe(2)
+  })
+})
