@@ -10,7 +10,7 @@ export const GUIDES = [
   },
   {
     text: 'In production',
-    pages: ['observability', 'spool', 'oauth', 'self-hosted', 'performance'],
+    pages: ['observability', 'spool', 'oauth', 'self-hosted', 'cluster', 'performance'],
   },
   { text: 'Migration', pages: ['migration/*'] },
   { text: 'Reference', pages: ['spec', 'faults', 'mutation'] },
