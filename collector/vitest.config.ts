@@ -6,6 +6,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/build.setup.ts', 'test/postgres.setup.ts'],
     testTimeout: 30_000,
+    // Of hooks that start a server or remove a project; no machine is slow enough to decide one.
+    hookTimeout: 120_000,
     // What is polled for comes at once or never; the limit only has to outlast a busy machine.
     expect: { poll: { timeout: 10_000 } },
   },
