@@ -231,3 +231,30 @@ test('the keys of groups are forgotten after some days, and not before', () => {
 
   expect([afterDays(0), afterDays(2.9), afterDays(0.2), afterDays(1)]).toEqual([1, 0, 1, 0])
 })
+
+test('events that are too old are deleted in whole segments, with their counts; what is younger stays', () => {
+  let nowMs = 1_000_000
+  const store = openStore({ now: () => nowMs, retentionDays: 2 })
+  const day = 24 * 60 * 60 * 1000
+  const commit = (prefix: string) =>
+    store.commit(
+      Array.from({ length: 4500 }, (_, index) => newEvent(`${prefix}${index}`, { receivedAtMs: nowMs })),
+    )
+  const trimAll = () => {
+    while (store.trim().hasMore);
+  }
+  commit('old')
+  nowMs += day
+  commit('new')
+  nowMs += day
+  trimAll()
+  expect(store.count()).toBe(9000)
+
+  nowMs += 1000
+  commit('newest')
+  trimAll()
+
+  // Numbers 1 to 4,095 are the first segment; the next one has events of both days.
+  expect(store.count()).toBe(13_500 - 4095)
+  expect(store.totals().events.map(({ count }) => count)).toEqual([13_500 - 4095])
+})
