@@ -1,0 +1,202 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { parse, parseAllDocuments } from 'yaml'
+import { COLLECTOR_FLAGS } from '../../src/cli/flags.ts'
+import { run } from '../ops/process.ts'
+import { openCollector } from '../support.ts'
+import { readDockerfile } from './dockerfile.ts'
+
+const folder = fileURLToPath(new URL('../../deploy/', import.meta.url))
+const read = (name: string) => readFileSync(`${folder}${name}`, 'utf8')
+const composeFiles = readdirSync(folder).filter((name) => name.startsWith('compose'))
+
+/** So long the collector lets requests under way finish after its drain, seconds. */
+const CLOSE_SECONDS = 5
+const PORT = Number(COLLECTOR_FLAGS.port.default)
+const image = Object.fromEntries(
+  readDockerfile(read('Dockerfile'))
+    .filter(({ name }) => name === 'ENV')
+    .flatMap(({ text }) => [...text.matchAll(/(\w+)=(\S+)/g)].map(([, name, value]) => [name, value])),
+)
+
+interface ComposeService {
+  image: string
+  environment?: Record<string, string>
+  command?: string[]
+  ports?: string[]
+  volumes?: string[]
+  healthcheck?: { test: string[] }
+  depends_on?: Record<string, { condition: string }>
+  stop_grace_period?: string
+  read_only?: boolean
+  cap_drop?: string[]
+}
+interface Compose {
+  services: Record<string, ComposeService>
+  volumes: Record<string, unknown>
+}
+
+interface Container {
+  env: Array<{ name: string; value?: string; valueFrom?: { secretKeyRef: { name: string; key: string } } }>
+  args?: string[]
+  ports: Array<{ name: string; containerPort: number }>
+  securityContext: object
+  volumeMounts: Array<{ name: string; mountPath: string }>
+  [probe: `${string}Probe`]: { httpGet: { path: string; port: string } }
+}
+interface Pod {
+  terminationGracePeriodSeconds: number
+  enableServiceLinks: boolean
+  securityContext: object
+  containers: [Container]
+  volumes: Array<{ name: string }>
+}
+interface Resource {
+  kind: string
+  metadata: { name: string; namespace: string }
+  spec: {
+    selector: Record<string, string> & { matchLabels?: Record<string, string> }
+    template: { metadata: { labels: Record<string, string> }; spec: Pod }
+    ports: Array<{ targetPort: string }>
+  }
+}
+
+const compose = (name: string) => parse(read(name), { merge: true }) as Compose
+const resources = parseAllDocuments(read('kubernetes.yaml')).map((document) => {
+  expect(document.errors).toEqual([])
+  return document.toJS() as Resource
+})
+const ofKind = (kind: string) => resources.filter((one) => one.kind === kind)
+
+/** Every way in which a file here starts the collector. */
+const starts = [
+  ...composeFiles.flatMap((file) =>
+    Object.entries(compose(file).services)
+      .filter(([, service]) => service.image === 'trackpost-collector')
+      .map(([name, service]) => ({
+        what: `${name} of ${file}`,
+        args: service.command ?? [],
+        environment: service.environment ?? {},
+        graceSeconds: Number(service.stop_grace_period?.replace('s', '')),
+      })),
+  ),
+  ...ofKind('Deployment').map(({ metadata, spec }) => {
+    const { containers, terminationGracePeriodSeconds } = spec.template.spec
+    const [{ env, args }] = containers
+    return {
+      what: `${metadata.name} of kubernetes.yaml`,
+      args: args ?? [],
+      environment: Object.fromEntries(env.map(({ name, value }) => [name, value ?? 'a-secret'])),
+      graceSeconds: terminationGracePeriodSeconds,
+    }
+  }),
+]
+
+test.each(starts)('the command line knows everything that $what sets', async ({ args, environment }) => {
+  // An unknown command, flag or variable is an error before the help is printed.
+  const known = await run([...args, '--help'], { ...image, ...environment })
+
+  expect({ code: known.code, err: known.err }).toEqual({ code: 0, err: '' })
+  const misspelt = await run([...args, '--help'], { ...environment, TRACKPOST_COLLECTOR_STROE: 'x' })
+  expect(misspelt.code).toBe(1)
+})
+
+test.each(starts)('$what is given more time to end than its drain takes', ({ environment, graceSeconds }) => {
+  const drain = Number(environment['TRACKPOST_COLLECTOR_DRAIN'] ?? image['TRACKPOST_COLLECTOR_DRAIN'])
+
+  expect(graceSeconds).toBeGreaterThan(drain + CLOSE_SECONDS)
+})
+
+test.each(starts)('$what has no secret written down', ({ what, environment }) => {
+  const secrets = Object.entries(environment).filter(([name]) => /TOKEN|PASSWORD/.test(name))
+  expect(secrets.length).toBeGreaterThan(0)
+  for (const [name, value] of secrets) {
+    expect(value, `${name} of ${what}`).toMatch(
+      what.includes('kubernetes') ? /^a-secret$/ : /^\$\{\w+:\?[^}]+\}$/,
+    )
+  }
+})
+
+test.each(composeFiles)(
+  '%s starts what it waits for with a health check, and declares its volumes',
+  (file) => {
+    const { services, volumes } = compose(file)
+
+    for (const [name, service] of Object.entries(services)) {
+      for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
+        expect(condition, name).toBe('service_healthy')
+        expect(services[other]?.healthcheck?.test[0], `${other} of ${name}`).toBe('CMD')
+      }
+      for (const volume of service.volumes ?? []) expect(Object.keys(volumes)).toContain(volume.split(':')[0])
+      for (const port of service.ports ?? []) expect(port).toBe(`127.0.0.1:${PORT}:${PORT}`)
+      if (service.image !== 'trackpost-collector') continue
+      expect([service.read_only, service.cap_drop]).toEqual([true, ['ALL']])
+    }
+  },
+)
+
+test('every probe asks for a path of a collector that runs, on the port that it listens on', async () => {
+  const collector = await openCollector()
+
+  for (const { metadata, spec } of ofKind('Deployment')) {
+    const [container] = spec.template.spec.containers
+    expect(container.ports).toEqual([{ name: 'http', containerPort: PORT }])
+    for (const [kind, path] of [
+      ['startupProbe', '/healthz'],
+      ['livenessProbe', '/healthz'],
+      ['readinessProbe', '/readyz'],
+    ] as const) {
+      expect(container[kind]?.httpGet, `${kind} of ${metadata.name}`).toEqual({ path, port: 'http' })
+      expect((await fetch(`${collector.url}${path}`)).status).toBe(200)
+    }
+  }
+})
+
+test('Deployments, Services and disruption budgets belong together', () => {
+  const deployments = ofKind('Deployment')
+  expect(deployments.map(({ metadata }) => metadata.name)).toEqual(['collector'])
+  expect(new Set(resources.map(({ metadata }) => metadata.namespace))).toEqual(new Set(['trackpost']))
+
+  for (const { metadata, spec } of deployments) {
+    const { labels } = spec.template.metadata
+    expect(spec.selector.matchLabels).toEqual(labels)
+    const named = (kind: string) => ofKind(kind).find((one) => one.metadata.name === metadata.name)
+    expect(named('Service')?.spec.selector).toEqual(labels)
+    expect(named('Service')?.spec.ports).toMatchObject([{ targetPort: 'http' }])
+    expect(named('PodDisruptionBudget')?.spec.selector.matchLabels).toEqual(labels)
+  }
+})
+
+test('pods run as the user of the image, can write to /tmp alone, and take settings from one Secret', () => {
+  const uid = Number(
+    readDockerfile(read('Dockerfile'))
+      .find(({ name }) => name === 'USER')
+      ?.text.split(':')[0],
+  )
+
+  for (const { spec } of ofKind('Deployment')) {
+    const { securityContext, enableServiceLinks, containers, volumes } = spec.template.spec
+    expect(enableServiceLinks).toBe(false)
+    expect(securityContext).toMatchObject({
+      runAsNonRoot: true,
+      runAsUser: uid,
+      fsGroup: uid,
+      seccompProfile: { type: 'RuntimeDefault' },
+    })
+    const [container] = containers
+    expect(container.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    })
+    expect(container.volumeMounts.map(({ mountPath }) => mountPath)).toEqual(['/tmp'])
+    for (const { name } of container.volumeMounts) expect(volumes.map((one) => one.name)).toContain(name)
+    for (const { valueFrom } of container.env) {
+      if (valueFrom === undefined) continue
+      expect(valueFrom.secretKeyRef.name).toBe('trackpost-collector')
+      // The command in the comment makes each key that is asked for.
+      expect(read('kubernetes.yaml')).toContain(`--from-literal=${valueFrom.secretKeyRef.key}=`)
+    }
+  }
+})
