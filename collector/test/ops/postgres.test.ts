@@ -26,13 +26,11 @@ describeWithPostgres('PostgreSQL', () => {
 
     const refused = await post(collector, '/v1/track', track())
     expect([refused.status, Number(refused.headers.get('retry-after')) > 0]).toEqual([503, true])
-    await expect
-      .poll(readiness)
-      .toMatchObject({
-        code: 503,
-        status: 'not_ready',
-        parts: [{ ...part, isReady: false, reason: expect.any(String) }],
-      })
+    await expect.poll(readiness).toMatchObject({
+      code: 503,
+      status: 'not_ready',
+      parts: [{ ...part, isReady: false, reason: expect.any(String) }],
+    })
     expect((await fetch(`${collector.url}/healthz`)).status).toBe(200)
     expect(seriesOf(await figures(), 'ready', { part: 'store' })).toBe(0)
     await server.restart()

@@ -61,15 +61,22 @@ export class Database implements Queryable {
     }
   }
 
-  /** Runs several statements in one transaction on a connection of their own; nothing of it stays when it throws. */
-  async transaction<T>(run: (connection: Queryable) => Promise<T>): Promise<T> {
+  /**
+   * Runs several statements in one transaction on a connection of their own; nothing of it stays when it throws.
+   *
+   * @param timeoutMs How long one of the statements may take.
+   */
+  async transaction<T>(
+    run: (connection: Queryable) => Promise<T>,
+    timeoutMs = STATEMENT_TIMEOUT_MS,
+  ): Promise<T> {
     const client = await this.#writing.connect()
     let failure: Error | undefined
     try {
       await client.query('BEGIN')
       const result = await run({
         query: async <R>(text: string, values: readonly SqlValue[] = []) =>
-          (await client.query<R & pg.QueryResultRow>(text, storable(values))).rows,
+          (await client.query<R & pg.QueryResultRow>(limited(text, storable(values), timeoutMs))).rows,
       })
       await client.query('COMMIT')
       return result
@@ -135,6 +142,15 @@ async function rollback(client: pg.PoolClient, cause: Error): Promise<Error | un
   } catch (failure) {
     return failure as Error
   }
+}
+
+/** The types of the client do not know that each query may have a limit of its own. */
+function limited(
+  text: string,
+  values: unknown[],
+  timeoutMs: number,
+): pg.QueryConfig & { query_timeout: number } {
+  return { text, values, query_timeout: timeoutMs }
 }
 
 function newPool(config: pg.PoolConfig): pg.Pool {

@@ -15,6 +15,9 @@ export const SCHEMA_VERSION = MIGRATIONS.length
 /** Held while tables are made or dropped, so that of several processes one does it. Any number that others hardly use. */
 export const SCHEMA_LOCK = 7_263_514_028
 
+/** Bringing large tables forward takes its time, and others that start wait for it. */
+const MIGRATION_MS = 60 * 60 * 1000
+
 /** What is wrong with a database, in words for the person who gave its address. */
 export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase'
@@ -54,7 +57,7 @@ export async function migrate(
     // Another epoch than that of any database before: a page that was open then must not mix the two.
     const id = randomBytes(6).toString('hex')
     await connection.query('INSERT INTO log_head (id, epoch) VALUES ($1, $2)', [id, epoch])
-  })
+  }, MIGRATION_MS)
 }
 
 async function versionOf(connection: Queryable): Promise<number> {

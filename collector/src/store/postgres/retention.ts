@@ -5,6 +5,8 @@ import { detachDay, detachedDays, makePartitions, partitionedDays, partitionOf, 
 import { PARTITIONED, TALLY_NAME } from './tables.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
+/** Adding up a day of many millions of events takes its time, and holds up nobody. */
+const ADDING_UP_MS = 60 * 60 * 1000
 /** So long the keys of commits and groups are remembered. */
 const CONSUMED_DAYS = 3
 const ROWS_PER_DELETE = 10_000
@@ -87,7 +89,7 @@ export class Retention {
       await connection.query(`DROP TABLE ${PARTITIONED.map((table) => partitionOf(table, day)).join(', ')}`)
       await connection.query('DELETE FROM log_day WHERE day = $1', [day])
       return true
-    })
+    }, ADDING_UP_MS)
   }
 
   async #attached(connection: Queryable, day: string): Promise<string[]> {

@@ -27,7 +27,6 @@ const BYTES_PER_COMMIT = 4 * 1024 * 1024
 const COMMITS_AT_A_TIME = 2
 /** So much must wait that a second commit is begun beside the first. */
 const CROWD = 200
-/** What waits to be written; more is refused, and comes again later. */
 const MAX_WAITING_EVENTS = 100_000
 const MAX_WAITING_REQUESTS = 10_000
 const REQUESTS_PER_COMMIT = 1000
@@ -70,7 +69,6 @@ export class Writer implements EventLog {
   #areRequestsDue = false
   #lastRequest = 0
   #isClosed = false
-  /** Why the last commit could not be written. */
   #failure: unknown
   #refusesUntilMs = Number.NEGATIVE_INFINITY
 
