@@ -3,8 +3,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type Collector, startCollector } from '../../src/index.ts'
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import { type Collector, type EventRecord, startCollector } from '../../src/index.ts'
+import { newDatabase } from '../support/postgres.ts'
 import { post, track } from '../support.ts'
 
 const docs = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8')
@@ -73,7 +74,10 @@ const plan = {
   },
 }
 
-describe.each(['memory', 'file'])('with the database in %s', (where) => {
+/** The stores that this machine has. */
+const stores = ['memory', 'a file', ...(inject('postgresPort') === null ? [] : ['PostgreSQL'])]
+
+describe.each(stores)('with the store in %s', (where) => {
   let collector: Collector
   let hook: ReturnType<typeof createServer>
   const get = async (path: string, init?: RequestInit) => {
@@ -83,8 +87,11 @@ describe.each(['memory', 'file'])('with the database in %s', (where) => {
   }
   const send = (path: string, body: unknown) =>
     get(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+  const countOf = async (q: string): Promise<number> =>
+    (await get(`/api/count?${new URLSearchParams({ q })}`)).body.count
+  let events: EventRecord[]
   const idOf = (messageId: string, reason: string | null = null) =>
-    collector.events({ messageId }).find((event) => event.reason === reason)?.id ?? ''
+    events.find((event) => event.messageId === messageId && event.reason === reason)?.id ?? ''
 
   beforeAll(async () => {
     let calls = 0
@@ -99,7 +106,12 @@ describe.each(['memory', 'file'])('with the database in %s', (where) => {
     collector = await startCollector({
       port: 0,
       plan,
-      database: where === 'memory' ? ':memory:' : join(folder, 'events.db'),
+      store:
+        where === 'PostgreSQL'
+          ? await newDatabase()
+          : where === 'memory'
+            ? ':memory:'
+            : join(folder, 'events.db'),
       config: { destinations: [{ name: 'Hook', type: 'webhook', url, firstDelay: 1, concurrency: 1 }] },
     })
     const context = { library: { name: 'trackpost', version: '0.1.0' }, direct: true }
@@ -120,8 +132,9 @@ describe.each(['memory', 'file'])('with the database in %s', (where) => {
       ],
     })
     await post(collector, '/v1/batch', '{"batch":[}')
-    await vi.waitFor(() => expect(collector.count({ q: 'delivery:pending' })).toBe(0), 10_000)
+    await vi.waitFor(async () => expect(await countOf('delivery:pending')).toBe(0), 10_000)
     await vi.waitFor(async () => expect((await get('/api/requests')).body.requests).toHaveLength(2), 10_000)
+    events = (await get('/api/events')).body.events
   })
   afterAll(async () => {
     await collector.close()
@@ -289,7 +302,7 @@ describe.each(['memory', 'file'])('with the database in %s', (where) => {
     expect(before.failures).toMatchObject([{ reason: 'answered 404', attempts: expect.any(Number) }])
 
     expect(await send('/api/destinations/Hook/retry', {})).toEqual({ status: 200, body: { retried: 1 } })
-    await expect.poll(() => collector.count({ q: 'delivery:delivered' })).toBe(5)
+    await expect.poll(() => countOf('delivery:delivered')).toBe(5)
     expect((await send('/api/destinations/None/retry', {})).status).toBe(404)
 
     expect((await send(`/api/events/${idOf('m1')}/replay`, {})).body).toEqual({ destinations: ['Hook'] })

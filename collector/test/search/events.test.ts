@@ -1,13 +1,24 @@
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, inject, test } from 'vitest'
 import { type Collector, SearchSyntaxError, startCollector } from '../../src/index.ts'
 import { pathText } from '../../src/search/syntax.ts'
+import { newDatabase } from '../support/postgres.ts'
 import { basic, openCollector, post, track } from '../support.ts'
 
-/** The ids of what a line finds, as one word. */
 let collector: Collector
+/** The same events in PostgreSQL; undefined where there is none. */
+let onPostgres: Collector | undefined
 
 beforeAll(async () => {
   collector = await startCollector({ port: 0 })
+  await send(collector)
+  if (inject('postgresPort') !== null) {
+    onPostgres = await startCollector({ port: 0, store: await newDatabase() })
+    await send(onPostgres)
+  }
+  return () => Promise.all([collector.close(), onPostgres?.close()])
+})
+
+async function send(collector: Collector): Promise<void> {
   const item = (messageId: string, fields: object) => track({ messageId, properties: {}, ...fields })
   await post(collector, '/v1/batch', {
     batch: [
@@ -29,8 +40,17 @@ beforeAll(async () => {
     ],
   })
   await post(collector, '/v1/track', item('g', { event: 'Elsewhere' }), { authorization: basic('web') })
-  return () => collector.close()
-})
+}
+
+/** What a search on the HTTP API of a collector finds, as one word, oldest first. */
+async function foundOver({ url }: Collector, q: string): Promise<string> {
+  const response = await fetch(`${url}/api/events?${new URLSearchParams({ q, order: 'newest' })}`)
+  const { events } = (await response.json()) as { events: Array<{ messageId: string }> }
+  return events
+    .toReversed()
+    .map(({ messageId }) => messageId)
+    .join('')
+}
 
 test.each([
   ['', 'abcdefg'],
@@ -78,9 +98,8 @@ test.each([
 
   expect(ids(collector.events({ q }))).toBe(expected)
   expect(collector.count({ q })).toBe(expected.length)
-  const response = await fetch(`${collector.url}/api/events?${new URLSearchParams({ q, order: 'newest' })}`)
-  const { events } = (await response.json()) as { events: Array<{ messageId: string }> }
-  expect(ids(events.toReversed())).toBe(expected)
+  for (const one of [collector, onPostgres])
+    if (one !== undefined) expect(await foundOver(one, q)).toBe(expected)
 })
 
 test.each(['status:good', 'delivery:lost', 'received>soon', 'request:x'])(
