@@ -8,8 +8,9 @@ const EVENTS_BETWEEN = 20_000
 const EVENTS_PER_COMMIT = 30
 /** Passes while events come in; each leaves what was committed meanwhile, and that is less each time. */
 const FREE_PASSES = 2
-/** The first time commits are held up, for so long at most; each time that was too short, the next one is twice as long. */
+/** The first time commits are held up, for so long at most; each time that was too short, the next one is longer. */
 const FIRST_HOLD_MS = 10
+const HOLD_GROWTH = 1.5
 /** A search that reads what is in the log is in the way. It has moved on soon: it is made of short statements. */
 const READER_MOVES_ON_MS = 20
 const READER_MOVES_ON_IN_HOLD_MS = 1
@@ -142,7 +143,7 @@ export class Checkpointer {
     fold.cancelHold = clock.setTimer(() => {
       fold.phase = 'after hold'
       // With a reader in the way more time would not have helped.
-      if (this.#isPassing) fold.nextHoldMs *= 2
+      if (this.#isPassing) fold.nextHoldMs *= HOLD_GROWTH
       writer.resume()
     }, fold.nextHoldMs)
   }
