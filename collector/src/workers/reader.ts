@@ -14,7 +14,13 @@ const { path, plan: planFile } = workerData as ReaderWorkerData
 const database = openForReading(path)
 const plan = planFile === null ? null : new TrackingPlan(planFile)
 
-parentPort?.on('message', ({ id, nowMs, name, parameters }: Question) => {
+parentPort?.on('message', (message: Question | 'close') => {
+  if (message === 'close') {
+    database.close()
+    // Also what is being answered is left, between two of its pieces.
+    process.exit()
+  }
+  const { id, nowMs, name, parameters } = message
   answer(id, nowMs, name, parameters).then((reply) => parentPort?.postMessage(reply))
 })
 

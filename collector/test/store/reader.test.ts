@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
 import { EVERYTHING } from '../../src/search/syntax.ts'
 import { WorkerReader } from '../../src/store/sqlite/reader.ts'
@@ -38,3 +39,17 @@ test.runIf(process.platform === 'linux')(
     expect(niceOfThreads().filter((nice) => nice === 10)).toHaveLength(before + 1)
   },
 )
+
+test('the thread that answers queries ends by itself, not by force', async () => {
+  const { reader, faults } = openReader()
+  const started = new Promise<Worker>((resolve) => process.once('worker', resolve))
+  await reader.ask('count', { search: EVERYTHING })
+  const worker = await started
+  const exitCode = new Promise((resolve) => worker.once('exit', resolve))
+
+  await reader.close()
+
+  expect(await exitCode).toBe(0)
+  expect(faults).toEqual([])
+  await expect(reader.ask('count', { search: EVERYTHING })).rejects.toThrow('closed')
+})

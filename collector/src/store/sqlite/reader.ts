@@ -128,11 +128,20 @@ export class WorkerReader implements FileReader {
     const worker = this.#worker
     worker?.removeAllListeners('exit')
     this.#fail(new Error('the database was begun anew'))
-    void worker?.terminate()
+    if (worker !== undefined) void ended(worker)
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#worker?.terminate()
+    if (this.#worker !== undefined) await ended(this.#worker)
   }
+}
+
+/** Has the thread end by itself, between two statements: ended by force within one, the library breaks down. */
+function ended(worker: Worker): Promise<void> {
+  return new Promise((resolve) => {
+    worker.once('exit', () => resolve())
+    worker.ref()
+    worker.postMessage('close')
+  })
 }
