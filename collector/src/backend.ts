@@ -20,6 +20,8 @@ export interface BackendOptions {
   store: EventStore
   clock: Clock
   release: ReleaseTarget | null
+  /** Whether this process delivers what is owed to destinations. */
+  isDelivering: boolean
   /** Told of every event that this process has recorded. */
   onRecorded(event: EventSummary): void
   onFault(what: string, cause: unknown): void
@@ -35,14 +37,14 @@ export class Backend {
   readonly #deliverers: Deliverer[]
 
   constructor(options: BackendOptions) {
-    const { config, store, clock, onFault } = options
+    const { config, store, clock, isDelivering, onFault } = options
     this.#options = options
     this.#store = store
     this.#stats = new StatsKeeper(clock, () => store.totals(), onFault)
     this.stream = new LiveStream((sources) => this.#stats.snapshot(sources), store.tail, clock)
     this.waiters = new Waiters(waitSource(store), clock)
     this.#deliverers = config.destinations
-      .filter(({ enabled }) => enabled)
+      .filter(({ enabled }) => enabled && isDelivering)
       .map((destination) => new Deliverer(destination, { queue: store.deliveries, clock, onFault }))
   }
 

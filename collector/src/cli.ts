@@ -32,7 +32,8 @@ export async function main(args: readonly string[]): Promise<number> {
     if (args[0] === 'keygen') return runKeygen(args.slice(1))
     if (args[0] === 'check') return await runCheck(args.slice(1))
     if (args[0] === 'healthcheck') return await runHealthcheck(args.slice(1))
-    return await runCollector(args)
+    if (args[0] === 'work') return await runCollector(args.slice(1), true)
+    return await runCollector(args, false)
   } catch (cause) {
     process.stderr.write(`trackpost-collector: ${withoutCredentials(oneLine(cause))}\n`)
     return 1
@@ -80,7 +81,7 @@ async function runHealthcheck(args: readonly string[]): Promise<number> {
   return isReady ? 0 : 1
 }
 
-async function runCollector(args: readonly string[]): Promise<number> {
+async function runCollector(args: readonly string[], isWorker: boolean): Promise<number> {
   const { values } = parseArgs({
     args: withEnvironment(args, COLLECTOR_FLAGS, process.env),
     options: COLLECTOR_FLAGS,
@@ -95,7 +96,7 @@ async function runCollector(args: readonly string[]): Promise<number> {
   }
   const log = newLog(values)
   try {
-    return await serve(values, log)
+    return await serve(values, isWorker, log)
   } catch (cause) {
     log.failed(cause)
     return 1
@@ -111,7 +112,7 @@ function newLog(values: Values): Log {
     format: readLogFormat(values['log-format']),
     isQuiet: values.quiet,
     secrets: [values['admin-token'], writeKey],
-    addresses: [values.store, values.database],
+    addresses: [values.store, values.database, values.log],
     clock: systemClock,
     stdout: (line) => process.stdout.write(line),
     stderr: (line) => process.stderr.write(line),
@@ -119,10 +120,11 @@ function newLog(values: Values): Log {
 }
 
 /** Runs a collector until a signal ends it. */
-async function serve(values: Values, log: Log): Promise<number> {
+async function serve(values: Values, isWorker: boolean, log: Log): Promise<number> {
   const drainSeconds = wholeNumber('--drain', values.drain, 0, MAX_DRAIN_SECONDS)
   const collector = await startCollector({
     ...readOptions(values),
+    ...(isWorker && { work: true }),
     onFault: (what, cause) => log.fault(what, cause),
   })
   // Before the first line: who reads it may send a signal at once.
@@ -163,13 +165,20 @@ function readOptions(values: Values): CollectorOptions {
     port,
     host: values.host,
     allowPublic: values['allow-public'],
-    store: storeOf(values),
+    ...storeOption(values),
     config,
     ...(plan !== undefined && { plan }),
     ...(releaseTo !== undefined && { releaseTo }),
     ...(adminToken !== undefined && { adminToken }),
     ...(failRate !== undefined && { failRate: share('--fail-rate', failRate) }),
   }
+}
+
+/** Beside a log there is a store only when it is named. */
+function storeOption(values: Values): Pick<CollectorOptions, 'store' | 'log'> {
+  const { log, store, database } = values
+  if (log === undefined) return { store: storeOf(values) }
+  return store === undefined && database === undefined ? { log } : { log, store: storeOf(values) }
 }
 
 function storeOf({ store, database }: { store?: string; database?: string }): string {

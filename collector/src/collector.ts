@@ -23,7 +23,8 @@ import { Turns } from './http/turns.ts'
 import { TrackingApi } from './ingest/tracking-api.ts'
 import type { Stats } from './live/stats.ts'
 import type { WaitOptions } from './live/waiters.ts'
-import { Health } from './ops/health.ts'
+import type { Carrier } from './log/carrier.ts'
+import { Health, type HealthSource } from './ops/health.ts'
 import { Meter } from './ops/meter.ts'
 import { MeteredLog } from './ops/metered-log.ts'
 import { OpsApi } from './ops/ops-api.ts'
@@ -31,6 +32,7 @@ import type { CollectorOptions } from './options.ts'
 import type { LoadedPlan } from './plan/plan.ts'
 import type { EventRecord } from './record.ts'
 import type { EventFilter, EventQuery } from './search/filter.ts'
+import type { Shared } from './shared.ts'
 import type { EventStore, LocalRecords } from './store/event-store.ts'
 
 /** A running collector. */
@@ -83,11 +85,15 @@ export interface CheckedParts {
   release: ReleaseTarget | null
   about: About
   isLocal: boolean
+  /** Undefined for a process that needs nobody else. */
+  shared: Shared | undefined
 }
 
 /** The composition: what comes in by HTTP, the store, and everything behind it. */
 export class RunningCollector implements Collector {
   readonly #store: EventStore
+  readonly #shared: Shared | undefined
+  readonly #carrier: Carrier | undefined
   readonly #backend: Backend
   readonly #about: About
   readonly #tokens: TokenServer | undefined
@@ -108,25 +114,30 @@ export class RunningCollector implements Collector {
   port = 0
 
   constructor(config: Config, store: EventStore, options: CollectorOptions, checked: CheckedParts) {
-    const { clock, tokens, faults, release, about } = checked
+    const { clock, tokens, faults, release, about, shared } = checked
     this.#store = store
+    this.#shared = shared
     this.#clock = clock
     this.#tokens = tokens
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits }
     this.#onFault = options.onFault ?? (() => {})
-    this.#health = new Health([{ part: 'store', isRequired: true, ask: () => store.health() }], clock)
+    this.#health = new Health(healthSources(store, shared), clock)
     this.#backend = new Backend({
       config,
       store,
       clock,
       release,
+      isDelivering: shared?.role !== 'front',
       onRecorded: ({ status, reason }) => this.#meter.recorded(status, reason),
       onFault: this.#onFault,
     })
     this.#about = about
     this.#faults = faults
     this.#injector = new FaultInjector(this.#faults, this.#clock)
-    this.#recorder = new RequestRecorder(store.requests, this.#clock, this.#meter)
+    if (shared?.role === 'worker') {
+      this.#carrier = shared.newCarrier({ log: shared.log, store, clock, onFault: this.#onFault })
+    }
+    this.#recorder = new RequestRecorder(shared?.log.requests ?? store.requests, this.#clock, this.#meter)
     this.#router = this.#createRouter(config, checked)
   }
 
@@ -138,7 +149,8 @@ export class RunningCollector implements Collector {
       clock: this.#clock,
       authenticator: new Authenticator(config, new Sources(config), this.#tokens, loginLimit),
       rateLimit: new RateLimit(this.#clock),
-      log: new MeteredLog(this.#store.log, this.#meter, this.#clock),
+      log: new MeteredLog(this.#shared?.log ?? this.#store.log, this.#meter, this.#clock),
+      sink: this.#shared === undefined ? 'database' : 'log',
       turns: this.#turns,
       faults: this.#injector,
       plan: plan?.plan,
@@ -179,6 +191,7 @@ export class RunningCollector implements Collector {
     this.url = `http://${family === 'IPv6' ? `[${address}]` : address}:${actualPort}`
     this.#tokens?.setIssuer(this.url)
     await this.#backend.start()
+    this.#carrier?.start()
   }
 
   async #handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
@@ -188,6 +201,11 @@ export class RunningCollector implements Collector {
       import('./api/api.ts'),
     ])
     if (await handleFaults(this.#faults, url, request, response)) return true
+    const shared = this.#shared
+    if (shared !== undefined) {
+      const { handleShared } = await import('./api/log.ts')
+      if (await handleShared(shared, this.#about, url, request, response)) return true
+    }
     return handleApi(this.#apiParts(), url, request, response)
   }
 
@@ -202,6 +220,7 @@ export class RunningCollector implements Collector {
       now: () => this.#clock.now(),
       stats: () => this.stats(),
       wait: (options, signal) => waiters.wait(options, signal),
+      log: this.#shared?.log,
     }
   }
 
@@ -266,10 +285,20 @@ export class RunningCollector implements Collector {
     this.#backend.hangUp()
     this.#injector.close()
     await this.#server?.close(CLOSE_GRACE_MS)
+    await this.#carrier?.close()
+    await this.#shared?.log.close()
     await this.#backend.close()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
+}
+
+/** What a process cannot work without: what takes events, and for a worker also what it writes them into. */
+function healthSources(store: EventStore, shared: Shared | undefined): HealthSource[] {
+  const ofStore = { part: 'store' as const, ask: () => store.health() }
+  if (shared === undefined) return [{ ...ofStore, isRequired: true }]
+  const ofLog = { part: 'log' as const, isRequired: true, ask: async () => [await shared.log.health()] }
+  return shared.hasStore ? [ofLog, { ...ofStore, isRequired: shared.role === 'worker' }] : [ofLog]
 }

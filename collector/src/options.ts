@@ -26,6 +26,13 @@ export interface CollectorOptions {
   store?: string
   /** The same as `store`, under its older name. */
   database?: string
+  /**
+   * Address of a log on NATS JetStream, `nats://<host>[:port]`: events are written into it, and processes with `work` carry them to
+   * the store. Without `store` this process keeps nothing itself. Default: no log.
+   */
+  log?: string
+  /** Carry events from the log to the store, and deliver them to destinations; needs `log` and `store`. */
+  work?: boolean
   /** The config, or the path of the file with it. */
   config?: ConfigInput | string
   /**

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from './clock.ts'
 import { type Collector, RunningCollector } from './collector.ts'
 import type { Config } from './config/schema.ts'
 import { Faults } from './faults/rules.ts'
+import type { LogParts } from './log/open.ts'
 import {
   adminAccess,
   type CollectorOptions,
@@ -13,6 +14,7 @@ import {
   readRelease,
   storeAddress,
 } from './options.ts'
+import { roleOf, type Shared } from './shared.ts'
 import type { EventStore } from './store/event-store.ts'
 import { maxEventsOf, openStore, storeName } from './store/open.ts'
 import { version } from './version.ts'
@@ -37,14 +39,23 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const release = readRelease(options.releaseTo)
   const plan = await readPlan(options.plan)
   const onFault = options.onFault ?? (() => {})
+  const role = roleOf(options)
   const store = await openStore(storeAddress(options), { config, clock, plan, onFault })
   let running: RunningCollector
+  let shared: Shared | undefined
   try {
+    if (role !== undefined)
+      shared = await openShared(role, options.log ?? '', { settings: config.log, clock, onFault })
     const tokens = await createTokenServer(config, clock, store)
-    const about = aboutOf(config, options, clock)
-    const checked = { clock, tokens, access, faults, isLocal, plan, release, about }
+    const about: About = {
+      ...aboutOf(config, options, clock),
+      role: role?.role ?? 'single',
+      log: shared?.log.address ?? null,
+    }
+    const checked = { clock, tokens, access, faults, isLocal, plan, release, about, shared }
     running = new RunningCollector(config, store, options, checked)
   } catch (cause) {
+    await shared?.log.close()
     await store.close()
     throw cause
   }
@@ -57,6 +68,15 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   return running
 }
 
+async function openShared(
+  role: Pick<Shared, 'role' | 'hasStore'>,
+  address: string,
+  parts: LogParts,
+): Promise<Shared> {
+  const { newCarrier, openLog } = await import('./log/open.ts')
+  return { ...role, newCarrier, log: await openLog(address, parts) }
+}
+
 async function createTokenServer(
   { oauth }: Config,
   clock: Clock,
@@ -67,7 +87,7 @@ async function createTokenServer(
   return new TokenServer(oauth, clock, store.assertions)
 }
 
-function aboutOf(config: Config, options: CollectorOptions, clock: Clock): About {
+function aboutOf(config: Config, options: CollectorOptions, clock: Clock): Omit<About, 'role' | 'log'> {
   const address = storeAddress(options)
   return {
     version,

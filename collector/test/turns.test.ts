@@ -96,6 +96,7 @@ async function serveTracking(turns: Turns, append: EventLog['append']): Promise<
     clock,
     authenticator: new Authenticator(DEFAULT_CONFIG, new Sources(DEFAULT_CONFIG), undefined, loginLimit),
     rateLimit: new RateLimit(clock),
+    sink: 'database',
     log: { append },
     turns,
     faults: new FaultInjector(new Faults(clock), clock),

@@ -91,7 +91,8 @@ async function replyRelease(actions: Actions, body: unknown, response: ServerRes
   replyJson(response, 200, { released, failed })
 }
 
-function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
+/** @throws HttpProblem 400 when the body is not of this shape. */
+export function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
   const result = schema.safeParse(body)
   if (result.success) return result.data
   const [issue] = result.error.issues
@@ -103,7 +104,7 @@ function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
 }
 
 /** The JSON of a body, an empty one being `{}`; undefined when the client went away. */
-async function readJson(request: IncomingMessage): Promise<unknown> {
+export async function readJson(request: IncomingMessage): Promise<unknown> {
   const read = await readBody(request, MAX_BODY_BYTES)
   if (read === 'aborted') return undefined
   if ('refused' in read) throw new HttpProblem(400, read.refused, 'the body cannot be read or is too large')

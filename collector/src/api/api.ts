@@ -7,6 +7,8 @@ import { decoded } from '../http/target.ts'
 import type { Stats } from '../live/stats.ts'
 import type { LiveStream } from '../live/stream.ts'
 import { ClosedError, type WaitOptions, WaitTimeoutError } from '../live/waiters.ts'
+import type { SharedLog } from '../log/ports.ts'
+import { logState } from '../log/state.ts'
 import { type EventRecord, KINDS, REASONS } from '../record.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
 import type { EventTail } from '../store/ports.ts'
@@ -29,6 +31,10 @@ export interface About {
   hasPlan: boolean
   /** Null = as many as come. */
   maxEvents: number | null
+  /** What this process is beside a log; `single` when there is none. */
+  role: 'single' | 'front' | 'worker'
+  /** Where the log lies, without credentials; null when there is none. */
+  log: string | null
 }
 
 /** What the queries are answered from. */
@@ -41,6 +47,8 @@ export interface ApiParts {
   now(): number
   stats(): Stats
   wait(options: WaitOptions, signal: AbortSignal): Promise<EventRecord[]>
+  /** The log between fronts and workers; undefined when there is none. */
+  log?: SharedLog | undefined
 }
 
 type Handler = (
@@ -80,9 +88,10 @@ const ROUTES: Readonly<Record<string, Handler>> = {
     skips: SKIP_REASONS,
     help: Object.fromEntries(Object.keys(REASONS).map((reason) => [reason, helpFor(reason)])),
   }),
-  '/api/stats': async ({ stats, tail, stream, now }) => ({
+  '/api/stats': async ({ stats, tail, stream, now, log }) => ({
     ...stats(),
     ...tail.news(),
+    ...(log && { log: await logState(log) }),
     process: stream.process,
     now: new Date(now()).toISOString(),
   }),

@@ -32,6 +32,7 @@ const searchFields = {
 
 const SCHEMAS = {
   none: z.strictObject({}),
+  deadLetters: z.strictObject({ limit: integer.min(1).max(1000).default(100) }),
   range: z.strictObject(rangeFields),
   events: z.strictObject({
     ...searchFields,

@@ -6,6 +6,7 @@ export type Flags = NonNullable<ParseArgsConfig['options']>
 export const HELP = `trackpost-collector: the HTTP tracking API on your machine
 
 Usage: trackpost-collector [options]
+       trackpost-collector work --log <address> --store <address> [options]
        trackpost-collector keygen [--client-id <id>] [--key-id <id>]
        trackpost-collector check --plan <path> [--store <path>] [--search <line>]
        trackpost-collector healthcheck [--host <address>] [--port <number>]
@@ -15,6 +16,8 @@ Usage: trackpost-collector [options]
   --store <address>    SQLite file, :memory:, or postgres://user:password@host/database, which
                        any number of collectors may share  (trackpost-collector.db)
   --database <path>    the same under its older name
+  --log <address>      nats://<host>: write events into this log, from where workers carry them to the store;
+                       without --store this process keeps nothing itself  (none)
   --config <path>      sources, destinations, OAuth ...  (none: any write key is taken)
   --region <name>      default or eu                     (default)
   --rate <number>      requests a second for each source (no limit)
@@ -34,6 +37,7 @@ Usage: trackpost-collector [options]
 
 Each of them can be set in the environment too: --drain 10 is TRACKPOST_COLLECTOR_DRAIN=10. A flag decides over it.
 
+work carries events from the log to the store, and delivers them to destinations; it takes events as well.
 keygen makes an RSA key pair and prints the settings for the SDK and for the config file.
 check holds the recorded events against a tracking plan, and exits with 1 when one is not as planned.
 healthcheck asks the collector of this machine for /readyz, and exits with 1 when it is not ready.
@@ -47,6 +51,7 @@ export const COLLECTOR_FLAGS = {
   host: { type: 'string', default: '127.0.0.1' },
   store: { type: 'string' },
   database: { type: 'string' },
+  log: { type: 'string' },
   config: { type: 'string' },
   region: { type: 'string' },
   rate: { type: 'string' },

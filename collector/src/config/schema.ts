@@ -102,6 +102,22 @@ function repeated(values: readonly string[]): string | undefined {
   return values.find((value, index) => values.indexOf(value) !== index)
 }
 
+const log = z.strictObject({
+  /** Name of the stream, and what its subjects begin with. */
+  stream: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,40}$/, 'expected letters, digits, - and _')
+    .optional(),
+  /** Servers that keep each event. */
+  replicas: z.union([z.literal(1), z.literal(3), z.literal(5)]).optional(),
+  /** Room for what waits, bytes; when it is full, fronts answer 503. */
+  maxBytes: z.number().int().min(65_536).optional(),
+  /** Seconds for which the log knows a request that is sent again. */
+  duplicateWindow: z.number().min(1).max(86_400).optional(),
+  /** The credentials of a NATS account, a file. */
+  credentialsFile: z.string().min(1).optional(),
+})
+
 /** The config file. Unknown names are errors, so that a misspelt one is found at the start. */
 export const configSchema = z
   .strictObject({
@@ -129,6 +145,8 @@ export const configSchema = z
     failedLoginsPerMinute: z.number().int().min(1).default(300),
     destinations: z.array(destination).default([]),
     oauth: oauth.optional(),
+    /** How the log is kept; for collectors with `--log`. */
+    log: log.optional(),
     durability: z.enum(['process', 'power']).default('process'),
     /** Seconds for which a messageId is remembered; default: for ever. */
     dedupWindow: z.number().positive().optional(),

@@ -8,8 +8,9 @@ import { endEarly, readBody } from '../http/read-body.ts'
 import { HttpProblem, replyJson, replyProblem, SECURITY_HEADERS } from '../http/reply.ts'
 import type { RequestNotes } from '../http/request-notes.ts'
 import type { Turns } from '../http/turns.ts'
+import type { EventSink } from '../log/ports.ts'
 import { type Kind, REASONS } from '../record.ts'
-import type { EventLog, NewEvent } from '../store/ports.ts'
+import type { NewEvent } from '../store/ports.ts'
 import type { Envelope } from './message.ts'
 import {
   type KnownCaller,
@@ -34,7 +35,9 @@ export interface TrackingApiParts {
   clock: Clock
   authenticator: Authenticator
   rateLimit: RateLimit
-  log: Pick<EventLog, 'append'>
+  log: EventSink
+  /** What the log is, as a client is told when it does not take events. */
+  sink: 'database' | 'log'
   turns: Turns
   faults: FaultInjector
   /** What accepted events are held against. */
@@ -94,7 +97,7 @@ export class TrackingApi {
     parsed: TrackingRequest,
     notes: RequestNotes,
   ): Promise<void> {
-    const { authenticator, rateLimit, clock, log, onFault } = this.#parts
+    const { authenticator, rateLimit, clock, log, sink, onFault } = this.#parts
     notes.events = parsed.items.length + parsed.rest
     notes.library = libraryOf(parsed)
     const { authorization } = request.headers
@@ -113,9 +116,10 @@ export class TrackingApi {
       const kept = await log.append(events)
       notes.accepted = kept.filter(({ status }) => status === 'accepted').length
     } catch (cause) {
-      onFault('the database cannot write', cause)
+      const what = sink === 'log' ? 'the log takes no events' : 'the database cannot write'
+      onFault(what, cause)
       const wait = { 'retry-after': String(STORAGE_RETRY_SECONDS) }
-      const problem = new HttpProblem(503, 'storage', 'the database cannot write', wait)
+      const problem = new HttpProblem(503, 'storage', what, wait)
       notes.refused(problem)
       return replyProblem(response, problem)
     }

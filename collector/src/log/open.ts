@@ -1,10 +1,12 @@
 import type { Clock } from '../clock.ts'
+import { Carrier, type CarrierParts } from './carrier.ts'
 import type { SharedLog } from './ports.ts'
 import { LOG_DEFAULTS, type LogSettings } from './settings.ts'
 
 /** What a log is opened with. */
 export interface LogParts {
-  settings: Partial<LogSettings> | undefined
+  /** What is left out, or undefined, is taken from the defaults. */
+  settings: { [K in keyof LogSettings]?: LogSettings[K] | undefined } | undefined
   clock: Clock
   onFault(what: string, cause: unknown): void
 }
@@ -16,7 +18,17 @@ export interface LogParts {
  */
 export async function openLog(address: string, { settings, ...parts }: LogParts): Promise<SharedLog> {
   const { NatsLog } = await import('./nats/nats-log.ts')
-  const log = new NatsLog({ ...parts, address, settings: { ...LOG_DEFAULTS, ...settings } })
+  const log = new NatsLog({ ...parts, address, settings: withDefaults(settings) })
   await log.open()
   return log
+}
+
+/** What carries events from the log to the store of a worker. */
+export function newCarrier(parts: CarrierParts): Carrier {
+  return new Carrier(parts)
+}
+
+function withDefaults(settings: LogParts['settings']): LogSettings {
+  const given = Object.entries(settings ?? {}).filter(([, value]) => value !== undefined)
+  return { ...LOG_DEFAULTS, ...Object.fromEntries(given) }
 }

@@ -1,26 +1,22 @@
 import type { Clock } from '../clock.ts'
-import type { EventSummary } from '../record.ts'
-import type { EventGroup, EventLog, NewEvent } from '../store/ports.ts'
+import type { EventSink } from '../log/ports.ts'
+import type { NewEvent } from '../store/ports.ts'
 import type { Meter } from './meter.ts'
 
 /** Measures how long the appends of a log take, which is what clients wait for. */
-export class MeteredLog implements EventLog {
-  readonly #log: EventLog
+export class MeteredLog implements EventSink {
+  readonly #log: EventSink
   readonly #meter: Meter
   readonly #clock: Clock
 
-  constructor(log: EventLog, meter: Meter, clock: Clock) {
+  constructor(log: EventSink, meter: Meter, clock: Clock) {
     this.#log = log
     this.#meter = meter
     this.#clock = clock
   }
 
-  append(events: readonly NewEvent[]): Promise<EventSummary[]> {
+  append(events: readonly NewEvent[]): ReturnType<EventSink['append']> {
     return this.#measure(() => this.#log.append(events))
-  }
-
-  appendOnce(groups: readonly EventGroup[]): Promise<void> {
-    return this.#measure(() => this.#log.appendOnce(groups))
   }
 
   async #measure<Result>(append: () => Promise<Result>): Promise<Result> {

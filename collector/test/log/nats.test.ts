@@ -142,7 +142,7 @@ test('a log that does not respond is given up in time, and used again when it do
   const log = await open(server.url)
   await log.append([newEvent('a')])
 
-  server.pause()
+  await server.pause()
   const first = log.append([newEvent('b')])
   await expect(first).rejects.toThrow('the log does not respond in time')
   // One tries, the others do not wait for it.

@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { onTestFinished, test } from 'vitest'
 
 /** The program; undefined where there is none. A NATS_SERVER that is wrong is no reason to take another. */
@@ -54,11 +55,6 @@ export class NatsServer {
     })
   }
 
-  /** CPU time that it has used, as the system counts it. */
-  get pid(): number {
-    return this.#process?.pid ?? 0
-  }
-
   /** As a power cut ends it. */
   async kill(): Promise<void> {
     const child = this.#process
@@ -70,8 +66,12 @@ export class NatsServer {
   }
 
   /** Holds it: connections stay open, and nothing is answered. */
-  pause(): void {
+  async pause(): Promise<void> {
     this.#process?.kill('SIGSTOP')
+    // The signal is on its way when the call returns, and the server may still do something.
+    const state = () =>
+      execFileSync('ps', ['-o', 'state=', '-p', String(this.#process?.pid)], { encoding: 'utf8' })
+    while (!state().startsWith('T')) await nextTurn()
   }
 
   resume(): void {

@@ -1,0 +1,62 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { z } from 'zod'
+import { HttpProblem, replyJson } from '../http/reply.ts'
+import type { SharedLog } from '../log/ports.ts'
+import type { Shared } from '../shared.ts'
+import { parsed, readJson } from './actions.ts'
+import type { About } from './api.ts'
+import { readQuery } from './query.ts'
+
+const MAX_IDS = 1000
+const retrySchema = z.strictObject({ ids: z.array(z.string().min(1).max(20)).max(MAX_IDS).optional() })
+
+/** What there is to ask beside a log; of a front without a store it is all there is. Answers false for every other address. */
+export async function handleShared(
+  { log, hasStore }: Shared,
+  about: About,
+  url: URL,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<boolean> {
+  if (await handleDeadLetters(log, url, request, response)) return true
+  if (hasStore) return false
+  const { handleFront } = await import('./front.ts')
+  return handleFront(log, about, url, request, response)
+}
+
+/** What was laid aside: to be seen, and to be tried again. Answers false for every other address. */
+async function handleDeadLetters(
+  { deadLetters }: SharedLog,
+  url: URL,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<boolean> {
+  if (url.pathname === '/api/dead-letters') {
+    requireMethod(request, 'GET')
+    const { limit } = readQuery('deadLetters', url.searchParams)
+    replyJson(response, 200, { deadLetters: await asked(deadLetters.list(limit)) })
+    return true
+  }
+  if (url.pathname !== '/api/dead-letters/retry') return false
+  requireMethod(request, 'POST')
+  const body = await readJson(request)
+  if (body === undefined) return true
+  const { ids } = parsed(retrySchema, body)
+  replyJson(response, 200, { retried: await asked(deadLetters.retry(ids)) })
+  return true
+}
+
+function requireMethod(request: IncomingMessage, method: 'GET' | 'POST'): void {
+  if (request.method === method || (method === 'GET' && request.method === 'HEAD')) return
+  throw new HttpProblem(405, 'method', `expected ${method}`, { allow: method })
+}
+
+async function asked<T>(response: Promise<T>): Promise<T> {
+  try {
+    return await response
+  } catch (cause) {
+    throw new HttpProblem(503, 'log', `the log does not respond (${(cause as Error).message})`, {
+      'retry-after': '5',
+    })
+  }
+}

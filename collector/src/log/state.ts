@@ -1,0 +1,21 @@
+import type { SharedLog } from './ports.ts'
+
+/** The log, as `/api/stats` tells of it. */
+export interface LogState {
+  isReady: boolean
+  /** Why not, in one sentence; null when it is ready. */
+  reason: string | null
+  /** Messages that wait for a worker, each of one request or a part of it; null when nobody can say. */
+  waiting: number | null
+  /** How long the oldest has waited, milliseconds; null when nothing waits. */
+  oldestMs: number | null
+  /** What the store refused and was laid aside. */
+  deadLetters: number | null
+}
+
+/** Asks the log how it is. Never rejects. */
+export async function logState(log: SharedLog): Promise<LogState> {
+  const { isReady, reason, lag } = await log.health()
+  const { waiting = null, oldestMs = null, deadLetters = null } = lag ?? {}
+  return { isReady, reason, waiting, oldestMs, deadLetters }
+}

@@ -1,0 +1,243 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { connect } from '@nats-io/transport-node'
+import { expect, onTestFinished } from 'vitest'
+import { ConfigError, startCollector } from '../../src/index.ts'
+import { encode } from '../../src/log/codec.ts'
+import { newEvent } from '../store/new-event.ts'
+import { startNats, natsTest as test } from '../support/nats.ts'
+import { openCollector, post, track } from '../support.ts'
+
+const config = { log: { maxBytes: 50_000_000 } }
+const bin = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
+
+const newStore = () => join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+const json = async (url: string, path: string, init?: RequestInit) =>
+  (await fetch(`${url}${path}`, init)).json()
+
+/** A process of its own; resolves with its address when it listens. */
+async function run(...args: string[]): Promise<{ url: string; child: ChildProcess }> {
+  const child = spawn(process.execPath, [bin, ...args, '--port', '0'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let text = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', (part) => (text += part))
+  await expect.poll(() => text, { timeout: 20_000 }).toMatch(/listens on (\S+),/)
+  return { child, url: /listens on (\S+),/.exec(text)?.[1] ?? '' }
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  const exited = once(child, 'exit')
+  child.kill(signal)
+  return (await exited)[0]
+}
+
+test('what a front answered 200, a worker writes into the store, a request that came again once', async () => {
+  const { url: log } = await startNats()
+  const front = await openCollector({ log, config })
+  const worker = await openCollector({ log, work: true, store: newStore(), config })
+  const batch = {
+    batch: [track({ messageId: 'a' }), track({ messageId: 'b' }), { type: 'track', userId: 'u' }],
+  }
+
+  expect((await post(front, '/v1/batch', batch)).status).toBe(200)
+  expect((await post(front, '/v1/batch', batch)).status).toBe(200)
+  expect((await post(front, '/v1/track', track({ messageId: 'a', event: 'Other' }))).status).toBe(200)
+
+  await worker.waitFor({ reason: 'dedup_conflict' })
+  expect(worker.count({ status: 'accepted' })).toBe(2)
+  await expect.poll(async () => (await json(worker.url, '/api/stats')).log.waiting).toBe(0)
+  // With the requests that brought them, of which the front has told.
+  await expect.poll(async () => (await json(worker.url, '/api/requests')).requests.length).toBe(3)
+  const [event] = worker.events({ messageId: 'b' })
+  expect((await json(worker.url, `/api/requests/${event?.request}`)).path).toBe('/v1/batch')
+})
+
+test('a front without a store says what it is and where to look; one with a store shows what workers wrote', async () => {
+  const { url: log } = await startNats()
+  const store = newStore()
+  const front = await openCollector({ log, config })
+  const worker = await openCollector({ log, work: true, store, config })
+  const reading = await openCollector({ log, store, config })
+
+  await post(front, '/v1/track', track({ event: 'Seen' }))
+
+  await expect.poll(async () => (await json(reading.url, '/api/events?event=Seen')).events.length).toBe(1)
+  expect(await json(reading.url, '/api/about')).toMatchObject({ role: 'front', log })
+  expect(await json(worker.url, '/api/about')).toMatchObject({ role: 'worker', log })
+  expect(await json(front.url, '/api/about')).toMatchObject({
+    role: 'front',
+    log,
+    message: expect.stringContaining('front'),
+  })
+  expect(await json(front.url, '/api/stats')).toEqual({
+    log: { isReady: true, reason: null, waiting: 0, oldestMs: null, deadLetters: 0 },
+  })
+  expect(await json(front.url, '/api/events')).toMatchObject({ code: 'no_store' })
+  const page = await fetch(front.url)
+  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('keeps none of them')])
+  expect((await fetch(`${front.url}/nothing`)).status).toBe(404)
+  expect(await json(front.url, '/readyz')).toMatchObject({
+    status: 'ready',
+    parts: [{ part: 'log', isReady: true }],
+  })
+})
+
+test('while the log is away a front answers 503 with Retry-After, and takes events again when it is back', async () => {
+  const server = await startNats()
+  const front = await openCollector({ log: server.url, config })
+  const send = () => post(front, '/v1/track', track())
+  expect((await send()).status).toBe(200)
+
+  await server.kill()
+  const refused = await send()
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
+  await expect.poll(async () => (await fetch(`${front.url}/readyz`)).status).toBe(503)
+  await server.start()
+
+  await expect.poll(async () => (await fetch(`${front.url}/readyz`)).status).toBe(200)
+  expect((await send()).status).toBe(200)
+
+  await server.pause()
+  expect((await send()).status).toBe(503)
+  server.resume()
+  await expect.poll(async () => (await send()).status).toBe(200)
+})
+
+test('an event that the store refuses is laid aside alone, shown, and taken when it is retried', async () => {
+  const { url: log } = await startNats()
+  const worker = await openCollector({ log, work: true, store: newStore(), config })
+  // As a front of another version might write it: the same destination twice.
+  const hook = { destination: 'Hook' }
+  const poison = newEvent('poison', { deliveries: [hook, hook] })
+  const connection = await connect({ servers: log })
+  onTestFinished(() => connection.close())
+  const [chunk] = encode([newEvent('a'), poison, newEvent('b')])
+  connection.publish('trackpost.events', chunk?.payload)
+
+  await expect
+    .poll(async () => (await json(worker.url, '/api/stats')).log)
+    .toMatchObject({ deadLetters: 1, waiting: 0 })
+
+  expect(worker.events().map(({ messageId }) => messageId)).toEqual(['a', 'b'])
+  const { deadLetters } = await json(worker.url, '/api/dead-letters')
+  expect(deadLetters).toMatchObject([{ messageId: 'poison', reason: expect.stringContaining('UNIQUE') }])
+  const retry = (body: string) =>
+    json(worker.url, '/api/dead-letters/retry', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
+  expect(await retry('{"ids":["99"]}')).toEqual({ retried: 0 })
+  expect(await retry(JSON.stringify({ ids: [deadLetters[0].id] }))).toEqual({ retried: 1 })
+  // The store refuses it again: it is not lost by the attempt.
+  await expect
+    .poll(async () =>
+      (await json(worker.url, '/api/dead-letters')).deadLetters.map(({ id }: { id: string }) => id),
+    )
+    .toEqual([String(Number(deadLetters[0].id) + 1)])
+  expect(worker.count()).toBe(2)
+  expect((await fetch(`${worker.url}/api/dead-letters`, { method: 'DELETE' })).status).toBe(405)
+  expect((await fetch(`${worker.url}/api/dead-letters?limit=0`)).status).toBe(400)
+})
+
+test('workers that are killed at any moment lose nothing and write nothing twice', async () => {
+  const { url: log } = await startNats()
+  const store = newStore()
+  const front = await openCollector({ log, config })
+  const spawnWorker = () => run('work', '--log', log, '--store', store)
+  const workers = [await spawnWorker(), await spawnWorker()]
+  const sent: string[] = []
+  const send = async (round: number) => {
+    for (let batch = 0; batch < 20; batch++) {
+      const ids = Array.from({ length: 50 }, (_, index) => `r${round}-${batch}-${index}`)
+      const body = { batch: ids.map((messageId) => track({ messageId })) }
+      if ((await post(front, '/v1/batch', body)).status === 200) sent.push(...ids)
+    }
+  }
+
+  for (let round = 0; round < 4; round++) {
+    const sending = send(round)
+    const victim = workers[round % 2]
+    if (victim !== undefined) await end(victim.child, 'SIGKILL')
+    await sending
+    workers[round % 2] = await spawnWorker()
+  }
+
+  const url = workers[0]?.url ?? ''
+  await expect.poll(async () => (await json(url, '/api/stats')).log?.waiting, { timeout: 25_000 }).toBe(0)
+  expect(sent).toHaveLength(4000)
+  expect(await json(url, '/api/count?status=accepted')).toMatchObject({ count: 4000 })
+  expect(await json(url, '/api/count?status=rejected')).toMatchObject({ count: 0 })
+})
+
+test('a front that is told to end answers what it took, and a worker writes what it holds', async () => {
+  const { url: log } = await startNats()
+  const store = newStore()
+  const front = await run('--log', log)
+  const worker = await run('work', '--log', log, '--store', store)
+  const answers = Promise.all(
+    Array.from({ length: 40 }, () =>
+      post(front, '/v1/batch', { batch: [track(), track()] }).then(
+        ({ status }) => status,
+        () => 0,
+      ),
+    ),
+  )
+  await expect.poll(async () => (await json(worker.url, '/api/count')).count).toBeGreaterThan(0)
+
+  expect(await end(front.child, 'SIGTERM')).toBe(0)
+  expect(await end(worker.child, 'SIGTERM')).toBe(0)
+
+  const kept = (await answers).filter((status) => status === 200).length * 2
+  const after = await openCollector({ log, work: true, store, config })
+  await expect
+    .poll(async () => (await json(after.url, '/api/stats')).log.waiting, { timeout: 25_000 })
+    .toBe(0)
+  expect(after.count()).toBe(kept)
+  expect(kept).toBeGreaterThan(0)
+})
+
+test('a worker delivers to destinations, a front does not', async () => {
+  const { url: log } = await startNats()
+  const got: string[] = []
+  const hook = createServer((request, response) => {
+    got.push(String(request.headers['idempotency-key']))
+    request.resume().on('end', () => response.end())
+  })
+  hook.listen(0, '127.0.0.1')
+  await once(hook, 'listening')
+  onTestFinished(() => void hook.close())
+  const url = `http://127.0.0.1:${(hook.address() as AddressInfo).port}/`
+  const store = newStore()
+  const withHook = { ...config, destinations: [{ name: 'Hook', type: 'webhook' as const, url }] }
+  const front = await openCollector({ log, store, config: withHook })
+  await post(front, '/v1/track', track())
+  expect(got).toEqual([])
+
+  const worker = await openCollector({ log, work: true, store, config: withHook })
+
+  await worker.waitFor({ q: 'delivery:delivered', timeout: 20_000 })
+  expect(got).toHaveLength(1)
+})
+
+test('what is missing for a worker, and a log that cannot be used, is said at the start', async () => {
+  const wrong: Array<[object, string]> = [
+    [{ work: true }, 'work: expected --log'],
+    [{ work: true, log: 'nats://127.0.0.1:1' }, 'work: expected --store'],
+    [{ log: 'kafka://x' }, 'log: expected nats://'],
+    [{ log: 'nats://127.0.0.1:1', config: { log: { replicas: 2 } } }, 'log.replicas'],
+    [{ log: 'nats://127.0.0.1:1', config: { log: { credentialsFile: '/nowhere' } } }, 'log.credentialsFile'],
+  ]
+  for (const [options, words] of wrong) {
+    const start = startCollector({ port: 0, ...options })
+    await expect(start, words).rejects.toThrow(ConfigError)
+    await expect(start).rejects.toThrow(words)
+  }
+})
