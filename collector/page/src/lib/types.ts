@@ -32,6 +32,29 @@ export interface About {
   releaseTo: string | null
   maxEvents: number | null
   canInjectFaults: boolean
+  role: 'single' | 'front' | 'worker'
+  /** Where the log lies; null when there is none. */
+  log: string | null
+}
+
+/** The log between fronts and workers; null for what nobody can say. */
+export interface LogState {
+  isReady: boolean
+  reason: string | null
+  waiting: number | null
+  oldestMs: number | null
+  deadLetters: number | null
+}
+
+/** What the store refused and was laid aside. */
+export interface DeadLetter {
+  id: string
+  at: string
+  reason: string
+  source: string | null
+  name: string | null
+  messageId: string | null
+  bytes: number
 }
 
 export interface Outcome {

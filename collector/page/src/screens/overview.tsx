@@ -9,6 +9,7 @@ import type { Loss, Overview, Step } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { FirstSteps } from './first-steps.tsx'
 import { LatestEvents } from './latest-events.tsx'
+import { LogBlock } from './log-state.tsx'
 
 /** What happens in a step, and to whom it is lost there. */
 const STEPS: Readonly<Record<Step['name'], { title: string; meaning: string; lost: string }>> = {
@@ -35,7 +36,10 @@ export function OverviewScreen() {
       </div>
       {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
       {isEmpty ? (
-        <FirstSteps />
+        <>
+          <LogBlock />
+          <FirstSteps />
+        </>
       ) : (
         overview !== undefined && (
           <div class={query.isStale ? 'stale' : ''}>
@@ -43,6 +47,7 @@ export function OverviewScreen() {
               <p class="note">There is more than could be counted in time: the numbers are lower bounds.</p>
             )}
             <Steps overview={overview} from={from} />
+            <LogBlock />
             <Volume overview={overview} />
             <LatestEvents />
           </div>

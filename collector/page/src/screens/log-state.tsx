@@ -1,0 +1,153 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { Ago, Pill, say, Text } from '../components/basics.tsx'
+import { about } from '../lib/basics.ts'
+import { count, duration, plural } from '../lib/format.ts'
+import { getJson, RequestError, sendJson } from '../lib/http.ts'
+import type { DeadLetter, LogState } from '../lib/types.ts'
+
+const REFRESH_MS = 2000
+const SHOWN = 20
+
+/** The log between fronts and workers: what waits in it, and what was laid aside. Nothing without one. */
+export function LogBlock() {
+  const state = useSignal<LogState | undefined>(undefined)
+  const letters = useSignal<DeadLetter[]>([])
+  const round = useSignal(0)
+  const hasLog = about.value?.log != null
+  const again = round.value
+
+  useEffect(() => {
+    if (!hasLog) return
+    const gone = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const look = async () => {
+      try {
+        const { log } = await getJson<{ log?: LogState }>('api/stats', gone.signal)
+        state.value = log
+        letters.value =
+          log?.deadLetters === 0
+            ? []
+            : (await getJson<{ deadLetters: DeadLetter[] }>(`api/dead-letters?limit=${SHOWN}`, gone.signal))
+                .deadLetters
+      } catch {
+        // What is shown stays; the line at the top says when the collector is gone.
+      }
+      if (!gone.signal.aborted) timer = setTimeout(look, REFRESH_MS)
+    }
+    void look()
+    return () => {
+      gone.abort()
+      clearTimeout(timer)
+    }
+  }, [hasLog, again])
+
+  if (!hasLog || state.value === undefined) return null
+  const { isReady, reason, waiting, oldestMs, deadLetters } = state.value
+  const number = (value: number | null) => (value === null ? '–' : count(value))
+  return (
+    <section class="block log-state" aria-label="Log">
+      <div class="block-head">
+        <h3>
+          Log <Pill tone={isReady ? 'good' : 'bad'}>{isReady ? 'ready' : 'not ready'}</Pill>
+        </h3>
+        <p class="soft">
+          <Text value={about.value?.log ?? ''} />
+        </p>
+      </div>
+      {reason !== null && (
+        <p class="bad-text">
+          <Text value={reason} />
+        </p>
+      )}
+      <dl class="numbers">
+        <div>
+          <dt>Messages waiting</dt>
+          <dd>{number(waiting)}</dd>
+        </div>
+        <div>
+          <dt>Oldest waits</dt>
+          <dd>{oldestMs === null ? '–' : duration(oldestMs)}</dd>
+        </div>
+        <div>
+          <dt>Dead letters</dt>
+          <dd class={deadLetters !== null && deadLetters > 0 ? 'bad-text' : ''}>{number(deadLetters)}</dd>
+        </div>
+      </dl>
+      {letters.value.length > 0 && (
+        <DeadLetterList
+          letters={letters.value}
+          total={deadLetters ?? letters.value.length}
+          onDone={() => round.value++}
+        />
+      )}
+    </section>
+  )
+}
+
+function DeadLetterList({
+  letters,
+  total,
+  onDone,
+}: {
+  letters: readonly DeadLetter[]
+  total: number
+  onDone(): void
+}) {
+  const isBusy = useSignal(false)
+  const retry = async (ids?: string[]) => {
+    isBusy.value = true
+    try {
+      const body = ids === undefined ? {} : { ids }
+      const { retried } = await sendJson<{ retried: number }>('POST', 'api/dead-letters/retry', body)
+      say(retried === 0 ? 'There was nothing to try again' : `${plural(retried, 'event')} tried again`)
+    } catch (cause) {
+      say(cause instanceof RequestError ? cause.message : String(cause))
+    }
+    isBusy.value = false
+    onDone()
+  }
+  return (
+    <>
+      <p>
+        The store refused{' '}
+        {letters.length < total ? `these and ${count(total - letters.length)} more` : 'these'}:{' '}
+        <button type="button" class="quiet" disabled={isBusy.value} onClick={() => retry()}>
+          Try all again
+        </button>
+      </p>
+      <ul class="dead-letters">
+        {letters.map(({ id, at, reason, source, name, messageId }) => (
+          <li key={id}>
+            <span>
+              <strong>
+                <Text value={name ?? 'a message that cannot be read'} />
+              </strong>{' '}
+              {source !== null && source !== '' && (
+                <>
+                  of <Text value={source} />,{' '}
+                </>
+              )}
+              {messageId !== null && (
+                <>
+                  <code>
+                    <Text value={messageId} />
+                  </code>
+                  ,{' '}
+                </>
+              )}
+              <Ago at={at} />
+              <br />
+              <span class="soft">
+                <Text value={reason} />
+              </span>
+            </span>
+            <button type="button" class="quiet" disabled={isBusy.value} onClick={() => retry([id])}>
+              Try again
+            </button>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}

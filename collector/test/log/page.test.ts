@@ -1,0 +1,67 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect } from '@nats-io/transport-node'
+import { expect, onTestFinished } from 'vitest'
+import { encode } from '../../src/log/codec.ts'
+import { openPage, screenshot, useBrowser } from '../page/support.ts'
+import { newEvent } from '../store/new-event.ts'
+import { startNats, natsTest as test } from '../support/nats.ts'
+import { openCollector } from '../support.ts'
+
+useBrowser()
+
+test('the overview shows what waits in the log and what was laid aside, and tries it again', async () => {
+  const server = await startNats()
+  const store = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const worker = await openCollector({
+    log: server.url,
+    work: true,
+    store,
+    config: { log: { maxBytes: 50_000_000 } },
+  })
+  const hook = { destination: 'Hook' }
+  const poison = newEvent('order-17', { deliveries: [hook, hook], name: 'Bestellung <b>"Größe L"</b>' })
+  const connection = await connect({ servers: server.url })
+  onTestFinished(() => connection.close())
+  connection.publish('trackpost.events', encode([newEvent('a'), poison])[0]?.payload)
+  connection.publish('trackpost.events', 'garbage')
+  await expect.poll(() => worker.count()).toBe(1)
+
+  const looks = [
+    { name: 'log-light', viewport: { width: 1360, height: 900 }, colorScheme: 'light' as const },
+    { name: 'log-dark', viewport: { width: 1360, height: 900 }, colorScheme: 'dark' as const },
+    { name: 'log-phone', viewport: { width: 390, height: 844 }, colorScheme: 'light' as const },
+  ]
+  for (const { name, ...look } of looks) {
+    const page = await openPage(worker, { at: 'overview', ...look })
+    const log = page.locator('.log-state')
+    await expect.poll(() => log.locator('.dead-letters li').count()).toBe(2)
+    expect(await log.textContent()).toContain('Bestellung <b>"Größe L"</b>')
+    expect(await log.textContent()).toContain('UNIQUE constraint failed')
+    const { scrollWidth, clientWidth } = await page.evaluate(() => {
+      const { scrollWidth, clientWidth } = document.documentElement
+      return { scrollWidth, clientWidth }
+    })
+    expect(scrollWidth).toBeLessThanOrEqual(clientWidth)
+    await log.scrollIntoViewIfNeeded()
+    await screenshot(page, name)
+  }
+
+  const page = await openPage(worker, { at: 'overview' })
+  const log = page.locator('.log-state')
+  await log.locator('.dead-letters li', { hasText: 'order-17' }).getByRole('button').click()
+  await page.locator('.notice', { hasText: '1 event tried again' }).waitFor()
+  // Refused once more, it is there again: nothing is lost by trying.
+  await expect.poll(() => log.locator('.dead-letters li', { hasText: 'order-17' }).count()).toBe(1)
+
+  await server.kill()
+  await log.getByText('not ready').waitFor()
+})
+
+test('without a log the overview has nothing of it', async () => {
+  const collector = await openCollector()
+  const page = await openPage(collector, { at: 'overview' })
+  await page.locator('main h2').first().waitFor()
+  expect(await page.locator('.log-state').count()).toBe(0)
+})
