@@ -4,6 +4,9 @@ import type { NewEvent, NewRequest } from '../store/ports.ts'
 /**
  * How events are written into a message of the log: a line with the version and the key of the message, and for each event a line
  * with its fields and a line with its message. That is JSON text already, and is neither escaped nor read on its way to the store.
+ *
+ * A message holds a request, not an event: with 20 events in each, encoding and publishing took 9 to 15 µs of processor time for an
+ * event, and 3 µs of nats-server 2.9; with a message for every event it was 52 to 55 µs, and 12 µs.
  */
 const VERSION = '1'
 
