@@ -55,13 +55,22 @@ export class NatsServer {
     })
   }
 
-  /** As a power cut ends it. */
-  async kill(): Promise<void> {
+  /** At once, with whatever it was doing. */
+  kill(): Promise<void> {
+    return this.#end('SIGKILL')
+  }
+
+  /** As an upgrade ends it. */
+  terminate(): Promise<void> {
+    return this.#end('SIGTERM')
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
     const child = this.#process
     this.#process = undefined
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
     const exited = once(child, 'exit')
-    child.kill('SIGKILL')
+    child.kill(signal)
     await exited
   }
 

@@ -14,7 +14,12 @@ export interface PostgresServer {
   newDatabase(): Promise<string>
   /** Ends the server and all its processes at once, as a power cut does. */
   kill(): Promise<void>
-  /** Starts it again after `kill`, on the same port and data. */
+  /** Ends it as an upgrade does: nothing is finished, and everybody is told. */
+  terminate(): Promise<void>
+  /** Holds it and all its processes: connections stay open, and nothing is answered. */
+  pause(): Promise<void>
+  resume(): Promise<void>
+  /** Starts it again after `kill` or `terminate`, on the same port and data. */
   restart(): Promise<void>
   close(): Promise<void>
 }
@@ -58,13 +63,24 @@ export async function startPostgres(bin: string): Promise<PostgresServer> {
   let child = await launch(bin, data, folder, port, user)
   const killed = async () => {
     const ended = hasEnded(child)
-    for (const pid of await processesOf(child)) process.kill(pid, 'SIGKILL')
+    signalAll(await processesOf(child), 'SIGKILL')
     await ended
   }
   return {
     port,
     newDatabase: () => createDatabase(port),
     kill: killed,
+    async terminate() {
+      const ended = hasEnded(child)
+      child.kill('SIGINT')
+      await ended
+    },
+    async pause() {
+      signalAll(await processesOf(child), 'SIGSTOP')
+    },
+    async resume() {
+      signalAll(await processesOf(child), 'SIGCONT')
+    },
     async restart() {
       for (;;) {
         try {
@@ -134,6 +150,17 @@ async function processesOf({ pid, exitCode, signalCode }: ChildProcess): Promise
     execFile('ps', ['-o', 'pid=', '--ppid', String(pid)], (_error, output) => resolve(output))
   })
   return [...listed.split('\n').map(Number).filter(Boolean), pid]
+}
+
+function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal)
+    } catch (cause) {
+      // One that ended by itself meanwhile.
+      if ((cause as NodeJS.ErrnoException).code !== 'ESRCH') throw cause
+    }
+  }
 }
 
 function hasEnded(child: ChildProcess): Promise<void> {

@@ -1,0 +1,66 @@
+/** So many failures are something that clients have noticed. */
+const SOME_FAILURES = 8
+
+/** What clients sent, and what they were told: the one side of the proof; the store and the destination are the other. */
+export class Account {
+  /** How often each messageId was sent. */
+  readonly attempts = new Map<string, number>()
+  /** messageIds of requests that were answered 200. */
+  readonly answered = new Set<string>()
+  /** Requests that ended, and those among them that did not end with 200. */
+  outcomes = 0
+  failures = 0
+
+  /**
+   * A `fetch` that keeps the account: of what a client sends, whichever client it is, and of the responses.
+   *
+   * @param timeoutMs After so long a request is given up.
+   */
+  fetch(timeoutMs: number): (url: string | URL, request: RequestInit) => Promise<Response> {
+    return async (url, request) => {
+      const ids = idsOf(String(request.body))
+      for (const id of ids) this.attempts.set(id, (this.attempts.get(id) ?? 0) + 1)
+      const limit = AbortSignal.timeout(timeoutMs)
+      const signal = request.signal ? AbortSignal.any([request.signal, limit]) : limit
+      let status = 0
+      try {
+        const response = await fetch(url, { ...request, signal })
+        status = response.status
+        // Nobody may believe in a response that did not come to its end.
+        const body = await response.arrayBuffer()
+        if (status === 200) for (const id of ids) this.answered.add(id)
+        return new Response(body, response)
+      } finally {
+        this.outcomes++
+        if (status !== 200) this.failures++
+      }
+    }
+  }
+
+  /** Resolves when so many more requests have ended with 200, or some have not: nobody waits for what is away. */
+  someMore(count: number): Promise<void> {
+    const successes = this.outcomes - this.failures + count
+    const failures = this.failures + SOME_FAILURES
+    return reached(() => this.outcomes - this.failures >= successes || this.failures >= failures)
+  }
+
+  /** Resolves when some more requests have not ended with 200. */
+  someFailures(): Promise<void> {
+    const failures = this.failures + SOME_FAILURES
+    return reached(() => this.failures >= failures)
+  }
+}
+
+interface Message {
+  messageId?: unknown
+}
+
+function idsOf(body: string): string[] {
+  const message = JSON.parse(body) as Message & { batch?: Message[] }
+  return (message.batch ?? [message]).map(({ messageId }) => String(messageId))
+}
+
+/** Resolves when something has become true. */
+export async function reached(isSo: () => boolean | Promise<boolean>, everyMs = 10): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, everyMs))
+}

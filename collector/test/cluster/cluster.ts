@@ -1,0 +1,132 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import type { ConfigInput } from '../../src/config/schema.ts'
+import type { NatsServer } from '../support/nats.ts'
+import type { PostgresServer } from '../support/postgres.ts'
+import { Link } from './link.ts'
+import { Supervised } from './supervised.ts'
+
+/** What can be taken away: a process of the collector, a server, or a line between them. */
+export interface Parts {
+  fronts: Supervised[]
+  /** Empty where the processes need no log. */
+  workers: Supervised[]
+  nats: NatsServer | undefined
+  postgres: PostgresServer
+  /** Lines from processes to servers, by their names. */
+  links: Map<string, Link>
+}
+
+/** Several collectors, each with its own lines to the servers, and a balancer in front of those that take events. */
+export interface Cluster extends Parts {
+  /** The address that clients send to. */
+  url: string
+  /** The addresses of those that have the store. */
+  readers: string[]
+  /** Asks the database itself. */
+  query<Row extends pg.QueryResultRow>(text: string): Promise<Row[]>
+  close(): Promise<void>
+}
+
+/** What a cluster is made of. */
+export interface Ingredients {
+  postgres: PostgresServer
+  /** Without one: equal processes on one database. */
+  nats?: NatsServer
+  destination: string
+}
+
+/** Two fronts, of which one has no store, and two workers; or two equal processes where there is no log. */
+export async function openCluster({ postgres, nats, destination }: Ingredients): Promise<Cluster> {
+  const folder = mkdtempSync(join(tmpdir(), 'trackpost-cluster-'))
+  const config: ConfigInput = {
+    destinations: [
+      {
+        name: 'warehouse',
+        type: 'webhook',
+        url: destination,
+        concurrency: 64,
+        maxAttempts: 1000,
+        firstDelay: 50,
+        timeout: 2000,
+      },
+    ],
+  }
+  const configPath = join(folder, 'collector.json')
+  writeFileSync(configPath, JSON.stringify(config))
+  const database = new URL(await postgres.newDatabase())
+  const links = new Map<string, Link>()
+  const open = async (name: string, target: number) => {
+    const link = await Link.open(target)
+    links.set(name, link)
+    return link.port
+  }
+  const ports: number[] = []
+  const collector = async (name: string, isWorker: boolean, hasStore: boolean) => {
+    const port = await freePort()
+    const args = [...(isWorker ? ['work'] : []), '--port', String(port), '--config', configPath]
+    if (nats !== undefined) args.push('--log', `nats://127.0.0.1:${await open(`${name} to log`, nats.port)}`)
+    if (hasStore) {
+      const store = new URL(database)
+      store.port = String(await open(`${name} to store`, postgres.port))
+      args.push('--store', store.href)
+    }
+    ports.push(port)
+    return new Supervised(name, folder, args)
+  }
+  const fronts = [
+    await collector('front 1', false, nats === undefined),
+    await collector('front 2', false, true),
+  ]
+  const workers =
+    nats === undefined
+      ? []
+      : [await collector('worker 1', true, true), await collector('worker 2', true, true)]
+  const balancer = await Link.open(...ports.slice(0, fronts.length))
+  const all = [...fronts, ...workers]
+  for (const one of all) one.start()
+  return {
+    fronts,
+    workers,
+    nats,
+    postgres,
+    links,
+    url: `http://127.0.0.1:${balancer.port}`,
+    readers: ports.slice(nats === undefined ? 0 : 1).map((port) => `http://127.0.0.1:${port}`),
+    query: (text) => query(database.href, text),
+    async close() {
+      await Promise.all(
+        all.map((one) => {
+          one.resume()
+          return one.end('SIGKILL')
+        }),
+      )
+      for (const link of [...links.values(), balancer]) link.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function query<Row extends pg.QueryResultRow>(address: string, text: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: address })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return (await client.query<Row>(text)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+}

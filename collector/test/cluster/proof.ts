@@ -1,0 +1,140 @@
+import { randomInt } from 'node:crypto'
+import { expect, onTestFinished } from 'vitest'
+import { seeded } from '../../../test/faults/harness/payload.ts'
+import type { NatsServer } from '../support/nats.ts'
+import type { PostgresServer } from '../support/postgres.ts'
+import { Account, reached } from './account.ts'
+import { type Cluster, openCluster } from './cluster.ts'
+import { Destination } from './destination.ts'
+import { Senders } from './senders.ts'
+import { Storm } from './storm.ts'
+
+/** `--full` of `npm run test:cluster`, and of `npm test`. */
+const isFull = process.env['TEST_FULL'] === '1'
+/** Events of a run at least; every disturbance comes at least once. */
+const EVENTS = Number(process.env['CLUSTER_EVENTS'] ?? (isFull ? 200_000 : 0))
+const SEED = Number(process.env['CLUSTER_SEED'] ?? randomInt(2 ** 32))
+/** After so long without an end a test fails; the figure that is promised is printed, and held in the full run. */
+export const LIMIT_MS = isFull ? 3_600_000 : 300_000
+const PROMISED_SECONDS = 60
+
+/** Sends, disturbs, waits until it is calm, and holds what was answered against what is there. */
+export async function prove(name: string, postgres: PostgresServer, nats?: NatsServer): Promise<void> {
+  const random = seeded(SEED)
+  const account = new Account()
+  const destination = await Destination.open(seeded(SEED + 1))
+  onTestFinished(() => destination.close())
+  const cluster = await openCluster({ postgres, ...(nats && { nats }), destination: destination.url })
+  onTestFinished(() => cluster.close())
+  const all = [...cluster.fronts, ...cluster.workers]
+  await reached(() => all.every(({ isListening }) => isListening))
+  const senders = new Senders(account, cluster.url)
+  await senders.start()
+  await account.someMore(20)
+
+  const storm = new Storm(cluster, account, random, isFull ? 250 : 25)
+  const startMs = performance.now()
+  try {
+    do await storm.round()
+    while (senders.tracked < EVENTS)
+    await storm.calm()
+    const calmMs = performance.now()
+    const sendersEnded = senders.end()
+    await reached(() => all.every(({ isListening }) => isListening))
+    await sendersEnded
+    const answeredSeconds = (performance.now() - calmMs) / 1000
+    await settled(cluster)
+    const settledSeconds = (performance.now() - calmMs) / 1000
+    const stormSeconds = (calmMs - startMs) / 1000
+    print(
+      `${name}, seed ${SEED}: ${account.answered.size} events answered 200 in ${account.outcomes} requests, ${account.failures} of which ` +
+        `failed, in ${stormSeconds.toFixed(0)} s with ${storm.said.length} disturbances and ends; all answered ${answeredSeconds.toFixed(1)} s and ` +
+        `settled ${settledSeconds.toFixed(1)} s after calm; ` +
+        `${destination.attempts} attempts at the destination`,
+    )
+    expect(senders.givenUp).toEqual([])
+    await judge(cluster, account, senders, destination)
+    if (isFull) expect(settledSeconds).toBeLessThan(PROMISED_SECONDS)
+  } catch (cause) {
+    print(`${name}: again with CLUSTER_SEED=${SEED}\n${storm.said.join('\n')}`)
+    throw cause
+  }
+}
+
+const print = (line: string) => process.stderr.write(`cluster: ${line}\n`)
+
+interface StoredEvent {
+  message_id: string
+  accepted: number
+  rows: number
+}
+
+interface Stats {
+  accepted: number
+  log?: { waiting: number | null; deadLetters: number | null }
+}
+
+async function statsOf(url: string): Promise<Stats> {
+  return (await fetch(`${url}/api/stats`)).json() as Promise<Stats>
+}
+
+/** Waits until nothing is under way any more: neither in the log, nor in the store, nor to the destination. */
+async function settled(cluster: Cluster): Promise<void> {
+  let before = ''
+  await reached(async () => {
+    const all = await Promise.all(cluster.readers.map(statsOf))
+    const [found] = await cluster.query<{ rows: string; owed: string }>(
+      "SELECT (SELECT count(*) FROM event) AS rows, (SELECT count(*) FROM delivery WHERE state = 'pending') AS owed",
+    )
+    const isEmpty = all.every(({ log }) => log === undefined || log.waiting === 0) && found?.owed === '0'
+    const now = JSON.stringify(found)
+    const isQuiet = isEmpty && now === before
+    before = now
+    return isQuiet
+  }, 250)
+}
+
+/** Holds the account of the clients against the store, and the store against the destination. */
+async function judge(
+  cluster: Cluster,
+  { answered, attempts }: Account,
+  { delivered, tracked }: Senders,
+  destination: Destination,
+): Promise<void> {
+  const stored = await cluster.query<StoredEvent>(
+    'SELECT message_id, count(*) FILTER (WHERE status = 1)::integer AS accepted, count(*)::integer AS rows FROM event GROUP BY 1',
+  )
+  const kept = new Map(stored.map((event) => [event.message_id, event]))
+  const of = (isSo: (event: StoredEvent) => boolean) =>
+    stored.filter(isSo).map(({ message_id, accepted, rows }) => ({ message_id, accepted, rows }))
+  const without = (ids: Iterable<string>, there: { has(id: string): boolean }) =>
+    [...ids].filter((id) => !there.has(id))
+  expect({
+    answeredAndLost: without(answered, kept),
+    deliveredByTheSdkAndLost: without(delivered, kept),
+    notAnswered: tracked - answered.size,
+    notAcceptedOnce: of(({ accepted }) => accepted !== 1),
+    // Each row is one time that a client sent the event; what the log brings twice leaves none.
+    moreRowsThanRequests: of(({ message_id, rows }) => rows > (attempts.get(message_id) ?? 0)),
+    neverAtTheDestination: without(answered, destination.taken),
+    strangersAtTheDestination: without(destination.keys.keys(), kept),
+    keysThatAreNotStable: destination.mixedUp,
+    crashes: [...cluster.fronts, ...cluster.workers].flatMap(({ crashes }) => crashes),
+  }).toEqual({
+    answeredAndLost: [],
+    deliveredByTheSdkAndLost: [],
+    notAnswered: 0,
+    notAcceptedOnce: [],
+    moreRowsThanRequests: [],
+    neverAtTheDestination: [],
+    strangersAtTheDestination: [],
+    keysThatAreNotStable: [],
+    crashes: [],
+  })
+  const states = await cluster.query('SELECT state, count(*)::integer AS count FROM delivery GROUP BY 1')
+  expect(states).toEqual([{ state: 'delivered', count: tracked }])
+  for (const { accepted, log } of await Promise.all(cluster.readers.map(statsOf))) {
+    expect(accepted).toBe(tracked)
+    if (cluster.nats !== undefined) expect(log).toMatchObject({ waiting: 0, deadLetters: 0 })
+  }
+}

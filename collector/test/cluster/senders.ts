@@ -1,0 +1,134 @@
+import { existsSync } from 'node:fs'
+import { Analytics as Segment } from '@segment/analytics-node'
+import type { Analytics as Trackpost } from '../../../src/index.ts'
+import { basic } from '../support.ts'
+import { type Account, reached } from './account.ts'
+
+const BATCH = 20
+const TIMEOUT_MS = 4000
+const PAUSE_MS = 20
+/** Of each client; more is made when some of it is answered, so that a stop does not pile up what comes after it. */
+const MAX_WAITING = 300
+
+/** Three clients that send until they are told to end, each in its own way: all that they were given is answered in the end. */
+export class Senders {
+  readonly #account: Account
+  readonly #url: string
+  /** messageIds that our SDK has reported as delivered. */
+  readonly delivered = new Set<string>()
+  /** What our SDK gave up. */
+  readonly givenUp: string[] = []
+  /** Events that were handed to a client. */
+  tracked = 0
+  #isOver = false
+  #running: Promise<unknown> = Promise.resolve()
+
+  constructor(account: Account, url: string) {
+    this.#account = account
+    this.#url = url
+  }
+
+  async start(): Promise<void> {
+    const { Analytics } = await loadSdk()
+    this.#running = Promise.all([
+      this.#withSdk(Analytics),
+      this.#withSegment(),
+      this.#byHand('hand-a', 'batch'),
+      this.#byHand('hand-b', 'batch'),
+      this.#byHand('single', 'track'),
+    ])
+  }
+
+  /** Resolves when everything that was begun is answered. */
+  async end(): Promise<void> {
+    this.#isOver = true
+    await this.#running
+  }
+
+  async #withSdk(Analytics: typeof Trackpost): Promise<void> {
+    const client = new Analytics({
+      writeKey: 'shop',
+      host: this.#url,
+      httpClient: this.#account.fetch(TIMEOUT_MS),
+      flushAt: BATCH,
+      flushInterval: PAUSE_MS,
+      maxRetries: 1000,
+    })
+    let settled = 0
+    for (let sent = 0; !this.#isOver; await pause()) {
+      for (let index = 0; index < BATCH && sent - settled < MAX_WAITING; index++) {
+        const messageId = `sdk-${sent++}`
+        this.tracked++
+        client.track({ userId: 'zoë', event: 'Sent', messageId }, (error) => {
+          settled++
+          if (error === undefined) this.delivered.add(messageId)
+          else this.givenUp.push(`${messageId}: ${error.message}`)
+        })
+      }
+    }
+    await client.closeAndFlush({ timeout: 600_000 })
+  }
+
+  async #withSegment(): Promise<void> {
+    const client = new Segment({
+      writeKey: 'shop',
+      host: this.#url,
+      httpClient: this.#account.fetch(TIMEOUT_MS) as never,
+      flushAt: BATCH,
+      flushInterval: PAUSE_MS,
+      // Its waits double up to a minute: what it gives up is given to it again.
+      maxRetries: 2,
+    })
+    // It is told of each callback; without this one, an error would end the process.
+    client.on('error', () => {})
+    let settled = 0
+    const track = (messageId: string) => {
+      client.track({ userId: 'zoë', event: 'Sent', messageId }, (error) => {
+        if (error === undefined) settled++
+        else track(messageId)
+      })
+    }
+    let sent = 0
+    for (; !this.#isOver; await pause()) {
+      for (let index = 0; index < BATCH && sent - settled < MAX_WAITING; index++) {
+        track(`segment-${sent++}`)
+        this.tracked++
+      }
+    }
+    await reached(() => settled === sent)
+    await client.closeAndFlush()
+  }
+
+  /** A client of a few lines: one request at a time, again until it is answered 200. */
+  async #byHand(name: string, kind: 'batch' | 'track'): Promise<void> {
+    const send = this.#account.fetch(TIMEOUT_MS)
+    for (let number = 0; !this.#isOver; number++) {
+      const items = Array.from({ length: kind === 'batch' ? BATCH : 1 }, (_, index) => ({
+        type: 'track',
+        userId: 'zoë',
+        event: 'Sent',
+        messageId: `${name}-${number}-${index}`,
+      }))
+      this.tracked += items.length
+      const body = JSON.stringify(kind === 'batch' ? { batch: items } : items[0])
+      const headers = { 'content-type': 'application/json', authorization: basic('shop') }
+      for (let isTaken = false; !isTaken; ) {
+        const response = await send(`${this.#url}/v1/${kind}`, { method: 'POST', headers, body }).catch(
+          () => {},
+        )
+        isTaken = response?.status === 200
+        await pause()
+      }
+    }
+  }
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+}
+
+/** The SDK as it is published where it was built, else from its sources. */
+async function loadSdk(): Promise<{ Analytics: typeof Trackpost }> {
+  const built = new URL('../../../dist/index.js', import.meta.url)
+  return existsSync(built) ? import(built.href) : import('../../../src/index.ts')
+}

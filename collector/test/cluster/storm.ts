@@ -1,0 +1,145 @@
+import type { Account } from './account.ts'
+import type { Cluster } from './cluster.ts'
+import type { Supervised } from './supervised.ts'
+
+/** Something that goes wrong, and how it is mended. */
+interface Disturbance {
+  name: string
+  /** What it takes away: of two with the same one, the first is over before the second begins. */
+  parts: readonly string[]
+  /** Whether nothing can be accepted meanwhile: clients must be seen to fail. */
+  stopsAll: boolean
+  begin(): Promise<void> | void
+  end(): Promise<void> | void
+}
+
+/** At so many at a time one is ended first. */
+const MOST_AT_A_TIME = 3
+
+/** Every kind of disturbance, each once in a round, in an order and with overlaps of chance. */
+export class Storm {
+  readonly #cluster: Cluster
+  readonly #account: Account
+  readonly #random: () => number
+  readonly #stride: number
+  readonly #active: Disturbance[] = []
+  /** What was done, one line each. */
+  readonly said: string[] = []
+
+  /** @param stride Requests that are answered 200 between two steps, at least; by chance up to as many again. */
+  constructor(cluster: Cluster, account: Account, random: () => number, stride: number) {
+    this.#stride = stride
+    this.#cluster = cluster
+    this.#account = account
+    this.#random = random
+  }
+
+  async round(): Promise<void> {
+    for (const one of shuffled(disturbances(this.#cluster, this.#random), this.#random)) {
+      for (const other of [...this.#active]) {
+        if (other.parts.some((part) => one.parts.includes(part))) await this.#end(other)
+      }
+      while (this.#active.length >= MOST_AT_A_TIME) await this.#endOne()
+      this.said.push(one.name)
+      this.#active.push(one)
+      await one.begin()
+      if (one.stopsAll) await this.#account.someFailures()
+      await this.#some()
+      if (this.#random() < 0.6) await this.#endOne()
+    }
+  }
+
+  async calm(): Promise<void> {
+    while (this.#active.length > 0) await this.#endOne()
+  }
+
+  async #endOne(): Promise<void> {
+    const one = this.#active[Math.floor(this.#random() * this.#active.length)]
+    if (one !== undefined) await this.#end(one)
+  }
+
+  async #end(one: Disturbance): Promise<void> {
+    this.#active.splice(this.#active.indexOf(one), 1)
+    this.said.push(`end of: ${one.name}`)
+    await one.end()
+    await this.#some()
+  }
+
+  #some(): Promise<void> {
+    return this.#account.someMore(Math.ceil(this.#stride * (1 + this.#random())))
+  }
+}
+
+function shuffled<T>(values: readonly T[], random: () => number): T[] {
+  const left = [...values]
+  return values.map(() => left.splice(Math.floor(random() * left.length), 1)[0] as T)
+}
+
+function disturbances(cluster: Cluster, random: () => number): Disturbance[] {
+  const { fronts, workers, links } = cluster
+  const oneOf = <T>(values: readonly T[]) => values[Math.floor(random() * values.length)] as T
+  const found = [fronts, workers]
+    .filter((group) => group.length > 0)
+    .flatMap((group) => [
+      ...(['kill', 'pause', 'terminate'] as const).map((how) => ofProcess(oneOf(group), how)),
+      ofBoth(group, group === fronts),
+    ])
+  for (const end of ['front', 'worker']) {
+    for (const server of ['log', 'store']) {
+      const names = [...links.keys()].filter((name) => name.startsWith(end) && name.endsWith(`to ${server}`))
+      if (names.length === 0) continue
+      for (const how of ['cut', 'hold'] as const) found.push(ofLink(cluster, oneOf(names), how))
+    }
+  }
+  for (const how of ['kill', 'pause', 'terminate'] as const) found.push(...ofServers(cluster, how))
+  return found
+}
+
+function ofProcess(one: Supervised, how: 'kill' | 'pause' | 'terminate'): Disturbance {
+  const common = { name: `${how} ${one.name}`, parts: [one.name], stopsAll: false }
+  if (how === 'pause') return { ...common, begin: () => one.pause(), end: () => one.resume() }
+  const signal = how === 'kill' ? 'SIGKILL' : 'SIGTERM'
+  return { ...common, begin: () => one.end(signal), end: () => one.start() }
+}
+
+function ofBoth(group: readonly Supervised[], stopsAll: boolean): Disturbance {
+  return {
+    name: `kill ${group.map(({ name }) => name).join(' and ')}`,
+    parts: group.map(({ name }) => name),
+    stopsAll,
+    begin: async () => void (await Promise.all(group.map((one) => one.end('SIGKILL')))),
+    end: () => {
+      for (const one of group) one.start()
+    },
+  }
+}
+
+function ofLink({ links }: Cluster, name: string, how: 'cut' | 'hold'): Disturbance {
+  const link = links.get(name)
+  return {
+    name: `${how} ${name}`,
+    parts: [name],
+    stopsAll: false,
+    begin: () => link?.[how](),
+    end: () => link?.restore(),
+  }
+}
+
+function ofServers({ nats, postgres }: Cluster, how: 'kill' | 'pause' | 'terminate'): Disturbance[] {
+  const database: Disturbance = {
+    name: `${how} PostgreSQL`,
+    parts: ['postgres'],
+    stopsAll: nats === undefined,
+    begin: () => postgres[how](),
+    end: () => (how === 'pause' ? postgres.resume() : postgres.restart()),
+  }
+  if (nats === undefined) return [database]
+  const log: Disturbance = {
+    name: `${how} nats-server`,
+    parts: ['nats'],
+    stopsAll: true,
+    begin: () => nats[how](),
+    end: () => (how === 'pause' ? nats.resume() : nats.start()),
+  }
+  return [database, log]
+}
