@@ -34,6 +34,7 @@ import type { EventRecord } from './record.ts'
 import type { EventFilter, EventQuery } from './search/filter.ts'
 import type { Shared } from './shared.ts'
 import type { EventStore, LocalRecords } from './store/event-store.ts'
+import type { RateLimits } from './store/ports.ts'
 
 /** A running collector. */
 export interface Collector extends AsyncDisposable {
@@ -62,8 +63,11 @@ export interface Collector extends AsyncDisposable {
   faults(): FaultState
   /** Removes all faults, `failRate` too. */
   clearFaults(): void
-  /** Makes all tokens given out so far invalid, as if they had been revoked. */
-  revokeTokens(): void
+  /**
+   * Makes all tokens given out so far invalid, also those that other processes on the same store gave out: here from the call on, there
+   * within a second after the promise resolves. It rejects when the store cannot be written to.
+   */
+  revokeTokens(): Promise<void>
   /**
    * Says that the end is near: `/readyz` turns 503 and connections end with their next response, so that clients and load balancers
    * go elsewhere. Requests are taken as before until `close()`.
@@ -142,13 +146,15 @@ export class RunningCollector implements Collector {
   }
 
   #createRouter(config: Config, { access, isLocal, plan }: CheckedParts): Router {
-    const { browserOrigins, hostNames, trustedProxies } = config
+    const { browserOrigins, publicUrl, trustedProxies } = config
+    const hostNames =
+      publicUrl === undefined ? config.hostNames : [...config.hostNames, new URL(publicUrl).hostname]
     const loginLimit = new LoginLimit(config.failedLoginsPerMinute, this.#clock)
     const tracking = new TrackingApi({
       config,
       clock: this.#clock,
       authenticator: new Authenticator(config, new Sources(config), this.#tokens, loginLimit),
-      rateLimit: new RateLimit(this.#clock),
+      rateLimit: this.#rateLimits(),
       log: new MeteredLog(this.#shared?.log ?? this.#store.log, this.#meter, this.#clock),
       sink: this.#shared === undefined ? 'database' : 'log',
       turns: this.#turns,
@@ -173,11 +179,22 @@ export class RunningCollector implements Collector {
       handleToken:
         tokens &&
         ((request, response, notes) =>
-          handleToken({ tokens, loginLimit, faults: this.#injector }, request, response, notes)),
+          handleToken(
+            { tokens, loginLimit, faults: this.#injector, onFault: this.#onFault },
+            request,
+            response,
+            notes,
+          )),
       handleApi: (url, request, response) => this.#handleApi(url, request, response),
       servePage: (path, request, response) => this.#page.serve(path, request, response),
       onFault: this.#onFault,
     })
+  }
+
+  /** Beside a log each process counts for itself: it takes events also while the store is away. */
+  #rateLimits(): RateLimits {
+    const shared = this.#shared === undefined ? this.#store.rateLimits : undefined
+    return shared ?? new RateLimit(this.#clock)
   }
 
   async listen(port: number, host: string): Promise<void> {
@@ -189,7 +206,7 @@ export class RunningCollector implements Collector {
     const { address, family, port: actualPort } = this.#server.address
     this.port = actualPort
     this.url = `http://${family === 'IPv6' ? `[${address}]` : address}:${actualPort}`
-    this.#tokens?.setIssuer(this.url)
+    this.#tokens?.setAddress(this.url)
     await this.#backend.start()
     this.#carrier?.start()
   }
@@ -216,7 +233,7 @@ export class RunningCollector implements Collector {
       tail: this.#store.tail,
       stream,
       about: this.#about,
-      actions: this.#backend.actions(),
+      actions: { ...this.#backend.actions(), revokeTokens: () => this.#revokeTokens() },
       now: () => this.#clock.now(),
       stats: () => this.stats(),
       wait: (options, signal) => waiters.wait(options, signal),
@@ -266,8 +283,14 @@ export class RunningCollector implements Collector {
     this.#faults.clear()
   }
 
-  revokeTokens(): void {
-    this.#tokens?.revokeTokens()
+  async revokeTokens(): Promise<void> {
+    await this.#revokeTokens()
+  }
+
+  /** Whether there are tokens at all. */
+  async #revokeTokens(): Promise<boolean> {
+    await this.#tokens?.revokeTokens()
+    return this.#tokens !== undefined
   }
 
   drain(): void {

@@ -1,5 +1,5 @@
 import type { About } from './api/api.ts'
-import type { TokenServer } from './auth/tokens.ts'
+import type { TokenMemory, TokenServer } from './auth/tokens.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { type Collector, RunningCollector } from './collector.ts'
 import type { Config } from './config/schema.ts'
@@ -15,7 +15,6 @@ import {
   storeAddress,
 } from './options.ts'
 import { roleOf, type Shared } from './shared.ts'
-import type { EventStore } from './store/event-store.ts'
 import { maxEventsOf, openStore, storeName } from './store/open.ts'
 import { version } from './version.ts'
 
@@ -78,13 +77,13 @@ async function openShared(
 }
 
 async function createTokenServer(
-  { oauth }: Config,
+  { oauth, publicUrl }: Config,
   clock: Clock,
-  store: EventStore,
+  memory: TokenMemory,
 ): Promise<TokenServer | undefined> {
   if (oauth === undefined) return undefined
   const { TokenServer } = await import('./auth/tokens.ts')
-  return new TokenServer(oauth, clock, store.assertions)
+  return new TokenServer({ oauth, publicUrl }, clock, memory)
 }
 
 function aboutOf(config: Config, options: CollectorOptions, clock: Clock): Omit<About, 'role' | 'log'> {

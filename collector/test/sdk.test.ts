@@ -91,7 +91,7 @@ test('our SDK gets a token, and a new one when it is revoked', async () => {
 
   analytics.track({ userId: 'u1', event: 'Before' })
   await analytics.flush()
-  collector.revokeTokens()
+  await collector.revokeTokens()
   analytics.track({ userId: 'u1', event: 'After' })
   const summary = await analytics.flush()
 

@@ -1,15 +1,16 @@
 import type { Clock } from '../clock.ts'
+import type { RateLimits } from '../store/ports.ts'
 
 const WINDOW_MS = 1000
 const MAX_SOURCES = 10_000
 
 /**
- * Counts requests by source in windows of one second, each beginning with its first request.
+ * Counts the requests of this process by source in windows of one second, each beginning with its first request.
  *
  * A window rather than a bucket: in no second that the client can see is more than the rate accepted, and
  * the wait in the response is exact.
  */
-export class RateLimit {
+export class RateLimit implements RateLimits {
   readonly #clock: Clock
   readonly #windows = new Map<string, { startMs: number; count: number }>()
 
@@ -17,12 +18,7 @@ export class RateLimit {
     this.#clock = clock
   }
 
-  /**
-   * Takes one request into account.
-   *
-   * @returns Milliseconds until the next window; undefined = the request is within the rate.
-   */
-  take(source: string, requestsPerSecond: number): number | undefined {
+  async take(source: string, requestsPerSecond: number): Promise<number | undefined> {
     const nowMs = this.#clock.monotonic()
     const window = this.#windows.get(source)
     if (window === undefined || nowMs - window.startMs >= WINDOW_MS) {

@@ -14,11 +14,15 @@ export interface TokenApiParts {
   tokens: TokenServer
   loginLimit: LoginLimit
   faults: FaultInjector
+  onFault(what: string, cause: unknown): void
 }
+
+/** `Retry-After` when what the processes share cannot be reached, seconds. */
+const STORAGE_RETRY_SECONDS = 5
 
 /** `POST /token`; errors in the form of RFC 6749, section 5.2. */
 export async function handleToken(
-  { tokens, loginLimit, faults }: TokenApiParts,
+  { tokens, loginLimit, faults, onFault }: TokenApiParts,
   request: IncomingMessage,
   response: ServerResponse,
   notes: RequestNotes,
@@ -58,7 +62,12 @@ export async function handleToken(
     const token = await tokens.issue(new URLSearchParams(read.body.toString('utf8')))
     replyJson(response, 200, token, { pragma: 'no-cache' })
   } catch (cause) {
-    if (!(cause instanceof TokenError)) throw cause
+    if (!(cause instanceof TokenError)) {
+      onFault('no token could be given out', cause)
+      return refuse(503, 'temporarily_unavailable', 'the token server cannot reach what it keeps', {
+        'retry-after': String(STORAGE_RETRY_SECONDS),
+      })
+    }
     if (cause.code === 'invalid_client') loginLimit.failed(address)
     refuse(cause.status, cause.code, cause.message)
   }

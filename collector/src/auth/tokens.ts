@@ -1,4 +1,4 @@
-import { createPublicKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
+import { createPublicKey, type KeyObject, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import {
   decodeJwt,
@@ -12,8 +12,16 @@ import {
 import type { Clock } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import type { ApplicationConfig, Config } from '../config/schema.ts'
-import type { AssertionMemory } from '../store/ports.ts'
+import type { AssertionMemory, TokenKeyStore } from '../store/ports.ts'
+import type { TokenKeys } from './key-set.ts'
+import { Keyring } from './keyring.ts'
 import { TokenError } from './token-error.ts'
+
+/** What the processes share, so that a client may turn to any of them. */
+export interface TokenMemory {
+  readonly assertions: AssertionMemory
+  readonly tokenKeys: TokenKeyStore
+}
 
 /** An issued token, as the answer spells it. */
 export interface IssuedToken {
@@ -35,14 +43,20 @@ const GRANT_TYPE = 'client_credentials'
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const ASSERTION_ALGORITHM = 'RS256'
 const TOKEN_ALGORITHM = 'ES256'
-/** What tokens are for; their `aud`. */
-const TOKEN_AUDIENCE = 'trackpost-collector'
+/**
+ * Who gives tokens out, and what they are for: `iss` and `aud`. The same at all processes, whatever their addresses: which of them
+ * belong together is said by the key.
+ */
+const TOKEN_ISSUER = 'trackpost-collector'
 /** Longest life of an assertion and the tolerance for the client's clock, as the specification has it, section 4. */
 const ASSERTION_LIFETIME_SECONDS = 60
 const CLOCK_TOLERANCE_SECONDS = 5
+/** So far the clocks of two processes may be apart, for one to take at once what the other has signed. */
+const PROCESS_CLOCKS_SECONDS = 60
 const MAX_JTI_CHARACTERS = 256
 const MIN_RSA_BITS = 2048
 const MAX_CACHED_TOKENS = 1000
+const KEY_ID = /^[0-9a-f-]{36}$/
 
 interface Application extends Omit<ApplicationConfig, 'keys'> {
   keys: ReadonlyMap<string, KeyObject>
@@ -52,8 +66,8 @@ interface Application extends Omit<ApplicationConfig, 'keys'> {
  * The token server: exchanges client assertions for bearer tokens and checks those.
  *
  * The algorithms are fixed, keys come from the configuration by `kid`, and nothing in a token can name
- * another key or address. Tokens are signed with a key that lives as long as the collector: after a restart
- * clients get a 401 and ask for a new one, as they must be able to.
+ * another key or address. Tokens are signed with a key that all processes of one store or log have, and that lives as long
+ * as the store does.
  *
  * @see RFC 7523, section 3; RFC 8725
  */
@@ -62,34 +76,42 @@ export class TokenServer {
   readonly #lifetimeSeconds: number
   readonly #extraAudiences: readonly string[]
   readonly #clock: Clock
+  readonly #publicUrl: string | undefined
   readonly #assertions: AssertionMemory
-  #issuer = ''
-  #key = newTokenKey()
-  readonly #revokedKeys = new Set<string>()
+  readonly #keyring: Keyring
+  #address = ''
   readonly #verified = new Map<string, { owner: TokenOwner; expiresAtMs: number }>()
+  /** The keys that those were verified with. */
+  #verifiedWith: TokenKeys | undefined
 
   /**
    * @throws ConfigError when a public key cannot be used.
    */
-  constructor(oauth: NonNullable<Config['oauth']>, clock: Clock, assertions: AssertionMemory) {
+  constructor(
+    { oauth, publicUrl }: { oauth: NonNullable<Config['oauth']>; publicUrl?: string | undefined },
+    clock: Clock,
+    { assertions, tokenKeys }: TokenMemory,
+  ) {
     this.#applications = new Map(
       oauth.applications.map((one) => [one.clientId, { ...one, keys: readKeys(one) } satisfies Application]),
     )
     this.#lifetimeSeconds = oauth.tokenLifetime
     this.#extraAudiences = oauth.audiences
+    this.#publicUrl = publicUrl
     this.#clock = clock
     this.#assertions = assertions
+    this.#keyring = new Keyring(tokenKeys, clock)
   }
 
-  /** Told once the address is known: it is what assertions must be made out to. */
-  setIssuer(url: string): void {
-    this.#issuer = url
+  /** Told once the address is known: assertions may be made out to it. */
+  setAddress(url: string): void {
+    this.#address = url
   }
 
   /**
    * Answers a token request.
    *
-   * @throws TokenError when it is refused.
+   * @throws TokenError when it is refused; what the store says when it cannot be reached.
    */
   async issue(form: URLSearchParams): Promise<IssuedToken> {
     const only = (name: string) => {
@@ -105,6 +127,8 @@ export class TokenServer {
     if (only('client_assertion_type') !== ASSERTION_TYPE) {
       throw new TokenError(400, 'invalid_request', `client_assertion_type must be ${ASSERTION_TYPE}`)
     }
+    // First: an assertion that is used up for nothing is of no use to anybody.
+    const { signing } = await this.#keyring.forSigning()
     const application = await this.#verifyAssertion(only('client_assertion'))
     const scopes = (form.get('scope') ?? application.scopes.join(' '))
       .split(' ')
@@ -118,15 +142,15 @@ export class TokenServer {
     }
     const nowSeconds = Math.floor(this.#clock.now() / 1000)
     const token = await new SignJWT({ scope: scopes.join(' ') })
-      .setProtectedHeader({ alg: TOKEN_ALGORITHM, kid: this.#key.id, typ: 'at+jwt' })
-      .setIssuer(this.#issuer)
-      .setAudience(TOKEN_AUDIENCE)
+      .setProtectedHeader({ alg: TOKEN_ALGORITHM, kid: signing.id, typ: 'at+jwt' })
+      .setIssuer(TOKEN_ISSUER)
+      .setAudience(TOKEN_ISSUER)
       .setSubject(application.clientId)
       .setIssuedAt(nowSeconds)
-      .setNotBefore(nowSeconds)
+      .setNotBefore(nowSeconds - PROCESS_CLOCKS_SECONDS)
       .setExpirationTime(nowSeconds + this.#lifetimeSeconds)
       .setJti(randomUUID())
-      .sign(this.#key.privateKey)
+      .sign(signing.privateKey)
     return {
       access_token: token,
       expires_in: this.#lifetimeSeconds,
@@ -188,61 +212,89 @@ export class TokenServer {
   }
 
   #audiences(): string[] {
-    const own = new URL(this.#issuer)
+    const own = new URL(this.#address)
     const names = new Set([own.origin])
     // A loopback address has more than one name; all of them are this server.
     if (['127.0.0.1', 'localhost', '[::1]'].includes(own.hostname)) {
       for (const name of ['127.0.0.1', 'localhost', '[::1]']) names.add(`http://${name}:${own.port}`)
     }
-    return [
-      ...[...names].flatMap((origin) => [origin, `${origin}/`, `${origin}/token`]),
-      ...this.#extraAudiences,
-    ]
+    if (this.#publicUrl !== undefined) names.add(this.#publicUrl.replace(/\/+$/, ''))
+    return [...[...names].flatMap((base) => [base, `${base}/`, `${base}/token`]), ...this.#extraAudiences]
   }
 
-  /** Whom a bearer token belongs to, or whether it has been valid once. */
+  /**
+   * Whom a bearer token belongs to, or whether it has been valid once.
+   *
+   * @throws what the store says when the keys cannot be read from it.
+   */
   async verify(token: string): Promise<TokenOwner | 'expired' | 'invalid'> {
+    const askedAtMs = this.#clock.monotonic()
+    let keys = await this.#keyring.current()
     const nowMs = this.#clock.now()
-    const cached = this.#verified.get(token)
+    const cached = keys === this.#verifiedWith ? this.#verified.get(token) : undefined
     if (cached !== undefined && cached.expiresAtMs > nowMs) return cached.owner
+    const keyId = keyIdOf(token)
+    if (keyId === undefined) return 'invalid'
+    if (!keys.checking.has(keyId) && !keys.revoked.has(keyId)) {
+      // Another process may have made it a moment ago.
+      keys = await this.#keyring.readSince(askedAtMs)
+    }
+    // No signature is checked with it any more: that it was a key once is all that is said.
+    if (keys.revoked.has(keyId)) return 'expired'
+    const key = keys.checking.get(keyId)
+    return key === undefined ? 'invalid' : this.#verifyWith(key, keys, token, nowMs)
+  }
+
+  async #verifyWith(
+    key: KeyObject,
+    keys: TokenKeys,
+    token: string,
+    nowMs: number,
+  ): Promise<TokenOwner | 'expired' | 'invalid'> {
+    let payload: JWTPayload
     try {
-      const { kid } = decodeProtectedHeader(token)
-      // No signature is checked with it any more: that it was a key once is all that is said.
-      if (this.#revokedKeys.has(kid ?? '')) return 'expired'
-      if (kid !== this.#key.id) return 'invalid'
-      const { payload } = await jwtVerify(token, this.#key.publicKey, {
+      const verified = await jwtVerify(token, key, {
         algorithms: [TOKEN_ALGORITHM],
         typ: 'at+jwt',
-        issuer: this.#issuer,
-        audience: TOKEN_AUDIENCE,
+        issuer: TOKEN_ISSUER,
+        audience: TOKEN_ISSUER,
         currentDate: new Date(nowMs),
         requiredClaims: ['iss', 'sub', 'aud', 'iat', 'nbf', 'exp', 'jti'],
       })
-      const application = this.#applications.get(payload.sub ?? '')
-      if (application === undefined) return 'invalid'
-      const owner: TokenOwner = {
-        clientId: application.clientId,
-        scopes: typeof payload['scope'] === 'string' ? payload['scope'].split(' ') : [],
-        sources: application.sources,
-      }
-      if (this.#verified.size >= MAX_CACHED_TOKENS) this.#verified.clear()
-      this.#verified.set(token, { owner, expiresAtMs: (payload.exp ?? 0) * 1000 })
-      return owner
+      payload = verified.payload
     } catch (cause) {
       return cause instanceof errors.JWTExpired ? 'expired' : 'invalid'
     }
+    const application = this.#applications.get(payload.sub ?? '')
+    if (application === undefined) return 'invalid'
+    const owner: TokenOwner = {
+      clientId: application.clientId,
+      scopes: typeof payload['scope'] === 'string' ? payload['scope'].split(' ') : [],
+      sources: application.sources,
+    }
+    if (keys !== this.#verifiedWith || this.#verified.size >= MAX_CACHED_TOKENS) this.#verified.clear()
+    this.#verifiedWith = keys
+    this.#verified.set(token, { owner, expiresAtMs: (payload.exp ?? 0) * 1000 })
+    return owner
   }
 
-  /** Makes every token that was given out invalid, at once. */
-  revokeTokens(): void {
-    this.#revokedKeys.add(this.#key.id)
-    this.#key = newTokenKey()
-    this.#verified.clear()
+  /**
+   * Makes every token that was given out invalid, by whichever process: here from the call on, at the others within a second after
+   * the promise resolves. Rejects when the store cannot be written to.
+   */
+  revokeTokens(): Promise<void> {
+    return this.#keyring.revoke()
   }
 }
 
-function newTokenKey(): { id: string; privateKey: KeyObject; publicKey: KeyObject } {
-  return { id: randomUUID(), ...generateKeyPairSync('ec', { namedCurve: 'P-256' }) }
+/** The id of the key that a token names; undefined when it is none of ours. */
+function keyIdOf(token: string): string | undefined {
+  try {
+    const { kid } = decodeProtectedHeader(token)
+    return typeof kid === 'string' && KEY_ID.test(kid) ? kid : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function readKeys(application: ApplicationConfig): Map<string, KeyObject> {

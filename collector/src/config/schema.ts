@@ -8,6 +8,13 @@ const region = z.enum(['default', 'eu'])
 const rate = z.number().int().min(1).max(1_000_000)
 const httpUrl = z.url({ protocol: /^https?$/ })
 
+const publicUrl = httpUrl.refine((text) => {
+  const { username, password, search, hash } = URL.canParse(text)
+    ? new URL(text)
+    : new URL('http://unusable?')
+  return `${username}${password}${search}${hash}` === ''
+}, 'expected an address like https://events.example.com, without user, query and fragment')
+
 const browserOrigin = z
   .string()
   .refine(
@@ -90,7 +97,7 @@ const oauth = z.strictObject({
   applications: z.array(application).min(1),
   /** Life time of a token, seconds. */
   tokenLifetime: z.number().int().min(1).max(86_400).default(3600),
-  /** Further values of `aud` that an assertion may carry, in addition to the collector's own address. */
+  /** Further values of `aud` that an assertion may carry, in addition to the collector's own address and `publicUrl`. */
   audiences: z.array(z.string().min(1)).default([]),
 })
 
@@ -135,6 +142,8 @@ export const configSchema = z
     strictContentType: z.boolean().default(false),
     /** Origins of pages that may send events, `*` = all; default: on loopback those of this machine, elsewhere none. */
     browserOrigins: z.array(browserOrigin).optional(),
+    /** The address under which clients reach this collector, and others on the same store: that of a proxy in front of them. */
+    publicUrl: publicUrl.optional(),
     /** Further names under which a collector on loopback is asked for. */
     hostNames: z.array(z.string().min(1)).default([]),
     /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. */

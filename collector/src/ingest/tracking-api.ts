@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticator, Caller } from '../auth/caller.ts'
-import type { RateLimit } from '../auth/rate-limit.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import type { FaultInjector } from '../faults/injector.ts'
@@ -10,7 +9,7 @@ import type { RequestNotes } from '../http/request-notes.ts'
 import type { Turns } from '../http/turns.ts'
 import type { EventSink } from '../log/ports.ts'
 import { type Kind, REASONS } from '../record.ts'
-import type { NewEvent } from '../store/ports.ts'
+import type { NewEvent, RateLimits } from '../store/ports.ts'
 import type { Envelope } from './message.ts'
 import {
   type KnownCaller,
@@ -34,7 +33,7 @@ export interface TrackingApiParts {
   config: Config
   clock: Clock
   authenticator: Authenticator
-  rateLimit: RateLimit
+  rateLimit: RateLimits
   log: EventSink
   /** What the log is, as a client is told when it does not take events. */
   sink: 'database' | 'log'
@@ -105,7 +104,7 @@ export class TrackingApi {
     if (caller.outcome === 'source') {
       notes.source = caller.source.name
       const { name, rate } = caller.source
-      const waitMs = rate === undefined ? undefined : rateLimit.take(name, rate)
+      const waitMs = rate === undefined ? undefined : await rateLimit.take(name, rate)
       if (waitMs !== undefined) return this.#slowDown(response, Math.ceil(waitMs / 1000), notes)
     }
     if (caller.outcome !== 'source' && caller.outcome !== 'unknown') {

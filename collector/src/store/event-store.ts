@@ -1,7 +1,16 @@
 import type { EventRecord, EventSummary, Reason } from '../record.ts'
 import type { EventFilter, EventQuery } from '../search/filter.ts'
 import type { PartHealth } from './health.ts'
-import type { AssertionMemory, DeliveryQueue, EventLog, EventTail, NewRequest, RequestLog } from './ports.ts'
+import type {
+  AssertionMemory,
+  DeliveryQueue,
+  EventLog,
+  EventTail,
+  NewRequest,
+  RateLimits,
+  RequestLog,
+  TokenKeyStore,
+} from './ports.ts'
 import type { EventReader } from './queries.ts'
 
 /** How many records there are of each source, kind and reason; absent values are ''. */
@@ -45,6 +54,9 @@ export interface EventStore {
   readonly reader: EventReader
   readonly tail: EventTail
   readonly assertions: AssertionMemory
+  readonly tokenKeys: TokenKeyStore
+  /** The rates of all processes together; undefined = each process counts for itself. */
+  readonly rateLimits?: RateLimits
   /** Undefined for a store that lies elsewhere. */
   readonly local?: LocalRecords
   totals(): Promise<Totals>

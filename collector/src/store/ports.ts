@@ -207,6 +207,34 @@ export interface AssertionMemory {
   use(jti: string, expiresAtMs: number, nowMs: number): Promise<boolean>
 }
 
+/** A text as it was found. */
+export interface KeptText {
+  text: string
+  /** That of this text alone. Opaque: only what gave it out can read it. */
+  version: string
+}
+
+/** Keeps one text for all processes: the keys that tokens are signed with. It is a secret. */
+export interface TokenKeyStore {
+  /** Undefined = nothing was kept yet. */
+  read(): Promise<KeptText | undefined>
+  /**
+   * Keeps a text in place of the one with this version, or as the first one, and returns its version. Undefined when another one
+   * is kept by now. In one step: of two that come at the same time, wherever they come, one succeeds.
+   */
+  replace(version: string | undefined, text: string): Promise<string | undefined>
+}
+
+/** Counts requests by source in windows of one second. */
+export interface RateLimits {
+  /**
+   * Takes one request into account.
+   *
+   * @returns Milliseconds until the next window; undefined = the request is within the rate.
+   */
+  take(source: string, requestsPerSecond: number): Promise<number | undefined>
+}
+
 /** What there is to be told about a log that others write to as well. */
 export interface TailNews {
   /** End of the log. */

@@ -5,11 +5,14 @@ import type { Queryable } from './database.ts'
 /** Longer ones are remembered by their hash: an index does not hold them. */
 const MAX_CHARACTERS = 200
 
-/** Whichever comes first inserts the row; one that has expired is as good as none. Expired ones are deleted on the way. */
+/** So far the clocks of processes may be apart: what has expired for one may be good for another. */
+const CLOCKS_MS = 3_600_000
+
+/** Whichever comes first inserts the row; one that has expired is as good as none. Those that expired long ago are deleted on the way. */
 const USE = `
 WITH expired AS (
   DELETE FROM assertion WHERE jti IN (
-    SELECT jti FROM assertion WHERE expires_at < $3 AND jti <> $1 LIMIT 100 FOR UPDATE SKIP LOCKED)
+    SELECT jti FROM assertion WHERE expires_at < $3::bigint - ${CLOCKS_MS} AND jti <> $1 LIMIT 100 FOR UPDATE SKIP LOCKED)
 )
 INSERT INTO assertion (jti, expires_at) VALUES ($1, $2)
 ON CONFLICT (jti) DO UPDATE SET expires_at = excluded.expires_at WHERE assertion.expires_at < $3

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { Database, Queryable } from './database.ts'
 import { FUNCTIONS } from './functions.ts'
-import { TABLES } from './tables.ts'
+import { SHARED_TABLES, TABLES } from './tables.ts'
 
 /** The oldest server that has all that is used here. */
 export const MIN_SERVER_VERSION = 14
 
 /** What brings the tables from one version to the next, from an empty schema on. Released ones are never changed. */
-const MIGRATIONS: readonly string[] = [`${TABLES}${FUNCTIONS}`]
+const MIGRATIONS: readonly string[] = [`${TABLES}${FUNCTIONS}`, SHARED_TABLES]
 
 /** Version of the tables that this collector knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length

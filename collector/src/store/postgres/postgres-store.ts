@@ -4,7 +4,15 @@ import type { EventSummary } from '../../record.ts'
 import { withoutPassword } from '../address.ts'
 import type { EventStore, StoreListener, Total, Totals } from '../event-store.ts'
 import type { PartHealth } from '../health.ts'
-import type { AssertionMemory, DeliveryQueue, EventLog, NewRequest, RequestLog } from '../ports.ts'
+import type {
+  AssertionMemory,
+  DeliveryQueue,
+  EventLog,
+  NewRequest,
+  RateLimits,
+  RequestLog,
+  TokenKeyStore,
+} from '../ports.ts'
 import type { EventReader } from '../queries.ts'
 import { Assertions } from './assertions.ts'
 import { Commit } from './commit.ts'
@@ -12,8 +20,10 @@ import { Database, isPassing } from './database.ts'
 import { migrate } from './migrations.ts'
 import { Outbox } from './outbox.ts'
 import { makePartitions } from './partitions.ts'
+import { SharedRateLimits } from './rate-limits.ts'
 import { clearAll, Retention } from './retention.ts'
 import { type LogState, READ_STATE, Tail } from './tail.ts'
+import { TokenKeys } from './token-keys.ts'
 import { Writer } from './writer.ts'
 
 /** How the store is opened. */
@@ -47,6 +57,8 @@ export class PostgresStore implements EventStore {
   readonly reader: EventReader
   readonly tail: Tail
   readonly assertions: AssertionMemory
+  readonly tokenKeys: TokenKeyStore
+  readonly rateLimits: RateLimits
   readonly #options: PostgresStoreOptions
   readonly #database: Database
   readonly #writer: Writer
@@ -112,6 +124,8 @@ export class PostgresStore implements EventStore {
     this.requests = this.#writer.requests
     this.deliveries = new Outbox(database, id, now, () => this.tail.revised())
     this.assertions = new Assertions(database)
+    this.tokenKeys = new TokenKeys(database)
+    this.rateLimits = new SharedRateLimits(database, clock)
     this.reader = options.newReader(database)
   }
 

@@ -188,3 +188,20 @@ CREATE UNIQUE INDEX delivery_tally_key ON delivery_tally (bucket, destination, s
 
 ${PARTITIONED.map((table) => `CREATE TABLE ${table}_other PARTITION OF ${table} DEFAULT;`).join('\n')}
 `
+
+/**
+ * What processes share beside events. The rates are not written to the log of the server: a request need not wait for its disk, and
+ * that all windows begin anew after a crash does no harm.
+ */
+export const SHARED_TABLES = `
+CREATE TABLE kept_value (
+  name text PRIMARY KEY COLLATE "C",
+  value text NOT NULL COLLATE "C"
+);
+CREATE UNLOGGED TABLE rate_window (
+  source text PRIMARY KEY COLLATE "C",
+  started_at bigint NOT NULL,
+  taken integer NOT NULL,
+  granted integer NOT NULL
+) WITH (fillfactor = 50);
+`

@@ -3,7 +3,14 @@ import type { LoadedPlan } from '../../plan/plan.ts'
 import type { EventSummary } from '../../record.ts'
 import type { EventStore, LocalRecords, StoreListener, Totals } from '../event-store.ts'
 import type { PartHealth } from '../health.ts'
-import type { AssertionMemory, DeliveryQueue, EventLog, NewRequest, RequestLog } from '../ports.ts'
+import type {
+  AssertionMemory,
+  DeliveryQueue,
+  EventLog,
+  NewRequest,
+  RequestLog,
+  TokenKeyStore,
+} from '../ports.ts'
 import { Checkpointer, checkpointThread } from './checkpointer.ts'
 import { type FileReader, InlineReader, WorkerReader } from './reader.ts'
 import { MEMORY, Store, type StoreOptions } from './store.ts'
@@ -20,7 +27,11 @@ export interface SqliteStoreOptions extends Omit<StoreOptions, 'now' | 'onOutcom
 
 const NOBODY: StoreListener = { committed() {}, cleared() {}, changed() {} }
 
-/** The ports on one SQLite file, which other processes may use as well. */
+/**
+ * The ports on one SQLite file, which other processes may use as well.
+ *
+ * Rates are not among them: each request would write, and wait for the one lock of the file that commits need.
+ */
 export class SqliteStore implements EventStore {
   readonly log: EventLog
   readonly requests: RequestLog
@@ -28,6 +39,7 @@ export class SqliteStore implements EventStore {
   readonly reader: FileReader
   readonly tail: Tail
   readonly assertions: AssertionMemory
+  readonly tokenKeys: TokenKeyStore
   readonly local: LocalRecords
   readonly #options: SqliteStoreOptions
   readonly #store: Store
@@ -72,6 +84,7 @@ export class SqliteStore implements EventStore {
     this.assertions = {
       use: async (jti, expiresAtMs, nowMs) => store.useAssertion(jti, expiresAtMs, nowMs),
     }
+    this.tokenKeys = store.tokenKeys
     this.local = store
   }
 

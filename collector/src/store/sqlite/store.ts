@@ -23,6 +23,7 @@ import { Outbox } from './outbox.ts'
 import { recordsOf } from './records.ts'
 import { Retention, type Trimmed } from './retention.ts'
 import { newestSeq } from './slices.ts'
+import { TokenKeys } from './token-keys.ts'
 import { runNow } from './work.ts'
 
 /** How the database is opened. */
@@ -71,6 +72,8 @@ export class Store {
   readonly database: Database
   /** What is owed to destinations. */
   readonly outbox: Outbox
+  /** What tokens are signed with. */
+  readonly tokenKeys: TokenKeys
   /** How often the file has been opened, this time included. */
   readonly opening: number
   readonly #commit: Commit
@@ -94,6 +97,7 @@ export class Store {
         dedupWindowMs,
         retentionDays === undefined ? undefined : retentionDays * DAY_MS,
       )
+      this.tokenKeys = new TokenKeys(this.database, () => this.#requirePlace())
       this.outbox = new Outbox(this.database, this.#now, options.onOutcomes ?? (() => {}))
       this.opening = this.database.transaction(() => {
         const opening = readMeta<number>(this.database, 'openings') + 1
@@ -207,11 +211,13 @@ export class Store {
     const epoch = readMeta<number>(database, 'epoch') + 1
     const meta = { ...kept, epoch, floor: newestSeq(database) }
     const assertions = database.all<{ jti: string; expires_at: number }>('SELECT * FROM assertion')
+    const keys = this.tokenKeys.kept()
     database.startOver()
     prepareForWriting(database, this.#openOptions)
     database.transaction(() => {
       for (const [key, value] of Object.entries(meta)) writeMeta(database, key, value)
       for (const { jti, expires_at } of assertions) this.useAssertion(jti, expires_at, 0)
+      if (keys !== undefined) this.tokenKeys.keep(undefined, keys)
     })
     this.#commit.failed()
     this.#inode = this.#readInode()

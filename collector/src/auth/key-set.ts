@@ -1,0 +1,100 @@
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomUUID,
+} from 'node:crypto'
+import { z } from 'zod'
+
+/** A key as it is kept: its DER, in Base64. */
+const der = z.base64().min(1)
+
+const kept = z.object({
+  format: z.literal(1),
+  /** What new tokens are signed with. */
+  signing: z.object({ id: z.string().min(1), privateKey: der, madeAtMs: z.number() }),
+  /** What tokens were signed with before. Only the public half is needed then. */
+  earlier: z.array(z.object({ id: z.string().min(1), publicKey: der, untilMs: z.number() })),
+  /** Ids of keys that are not good any more, oldest first. */
+  revoked: z.array(z.string()),
+})
+
+/** The keys of tokens as they are kept. */
+export type KeptKeys = z.output<typeof kept>
+
+/** The keys of tokens, ready to be used. */
+export interface TokenKeys {
+  readonly signing: { readonly id: string; readonly privateKey: KeyObject; readonly madeAtMs: number }
+  /** What tokens are checked with, by key id. */
+  readonly checking: ReadonlyMap<string, KeyObject>
+  readonly revoked: ReadonlySet<string>
+}
+
+/** Longest life of a token that any config allows: so long the last one of a key has to be checked. */
+const MAX_TOKEN_LIFETIME_MS = 86_400_000
+/** Revoked keys that are remembered, so that what they have signed is called expired, not foreign. */
+const MAX_REVOKED = 100
+
+/** The first key, or one in place of all those before, with which nothing is checked any more. */
+export function newKeys(nowMs: number, before?: KeptKeys): KeptKeys {
+  const ids = before === undefined ? [] : [...before.earlier, before.signing].map(({ id }) => id)
+  const revoked = [...(before?.revoked ?? []), ...ids].slice(-MAX_REVOKED)
+  return { format: 1, signing: newSigningKey(nowMs), earlier: [], revoked }
+}
+
+/** A new key to sign with; those before are good for checking as long as their last token lives. */
+export function rotated(before: KeptKeys, nowMs: number): KeptKeys {
+  const { id, privateKey } = before.signing
+  const publicKey = createPublicKey(privateKeyOf(privateKey)).export({ type: 'spki', format: 'der' })
+  const retired = { id, publicKey: publicKey.toString('base64'), untilMs: nowMs + MAX_TOKEN_LIFETIME_MS }
+  const earlier = [...before.earlier.filter(({ untilMs }) => untilMs > nowMs), retired]
+  return { ...before, signing: newSigningKey(nowMs), earlier }
+}
+
+function newSigningKey(madeAtMs: number): KeptKeys['signing'] {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const bytes = privateKey.export({ type: 'pkcs8', format: 'der' })
+  return { id: randomUUID(), privateKey: bytes.toString('base64'), madeAtMs }
+}
+
+function privateKeyOf(base64: string): KeyObject {
+  return createPrivateKey({ key: Buffer.from(base64, 'base64'), type: 'pkcs8', format: 'der' })
+}
+
+export function printKeys(keys: KeptKeys): string {
+  return JSON.stringify(keys)
+}
+
+/** @throws when the text is none of these; what it says has no part of the text in it, which is a secret. */
+export function readKeys(text: string): KeptKeys {
+  const { data } = kept.safeParse(parsed(text))
+  if (data !== undefined) return data
+  throw new Error(
+    'the keys of tokens that are kept cannot be read: were they changed, or made by a newer collector?',
+  )
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** @throws as `readKeys` does. */
+export function usableKeys({ signing, earlier, revoked }: KeptKeys): TokenKeys {
+  try {
+    const privateKey = privateKeyOf(signing.privateKey)
+    const checking = new Map([[signing.id, createPublicKey(privateKey)]])
+    for (const { id, publicKey } of earlier) {
+      const key = createPublicKey({ key: Buffer.from(publicKey, 'base64'), type: 'spki', format: 'der' })
+      checking.set(id, key)
+    }
+    const { id, madeAtMs } = signing
+    return { signing: { id, privateKey, madeAtMs }, checking, revoked: new Set(revoked) }
+  } catch {
+    throw new Error('the keys of tokens that are kept cannot be used: were they changed?')
+  }
+}

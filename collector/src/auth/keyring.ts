@@ -1,0 +1,185 @@
+import type { Clock } from '../clock.ts'
+import type { KeptText, TokenKeyStore } from '../store/ports.ts'
+import {
+  type KeptKeys,
+  newKeys,
+  printKeys,
+  readKeys,
+  rotated,
+  type TokenKeys,
+  usableKeys,
+} from './key-set.ts'
+
+/** What others have revoked is refused here after so long at most. */
+const FRESH_MS = 1000
+/** From this age on they are read again while they are used, so that nobody has to wait for it. */
+const RENEW_MS = 500
+/** So long they are used when they cannot be read, which is also how long what was revoked may be taken then. */
+const USABLE_MS = 10_000
+/** Longest wait for the store. */
+const READ_WAIT_MS = 2000
+/** After a failure the store is left alone for so long. */
+const REST_MS = 1000
+const MAX_KEY_AGE_MS = 30 * 86_400_000
+/** Somebody else succeeds each time that an attempt does not. */
+const MAX_ATTEMPTS = 20
+
+interface Known {
+  keys: TokenKeys
+  version: string
+  /** When the look began that has found them. */
+  readAtMs: number
+}
+
+/** The keys of tokens that all processes share, as this process knows them. */
+export class Keyring {
+  readonly #store: TokenKeyStore
+  readonly #clock: Clock
+  #known: Known | undefined
+  #reading: Promise<void> | undefined
+  #changing: Promise<void> | undefined
+  /** How often this process has changed them. */
+  #changes = 0
+  #failure: { cause: unknown; atMs: number } | undefined
+
+  constructor(store: TokenKeyStore, clock: Clock) {
+    this.#store = store
+    this.#clock = clock
+  }
+
+  /**
+   * The keys as they were within the last second. Those of the last seconds before when they cannot be read.
+   *
+   * @throws when they cannot be read, and what is known of them is too old.
+   */
+  async current(): Promise<TokenKeys> {
+    await this.#changing?.catch(() => {})
+    const nowMs = this.#clock.monotonic()
+    const known = this.#known
+    const ageMs = known === undefined ? Number.POSITIVE_INFINITY : nowMs - known.readAtMs
+    if (known !== undefined && ageMs <= FRESH_MS) {
+      if (ageMs >= RENEW_MS && this.#reading === undefined) this.#read().catch(() => {})
+      return known.keys
+    }
+    try {
+      return await this.readSince(nowMs - FRESH_MS)
+    } catch (cause) {
+      if (known === undefined || ageMs >= USABLE_MS) throw cause
+      return known.keys
+    }
+  }
+
+  /**
+   * The keys as they were at this time (monotonic) or after it.
+   *
+   * @throws when they cannot be read.
+   */
+  async readSince(timeMs: number): Promise<TokenKeys> {
+    for (;;) {
+      const known = this.#known
+      if (known !== undefined && known.readAtMs >= timeMs) return known.keys
+      await this.#read()
+    }
+  }
+
+  /** The keys to sign with: a key that is too old is replaced first. */
+  async forSigning(): Promise<TokenKeys> {
+    const keys = await this.current()
+    const { id, madeAtMs } = keys.signing
+    if (this.#clock.now() - madeAtMs < MAX_KEY_AGE_MS) return keys
+    await this.#change((text) => {
+      const kept = text === undefined ? undefined : readKeys(text)
+      return kept?.signing.id === id ? rotated(kept, this.#clock.now()) : undefined
+    })
+    return this.current()
+  }
+
+  /** Revokes all keys, and with them what they have signed: here from the call on, elsewhere within a second after it resolves. */
+  revoke(): Promise<void> {
+    const before = this.#changing
+    const changing = (async () => {
+      await before?.catch(() => {})
+      await this.#change((text) => newKeys(this.#clock.now(), readableKeys(text)))
+    })()
+    this.#changing = changing
+    const ended = () => {
+      if (this.#changing === changing) this.#changing = undefined
+    }
+    changing.then(ended, ended)
+    return changing
+  }
+
+  #read(): Promise<void> {
+    const { cause, atMs } = this.#failure ?? {}
+    if (atMs !== undefined && this.#clock.monotonic() - atMs < REST_MS) return Promise.reject(cause)
+    this.#reading ??= this.#readOnce().finally(() => {
+      this.#reading = undefined
+    })
+    return this.#reading
+  }
+
+  async #readOnce(): Promise<void> {
+    const readAtMs = this.#clock.monotonic()
+    const changes = this.#changes
+    try {
+      const found = await this.#inTime(this.#store.read())
+      this.#failure = undefined
+      // What this process has changed meanwhile is newer.
+      if (changes !== this.#changes) return
+      if (found === undefined) {
+        await this.#change((text) => (text === undefined ? newKeys(this.#clock.now()) : undefined))
+      } else this.#learn(found, readAtMs)
+    } catch (cause) {
+      this.#failure = { cause, atMs: this.#clock.monotonic() }
+      throw cause
+    }
+  }
+
+  #learn({ text, version }: KeptText, readAtMs: number): void {
+    const isKnown = this.#known?.version === version
+    const keys = isKnown ? (this.#known as Known).keys : usableKeys(readKeys(text))
+    this.#known = { keys, version, readAtMs }
+  }
+
+  /** Changes what is kept; nothing when `next` returns undefined. */
+  async #change(next: (kept: string | undefined) => KeptKeys | undefined): Promise<void> {
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+      const readAtMs = this.#clock.monotonic()
+      const found = await this.#inTime(this.#store.read())
+      const wanted = next(found?.text)
+      if (wanted === undefined) {
+        if (found !== undefined) this.#learn(found, readAtMs)
+        return
+      }
+      const text = printKeys(wanted)
+      const version = await this.#inTime(this.#store.replace(found?.version, text))
+      if (version === undefined) continue
+      this.#changes++
+      this.#learn({ text, version }, readAtMs)
+      return
+    }
+    throw new Error('the keys of tokens are changed by others all the time')
+  }
+
+  async #inTime<T>(work: Promise<T>): Promise<T> {
+    let cancel = () => {}
+    const late = new Promise<never>((_resolve, reject) => {
+      const giveUp = () => reject(new Error(`no response within ${READ_WAIT_MS / 1000} s`))
+      cancel = this.#clock.setTimer(giveUp, READ_WAIT_MS)
+    })
+    try {
+      return await Promise.race([work, late])
+    } finally {
+      cancel()
+    }
+  }
+}
+
+/** What cannot be read is replaced when everything is revoked: that is the way out. */
+function readableKeys(text: string | undefined): KeptKeys | undefined {
+  try {
+    return text === undefined ? undefined : readKeys(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto'
+import type { Clock } from '../../clock.ts'
+import type { RateLimits } from '../ports.ts'
+import type { Queryable } from './database.ts'
+
+const WINDOW_MS = 1000
+/** A window that begins so far ahead was begun before the clock of the server was set back. */
+const MAX_AHEAD_MS = 60_000
+/** Longer names are counted under their hash: an index does not hold them. */
+const MAX_CHARACTERS = 200
+const MAX_SOURCES = 10_000
+const CLEAN_MS = 60_000
+
+const IS_OVER = `(excluded.started_at - rate.started_at >= ${WINDOW_MS} OR rate.started_at - excluded.started_at > ${MAX_AHEAD_MS})`
+const MORE = 'least(excluded.taken, greatest($3 - rate.taken, 0))'
+
+/**
+ * By the clock of the server, which is read once: what waits for another's row and finds a window that began meanwhile counts
+ * in that one. The response says how many of those that were asked for are within the rate.
+ */
+const TAKE = `
+INSERT INTO rate_window AS rate (source, started_at, taken, granted)
+VALUES ($1, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, least($2::integer, $3::integer), least($2::integer, $3::integer))
+ON CONFLICT (source) DO UPDATE SET
+  started_at = CASE WHEN ${IS_OVER} THEN excluded.started_at ELSE rate.started_at END,
+  granted = CASE WHEN ${IS_OVER} THEN excluded.granted ELSE ${MORE} END,
+  taken = CASE WHEN ${IS_OVER} THEN excluded.taken ELSE rate.taken + ${MORE} END
+RETURNING granted, ceil(rate.started_at + ${WINDOW_MS} - extract(epoch FROM clock_timestamp()) * 1000)::bigint AS left_ms`
+
+const CLEAN = `DELETE FROM rate_window WHERE started_at < floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - $1`
+
+/** One request that waits to be counted. */
+interface Waiting {
+  resolve(waitMs: number | undefined): void
+  reject(cause: unknown): void
+}
+
+/** What this process knows of a source. */
+interface Counter {
+  waiting: Waiting[]
+  isAsking: boolean
+  /** Until then (monotonic) the window is known to be full: nobody is asked. */
+  fullUntilMs: number
+}
+
+/**
+ * Counts requests for all processes on one database, exactly. What comes while a source is being counted is counted in the next
+ * statement, all of it together: the statements grow with the processes and sources, not with the requests.
+ */
+export class SharedRateLimits implements RateLimits {
+  readonly #database: Queryable
+  readonly #clock: Clock
+  readonly #counters = new Map<string, Counter>()
+  #cleanedAtMs: number
+
+  constructor(database: Queryable, clock: Clock) {
+    this.#database = database
+    this.#clock = clock
+    this.#cleanedAtMs = clock.monotonic()
+  }
+
+  take(source: string, requestsPerSecond: number): Promise<number | undefined> {
+    const counter = this.#counterOf(source)
+    const leftMs = counter.fullUntilMs - this.#clock.monotonic()
+    if (leftMs > 0) return Promise.resolve(leftMs)
+    return new Promise((resolve, reject) => {
+      counter.waiting.push({ resolve, reject })
+      if (!counter.isAsking) void this.#ask(source, counter, Math.floor(requestsPerSecond))
+    })
+  }
+
+  #counterOf(source: string): Counter {
+    const known = this.#counters.get(source)
+    if (known !== undefined) return known
+    // Those that are asking go on by themselves; what is forgotten of the others, the database knows.
+    if (this.#counters.size >= MAX_SOURCES) this.#counters.clear()
+    const counter = { waiting: [], isAsking: false, fullUntilMs: Number.NEGATIVE_INFINITY }
+    this.#counters.set(source, counter)
+    return counter
+  }
+
+  async #ask(source: string, counter: Counter, rate: number): Promise<void> {
+    counter.isAsking = true
+    const key = source.length <= MAX_CHARACTERS ? source : createHash('sha256').update(source).digest('hex')
+    for (let asking = counter.waiting; asking.length > 0; asking = counter.waiting) {
+      counter.waiting = []
+      try {
+        const rows = await this.#database.query<{ granted: number; left_ms: number }>(TAKE, [
+          key,
+          asking.length,
+          rate,
+        ])
+        const { granted = 0, left_ms = WINDOW_MS } = rows[0] ?? {}
+        const waitMs = Math.min(Math.max(left_ms, 1), WINDOW_MS)
+        if (granted < asking.length) counter.fullUntilMs = this.#clock.monotonic() + waitMs
+        for (const [index, { resolve }] of asking.entries()) resolve(index < granted ? undefined : waitMs)
+      } catch (cause) {
+        for (const { reject } of asking) reject(cause)
+      }
+    }
+    counter.isAsking = false
+    this.#clean()
+  }
+
+  /** Forgets windows that were over long ago: there may be a source for each write key that somebody makes up. */
+  #clean(): void {
+    const nowMs = this.#clock.monotonic()
+    if (nowMs - this.#cleanedAtMs < CLEAN_MS) return
+    this.#cleanedAtMs = nowMs
+    // Whatever is in the way: the next time is soon.
+    this.#database.query(CLEAN, [CLEAN_MS]).catch(() => {})
+  }
+}

@@ -1,0 +1,263 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { TokenServer } from '../src/auth/tokens.ts'
+import { parseConfig } from '../src/config/load.ts'
+import type { KeptText, TokenKeyStore } from '../src/store/ports.ts'
+import { assertion, config, requestToken, startMs } from './support/oauth.ts'
+import { fakeClock, openCollector, postPlain, track } from './support.ts'
+
+const DAY_MS = 86_400_000
+
+/** What several processes share, in memory; may be away, or not respond. */
+class Shared implements TokenKeyStore {
+  state: 'there' | 'away' | 'silent' = 'there'
+  kept: KeptText | undefined
+  reads = 0
+  readonly #used = new Set<string>()
+  readonly assertions = {
+    use: async (jti: string) => !this.#used.has(jti) && Boolean(this.#used.add(jti)),
+  }
+
+  async read(): Promise<KeptText | undefined> {
+    this.reads++
+    await this.#respond()
+    return this.kept
+  }
+
+  async replace(version: string | undefined, text: string): Promise<string | undefined> {
+    await this.#respond()
+    if (this.kept?.version !== version) return undefined
+    this.kept = { text, version: text }
+    return text
+  }
+
+  async #respond(): Promise<void> {
+    if (this.state === 'away') throw new Error('the store is away')
+    if (this.state === 'silent') await new Promise(() => {})
+  }
+}
+
+const url = 'http://127.0.0.1:1'
+const { oauth } = parseConfig(config, 'config')
+
+function process(shared: Shared, clock = fakeClock(startMs), publicUrl?: string) {
+  if (oauth === undefined) throw new Error('the config has OAuth settings')
+  const server = new TokenServer({ oauth, publicUrl }, clock, {
+    assertions: shared.assertions,
+    tokenKeys: shared,
+  })
+  server.setAddress(url)
+  const issue = async () => {
+    const form = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: await assertion({ url }, { nowMs: clock.now() }),
+    })
+    return (await server.issue(form)).access_token
+  }
+  return { server, clock, issue, verify: (token: string) => server.verify(token) }
+}
+
+test('a token that one process gave is taken by all, whatever their addresses, and by those that start later', async () => {
+  const shared = new Shared()
+  const [one, two] = [process(shared), process(shared)]
+  two.server.setAddress('http://10.0.0.7:8787')
+
+  const [first, second] = await Promise.all([one.issue(), one.issue()])
+
+  for (const { verify } of [one, two, process(shared, fakeClock(startMs + 30_000))]) {
+    expect(await verify(first)).toMatchObject({ clientId: 'app', sources: ['shop'] })
+    expect(await verify(second)).toMatchObject({ clientId: 'app' })
+  }
+  expect(await process(new Shared()).verify(first)).toBe('invalid')
+})
+
+test('clocks that are some seconds apart do no harm', async () => {
+  const shared = new Shared()
+  const ahead = process(shared, fakeClock(startMs + 50_000))
+
+  expect(await process(shared).verify(await ahead.issue())).toMatchObject({ clientId: 'app' })
+  expect(await process(shared, fakeClock(startMs - 60_000)).verify(await ahead.issue())).toBe('invalid')
+})
+
+test('what one revokes is refused there at once, and at the others within a second', async () => {
+  const shared = new Shared()
+  const [one, two] = [process(shared), process(shared)]
+  const token = await one.issue()
+  await two.verify(token)
+
+  const revoked = one.server.revokeTokens()
+  expect(await one.verify(token)).toBe('expired')
+  await revoked
+  two.clock.advance(1001)
+
+  expect(await two.verify(token)).toBe('expired')
+  expect(await one.verify(await two.issue())).toMatchObject({ clientId: 'app' })
+})
+
+test('a token of a key that another process has made a moment ago is taken', async () => {
+  const shared = new Shared()
+  const [one, two] = [process(shared), process(shared)]
+  await two.verify(await one.issue())
+  await one.server.revokeTokens()
+  two.clock.advance(10)
+
+  expect(await two.verify(await one.issue())).toMatchObject({ clientId: 'app' })
+})
+
+test('of processes that revoke at the same time each does, and one key is left', async () => {
+  const shared = new Shared()
+  const processes = [process(shared), process(shared), process(shared)]
+  const token = await processes[0]?.issue()
+
+  await Promise.all(processes.map(({ server }) => server.revokeTokens()))
+
+  const kept = JSON.parse(shared.kept?.text ?? '')
+  expect(kept.earlier).toEqual([])
+  expect(kept.revoked).toHaveLength(3)
+  for (const { verify } of processes) expect(await verify(token ?? '')).toBe('expired')
+})
+
+test('a store that is away: tokens are taken for ten seconds, and nothing is said of them after that', async () => {
+  const shared = new Shared()
+  const { clock, issue, verify } = process(shared)
+  const token = await issue()
+
+  shared.state = 'away'
+  clock.advance(9999)
+  const reads = shared.reads
+  expect(await verify(token)).toMatchObject({ clientId: 'app' })
+  expect(await verify(token)).toMatchObject({ clientId: 'app' })
+  // It is not asked for each request.
+  expect(shared.reads).toBe(reads + 1)
+  clock.advance(1)
+  await expect(verify(token)).rejects.toThrow('the store is away')
+  await expect(issue()).rejects.toThrow('the store is away')
+
+  shared.state = 'there'
+  clock.advance(1000)
+  expect(await verify(token)).toMatchObject({ clientId: 'app' })
+})
+
+test('a store that does not respond is not waited for longer than two seconds', async () => {
+  const shared = new Shared()
+  const { clock, issue, verify } = process(shared)
+  const token = await issue()
+  shared.state = 'silent'
+  clock.advance(1001)
+
+  const verified = verify(token)
+  await expect.poll(() => clock.delays()).toEqual([2000])
+  clock.advance(2000)
+
+  expect(await verified).toMatchObject({ clientId: 'app' })
+})
+
+test('a token of a key that nobody knows is no reason to forget the others, and nothing is said while the store is away', async () => {
+  const shared = new Shared()
+  const { clock, issue, verify } = process(shared)
+  const token = await issue()
+  const foreign = await process(new Shared()).issue()
+  expect([await verify(foreign), await verify(`${token}x`), await verify('x.y.z')]).toEqual(
+    Array(3).fill('invalid'),
+  )
+
+  shared.state = 'away'
+  clock.advance(10)
+  await expect(verify(foreign)).rejects.toThrow('the store is away')
+})
+
+test('a key is replaced after thirty days; what it has signed lives on, and its private half is not kept', async () => {
+  const shared = new Shared()
+  const { clock, issue } = process(shared)
+  const other = process(shared, clock)
+  await issue()
+  clock.advance(30 * DAY_MS - 1)
+  const last = await other.issue()
+  const before = JSON.parse(shared.kept?.text ?? '')
+  clock.advance(1)
+
+  const [next] = await Promise.all([issue(), other.issue()])
+
+  const kept = JSON.parse(shared.kept?.text ?? '')
+  expect(kept.earlier).toMatchObject([{ id: before.signing.id }])
+  expect(shared.kept?.text).not.toContain(before.signing.privateKey)
+  expect(await other.verify(last)).toMatchObject({ clientId: 'app' })
+  expect(await other.verify(next)).toMatchObject({ clientId: 'app' })
+  clock.advance(30 * DAY_MS)
+  await issue()
+  expect(JSON.parse(shared.kept?.text ?? '').earlier).toMatchObject([{ id: kept.signing.id }])
+})
+
+const secret = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  .privateKey.export({ type: 'pkcs8', format: 'der' })
+  .toString('base64')
+const signing = { id: 'x', privateKey: secret, madeAtMs: 1 }
+
+test.each([
+  ['no JSON', `${secret}{`],
+  ['another format', JSON.stringify({ format: 2, signing })],
+  [
+    'a private key that is none',
+    JSON.stringify({
+      format: 1,
+      signing: { ...signing, privateKey: secret.slice(0, 40) },
+      earlier: [],
+      revoked: [],
+    }),
+  ],
+])(
+  'keys that cannot be read, %s: an error without a part of them, and revoking replaces them',
+  async (_what, text) => {
+    const shared = new Shared()
+    shared.kept = { text, version: text }
+    const { clock, issue, server } = process(shared)
+
+    const error = await issue().then(String, (cause: Error) => `${cause.stack} ${JSON.stringify(cause)}`)
+    expect(error).toContain('were they changed')
+    expect(error).not.toContain(secret.slice(0, 20))
+
+    await server.revokeTokens()
+    clock.advance(1000)
+    expect(await server.verify(await issue())).toMatchObject({ clientId: 'app' })
+  },
+)
+
+test('assertions may be made out to the public address, under which the collector is then asked for', async () => {
+  const publicUrl = 'https://events.example.com/track/'
+  const collector = await openCollector({ clock: fakeClock(startMs), config: { ...config, publicUrl } })
+  const statusFor = async (aud: string) =>
+    (await requestToken(collector, await assertion(collector, { claims: { aud } }))).status
+
+  expect(
+    await Promise.all(['', '/', '/token'].map((end) => statusFor(`https://events.example.com/track${end}`))),
+  ).toEqual([200, 200, 200])
+  expect(await statusFor('https://events.example.com')).toBe(401)
+  expect(await statusFor(collector.url)).toBe(200)
+  const health = await fetch(`${collector.url}/healthz`, { headers: { host: 'events.example.com' } })
+  expect(health.status).toBe(200)
+})
+
+test('DELETE /api/tokens revokes all tokens, and says when there are none', async () => {
+  const collector = await openCollector({ clock: fakeClock(startMs), config })
+  const ask = async (at: { url: string }, method: string) =>
+    (await fetch(`${at.url}/api/tokens`, { method })).status
+
+  const { access_token: token } = await requestToken(collector, await assertion(collector))
+  const send = () =>
+    postPlain(collector, '/v1/track', track({ writeKey: 'shop-key' }), { authorization: `Bearer ${token}` })
+  const before = await send()
+  expect([await ask(collector, 'DELETE'), await ask(collector, 'POST')]).toEqual([200, 405])
+
+  expect([before.status, (await send()).status]).toEqual([200, 401])
+  expect(await ask(await openCollector(), 'DELETE')).toBe(404)
+})
+
+test.each([
+  'events.example.com',
+  'ftp://events.example.com',
+  'https://ada:secret@events.example.com',
+  'https://events.example.com/?a',
+])('publicUrl %s is refused', (publicUrl) => {
+  expect(() => parseConfig({ publicUrl }, 'config')).toThrow('publicUrl')
+})

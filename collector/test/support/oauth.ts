@@ -1,0 +1,76 @@
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { SignJWT } from 'jose'
+import type { Collector } from '../../src/index.ts'
+
+/** The key pair of the application. */
+export const ours = generateKeyPairSync('rsa', { modulusLength: 2048 })
+export const publicPem = ours.publicKey.export({ type: 'spki', format: 'pem' }).toString()
+
+/** A config with two sources, and an application that may write to one of them. */
+export const config = {
+  sources: [
+    { name: 'shop', writeKey: 'shop-key' },
+    { name: 'blog', writeKey: 'blog-key' },
+  ],
+  oauth: {
+    tokenLifetime: 60,
+    applications: [
+      {
+        clientId: 'app',
+        keys: [{ keyId: 'k1', publicKey: publicPem }],
+        scopes: ['tracking_api:write', 'other'],
+        sources: ['shop'],
+      },
+    ],
+  },
+}
+
+export const startMs = Date.UTC(2026, 4, 17, 9, 30)
+
+/** What differs from a good assertion. */
+export interface AssertionParts {
+  claims?: Record<string, unknown>
+  header?: Record<string, unknown>
+  key?: Parameters<SignJWT['sign']>[0]
+  /** Milliseconds since the epoch; default: when the tests with a fake clock begin. */
+  nowMs?: number
+}
+
+/** An assertion of the application, made out to a collector. */
+export function assertion(
+  collector: Pick<Collector, 'url'>,
+  { claims, header, key, nowMs = startMs }: AssertionParts = {},
+): Promise<string> {
+  const nowSeconds = Math.floor(nowMs / 1000)
+  const all = {
+    iss: 'app',
+    sub: 'app',
+    aud: collector.url,
+    iat: nowSeconds,
+    exp: nowSeconds + 60,
+    jti: randomUUID(),
+    ...claims,
+  }
+  const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
+  return new SignJWT(given)
+    .setProtectedHeader({ alg: 'RS256', kid: 'k1', ...header })
+    .sign(key ?? ours.privateKey)
+}
+
+/** Exchanges an assertion for a token. */
+export async function requestToken(
+  collector: Pick<Collector, 'url'>,
+  client_assertion: string,
+  form: Record<string, string> = {},
+) {
+  const body = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion,
+    scope: 'tracking_api:write',
+    ...form,
+  })
+  const response = await fetch(`${collector.url}/token`, { method: 'POST', body })
+  const answer = (await response.json()) as { access_token?: string; error_description?: string }
+  return { status: response.status, ...answer }
+}

@@ -1,0 +1,82 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { newFolder, type Running, start } from '../ops/process.ts'
+import { postPlain, track } from '../support.ts'
+import { assertion, config, requestToken } from './oauth.ts'
+
+/** Writes a config for processes, with an application for tokens that live for an hour, and gives its path. */
+export function oauthConfig(more: object = {}): string {
+  const path = join(newFolder(), 'config.json')
+  writeFileSync(path, JSON.stringify({ ...config, oauth: { ...config.oauth, tokenLifetime: 3600 }, ...more }))
+  return path
+}
+
+/** Starts collectors with the same arguments, each as a process of its own. */
+export async function startSeveral(
+  count: number,
+  ...args: string[]
+): Promise<[Running, Running, ...Running[]]> {
+  const started = Array.from({ length: count }, () => start(['--port', '0', ...args]))
+  return (await Promise.all(started)) as [Running, Running, ...Running[]]
+}
+
+/** Ends processes as a power cut does. */
+export async function killAll(...processes: Running[]): Promise<void> {
+  for (const { child } of processes) child.kill('SIGKILL')
+  await Promise.all(processes.map(({ ended }) => ended))
+}
+
+export async function tokenOf(at: Pick<Running, 'url'>): Promise<string> {
+  const token = await requestToken(at, await assertion(at, { nowMs: Date.now() }))
+  expect(token).toMatchObject({ status: 200 })
+  return token.access_token ?? ''
+}
+
+/** Sends an event with a token; the status of the response. */
+export async function send(at: Pick<Running, 'url'>, token: string): Promise<number> {
+  const headers = { authorization: `Bearer ${token}` }
+  return (await postPlain(at, '/v1/track', track({ writeKey: 'shop-key' }), headers)).status
+}
+
+/** What every group of processes must do, wherever they keep what they share. */
+export async function expectSharedTokens(
+  newProcesses: () => Promise<[Running, Running, ...Running[]]>,
+): Promise<void> {
+  const [one, two] = await newProcesses()
+  const first = await tokenOf(one)
+  expect([await send(one, first), await send(two, first)]).toEqual([200, 200])
+
+  const revoked = await fetch(`${one.url}/api/tokens`, { method: 'DELETE' })
+  expect(revoked.status).toBe(200)
+  expect(await send(one, first)).toBe(401)
+  await expect.poll(() => send(two, first), { interval: 50 }).toBe(401)
+
+  const second = await tokenOf(one)
+  expect(await send(two, second)).toBe(200)
+  await killAll(one)
+  expect(await send(two, second)).toBe(200)
+  await killAll(two)
+
+  const [three, four] = await newProcesses()
+  expect([await send(three, second), await send(four, second), await send(four, first)]).toEqual([
+    200, 200, 401,
+  ])
+}
+
+/** Assertions that are each sent to all processes at the same time buy one token each. */
+export async function expectAssertionsUsedOnce(
+  processes: readonly Running[],
+  audience: string,
+): Promise<void> {
+  const assertions = await Promise.all(
+    Array.from({ length: 10 }, () => assertion({ url: audience }, { nowMs: Date.now() })),
+  )
+  const responses = await Promise.all(
+    assertions.map((one) => Promise.all(processes.map((process) => requestToken(process, one)))),
+  )
+  const expected = processes.map((_, index) => (index === 0 ? 200 : 401))
+  expect(responses.map((some) => some.map(({ status }) => status).sort())).toEqual(
+    responses.map(() => expected),
+  )
+}
