@@ -36,9 +36,12 @@ const REQUEST_FIELDS = [
 /** The fields of a request in the order of its columns. */
 export const REQUEST_COLUMNS: readonly string[] = REQUEST_FIELDS.map((field) => field.split(' ')[0] ?? '')
 
-/** Every look-up is by an index, also by a plan that was made when the tables were small; and nobody waits for ever. */
+/**
+ * Every look-up is by an index, also by a plan that was made when the tables were small; and nobody waits for ever. A scan that
+ * cannot be avoided then has an immense cost, for which PostgreSQL would compile the plan anew each time (some 50 ms): so no JIT.
+ */
 const SETTINGS =
-  "SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET lock_timeout = '10s'"
+  "SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET lock_timeout = '10s'"
 
 /**
  * Writes a commit in one statement, so that no network lies between taking the lock on the log and giving it back: a process that

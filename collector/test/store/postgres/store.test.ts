@@ -20,6 +20,19 @@ async function bodiesOf({ reader }: EventStore): Promise<unknown[]> {
 }
 
 describeWithPostgres('the store on PostgreSQL', () => {
+  test('no function that avoids scans has its plans compiled', async () => {
+    const address = await newDatabase()
+    await openPostgres(address)
+
+    const functions = await rowsOf(
+      await connect(address),
+      "SELECT proconfig AS settings FROM pg_proc WHERE 'enable_seqscan=off' = ANY (proconfig)",
+    )
+
+    expect(functions.length).toBeGreaterThan(0)
+    for (const [settings] of functions) expect(settings).toContain('jit=off')
+  })
+
   test('U+0000 and lone surrogates come back as escapes, wherever they are, and cost no other event', async () => {
     const { store, faults } = await openPostgres(await newDatabase())
     const odd = 'a\u0000b\ud800c'
