@@ -24,7 +24,7 @@ import { TrackingApi } from './ingest/tracking-api.ts'
 import type { Stats } from './live/stats.ts'
 import type { WaitOptions } from './live/waiters.ts'
 import type { Carrier } from './log/carrier.ts'
-import { Health, type HealthSource } from './ops/health.ts'
+import { Health } from './ops/health.ts'
 import { Meter } from './ops/meter.ts'
 import { MeteredLog } from './ops/metered-log.ts'
 import { OpsApi } from './ops/ops-api.ts'
@@ -32,7 +32,7 @@ import type { CollectorOptions } from './options.ts'
 import type { LoadedPlan } from './plan/plan.ts'
 import type { EventRecord } from './record.ts'
 import type { EventFilter, EventQuery } from './search/filter.ts'
-import type { Shared } from './shared.ts'
+import { healthSources, type Shared } from './shared.ts'
 import type { EventStore, LocalRecords } from './store/event-store.ts'
 import type { RateLimits } from './store/ports.ts'
 
@@ -145,7 +145,7 @@ export class RunningCollector implements Collector {
     this.#router = this.#createRouter(config, checked)
   }
 
-  #createRouter(config: Config, { access, isLocal, plan }: CheckedParts): Router {
+  #createRouter(config: Config, { access, isLocal, plan, shared }: CheckedParts): Router {
     const { browserOrigins, publicUrl, trustedProxies } = config
     const hostNames =
       publicUrl === undefined ? config.hostNames : [...config.hostNames, new URL(publicUrl).hostname]
@@ -155,8 +155,8 @@ export class RunningCollector implements Collector {
       clock: this.#clock,
       authenticator: new Authenticator(config, new Sources(config), this.#tokens, loginLimit),
       rateLimit: this.#rateLimits(),
-      log: new MeteredLog(this.#shared?.log ?? this.#store.log, this.#meter, this.#clock),
-      sink: this.#shared === undefined ? 'database' : 'log',
+      log: new MeteredLog(shared?.log ?? this.#store.log, this.#meter, this.#clock, shared !== undefined),
+      sink: shared === undefined ? 'database' : 'log',
       turns: this.#turns,
       faults: this.#injector,
       plan: plan?.plan,
@@ -174,7 +174,8 @@ export class RunningCollector implements Collector {
         meter: this.#meter,
         version: this.#about.version,
         clock: this.#clock,
-        destinations: () => this.#backend.destinations(),
+        // A front without a store knows nothing of them.
+        destinations: async () => (shared?.hasStore === false ? [] : this.#backend.destinations()),
       }),
       handleToken:
         tokens &&
@@ -316,12 +317,4 @@ export class RunningCollector implements Collector {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
-}
-
-/** What a process cannot work without: what takes events, and for a worker also what it writes them into. */
-function healthSources(store: EventStore, shared: Shared | undefined): HealthSource[] {
-  const ofStore = { part: 'store' as const, ask: () => store.health() }
-  if (shared === undefined) return [{ ...ofStore, isRequired: true }]
-  const ofLog = { part: 'log' as const, isRequired: true, ask: async () => [await shared.log.health()] }
-  return shared.hasStore ? [ofLog, { ...ofStore, isRequired: shared.role === 'worker' }] : [ofLog]
 }

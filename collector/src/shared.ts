@@ -1,7 +1,9 @@
 import { ConfigError } from './config/config-error.ts'
 import type { Carrier, CarrierParts } from './log/carrier.ts'
 import type { SharedLog } from './log/ports.ts'
+import type { HealthSource } from './ops/health.ts'
 import type { CollectorOptions } from './options.ts'
+import type { EventStore } from './store/event-store.ts'
 
 /** The part that a process has beside a log. */
 export type Role = 'front' | 'worker'
@@ -32,4 +34,12 @@ export function roleOf({
   if (work && !hasStore)
     throw new ConfigError('work: expected --store <address> (store): where events are kept')
   return log === undefined ? undefined : { role: work ? 'worker' : 'front', hasStore }
+}
+
+/** What a process cannot work without: what takes events, and for a worker also what it writes them into. */
+export function healthSources(store: EventStore, shared: Shared | undefined): HealthSource[] {
+  const ofStore = { part: 'store' as const, ask: () => store.health() }
+  if (shared === undefined) return [{ ...ofStore, isRequired: true }]
+  const ofLog = { part: 'log' as const, isRequired: true, ask: async () => [await shared.log.health()] }
+  return shared.hasStore ? [ofLog, { ...ofStore, isRequired: shared.role === 'worker' }] : [ofLog]
 }

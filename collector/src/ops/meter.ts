@@ -26,6 +26,7 @@ export interface Durations {
 export class Meter {
   readonly #requests = new Map<string, Labelled<'path' | 'status'>>()
   readonly #events = new Map<string, Labelled<'status' | 'reason'>>()
+  readonly #logged = new Map<string, Labelled<'status' | 'reason'>>()
   readonly #appends = { ok: newHistogram(), failed: newHistogram() }
   #openRequests = 0
 
@@ -51,6 +52,12 @@ export class Meter {
     increase(this.#events, reason ?? '', { status, reason: reason ?? '' })
   }
 
+  /** An event was written into a log that others carry to the store. */
+  logged(reason: string | null): void {
+    const status = reason === null ? 'accepted' : 'rejected'
+    increase(this.#logged, reason ?? '', { status, reason: reason ?? '' })
+  }
+
   /** An append was kept, or failed. */
   appended(durationMs: number, isKept: boolean): void {
     const { perBucket, sums } = this.#appends[isKept ? 'ok' : 'failed']
@@ -71,6 +78,10 @@ export class Meter {
 
   get events(): Iterable<Labelled<'status' | 'reason'>> {
     return this.#events.values()
+  }
+
+  get loggedEvents(): Iterable<Labelled<'status' | 'reason'>> {
+    return this.#logged.values()
   }
 
   appends(result: 'ok' | 'failed'): Durations {

@@ -8,23 +8,23 @@ export class MeteredLog implements EventSink {
   readonly #log: EventSink
   readonly #meter: Meter
   readonly #clock: Clock
+  readonly #isShared: boolean
 
-  constructor(log: EventSink, meter: Meter, clock: Clock) {
+  /** @param isShared Others carry it to the store: what this process wrote into it is counted here. */
+  constructor(log: EventSink, meter: Meter, clock: Clock, isShared: boolean) {
     this.#log = log
+    this.#isShared = isShared
     this.#meter = meter
     this.#clock = clock
   }
 
-  append(events: readonly NewEvent[]): ReturnType<EventSink['append']> {
-    return this.#measure(() => this.#log.append(events))
-  }
-
-  async #measure<Result>(append: () => Promise<Result>): Promise<Result> {
+  async append(events: readonly NewEvent[]): ReturnType<EventSink['append']> {
     const startMs = this.#clock.monotonic()
     try {
-      const result = await append()
+      const kept = await this.#log.append(events)
       this.#meter.appended(this.#clock.monotonic() - startMs, true)
-      return result
+      if (this.#isShared) for (const { reason } of events) this.#meter.logged(reason)
+      return kept
     } catch (cause) {
       this.#meter.appended(this.#clock.monotonic() - startMs, false)
       throw cause

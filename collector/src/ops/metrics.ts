@@ -56,6 +56,12 @@ export class Metrics {
       ['status', 'reason'],
       () => [...meter.events],
     )
+    this.#counter(
+      'logged_events_total',
+      'Events that this process wrote into the log; duplicates are found when they are carried to the store.',
+      ['status', 'reason'],
+      () => [...meter.loggedEvents],
+    )
     this.#gauge('open_requests', 'Requests under way, the one for these figures included.', [], () => [
       { labels: {}, value: meter.openRequests },
     ])

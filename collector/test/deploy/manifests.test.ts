@@ -155,7 +155,7 @@ test('every probe asks for a path of a collector that runs, on the port that it 
 
 test('Deployments, Services and disruption budgets belong together', () => {
   const deployments = ofKind('Deployment')
-  expect(deployments.map(({ metadata }) => metadata.name)).toEqual(['collector'])
+  expect(deployments.map(({ metadata }) => metadata.name)).toEqual(['collector-front', 'collector-worker'])
   expect(new Set(resources.map(({ metadata }) => metadata.namespace))).toEqual(new Set(['trackpost']))
 
   for (const { metadata, spec } of deployments) {
