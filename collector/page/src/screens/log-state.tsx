@@ -25,11 +25,12 @@ export function LogBlock() {
       try {
         const { log } = await getJson<{ log?: LogState }>('api/stats', gone.signal)
         state.value = log
-        letters.value =
-          log?.deadLetters === 0
-            ? []
-            : (await getJson<{ deadLetters: DeadLetter[] }>(`api/dead-letters?limit=${SHOWN}`, gone.signal))
-                .deadLetters
+        if (log?.deadLetters === 0) letters.value = []
+        // While the log does not respond nobody knows; what is shown stays.
+        else if (log != null && log.deadLetters !== null) {
+          const path = `api/dead-letters?limit=${SHOWN}`
+          letters.value = (await getJson<{ deadLetters: DeadLetter[] }>(path, gone.signal)).deadLetters
+        }
       } catch {
         // What is shown stays; the line at the top says when the collector is gone.
       }
