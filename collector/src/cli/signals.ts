@@ -12,10 +12,18 @@ export function firstSignal(): Promise<EndSignal> {
     let isAsked = false
     for (const signal of ENDING) {
       process.on(signal, () => {
-        if (isAsked) process.exit(128 + constants.signals[signal])
+        if (isAsked) endNow(signal)
         isAsked = true
         resolve(signal)
       })
     }
   })
+}
+
+function endNow(signal: EndSignal): void {
+  // By the signal itself: an exit would first end the threads, and one that is in the database then may abort the process.
+  process.removeAllListeners(signal)
+  process.kill(process.pid, signal)
+  // The first process of a container is not ended by that.
+  process.exit(128 + constants.signals[signal])
 }

@@ -75,12 +75,9 @@ test('SIGTERM under load loses nothing: requests are answered while it drains, a
   ])
 }, 120_000)
 
-test.each([
-  ['SIGTERM', 143],
-  ['SIGINT', 130],
-] as const)(
+test.each(['SIGTERM', 'SIGINT'] as const)(
   'a second signal, %s, ends the drain at once; what was answered is kept',
-  async (second, code) => {
+  async (second) => {
     const database = join(newFolder(), 'events.db')
     const { child, url, ended } = await start(['--port', '0', '--database', database, '--drain', '600'])
     child.kill('SIGTERM')
@@ -89,7 +86,7 @@ test.each([
 
     child.kill(second)
 
-    expect(await ended).toEqual([code, null])
+    expect(await ended).toEqual([null, second])
     expect((await openCollector({ database })).events()).toMatchObject([{ messageId: 'late' }])
   },
 )
