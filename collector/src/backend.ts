@@ -88,8 +88,8 @@ export class Backend {
     return names.length === 0 ? Promise.resolve([]) : this.#store.reader.ask('destinations', { names })
   }
 
-  /** What the API can change in the store. */
-  actions(): Omit<Actions, 'revokeTokens'> {
+  /** What the API can change. */
+  actions(): Actions {
     const { config, release } = this.#options
     const { deliveries, reader } = this.#store
     const named = (name: string) => config.destinations.find((one) => one.name === name)

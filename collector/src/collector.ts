@@ -4,7 +4,6 @@ import { PageAssets } from './assets.ts'
 import { type AdminAccess, AdminGate } from './auth/admin.ts'
 import { Authenticator } from './auth/caller.ts'
 import { LoginLimit } from './auth/login-limit.ts'
-import { RateLimit } from './auth/rate-limit.ts'
 import { Sources } from './auth/sources.ts'
 import { handleToken } from './auth/token-api.ts'
 import type { TokenServer } from './auth/tokens.ts'
@@ -14,6 +13,7 @@ import type { Config } from './config/schema.ts'
 import type { ReleaseTarget } from './destinations/release.ts'
 import { FaultInjector } from './faults/injector.ts'
 import type { FaultOptions, FaultRule, FaultState, Faults } from './faults/rules.ts'
+import type { Collector } from './handle.ts'
 import { TrustedProxies } from './http/address.ts'
 import { OriginGuard } from './http/origin.ts'
 import { RequestRecorder } from './http/request-recorder.ts'
@@ -36,53 +36,13 @@ import { healthSources, type Shared } from './shared.ts'
 import type { EventStore, LocalRecords } from './store/event-store.ts'
 import type { RateLimits } from './store/ports.ts'
 
-/** A running collector. */
-export interface Collector extends AsyncDisposable {
-  /** Base address, without a slash at the end: the `host` of a client. */
-  readonly url: string
-  readonly port: number
-  /** Resolves with the matching records as soon as there are `count`; rejects with `WaitTimeoutError`. */
-  waitFor(options: WaitOptions): Promise<EventRecord[]>
-  /** The records that match, oldest first; all of them when there is no filter. */
-  events(query?: EventQuery): EventRecord[]
-  /** The newest record that matches; undefined when there is none. */
-  findLast(filter?: EventFilter): EventRecord | undefined
-  /** How many records match. */
-  count(filter?: EventFilter): number
-  stats(): Stats
-  /** Forgets all records and the memory of messageIds. It is done when the call returns; the promise says whether it could be. */
-  clear(): Promise<void>
-  /**
-   * Has the next requests to `/v1` and `/token` get a fault in place of the usual response; several calls make a script.
-   *
-   * @example collector.respondNext({ status: 503, headers: { 'retry-after': '1' }, times: 2 })
-   * @throws FaultError when a value cannot be used.
-   */
-  respondNext(fault: FaultOptions): FaultRule
-  /** The faults that are set, the rate of failures, and how many requests got one so far. */
-  faults(): FaultState
-  /** Removes all faults, `failRate` too. */
-  clearFaults(): void
-  /**
-   * Makes all tokens given out so far invalid, also those that other processes on the same store gave out: here from the call on, there
-   * within a second after the promise resolves. It rejects when the store cannot be written to.
-   */
-  revokeTokens(): Promise<void>
-  /**
-   * Says that the end is near: `/readyz` turns 503 and connections end with their next response, so that clients and load balancers
-   * go elsewhere. Requests are taken as before until `close()`.
-   */
-  drain(): void
-  /** Finishes requests in flight, commits what they brought, and lets go of port and file. */
-  close(): Promise<void>
-}
-
 const CLOSE_GRACE_MS = 5000
 
 /** What is made of the options before anything is opened. */
 export interface CheckedParts {
   clock: Clock
   tokens: TokenServer | undefined
+  rateLimits: RateLimits
   access: AdminAccess
   faults: Faults
   plan: LoadedPlan | null
@@ -145,7 +105,7 @@ export class RunningCollector implements Collector {
     this.#router = this.#createRouter(config, checked)
   }
 
-  #createRouter(config: Config, { access, isLocal, plan, shared }: CheckedParts): Router {
+  #createRouter(config: Config, { access, isLocal, plan, shared, rateLimits }: CheckedParts): Router {
     const { browserOrigins, publicUrl, trustedProxies } = config
     const hostNames =
       publicUrl === undefined ? config.hostNames : [...config.hostNames, new URL(publicUrl).hostname]
@@ -154,7 +114,7 @@ export class RunningCollector implements Collector {
       config,
       clock: this.#clock,
       authenticator: new Authenticator(config, new Sources(config), this.#tokens, loginLimit),
-      rateLimit: this.#rateLimits(),
+      rateLimit: rateLimits,
       log: new MeteredLog(shared?.log ?? this.#store.log, this.#meter, this.#clock, shared !== undefined),
       sink: shared === undefined ? 'database' : 'log',
       turns: this.#turns,
@@ -192,12 +152,6 @@ export class RunningCollector implements Collector {
     })
   }
 
-  /** Beside a log each process counts for itself: it takes events also while the store is away. */
-  #rateLimits(): RateLimits {
-    const shared = this.#shared === undefined ? this.#store.rateLimits : undefined
-    return shared ?? new RateLimit(this.#clock)
-  }
-
   async listen(port: number, host: string): Promise<void> {
     this.#server = await listen(port, host, this.#limits, this.#clock, {
       request: (request, response) => void this.#router.handle(request, response),
@@ -214,11 +168,14 @@ export class RunningCollector implements Collector {
 
   async #handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
     // Loaded with the first request: a test that never asks need not wait for what reads queries.
-    const [{ handleFaults }, { handleApi }] = await Promise.all([
+    const [{ handleFaults }, { handleTokens }, { handleApi }] = await Promise.all([
       import('./api/faults.ts'),
+      import('./api/tokens.ts'),
       import('./api/api.ts'),
     ])
     if (await handleFaults(this.#faults, url, request, response)) return true
+    const revoke = this.#tokens && (() => this.revokeTokens())
+    if (await handleTokens(revoke, url.pathname, request, response)) return true
     const shared = this.#shared
     if (shared !== undefined) {
       const { handleShared } = await import('./api/log.ts')
@@ -234,7 +191,7 @@ export class RunningCollector implements Collector {
       tail: this.#store.tail,
       stream,
       about: this.#about,
-      actions: { ...this.#backend.actions(), revokeTokens: () => this.#revokeTokens() },
+      actions: this.#backend.actions(),
       now: () => this.#clock.now(),
       stats: () => this.stats(),
       wait: (options, signal) => waiters.wait(options, signal),
@@ -285,13 +242,7 @@ export class RunningCollector implements Collector {
   }
 
   async revokeTokens(): Promise<void> {
-    await this.#revokeTokens()
-  }
-
-  /** Whether there are tokens at all. */
-  async #revokeTokens(): Promise<boolean> {
     await this.#tokens?.revokeTokens()
-    return this.#tokens !== undefined
   }
 
   drain(): void {

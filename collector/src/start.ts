@@ -1,9 +1,11 @@
 import type { About } from './api/api.ts'
-import type { TokenMemory, TokenServer } from './auth/tokens.ts'
+import { RateLimit } from './auth/rate-limit.ts'
+import type { TokenServer } from './auth/tokens.ts'
 import { type Clock, systemClock } from './clock.ts'
-import { type Collector, RunningCollector } from './collector.ts'
+import { RunningCollector } from './collector.ts'
 import type { Config } from './config/schema.ts'
 import { Faults } from './faults/rules.ts'
+import type { Collector } from './handle.ts'
 import type { LogParts } from './log/open.ts'
 import {
   adminAccess,
@@ -16,6 +18,7 @@ import {
 } from './options.ts'
 import { roleOf, type Shared } from './shared.ts'
 import { maxEventsOf, openStore, storeName } from './store/open.ts'
+import type { TokenMemory } from './store/ports.ts'
 import { version } from './version.ts'
 
 const DEFAULT_PORT = 8787
@@ -45,13 +48,15 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   try {
     if (role !== undefined)
       shared = await openShared(role, options.log ?? '', { settings: config.log, clock, onFault })
-    const tokens = await createTokenServer(config, clock, store)
+    // Beside a log a process needs no store to take events: what it shares is in the log, and rates it counts by itself.
+    const tokens = await createTokenServer(config, clock, shared?.log.tokens ?? store)
+    const rateLimits = (shared === undefined ? store.rateLimits : undefined) ?? new RateLimit(clock)
     const about: About = {
       ...aboutOf(config, options, clock),
       role: role?.role ?? 'single',
       log: shared?.log.address ?? null,
     }
-    const checked = { clock, tokens, access, faults, isLocal, plan, release, about, shared }
+    const checked = { clock, tokens, rateLimits, access, faults, isLocal, plan, release, about, shared }
     running = new RunningCollector(config, store, options, checked)
   } catch (cause) {
     await shared?.log.close()

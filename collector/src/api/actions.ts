@@ -24,8 +24,6 @@ export interface Actions {
   /** Where events may be released to; null = nowhere. */
   releaseTarget(): string | null
   release(id: string): Promise<ReleaseResult>
-  /** Makes all tokens invalid that any process gave out; false when there is no token server. */
-  revokeTokens(): Promise<boolean>
 }
 
 /** What changes something, and so is asked with DELETE or POST. Answers false for everything else. */
@@ -40,7 +38,6 @@ export async function handleAction(
     replyJson(response, 200, { success: true })
     return true
   }
-  if (path === '/api/tokens') return replyRevoked(actions, request, response)
   const retry = /^\/api\/destinations\/([^/]+)\/retry$/.exec(path)
   const replay = /^\/api\/events\/([^/]+)\/replay$/.exec(path)
   const isRelease = path === '/api/release' && request.method !== 'GET' && request.method !== 'HEAD'
@@ -51,19 +48,6 @@ export async function handleAction(
   if (retry !== null) await replyRetry(actions, decoded(retry[1] as string), body, response)
   else if (replay !== null) await replyReplay(actions, decoded(replay[1] as string), body, response)
   else await replyRelease(actions, body, response)
-  return true
-}
-
-async function replyRevoked(
-  actions: Pick<Actions, 'revokeTokens'>,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<boolean> {
-  if (request.method !== 'DELETE') {
-    throw new HttpProblem(405, 'method', 'expected DELETE', { allow: 'DELETE' })
-  }
-  if (!(await actions.revokeTokens())) throw new HttpProblem(404, 'no_oauth', 'the config has no oauth')
-  replyJson(response, 200, { success: true })
   return true
 }
 

@@ -1,27 +1,12 @@
-import { createPublicKey, type KeyObject, randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import {
-  decodeJwt,
-  decodeProtectedHeader,
-  errors,
-  type JWTPayload,
-  jwtVerify,
-  type ProtectedHeaderParameters,
-  SignJWT,
-} from 'jose'
+import { type KeyObject, randomUUID } from 'node:crypto'
+import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import type { Clock } from '../clock.ts'
-import { ConfigError } from '../config/config-error.ts'
-import type { ApplicationConfig, Config } from '../config/schema.ts'
-import type { AssertionMemory, TokenKeyStore } from '../store/ports.ts'
+import type { Config } from '../config/schema.ts'
+import type { TokenMemory } from '../store/ports.ts'
+import { type Application, AssertionChecker, readApplications } from './assertions.ts'
 import type { TokenKeys } from './key-set.ts'
 import { Keyring } from './keyring.ts'
 import { TokenError } from './token-error.ts'
-
-/** What the processes share, so that a client may turn to any of them. */
-export interface TokenMemory {
-  readonly assertions: AssertionMemory
-  readonly tokenKeys: TokenKeyStore
-}
 
 /** An issued token, as the answer spells it. */
 export interface IssuedToken {
@@ -41,26 +26,16 @@ export interface TokenOwner {
 
 const GRANT_TYPE = 'client_credentials'
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
-const ASSERTION_ALGORITHM = 'RS256'
 const TOKEN_ALGORITHM = 'ES256'
 /**
  * Who gives tokens out, and what they are for: `iss` and `aud`. The same at all processes, whatever their addresses: which of them
  * belong together is said by the key.
  */
 const TOKEN_ISSUER = 'trackpost-collector'
-/** Longest life of an assertion and the tolerance for the client's clock, as the specification has it, section 4. */
-const ASSERTION_LIFETIME_SECONDS = 60
-const CLOCK_TOLERANCE_SECONDS = 5
 /** So far the clocks of two processes may be apart, for one to take at once what the other has signed. */
 const PROCESS_CLOCKS_SECONDS = 60
-const MAX_JTI_CHARACTERS = 256
-const MIN_RSA_BITS = 2048
 const MAX_CACHED_TOKENS = 1000
 const KEY_ID = /^[0-9a-f-]{36}$/
-
-interface Application extends Omit<ApplicationConfig, 'keys'> {
-  keys: ReadonlyMap<string, KeyObject>
-}
 
 /**
  * The token server: exchanges client assertions for bearer tokens and checks those.
@@ -73,13 +48,10 @@ interface Application extends Omit<ApplicationConfig, 'keys'> {
  */
 export class TokenServer {
   readonly #applications: ReadonlyMap<string, Application>
+  readonly #assertions: AssertionChecker
   readonly #lifetimeSeconds: number
-  readonly #extraAudiences: readonly string[]
   readonly #clock: Clock
-  readonly #publicUrl: string | undefined
-  readonly #assertions: AssertionMemory
   readonly #keyring: Keyring
-  #address = ''
   readonly #verified = new Map<string, { owner: TokenOwner; expiresAtMs: number }>()
   /** The keys that those were verified with. */
   #verifiedWith: TokenKeys | undefined
@@ -92,20 +64,17 @@ export class TokenServer {
     clock: Clock,
     { assertions, tokenKeys }: TokenMemory,
   ) {
-    this.#applications = new Map(
-      oauth.applications.map((one) => [one.clientId, { ...one, keys: readKeys(one) } satisfies Application]),
-    )
+    this.#applications = readApplications(oauth.applications)
+    const audiences = { publicUrl, more: oauth.audiences }
+    this.#assertions = new AssertionChecker(this.#applications, audiences, clock, assertions)
     this.#lifetimeSeconds = oauth.tokenLifetime
-    this.#extraAudiences = oauth.audiences
-    this.#publicUrl = publicUrl
     this.#clock = clock
-    this.#assertions = assertions
     this.#keyring = new Keyring(tokenKeys, clock)
   }
 
   /** Told once the address is known: assertions may be made out to it. */
   setAddress(url: string): void {
-    this.#address = url
+    this.#assertions.setAddress(url)
   }
 
   /**
@@ -129,7 +98,7 @@ export class TokenServer {
     }
     // First: an assertion that is used up for nothing is of no use to anybody.
     const { signing } = await this.#keyring.forSigning()
-    const application = await this.#verifyAssertion(only('client_assertion'))
+    const application = await this.#assertions.check(only('client_assertion'))
     const scopes = (form.get('scope') ?? application.scopes.join(' '))
       .split(' ')
       .filter((scope) => scope !== '')
@@ -157,69 +126,6 @@ export class TokenServer {
       token_type: 'Bearer',
       scope: scopes.join(' '),
     }
-  }
-
-  async #verifyAssertion(assertion: string): Promise<Application> {
-    let header: ProtectedHeaderParameters
-    let claims: JWTPayload
-    try {
-      header = decodeProtectedHeader(assertion)
-      claims = decodeJwt(assertion)
-    } catch {
-      throw new TokenError(400, 'invalid_request', 'client_assertion is not a signed JWT')
-    }
-    const application = typeof claims.iss === 'string' ? this.#applications.get(claims.iss) : undefined
-    const key = typeof header.kid === 'string' ? application?.keys.get(header.kid) : undefined
-    if (application === undefined || key === undefined) {
-      // One answer for both: which of the two is wrong is nobody's business.
-      throw new TokenError(401, 'invalid_client', 'no application has this issuer and key id')
-    }
-    const nowMs = this.#clock.now()
-    try {
-      const verified = await jwtVerify(assertion, key, {
-        algorithms: [ASSERTION_ALGORITHM],
-        issuer: application.clientId,
-        subject: application.clientId,
-        audience: this.#audiences(),
-        clockTolerance: CLOCK_TOLERANCE_SECONDS,
-        currentDate: new Date(nowMs),
-        requiredClaims: ['iss', 'sub', 'aud', 'iat', 'exp', 'jti'],
-      })
-      claims = verified.payload
-    } catch (cause) {
-      throw new TokenError(401, 'invalid_client', describe(cause))
-    }
-    const { iat = 0, exp = 0, jti = '' } = claims
-    if (exp - iat > ASSERTION_LIFETIME_SECONDS) {
-      throw new TokenError(
-        401,
-        'invalid_client',
-        `the assertion lives longer than ${ASSERTION_LIFETIME_SECONDS} s`,
-      )
-    }
-    if (iat > nowMs / 1000 + CLOCK_TOLERANCE_SECONDS) {
-      throw new TokenError(401, 'invalid_client', 'the assertion is not yet valid: iat is in the future')
-    }
-    if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_CHARACTERS) {
-      throw new TokenError(401, 'invalid_client', 'jti is not a string of 1 to 256 characters')
-    }
-    const expiresAtMs = (exp + CLOCK_TOLERANCE_SECONDS) * 1000
-    // Last, and in one step: of two that come at the same time, one finds the other's note.
-    if (!(await this.#assertions.use(`${application.clientId} ${jti}`, expiresAtMs, nowMs))) {
-      throw new TokenError(401, 'invalid_client', 'the assertion was used before')
-    }
-    return application
-  }
-
-  #audiences(): string[] {
-    const own = new URL(this.#address)
-    const names = new Set([own.origin])
-    // A loopback address has more than one name; all of them are this server.
-    if (['127.0.0.1', 'localhost', '[::1]'].includes(own.hostname)) {
-      for (const name of ['127.0.0.1', 'localhost', '[::1]']) names.add(`http://${name}:${own.port}`)
-    }
-    if (this.#publicUrl !== undefined) names.add(this.#publicUrl.replace(/\/+$/, ''))
-    return [...[...names].flatMap((base) => [base, `${base}/`, `${base}/token`]), ...this.#extraAudiences]
   }
 
   /**
@@ -295,33 +201,4 @@ function keyIdOf(token: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-function readKeys(application: ApplicationConfig): Map<string, KeyObject> {
-  const keys = new Map<string, KeyObject>()
-  for (const { keyId, publicKey, publicKeyFile } of application.keys) {
-    const where = `oauth: key ${JSON.stringify(keyId)} of ${JSON.stringify(application.clientId)}`
-    let key: KeyObject
-    try {
-      key = createPublicKey(publicKey ?? readFileSync(publicKeyFile ?? '', 'utf8'))
-    } catch {
-      throw new ConfigError(`${where}: not a public key in PEM${publicKeyFile ? ` (${publicKeyFile})` : ''}`)
-    }
-    if (key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) < MIN_RSA_BITS) {
-      throw new ConfigError(`${where}: expected an RSA key of at least ${MIN_RSA_BITS} bits`)
-    }
-    keys.set(keyId, key)
-  }
-  return keys
-}
-
-/** One sentence on what is wrong with an assertion; clients tell clock trouble by "expired" and "not yet valid". */
-function describe(cause: unknown): string {
-  if (cause instanceof errors.JWTExpired) return 'the assertion has expired'
-  if (cause instanceof errors.JWTClaimValidationFailed) {
-    if (cause.claim === 'nbf') return 'the assertion is not yet valid'
-    return `the claim ${cause.claim} is ${cause.reason === 'missing' ? 'missing' : 'not as expected'}`
-  }
-  if (cause instanceof errors.JOSEAlgNotAllowed) return `the algorithm must be ${ASSERTION_ALGORITHM}`
-  return 'the signature does not fit'
 }

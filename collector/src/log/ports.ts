@@ -1,6 +1,6 @@
 import type { EventSummary } from '../record.ts'
 import type { LogLag, PartHealth } from '../store/health.ts'
-import type { NewEvent, RequestLog } from '../store/ports.ts'
+import type { NewEvent, RequestLog, TokenMemory } from '../store/ports.ts'
 
 /**
  * A log that lies between the processes that take events in and those that carry them to a store. It delivers at least once;
@@ -65,6 +65,8 @@ export interface DeadLetters {
 export interface SharedLog extends EventSink {
   readonly requests: RequestLog
   readonly deadLetters: DeadLetters
+  /** What all processes beside the log share for tokens: none of them needs the store for it. */
+  readonly tokens: TokenMemory
   /** Where it lies, without credentials. */
   readonly address: string
   /** Whether what is appended now would be kept. Never rejects. */

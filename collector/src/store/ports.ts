@@ -225,6 +225,12 @@ export interface TokenKeyStore {
   replace(version: string | undefined, text: string): Promise<string | undefined>
 }
 
+/** What the processes share, so that a client may turn to any of them. */
+export interface TokenMemory {
+  readonly assertions: AssertionMemory
+  readonly tokenKeys: TokenKeyStore
+}
+
 /** Counts requests by source in windows of one second. */
 export interface RateLimits {
   /**

@@ -4,6 +4,7 @@ import type { EventStore, StoreListener } from '../../src/store/event-store.ts'
 import { type Cursor, RefusedError } from '../../src/store/ports.ts'
 import { CursorError, type EventReader } from '../../src/store/queries.ts'
 import { newEvent, newRequest } from '../store/new-event.ts'
+import { describeTokenMemory } from './token-memory.ts'
 
 /** A store to be tested. */
 export interface Subject {
@@ -384,30 +385,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await second.assertions.use('jti', 5000, 2001)).toBe(true)
   })
 
-  test('the keys of tokens: of two processes that keep the first, or the next, one succeeds, and both read it', async () => {
-    const { first, second } = await openTwo()
-    const race = (version: string | undefined, name: string) =>
-      Promise.all(
-        Array.from({ length: 10 }, (_, turn) =>
-          (turn % 2 === 0 ? first : second).tokenKeys.replace(version, `${name} ${turn}`),
-        ),
-      )
-
-    expect(await first.tokenKeys.read()).toBeUndefined()
-    const begun = (await race(undefined, 'größer')).filter((version) => version !== undefined)
-    const one = await first.tokenKeys.read()
-    const next = (await race(begun[0], 'next')).filter((version) => version !== undefined)
-    const two = await second.tokenKeys.read()
-
-    expect([begun, next]).toEqual([[one?.version], [two?.version]])
-    expect([one?.text, two?.text]).toEqual([
-      expect.stringMatching(/^größer \d$/),
-      expect.stringMatching(/^next \d$/),
-    ])
-    expect(await first.tokenKeys.replace(begun[0], 'late')).toBeUndefined()
-    expect(await first.tokenKeys.replace(undefined, 'late')).toBeUndefined()
-    expect(await first.tokenKeys.read()).toEqual(two)
-  })
+  describeTokenMemory(openTwo)
 
   test('the keys of tokens and the assertions that were used outlive a clear', async () => {
     const { first, second } = await openTwo()

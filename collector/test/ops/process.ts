@@ -39,7 +39,7 @@ export function environment(added: Record<string, string> = {}): NodeJS.ProcessE
 
 /** Starts a collector that logs JSON, and resolves when it listens. */
 export async function start(args: string[], added: Record<string, string> = {}): Promise<Running> {
-  const child = spawn(process.execPath, [launcher, '--log-format', 'json', ...args], {
+  const child = spawn(process.execPath, [launcher, ...args, '--log-format', 'json'], {
     cwd: newFolder(),
     env: environment(added),
   })

@@ -17,7 +17,7 @@ export async function startSeveral(
   count: number,
   ...args: string[]
 ): Promise<[Running, Running, ...Running[]]> {
-  const started = Array.from({ length: count }, () => start(['--port', '0', ...args]))
+  const started = Array.from({ length: count }, () => start([...args, '--port', '0']))
   return (await Promise.all(started)) as [Running, Running, ...Running[]]
 }
 

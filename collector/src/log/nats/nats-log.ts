@@ -1,5 +1,5 @@
 import type { LogLag, PartHealth } from '../../store/health.ts'
-import type { NewEvent, RequestLog } from '../../store/ports.ts'
+import type { NewEvent, RequestLog, TokenMemory } from '../../store/ports.ts'
 import { MAX_CHUNK_BYTES } from '../codec.ts'
 import type { DeadLetters, LogSubscription, SharedLog } from '../ports.ts'
 import { type ConnectionParts, LogConnection } from './connection.ts'
@@ -8,6 +8,7 @@ import { Publisher } from './publisher.ts'
 import { NatsRequestLog } from './request-log.ts'
 import { type Names, namesOf } from './streams.ts'
 import { Subscription } from './subscription.ts'
+import { NatsTokenMemory } from './token-memory.ts'
 
 /** The lag is asked for so often at most. */
 const LAG_REST_MS = 1000
@@ -16,6 +17,7 @@ const LAG_REST_MS = 1000
 export class NatsLog implements SharedLog {
   readonly deadLetters: DeadLetters
   readonly requests: RequestLog
+  readonly tokens: TokenMemory
   readonly #connection: LogConnection
   readonly #names: Names
   readonly #publisher: Publisher
@@ -37,6 +39,7 @@ export class NatsLog implements SharedLog {
       parts.clock,
     )
     this.requests = this.#requests
+    this.tokens = new NatsTokenMemory(this.#connection)
     this.deadLetters = new NatsDeadLetters(this.#connection, this.#names, (payload) =>
       this.#publisher.publish(payload),
     )

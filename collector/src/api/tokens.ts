@@ -1,0 +1,31 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { HttpProblem, replyJson } from '../http/reply.ts'
+
+/** `Retry-After` when tokens cannot be revoked now, seconds. */
+const RETRY_SECONDS = 5
+
+/**
+ * `DELETE /api/tokens`: makes all tokens invalid that any process gave out. Returns false for every other address.
+ *
+ * @param revoke Undefined = there is no token server.
+ */
+export async function handleTokens(
+  revoke: (() => Promise<void>) | undefined,
+  path: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<boolean> {
+  if (path !== '/api/tokens') return false
+  if (request.method !== 'DELETE') {
+    throw new HttpProblem(405, 'method', 'expected DELETE', { allow: 'DELETE' })
+  }
+  if (revoke === undefined) throw new HttpProblem(404, 'no_oauth', 'the config has no oauth')
+  try {
+    await revoke()
+  } catch (cause) {
+    const message = `the tokens could not be revoked (${(cause as Error).message})`
+    throw new HttpProblem(503, 'storage', message, { 'retry-after': String(RETRY_SECONDS) })
+  }
+  replyJson(response, 200, { success: true })
+  return true
+}

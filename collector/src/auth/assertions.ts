@@ -1,0 +1,174 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import {
+  decodeJwt,
+  decodeProtectedHeader,
+  errors,
+  type JWTPayload,
+  jwtVerify,
+  type ProtectedHeaderParameters,
+} from 'jose'
+import type { Clock } from '../clock.ts'
+import { ConfigError } from '../config/config-error.ts'
+import type { ApplicationConfig } from '../config/schema.ts'
+import type { AssertionMemory } from '../store/ports.ts'
+import { TokenError } from './token-error.ts'
+
+const ASSERTION_ALGORITHM = 'RS256'
+/** Longest life of an assertion and the tolerance for the client's clock, as the specification has it, section 4. */
+const ASSERTION_LIFETIME_SECONDS = 60
+const CLOCK_TOLERANCE_SECONDS = 5
+const MAX_JTI_CHARACTERS = 256
+const MIN_RSA_BITS = 2048
+
+/** An application of the config, its keys by their ids. */
+export interface Application extends Omit<ApplicationConfig, 'keys'> {
+  keys: ReadonlyMap<string, KeyObject>
+}
+
+/** What assertions may be made out to, in addition to the own address. */
+export interface Audiences {
+  publicUrl: string | undefined
+  more: readonly string[]
+}
+
+/**
+ * Checks client assertions, and takes each once.
+ *
+ * @see RFC 7523, section 3
+ */
+export class AssertionChecker {
+  readonly #applications: ReadonlyMap<string, Application>
+  readonly #given: Audiences
+  readonly #clock: Clock
+  readonly #memory: AssertionMemory
+  #address = ''
+
+  constructor(
+    applications: ReadonlyMap<string, Application>,
+    audiences: Audiences,
+    clock: Clock,
+    memory: AssertionMemory,
+  ) {
+    this.#applications = applications
+    this.#given = audiences
+    this.#clock = clock
+    this.#memory = memory
+  }
+
+  /** Told once the address is known: assertions may be made out to it. */
+  setAddress(url: string): void {
+    this.#address = url
+  }
+
+  /**
+   * Whose assertion it is; it is used up then.
+   *
+   * @throws TokenError when it is refused; what the store says when it cannot be reached.
+   */
+  async check(assertion: string): Promise<Application> {
+    let header: ProtectedHeaderParameters
+    let claims: JWTPayload
+    try {
+      header = decodeProtectedHeader(assertion)
+      claims = decodeJwt(assertion)
+    } catch {
+      throw new TokenError(400, 'invalid_request', 'client_assertion is not a signed JWT')
+    }
+    const application = typeof claims.iss === 'string' ? this.#applications.get(claims.iss) : undefined
+    const key = typeof header.kid === 'string' ? application?.keys.get(header.kid) : undefined
+    if (application === undefined || key === undefined) {
+      // One answer for both: which of the two is wrong is nobody's business.
+      throw new TokenError(401, 'invalid_client', 'no application has this issuer and key id')
+    }
+    const nowMs = this.#clock.now()
+    try {
+      const verified = await jwtVerify(assertion, key, {
+        algorithms: [ASSERTION_ALGORITHM],
+        issuer: application.clientId,
+        subject: application.clientId,
+        audience: this.#audiences(),
+        clockTolerance: CLOCK_TOLERANCE_SECONDS,
+        currentDate: new Date(nowMs),
+        requiredClaims: ['iss', 'sub', 'aud', 'iat', 'exp', 'jti'],
+      })
+      claims = verified.payload
+    } catch (cause) {
+      throw new TokenError(401, 'invalid_client', describe(cause))
+    }
+    const { iat = 0, exp = 0, jti = '' } = claims
+    if (exp - iat > ASSERTION_LIFETIME_SECONDS) {
+      throw new TokenError(
+        401,
+        'invalid_client',
+        `the assertion lives longer than ${ASSERTION_LIFETIME_SECONDS} s`,
+      )
+    }
+    if (iat > nowMs / 1000 + CLOCK_TOLERANCE_SECONDS) {
+      throw new TokenError(401, 'invalid_client', 'the assertion is not yet valid: iat is in the future')
+    }
+    if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_CHARACTERS) {
+      throw new TokenError(401, 'invalid_client', 'jti is not a string of 1 to 256 characters')
+    }
+    const expiresAtMs = (exp + CLOCK_TOLERANCE_SECONDS) * 1000
+    // Last, and in one step: of two that come at the same time, one finds the other's note.
+    if (!(await this.#memory.use(`${application.clientId} ${jti}`, expiresAtMs, nowMs))) {
+      throw new TokenError(401, 'invalid_client', 'the assertion was used before')
+    }
+    return application
+  }
+
+  #audiences(): string[] {
+    const { publicUrl, more } = this.#given
+    const own = new URL(this.#address)
+    const names = new Set([own.origin])
+    // A loopback address has more than one name; all of them are this server.
+    if (['127.0.0.1', 'localhost', '[::1]'].includes(own.hostname)) {
+      for (const name of ['127.0.0.1', 'localhost', '[::1]']) names.add(`http://${name}:${own.port}`)
+    }
+    if (publicUrl !== undefined) names.add(publicUrl.replace(/\/+$/, ''))
+    return [...[...names].flatMap((base) => [base, `${base}/`, `${base}/token`]), ...more]
+  }
+}
+
+/**
+ * The applications of the config by their ids.
+ *
+ * @throws ConfigError when a public key cannot be used.
+ */
+export function readApplications(
+  applications: readonly ApplicationConfig[],
+): ReadonlyMap<string, Application> {
+  return new Map(
+    applications.map((one) => [one.clientId, { ...one, keys: readKeys(one) } satisfies Application]),
+  )
+}
+
+function readKeys(application: ApplicationConfig): Map<string, KeyObject> {
+  const keys = new Map<string, KeyObject>()
+  for (const { keyId, publicKey, publicKeyFile } of application.keys) {
+    const where = `oauth: key ${JSON.stringify(keyId)} of ${JSON.stringify(application.clientId)}`
+    let key: KeyObject
+    try {
+      key = createPublicKey(publicKey ?? readFileSync(publicKeyFile ?? '', 'utf8'))
+    } catch {
+      throw new ConfigError(`${where}: not a public key in PEM${publicKeyFile ? ` (${publicKeyFile})` : ''}`)
+    }
+    if (key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) < MIN_RSA_BITS) {
+      throw new ConfigError(`${where}: expected an RSA key of at least ${MIN_RSA_BITS} bits`)
+    }
+    keys.set(keyId, key)
+  }
+  return keys
+}
+
+/** One sentence on what is wrong with an assertion; clients tell clock trouble by "expired" and "not yet valid". */
+function describe(cause: unknown): string {
+  if (cause instanceof errors.JWTExpired) return 'the assertion has expired'
+  if (cause instanceof errors.JWTClaimValidationFailed) {
+    if (cause.claim === 'nbf') return 'the assertion is not yet valid'
+    return `the claim ${cause.claim} is ${cause.reason === 'missing' ? 'missing' : 'not as expected'}`
+  }
+  if (cause instanceof errors.JOSEAlgNotAllowed) return `the algorithm must be ${ASSERTION_ALGORITHM}`
+  return 'the signature does not fit'
+}

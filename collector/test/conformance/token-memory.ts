@@ -1,0 +1,53 @@
+import { test as always, expect } from 'vitest'
+import type { TokenMemory } from '../../src/store/ports.ts'
+
+/**
+ * What processes share for tokens, whatever it is made of.
+ *
+ * @param openTwo Makes an empty one, as two processes see it.
+ * @param test What skips where the server for it is not there.
+ */
+export function describeTokenMemory(
+  openTwo: () => Promise<{ first: TokenMemory; second: TokenMemory }>,
+  test: (name: string, run: () => Promise<void>) => void = always,
+): void {
+  test('the keys of tokens: of processes that keep the first, or the next, at the same time one succeeds', async () => {
+    const { first, second } = await openTwo()
+    const race = async (version: string | undefined, name: string) => {
+      const versions = Array.from({ length: 10 }, (_, turn) =>
+        (turn % 2 === 0 ? first : second).tokenKeys.replace(version, `${name} ${turn}`),
+      )
+      return (await Promise.all(versions)).filter((one) => one !== undefined)
+    }
+
+    expect(await first.tokenKeys.read()).toBeUndefined()
+    const begun = await race(undefined, 'größer')
+    const one = await first.tokenKeys.read()
+    const next = await race(begun[0], 'next')
+    const two = await second.tokenKeys.read()
+
+    expect([begun, next]).toEqual([[one?.version], [two?.version]])
+    expect([one?.text, two?.text]).toEqual([
+      expect.stringMatching(/^größer \d$/),
+      expect.stringMatching(/^next \d$/),
+    ])
+    expect(await first.tokenKeys.replace(begun[0], 'late')).toBeUndefined()
+    expect(await first.tokenKeys.replace(undefined, 'late')).toBeUndefined()
+    expect(await first.tokenKeys.read()).toEqual(two)
+  })
+
+  test('an assertion of today is used once, by one of the processes that try it at the same time', async () => {
+    const { first, second } = await openTwo()
+    const nowMs = Date.now()
+    const use = (jti: string) =>
+      Promise.all(
+        Array.from({ length: 10 }, (_, turn) =>
+          (turn % 2 === 0 ? first : second).assertions.use(jti, nowMs + 65_000, nowMs),
+        ),
+      )
+
+    const used = await Promise.all(['app größer.*>', `app ${'x'.repeat(256)}`].map(use))
+
+    expect(used.map((some) => some.filter(Boolean))).toEqual([[true], [true]])
+  })
+}
