@@ -17,7 +17,7 @@ import {
   storeAddress,
 } from './options.ts'
 import { roleOf, type Shared } from './shared.ts'
-import { maxEventsOf, openStore, storeName } from './store/open.ts'
+import { maxEventsOf, openStore, openStoreInTime, storeName } from './store/open.ts'
 import type { TokenMemory } from './store/ports.ts'
 import { version } from './version.ts'
 
@@ -42,7 +42,8 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const plan = await readPlan(options.plan)
   const onFault = options.onFault ?? (() => {})
   const role = roleOf(options)
-  const store = await openStore(storeAddress(options), { config, clock, plan, onFault })
+  const open = role?.role === 'front' ? openStoreInTime : openStore
+  const store = await open(storeAddress(options), { config, clock, plan, onFault })
   let running: RunningCollector
   let shared: Shared | undefined
   try {

@@ -5,6 +5,7 @@ import type { Config } from '../config/schema.ts'
 import type { LoadedPlan } from '../plan/plan.ts'
 import { AddressError, isPostgres, shownAddress, withoutPassword } from './address.ts'
 import type { EventStore } from './event-store.ts'
+import { LateStore, StoreAwayError } from './late-store.ts'
 import { SqliteStore } from './sqlite/sqlite-store.ts'
 
 /** The address of a store that lives in memory and ends with the process. */
@@ -26,7 +27,7 @@ export interface StoreParts {
 /**
  * Opens the store of an address: the path of a file, `:memory:`, or `postgres://user:password@host:port/database`.
  *
- * @throws ConfigError when it cannot be opened.
+ * @throws StoreAwayError when its server does not respond; ConfigError when it cannot be opened for any other reason.
  */
 export async function openStore(address: string, parts: StoreParts): Promise<EventStore> {
   if (isPostgres(address)) return openPostgres(address, parts)
@@ -46,6 +47,23 @@ export async function openStore(address: string, parts: StoreParts): Promise<Eve
   }
 }
 
+/**
+ * Opens a store for a process that does its work without it: one that is away for the moment is opened later.
+ *
+ * @throws ConfigError when it cannot be opened for any other reason.
+ */
+export async function openStoreInTime(address: string, parts: StoreParts): Promise<EventStore> {
+  const open = () => openStore(address, parts)
+  try {
+    return await open()
+  } catch (cause) {
+    if (!(cause instanceof StoreAwayError)) throw cause
+    const { clock, onFault } = parts
+    onFault('the store is away, and is opened when it is there', cause)
+    return new LateStore(cause.message, { open, clock, onFault })
+  }
+}
+
 /** Loaded only now: a collector on a file needs no client of a server. */
 async function openPostgres(address: string, parts: StoreParts): Promise<EventStore> {
   const { config, clock, plan, onFault } = parts
@@ -56,9 +74,10 @@ async function openPostgres(address: string, parts: StoreParts): Promise<EventSt
     if (cause instanceof AddressError) throw new ConfigError(`store: ${cause.message}`)
     throw cause
   }
-  const [{ PostgresStore, messageOf }, { PostgresReader }] = await Promise.all([
+  const [{ PostgresStore, messageOf }, { PostgresReader }, { isPassing }] = await Promise.all([
     import('./postgres/postgres-store.ts'),
     import('./postgres/reader.ts'),
+    import('./postgres/database.ts'),
   ])
   try {
     return await PostgresStore.open({
@@ -71,7 +90,8 @@ async function openPostgres(address: string, parts: StoreParts): Promise<EventSt
       retentionDays: config.retentionDays ?? DEFAULT_RETENTION_DAYS,
     })
   } catch (cause) {
-    throw new ConfigError(`store: ${shown} cannot be opened (${withoutPassword(messageOf(cause), address)})`)
+    const message = `store: ${shown} cannot be opened (${withoutPassword(messageOf(cause), address)})`
+    throw isPassing(cause) ? new StoreAwayError(message) : new ConfigError(message)
   }
 }
 

@@ -1,0 +1,157 @@
+import type { Clock } from '../clock.ts'
+import { ConfigError } from '../config/config-error.ts'
+import type { EventStore, StoreListener, Totals } from './event-store.ts'
+import type { PartHealth } from './health.ts'
+import type {
+  AssertionMemory,
+  DeliveryQueue,
+  EventLog,
+  EventTail,
+  RequestLog,
+  TailNews,
+  TokenKeyStore,
+} from './ports.ts'
+import type { EventReader } from './queries.ts'
+
+/** How long until the store is tried again. */
+const RETRY_MS = 2000
+
+/** The store is away for the moment; everything else about it may be right. */
+export class StoreAwayError extends ConfigError {}
+
+/** What is done with a store that is away. */
+export interface LateStoreParts {
+  /** Opens it. To be tried again after a `StoreAwayError`; anything else is told, and tried again all the same. */
+  open(): Promise<EventStore>
+  clock: Clock
+  onFault(what: string, cause: unknown): void
+}
+
+const NEWS: TailNews = { head: '0', lastSeq: 0, epoch: 0, revision: 0 }
+
+/**
+ * A store that could not be reached at the start, for a process that can do its work without one: it is opened as soon as it can be
+ * had. Until then everything that is asked of it rejects.
+ */
+export class LateStore implements EventStore {
+  readonly #parts: LateStoreParts
+  readonly #subscribers = new Map<(news: TailNews) => void, () => void>()
+  #reason: string
+  #store: EventStore | undefined
+  #listener: StoreListener | undefined
+  #opening: Promise<void> = Promise.resolve()
+  #cancel = () => {}
+  #isClosed = false
+
+  /** @param reason Why it could not be opened so far. */
+  constructor(reason: string, parts: LateStoreParts) {
+    this.#reason = reason
+    this.#parts = parts
+    this.#wait()
+  }
+
+  #wait(): void {
+    this.#cancel = this.#parts.clock.setTimer(() => {
+      this.#opening = this.#tryToOpen()
+    }, RETRY_MS)
+  }
+
+  async #tryToOpen(): Promise<void> {
+    let store: EventStore
+    try {
+      store = await this.#parts.open()
+    } catch (cause) {
+      const { message } = cause as Error
+      // The same every two seconds is told once.
+      if (!(cause instanceof StoreAwayError) && message !== this.#reason) {
+        this.#parts.onFault('the store cannot be opened', cause)
+      }
+      this.#reason = message
+      if (!this.#isClosed) this.#wait()
+      return
+    }
+    if (this.#isClosed) return store.close()
+    this.#store = store
+    for (const onNews of this.#subscribers.keys()) {
+      this.#subscribers.set(onNews, store.tail.subscribe(onNews))
+      onNews(store.tail.news())
+    }
+    if (this.#listener === undefined) return
+    store.start(this.#listener)
+    this.#listener.changed()
+  }
+
+  /** @throws StoreAwayError until it is open. */
+  get #opened(): EventStore {
+    if (this.#store === undefined) throw new StoreAwayError(this.#reason)
+    return this.#store
+  }
+
+  readonly log: EventLog = {
+    append: async (events) => this.#opened.log.append(events),
+    appendOnce: async (groups) => this.#opened.log.appendOnce(groups),
+  }
+
+  /** Requests may be lost, and are while the store is away. */
+  readonly requests: RequestLog = {
+    nextId: () => this.#opened.requests.nextId(),
+    append: (request) => this.#store?.requests.append(request),
+  }
+
+  readonly deliveries: DeliveryQueue = {
+    claim: async (...given) => this.#opened.deliveries.claim(...given),
+    settle: async (...given) => this.#opened.deliveries.settle(...given),
+    release: async (...given) => this.#opened.deliveries.release(...given),
+    nextDueMs: async (...given) => this.#opened.deliveries.nextDueMs(...given),
+    retry: async (...given) => this.#opened.deliveries.retry(...given),
+    replay: async (...given) => this.#opened.deliveries.replay(...given),
+  }
+
+  readonly reader: EventReader = {
+    ask: async (name, parameters) => this.#opened.reader.ask(name, parameters),
+  }
+
+  readonly assertions: AssertionMemory = {
+    use: async (...given) => this.#opened.assertions.use(...given),
+  }
+
+  readonly tokenKeys: TokenKeyStore = {
+    read: async () => this.#opened.tokenKeys.read(),
+    replace: async (...given) => this.#opened.tokenKeys.replace(...given),
+  }
+
+  readonly tail: EventTail = {
+    subscribe: (onNews) => {
+      this.#subscribers.set(onNews, this.#store?.tail.subscribe(onNews) ?? (() => {}))
+      return () => {
+        this.#subscribers.get(onNews)?.()
+        this.#subscribers.delete(onNews)
+      }
+    },
+    news: () => this.#store?.tail.news() ?? NEWS,
+  }
+
+  async totals(): Promise<Totals> {
+    return this.#store?.totals() ?? { events: [], requests: 0, refused: 0 }
+  }
+
+  async health(): Promise<PartHealth[]> {
+    return this.#store?.health() ?? [{ part: 'store', isReady: false, reason: this.#reason, waiting: 0 }]
+  }
+
+  async clear(): Promise<void> {
+    return this.#opened.clear()
+  }
+
+  start(listener: StoreListener): void {
+    this.#listener = listener
+    this.#store?.start(listener)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#cancel()
+    await this.#opening
+    await this.#store?.close()
+  }
+}

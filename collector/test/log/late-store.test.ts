@@ -1,0 +1,62 @@
+import { expect, onTestFinished } from 'vitest'
+import { findPostgres } from '../../scripts/find-postgres.mjs'
+import { startNats, natsTest as test } from '../support/nats.ts'
+import { describeWithPostgres, startPostgres } from '../support/postgres.ts'
+import { openCollector, post, track } from '../support.ts'
+
+const config = { log: { maxBytes: 50_000_000 } }
+const json = async (url: string, path: string) => (await fetch(`${url}${path}`)).json()
+
+describeWithPostgres('a front whose PostgreSQL is away at the start', () => {
+  test('takes events, says what is away, and reads from it when it is there', async () => {
+    const { url: log } = await startNats()
+    const server = await startPostgres(findPostgres() ?? '')
+    onTestFinished(() => server.close())
+    const store = await server.newDatabase()
+    await server.kill()
+    const faults: string[] = []
+    const front = await openCollector({ log, store, config, onFault: (what) => faults.push(what) })
+
+    expect((await post(front, '/v1/track', track({ event: 'Early' }))).status).toBe(200)
+
+    expect(await json(front.url, '/readyz')).toMatchObject({
+      status: 'ready',
+      parts: [
+        { part: 'log', isReady: true },
+        {
+          part: 'store',
+          isReady: false,
+          isRequired: false,
+          reason: expect.stringContaining('cannot be opened'),
+        },
+      ],
+    })
+    expect((await fetch(`${front.url}/api/events`)).status).toBe(503)
+    expect((await fetch(front.url)).status).toBe(200)
+    expect(faults).toContain('the store is away, and is opened when it is there')
+    await server.restart()
+    await openCollector({ log, work: true, store, config })
+    await expect
+      .poll(async () => (await json(front.url, '/api/events?event=Early')).events?.length, {
+        timeout: 30_000,
+      })
+      .toBe(1)
+    expect((await json(front.url, '/readyz')).parts[1]).toMatchObject({ isReady: true })
+    // What others write is heard of.
+    await post(front, '/v1/track', track({ event: 'Late' }))
+    await expect.poll(async () => (await json(front.url, '/api/stats')).accepted, { timeout: 30_000 }).toBe(2)
+  })
+
+  test('which closes meanwhile, ends', async () => {
+    const { url: log } = await startNats()
+    const server = await startPostgres(findPostgres() ?? '')
+    onTestFinished(() => server.close())
+    const store = await server.newDatabase()
+    await server.kill()
+    const front = await openCollector({ log, store, config })
+
+    await front.close()
+
+    await expect(openCollector({ store })).rejects.toThrow('cannot be opened')
+  })
+})
