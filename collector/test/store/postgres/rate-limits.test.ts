@@ -1,81 +1,107 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { Database } from '../../../src/store/postgres/database.ts'
 import { migrate } from '../../../src/store/postgres/migrations.ts'
 import { SharedRateLimits } from '../../../src/store/postgres/rate-limits.ts'
 import { describeWithPostgres, newDatabase } from '../../support/postgres.ts'
-import { NOTE_WINDOWS, windowsOf } from './windows.ts'
+import { fakeClock } from '../../support.ts'
+import { connect, rowsOf } from './open.ts'
+import { stopClock } from './stopped-clock.ts'
 
+/** Limits of several processes on a database whose clock stands. */
 async function openLimits(processes: number) {
   const address = await newDatabase()
+  const client = await connect(address)
+  const { advance } = await stopClock(client)
   const databases = Array.from({ length: processes }, () => new Database(address))
-  const client = new pg.Client(address)
   onTestFinished(async () => {
-    await Promise.all([client.end(), ...databases.map((one) => one.close())])
+    await Promise.all(databases.map((one) => one.close()))
   })
-  await migrate(databases[0] as Database, 1)
-  await client.connect()
-  await client.query(NOTE_WINDOWS)
-  const limits = databases.map((one) => new SharedRateLimits(one, systemClock)) as [SharedRateLimits]
-  const takeAll = (source: string, rate: number, count: number) =>
-    Promise.all(Array.from({ length: count }, (_, turn) => limits[turn % processes]?.take(source, rate)))
-  return { limits, client, takeAll }
+  await migrate(databases[0] as Database, systemClock.now())
+  let statements = 0
+  const clock = fakeClock()
+  const limits = databases.map((database) => {
+    const query: Database['query'] = (text, values) => {
+      statements++
+      return database.query(text, values)
+    }
+    return new SharedRateLimits({ query }, clock)
+  }) as [SharedRateLimits, ...SharedRateLimits[]]
+  return {
+    limits,
+    client,
+    /** Moves the clocks of processes and server. */
+    advance: async (ms: number) => {
+      clock.advance(ms)
+      await advance(ms)
+    },
+    statements: () => statements,
+    /** How long each of so many requests has to wait; 0 = not at all. */
+    takeAll: async (source: string, rate: number, count: number) => {
+      const turns = Array.from({ length: count }, (_, turn) => turn % processes)
+      const waits = await Promise.all(turns.map((nth) => limits[nth]?.take(source, rate)))
+      return waits.map((wait) => wait ?? 0)
+    },
+  }
 }
 
-const within = (waits: ReadonlyArray<number | undefined>) => waits.filter((wait) => wait === undefined).length
-const longest = (waits: ReadonlyArray<number | undefined>) => Math.max(...waits.map((wait) => wait ?? 0))
+const within = (waits: readonly number[]) => waits.filter((wait) => wait === 0).length
 
 describeWithPostgres('rates on PostgreSQL', () => {
   test('processes that count the same source let through the rate in each window, all together, and no more', async () => {
-    const { client, takeAll } = await openLimits(3)
+    const { takeAll, advance } = await openLimits(3)
 
     const first = await takeAll('shop', 50, 150)
-    // The wait that was told is long enough.
-    await sleep(longest(first) + 5)
+    await advance(999)
+    const late = await takeAll('shop', 50, 30)
+    await advance(1)
     const second = await takeAll('shop', 50, 150)
 
-    const windows = await windowsOf(client, 'shop')
-    expect(windows.length).toBeGreaterThanOrEqual(2)
-    expect(windows.slice(0, 2)).toEqual([50, 50])
-    expect(within([...first, ...second])).toBe(windows.reduce((sum, count) => sum + count, 0))
-    expect(longest([...first, ...second])).toBeLessThanOrEqual(1000)
+    expect([first, late, second].map(within)).toEqual([50, 0, 50])
+    expect(new Set(first)).toEqual(new Set([0, 1000]))
+    expect(new Set(late)).toEqual(new Set([1]))
   })
 
-  test('what comes together is counted together, and a full window is asked for no more', async () => {
-    const { client, takeAll } = await openLimits(1)
-    const statements = async () => (await client.query('SELECT * FROM noted')).rows.length
+  test('what comes together is counted together, and a window that is known to be full is asked for no more', async () => {
+    const { takeAll, statements, advance } = await openLimits(1)
+    const before = statements()
 
-    expect(within(await takeAll('shop', 5000, 1000))).toBe(1000)
-    expect(await statements()).toBeLessThanOrEqual(2)
-    const { rows } = await client.query('SELECT taken FROM rate_window')
-    expect(rows).toEqual([{ taken: 1000 }])
-
-    await takeAll('full', 1, 10)
-    const before = await statements()
-    const waits = await takeAll('full', 1, 10)
-    // Unless the second was over in between, which a busy machine may take.
-    if (within(waits) === 0) expect(await statements()).toBe(before)
+    expect(within(await takeAll('shop', 999, 1000))).toBe(999)
+    expect(statements() - before).toBe(2)
+    expect(within(await takeAll('shop', 999, 1000))).toBe(0)
+    expect(statements() - before).toBe(2)
+    await advance(1000)
+    expect(within(await takeAll('shop', 999, 1))).toBe(1)
+    expect(statements() - before).toBe(3)
   })
 
   test('sources are counted each for itself, also those with long names and strange ones', async () => {
-    const { limits } = await openLimits(1)
+    const { takeAll } = await openLimits(1)
     const names = ['a', 'b', 'ö'.repeat(5000), `${'ö'.repeat(4999)}x`, 'nul\u0000', '']
 
-    const waits = await Promise.all(
-      names.flatMap((name) => [limits[0].take(name, 1), limits[0].take(name, 1)]),
-    )
-
-    expect(waits.map((wait) => wait === undefined)).toEqual(names.flatMap(() => [true, false]))
+    for (const name of names) expect(await takeAll(name, 1, 2)).toEqual([0, 1000])
   })
 
   test('a clock of the server that was set back does not hold a source up', async () => {
-    const { client, limits } = await openLimits(1)
-    await limits[0].take('shop', 1)
-    await client.query('UPDATE rate_window SET started_at = started_at + 3600000')
+    const { takeAll, advance, limits } = await openLimits(2)
+    await takeAll('shop', 1, 1)
+    await advance(-3_600_000)
 
-    expect(await limits[0].take('shop', 1)).toBeUndefined()
+    expect(await limits[1]?.take('shop', 1)).toBeUndefined()
+  })
+
+  test('windows that were over long ago are forgotten', async () => {
+    const { takeAll, advance, client } = await openLimits(1)
+    await takeAll('old', 1, 1)
+    await advance(59_999)
+    await takeAll('young', 1, 1)
+    const sources = () => rowsOf(client, 'SELECT source FROM rate_window ORDER BY 1')
+    expect(await sources()).toEqual([['old'], ['young']])
+
+    await advance(2)
+    await takeAll('new', 1, 1)
+
+    await expect.poll(sources).toEqual([['new'], ['young']])
   })
 
   test('what cannot be counted rejects, and the next one is counted', async () => {

@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { newFolder } from '../ops/process.ts'
+import {
+  expectAssertionsUsedOnce,
+  expectSharedTokens,
+  oauthConfig,
+  startSeveral,
+  tokenOf,
+} from '../support/several.ts'
+
+const AUDIENCE = 'https://events.example.com'
+const newFile = () => `${newFolder()}/events.db`
+
+test('processes on one file: a token that one gave, all take, after its death and a restart of all; what one revokes, all refuse', async () => {
+  const file = newFile()
+  await expectSharedTokens(() => startSeveral(2, '--store', file, '--config', oauthConfig()))
+})
+
+test('processes on one file: an assertion that is sent to all at the same time buys one token', async () => {
+  const config = oauthConfig({ publicUrl: AUDIENCE })
+  await expectAssertionsUsedOnce(await startSeveral(2, '--store', newFile(), '--config', config), AUDIENCE)
+})
+
+test('a file has the key of tokens only when there are tokens', async () => {
+  const file = newFile()
+  const [plain] = await startSeveral(1, '--store', file)
+  expect((await fetch(`${plain.url}/api/tokens`, { method: 'DELETE' })).status).toBe(404)
+  plain.child.kill('SIGTERM')
+  await plain.ended
+  expect(readFileSync(file).includes('privateKey')).toBe(false)
+
+  const [one] = await startSeveral(1, '--store', file, '--config', oauthConfig())
+  await tokenOf(one)
+  one.child.kill('SIGTERM')
+  await one.ended
+  expect(readFileSync(file).includes('privateKey')).toBe(true)
+})
