@@ -1,3 +1,5 @@
+import { cpSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { expect, onTestFinished } from 'vitest'
@@ -58,6 +60,29 @@ test('what was appended is kept by the log, and read by another process in order
   expect(idsIn(messages)).toEqual(['a', 'b', 'c'])
   for (const message of messages) message.done()
   await expect.poll(() => front.lag()).toEqual({ waiting: 0, oldestMs: null, deadLetters: 0 })
+})
+
+test('what a killed server has again, though a worker had done it, does not wait', async () => {
+  const server = await startNats()
+  const log = await open(server.url)
+  await log.append([newEvent('a')])
+  const messages = join(server.folder, 'jetstream/$G/streams/trackpost/msgs')
+  const before = join(server.folder, 'before')
+  cpSync(messages, before, { recursive: true })
+  for (const message of await takeAll(log, 1)) message.done()
+  await expect.poll(() => log.lag()).toMatchObject({ waiting: 0 })
+  await server.terminate()
+  // As if it had been killed before it wrote down that the message is gone.
+  rmSync(messages, { recursive: true })
+  renameSync(before, messages)
+  await server.start()
+  const manager = await managerOf(server.url)
+  expect((await manager.streams.info('trackpost')).state.messages).toBe(1)
+
+  const after = await open(server.url)
+  expect(await after.lag()).toEqual({ waiting: 0, oldestMs: null, deadLetters: 0 })
+  await after.append([newEvent('b')])
+  await expect.poll(() => after.lag()).toMatchObject({ waiting: 1, oldestMs: expect.any(Number) })
 })
 
 test('a request that is sent again within the window is in the log once; another under the same ids comes through', async () => {

@@ -31,7 +31,8 @@ export const natsTest = program === undefined ? test.skip : test
 export class NatsServer {
   readonly url: string
   readonly port: number
-  readonly #folder = mkdtempSync(join(tmpdir(), 'trackpost-nats-'))
+  /** Where it keeps its streams. */
+  readonly folder = mkdtempSync(join(tmpdir(), 'trackpost-nats-'))
   readonly #args: readonly string[]
   #process: ChildProcess | undefined
 
@@ -42,7 +43,7 @@ export class NatsServer {
   }
 
   async start(): Promise<void> {
-    const fixed = ['-a', '127.0.0.1', '-p', String(this.port), '-js', '-sd', this.#folder]
+    const fixed = ['-a', '127.0.0.1', '-p', String(this.port), '-js', '-sd', this.folder]
     const child = spawn(program as string, [...fixed, ...this.#args], { stdio: ['ignore', 'ignore', 'pipe'] })
     this.#process = child
     let log = ''
@@ -89,7 +90,7 @@ export class NatsServer {
 
   async close(): Promise<void> {
     await this.kill()
-    rmSync(this.#folder, { recursive: true, force: true })
+    rmSync(this.folder, { recursive: true, force: true })
   }
 }
 

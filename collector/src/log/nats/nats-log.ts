@@ -1,3 +1,4 @@
+import type { StreamState } from '@nats-io/jetstream'
 import type { LogLag, PartHealth } from '../../store/health.ts'
 import type { NewEvent, RequestLog, TokenMemory } from '../../store/ports.ts'
 import { MAX_CHUNK_BYTES } from '../codec.ts'
@@ -6,7 +7,7 @@ import { type ConnectionParts, LogConnection } from './connection.ts'
 import { NatsDeadLetters } from './dead-letters.ts'
 import { Publisher } from './publisher.ts'
 import { NatsRequestLog } from './request-log.ts'
-import { type Names, namesOf } from './streams.ts'
+import { CONSUMER, type Names, namesOf } from './streams.ts'
 import { Subscription } from './subscription.ts'
 import { NatsTokenMemory } from './token-memory.ts'
 
@@ -85,10 +86,35 @@ export class NatsLog implements SharedLog {
     // As much as a request of medium size, and again as much.
     const needed = Math.min(2 * MAX_CHUNK_BYTES, maxBytes / 10)
     this.#publisher.responds(maxBytes <= 0 || events.state.bytes + needed <= maxBytes)
-    // What is acknowledged is gone from the stream: all that is there waits.
-    const { messages, first_ts } = events.state
-    const oldestMs = messages === 0 ? null : Math.max(0, this.#parts.clock.now() - Date.parse(first_ts))
-    return { waiting: messages, oldestMs, deadLetters: dead.state.messages }
+    const { waiting, firstSeq } = await this.#waiting(events.state)
+    const oldestMs = waiting === 0 ? null : await this.#ageOf(events.state, firstSeq)
+    return { waiting, oldestMs, deadLetters: dead.state.messages }
+  }
+
+  /**
+   * What is acknowledged is gone from the stream, and is no more owed to the consumer. A server that was killed may have written down
+   * only one of the two: what was done is in the stream again, or what is gone is owed still. Neither waits.
+   */
+  async #waiting({ messages, first_seq }: StreamState): Promise<{ waiting: number; firstSeq: number }> {
+    const { manager } = this.#connection
+    const consumer = await manager.consumers.info(this.#names.events, CONSUMER).catch((cause) => {
+      // No worker was ever there.
+      if (isMissing(cause)) return undefined
+      throw cause
+    })
+    if (consumer === undefined) return { waiting: messages, firstSeq: first_seq }
+    const { num_pending, num_ack_pending, ack_floor } = consumer
+    return {
+      waiting: Math.min(messages, num_pending + num_ack_pending),
+      firstSeq: Math.max(first_seq, ack_floor.stream_seq + 1),
+    }
+  }
+
+  async #ageOf({ first_seq, first_ts }: StreamState, seq: number): Promise<number> {
+    const { manager } = this.#connection
+    const message = seq === first_seq ? null : await manager.streams.getMessage(this.#names.events, { seq })
+    const atMs = message?.time.getTime() ?? Date.parse(first_ts)
+    return Math.max(0, this.#parts.clock.now() - atMs)
   }
 
   subscribe(): LogSubscription {
@@ -121,4 +147,9 @@ export class NatsLog implements SharedLog {
     this.#requests.flush()
     await this.#connection.close()
   }
+}
+
+function isMissing(cause: unknown): boolean {
+  const { name, code } = cause as { name?: string; code?: number }
+  return name === 'ConsumerNotFoundError' || code === 10_014
 }
