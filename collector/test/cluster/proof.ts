@@ -17,6 +17,7 @@ const SEED = Number(process.env['CLUSTER_SEED'] ?? randomInt(2 ** 32))
 /** After so long without an end a test fails; the figure that is promised is printed, and held in the full run. */
 export const LIMIT_MS = isFull ? 3_600_000 : 300_000
 const PROMISED_SECONDS = 60
+const TELL_MS = 60_000
 
 /** Sends, disturbs, waits until it is calm, and holds what was answered against what is there. */
 export async function prove(name: string, postgres: PostgresServer, nats?: NatsServer): Promise<void> {
@@ -32,6 +33,15 @@ export async function prove(name: string, postgres: PostgresServer, nats?: NatsS
   await senders.start()
   await account.someMore(20)
 
+  let phase = 'storm'
+  // What is waited for is said, in case that it never comes.
+  const telling = setInterval(async () => {
+    const seen = await look(cluster).catch((cause: Error) => cause.message)
+    print(
+      `${name}: ${phase}, ${account.answered.size} of ${senders.tracked} answered, ${JSON.stringify(seen)}`,
+    )
+  }, TELL_MS)
+  onTestFinished(() => clearInterval(telling))
   const storm = new Storm(cluster, account, random, isFull ? 250 : 25)
   const startMs = performance.now()
   try {
@@ -39,6 +49,7 @@ export async function prove(name: string, postgres: PostgresServer, nats?: NatsS
     while (senders.tracked < EVENTS)
     await storm.calm()
     const calmMs = performance.now()
+    phase = 'calm'
     const sendersEnded = senders.end()
     await reached(() => all.every(({ isListening }) => isListening))
     await sendersEnded
@@ -78,16 +89,22 @@ async function statsOf(url: string): Promise<Stats> {
   return (await fetch(`${url}/api/stats`)).json() as Promise<Stats>
 }
 
+/** What is there and what is under way; `waiting` in the log, as each process sees it. */
+async function look(cluster: Cluster) {
+  const all = await Promise.all(cluster.readers.map(statsOf))
+  const [found] = await cluster.query<{ rows: number; owed: number }>(
+    "SELECT (SELECT count(*) FROM event)::integer AS rows, (SELECT count(*) FROM delivery WHERE state = 'pending')::integer AS owed",
+  )
+  return { ...found, waiting: all.map(({ log }) => (log === undefined ? 0 : log.waiting)) }
+}
+
 /** Waits until nothing is under way any more: neither in the log, nor in the store, nor to the destination. */
 async function settled(cluster: Cluster): Promise<void> {
   let before = ''
   await reached(async () => {
-    const all = await Promise.all(cluster.readers.map(statsOf))
-    const [found] = await cluster.query<{ rows: string; owed: string }>(
-      "SELECT (SELECT count(*) FROM event) AS rows, (SELECT count(*) FROM delivery WHERE state = 'pending') AS owed",
-    )
-    const isEmpty = all.every(({ log }) => log === undefined || log.waiting === 0) && found?.owed === '0'
-    const now = JSON.stringify(found)
+    const seen = await look(cluster)
+    const isEmpty = seen.owed === 0 && seen.waiting.every((count) => count === 0)
+    const now = JSON.stringify(seen)
     const isQuiet = isEmpty && now === before
     before = now
     return isQuiet
