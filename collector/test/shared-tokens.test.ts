@@ -224,7 +224,7 @@ test.each([
 )
 
 test('assertions may be made out to the public address, under which the collector is then asked for', async () => {
-  const publicUrl = 'https://events.example.com/track/'
+  const publicUrl = 'https://Events.Example.com:443/track/'
   const collector = await openCollector({ clock: fakeClock(startMs), config: { ...config, publicUrl } })
   const statusFor = async (aud: string) =>
     (await requestToken(collector, await assertion(collector, { claims: { aud } }))).status
@@ -232,6 +232,7 @@ test('assertions may be made out to the public address, under which the collecto
   expect(
     await Promise.all(['', '/', '/token'].map((end) => statusFor(`https://events.example.com/track${end}`))),
   ).toEqual([200, 200, 200])
+  expect(await statusFor(publicUrl)).toBe(200)
   expect(await statusFor('https://events.example.com')).toBe(401)
   expect(await statusFor(collector.url)).toBe(200)
   const health = await fetch(`${collector.url}/healthz`, { headers: { host: 'events.example.com' } })

@@ -126,7 +126,10 @@ export class AssertionChecker {
     if (['127.0.0.1', 'localhost', '[::1]'].includes(own.hostname)) {
       for (const name of ['127.0.0.1', 'localhost', '[::1]']) names.add(`http://${name}:${own.port}`)
     }
-    if (publicUrl !== undefined) names.add(publicUrl.replace(/\/+$/, ''))
+    if (publicUrl !== undefined) {
+      // As it is written, and as the client may have read it: in lower case, without the usual port.
+      for (const name of [publicUrl, new URL(publicUrl).href]) names.add(name.replace(/\/+$/, ''))
+    }
     return [...[...names].flatMap((base) => [base, `${base}/`, `${base}/token`]), ...more]
   }
 }
