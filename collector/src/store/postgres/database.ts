@@ -28,6 +28,9 @@ export class Database implements Queryable {
   readonly #writing: pg.Pool
   readonly #reading: pg.Pool
   readonly #config: pg.PoolConfig
+  /** Connections on which a transaction is under way that may write. */
+  readonly #inTransaction = new Set<pg.PoolClient>()
+  #isEnding = false
 
   /** @param address As `postgres://user:password@host:port/database`. Nothing is connected yet. */
   constructor(address: string) {
@@ -70,9 +73,11 @@ export class Database implements Queryable {
     run: (connection: Queryable) => Promise<T>,
     timeoutMs = STATEMENT_TIMEOUT_MS,
   ): Promise<T> {
-    const client = await this.#writing.connect()
+    const client = await checkOut(this.#writing)
+    this.#inTransaction.add(client)
     let failure: Error | undefined
     try {
+      if (this.#isEnding) throw new Error('Connection terminated: the store is closed')
       await client.query('BEGIN')
       const result = await run({
         query: async <R>(text: string, values: readonly SqlValue[] = []) =>
@@ -85,8 +90,15 @@ export class Database implements Queryable {
       failure = cause as Error
       throw cause
     } finally {
-      client.release(failure)
+      this.#inTransaction.delete(client)
+      checkIn(client, failure)
     }
+  }
+
+  /** Cuts the transactions that are under way, however long they would take, and lets none begin: nothing of them stays. */
+  endTransactions(): void {
+    this.#isEnding = true
+    for (const client of this.#inTransaction) void (client as pg.PoolClient & pg.Client).end().catch(() => {})
   }
 
   /**
@@ -105,7 +117,7 @@ export class Database implements Queryable {
   }
 
   async #readOnce<T>(run: (connection: Queryable) => Promise<T>): Promise<T> {
-    const client = await this.#reading.connect()
+    const client = await checkOut(this.#reading)
     let failure: Error | undefined
     try {
       await client.query(BEGIN_READING)
@@ -119,7 +131,7 @@ export class Database implements Queryable {
       failure = await rollback(client, cause as Error)
       throw cause
     } finally {
-      client.release(failure)
+      checkIn(client, failure)
     }
   }
 
@@ -158,6 +170,20 @@ function newPool(config: pg.PoolConfig): pg.Pool {
   // A connection that is lost while nobody uses it is replaced by the next one who needs one.
   pool.on('error', () => {})
   return pool
+}
+
+// A connection that is lost between two statements has nobody to tell but its listeners, and without one the process ends. The next
+// statement finds out.
+const ignoreLoss = () => {}
+
+async function checkOut(pool: pg.Pool): Promise<pg.PoolClient> {
+  return (await pool.connect()).on('error', ignoreLoss)
+}
+
+function checkIn(client: pg.PoolClient, failure: Error | undefined): void {
+  // One that failed is thrown away, and may still tell of it.
+  if (failure === undefined) client.off('error', ignoreLoss)
+  client.release(failure)
 }
 
 const INT8 = 20

@@ -26,19 +26,26 @@ export class UnusableDatabase extends Error {
 /**
  * Makes the tables, or brings them forward. Several processes may do so at the same time: one does, the others wait.
  *
- * @throws UnusableDatabase when the server is too old, or the tables were made by a newer collector.
+ * @throws UnusableDatabase when the server is too old, the database holds no UTF-8, or its tables were made by a newer collector.
  */
 export async function migrate(
   database: Pick<Database, 'query' | 'transaction'>,
   epoch: number,
 ): Promise<void> {
-  const [server] = await database.query<{ version: string }>(
-    "SELECT current_setting('server_version_num') AS version",
+  const [server] = await database.query<{ version: string; encoding: string }>(
+    "SELECT current_setting('server_version_num') AS version, current_setting('server_encoding') AS encoding",
   )
   const major = Math.floor(Number(server?.version) / 10_000)
   if (!(major >= MIN_SERVER_VERSION)) {
     throw new UnusableDatabase(
       `the server is PostgreSQL ${major}, and ${MIN_SERVER_VERSION} or later is needed; upgrade it or name another one`,
+    )
+  }
+  // In any other there are characters that cannot be kept, or that searches do not know.
+  if (server?.encoding !== 'UTF8') {
+    throw new UnusableDatabase(
+      `the encoding of the database is ${server?.encoding}, and UTF8 is needed; make it with ` +
+        "CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
     )
   }
   await database.transaction(async (connection) => {

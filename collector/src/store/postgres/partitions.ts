@@ -13,6 +13,11 @@ const LOCK_WAIT = "SET LOCAL lock_timeout = '800ms'"
 /** What the database calls the day that it is there. */
 export const TODAY = "(clock_timestamp() AT TIME ZONE 'UTC')::date"
 
+/** A day as text, the same whatever form of dates a database or user prefers. */
+export function shownDay(day: string): string {
+  return `to_char(${day}, 'YYYY-MM-DD')`
+}
+
 /** The name of the partition of a day. */
 export function partitionOf(table: string, day: string): string {
   return `${table}_${day.replaceAll('-', '')}`
@@ -34,8 +39,8 @@ export async function partitionedDays(connection: Queryable, table: string): Pro
 /** Makes the partitions of today and the next days, and those of days whose rows lie in the partition for all others. */
 export async function makePartitions(database: Database): Promise<void> {
   const days = await database.query<{ day: string }>(
-    `SELECT ${TODAY} + n AS day FROM generate_series(0, ${DAYS_AHEAD - 1}) AS n
-     UNION ${PARTITIONED.map((table) => `(SELECT DISTINCT day FROM ${table}_other LIMIT 100)`).join(' UNION ')}`,
+    `SELECT ${shownDay(`${TODAY} + n`)} AS day FROM generate_series(0, ${DAYS_AHEAD - 1}) AS n
+     UNION ${PARTITIONED.map((table) => `(SELECT DISTINCT ${shownDay('day')} FROM ${table}_other LIMIT 100)`).join(' UNION ')}`,
   )
   for (const table of PARTITIONED) {
     const there = new Set(await partitionedDays(database, table))

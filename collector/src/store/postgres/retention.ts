@@ -1,12 +1,21 @@
 import { BUCKET_MS } from '../buckets.ts'
 import type { Database, Queryable } from './database.ts'
-import { SCHEMA_LOCK } from './migrations.ts'
-import { detachDay, detachedDays, makePartitions, partitionedDays, partitionOf, TODAY } from './partitions.ts'
+import {
+  detachDay,
+  detachedDays,
+  makePartitions,
+  partitionedDays,
+  partitionOf,
+  shownDay,
+  TODAY,
+} from './partitions.ts'
 import { PARTITIONED, TALLY_NAME } from './tables.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 /** Adding up a day of many millions of events takes its time, and holds up nobody. */
 const ADDING_UP_MS = 60 * 60 * 1000
+/** Held while a day is dropped, by one process. Not the lock of the tables: who starts would wait for as long. */
+const DROP_LOCK = 7_263_514_029
 /** So long the keys of commits and groups are remembered. */
 const CONSUMED_DAYS = 3
 const ROWS_PER_DELETE = 10_000
@@ -52,7 +61,7 @@ export class Retention {
   async #oldDays(): Promise<string[]> {
     const { retentionDays, maxEvents } = this.#options
     const rows = await this.#database.query<{ day: string; is_old: boolean; newer: number }>(
-      `SELECT given.day::date AS day, given.day::date < ${TODAY} - $2::integer AS is_old,
+      `SELECT ${shownDay('given.day::date')} AS day, given.day::date < ${TODAY} - $2::integer AS is_old,
          (SELECT last_seq FROM log_head) + 1 - coalesce((SELECT min(first_seq) FROM log_day WHERE log_day.day > given.day::date),
            (SELECT last_seq FROM log_head) + 1) AS newer
        FROM unnest($1::text[]) AS given (day) WHERE given.day::date < ${TODAY} ORDER BY 1`,
@@ -81,7 +90,12 @@ export class Retention {
   /** Drops what was taken out, and takes it out of the counts in the same transaction. */
   async #dropDay(day: string): Promise<boolean> {
     return this.#database.transaction(async (connection) => {
-      await connection.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK])
+      const [lock] = await connection.query<{ is_mine: boolean }>(
+        'SELECT pg_try_advisory_xact_lock($1) AS is_mine',
+        [DROP_LOCK],
+      )
+      // Somebody else is at it, for as long as that takes.
+      if (!lock?.is_mine) return false
       if (!(await detachedDays(connection)).includes(day)) return false
       // Taken out half: the next run goes on.
       if ((await this.#attached(connection, day)).length > 0) return false
@@ -135,6 +149,10 @@ function uncount(day: string): string[] {
     `CREATE TEMP TABLE gone_requests ${gone} at / ${BUCKET_MS} AS bucket, status, coalesce(code, '') AS code, count(*) AS count
        FROM ${request} GROUP BY 1, 2, 3`,
     'SELECT FROM log_head FOR UPDATE',
+    // Everything was forgotten since it was taken out: nothing of it is in the counts.
+    ...['gone_events', 'gone_deliveries'].map(
+      (table) => `DELETE FROM ${table} WHERE NOT EXISTS (SELECT FROM log_day WHERE day = '${day}')`,
+    ),
     `UPDATE tally SET count = tally.count - gone.count FROM gone_events AS gone WHERE tally.bucket = gone.bucket
        AND tally.source_id = gone.source_id AND tally.kind = gone.kind AND brief(tally.name) = brief(gone.name)
        AND tally.reason = gone.reason`,
@@ -164,7 +182,8 @@ export async function clearAll(database: Database): Promise<void> {
     await connection.query(
       `TRUNCATE ${[...PARTITIONED, 'seen', 'tally', 'total', 'request_tally', 'delivery_tally'].join(', ')}`,
     )
-    await connection.query('UPDATE log_head SET epoch = epoch + 1, floor = last_seq')
+    await connection.query('DELETE FROM log_day')
+    await connection.query('UPDATE log_head SET epoch = epoch + 1, floor = last_seq, day = NULL')
     await connection.query("SELECT pg_notify('trackpost', '')")
   })
 }

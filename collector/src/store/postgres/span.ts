@@ -1,5 +1,6 @@
 import type { TimeRange } from '../queries.ts'
 import type { Queryable } from './database.ts'
+import { shownDay } from './partitions.ts'
 
 /** The numbers between which records lie, both included. */
 export interface Bounds {
@@ -47,7 +48,7 @@ export class Span implements Bounds {
 
 export async function readSpan(sql: Queryable): Promise<Span> {
   const rows = await sql.query<{ last: number; floor: number; firstSeq: number | null; day: string | null }>(
-    'SELECT last_seq AS last, floor, first_seq AS "firstSeq", log_day.day::text AS day FROM log_head LEFT JOIN log_day ON true ORDER BY first_seq',
+    `SELECT last_seq AS last, floor, first_seq AS "firstSeq", ${shownDay('log_day.day')} AS day FROM log_head LEFT JOIN log_day ON true ORDER BY first_seq`,
   )
   const { last = 0, floor = 0 } = rows[0] ?? {}
   const days = rows.filter(
@@ -69,7 +70,7 @@ export async function boundsOf(sql: Queryable, span: Span, range: TimeRange): Pr
   if (few.count <= FEW_EVENTS)
     return { first: Math.max(span.first, few.first), last: Math.min(span.last, few.last) }
   const times = await sql.query<{ day: string; first: number | null; last: number | null }>(
-    `SELECT days.day::text AS day, (SELECT min(received_at) FROM event WHERE event.day = days.day) AS first,
+    `SELECT ${shownDay('days.day')} AS day, (SELECT min(received_at) FROM event WHERE event.day = days.day) AS first,
        (SELECT max(received_at) FROM event WHERE event.day = days.day) AS last
      FROM (SELECT DISTINCT day FROM log_day) AS days`,
   )

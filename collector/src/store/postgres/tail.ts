@@ -181,6 +181,8 @@ export class Tail implements EventTail {
     this.#cancelPoll()
     this.#cancelNotice?.()
     this.#subscribers.clear()
+    // Also from under a look that gets no response.
+    this.#disconnect()
     await this.#polling
     this.#disconnect()
   }

@@ -1,0 +1,198 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import { Database } from '../../../src/store/postgres/database.ts'
+import { migrate } from '../../../src/store/postgres/migrations.ts'
+import { PostgresStore } from '../../../src/store/postgres/postgres-store.ts'
+import { PostgresReader } from '../../../src/store/postgres/reader.ts'
+import { Retention } from '../../../src/store/postgres/retention.ts'
+import { PARTITIONED } from '../../../src/store/postgres/tables.ts'
+import { describeWithPostgres, newDatabase } from '../../support/postgres.ts'
+import { newEvent } from '../new-event.ts'
+import { connect, openPostgres, rowsOf } from './open.ts'
+
+const hook = [{ destination: 'Hook' }]
+const OLD = '2020-01-01'
+
+/** Makes what is stored a thing of long ago. */
+async function makeOld(client: Awaited<ReturnType<typeof connect>>): Promise<void> {
+  for (const table of PARTITIONED) {
+    await client.query(
+      `CREATE TABLE ${table}_20200101 PARTITION OF ${table} FOR VALUES FROM ('${OLD}') TO ('2020-01-02')`,
+    )
+    await client.query(`UPDATE ${table} SET day = '${OLD}'`)
+  }
+  await client.query(`UPDATE delivery SET state = 'delivered'`)
+  await client.query(`UPDATE delivery_tally SET state = 'delivered'`)
+  await client.query(`UPDATE log_day SET day = '${OLD}'`)
+  await client.query('UPDATE log_head SET day = NULL')
+}
+
+/** Resolves when a connection to this database waits for a lock. */
+async function somebodyWaits(address: string): Promise<void> {
+  // In a transaction it would see the same each time.
+  const client = await connect(address)
+  const waiting =
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+  await expect.poll(() => rowsOf(client, waiting)).toEqual([['1']])
+}
+
+/** Upkeep by itself, as each process does it every few minutes. */
+function newRetention(address: string): Retention {
+  const database = new Database(address)
+  onTestFinished(() => database.close())
+  return new Retention(database, {
+    retentionDays: 30,
+    maxEvents: undefined,
+    dedupWindowMs: undefined,
+    now: () => systemClock.now(),
+    onFault: () => {},
+  })
+}
+
+describeWithPostgres('what goes on beside appends', () => {
+  for (const kind of ['transaction', 'reading'] as const) {
+    test(`a connection that is lost between two statements of a ${kind} ends the statement, not the process`, async () => {
+      const address = await newDatabase()
+      const database = new Database(address)
+      onTestFinished(() => database.close())
+      const client = await connect(address)
+      const uncaught: unknown[] = []
+      const note = (cause: unknown) => uncaught.push(cause)
+      process.on('uncaughtException', note)
+      onTestFinished(() => void process.off('uncaughtException', note))
+      let isFirst = true
+
+      const done = database[kind](async (connection) => {
+        const [row] = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+        if (!isFirst) return 'the second time'
+        isFirst = false
+        await rowsOf(client, 'SELECT pg_terminate_backend($1, 10000)', [row?.pid])
+        // The end arrives while nothing is asked of the connection.
+        await new Promise((resolve) => setTimeout(resolve, 100))
+        return connection.query('SELECT 1')
+      })
+
+      if (kind === 'reading') expect(await done).toBe('the second time')
+      else await expect(done).rejects.toThrow(/connection/)
+      expect(uncaught).toEqual([])
+    })
+  }
+
+  test('a process starts while a backup reads and a partition is not there, and makes it later', async () => {
+    const address = await newDatabase()
+    await openPostgres(address)
+    const backup = await connect(address)
+    const [[name]] = (await rowsOf(
+      backup,
+      "SELECT max(relname::text) FROM pg_class WHERE relname ~ '^event_[0-9]{8}$'",
+    )) as [[string]]
+    await backup.query(`DROP TABLE ${name}`)
+    await backup.query('BEGIN; SELECT count(*) FROM event')
+
+    const { store, faults } = await openPostgres(address)
+    const appended = await store.log.append([newEvent('a')])
+    await backup.query('COMMIT')
+
+    expect(appended).toMatchObject([{ status: 'accepted' }])
+    await newRetention(address).run()
+    expect(await rowsOf(backup, 'SELECT count(*) FROM pg_class WHERE relname = $1', [name])).toEqual([['1']])
+    expect(faults).toEqual([])
+  })
+
+  test('while one process drops a day others start, and do not wait to drop it too', async () => {
+    const address = await newDatabase()
+    const first = await openPostgres(address)
+    await first.store.log.append([newEvent('a', { deliveries: hook })])
+    const client = await connect(address)
+    await makeOld(client)
+    await client.query('BEGIN; SELECT FROM log_head FOR UPDATE')
+    const dropping = newRetention(address).run()
+    await somebodyWaits(address)
+
+    // What a process does at its start as far as the tables go, and upkeep: neither waits.
+    const database = new Database(address)
+    onTestFinished(() => database.close())
+    await migrate(database, 0)
+    expect(await newRetention(address).run()).toBe(false)
+
+    await client.query('COMMIT')
+    expect(await dropping).toBe(true)
+  })
+
+  test('a store is closed at once while it drops a day, which another does then', async () => {
+    const address = await newDatabase()
+    const first = await openPostgres(address)
+    await first.store.log.append([newEvent('a', { deliveries: hook })])
+    await first.store.close()
+    const client = await connect(address)
+    const store = await PostgresStore.open({
+      address,
+      retentionDays: 30,
+      clock: systemClock,
+      newReader: (database) => new PostgresReader(database, () => systemClock.now(), null),
+      onFault: () => {},
+    })
+    await makeOld(client)
+    await client.query('BEGIN; SELECT FROM log_head FOR UPDATE')
+    store.start({ committed() {}, cleared() {}, changed() {} })
+    await somebodyWaits(address)
+
+    // Before whoever holds the lock has let go of it.
+    await store.close()
+
+    await client.query('COMMIT')
+    await expect.poll(() => newRetention(address).run()).toBe(true)
+    expect(await rowsOf(client, 'SELECT * FROM total')).toEqual([])
+  })
+
+  test('what is cleared between the two steps of dropping a day is taken out of the counts once', async () => {
+    const address = await newDatabase()
+    const { store } = await openPostgres(address)
+    await store.log.append([1, 2, 3].map((nth) => newEvent(`old-${nth}`, { deliveries: hook })))
+    const client = await connect(address)
+    await makeOld(client)
+    for (const table of PARTITIONED)
+      await client.query(`ALTER TABLE ${table} DETACH PARTITION ${table}_20200101`)
+
+    await store.clear()
+    await store.log.append([newEvent('new', { deliveries: hook })])
+    expect(await newRetention(address).run()).toBe(true)
+
+    expect((await store.totals()).events.map(({ count }) => count)).toEqual([1])
+    expect(await rowsOf(client, 'SELECT state, count FROM delivery_tally')).toEqual([['pending', '1']])
+  })
+
+  test('the form of dates that a database prefers does not matter', async () => {
+    const address = await newDatabase()
+    const client = await connect(address)
+    await client.query(`ALTER DATABASE ${new URL(address).pathname.slice(1)} SET datestyle = 'German'`)
+
+    const { store, faults } = await openPostgres(address)
+    await store.log.append([newEvent('a', { deliveries: hook })])
+    const { events } = await store.reader.ask('events', {
+      search: { kind: 'and', parts: [] },
+      order: 'newest',
+      isFull: true,
+      limit: 10,
+    })
+    await makeOld(client)
+
+    expect(events).toMatchObject([{ messageId: 'a', destinations: [{ name: 'Hook' }] }])
+    expect(await newRetention(address).run()).toBe(true)
+    expect(faults).toEqual([])
+  })
+
+  test('a database that cannot hold all characters is refused in plain words', async () => {
+    const address = new URL(await newDatabase())
+    const client = await connect(String(address))
+    const name = `${address.pathname.slice(1)}_latin`
+    await client.query(
+      `CREATE DATABASE ${name} ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`,
+    )
+    address.pathname = name
+
+    await expect(openPostgres(String(address))).rejects.toThrow(
+      /encoding of the database is LATIN1, and UTF8/,
+    )
+  })
+})
