@@ -9,7 +9,8 @@ interface Disturbance {
   parts: readonly string[]
   /** Whether nothing can be accepted meanwhile: clients must be seen to fail. */
   stopsAll: boolean
-  begin(): Promise<void> | void
+  /** @param some Resolves when clients have been answered some more, or have failed. */
+  begin(some: () => Promise<void>): Promise<void> | void
   end(): Promise<void> | void
 }
 
@@ -42,7 +43,7 @@ export class Storm {
       while (this.#active.length >= MOST_AT_A_TIME) await this.#endOne()
       this.said.push(one.name)
       this.#active.push(one)
-      await one.begin()
+      await one.begin(() => this.#some())
       if (one.stopsAll) await this.#account.someFailures()
       await this.#some()
       if (this.#random() < 0.6) await this.#endOne()
@@ -84,6 +85,7 @@ function disturbances(cluster: Cluster, random: () => number): Disturbance[] {
       ...(['kill', 'pause', 'terminate'] as const).map((how) => ofProcess(oneOf(group), how)),
       ofBoth(group, group === fronts),
     ])
+  found.push(withHandsFull(cluster))
   for (const end of ['front', 'worker']) {
     for (const server of ['log', 'store']) {
       const names = [...links.keys()].filter((name) => name.startsWith(end) && name.endsWith(`to ${server}`))
@@ -110,6 +112,26 @@ function ofBoth(group: readonly Supervised[], stopsAll: boolean): Disturbance {
     begin: async () => void (await Promise.all(group.map((one) => one.end('SIGKILL')))),
     end: () => {
       for (const one of group) one.start()
+    },
+  }
+}
+
+/** Those that write to the store die while it does not respond, with all that they have taken and not written yet. */
+function withHandsFull({ fronts, workers, postgres }: Cluster): Disturbance {
+  const group = workers.length > 0 ? workers : fronts
+  const both = ofBoth(group, group === fronts)
+  return {
+    ...both,
+    name: `pause PostgreSQL, then ${both.name}`,
+    parts: [...both.parts, 'postgres'],
+    async begin(some) {
+      await postgres.pause()
+      await some()
+      await both.begin(some)
+    },
+    async end() {
+      await postgres.resume()
+      await both.end()
     },
   }
 }
