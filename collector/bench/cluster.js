@@ -1,0 +1,150 @@
+/**
+ * What an event costs each part of a cluster, and how far one of each goes.
+ *
+ * Usage: node bench/cluster.js [--seconds 10] [--rate 3000] [--batch 100] [--only cost,fronts,store]
+ *
+ * `cost`: the same load on one process with SQLite, on one with PostgreSQL, and on a front, a log, a worker and PostgreSQL; processor
+ * time of each from /proc. `fronts`: as many events as one front takes, and two, each on a core of its own. `store`: as many as
+ * PostgreSQL takes, with one process and with two. It needs two cores and should have the machine to itself.
+ */
+import { statSync } from 'node:fs'
+import { loadavg } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { sendLoad, startCollector, startNats, startPostgres } from './cluster-servers.js'
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '10' },
+    rate: { type: 'string', default: '3000' },
+    batch: { type: 'string', default: '100' },
+    only: { type: 'string', default: 'cost,fronts,store' },
+  },
+})
+const [seconds, rate, batch] = [values.seconds, values.rate, values.batch].map(Number)
+const wanted = new Set(values.only.split(','))
+const WARM_UP = { rate: 2000, batch: 50, connections: 4, seconds: 3 }
+const CONNECTIONS = 16
+
+console.log(`load of the machine at the start: ${loadavg()[0].toFixed(1)}; ${batch} events a request`)
+if (wanted.has('cost')) {
+  await costOfSqlite()
+  await costOfPostgres()
+  await costOfLog()
+}
+if (wanted.has('fronts')) await fronts()
+if (wanted.has('store')) await store()
+console.log(`load of the machine at the end: ${loadavg()[0].toFixed(1)}`)
+
+/** Runs a load between two readings of what each part has used. */
+async function measured(name, parts, load, finish = async () => {}, cores = undefined) {
+  await sendLoad(cores, { ...WARM_UP, urls: load.urls })
+  await finish()
+  const before = Object.entries(parts).map(([part, { seconds }]) => [part, seconds()])
+  const result = await sendLoad(cores, load)
+  await finish()
+  const { accepted, failed, tookSeconds } = result
+  const micros = (used) => Math.round((used / accepted) * 1e6)
+  const used = before.map(([part, start]) => [part, parts[part].seconds() - start])
+  console.log(
+    `${name}: ${Math.round(accepted / tookSeconds)} events a second, ${failed} failed, p50 ${result.p50.toFixed(1)} ms, p99 ${result.p99.toFixed(1)} ms; ` +
+      `µs of a processor an event: ${used.map(([part, spent]) => `${part} ${micros(spent)}`).join(', ')}; load ${micros(result.processorSeconds)}`,
+  )
+  return { ...result, used: Object.fromEntries(used) }
+}
+
+async function costOfSqlite() {
+  const one = await startCollector()
+  const { accepted } = await measured(
+    'SQLite',
+    { process: one },
+    { urls: [one.url], rate, batch, seconds, connections: CONNECTIONS },
+  )
+  const events = accepted + WARM_UP.rate * WARM_UP.seconds
+  const path = join(one.folder, 'trackpost-collector.db')
+  await one.stop('SIGTERM', () => {
+    console.log(`SQLite: ${Math.round(statSync(path).size / events)} bytes of the file an event`)
+  })
+}
+
+async function costOfPostgres() {
+  const postgres = await startPostgres()
+  const database = await postgres.newDatabase()
+  const one = await startCollector(undefined, '--store', database.url)
+  const empty = await database.bytes()
+  const { accepted } = await measured(
+    'PostgreSQL',
+    { process: one, postgres },
+    { urls: [one.url], rate, batch, seconds, connections: CONNECTIONS },
+  )
+  const events = accepted + WARM_UP.rate * WARM_UP.seconds
+  console.log(
+    `PostgreSQL: ${Math.round(((await database.bytes()) - empty) / events)} bytes of the database an event`,
+  )
+  await one.stop()
+  await postgres.stop()
+}
+
+async function costOfLog() {
+  const [postgres, nats] = [await startPostgres(), await startNats()]
+  const database = await postgres.newDatabase()
+  const worker = await startCollector(undefined, 'work', '--log', nats.url, '--store', database.url)
+  const front = await startCollector(undefined, '--log', nats.url)
+  const drained = async () => {
+    for (;;) {
+      const { log } = await (await fetch(new URL('/api/stats', worker.url))).json()
+      if (log.waiting === 0) return
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+  }
+  const load = { urls: [front.url], rate, batch, seconds, connections: CONNECTIONS }
+  await measured('front, log, worker', { front, log: nats, worker, postgres }, load, drained)
+  for (const one of [front, worker, nats, postgres]) await one.stop()
+}
+
+/** Workers are left out: they would take the cores of what is measured, and a front never waits for one. */
+async function fronts() {
+  const run = async (count) => {
+    const nats = await startNats('1')
+    const all = []
+    for (let nth = 0; nth < count; nth++) all.push(await startCollector(String(nth), '--log', nats.url))
+    const parts = Object.fromEntries(all.map((front, nth) => [`front ${nth + 1}`, front]))
+    const load = { urls: all.map(({ url }) => url), batch, seconds, connections: CONNECTIONS }
+    const result = await measured(
+      `${count} front${count > 1 ? 's' : ''}`,
+      { ...parts, log: nats },
+      load,
+      undefined,
+      '1',
+    )
+    for (const one of [...all, nats]) await one.stop()
+    const spent = all.map((_, nth) => result.used[`front ${nth + 1}`])
+    const sum = spent.reduce((total, one) => total + one, 0)
+    console.log(
+      `  a front is busy for ${spent.map((one) => `${Math.round((one / result.tookSeconds) * 100)} %`).join(', ')} of a core; ` +
+        `calculated: ${count} with a whole core each take ${Math.round((count * result.accepted) / sum)} events a second`,
+    )
+    return { rate: result.accepted / result.tookSeconds, capacity: (count * result.accepted) / sum }
+  }
+  const [one, two] = [await run(1), await run(2)]
+  console.log(
+    `two fronts: ${(two.rate / one.rate).toFixed(2)} times as many events as one, measured with the load and the log on the second core; ` +
+      `${(two.capacity / one.capacity).toFixed(2)} times, calculated from the processor time of an event in the same runs`,
+  )
+}
+
+async function store() {
+  for (const count of [1, 2]) {
+    const postgres = await startPostgres()
+    const database = await postgres.newDatabase()
+    const all = []
+    for (let nth = 0; nth < count; nth++) all.push(await startCollector(undefined, '--store', database.url))
+    const parts = Object.fromEntries(all.map((process, nth) => [`process ${nth + 1}`, process]))
+    const load = { urls: all.map(({ url }) => url), batch, seconds, connections: CONNECTIONS * 2 }
+    const { accepted, used } = await measured(`store, ${count} at full speed`, { ...parts, postgres }, load)
+    console.log(
+      `  calculated: at most ${Math.round(accepted / used.postgres)} events a second by one core of the server, since appends go one after the other`,
+    )
+    for (const one of [...all, postgres]) await one.stop()
+  }
+}
