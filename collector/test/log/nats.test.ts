@@ -213,10 +213,11 @@ test('a log that is away when a process starts is waited for', async () => {
   expect(await log.health()).toEqual({
     part: 'log',
     isReady: false,
-    reason: 'the log was not reached yet',
+    reason: `${server.url} cannot be reached: connection refused`,
     waiting: 0,
   })
-  await expect(log.append([newEvent('a')])).rejects.toThrow('the log was not reached yet')
+  await expect(log.append([newEvent('a')])).rejects.toThrow('cannot be reached')
+  expect(faults).toEqual([`the log cannot be used: ${server.url} cannot be reached: connection refused`])
 
   await server.start()
 

@@ -34,16 +34,18 @@ export class NatsServer {
   /** Where it keeps its streams. */
   readonly folder = mkdtempSync(join(tmpdir(), 'trackpost-nats-'))
   readonly #args: readonly string[]
+  readonly #jetStream: readonly string[]
   #process: ChildProcess | undefined
 
-  constructor(port: number, args: readonly string[]) {
+  constructor(port: number, args: readonly string[], hasJetStream = true) {
     this.port = port
+    this.#jetStream = hasJetStream ? ['-js', '-sd', this.folder] : []
     this.url = `nats://127.0.0.1:${port}`
     this.#args = args
   }
 
   async start(): Promise<void> {
-    const fixed = ['-a', '127.0.0.1', '-p', String(this.port), '-js', '-sd', this.folder]
+    const fixed = ['-a', '127.0.0.1', '-p', String(this.port), ...this.#jetStream]
     const child = spawn(program as string, [...fixed, ...this.#args], { stdio: ['ignore', 'ignore', 'pipe'] })
     this.#process = child
     let log = ''
@@ -106,6 +108,14 @@ async function freePort(): Promise<number> {
 /** Starts a server that ends with the test. */
 export async function startNats(...args: string[]): Promise<NatsServer> {
   const server = new NatsServer(await freePort(), args)
+  onTestFinished(() => server.close())
+  await server.start()
+  return server
+}
+
+/** The same without JetStream. */
+export async function startBareNats(): Promise<NatsServer> {
+  const server = new NatsServer(await freePort(), [], false)
   onTestFinished(() => server.close())
   await server.start()
   return server

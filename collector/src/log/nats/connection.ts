@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import {
   type ConnectionOptions,
@@ -39,9 +40,11 @@ export class LogConnection {
   #client: JetStreamClient | undefined
   #manager: JetStreamManager | undefined
   #reason: string | null = 'the log was not reached yet'
+  #wasReady = false
   #isClosed = false
   #isChecking = false
   #cancelCheck = () => {}
+  readonly #closing = new AbortController()
 
   /** @throws ConfigError when the address or the credentials cannot be used. */
   constructor({ address, settings, clock, onFault }: ConnectionParts) {
@@ -55,7 +58,6 @@ export class LogConnection {
       servers,
       name: 'trackpost-collector',
       maxReconnectAttempts: -1,
-      waitOnFirstConnect: true,
       // Other credentials may be put in place while this process runs.
       ignoreAuthErrorAbort: true,
       reconnectTimeWait: RECONNECT_MS,
@@ -74,10 +76,12 @@ export class LogConnection {
    * @throws ConfigError when the log is there and cannot be used.
    */
   async open(): Promise<void> {
+    let isStarting = true
     const opened = this.#open()
     opened.catch((cause: unknown) => {
       this.#reason = `the log cannot be used (${messageOf(cause)})`
-      this.#onFault('the log cannot be used', cause)
+      // While it starts, what is thrown says so.
+      if (!isStarting) this.#onFault('the log cannot be used', cause)
     })
     let cancel = () => {}
     const patience = new Promise<void>((resolve) => {
@@ -89,19 +93,44 @@ export class LogConnection {
       await this.close()
       throw new ConfigError(`log: ${messageOf(cause)}`)
     } finally {
+      isStarting = false
       cancel()
     }
-    if (this.#connection === undefined) this.#onFault('the log cannot be reached', new Error(this.address))
   }
 
   async #open(): Promise<void> {
-    const connection = await connect(this.#options)
+    const connection = await this.#connect()
+    if (connection === undefined) return
     if (this.#isClosed) return connection.close()
     this.#connection = connection
     this.#client = jetstream(connection, { timeout: TIMEOUT_MS })
     this.#manager = await jetstreamManager(connection, { timeout: TIMEOUT_MS, checkAPI: false })
     void this.#follow(connection)
     await this.#check()
+  }
+
+  /**
+   * Tries until a server takes the connection; undefined when this is closed first. The client would try by itself, but it neither
+   * says why it fails, nor lets go: the process would not end.
+   */
+  async #connect(): Promise<NatsConnection | undefined> {
+    while (!this.#isClosed) {
+      try {
+        return await connect(this.#options)
+      } catch (cause) {
+        this.#unusable(`${this.address} cannot be reached: ${loginOr(cause)}`)
+      }
+      // A timer that holds the process: while it starts, nothing else does.
+      await sleep(RECONNECT_MS, undefined, { signal: this.#closing.signal }).catch(() => {})
+    }
+    return undefined
+  }
+
+  /** The log was never of use until now: says why, each reason once. */
+  #unusable(reason: string): void {
+    if (this.#isClosed || this.#reason === reason) return
+    this.#reason = reason
+    this.#onFault('the log cannot be used', new Error(reason))
   }
 
   /** Follows the state of the connection until it is closed. */
@@ -115,6 +144,7 @@ export class LogConnection {
 
   #away(reason: string): void {
     if (this.#isClosed) return
+    if (!this.#wasReady) return this.#unusable(reason)
     if (this.#reason === null) this.#onFault('the log is away', new Error(reason))
     this.#reason = reason
   }
@@ -128,10 +158,12 @@ export class LogConnection {
       const notes = await ensureStreams(manager, this.settings)
       for (const note of notes) this.#onFault('the log is kept otherwise than configured', new Error(note))
       this.#reason = null
+      this.#wasReady = true
     } catch (cause) {
-      this.#away(cause instanceof UnsafeStreamError ? cause.message : reasonOf(cause))
       this.#checkSoon(CHECK_AGAIN_MS)
-      if (cause instanceof UnsafeStreamError) throw cause
+      if (!(cause instanceof UnsafeStreamError)) return this.#away(reasonOf(cause))
+      this.#reason = cause.message
+      throw cause
     } finally {
       this.#isChecking = false
     }
@@ -195,6 +227,7 @@ export class LogConnection {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#cancelCheck()
+    this.#closing.abort()
     const connection = this.#connection
     if (connection === undefined) return
     // What was sent without waiting goes out, if the log is there.
@@ -246,9 +279,14 @@ function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause)
 }
 
+function loginOr(cause: unknown): string {
+  return (cause as Error).name === 'AuthorizationError' ? 'it refuses the login' : messageOf(cause)
+}
+
 /** Why the log did not do what was asked, as one sentence. */
 export function reasonOf(cause: unknown): string {
   const { name, message } = cause as Error
+  if (name === 'JetStreamNotEnabled') return 'JetStream is not enabled there: start nats-server with -js'
   if (name === 'TimeoutError') return 'the log does not respond in time'
   if (name === 'NoRespondersError') return 'no stream takes the events: it is not there, or has no leader'
   return `the log refuses (${message})`
