@@ -1,5 +1,7 @@
-import { Server } from 'node:net'
+import { once } from 'node:events'
+import { connect, Server, type Socket } from 'node:net'
 import { expect, test, vi } from 'vitest'
+import { systemClock } from '../src/clock.ts'
 import { openCollector } from './support.ts'
 
 test('the system keeps 4,096 connections waiting, as the runtime accepts one in a turn', async () => {
@@ -11,4 +13,36 @@ test('the system keeps 4,096 connections waiting, as the runtime accepts one in 
   } finally {
     listen.mockRestore()
   }
+})
+
+test('a connection that never sent anything does not hold up the end, one that is sending does', async () => {
+  const collector = await openCollector({
+    clock: {
+      ...systemClock,
+      setTimer: (run, delayMs) => {
+        // The grace for what is under way never ends: nothing is cut by it.
+        return systemClock.setTimer(run, delayMs === 5000 ? 1_000_000 : delayMs)
+      },
+    },
+  })
+  const sockets = await Promise.all(
+    ['', 'POST /v1/track HTTP/1.1\r\nHost: 127.0.0.1\r\n'].map(async (text) => {
+      const socket = connect(collector.port, '127.0.0.1').setEncoding('utf8')
+      await once(socket, 'connect')
+      await new Promise<void>((resolve) => socket.write(text, () => resolve()))
+      return socket
+    }),
+  )
+  const [unused, sending] = sockets as [Socket, Socket]
+  // The server has read what was sent before this response.
+  await fetch(`${collector.url}/healthz`)
+  const unusedEnded = once(unused.resume(), 'close')
+
+  const closed = collector.close()
+  await unusedEnded
+  sending.write('Content-Length: 0\r\n\r\n')
+  const [response] = await once(sending, 'data')
+  await closed
+
+  expect(response).toMatch(/^HTTP\/1.1 400 /)
 })

@@ -49,6 +49,8 @@ export async function listen(
 ): Promise<RunningServer> {
   let isEnding = false
   const openResponses = new Set<ServerResponse>()
+  /** Connections on which no request has begun yet: clients open some ahead. */
+  const unused = new Set<Socket>()
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -61,6 +63,7 @@ export async function listen(
     (request, response) => {
       if (isEnding) endConnectionAfter(response)
       openResponses.add(response)
+      unused.delete(request.socket)
       requestsOf.set(request.socket, (requestsOf.get(request.socket) ?? 0) + 1)
       response.once('close', () => {
         openResponses.delete(response)
@@ -70,7 +73,11 @@ export async function listen(
     },
   )
   server.maxConnections = limits.maxConnections
-  server.on('connection', () => handlers.connection())
+  server.on('connection', (socket) => {
+    unused.add(socket)
+    socket.once('close', () => unused.delete(socket))
+    handlers.connection()
+  })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const broken = answerBrokenRequest(error, socket, clock)
     // A request that was begun is written down by itself.
@@ -90,7 +97,7 @@ export async function listen(
     drain,
     close(graceMs) {
       drain()
-      return closeServer(server, graceMs, clock)
+      return closeServer(server, unused, graceMs, clock)
     },
   }
 }
@@ -100,7 +107,12 @@ function endConnectionAfter(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('connection', 'close')
 }
 
-function closeServer(server: Server, graceMs: number, clock: Clock): Promise<void> {
+function closeServer(
+  server: Server,
+  unused: ReadonlySet<Socket>,
+  graceMs: number,
+  clock: Clock,
+): Promise<void> {
   return new Promise((resolve) => {
     const cancelCut = clock.setTimer(() => server.closeAllConnections(), graceMs)
     server.close(() => {
@@ -108,6 +120,10 @@ function closeServer(server: Server, graceMs: number, clock: Clock): Promise<voi
       resolve()
     })
     server.closeIdleConnections()
+    // The runtime does not call those idle that have never sent anything. What has come by now is read first.
+    setImmediate(() => {
+      for (const socket of unused) if (socket.bytesRead === 0) socket.destroy()
+    })
   })
 }
 
