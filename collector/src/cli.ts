@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { withEnvironment } from './cli/environment.ts'
 import {
@@ -12,7 +11,7 @@ import {
 import { askReadiness } from './cli/healthcheck.ts'
 import { Log, oneLine, printable, readLogFormat, withoutCredentials } from './cli/log.ts'
 import { firstSignal } from './cli/signals.ts'
-import { systemClock } from './clock.ts'
+import { sleep, systemClock } from './clock.ts'
 import { ConfigError } from './config/config-error.ts'
 import { keygen } from './config/keygen.ts'
 import { loadConfig } from './config/load.ts'
@@ -142,7 +141,7 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
   if (signal === 'SIGTERM' && drainSeconds > 0) {
     log.info(`trackpost-collector drains for ${drainSeconds} s`, { signal, seconds: drainSeconds })
     collector.drain()
-    await sleep(drainSeconds * 1000)
+    await sleep(systemClock, drainSeconds * 1000)
   }
   await collector.close()
   log.info(`trackpost-collector ended by ${signal}`, { signal })

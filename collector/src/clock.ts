@@ -21,3 +21,8 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer)
   },
 }
+
+/** Resolves after `delayMs`, without keeping the process alive. */
+export function sleep(clock: Clock, delayMs: number): Promise<void> {
+  return new Promise((resolve) => void clock.setTimer(resolve, delayMs))
+}

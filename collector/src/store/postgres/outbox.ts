@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises'
+import { type Clock, sleep } from '../../clock.ts'
 import { numberOf } from '../place.ts'
 import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate } from '../ports.ts'
 import { isPassing, type Queryable, type SqlValue } from './database.ts'
@@ -33,22 +33,22 @@ WHERE delivery.seq = given.seq AND delivery.day = day_of(given.seq) AND delivery
 export class Outbox implements DeliveryQueue {
   readonly #database: Queryable
   readonly #id: string
-  readonly #now: () => number
+  readonly #clock: Clock
   readonly #onChange: () => void
 
   /**
    * @param id Of the database: makes keys unique among all that a receiver may know.
    * @param onChange Told when outcomes were written.
    */
-  constructor(database: Queryable, id: string, now: () => number, onChange: () => void) {
+  constructor(database: Queryable, id: string, clock: Clock, onChange: () => void) {
     this.#database = database
     this.#id = id
-    this.#now = now
+    this.#clock = clock
     this.#onChange = onChange
   }
 
   async claim(destination: string, limit: number, leaseMs: number): Promise<ClaimedDelivery[]> {
-    const nowMs = this.#now()
+    const nowMs = this.#clock.now()
     const rows = await this.#database.query<{
       seq: number
       attempts: number
@@ -94,7 +94,7 @@ export class Outbox implements DeliveryQueue {
         return
       } catch (cause) {
         if (attempt >= SETTLE_ATTEMPTS || !isPassing(cause)) throw cause
-        await setTimeout(SETTLE_DELAY_MS * 2 ** attempt, undefined, { ref: false })
+        await sleep(this.#clock, SETTLE_DELAY_MS * 2 ** attempt)
       }
     }
   }

@@ -1,5 +1,5 @@
-import { setTimeout as after } from 'node:timers/promises'
-import type { Clock } from '../../clock.ts'
+import { type Clock, sleep } from '../../clock.ts'
+import { limited } from '../../limited.ts'
 import type { EventSummary } from '../../record.ts'
 import { withoutPassword } from '../address.ts'
 import type { EventStore, StoreListener, Total, Totals } from '../event-store.ts'
@@ -125,7 +125,7 @@ export class PostgresStore implements EventStore {
     })
     this.log = this.#writer
     this.requests = this.#writer.requests
-    this.deliveries = new Outbox(database, id, now, () => this.tail.revised())
+    this.deliveries = new Outbox(database, id, clock, () => this.tail.revised())
     this.assertions = new Assertions(database)
     this.tokenKeys = new TokenKeys(database)
     this.rateLimits = new SharedRateLimits(database, clock)
@@ -161,11 +161,9 @@ export class PostgresStore implements EventStore {
     try {
       // Taken back at once; what only reads, like a standby, refuses it.
       const trial = this.#database.query('UPDATE log_head SET openings = openings')
-      trial.catch(() => {})
-      const late = after(TRIAL_MS, undefined, { ref: false }).then(() => {
-        throw new Error(`no response within ${TRIAL_MS / 1000} s`)
-      })
-      await Promise.race([trial, late])
+      await limited<unknown>(trial, TRIAL_MS, this.#options.clock, () =>
+        Promise.reject(new Error(`no response within ${TRIAL_MS / 1000} s`)),
+      )
       this.#writer.recovered()
       return null
     } catch (cause) {
@@ -181,7 +179,7 @@ export class PostgresStore implements EventStore {
       } catch (cause) {
         // Somebody reads: long queries are let through in between.
         if (attempt >= CLEAR_ATTEMPTS || !isPassing(cause)) throw cause
-        await after(attempt * 20)
+        await sleep(this.#options.clock, attempt * 20)
       }
     }
     const [state] = await this.#database.query<LogState>(READ_STATE)

@@ -1,11 +1,11 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from './clock.ts'
 
 /** What a promise comes to, or a substitute when that takes too long; the promise goes on and nobody listens. */
 export function limited<Result>(
   promise: Promise<Result>,
   limitMs: number,
   clock: Clock,
-  substitute: () => Result,
+  substitute: () => Result | Promise<Result>,
 ): Promise<Result> {
   return new Promise((resolve, reject) => {
     const cancel = clock.setTimer(() => resolve(substitute()), limitMs)
