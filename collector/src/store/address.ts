@@ -29,5 +29,14 @@ const EXPECTED =
 export function withoutPassword(text: string, address: string): string {
   const given = URL.canParse(address) ? new URL(address).password : ''
   if (given === '') return text
-  return [given, decodeURIComponent(given)].reduce((shown, secret) => shown.replaceAll(secret, '***'), text)
+  return [given, decoded(given)].reduce((shown, secret) => shown.replaceAll(secret, '***'), text)
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    // A % that begins nothing: it is meant as it is.
+    return text
+  }
 }

@@ -230,3 +230,12 @@ export function isPassing(cause: unknown): boolean {
   if (typeof code === 'string') return NETWORK.has(code) || PASSING.test(code)
   return LOST.test(message ?? '')
 }
+
+/** Classes of errors that lie in the data: not a value of the type, a rule broken, too large. */
+const DATA = /^(22|23|54)/
+
+/** Whether it is what was given that failed: it fails again, and others do not. */
+export function isOfData(cause: unknown): boolean {
+  const { code } = cause as { code?: unknown }
+  return typeof code === 'string' && code.length === 5 ? DATA.test(code) : cause instanceof TypeError
+}

@@ -10,11 +10,12 @@ import {
   type RequestLog,
 } from '../ports.ts'
 import type { Batch } from './commit.ts'
-import { isPassing } from './database.ts'
+import { isOfData, isPassing } from './database.ts'
 
 interface Waiting {
   events: readonly NewEvent[]
-  bytes: number
+  /** Characters of their messages. */
+  size: number
   /** Given for events that may come more than once: a commit of their own. */
   groups?: readonly EventGroup[]
   resolve(summaries: EventSummary[]): void
@@ -22,12 +23,15 @@ interface Waiting {
 }
 
 const EVENTS_PER_COMMIT = 1000
-const BYTES_PER_COMMIT = 4 * 1024 * 1024
+/** Characters of the messages in a commit. */
+const SIZE_PER_COMMIT = 4 * 1024 * 1024
 /** While one commit is written the next one is prepared; more at a time would only be smaller. */
 const COMMITS_AT_A_TIME = 2
 /** So much must wait that a second commit is begun beside the first. */
 const CROWD = 200
 const MAX_WAITING_EVENTS = 100_000
+/** Characters of their messages: large events would fill the memory long before there are so many. */
+const MAX_WAITING_SIZE = 128 * 1024 * 1024
 const MAX_WAITING_REQUESTS = 10_000
 const REQUESTS_PER_COMMIT = 1000
 /** Requests are written down together with events, or by themselves after so long. */
@@ -64,6 +68,7 @@ export class Writer implements EventLog {
   readonly #requests: NewRequest[] = []
   readonly #underWay = new Set<Promise<void>>()
   #waitingEvents = 0
+  #waitingSize = 0
   #isScheduled = false
   #isRequestTimerSet = false
   #areRequestsDue = false
@@ -136,13 +141,15 @@ export class Writer implements EventLog {
   #wait(what: Pick<Waiting, 'events' | 'groups'>): Promise<EventSummary[]> {
     if (this.#isClosed) return Promise.reject(new Error('the store is closed'))
     if (this.#refusesUntilMs > this.#parts.clock.monotonic()) return Promise.reject(this.#failure)
-    if (this.#waitingEvents + what.events.length > MAX_WAITING_EVENTS) {
-      return Promise.reject(new Error('too many events wait for the database'))
-    }
+    const size = what.events.reduce((sum, { body }) => sum + (body?.length ?? 0), 0)
+    const isOver =
+      this.#waitingEvents + what.events.length > MAX_WAITING_EVENTS ||
+      (this.#waitingEvents > 0 && this.#waitingSize + size > MAX_WAITING_SIZE)
+    if (isOver) return Promise.reject(new Error('too many events wait for the database'))
     this.#waitingEvents += what.events.length
-    const bytes = what.events.reduce((sum, { body }) => sum + (body?.length ?? 0), 0)
+    this.#waitingSize += size
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ ...what, bytes, resolve, reject })
+      this.#waiting.push({ ...what, size, resolve, reject })
       this.#schedule()
     })
   }
@@ -184,7 +191,7 @@ export class Writer implements EventLog {
     const requests = this.#requests.splice(0, REQUESTS_PER_COMMIT)
     this.#areRequestsDue = this.#requests.length > 0
     const one: Promise<void> = this.#commitGroup(group, requests).finally(() => {
-      for (const { events } of group) this.#waitingEvents -= events.length
+      for (const one of group) this.#letGo(one)
       this.#underWay.delete(one)
       this.#schedule()
     })
@@ -194,14 +201,14 @@ export class Writer implements EventLog {
   /** The first of those that wait, as many as fit into one commit. */
   #take(): Waiting[] {
     let count = 0
-    let size = 0
-    let weight = 0
-    for (const { events, bytes, groups } of this.#waiting) {
-      const isFull = size + events.length > EVENTS_PER_COMMIT || weight + bytes > BYTES_PER_COMMIT
+    let eventCount = 0
+    let sum = 0
+    for (const { events, size, groups } of this.#waiting) {
+      const isFull = eventCount + events.length > EVENTS_PER_COMMIT || sum + size > SIZE_PER_COMMIT
       if (count > 0 && (groups !== undefined || isFull)) break
       count++
-      size += events.length
-      weight += bytes
+      eventCount += events.length
+      sum += size
       if (groups !== undefined) break
     }
     return this.#waiting.splice(0, count)
@@ -267,10 +274,15 @@ export class Writer implements EventLog {
   /** Whoever waits for a database that is away is told so now, and so are those who come in the next moment. */
   #refuse(cause: unknown): void {
     this.#refusesUntilMs = this.#parts.clock.monotonic() + REFUSAL_MS
-    for (const { events, reject } of this.#waiting.splice(0)) {
-      this.#waitingEvents -= events.length
-      reject(cause)
+    for (const one of this.#waiting.splice(0)) {
+      this.#letGo(one)
+      one.reject(cause)
     }
+  }
+
+  #letGo({ events, size }: Waiting): void {
+    this.#waitingEvents -= events.length
+    this.#waitingSize -= size
   }
 
   /** Takes nothing any more, and resolves when what waits is written, or cannot be. */
@@ -289,12 +301,4 @@ function batchOf(group: readonly Waiting[], requests: readonly NewRequest[]): Ba
   if (groups !== undefined) return { groups, requests, isOnce: true }
   const events = group.flatMap((one) => one.events)
   return { groups: [{ key: randomUUID(), events }], requests, isOnce: false }
-}
-
-/** Classes of errors that lie in the data: not a value of the type, a rule broken, too large. */
-const DATA = /^(22|23|54)/
-
-function isOfData(cause: unknown): boolean {
-  const { code } = cause as { code?: unknown }
-  return typeof code === 'string' && code.length === 5 ? DATA.test(code) : cause instanceof TypeError
 }
