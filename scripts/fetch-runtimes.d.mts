@@ -1,11 +1,19 @@
-/** Name to `{ package, version, binary, integrity }`. */
-export declare const MANIFEST: Record<
-  string,
-  { package: string; version: string; binary: string; integrity: string }
->
+/** What is installed, exactly. */
+export interface Pin {
+  package: string
+  version: string
+  /** Path in the package. */
+  binary: string
+  integrity: string
+  /** Further packages that it needs. */
+  dependencies?: Record<string, { version: string; integrity: string }>
+}
+
+/** Name to what is installed. */
+export declare const MANIFEST: Record<string, Pin>
 
 /** The path of a runtime's binary; installs it first if it is not in the cache. */
-export declare function fetchRuntime(name: string): string
+export declare function fetchRuntime(name: string, pin?: Pin): string
 
 /** The path of a runtime's binary, if it is in the cache. */
-export declare function findRuntime(name: string): string | undefined
+export declare function findRuntime(name: string, pin?: Pin): string | undefined

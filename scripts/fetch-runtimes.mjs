@@ -11,21 +11,25 @@ const CACHE = join(ROOT, '.cache', 'runtimes')
 /** Name to `{ package, version, binary, integrity, dependencies? }`. */
 export const MANIFEST = JSON.parse(readFileSync(new URL('./runtimes.json', import.meta.url), 'utf8'))
 
-const folderOf = (name) => join(CACHE, `${name}-${MANIFEST[name].version}`)
-const pathOf = (name) => join(folderOf(name), 'node_modules', MANIFEST[name].package, MANIFEST[name].binary)
+const folderOf = (name, pin) => join(CACHE, `${name}-${pin.version}`)
+const pathOf = (name, pin) => join(folderOf(name, pin), 'node_modules', pin.package, pin.binary)
 
 /** The path of a runtime's binary, if it is in the cache. */
-export function findRuntime(name) {
-  const path = pathOf(name)
+export function findRuntime(name, pin = MANIFEST[name]) {
+  const path = pathOf(name, pin)
   return existsSync(path) ? path : undefined
 }
 
-/** The path of a runtime's binary; installs it first if it is not in the cache. */
-export function fetchRuntime(name) {
-  const found = findRuntime(name)
+/**
+ * The path of a runtime's binary; installs it first if it is not in the cache.
+ *
+ * @param pin What is installed under the name, when it is not one of the manifest.
+ */
+export function fetchRuntime(name, pin = MANIFEST[name]) {
+  const found = findRuntime(name, pin)
   if (found !== undefined) return found
-  const { package: id, version, integrity, dependencies: further = {} } = MANIFEST[name]
-  const folder = folderOf(name)
+  const { package: id, version, integrity, dependencies: further = {} } = pin
+  const folder = folderOf(name, pin)
   // Beside its place until it is complete: an install that broke off must not be taken for a runtime.
   const draft = `${folder}.${process.pid}`
   mkdirSync(draft, { recursive: true })
@@ -58,7 +62,7 @@ export function fetchRuntime(name) {
   }
   rmSync(folder, { recursive: true, force: true })
   renameSync(draft, folder)
-  return pathOf(name)
+  return pathOf(name, pin)
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

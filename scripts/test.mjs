@@ -24,6 +24,7 @@ const STEPS = {
   browser: { command: ['sh', 'collector/scripts/ensure-chromium.sh'], mayFail: 'the tests in a browser' },
   postgres: { command: ['sh', 'collector/scripts/ensure-postgres.sh'], mayFail: 'the tests on PostgreSQL' },
   nats: { command: ['sh', 'collector/scripts/ensure-nats.sh'], mayFail: 'the tests with the log' },
+  clickhouse: { command: ['node', 'collector/scripts/chdb.mjs'], mayFail: 'the tests on ClickHouse' },
   unit: { command: vitest('unit'), reports: true },
   'end-to-end': { command: vitest('end-to-end'), reports: true },
   package: { command: vitest('package'), reports: true, lane: 'client' },
@@ -49,7 +50,7 @@ const NEEDS = {
   spool: ['build'],
   runtimes: ['build'],
   site: ['build', 'browser'],
-  collector: ['build', 'browser', 'postgres', 'nats'],
+  collector: ['build', 'browser', 'postgres', 'nats', 'clickhouse'],
   cli: ['build'],
   'bench:guard': ['build'],
 }

@@ -70,8 +70,8 @@ export class Backend {
     return this.#stats.snapshot(sources)
   }
 
-  #wake(): void {
-    for (const deliverer of this.#deliverers) deliverer.wake()
+  #wake(isAsked = false): void {
+    for (const deliverer of this.#deliverers) deliverer.wake(isAsked)
   }
 
   #committed(events: readonly EventSummary[], requests: readonly NewRequest[]): void {
@@ -102,7 +102,7 @@ export class Backend {
       retry: async (name, ids) => {
         if (named(name) === undefined) return undefined
         const retried = await deliveries.retry(name, ids)
-        this.#wake()
+        this.#wake(true)
         return retried
       },
       replay: async (id, names) => {
@@ -112,7 +112,7 @@ export class Backend {
         const wanted = names ?? event.destinations.map(({ name }) => name)
         const replayed: string[] = []
         for (const name of wanted) if (await deliveries.replay(name, id)) replayed.push(name)
-        this.#wake()
+        this.#wake(true)
         return replayed
       },
       releaseTarget: () => release?.url ?? null,
@@ -178,5 +178,8 @@ function publicFacts(destination: DestinationConfig): {
   if (destination.type === 'file') return { name, type, target: destination.path, isEnabled }
   // What may be a secret is left out: credentials and the query.
   const { origin, pathname } = new URL(destination.url)
-  return { name, type, target: `${origin}${pathname}`, isEnabled }
+  const target = `${origin}${pathname}`
+  if (destination.type === 'webhook') return { name, type, target, isEnabled }
+  const { database, table } = destination
+  return { name, type, target: `${target.replace(/\/$/, '')}, table ${database}.${table}`, isEnabled }
 }

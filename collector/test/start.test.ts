@@ -35,3 +35,17 @@ test('what checks a config is loaded when there is one', async () => {
 
   expect(loaded).toContain('zod')
 })
+
+test('a client is loaded for the destination that needs it alone', async () => {
+  const loadedWith = (destination: object) =>
+    packagesLoadedBy(`
+      const config = { destinations: [${JSON.stringify(destination)}] }
+      const collector = await startCollector({ port: 0, config })
+      await fetch(collector.url + '/v1/t', { method: 'POST', body: '{"writeKey":"k","userId":"u","event":"e"}' })
+      await collector.waitFor({ event: 'e' })
+      await collector.close()`)
+  const url = 'http://127.0.0.1:9'
+
+  expect(await loadedWith({ name: 'A', type: 'webhook', url })).not.toContain('@clickhouse/client')
+  expect(await loadedWith({ name: 'A', type: 'clickhouse', url })).toContain('@clickhouse/client')
+})

@@ -8,12 +8,17 @@ const region = z.enum(['default', 'eu'])
 const rate = z.number().int().min(1).max(1_000_000)
 const httpUrl = z.url({ protocol: /^https?$/ })
 
-const publicUrl = httpUrl.refine((text) => {
-  const { username, password, search, hash } = URL.canParse(text)
-    ? new URL(text)
-    : new URL('http://unusable?')
+/** Whether an address is nothing but one. */
+function isBare(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { username, password, search, hash } = new URL(text)
   return `${username}${password}${search}${hash}` === ''
-}, 'expected an address like https://events.example.com, without user, query and fragment')
+}
+
+const publicUrl = httpUrl.refine(
+  isBare,
+  'expected an address like https://events.example.com, without user, query and fragment',
+)
 
 const browserOrigin = z
   .string()
@@ -54,6 +59,16 @@ const destinationBase = {
   pastAfterHours: z.number().positive().default(24),
 }
 
+/** A name that needs no quotes in any statement. */
+const identifier = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, 'expected letters, digits and _, no digit first')
+
+const serverUrl = httpUrl.refine(
+  isBare,
+  'expected an address like https://clickhouse.example.com:8443, with username, password and database as settings of their own',
+)
+
 const destination = z.discriminatedUnion('type', [
   z.strictObject({ ...destinationBase, type: z.literal('file'), path: z.string().min(1) }),
   z.strictObject({
@@ -69,6 +84,25 @@ const destination = z.discriminatedUnion('type', [
     firstDelay: z.number().int().min(1).max(60_000).default(500),
     /** Longest wait for an answer, milliseconds. */
     timeout: z.number().int().min(1).max(300_000).default(10_000),
+  }),
+  z.strictObject({
+    ...destinationBase,
+    type: z.literal('clickhouse'),
+    /** The HTTP interface of the server. */
+    url: serverUrl,
+    database: identifier.default('default'),
+    /** Made when it is absent. */
+    table: identifier.default('events'),
+    username: z.string().min(1).default('default'),
+    password: z.string().default(''),
+    /** Most events of a request. */
+    batchSize: z.number().int().min(1).max(10_000).default(1000),
+    /** Least time between requests that are not full, milliseconds: ClickHouse likes few and large ones. */
+    interval: z.number().int().min(0).max(60_000).default(1000),
+    /** Longest wait before the second attempt, milliseconds; doubles from there to a minute, and there is always another one. */
+    firstDelay: z.number().int().min(1).max(60_000).default(500),
+    /** Longest wait for an answer, milliseconds. */
+    timeout: z.number().int().min(1).max(300_000).default(30_000),
   }),
 ])
 

@@ -2,15 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import type { DestinationConfig } from '../config/schema.ts'
 import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate } from '../store/ports.ts'
-import { appendLines } from './file.ts'
+import type { BatchSender } from './batch-sender.ts'
+import { type BatchDestination, openSender } from './senders.ts'
 import { type AttemptResult, postMessage } from './webhook.ts'
 
-const FILE_BATCH = 500
-const FILE_LEASE_MS = 30_000
 /** A lease lasts longer than the attempt, so that nobody else has the event while its outcome is written down. */
 const LEASE_MARGIN_MS = 10_000
 const MAX_DELAY_MS = 60_000
-const FILE_RETRY_MS = 2000
 const FAULT_RETRY_MS = 5000
 
 /** The part of the queue that a deliverer works on. */
@@ -36,17 +34,31 @@ export class Deliverer {
   readonly #stop = new AbortController()
   #running: Promise<void> | undefined
   #cancelTimer = () => {}
+  #sender: BatchSender | undefined
+  /** Batches in a row of which nothing was taken. */
+  #failures = 0
+  /** Until then nothing is sent in batches, by the monotonic clock. */
+  #restUntilMs = Number.NEGATIVE_INFINITY
 
   constructor(destination: DestinationConfig, parts: DelivererParts) {
     this.#destination = destination
     this.#parts = parts
   }
 
-  /** Looks for work now, unless that is going on already. */
-  wake(): void {
+  /**
+   * Looks for work now, unless that is going on already or the destination is left in peace for a while.
+   *
+   * @param isAsked A person wants it now.
+   */
+  wake(isAsked = false): void {
+    if (isAsked) this.#restUntilMs = Number.NEGATIVE_INFINITY
     if (this.#running !== undefined || this.#stop.signal.aborted) return
-    this.#cancelTimer()
     const { queue, clock, onFault } = this.#parts
+    if (clock.monotonic() < this.#restUntilMs) {
+      this.#sleepUntil(clock.now())
+      return
+    }
+    this.#cancelTimer()
     this.#running = this.#work()
       .then(() => queue.nextDueMs(this.#destination.name))
       .catch((cause: unknown) => {
@@ -62,37 +74,70 @@ export class Deliverer {
 
   #work(): Promise<void> {
     const destination = this.#destination
-    return destination.type === 'webhook' ? this.#postAll(destination) : this.#appendAll(destination.path)
+    return destination.type === 'webhook' ? this.#postAll(destination) : this.#sendAll(destination)
   }
 
-  async #appendAll(path: string): Promise<void> {
-    const { queue } = this.#parts
-    const { name } = this.#destination
-    while (!this.#stop.signal.aborted) {
-      const due = await queue.claim(name, FILE_BATCH, FILE_LEASE_MS)
+  async #sendAll(destination: BatchDestination): Promise<void> {
+    const { queue, clock } = this.#parts
+    const { name } = destination
+    const sender = await this.#open(destination)
+    while (!this.#stop.signal.aborted && clock.monotonic() >= this.#restUntilMs) {
+      const due = await queue.claim(name, sender.limit, sender.longestMs + LEASE_MARGIN_MS)
       if (due.length === 0) return
-      await queue.settle(name, await this.#append(path, due))
+      await this.#sendBatch(sender, due)
       // The queue may answer at once; others must have their turn all the same.
       await nextTurn()
     }
   }
 
-  async #append(path: string, due: readonly ClaimedDelivery[]): Promise<DeliveryUpdate[]> {
+  /** The sender of the destination, made and got ready once. */
+  async #open(destination: BatchDestination): Promise<BatchSender> {
+    if (this.#sender !== undefined) return this.#sender
+    const { clock, onFault } = this.#parts
+    const sender = await openSender(destination, clock, (cause) =>
+      onFault(`destination ${destination.name}`, cause),
+    )
+    this.#sender = sender
+    await sender.prepare(this.#stop.signal)
+    return sender
+  }
+
+  async #sendBatch(sender: BatchSender, due: readonly ClaimedDelivery[]): Promise<void> {
+    const { queue, clock } = this.#parts
+    const { name } = this.#destination
+    const { signal } = this.#stop
     const attempt = this.#startAttempt()
-    try {
-      await appendLines(path, due)
-      return due.map((delivery) => this.#update(delivery, { result: 'delivered' }, attempt()))
-    } catch (cause) {
-      // A full disk or a missing mount: the file has no say in how often, so it is tried for ever.
-      const reason = `cannot be written (${(cause as NodeJS.ErrnoException).code})`
-      return due.map((delivery) => this.#update(delivery, { result: 'retry', reason }, attempt()))
+    const results = await sender.send(due, signal)
+    const measured = attempt()
+    const isAway = results.every(({ result }) => result === 'retry')
+    this.#failures = isAway ? this.#failures + 1 : 0
+    // Drawn once for the batch: what failed together is due together, and is a batch again.
+    const random = clock.random()
+    const delayMs = (attempts: number) =>
+      delayOf(sender.firstDelayMs, isAway ? this.#failures : attempts, random)
+    const given: string[] = []
+    const updates: DeliveryUpdate[] = []
+    for (const [index, delivery] of due.entries()) {
+      const result = results[index]
+      // A close that cut an attempt short leaves it owed, and uncounted.
+      if (result === undefined || (signal.aborted && result.result === 'retry')) given.push(delivery.eventId)
+      else updates.push(updateOf(delivery, result, measured, (attempts) => clock.now() + delayMs(attempts)))
     }
+    // Nothing else is tried meanwhile: what keeps it from this batch keeps it from the next one.
+    if (isAway) this.#restUntilMs = clock.monotonic() + delayMs(this.#failures)
+    else if (due.length < sender.limit) this.#restUntilMs = clock.monotonic() + sender.intervalMs
+    await queue.settle(name, updates)
+    await queue.release(name, given)
   }
 
   /** Keeps so many requests under way as the destination allows; what is finished is written down together. */
   async #postAll(destination: Extract<DestinationConfig, { type: 'webhook' }>): Promise<void> {
-    const { queue } = this.#parts
-    const { name, concurrency, timeout } = destination
+    const { queue, clock } = this.#parts
+    const { name, concurrency, timeout, firstDelay, maxAttempts } = destination
+    const dueAtMs = (attempts: number) => {
+      // Each drawn by itself, so that those that failed together do not come back together.
+      return attempts < maxAttempts ? clock.now() + delayOf(firstDelay, attempts, clock.random()) : undefined
+    }
     const { signal } = this.#stop
     const underWay = new Set<Promise<void>>()
     let updates: DeliveryUpdate[] = []
@@ -102,7 +147,7 @@ export class Deliverer {
       const result = await postMessage(destination, delivery, signal)
       // A close that cut an attempt short leaves it owed, and uncounted.
       if (signal.aborted && result.result === 'retry') given.push(delivery.eventId)
-      else updates.push(this.#update(delivery, result, attempt()))
+      else updates.push(updateOf(delivery, result, attempt(), dueAtMs))
     }
     for (;;) {
       if (updates.length > 0) {
@@ -136,45 +181,12 @@ export class Deliverer {
     return () => ({ atMs, durationMs: clock.monotonic() - startMs })
   }
 
-  #update(
-    { eventId, attempts: before }: ClaimedDelivery,
-    result: AttemptResult,
-    measured: { atMs: number; durationMs: number },
-  ): DeliveryUpdate {
-    const attempts = before + 1
-    const attempt = { ...measured, result: result.result }
-    if (result.result !== 'retry') {
-      const reason = result.result === 'failed' ? result.reason : null
-      return { eventId, state: result.result, reason, attempts, dueAtMs: 0, attempt }
-    }
-    const { reason } = result
-    const destination = this.#destination
-    if (destination.type === 'webhook' && attempts >= destination.maxAttempts) {
-      return {
-        eventId,
-        state: 'failed',
-        reason,
-        attempts,
-        dueAtMs: 0,
-        attempt: { ...attempt, result: 'failed' },
-      }
-    }
-    const dueAtMs = this.#parts.clock.now() + this.#delayMs(attempts)
-    return { eventId, state: 'pending', reason, attempts, dueAtMs, attempt }
-  }
-
-  /** Doubles with each attempt; drawn from the upper half, so that those that failed together do not come back together. */
-  #delayMs(attempts: number): number {
-    const destination = this.#destination
-    if (destination.type !== 'webhook') return FILE_RETRY_MS
-    const delayMs = Math.min(MAX_DELAY_MS, destination.firstDelay * 2 ** (attempts - 1))
-    return Math.ceil(delayMs * (0.5 + this.#parts.clock.random() / 2))
-  }
-
   #sleepUntil(dueMs: number | undefined): void {
     if (this.#stop.signal.aborted || dueMs === undefined) return
     const { clock } = this.#parts
-    this.#cancelTimer = clock.setTimer(() => this.wake(), Math.max(1, dueMs - clock.now()))
+    this.#cancelTimer()
+    const restMs = this.#restUntilMs - clock.monotonic()
+    this.#cancelTimer = clock.setTimer(() => this.wake(), Math.max(1, restMs, dueMs - clock.now()))
   }
 
   /** Ends attempts in flight; what was not delivered stays owed in the database. */
@@ -182,5 +194,30 @@ export class Deliverer {
     this.#stop.abort()
     this.#cancelTimer()
     await this.#running
+    await this.#sender?.close()
   }
+}
+
+/** Doubles with each attempt; drawn from the upper half. */
+function delayOf(firstDelayMs: number, attempts: number, random: number): number {
+  const delayMs = Math.min(MAX_DELAY_MS, firstDelayMs * 2 ** (attempts - 1))
+  return Math.ceil(delayMs * (0.5 + random / 2))
+}
+
+/** @param dueAtMs When the next attempt is due after so many; undefined = there is none. */
+function updateOf(
+  { eventId, attempts: before }: ClaimedDelivery,
+  result: AttemptResult,
+  measured: { atMs: number; durationMs: number },
+  dueAtMs: (attempts: number) => number | undefined,
+): DeliveryUpdate {
+  const attempts = before + 1
+  const reason = result.result === 'delivered' ? null : result.reason
+  const nextMs = result.result === 'retry' ? dueAtMs(attempts) : undefined
+  if (nextMs !== undefined) {
+    const attempt = { ...measured, result: 'retry' as const }
+    return { eventId, state: 'pending', reason, attempts, dueAtMs: nextMs, attempt }
+  }
+  const state = result.result === 'delivered' ? 'delivered' : 'failed'
+  return { eventId, state, reason, attempts, dueAtMs: 0, attempt: { ...measured, result: state } }
 }

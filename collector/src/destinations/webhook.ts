@@ -1,5 +1,6 @@
 import type { DestinationConfig } from '../config/schema.ts'
 import type { ClaimedDelivery } from '../store/ports.ts'
+import { connectionReason } from './reason.ts'
 
 /** What one attempt came to. */
 export type AttemptResult =
@@ -35,11 +36,6 @@ export async function postMessage(
     const canRetry = response.status >= 500 || RETRIED_STATUSES.has(response.status)
     return { result: canRetry ? 'retry' : 'failed', reason: `answered ${response.status}` }
   } catch (cause) {
-    return { result: 'retry', reason: reasonOf(cause) }
+    return { result: 'retry', reason: connectionReason(cause) }
   }
-}
-
-function reasonOf(cause: unknown): string {
-  const { name, cause: inner } = cause as Error & { cause?: NodeJS.ErrnoException }
-  return name === 'TimeoutError' ? 'no answer in time' : (inner?.code ?? 'the connection failed')
 }

@@ -22,11 +22,11 @@ export function DestinationsScreen() {
         <Nothing title="No destinations are configured">
           <p>
             Events are kept here and go nowhere else. A destination in the config file sends them on, to a
-            file or a webhook:
+            file, a webhook or a table of ClickHouse:
           </p>
           <pre class="code">
             {
-              '{\n  "destinations": [\n    { "name": "Warehouse", "type": "file", "path": "events.ndjson" },\n    { "name": "CRM", "type": "webhook", "url": "http://127.0.0.1:9000/hook" }\n  ]\n}'
+              '{\n  "destinations": [\n    { "name": "Warehouse", "type": "file", "path": "events.ndjson" },\n    { "name": "CRM", "type": "webhook", "url": "http://127.0.0.1:9000/hook" },\n    { "name": "Analytics", "type": "clickhouse", "url": "http://127.0.0.1:8123" }\n  ]\n}'
             }
           </pre>
         </Nothing>

@@ -1,0 +1,36 @@
+// ClickHouse as a library (chdb), for the tests of the ClickHouse destination: installs it into .cache, once. Usage:
+//   node collector/scripts/chdb.mjs
+// Half a gigabyte, so it is no dependency. Where it cannot be had, those tests are skipped, and that is said here.
+import { fileURLToPath } from 'node:url'
+import { fetchRuntime, findRuntime } from '../../scripts/fetch-runtimes.mjs'
+
+const NAME = 'chdb'
+const PIN = {
+  package: 'chdb',
+  version: '3.4.0',
+  binary: 'index.js',
+  integrity:
+    'sha512-HMNj4dq3lIrwqxwGSuuEjo9EIlC+k8IjsSQHh1ZStGvV6MRckfvPM2aDqzdW1ti3fldrt9UIntJBm0AbV9nbDQ==',
+  dependencies: {
+    '@chdb/lib-linux-x64-gnu': {
+      version: '26.7.3-stable.1',
+      integrity:
+        'sha512-XP97mMqnc5tZpKQywR8N7cLTsHNiTmHr30pC5mzo3jWmukjKn2IBa60c2B/gWUNcuFjOMjWoorQICCqBVj5wpw==',
+    },
+  },
+}
+const isPinned = process.platform === 'linux' && process.arch === 'x64'
+
+/** The path of the library; undefined where it is not installed. */
+export function findChdb() {
+  return isPinned ? findRuntime(NAME, PIN) : undefined
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  try {
+    if (!isPinned) throw new Error(`there is none for ${process.platform} ${process.arch}`)
+    console.log(fetchRuntime(NAME, PIN))
+  } catch (cause) {
+    console.error(`No chdb was found: the tests on ClickHouse will be SKIPPED. ${cause.message}`)
+  }
+}

@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import type { ClaimedDelivery } from '../store/ports.ts'
+import type { BatchSender } from './batch-sender.ts'
+import { outcomeOf } from './clickhouse/refusal.ts'
+import { COLUMNS, rowOf } from './clickhouse/row.ts'
+import { type ClickHouseConfig, ClickHouseServer } from './clickhouse/server.ts'
+import { ensureTable, tableName } from './clickhouse/table.ts'
+import { connectionReason } from './reason.ts'
+import { type BatchOutcome, sendSplitting } from './split.ts'
+import type { AttemptResult } from './webhook.ts'
+
+/** Size at which a batch is sent in more than one request, characters. */
+const MAX_REQUEST_CHARACTERS = 8_000_000
+
+interface Row {
+  index: number
+  key: string
+  line: string
+}
+
+/** Inserts events into a table of ClickHouse, a batch in one request. */
+export class ClickHouseSender implements BatchSender {
+  readonly limit: number
+  readonly longestMs: number
+  readonly intervalMs: number
+  readonly firstDelayMs: number
+  readonly #table: string
+  readonly #timeoutMs: number
+  readonly #server: ClickHouseServer
+  readonly #clock: Clock
+  readonly #onFault: (cause: unknown) => void
+  #isReady = false
+  #told: string | undefined
+
+  /** @param onFault Told what the server said when it takes nothing, once until that changes. */
+  constructor(config: ClickHouseConfig, clock: Clock, onFault: (cause: unknown) => void) {
+    this.limit = config.batchSize
+    // The table is looked at, or made; requests begin for as long as one may last, and the last one ends.
+    this.longestMs = config.timeout * 4
+    this.intervalMs = config.interval
+    this.firstDelayMs = config.firstDelay
+    this.#table = tableName(config)
+    this.#timeoutMs = config.timeout
+    this.#server = new ClickHouseServer(config)
+    this.#clock = clock
+    this.#onFault = onFault
+  }
+
+  async prepare(signal: AbortSignal): Promise<void> {
+    await this.#ensureTable(signal)
+  }
+
+  async send(batch: readonly ClaimedDelivery[], signal: AbortSignal): Promise<AttemptResult[]> {
+    const problem = await this.#ensureTable(signal)
+    if (problem !== undefined) return batch.map(() => ({ result: 'retry', reason: problem }))
+    const results: AttemptResult[] = []
+    const rows: Row[] = []
+    for (const [index, delivery] of batch.entries()) {
+      try {
+        rows.push({ index, key: delivery.key, line: rowOf(delivery) })
+      } catch {
+        results[index] = { result: 'failed', reason: 'cannot be written as a row' }
+      }
+    }
+    const startMs = this.#clock.monotonic()
+    await sendSplitting(
+      requestsOf(rows),
+      (group) => this.#insert(group, signal),
+      ({ index }, result) => {
+        results[index] = result
+      },
+      () => !signal.aborted && this.#clock.monotonic() - startMs < this.#timeoutMs,
+    )
+    return results
+  }
+
+  close(): Promise<void> {
+    return this.#server.close()
+  }
+
+  async #ensureTable(signal: AbortSignal): Promise<string | undefined> {
+    if (this.#isReady) return undefined
+    const problem = await ensureTable(this.#server, this.#table, signal)
+    this.#isReady = problem === undefined
+    if (problem !== undefined && !signal.aborted) this.#tell(problem.reason, problem.detail)
+    return problem?.reason
+  }
+
+  async #insert(rows: readonly Row[], signal: AbortSignal): Promise<BatchOutcome> {
+    const query = `INSERT INTO ${this.#table} (${Object.keys(COLUMNS).join(', ')}) FORMAT JSONEachRow`
+    try {
+      const response = await this.#server.run(query, signal, rows.map(({ line }) => line).join(''), {
+        date_time_input_format: 'best_effort',
+        // An acknowledgement means that the rows are in the table.
+        async_insert: 0,
+        // The same rows once more are no news; the same events in another batch are found by their key.
+        insert_deduplication_token: tokenOf(rows),
+      })
+      const outcome = outcomeOf(response)
+      if (outcome.kind === 'taken') this.#told = undefined
+      else if (outcome.kind !== 'refused') {
+        // It may be the table: it is looked at again before the next batch.
+        this.#isReady = false
+        this.#tell(outcome.reason, response.text)
+      }
+      return outcome
+    } catch (cause) {
+      const reason = connectionReason(cause)
+      if (!signal.aborted) this.#tell(reason)
+      return { kind: 'away', reason }
+    }
+  }
+
+  #tell(reason: string, detail = reason): void {
+    if (this.#told === reason) return
+    this.#told = reason
+    this.#onFault(new Error(detail.trim().slice(0, 1000)))
+  }
+}
+
+/** Rows in groups that are not too large for one request. */
+function requestsOf(rows: readonly Row[]): Row[][] {
+  const groups: Row[][] = []
+  let characters = Number.POSITIVE_INFINITY
+  for (const row of rows) {
+    characters += row.line.length
+    if (characters > MAX_REQUEST_CHARACTERS) {
+      groups.push([])
+      characters = row.line.length
+    }
+    groups.at(-1)?.push(row)
+  }
+  return groups
+}
+
+function tokenOf(rows: readonly Row[]): string {
+  const hash = createHash('sha256')
+  for (const { key } of rows) hash.update(`${key}\n`)
+  return hash.digest('hex')
+}

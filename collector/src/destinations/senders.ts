@@ -1,0 +1,18 @@
+import type { Clock } from '../clock.ts'
+import type { DestinationConfig } from '../config/schema.ts'
+import type { BatchSender } from './batch-sender.ts'
+import { FileSender } from './file.ts'
+
+/** Destinations that take many events at a time. */
+export type BatchDestination = Exclude<DestinationConfig, { type: 'webhook' }>
+
+/** Loads what the destination needs, which others do without. */
+export async function openSender(
+  destination: BatchDestination,
+  clock: Clock,
+  onFault: (cause: unknown) => void,
+): Promise<BatchSender> {
+  if (destination.type === 'file') return new FileSender(destination.path)
+  const { ClickHouseSender } = await import('./clickhouse.ts')
+  return new ClickHouseSender(destination, clock, onFault)
+}

@@ -1,0 +1,55 @@
+import type { AttemptResult } from './webhook.ts'
+
+/** What came of one request with several events. */
+export type BatchOutcome =
+  | { kind: 'taken' }
+  /** The data of at least one event were refused; the others may be taken without it. */
+  | { kind: 'refused'; reason: string }
+  /** It cannot be told whether an event is to blame. */
+  | { kind: 'unclear'; reason: string }
+  /** The destination takes nothing at present. */
+  | { kind: 'away'; reason: string }
+
+/** Requests for a batch whose failure is unclear, before the rest of it waits for the next attempt. */
+const UNCLEAR_REQUESTS = 40
+
+/**
+ * Delivers events in as few requests as possible, and halves a group that is refused until the event to blame is alone.
+ *
+ * @param groups Each is a request at first.
+ * @param settle Told once of each event.
+ * @param canGoOn Asked before each request; what is left when it says no is to be tried again.
+ */
+export async function sendSplitting<Item>(
+  groups: ReadonlyArray<readonly Item[]>,
+  send: (group: readonly Item[]) => Promise<BatchOutcome>,
+  settle: (item: Item, result: AttemptResult) => void,
+  canGoOn: () => boolean,
+): Promise<void> {
+  // The next one is last.
+  const left = groups.filter((group) => group.length > 0).reverse()
+  let unclear = 0
+  let halted: string | undefined
+  for (let group = left.pop(); group !== undefined; group = left.pop()) {
+    if (halted === undefined && !canGoOn()) halted = 'no time left for it in its batch'
+    const outcome: BatchOutcome = halted === undefined ? await send(group) : { kind: 'away', reason: halted }
+    if (outcome.kind === 'unclear') unclear++
+    const canSplit = outcome.kind === 'refused' || (outcome.kind === 'unclear' && unclear <= UNCLEAR_REQUESTS)
+    if (canSplit && group.length > 1) {
+      const middle = Math.ceil(group.length / 2)
+      left.push(group.slice(middle), group.slice(0, middle))
+      continue
+    }
+    if (outcome.kind === 'away' || unclear > UNCLEAR_REQUESTS) halted ??= reasonOf(outcome)
+    for (const item of group) settle(item, resultOf(outcome))
+  }
+}
+
+function reasonOf(outcome: BatchOutcome): string | undefined {
+  return outcome.kind === 'taken' ? undefined : outcome.reason
+}
+
+function resultOf(outcome: BatchOutcome): AttemptResult {
+  if (outcome.kind === 'taken') return { result: 'delivered' }
+  return { result: outcome.kind === 'refused' ? 'failed' : 'retry', reason: outcome.reason }
+}
