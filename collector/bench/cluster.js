@@ -25,6 +25,10 @@ const [seconds, rate, batch] = [values.seconds, values.rate, values.batch].map(N
 const wanted = new Set(values.only.split(','))
 const WARM_UP = { rate: 2000, batch: 50, connections: 4, seconds: 3 }
 const CONNECTIONS = 16
+/** Events a second for each front, so few that it has time left. */
+const FRONT_RATE = 6000
+/** What is compared is measured in turn, so often: no machine is quiet for long. */
+const ROUNDS = 5
 
 console.log(`load of the machine at the start: ${loadavg()[0].toFixed(1)}; ${batch} events a request`)
 if (wanted.has('cost')) {
@@ -102,34 +106,36 @@ async function costOfLog() {
   for (const one of [front, worker, nats, postgres]) await one.stop()
 }
 
-/** Workers are left out: they would take the cores of what is measured, and a front never waits for one. */
+/**
+ * Workers are left out: they would take the cores of what is measured, and a front never waits for one. The load and the log are on
+ * the second core. What is calculated comes from the same rate for each front: at full speed an event costs less, the busier one is.
+ */
 async function fronts() {
-  const run = async (count) => {
+  const run = async (count, rate) => {
     const nats = await startNats('1')
     const all = []
     for (let nth = 0; nth < count; nth++) all.push(await startCollector(String(nth), '--log', nats.url))
     const parts = Object.fromEntries(all.map((front, nth) => [`front ${nth + 1}`, front]))
-    const load = { urls: all.map(({ url }) => url), batch, seconds, connections: CONNECTIONS }
-    const result = await measured(
-      `${count} front${count > 1 ? 's' : ''}`,
-      { ...parts, log: nats },
-      load,
-      undefined,
-      '1',
-    )
+    const load = { urls: all.map(({ url }) => url), rate, batch, seconds, connections: CONNECTIONS }
+    const name = `${count} front${count > 1 ? 's' : ''}${rate === undefined ? ' at full speed' : ''}`
+    const result = await measured(name, { ...parts, log: nats }, load, undefined, '1')
     for (const one of [...all, nats]) await one.stop()
-    const spent = all.map((_, nth) => result.used[`front ${nth + 1}`])
-    const sum = spent.reduce((total, one) => total + one, 0)
-    console.log(
-      `  a front is busy for ${spent.map((one) => `${Math.round((one / result.tookSeconds) * 100)} %`).join(', ')} of a core; ` +
-        `calculated: ${count} with a whole core each take ${Math.round((count * result.accepted) / sum)} events a second`,
-    )
+    const sum = all.reduce((total, _, nth) => total + result.used[`front ${nth + 1}`], 0)
     return { rate: result.accepted / result.tookSeconds, capacity: (count * result.accepted) / sum }
   }
-  const [one, two] = [await run(1), await run(2)]
+  const seen = { measured: [], calculated: [], one: [], two: [] }
+  for (let round = 0; round < ROUNDS; round++) {
+    const [one, two] = [await run(1), await run(2)]
+    seen.measured.push(two.rate / one.rate)
+    const [oneOf, twoOf] = [await run(1, FRONT_RATE), await run(2, 2 * FRONT_RATE)]
+    seen.one.push(oneOf.capacity)
+    seen.two.push(twoOf.capacity)
+    seen.calculated.push(twoOf.capacity / oneOf.capacity)
+  }
+  const median = (list) => list.sort((a, b) => a - b)[Math.floor(list.length / 2)]
   console.log(
-    `two fronts: ${(two.rate / one.rate).toFixed(2)} times as many events as one, measured with the load and the log on the second core; ` +
-      `${(two.capacity / one.capacity).toFixed(2)} times, calculated from the processor time of an event in the same runs`,
+    `two fronts, medians of ${ROUNDS}: ${median(seen.measured).toFixed(2)} times as many events as one, measured; ${median(seen.calculated).toFixed(2)} times, ` +
+      `calculated: ${Math.round(median(seen.one))} and ${Math.round(median(seen.two))} events a second with a whole core for each front`,
   )
 }
 
