@@ -232,6 +232,18 @@ test.each([
     /browserOrigins\.0: expected an origin/,
   ],
   ['an admin token that is too short', ['--admin-token', 'abc'], /adminToken: expected at least 8/],
+  ['an option that is misspelt', ['--prot', '1'], /--prot'; see trackpost-collector --help/],
+  ['a store of another kind', ['--store', 'mysql://ada:pw@db/x'], /store: expected .* or postgres:/],
+  [
+    'a password that is not encoded',
+    ['--store', 'postgres://ada:10%secret@db/x'],
+    /store: expected postgres:\/\/host:port\/database, .* percent-encoded/,
+  ],
+  [
+    'PostgreSQL that is not there',
+    ['--store', 'postgres://ada:secret@127.0.0.1:1/x?sslmode=require'],
+    /ECONNREFUSED 127\.0\.0\.1:1\): is it running there/,
+  ],
   ['a store under both names', ['--store', 'a.db', '--database', 'b.db'], /mean the same/],
   ['a rate of zero', ['--rate', '0'], /--rate/],
   ['an unknown region', ['--region', 'mars'], /--region: default or eu/],
@@ -246,7 +258,7 @@ test.each([
   [
     'a database in a folder that is not there',
     ['--database', join(folder, 'no', 'x.db')],
-    /cannot be opened/,
+    /cannot be opened \(.*its folder is not there/,
   ],
   ['an address that is not loopback', ['--host', '0.0.0.0'], /--allow-public/],
   ['a host that does not exist', ['--host', 'no.such.host.invalid'], /cannot be resolved/],

@@ -134,6 +134,9 @@ export function oneLine(cause: unknown): string {
     return `port ${error.port} is not allowed to this user`
   }
   if (error?.code === 'EADDRNOTAVAIL') return `${error.address} is not an address of this machine`
+  if (error?.code?.startsWith('ERR_PARSE_ARGS')) {
+    return printable(`${error.message}; see trackpost-collector --help`)
+  }
   return printable(cause instanceof Error ? cause.message : String(cause))
 }
 

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import type { Config } from '../config/schema.ts'
 import type { LoadedPlan } from '../plan/plan.ts'
-import { AddressError, isPostgres, shownAddress, withoutPassword } from './address.ts'
+import { AddressError, isForeign, isPostgres, shownAddress, withoutPassword } from './address.ts'
 import type { EventStore } from './event-store.ts'
 import { LateStore, StoreAwayError } from './late-store.ts'
 import { SqliteStore } from './sqlite/sqlite-store.ts'
@@ -31,6 +31,9 @@ export interface StoreParts {
  */
 export async function openStore(address: string, parts: StoreParts): Promise<EventStore> {
   if (isPostgres(address)) return openPostgres(address, parts)
+  if (isForeign(address)) {
+    throw new ConfigError('store: expected the path of a file, :memory: or postgres://<host>/<database>')
+  }
   const { config, ...rest } = parts
   try {
     return new SqliteStore({
@@ -43,7 +46,12 @@ export async function openStore(address: string, parts: StoreParts): Promise<Eve
       maxBytes: config.maxDatabaseBytes,
     })
   } catch (cause) {
-    throw new ConfigError(`database: ${address} cannot be opened (${(cause as Error).message})`)
+    const { message } = cause as Error
+    // What SQLite says as a number.
+    const reason = /: 14"\)$/.test(message)
+      ? 'it is a folder, its folder is not there, or this user has no right to write there'
+      : message
+    throw new ConfigError(`database: ${address} cannot be opened (${reason})`)
   }
 }
 
@@ -74,10 +82,11 @@ async function openPostgres(address: string, parts: StoreParts): Promise<EventSt
     if (cause instanceof AddressError) throw new ConfigError(`store: ${cause.message}`)
     throw cause
   }
-  const [{ PostgresStore, messageOf }, { PostgresReader }, { isPassing }] = await Promise.all([
+  const [{ PostgresStore, messageOf }, { PostgresReader }, { isPassing }, { adviceOn }] = await Promise.all([
     import('./postgres/postgres-store.ts'),
     import('./postgres/reader.ts'),
     import('./postgres/database.ts'),
+    import('./postgres/advice.ts'),
   ])
   try {
     return await PostgresStore.open({
@@ -90,7 +99,7 @@ async function openPostgres(address: string, parts: StoreParts): Promise<EventSt
       retentionDays: config.retentionDays ?? DEFAULT_RETENTION_DAYS,
     })
   } catch (cause) {
-    const message = `store: ${shown} cannot be opened (${withoutPassword(messageOf(cause), address)})`
+    const message = `store: ${shown} cannot be opened (${withoutPassword(messageOf(cause), address)})${adviceOn(cause)}`
     throw isPassing(cause) ? new StoreAwayError(message) : new ConfigError(message)
   }
 }

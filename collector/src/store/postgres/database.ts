@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { withPlainSslMode } from '../address.ts'
 import { escapeForStore } from '../escape.ts'
 
 /** A value of a statement; `timestamp` columns hold milliseconds, so that there are no dates. */
@@ -35,7 +36,7 @@ export class Database implements Queryable {
   /** @param address As `postgres://user:password@host:port/database`. Nothing is connected yet. */
   constructor(address: string) {
     this.#config = {
-      connectionString: address,
+      connectionString: withPlainSslMode(address),
       application_name: 'trackpost-collector',
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: STATEMENT_TIMEOUT_MS,

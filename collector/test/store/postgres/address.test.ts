@@ -1,0 +1,45 @@
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { startCollector } from '../../../src/start.ts'
+import { withPlainSslMode } from '../../../src/store/address.ts'
+import { describeWithPostgres, newDatabase } from '../../support/postgres.ts'
+
+test('TLS is what the client makes of it, by its plain name; a caller who says libpq gets libpq', () => {
+  expect(withPlainSslMode('postgres://h/d?a=1&sslmode=require')).toBe(
+    'postgres://h/d?a=1&sslmode=verify-full',
+  )
+  for (const kept of [
+    'postgres://h/d?sslmode=disable',
+    'postgres://h/d?sslmode=no-verify',
+    'postgres://h/d?uselibpqcompat=true&sslmode=require',
+    'postgres://u:sslmode=require@h/d',
+  ]) {
+    expect(withPlainSslMode(kept)).toBe(kept)
+  }
+})
+
+describeWithPostgres('a database that cannot be opened', () => {
+  test('says what mends it, in one line', async () => {
+    const address = await newDatabase()
+    const admin = new pg.Client(address)
+    await admin.connect()
+    onTestFinished(() => admin.end())
+    await admin.query('REVOKE ALL ON SCHEMA public FROM PUBLIC')
+    const user = `guest_${process.hrtime.bigint()}`
+    await admin.query(`CREATE ROLE ${user} LOGIN`)
+    const failure = (change: Partial<Pick<URL, 'username' | 'pathname' | 'search'>>) => {
+      const store = Object.assign(new URL(address), change).href
+      return startCollector({ port: 0, store }).then(
+        () => 'started',
+        (error: Error) => error.message,
+      )
+    }
+
+    const grant = /GRANT USAGE, CREATE ON SCHEMA <schema> TO <user>$/
+    expect(await failure({ username: user })).toMatch(grant)
+    await admin.query('GRANT USAGE ON SCHEMA public TO PUBLIC')
+    expect(await failure({ username: user })).toMatch(grant)
+    expect(await failure({ pathname: '/absent' })).toMatch(/"absent".*CREATE DATABASE$/)
+    expect(await failure({ search: '?sslmode=require' })).toMatch(/sslmode=disable$/)
+  })
+})
