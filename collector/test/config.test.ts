@@ -74,3 +74,18 @@ test('a key may be given as its SHA-256', () => {
   expect(sources.find('test')).toMatchObject({ name: 'web' })
   expect(sources.find('Test')).toBeUndefined()
 })
+
+test.each([
+  ['url', 'https://user:secret@clickhouse.example:8443', 'with username, password and database as settings'],
+  ['url', 'https://clickhouse.example:8443/?database=x', 'with username, password and database as settings'],
+  ['url', 'tcp://clickhouse.example:9000', 'destinations.0.url'],
+  ['table', 'a`b', 'destinations.0.table'],
+  ['database', 'a.b', 'destinations.0.database'],
+  ['batchSize', 0, 'destinations.0.batchSize'],
+])('a destination in ClickHouse with the %s %j is refused', (setting, value, message) => {
+  const destination = { name: 'A', type: 'clickhouse', url: 'http://127.0.0.1:8123', [setting]: value }
+  const parse = () => parseConfig({ destinations: [destination] }, 'config')
+
+  expect(parse).toThrow(message)
+  expect(parse).not.toThrow('secret')
+})

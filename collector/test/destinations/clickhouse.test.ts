@@ -289,6 +289,7 @@ clickHouseTest('a request that is too large for a proxy is halved until it fits'
 
 const once: Array<[string, (first: Insert) => ReturnType<FaultyWay['fault']>, string]> = [
   ['500 of a proxy', () => ({ kind: 'status', status: 500 }), 'answered 500'],
+  ['a response that never ends', () => ({ kind: 'half' }), 'no answer in time'],
   ['a response that does not come', () => ({ kind: 'silence' }), 'no answer in time'],
   ['a connection that ends after the insert', () => ({ kind: 'reset after' }), 'ECONNRESET'],
 ]

@@ -67,6 +67,8 @@ export type Fault =
   | { kind: 'status'; status: number }
   /** There is never a response. */
   | { kind: 'silence' }
+  /** The response begins, and never ends. */
+  | { kind: 'half' }
   /** The server does what it is asked, and the connection ends before the response. */
   | { kind: 'reset after' }
 
@@ -102,6 +104,10 @@ export class FaultyWay {
         return
       }
       if (fault?.kind === 'silence') return
+      if (fault?.kind === 'half') {
+        response.writeHead(200, { 'content-length': 100 }).write('x')
+        return
+      }
       const { port } = this.#target
       const { url: path, method, headers } = request
       const onward = send(

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import { addAbortSignal, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import type { DestinationConfig } from '../../config/schema.ts'
@@ -38,19 +38,21 @@ export class ClickHouseServer {
     settings?: Record<string, string | number>,
   ): Promise<ServerResponse> {
     const timeout = AbortSignal.timeout(this.#timeoutMs)
+    const end = AbortSignal.any([signal, timeout])
     try {
       const response = await this.#client.exec({
         query,
         ...(body === undefined ? {} : { values: Readable.from([body]) }),
         clickhouse_settings: { wait_end_of_query: 1, ...settings },
-        abort_signal: AbortSignal.any([signal, timeout]),
+        abort_signal: end,
         ignore_error_response: true,
       })
       const code = response.response_headers['x-clickhouse-exception-code']
       return {
         status: response.http_status_code ?? 0,
         code: code === undefined ? undefined : Number(code),
-        text: await text(response.stream),
+        // The client minds the signal only until a response begins.
+        text: await text(addAbortSignal(end, response.stream)),
       }
     } catch (cause) {
       throw timeout.aborted || (cause as Error).message === 'Timeout error.' ? timeoutError() : cause
