@@ -139,6 +139,8 @@ function commonJS(entry: string, esbuildPlugins: Plugin[]): Options {
     esbuildPlugins,
     esbuildOptions(options) {
       minify(options)
+      // `require` where the sources have `import()`: the module that Node.js 22 makes of node:http for `import` needs WebAssembly.
+      options.supported = { ...options.supported, 'dynamic-import': false }
       // Only for this platform does esbuild name the exports where Node.js and TypeScript look for them.
       options.platform = 'node'
       // It leaves out the default export; never executed, only read.
