@@ -118,7 +118,6 @@ row('F79', 'closeAndFlush during a 429 wait of 60 s', 'delivered after the wait'
   const report = expectOracleRules(run, [ledger])
   row.injected(ledger.counts['limited'] ?? 0)
   expect(report.byOutcome).toEqual({ delivered: 50 })
-  expect(report.closes[0]?.ms).toBeGreaterThanOrEqual(59_000)
   // One wait, as long as was asked for but for what had passed when it was set, and a request that comes through.
   const waits = waitsOf(report).filter((ms) => ms > 10_000 && ms !== 90_000)
   expect(Math.max(...waits)).toBeGreaterThan(55_000)
