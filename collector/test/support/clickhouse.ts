@@ -67,7 +67,7 @@ export type Fault =
   | { kind: 'status'; status: number }
   /** There is never a response. */
   | { kind: 'silence' }
-  /** The response begins, and never ends. */
+  /** The response comes byte by byte, for ever. */
   | { kind: 'half' }
   /** The server does what it is asked, and the connection ends before the response. */
   | { kind: 'reset after' }
@@ -105,7 +105,9 @@ export class FaultyWay {
       }
       if (fault?.kind === 'silence') return
       if (fault?.kind === 'half') {
-        response.writeHead(200, { 'content-length': 100 }).write('x')
+        response.writeHead(200, { 'content-length': 1_000_000 })
+        const timer = setInterval(() => response.write('x'), 100)
+        response.once('close', () => clearInterval(timer))
         return
       }
       const { port } = this.#target
