@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Database, Queryable } from './database.ts'
+import { DELIVERY_FUNCTIONS } from './delivery-functions.ts'
 import { FUNCTIONS } from './functions.ts'
 import { SHARED_TABLES, TABLES } from './tables.ts'
 
@@ -7,7 +8,7 @@ import { SHARED_TABLES, TABLES } from './tables.ts'
 export const MIN_SERVER_VERSION = 14
 
 /** What brings the tables from one version to the next, from an empty schema on. Released ones are never changed. */
-const MIGRATIONS: readonly string[] = [`${TABLES}${FUNCTIONS}`, SHARED_TABLES]
+const MIGRATIONS: readonly string[] = [`${TABLES}${FUNCTIONS}${DELIVERY_FUNCTIONS}`, SHARED_TABLES]
 
 /** Version of the tables that this collector knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -8,22 +8,7 @@ const ROWS_PER_RETRY = 5000
 const SETTLE_ATTEMPTS = 5
 const SETTLE_DELAY_MS = 50
 
-/**
- * Of several processes one gets a delivery: rows that somebody else is taking are passed over, and what is taken is due again only
- * when the lease ends.
- */
-const CLAIM = `
-WITH due AS MATERIALIZED (
-  SELECT day, seq, due_at FROM delivery WHERE destination = $1 AND state = 'pending' AND due_at <= $2
-  ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED
-), claimed AS (
-  UPDATE delivery SET due_at = $4 FROM due
-  WHERE delivery.day = due.day AND delivery.seq = due.seq AND delivery.destination = $1
-  RETURNING delivery.day, delivery.seq, delivery.attempts, delivery.round, due.due_at
-)
-SELECT claimed.seq, claimed.attempts, claimed.round, source.name AS source, event.message_id, event.body
-FROM claimed JOIN event ON event.day = claimed.day AND event.seq = claimed.seq JOIN source ON source.id = event.source_id
-ORDER BY claimed.due_at, claimed.seq`
+const CLAIM = 'SELECT * FROM claim($1, $2, $3, $4) ORDER BY nth'
 
 const RELEASE = `
 UPDATE delivery SET due_at = 0 FROM unnest($2::bigint[]) AS given (seq)

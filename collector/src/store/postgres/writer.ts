@@ -177,13 +177,10 @@ export class Writer implements EventLog {
   #mayBegin(): boolean {
     if (this.#waiting.length === 0 && !this.#areRequestsDue) return false
     if (this.#underWay.size === 0 || this.#isClosed) return true
-    return this.#underWay.size < COMMITS_AT_A_TIME && this.#waitingCount() >= CROWD
-  }
-
-  #waitingCount(): number {
-    let count = 0
-    for (const { events } of this.#waiting) count += events.length
-    return count
+    return (
+      this.#underWay.size < COMMITS_AT_A_TIME &&
+      this.#waiting.reduce((sum, { events }) => sum + events.length, 0) >= CROWD
+    )
   }
 
   #begin(): void {

@@ -162,6 +162,40 @@ describeWithPostgres('what goes on beside appends', () => {
     expect(await rowsOf(client, 'SELECT state, count FROM delivery_tally')).toEqual([['pending', '1']])
   })
 
+  test('what is delivered touches the partitions of its own day, however many there are and however often', async () => {
+    const address = await newDatabase()
+    const { store } = await openPostgres(address)
+    await store.log.append(
+      Array.from({ length: 12 }, (_, nth) => newEvent(`${nth}`, { deliveries: hook, receivedAtMs: nth })),
+    )
+    const client = await connect(address)
+    // The server tells of the plan of each statement, also of those in functions.
+    await client.query(
+      "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET client_min_messages = log",
+    )
+    await client.query('SET auto_explain.log_nested_statements = on')
+    let plans = ''
+    client.on('notice', ({ message }) => {
+      plans += message
+    })
+    const touched = async (statement: string) => {
+      plans = ''
+      await client.query(statement)
+      return new Set(plans.match(/\bevent_([0-9]{8}|other)\b/g)).size
+    }
+
+    // Often enough for a plan to be kept.
+    for (let seq = 1; seq <= 12; seq++) {
+      const claimed = await touched(`SELECT * FROM claim('Hook', 1, 1, 1000000)`)
+      const settled = await touched(
+        `SELECT settle('Hook', '{${seq}}', '{delivered}', '{NULL}', '{1}', '{0}', '{${seq}}', '{1}')`,
+      )
+      const replayed = await touched(`SELECT redeliver('Hook', '{${seq}}', '{delivered}', 1)`)
+      expect([claimed, settled, replayed]).toEqual([1, 1, 1])
+      await client.query(`UPDATE delivery SET due_at = 2 WHERE seq = ${seq}`)
+    }
+  })
+
   test('the form of dates that a database prefers does not matter', async () => {
     const address = await newDatabase()
     const client = await connect(address)
