@@ -85,7 +85,7 @@ async function openPostgres(address: string, parts: StoreParts): Promise<EventSt
   const [{ PostgresStore, messageOf }, { PostgresReader }, { isPassing }, { adviceOn }] = await Promise.all([
     import('./postgres/postgres-store.ts'),
     import('./postgres/reader.ts'),
-    import('./postgres/database.ts'),
+    import('./postgres/passing.ts'),
     import('./postgres/advice.ts'),
   ])
   try {

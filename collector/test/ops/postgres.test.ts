@@ -32,6 +32,12 @@ describeWithPostgres('PostgreSQL', () => {
       parts: [{ ...part, isReady: false, reason: expect.any(String) }],
     })
     expect((await fetch(`${collector.url}/healthz`)).status).toBe(200)
+    // What people see on the page is the reason, not that something went wrong.
+    const asked = await fetch(`${collector.url}/api/overview`)
+    expect([asked.status, await asked.json()]).toEqual([
+      503,
+      expect.objectContaining({ code: 'storage', message: 'the store is away: /readyz says why' }),
+    ])
     expect(seriesOf(await figures(), 'ready', { part: 'store' })).toBe(0)
     await server.restart()
     // Nobody sends to what is not ready: it has to find out without an event.

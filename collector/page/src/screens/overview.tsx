@@ -35,11 +35,10 @@ export function OverviewScreen() {
         <TimeRange />
       </div>
       {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
+      {/* Of most use while the store is away, and nothing else can be shown. */}
+      {(isEmpty || overview === undefined) && <LogBlock />}
       {isEmpty ? (
-        <>
-          <LogBlock />
-          <FirstSteps />
-        </>
+        <FirstSteps />
       ) : (
         overview !== undefined && (
           <div class={query.isStale ? 'stale' : ''}>

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { withPlainSslMode } from '../address.ts'
 import { escapeForStore } from '../escape.ts'
+import { isPassing } from './passing.ts'
 
 /** A value of a statement; `timestamp` columns hold milliseconds, so that there are no dates. */
 export type SqlValue = string | number | boolean | null | readonly (string | number | boolean | null)[]
@@ -205,31 +206,6 @@ function storable(values: readonly SqlValue[]): unknown[] {
       ? value.map((one) => (typeof one === 'string' ? escapeForStore(one) : one))
       : value
   })
-}
-
-/** Classes of errors and errors after which the same statement may succeed. */
-const PASSING = /^(08|53|57P0[1-5]$|40001$|40P01$|55P03$|25006$)/
-const NETWORK = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ENOENT',
-])
-const LOST =
-  /^(Connection terminated|timeout exceeded|Query read timeout|Client has encountered a connection error)/
-
-/** Whether it is the connection or the moment that failed, not the statement. */
-export function isPassing(cause: unknown): boolean {
-  const { code, message, errors } = cause as { code?: unknown; message?: string; errors?: unknown[] }
-  // A host with several addresses: what each of them said.
-  if (Array.isArray(errors)) return errors.length > 0 && errors.every(isPassing)
-  if (typeof code === 'string') return NETWORK.has(code) || PASSING.test(code)
-  return LOST.test(message ?? '')
 }
 
 /** Classes of errors that lie in the data: not a value of the type, a rule broken, too large. */

@@ -1,7 +1,8 @@
 import { type Clock, sleep } from '../../clock.ts'
 import { numberOf } from '../place.ts'
 import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate } from '../ports.ts'
-import { isPassing, type Queryable, type SqlValue } from './database.ts'
+import type { Queryable, SqlValue } from './database.ts'
+import { isPassing } from './passing.ts'
 
 const ROWS_PER_RETRY = 5000
 /** What was attempted is worth some patience: what is not written down is attempted again. */

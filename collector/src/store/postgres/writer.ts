@@ -10,7 +10,8 @@ import {
   type RequestLog,
 } from '../ports.ts'
 import type { Batch } from './commit.ts'
-import { isOfData, isPassing } from './database.ts'
+import { isOfData } from './database.ts'
+import { isPassing } from './passing.ts'
 
 interface Waiting {
   events: readonly NewEvent[]
