@@ -7,7 +7,7 @@ import { encode } from '../../src/log/codec.ts'
 import { openPage, screenshot, useBrowser } from '../page/support.ts'
 import { newEvent } from '../store/new-event.ts'
 import { startNats, natsTest as test } from '../support/nats.ts'
-import { openCollector } from '../support.ts'
+import { openCollector, post, track } from '../support.ts'
 
 useBrowser()
 
@@ -65,4 +65,27 @@ test('without a log the overview has nothing of it', async () => {
   const page = await openPage(collector, { at: 'overview' })
   await page.locator('main h2').first().waitFor()
   expect(await page.locator('.log-state').count()).toBe(0)
+})
+
+test('what waits in the log is shown while the store cannot say anything', async () => {
+  const server = await startNats()
+  const store = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const worker = await openCollector({
+    log: server.url,
+    work: true,
+    store,
+    config: { log: { maxBytes: 50_000_000 } },
+  })
+  // Without an event the page would show its first steps.
+  await post(worker, '/v1/track', track({ event: 'Seen' }))
+  await worker.waitFor({ event: 'Seen' })
+  const page = await openPage(worker, { at: 'events', expected: /503/ })
+  await page.route('**/api/overview*', (route) =>
+    route.fulfill({ status: 503, json: { success: false, code: 'storage', message: 'the store is away' } }),
+  )
+
+  await page.goto(`${worker.url}/#/overview`)
+
+  await page.getByText('the store is away').waitFor()
+  await page.locator('.log-state').getByText('Messages waiting').waitFor()
 })
