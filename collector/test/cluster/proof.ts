@@ -19,7 +19,7 @@ export const LIMIT_MS = isFull ? 3_600_000 : 300_000
 const PROMISED_SECONDS = 60
 const TELL_MS = 60_000
 
-/** Sends, disturbs, waits until it is calm, and holds what was answered against what is there. */
+/** Sends and disturbs, waits until it is calm, again and again; then holds what was answered against what is there. */
 export async function prove(name: string, postgres: PostgresServer, nats?: NatsServer): Promise<void> {
   const random = seeded(SEED)
   const account = new Account()
@@ -42,30 +42,32 @@ export async function prove(name: string, postgres: PostgresServer, nats?: NatsS
     )
   }, TELL_MS)
   onTestFinished(() => clearInterval(telling))
-  const storm = new Storm(cluster, account, random, isFull ? 250 : 25)
-  const startMs = performance.now()
+  const storm = new Storm(cluster, account, random, isFull ? 100 : 20)
+  let longestSeconds = 0
   try {
-    do await storm.round()
-    while (senders.tracked < EVENTS)
-    await storm.calm()
-    const calmMs = performance.now()
-    phase = 'calm'
-    const sendersEnded = senders.end()
-    await reached(() => all.every(({ isListening }) => isListening))
-    await sendersEnded
-    const answeredSeconds = (performance.now() - calmMs) / 1000
-    await settled(cluster)
-    const settledSeconds = (performance.now() - calmMs) / 1000
-    const stormSeconds = (calmMs - startMs) / 1000
-    print(
-      `${name}, seed ${SEED}: ${account.answered.size} events answered 200 in ${account.outcomes} requests, ${account.failures} of which ` +
-        `failed, in ${stormSeconds.toFixed(0)} s with ${storm.said.length} disturbances and ends; all answered ${answeredSeconds.toFixed(1)} s and ` +
-        `settled ${settledSeconds.toFixed(1)} s after calm; ` +
-        `${destination.attempts} attempts at the destination`,
-    )
+    do {
+      senders.goOn()
+      phase = 'storm'
+      await storm.round()
+      await storm.calm()
+      phase = 'calm'
+      const calmMs = performance.now()
+      await reached(() => all.every(({ isListening }) => isListening))
+      await senders.hold()
+      const answeredMs = performance.now()
+      await settled(cluster)
+      const seconds = (performance.now() - answeredMs) / 1000
+      longestSeconds = Math.max(longestSeconds, seconds)
+      const { answered, outcomes, failures } = account
+      print(
+        `${name}, seed ${SEED}: ${answered.size} events answered 200 in ${outcomes} requests, ${failures} of which failed; ${storm.count} disturbances; ` +
+          `all answered ${((answeredMs - calmMs) / 1000).toFixed(1)} s after calm, settled ${seconds.toFixed(1)} s later; ${destination.attempts} attempts at the destination`,
+      )
+    } while (senders.tracked < EVENTS)
+    await senders.end()
     expect(senders.givenUp).toEqual([])
     await judge(cluster, account, senders, destination)
-    if (isFull) expect(settledSeconds).toBeLessThan(PROMISED_SECONDS)
+    if (isFull) expect(longestSeconds).toBeLessThan(PROMISED_SECONDS)
   } catch (cause) {
     print(`${name}: again with CLUSTER_SEED=${SEED}\n${storm.said.join('\n')}`)
     throw cause

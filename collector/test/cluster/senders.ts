@@ -4,7 +4,7 @@ import type { Analytics as Trackpost } from '../../../src/index.ts'
 import { basic } from '../support.ts'
 import { type Account, reached } from './account.ts'
 
-const BATCH = 20
+const BATCH = 10
 const TIMEOUT_MS = 4000
 const PAUSE_MS = 20
 /** Of each client; more is made when some of it is answered, so that a stop does not pile up what comes after it. */
@@ -20,6 +20,7 @@ export class Senders {
   readonly givenUp: string[] = []
   /** Events that were handed to a client. */
   tracked = 0
+  #isHeld = false
   #isOver = false
   #running: Promise<unknown> = Promise.resolve()
 
@@ -39,7 +40,17 @@ export class Senders {
     ])
   }
 
-  /** Resolves when everything that was begun is answered. */
+  /** Begins nothing more until it is let go on; resolves when everything that was begun is answered. */
+  async hold(): Promise<void> {
+    this.#isHeld = true
+    await reached(() => this.#account.answered.size === this.tracked)
+  }
+
+  goOn(): void {
+    this.#isHeld = false
+  }
+
+  /** Ends the clients. */
   async end(): Promise<void> {
     this.#isOver = true
     await this.#running
@@ -56,7 +67,7 @@ export class Senders {
     })
     let settled = 0
     for (let sent = 0; !this.#isOver; await pause()) {
-      for (let index = 0; index < BATCH && sent - settled < MAX_WAITING; index++) {
+      for (let index = 0; index < BATCH && sent - settled < MAX_WAITING && !this.#isHeld; index++) {
         const messageId = `sdk-${sent++}`
         this.tracked++
         client.track({ userId: 'zoë', event: 'Sent', messageId }, (error) => {
@@ -90,7 +101,7 @@ export class Senders {
     }
     let sent = 0
     for (; !this.#isOver; await pause()) {
-      for (let index = 0; index < BATCH && sent - settled < MAX_WAITING; index++) {
+      for (let index = 0; index < BATCH && sent - settled < MAX_WAITING && !this.#isHeld; index++) {
         track(`segment-${sent++}`)
         this.tracked++
       }
@@ -103,6 +114,8 @@ export class Senders {
   async #byHand(name: string, kind: 'batch' | 'track'): Promise<void> {
     const send = this.#account.fetch(TIMEOUT_MS)
     for (let number = 0; !this.#isOver; number++) {
+      while (this.#isHeld && !this.#isOver) await pause()
+      if (this.#isOver) return
       const items = Array.from({ length: kind === 'batch' ? BATCH : 1 }, (_, index) => ({
         type: 'track',
         userId: 'zoë',

@@ -26,6 +26,7 @@ export class Storm {
   readonly #active: Disturbance[] = []
   /** What was done, one line each. */
   readonly said: string[] = []
+  count = 0
 
   /** @param stride Requests that are answered 200 between two steps, at least; by chance up to as many again. */
   constructor(cluster: Cluster, account: Account, random: () => number, stride: number) {
@@ -42,6 +43,7 @@ export class Storm {
       }
       while (this.#active.length >= MOST_AT_A_TIME) await this.#endOne()
       this.said.push(one.name)
+      this.count++
       this.#active.push(one)
       await one.begin(() => this.#some())
       if (one.stopsAll) await this.#account.someFailures()
