@@ -10,7 +10,7 @@ import {
 } from './cli/flags.ts'
 import { askReadiness } from './cli/healthcheck.ts'
 import { Log, oneLine, printable, readLogFormat, withoutCredentials } from './cli/log.ts'
-import { firstSignal } from './cli/signals.ts'
+import { endNow, firstSignal } from './cli/signals.ts'
 import { sleep, systemClock } from './clock.ts'
 import { ConfigError } from './config/config-error.ts'
 import { keygen } from './config/keygen.ts'
@@ -22,6 +22,8 @@ import { version } from './version.ts'
 
 /** A day; what ends processes has no such patience. */
 const MAX_DRAIN_SECONDS = 86_400
+/** So long a database or a log that does not respond is waited for. What starts processes is told to give them 10 s more than the drain. */
+const CLOSE_LIMIT_MS = 9000
 
 /** Runs the command line; resolves with the exit code when a signal ends the collector, or it cannot start. */
 export async function main(args: readonly string[]): Promise<number> {
@@ -143,6 +145,11 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
     collector.drain()
     await sleep(systemClock, drainSeconds * 1000)
   }
+  // Ends nothing that ends by itself: a timer does not keep the process alive.
+  systemClock.setTimer(() => {
+    log.info('the store or the log does not respond: ended without it', { signal })
+    endNow(signal)
+  }, CLOSE_LIMIT_MS)
   await collector.close()
   log.info(`trackpost-collector ended by ${signal}`, { signal })
   return 0

@@ -20,7 +20,8 @@ export function firstSignal(): Promise<EndSignal> {
   })
 }
 
-function endNow(signal: EndSignal): void {
+/** Ends the process, whatever keeps it. */
+export function endNow(signal: EndSignal): void {
   // By the signal itself: an exit would first end the threads, and one that is in the database then may abort the process.
   process.removeAllListeners(signal)
   process.kill(process.pid, signal)

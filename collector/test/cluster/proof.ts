@@ -33,16 +33,17 @@ export async function prove(name: string, postgres: PostgresServer, nats?: NatsS
   await senders.start()
   await account.someMore(20)
 
+  const storm = new Storm(cluster, account, random, 20)
   let phase = 'storm'
   // What is waited for is said, in case that it never comes.
   const telling = setInterval(async () => {
     const seen = await look(cluster).catch((cause: Error) => cause.message)
+    const away = all.filter(({ isListening }) => !isListening).map(({ name, said }) => ({ name, said }))
     print(
-      `${name}: ${phase}, ${account.answered.size} of ${senders.tracked} answered, ${JSON.stringify(seen)}`,
+      `${name}: ${phase}, last ${storm.said.at(-1)}; ${account.answered.size} of ${senders.tracked} answered, ${JSON.stringify({ seen, away })}`,
     )
   }, TELL_MS)
   onTestFinished(() => clearInterval(telling))
-  const storm = new Storm(cluster, account, random, isFull ? 100 : 20)
   let longestSeconds = 0
   try {
     do {

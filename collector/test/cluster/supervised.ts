@@ -10,6 +10,8 @@ export class Supervised {
   readonly name: string
   /** What it said when it ended though nobody had ended it, after it had listened. */
   readonly crashes: string[] = []
+  /** The end of what the newest process has written. */
+  said = ''
   readonly #args: readonly string[]
   readonly #folder: string
   #child: ChildProcess | undefined
@@ -48,12 +50,12 @@ export class Supervised {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.#child = child
-    let said = ''
+    this.said = ''
     let wasListening = false
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
-        said = `${said}${text}`.slice(-2000)
-        if (!wasListening && said.includes('listens on')) {
+        this.said = `${this.said}${text}`.slice(-2000)
+        if (!wasListening && this.said.includes('listens on')) {
           wasListening = true
           this.#isListening = true
         }
@@ -63,7 +65,7 @@ export class Supervised {
       child.once('close', (code, signal) => {
         this.#isListening = false
         if (this.#isWanted && wasListening)
-          this.crashes.push(`${this.name} ended (${code ?? signal}): ${said}`)
+          this.crashes.push(`${this.name} ended (${code ?? signal}): ${this.said}`)
         resolve()
       })
     })
