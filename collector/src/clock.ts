@@ -1,3 +1,5 @@
+import { setTimeout as setTimeoutPromise } from 'node:timers/promises'
+
 /** Time and chance: the only things that differ between a running collector and a test of it. */
 export interface Clock {
   /** Milliseconds since the epoch. May jump. */
@@ -25,4 +27,9 @@ export const systemClock: Clock = {
 /** Resolves after `delayMs`, without keeping the process alive. */
 export function sleep(clock: Clock, delayMs: number): Promise<void> {
   return new Promise((resolve) => void clock.setTimer(resolve, delayMs))
+}
+
+/** Resolves after `delayMs` of real time, or when the signal is aborted, and keeps the process alive until then. */
+export function holdFor(delayMs: number, signal: AbortSignal): Promise<void> {
+  return setTimeoutPromise(delayMs, undefined, { signal }).catch(() => {})
 }

@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from '@nats-io/transport-node'
-import { expect, onTestFinished } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import { encode } from '../../src/log/codec.ts'
 import { openPage, screenshot, useBrowser } from '../page/support.ts'
 import { newEvent } from '../store/new-event.ts'
@@ -44,7 +44,8 @@ test('the overview shows what waits in the log and what was laid aside, and trie
       return { scrollWidth, clientWidth }
     })
     expect(scrollWidth).toBeLessThanOrEqual(clientWidth)
-    await log.scrollIntoViewIfNeeded()
+    // The page may be drawing it anew.
+    await vi.waitFor(() => log.scrollIntoViewIfNeeded(), 10_000)
     await screenshot(page, name)
   }
 

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import {
   type ConnectionOptions,
@@ -7,7 +6,7 @@ import {
   credsAuthenticator,
   type NatsConnection,
 } from '@nats-io/transport-node'
-import type { Clock } from '../../clock.ts'
+import { type Clock, holdFor } from '../../clock.ts'
 import { ConfigError } from '../../config/config-error.ts'
 import type { LogSettings } from '../settings.ts'
 import { ensureStreams, UnsafeStreamError } from './streams.ts'
@@ -121,7 +120,7 @@ export class LogConnection {
         this.#unusable(`${this.address} cannot be reached: ${loginOr(cause)}`)
       }
       // A timer that holds the process: while it starts, nothing else does.
-      await sleep(RECONNECT_MS, undefined, { signal: this.#closing.signal }).catch(() => {})
+      await holdFor(RECONNECT_MS, this.#closing.signal)
     }
     return undefined
   }
