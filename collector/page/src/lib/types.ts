@@ -2,6 +2,8 @@
 import type { Kind, Warning } from '../../../src/record.ts'
 import type { CatalogueEntry, RequestSummary } from '../../../src/store/query-results.ts'
 
+export type { DeadLetter } from '../../../src/log/ports.ts'
+export type { LogState } from '../../../src/log/state.ts'
 export type {
   Catalogue,
   CatalogueEntry,
@@ -35,26 +37,6 @@ export interface About {
   role: 'single' | 'front' | 'worker'
   /** Where the log lies; null when there is none. */
   log: string | null
-}
-
-/** The log between fronts and workers; null for what nobody can say. */
-export interface LogState {
-  isReady: boolean
-  reason: string | null
-  waiting: number | null
-  oldestMs: number | null
-  deadLetters: number | null
-}
-
-/** What the store refused and was laid aside. */
-export interface DeadLetter {
-  id: string
-  at: string
-  reason: string
-  source: string | null
-  name: string | null
-  messageId: string | null
-  bytes: number
 }
 
 export interface Outcome {
