@@ -1,5 +1,5 @@
-import type { Search } from '../../search/syntax.ts'
 import type { Budget } from '../budget.ts'
+import type { Found, NumberedPage, NumberedSearch } from '../find.ts'
 import type { TimeRange } from '../queries.ts'
 import { boundTo, type SqlValue } from '../search/condition.ts'
 import { type EventCondition, eventCondition } from '../search/event-condition.ts'
@@ -10,26 +10,6 @@ import { MESSAGE_COLUMN } from './search/path-condition.ts'
 import { slices } from './slices.ts'
 import { type Bounds, boundsOf } from './span.ts'
 
-/** What is looked for in the events. */
-export interface EventSearch extends TimeRange {
-  search: Search
-  /** Only records with a greater number. */
-  after?: number | undefined
-  /** Only records with a smaller number. */
-  before?: number | undefined
-}
-
-/** Numbers of the records that were found, in the order of the search. */
-export interface Found {
-  seqs: number[]
-  /** Whether there may be more. */
-  hasMore: boolean
-  /** Whether everything was looked at, or as much as was asked for was found. */
-  isComplete: boolean
-  /** Last number that was looked at; undefined = none. */
-  searchedTo: number | undefined
-}
-
 // The OFFSET keeps the planner from putting the expression wherever the message is asked for: it would be parsed each time.
 const EVENT_WITH_MESSAGE = `event CROSS JOIN LATERAL (SELECT ${MESSAGE} AS message OFFSET 0) AS parsed`
 
@@ -39,7 +19,7 @@ interface Plan {
   range: TimeRange
 }
 
-async function plan(context: QueryContext, query: EventSearch): Promise<Plan> {
+async function plan(context: QueryContext, query: NumberedSearch): Promise<Plan> {
   const condition = eventCondition(POSTGRES, query.search, context.nowMs)
   const bounds = { ...(await boundsOf(context.sql, context.span, query)) }
   if (query.after !== undefined) bounds.first = Math.max(bounds.first, query.after + 1)
@@ -68,11 +48,7 @@ function sliceSql(
 }
 
 /** Finds records until there are enough, everything was looked at, or the time is used up. */
-export async function findEvents(
-  context: QueryContext,
-  query: EventSearch & { order: 'oldest' | 'newest'; limit: number },
-  budget: Budget,
-): Promise<Found> {
+export async function findEvents(context: QueryContext, query: NumberedPage, budget: Budget): Promise<Found> {
   const thePlan = await plan(context, query)
   const direction = query.order === 'newest' ? 'DESC' : 'ASC'
   const seqs: number[] = []
@@ -95,7 +71,7 @@ export async function findEvents(
 /** Counts records, newest first, until everything was looked at or the time is used up; then `countedTo` is the last that was. */
 export async function countEvents(
   context: QueryContext,
-  query: EventSearch,
+  query: NumberedSearch,
 ): Promise<{ count: number; countedTo: number | undefined }> {
   const thePlan = await plan(context, query)
   let count = 0

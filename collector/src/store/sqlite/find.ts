@@ -1,6 +1,5 @@
-import type { Search } from '../../search/syntax.ts'
 import type { Budget } from '../budget.ts'
-import type { TimeRange } from '../queries.ts'
+import type { Found, NumberedPage, NumberedSearch } from '../find.ts'
 import { boundTo } from '../search/condition.ts'
 import { type EventCondition, eventCondition } from '../search/event-condition.ts'
 import type { Database, SqlValue } from './database.ts'
@@ -8,26 +7,6 @@ import { SEGMENT_BITS, SEGMENT_SIZE, segmentOf } from './schema.ts'
 import { SQLITE } from './search/dialect.ts'
 import { type Bounds, boundsOf, slices } from './slices.ts'
 import type { Work } from './work.ts'
-
-/** What is looked for in the events. */
-export interface EventSearch extends TimeRange {
-  search: Search
-  /** Only records with a greater number. */
-  after?: number | undefined
-  /** Only records with a smaller number. */
-  before?: number | undefined
-}
-
-/** Numbers of the records that were found, in the order of the search. */
-export interface Found {
-  seqs: number[]
-  /** Whether there may be more. */
-  hasMore: boolean
-  /** Whether everything was looked at, or as much as was asked for was found. */
-  isComplete: boolean
-  /** Last number that was looked at; undefined = none. */
-  searchedTo: number | undefined
-}
 
 /** Segments in one slice of a search that reads nothing but the small index. */
 const SEGMENTS_OF_FACTS = 16
@@ -37,7 +16,7 @@ interface Plan extends EventCondition {
   segments: number
 }
 
-function plan(database: Database, query: EventSearch, nowMs: number): Plan {
+function plan(database: Database, query: NumberedSearch, nowMs: number): Plan {
   const condition = eventCondition(SQLITE, query.search, nowMs)
   const bounds = boundsOf(database, query)
   if (query.after !== undefined) bounds.first = Math.max(bounds.first, query.after + 1)
@@ -85,7 +64,7 @@ function sliceSql(plan: Plan, { first, last }: Bounds): { sql: string; values: S
 /** Finds records until there are enough, everything was looked at, or the time is used up. */
 export function* findEvents(
   database: Database,
-  query: EventSearch & { order: 'oldest' | 'newest'; limit: number },
+  query: NumberedPage,
   budget: Budget,
   nowMs: number,
 ): Work<Found> {
@@ -113,7 +92,7 @@ export function* findEvents(
 /** Counts records, newest first, until everything was looked at or the time is used up; then `countedTo` is the last that was. */
 export function* countEvents(
   database: Database,
-  query: EventSearch,
+  query: NumberedSearch,
   budget: Budget,
   nowMs: number,
 ): Work<{ count: number; countedTo: number | undefined }> {

@@ -1,13 +1,12 @@
+import type { NumberedPage, NumberedSearch } from '../../find.ts'
 import { cursorOf } from '../../place.ts'
 import type { EventCount } from '../../queries.ts'
 import type { EventsPage } from '../../query-results.ts'
-import { countEvents, type EventSearch, findEvents } from '../find.ts'
+import { countEvents, findEvents } from '../find.ts'
 import { receivedAtOf, recordsOf, summariesOf } from '../records.ts'
 import type { QueryContext } from './context.ts'
 
-export interface EventsQuery extends EventSearch {
-  order: 'oldest' | 'newest'
-  limit: number
+export interface EventsQuery extends NumberedPage {
   isFull: boolean
 }
 
@@ -31,7 +30,7 @@ async function timeOf(context: QueryContext, seq: number): Promise<string | null
   return atMs === undefined ? null : new Date(atMs).toISOString()
 }
 
-export async function count(context: QueryContext, query: EventSearch): Promise<EventCount> {
+export async function count(context: QueryContext, query: NumberedSearch): Promise<EventCount> {
   const { count, countedTo } = await countEvents(context, query)
   const isComplete = countedTo === undefined
   return { count, isComplete, next: isComplete ? null : cursorOf(countedTo) }

@@ -1,17 +1,16 @@
 import type { EventRecord, EventSummary } from '../../../record.ts'
+import type { NumberedPage, NumberedSearch } from '../../find.ts'
 import { cursorOf } from '../../place.ts'
 import type { EventCount } from '../../queries.ts'
 import type { EventsPage } from '../../query-results.ts'
-import { countEvents, type EventSearch, findEvents } from '../find.ts'
+import { countEvents, findEvents } from '../find.ts'
 import { recordsOf, summariesOf } from '../records.ts'
 import { segmentOf } from '../schema.ts'
 import { newestSeq } from '../slices.ts'
 import type { Work } from '../work.ts'
 import type { QueryContext } from './context.ts'
 
-export interface EventsQuery extends EventSearch {
-  order: 'oldest' | 'newest'
-  limit: number
+export interface EventsQuery extends NumberedPage {
   isFull: boolean
 }
 
@@ -45,7 +44,7 @@ function timeOf({ database }: QueryContext, seq: number, order: 'oldest' | 'newe
   return atMs === undefined ? null : new Date(atMs).toISOString()
 }
 
-export function* count({ database, budget, nowMs }: QueryContext, query: EventSearch): Work<EventCount> {
+export function* count({ database, budget, nowMs }: QueryContext, query: NumberedSearch): Work<EventCount> {
   const { count, countedTo } = yield* countEvents(database, query, budget, nowMs)
   const isComplete = countedTo === undefined
   return { count, isComplete, next: isComplete ? null : cursorOf(countedTo) }
