@@ -1,33 +1,26 @@
 import { randomInt } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import type { NewRequest, RequestLog } from '../../store/ports.ts'
+import { requestIds } from '../../store/request-ids.ts'
 import { encodeRequests } from '../codec.ts'
 
 const MAX_WAITING = 2000
 const PER_MESSAGE = 50
 const REST_MS = 200
-/** What an id leaves for the requests of one process. */
-const IDS_PER_PROCESS = 2 ** 32
-/** Above what any file of a store counts its openings to, so that ids of both kinds never meet. */
+/** Above what any store counts its openings to, so that ids of both kinds never meet. */
 const FIRST_PROCESS = 2 ** 20
 
 /** Sends requests along with the events, some at a time; what is too much, or comes while the log is away, is dropped. */
 export class NatsRequestLog implements RequestLog {
   readonly #send: (payload: Uint8Array) => void
   readonly #clock: Clock
-  readonly #first = (FIRST_PROCESS + randomInt(2 ** 20)) * IDS_PER_PROCESS
-  #lastId = 0
+  readonly nextId = requestIds(FIRST_PROCESS + randomInt(FIRST_PROCESS))
   #waiting: NewRequest[] = []
   #cancel: (() => void) | undefined
 
   constructor(send: (payload: Uint8Array) => void, clock: Clock) {
     this.#send = send
     this.#clock = clock
-  }
-
-  nextId(): string {
-    this.#lastId++
-    return String(this.#first + this.#lastId)
   }
 
   append(request: NewRequest): void {

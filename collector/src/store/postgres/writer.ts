@@ -9,6 +9,7 @@ import {
   RefusedError,
   type RequestLog,
 } from '../ports.ts'
+import { requestIds } from '../request-ids.ts'
 import type { Batch } from './commit.ts'
 import { isOfData } from './database.ts'
 import { isPassing } from './passing.ts'
@@ -37,8 +38,6 @@ const MAX_WAITING_REQUESTS = 10_000
 const REQUESTS_PER_COMMIT = 1000
 /** Requests are written down together with events, or by themselves after so long. */
 const REQUESTS_REST_MS = 200
-/** What a request id leaves for the requests of one opening of the database. */
-const IDS_PER_OPENING = 2 ** 32
 
 /** A database that is away is waited for this long; who waits longer is better told so. */
 const PATIENCE_MS = 5000
@@ -65,6 +64,7 @@ export interface WriterParts {
  */
 export class Writer implements EventLog {
   readonly #parts: WriterParts
+  readonly #nextRequestId: () => string
   readonly #waiting: Waiting[] = []
   readonly #requests: NewRequest[] = []
   readonly #underWay = new Set<Promise<void>>()
@@ -73,21 +73,18 @@ export class Writer implements EventLog {
   #isScheduled = false
   #isRequestTimerSet = false
   #areRequestsDue = false
-  #lastRequest = 0
   #isClosed = false
   #failure: unknown
   #refusesUntilMs = Number.NEGATIVE_INFINITY
 
   constructor(parts: WriterParts) {
     this.#parts = parts
+    this.#nextRequestId = requestIds(parts.opening)
   }
 
   /** Takes requests in; they share the commits of events. */
   readonly requests: RequestLog = {
-    nextId: () => {
-      this.#lastRequest++
-      return String(this.#parts.opening * IDS_PER_OPENING + this.#lastRequest)
-    },
+    nextId: () => this.#nextRequestId(),
     append: (request) => {
       if (this.#requests.length >= MAX_WAITING_REQUESTS || this.#isClosed) return
       this.#requests.push(request)

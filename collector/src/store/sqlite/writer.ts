@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
 import type { EventSummary } from '../../record.ts'
 import type { EventGroup, EventLog, NewEvent, NewRequest, RequestLog } from '../ports.ts'
+import { requestIds } from '../request-ids.ts'
 import { refusalOf } from './consumed.ts'
 
 interface Waiting {
@@ -19,8 +20,6 @@ const MAX_WAITING_REQUESTS = 10_000
 const REQUESTS_PER_COMMIT = 1000
 /** Requests are written down at once, and then not again for so long: for each by itself a commit would cost most of all. */
 const REQUESTS_REST_MS = 200
-/** What a request id leaves for the requests of one opening of the database. */
-const IDS_PER_OPENING = 2 ** 32
 
 /** From so many appends in one commit on it pays to collect more for the next one. */
 const CROWD = 4
@@ -52,6 +51,7 @@ export interface WriterParts {
  */
 export class Writer implements EventLog {
   readonly #parts: WriterParts
+  readonly #nextRequestId: () => string
   readonly #waiting: Waiting[] = []
   readonly #requests: NewRequest[] = []
   #cancel: (() => void) | undefined
@@ -59,18 +59,15 @@ export class Writer implements EventLog {
   #restsUntilMs = Number.NEGATIVE_INFINITY
   #requestsRestUntilMs = Number.NEGATIVE_INFINITY
   #isRequestTimerSet = false
-  #lastRequest = 0
 
   constructor(parts: WriterParts) {
     this.#parts = parts
+    this.#nextRequestId = requestIds(parts.opening)
   }
 
   /** Takes requests in; they share the commits of events. */
   readonly requests: RequestLog = {
-    nextId: () => {
-      this.#lastRequest++
-      return String(this.#parts.opening * IDS_PER_OPENING + this.#lastRequest)
-    },
+    nextId: () => this.#nextRequestId(),
     append: (request) => {
       if (this.#requests.length >= MAX_WAITING_REQUESTS) return
       this.#requests.push(request)
