@@ -24,9 +24,23 @@ export const systemClock: Clock = {
   },
 }
 
-/** Resolves after `delayMs`, without keeping the process alive. */
-export function sleep(clock: Clock, delayMs: number): Promise<void> {
-  return new Promise((resolve) => void clock.setTimer(resolve, delayMs))
+/**
+ * Resolves after `delayMs`, without keeping the process alive.
+ *
+ * @param handOut Is given what ends the wait early.
+ */
+export function sleep(
+  clock: Clock,
+  delayMs: number,
+  handOut: (wake: () => void) => void = () => {},
+): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = clock.setTimer(resolve, delayMs)
+    handOut(() => {
+      cancel()
+      resolve()
+    })
+  })
 }
 
 /** Resolves after `delayMs` of real time, or when the signal is aborted, and keeps the process alive until then. */

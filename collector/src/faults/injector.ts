@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Clock } from '../clock.ts'
+import { type Clock, sleep } from '../clock.ts'
 import { HttpProblem, replyProblem, SECURITY_HEADERS } from '../http/reply.ts'
 import type { FaultRule, Faults } from './rules.ts'
 
@@ -29,24 +29,13 @@ export class FaultInjector {
   ): Promise<FaultRule | undefined> {
     const rule = this.#faults.take(path, sourceOf)
     if (rule === undefined) return undefined
-    await this.#wait(rule.delay, response)
+    if (rule.delay > 0) await sleep(this.#clock, rule.delay, (wake) => response.once('close', wake))
     if (response.destroyed) return rule
     if (rule.reset) request.socket.resetAndDestroy()
     else if (rule.hang) this.#hold(response)
     else if (rule.status === null) return undefined
     else respond(rule, rule.status, response)
     return rule
-  }
-
-  #wait(delayMs: number, response: ServerResponse): Promise<void> | undefined {
-    if (delayMs === 0) return undefined
-    return new Promise((resolve) => {
-      const cancel = this.#clock.setTimer(resolve, delayMs)
-      response.once('close', () => {
-        cancel()
-        resolve()
-      })
-    })
   }
 
   #hold(response: ServerResponse): void {

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import { type Clock, sleep } from '../clock.ts'
 import {
   type EventGroup,
   type EventLog,
@@ -142,14 +142,10 @@ export class Carrier {
     onFault('an event was laid aside', cause)
   }
 
-  #pause(ms: number): Promise<void> {
-    if (this.#isClosing) return Promise.resolve()
-    return new Promise((resolve) => {
-      const cancel = this.#parts.clock.setTimer(resolve, ms)
-      this.#endPause = () => {
-        cancel()
-        resolve()
-      }
+  async #pause(ms: number): Promise<void> {
+    if (this.#isClosing) return
+    await sleep(this.#parts.clock, ms, (wake) => {
+      this.#endPause = wake
     })
   }
 }

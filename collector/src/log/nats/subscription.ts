@@ -1,4 +1,5 @@
 import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream'
+import { sleep } from '../../clock.ts'
 import type { LogMessage, LogSubscription } from '../ports.ts'
 import type { LogConnection } from './connection.ts'
 import { CONSUMER, ensureConsumer } from './streams.ts'
@@ -77,12 +78,8 @@ export class Subscription implements LogSubscription {
   }
 
   #pause(): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.#connection.clock.setTimer(resolve, AGAIN_MS)
-      this.#wakeReader = () => {
-        cancel()
-        resolve()
-      }
+    return sleep(this.#connection.clock, AGAIN_MS, (wake) => {
+      this.#wakeReader = wake
     })
   }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../../clock.ts'
+import { type Clock, sleep } from '../../clock.ts'
 import type { EventSummary } from '../../record.ts'
 import {
   type EventGroup,
@@ -260,9 +260,7 @@ export class Writer implements EventLog {
           throw cause
         }
       }
-      await new Promise<void>((resolve) => {
-        clock.setTimer(resolve, delayMs)
-      })
+      await sleep(clock, delayMs)
     }
   }
 
