@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import { limited } from '../limited.ts'
 import type { KeptText, TokenKeyStore } from '../store/ports.ts'
 import {
   type KeptKeys,
@@ -161,17 +162,10 @@ export class Keyring {
     throw new Error('the keys of tokens are changed by others all the time')
   }
 
-  async #inTime<T>(work: Promise<T>): Promise<T> {
-    let cancel = () => {}
-    const late = new Promise<never>((_resolve, reject) => {
-      const giveUp = () => reject(new Error(`no response within ${READ_WAIT_MS / 1000} s`))
-      cancel = this.#clock.setTimer(giveUp, READ_WAIT_MS)
-    })
-    try {
-      return await Promise.race([work, late])
-    } finally {
-      cancel()
-    }
+  #inTime<T>(work: Promise<T>): Promise<T> {
+    return limited(work, READ_WAIT_MS, this.#clock, () =>
+      Promise.reject(new Error(`no response within ${READ_WAIT_MS / 1000} s`)),
+    )
   }
 }
 

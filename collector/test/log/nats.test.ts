@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { expect, onTestFinished } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/clock.ts'
 import { ConfigError } from '../../src/config/config-error.ts'
 import { decode } from '../../src/log/codec.ts'
 import { openLog } from '../../src/log/open.ts'
@@ -181,6 +181,27 @@ test('a log that does not respond is given up in time, and used again when it do
   await expect.poll(async () => (await log.health()).isReady).toBe(true)
   await log.append([newEvent('c')])
   expect(await log.health()).toMatchObject({ isReady: true, reason: null })
+})
+
+test('a close does not wait for a log that is silent', async () => {
+  const server = await startNats()
+  // Every limit is over at once.
+  const clock: Clock = { ...systemClock, setTimer: (run) => systemClock.setTimer(run, 0) }
+  const log = await openLog(server.url, { settings: { maxBytes: 50_000_000 }, clock, onFault: () => {} })
+  onTestFinished(() => log.close())
+  await expect.poll(async () => (await log.health()).isReady).toBe(true)
+  // One that sends nothing, and gives the server up as the log would by itself.
+  const other = await connect({ servers: server.url, pingInterval: 2000, maxPingOut: 2 })
+  onTestFinished(() => other.close())
+  const noticed = (async () => {
+    for await (const { type } of other.status()) if (type === 'staleConnection') return 'others have noticed'
+    return undefined
+  })()
+
+  await server.pause()
+  const closed = log.close().then(() => 'closed')
+
+  expect(await Promise.race([closed, noticed])).toBe('closed')
 })
 
 test('a log that is full says so, and takes events again when its workers have made room', async () => {

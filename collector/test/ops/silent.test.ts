@@ -4,16 +4,35 @@ import { startNats, natsTest as test } from '../support/nats.ts'
 import { post, track } from '../support.ts'
 import { start } from './process.ts'
 
-test('a front whose log is silent ends all the same, soon after SIGTERM', async () => {
+const STATES = [
+  ['since a moment ago', []],
+  ['and known to be away', ['the log is away']],
+] as const
+
+test.for(STATES)('a front whose log is silent %s ends all the same, soon after SIGTERM', async ([, said]) => {
   const nats = await startNats()
   const { child, url, lines } = await start(['--port', '0', '--log', nats.url])
   expect((await post({ url }, '/v1/track', track())).status).toBe(200)
   await nats.pause()
+  for (const words of said)
+    await expect.poll(() => lines.some(({ message }) => message.includes(words))).toBe(true)
 
   child.kill('SIGTERM')
 
   // A test that waits for ever fails by its timeout.
-  expect(await once(child, 'exit')).toEqual([null, 'SIGTERM'])
+  expect(await once(child, 'exit')).toEqual([0, null])
   nats.resume()
-  await expect.poll(() => lines.at(-1)?.message).toContain('ended without it')
-}, 60_000)
+  await expect.poll(() => lines.at(-1)?.message).toContain('ended by SIGTERM')
+})
+
+test('a worker whose log is silent ends all the same, soon after SIGTERM', async () => {
+  const nats = await startNats()
+  const { child, lines } = await start(['work', '--port', '0', '--log', nats.url, '--store', 'events.db'])
+  await nats.pause()
+
+  child.kill('SIGTERM')
+
+  expect(await once(child, 'exit')).toEqual([0, null])
+  nats.resume()
+  await expect.poll(() => lines.at(-1)?.message).toContain('ended by SIGTERM')
+})

@@ -1,15 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream'
-import {
-  type ConnectionOptions,
-  connect,
-  credsAuthenticator,
-  type NatsConnection,
-} from '@nats-io/transport-node'
+import { type ConnectionOptions, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node'
 import { type Clock, holdFor } from '../../clock.ts'
 import { ConfigError } from '../../config/config-error.ts'
+import { limited } from '../../limited.ts'
 import type { LogSettings } from '../settings.ts'
 import { ensureStreams, UnsafeStreamError } from './streams.ts'
+import { connect } from './transport.ts'
 
 /** Longest wait for an answer of the log, milliseconds. */
 export const TIMEOUT_MS = 3000
@@ -82,18 +79,13 @@ export class LogConnection {
       // While it starts, what is thrown says so.
       if (!isStarting) this.#onFault('the log cannot be used', cause)
     })
-    let cancel = () => {}
-    const patience = new Promise<void>((resolve) => {
-      cancel = this.clock.setTimer(resolve, START_WAIT_MS)
-    })
     try {
-      await Promise.race([opened, patience])
+      await limited(opened, START_WAIT_MS, this.clock, () => {})
     } catch (cause) {
       await this.close()
       throw new ConfigError(`log: ${messageOf(cause)}`)
     } finally {
       isStarting = false
-      cancel()
     }
   }
 
@@ -209,12 +201,7 @@ export class LogConnection {
   async flush(): Promise<void> {
     if (this.reason !== null || this.#connection === undefined) return
     const flushed = this.#connection.flush().catch(() => {})
-    let cancel = () => {}
-    const timeout = new Promise<void>((resolve) => {
-      cancel = this.clock.setTimer(resolve, TIMEOUT_MS)
-    })
-    await Promise.race([flushed, timeout])
-    cancel()
+    await limited(flushed, TIMEOUT_MS, this.clock, () => this.#away('the log does not respond in time'))
   }
 
   /** Largest message that the server takes, bytes. */
@@ -230,7 +217,8 @@ export class LogConnection {
     const connection = this.#connection
     if (connection === undefined) return
     // What was sent without waiting goes out, if the log is there.
-    if (this.#reason === null) await connection.drain().catch(() => {})
+    const drained = this.#reason === null ? connection.drain().catch(() => {}) : Promise.resolve()
+    await limited(drained, TIMEOUT_MS, this.clock, () => {})
     await connection.close()
   }
 }
