@@ -15,7 +15,6 @@ const MAX_REQUEST_CHARACTERS = 8_000_000
 
 interface Row {
   index: number
-  key: string
   line: string
 }
 
@@ -36,8 +35,8 @@ export class ClickHouseSender implements BatchSender {
   /** @param onFault Told what the server said when it takes nothing, once until that changes. */
   constructor(config: ClickHouseConfig, clock: Clock, onFault: (cause: unknown) => void) {
     this.limit = config.batchSize
-    // The table is looked at, or made; requests begin for as long as one may last, and the last one ends.
-    this.longestMs = config.timeout * 4
+    // The table is looked at, or made, twice; requests begin for as long as one may last, and the last one ends.
+    this.longestMs = config.timeout * 6
     this.intervalMs = config.interval
     this.firstDelayMs = config.firstDelay
     this.#table = tableName(config)
@@ -58,15 +57,25 @@ export class ClickHouseSender implements BatchSender {
     const rows: Row[] = []
     for (const [index, delivery] of batch.entries()) {
       try {
-        rows.push({ index, key: delivery.key, line: rowOf(delivery) })
+        rows.push({ index, line: rowOf(delivery) })
       } catch {
         results[index] = { result: 'failed', reason: 'cannot be written as a row' }
       }
     }
     const startMs = this.#clock.monotonic()
+    let isTableSound = false
+    const insert = async (group: readonly Row[]): Promise<BatchOutcome> => {
+      const outcome = await this.#insert(group, signal)
+      if (outcome.kind !== 'refused' || isTableSound) return outcome
+      // Somebody may have changed the table, and all rows would be blamed for it.
+      this.#isReady = false
+      const reason = await this.#ensureTable(signal)
+      isTableSound = reason === undefined
+      return reason === undefined ? outcome : { kind: 'away', reason }
+    }
     await sendSplitting(
       requestsOf(rows),
-      (group) => this.#insert(group, signal),
+      insert,
       ({ index }, result) => {
         results[index] = result
       },
@@ -94,7 +103,8 @@ export class ClickHouseSender implements BatchSender {
         date_time_input_format: 'best_effort',
         // An acknowledgement means that the rows are in the table.
         async_insert: 0,
-        // The same rows once more are no news; the same events in another batch are found by their key.
+        // The same rows once more are no news; the same events in another batch are found by their key. Not the keys alone: two
+        // collectors, one of which began with a copy of the other's database, have them in common.
         insert_deduplication_token: tokenOf(rows),
       })
       const outcome = outcomeOf(response)
@@ -136,6 +146,6 @@ function requestsOf(rows: readonly Row[]): Row[][] {
 
 function tokenOf(rows: readonly Row[]): string {
   const hash = createHash('sha256')
-  for (const { key } of rows) hash.update(`${key}\n`)
+  for (const { line } of rows) hash.update(line)
   return hash.digest('hex')
 }

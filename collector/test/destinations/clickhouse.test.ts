@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs'
+import { copyFileSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
@@ -314,6 +314,83 @@ clickHouseTest.each(once)('%s: the same rows come again and are there once', asy
   expect(collector.events()[0]?.destinations).toMatchObject([{ state: 'delivered', attempts: 2 }])
 })
 
+const EXCEPTION = 'Code: 241. DB::Exception: Memory limit (total) exceeded. (MEMORY_LIMIT_EXCEEDED)\n'
+
+clickHouseTest.each([
+  ['an exception', EXCEPTION, 'refused: MEMORY_LIMIT_EXCEEDED'],
+  ['the page of a login', '<html>Sign in</html>', 'answered 200, but not as ClickHouse does'],
+])('a 200 with %s in its body is no delivery', async (_what, text, reason) => {
+  const { proxy, destination, rows } = await newTable()
+  const clock = fakeClock()
+  proxy.fault = () => (proxy.inserts.length === 1 ? { kind: 'status', status: 200, text } : undefined)
+  const collector = await openCollector({ clock, config: { destinations: [destination()] } })
+
+  await batch(collector, several(1))
+  await expect.poll(() => states(collector)).toMatchObject({ pending: 1, lastError: { reason } })
+  clock.advance(1000)
+
+  await expect.poll(() => states(collector)).toMatchObject({ pending: 0, delivered: 1, failed: 0 })
+  expect(await rows('count() AS n')).toEqual([{ n: 1 }])
+})
+
+clickHouseTest('an address that is not of a ClickHouse server is said', async () => {
+  const { proxy, destination } = await newTable()
+  proxy.every = { kind: 'status', status: 200, text: '<html>Welcome to nginx!</html>' }
+  const collector = await openCollector({ config: { destinations: [destination()] } })
+
+  await batch(collector, several(2))
+
+  await expect
+    .poll(() => states(collector))
+    .toMatchObject({
+      pending: 2,
+      failed: 0,
+      lastError: { reason: 'answered 200, but not as ClickHouse does' },
+    })
+})
+
+clickHouseTest('a response that floods is not read to its end', async () => {
+  const { proxy, destination, rows } = await newTable()
+  proxy.fault = () => (proxy.inserts.length === 1 ? { kind: 'flood' } : undefined)
+  const collector = await openCollector({ config: { destinations: [destination({ timeout: 10_000 })] } })
+
+  await batch(collector, several(3))
+
+  await expect
+    .poll(() => states(collector), { timeout: 30_000 })
+    .toMatchObject({ pending: 0, delivered: 3, failed: 0 })
+  // What is read, and what lies in the buffers of both sides.
+  expect(proxy.pouredBytes).toBeLessThan(32 * 1024 ** 2)
+  expect(await rows('count() AS n')).toEqual([{ n: 3 }])
+})
+
+clickHouseTest.each([
+  [252, 'TOO_MANY_PARTS'],
+  [209, 'SOCKET_TIMEOUT'],
+  [279, 'ALL_CONNECTION_TRIES_FAILED'],
+  [439, 'CANNOT_SCHEDULE_TASK'],
+])(
+  'a server that cannot keep up, %i %s, is not given many small requests in place of one',
+  async (code, name) => {
+    const { proxy, destination, rows } = await newTable()
+    const clock = fakeClock()
+    expect(await clickHouse.query(`SELECT errorCodeToName(${code}) AS name`)).toEqual([{ name }])
+    proxy.fault = () => (proxy.inserts.length === 1 ? { kind: 'exception', code, name } : undefined)
+    const collector = await openCollector({ clock, config: { destinations: [destination()] } })
+
+    await batch(collector, several(64))
+    await expect
+      .poll(() => states(collector))
+      .toMatchObject({ pending: 64, lastError: { reason: `refused: ${name}` } })
+    expect(proxy.inserts).toHaveLength(1)
+    clock.advance(1000)
+
+    await expect.poll(() => states(collector)).toMatchObject({ pending: 0, delivered: 64, failed: 0 })
+    expect(proxy.inserts).toHaveLength(2)
+    expect(await rows('count() AS n')).toEqual([{ n: 64 }])
+  },
+)
+
 clickHouseTest('what was inserted and comes again among others is removed by its key', async () => {
   const { proxy, destination, rows } = await newTable()
   const clock = fakeClock()
@@ -374,6 +451,47 @@ clickHouseTest.each([
 
   await expect.poll(() => states(collector)).toMatchObject({ pending: 0, delivered: 2, failed: 0 })
   expect(await rows('count() AS n')).toEqual([{ n: 2 }])
+})
+
+clickHouseTest('a table that is changed while events come blames no event', async () => {
+  const { table, destination, rows, proxy } = await newTable()
+  const collector = await openCollector({ config: { destinations: [destination()] } })
+  await expect.poll(() => clickHouse.query(`EXISTS TABLE default.${table}`)).toEqual([1])
+  await clickHouse.query(`ALTER TABLE default.${table} MODIFY COLUMN user_id UInt64`)
+
+  await batch(collector, several(50))
+  await expect
+    .poll(() => states(collector))
+    .toMatchObject({
+      pending: 50,
+      failed: 0,
+      lastError: { reason: 'the column user_id is UInt64, not String' },
+    })
+  expect(proxy.inserts).toHaveLength(1)
+  await clickHouse.query(`ALTER TABLE default.${table} MODIFY COLUMN user_id String`)
+
+  await expect.poll(() => states(collector)).toMatchObject({ pending: 0, delivered: 50, failed: 0 })
+  expect(await rows('count() AS n')).toEqual([{ n: 50 }])
+})
+
+clickHouseTest('the events of a copy of a database are not taken for those of the other one', async () => {
+  const { destination, rows } = await newTable()
+  const folder = mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
+  const [store, copy] = [join(folder, 'events.db'), join(folder, 'copy.db')]
+  await (await openCollector({ store })).close()
+  copyFileSync(store, copy)
+  const config = { destinations: [destination()] }
+
+  for (const [index, path] of [store, copy].entries()) {
+    const collector = await openCollector({ store: path, config })
+    await batch(collector, [track({ messageId: `of-${index}` })])
+    await expect.poll(() => states(collector)).toMatchObject({ pending: 0, delivered: 1 })
+  }
+
+  expect(await rows('message_id', 'ORDER BY message_id')).toEqual([
+    { message_id: 'of-0' },
+    { message_id: 'of-1' },
+  ])
 })
 
 clickHouseTest("a table of one's own is used as it is, with further columns and other engines", async () => {

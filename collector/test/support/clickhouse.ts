@@ -64,7 +64,11 @@ export class ClickHouse {
 
 /** What a request met with on its way; undefined = it was passed on. */
 export type Fault =
-  | { kind: 'status'; status: number }
+  | { kind: 'status'; status: number; text?: string }
+  /** The server refuses with this exception. */
+  | { kind: 'exception'; code: number; name: string }
+  /** The response has no end, and comes as fast as it is read. */
+  | { kind: 'flood' }
   /** There is never a response. */
   | { kind: 'silence' }
   /** The response comes byte by byte, for ever. */
@@ -82,6 +86,10 @@ export interface Insert {
 /** Stands between collector and server, remembers inserts, and does to them what it is told. */
 export class FaultyWay {
   readonly inserts: Insert[] = []
+  /** What a flood has brought so far. */
+  pouredBytes = 0
+  /** What every request meets with, those about the table included. */
+  every: Fault | undefined
   /** Asked for each insert. */
   fault: (insert: Insert) => Fault | undefined = () => undefined
   readonly #server = createServer()
@@ -98,9 +106,26 @@ export class FaultyWay {
   async start(): Promise<void> {
     this.#server.on('request', async (request, response) => {
       const body = await bodyOf(request)
-      const fault = this.#faultOf(request, body)
+      const fault = this.every ?? this.#faultOf(request, body)
       if (fault?.kind === 'status') {
-        response.writeHead(fault.status).end('<html>from a proxy</html>')
+        response.writeHead(fault.status).end(fault.text ?? '<html>from a proxy</html>')
+        return
+      }
+      if (fault?.kind === 'exception') {
+        response.writeHead(500, { 'x-clickhouse-exception-code': fault.code })
+        response.end(`Code: ${fault.code}. DB::Exception: it is so. (${fault.name})\n`)
+        return
+      }
+      if (fault?.kind === 'flood') {
+        response.writeHead(200)
+        const chunk = Buffer.alloc(65_536, 'x')
+        const pour = () => {
+          if (response.destroyed) return
+          this.pouredBytes += chunk.length
+          response.write(chunk)
+        }
+        response.on('drain', pour)
+        pour()
         return
       }
       if (fault?.kind === 'silence') return

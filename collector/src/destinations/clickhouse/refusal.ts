@@ -43,16 +43,20 @@ const AWAY: ReadonlySet<number> = new Set([
   195, // IP_ADDRESS_NOT_ALLOWED
   201, // QUOTA_EXCEEDED
   202, // TOO_MANY_SIMULTANEOUS_QUERIES
+  209, // SOCKET_TIMEOUT
   210, // NETWORK_ERROR
   218, // TABLE_IS_DROPPED
   225, // NO_ZOOKEEPER
   236, // ABORTED
   242, // TABLE_IS_READ_ONLY
   243, // NOT_ENOUGH_SPACE
+  252, // TOO_MANY_PARTS: of more and smaller requests there would be more
+  279, // ALL_CONNECTION_TRIES_FAILED
   285, // TOO_FEW_LIVE_REPLICAS
   286, // UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE
   319, // UNKNOWN_STATUS_OF_INSERT
   394, // QUERY_WAS_CANCELLED
+  439, // CANNOT_SCHEDULE_TASK
   452, // SETTING_CONSTRAINT_VIOLATION
   497, // ACCESS_DENIED
   516, // AUTHENTICATION_FAILED
@@ -62,10 +66,18 @@ const AWAY: ReadonlySet<number> = new Set([
 /** The code of a table that is not there. */
 export const UNKNOWN_TABLE = 60
 
+/** The reason for a response that no server of this kind gives. */
+export function unlikeClickHouse({ status }: ServerResponse): string {
+  return `answered ${status}, but not as ClickHouse does`
+}
+
 /** What a response to an insert means. */
 export function outcomeOf(response: ServerResponse): BatchOutcome {
-  const { status, code } = response
-  if (code === undefined && status >= 200 && status < 300) return { kind: 'taken' }
+  const { status, code, text } = response
+  if (code === undefined && status >= 200 && status < 300) {
+    // The server says nothing to an insert that it took.
+    return text.trim() === '' ? { kind: 'taken' } : { kind: 'away', reason: unlikeClickHouse(response) }
+  }
   const reason = refusalReason(response)
   // Of a proxy: half of it may be small enough.
   if (code === undefined) return { kind: status === 413 ? 'refused' : 'away', reason }

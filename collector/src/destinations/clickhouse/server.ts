@@ -1,8 +1,10 @@
 import { addAbortSignal, Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import type { DestinationConfig } from '../../config/schema.ts'
 import type { ServerResponse } from './refusal.ts'
+
+/** What a server says is shorter. A response that is longer is not of one, and is not read to its end. */
+const MAX_RESPONSE_CHARACTERS = 1_000_000
 
 export type ClickHouseConfig = Extract<DestinationConfig, { type: 'clickhouse' }>
 
@@ -47,12 +49,13 @@ export class ClickHouseServer {
         abort_signal: end,
         ignore_error_response: true,
       })
-      const code = response.response_headers['x-clickhouse-exception-code']
+      // The client minds the signal only until a response begins.
+      const text = await beginningOf(addAbortSignal(end, response.stream))
+      const code = response.response_headers['x-clickhouse-exception-code'] ?? codeIn(text)
       return {
         status: response.http_status_code ?? 0,
         code: code === undefined ? undefined : Number(code),
-        // The client minds the signal only until a response begins.
-        text: await text(addAbortSignal(end, response.stream)),
+        text,
       }
     } catch (cause) {
       throw timeout.aborted || (cause as Error).message === 'Timeout error.' ? timeoutError() : cause
@@ -62,6 +65,23 @@ export class ClickHouseServer {
   close(): Promise<void> {
     return this.#client.close()
   }
+}
+
+/** What a response says, up to the limit. */
+async function beginningOf(stream: Readable): Promise<string> {
+  let text = ''
+  stream.setEncoding('utf8')
+  for await (const chunk of stream) {
+    text += chunk as string
+    // To leave the loop ends the connection.
+    if (text.length > MAX_RESPONSE_CHARACTERS) break
+  }
+  return text
+}
+
+/** The code of an exception whose header is missing: it began after the headers were sent, or a proxy took it out. */
+function codeIn(text: string): string | undefined {
+  return /^Code: (\d+)\. DB::Exception: /.exec(text)?.[1]
 }
 
 function timeoutError(): Error {

@@ -1,5 +1,5 @@
 import { connectionReason } from '../reason.ts'
-import { refusalReason, type ServerResponse, UNKNOWN_TABLE } from './refusal.ts'
+import { refusalReason, type ServerResponse, UNKNOWN_TABLE, unlikeClickHouse } from './refusal.ts'
 import { COLUMNS } from './row.ts'
 import type { ClickHouseServer } from './server.ts'
 
@@ -44,12 +44,8 @@ export async function ensureTable(
 
 function problemOf(response: ServerResponse): { reason: string; detail?: string } | undefined {
   if (isRefused(response)) return refused(response)
-  const types = new Map<string, string>()
-  for (const line of response.text.split('\n')) {
-    if (line === '') continue
-    const { name, type } = JSON.parse(line) as { name: string; type: string }
-    types.set(name, type)
-  }
+  const types = typesIn(response.text)
+  if (types === undefined) return { reason: unlikeClickHouse(response), detail: response.text }
   for (const [column, wanted] of Object.entries(COLUMNS)) {
     const type = types.get(column)
     if (type === undefined) return { reason: `the table has no column ${column}` }
@@ -58,6 +54,21 @@ function problemOf(response: ServerResponse): { reason: string; detail?: string 
     }
   }
   return undefined
+}
+
+/** The types of columns by their names; undefined when that is no description of a table. */
+function typesIn(text: string): Map<string, string> | undefined {
+  const types = new Map<string, string>()
+  try {
+    for (const line of text.split('\n')) {
+      if (line === '') continue
+      const { name, type } = JSON.parse(line) as { name: unknown; type: unknown }
+      types.set(String(name), String(type))
+    }
+    return types
+  } catch {
+    return undefined
+  }
 }
 
 /** Which values a column takes. */
