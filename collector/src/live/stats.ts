@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { EventSummary } from '../record.ts'
 import type { Totals } from '../store/event-store.ts'
+import { StoreAwayError } from '../store/late-store.ts'
 import type { NewRequest } from '../store/ports.ts'
 
 /** Totals of what is recorded, and how much came in each of the last seconds. */
@@ -37,6 +38,7 @@ export class StatsKeeper {
   #seconds = new Map<number, { accepted: number; rejected: number }>()
   /** Grows with every change that does not come from the store: what was read before does not count it. */
   #version = 0
+  #isLoaded = false
   #isStale = false
   #isBusy = false
 
@@ -51,9 +53,13 @@ export class StatsKeeper {
     this.#onFault = onFault
   }
 
-  /** Takes over what is kept from before. */
+  /** Takes over what is kept from before; from a store that is opened later, when it says that it has changed. */
   async load(): Promise<void> {
-    this.#replace(await this.#readTotals())
+    try {
+      this.#replace(await this.#readTotals())
+    } catch (cause) {
+      if (!(cause instanceof StoreAwayError)) throw cause
+    }
   }
 
   /** Takes the totals from the store anew, soon; what others have brought counts as come in this second. */
@@ -68,9 +74,12 @@ export class StatsKeeper {
     try {
       const version = this.#version
       const totals = await this.#readTotals()
-      const [accepted, rejected] = [this.#accepted, this.#rejected]
+      const [accepted, rejected, wasLoaded] = [this.#accepted, this.#rejected, this.#isLoaded]
       this.#replace(totals)
-      this.#countSecond(Math.max(0, this.#accepted - accepted), Math.max(0, this.#rejected - rejected))
+      // What is read for the first time came at any time.
+      if (wasLoaded) {
+        this.#countSecond(Math.max(0, this.#accepted - accepted), Math.max(0, this.#rejected - rejected))
+      }
       // More came while the totals were read, and nobody knows whether it is in them.
       if (version !== this.#version) this.#isStale = true
     } catch (cause) {
@@ -83,6 +92,7 @@ export class StatsKeeper {
   }
 
   #replace({ events, requests, refused }: Totals): void {
+    this.#isLoaded = true
     this.#forget()
     for (const { source, kind, reason, count } of events) this.#count(source, kind, reason, count)
     this.#requests = requests

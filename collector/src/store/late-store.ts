@@ -132,7 +132,7 @@ export class LateStore implements EventStore {
   }
 
   async totals(): Promise<Totals> {
-    return this.#store?.totals() ?? { events: [], requests: 0, refused: 0 }
+    return this.#opened.totals()
   }
 
   async health(): Promise<PartHealth[]> {

@@ -27,7 +27,9 @@ export function OverviewScreen() {
   )
   const overview = query.data
   const stats = latest.value?.stats
-  const isEmpty = stats !== undefined && stats.accepted + stats.rejected + stats.requests === 0
+  // While the store is away its numbers are 0 as well, and nobody knows what is in it.
+  const isEmpty =
+    query.error === undefined && stats !== undefined && stats.accepted + stats.rejected + stats.requests === 0
   return (
     <div class="scroll">
       <div class="screen-head">

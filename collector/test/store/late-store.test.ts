@@ -1,0 +1,36 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { Backend } from '../../src/backend.ts'
+import { parseConfig } from '../../src/config/load.ts'
+import { LateStore } from '../../src/store/late-store.ts'
+import { openStore } from '../../src/store/open.ts'
+import { fakeClock } from '../support.ts'
+import { newEvent } from './new-event.ts'
+
+test('what a store had before it could be opened did not come in the second in which it was', async () => {
+  const clock = fakeClock()
+  const config = parseConfig({}, '/')
+  const onFault = () => {}
+  const store = await openStore(':memory:', { config, clock, plan: null, onFault })
+  await store.log.append([1, 2, 3].map((index) => newEvent(`old-${index}`)))
+  const late = new LateStore('it is away', { open: async () => store, clock, onFault })
+  const backend = new Backend({
+    config,
+    store: late,
+    clock,
+    release: null,
+    isDelivering: false,
+    onRecorded: () => {},
+    onFault,
+  })
+  onTestFinished(() => backend.close())
+  await backend.start()
+
+  clock.advance(2000)
+  await expect.poll(() => backend.stats().accepted).toBe(3)
+
+  const came = () => backend.stats().perSecond.reduce((sum, { accepted }) => sum + accepted, 0)
+  expect(came()).toBe(0)
+  await late.log.append([newEvent('new')])
+  await expect.poll(() => backend.stats().accepted).toBe(4)
+  expect(came()).toBe(1)
+})
