@@ -1,7 +1,8 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import type { Collector } from '../src/index.ts'
-import { basic, exchange, openCollector, post, track } from './support.ts'
+import { basic, exchange, fakeClock, openCollector, post, track } from './support.ts'
 
 interface RequestLine {
   id: string
@@ -95,4 +96,26 @@ test('requests of the page and for its data are no requests of clients', async (
   await post(collector, '/v1/m', { series: [] })
 
   expect(await requests(collector, 1)).toMatchObject([{ path: '/v1/m', events: { total: 0 } }])
+})
+
+test('a request that the end cuts short is written down before the store is closed', async () => {
+  const clock = fakeClock()
+  const faults: string[] = []
+  const collector = await openCollector({ clock, onFault: (what) => faults.push(what) })
+  const head = 'POST /v1/track HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"half'
+  const cut = exchange(collector.port, head)
+  const isUnderWay = async () => {
+    const figures = await fetch(`${collector.url}/metrics`)
+    return (await figures.text()).includes('open_requests 2')
+  }
+  await expect.poll(isUnderWay).toBe(true)
+
+  const closed = collector.close()
+  await expect.poll(() => clock.delays().includes(5000)).toBe(true)
+  clock.advance(5000)
+  await Promise.all([closed, cut])
+
+  // It would be written in one of the next turns.
+  for (let turn = 0; turn < 10; turn++) await nextTurn()
+  expect(faults).toEqual([])
 })

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
@@ -95,9 +96,12 @@ export async function listen(
   return {
     address: server.address() as AddressInfo,
     drain,
-    close(graceMs) {
+    async close(graceMs) {
       drain()
-      return closeServer(server, unused, graceMs, clock)
+      await closeServer(server, unused, graceMs, clock)
+      // Connections are counted as gone a moment before their requests are told so, and written down.
+      const cut = [...openResponses].filter(({ socket }) => socket !== null)
+      await Promise.all(cut.map((response) => once(response, 'close')))
     },
   }
 }
