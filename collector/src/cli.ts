@@ -10,7 +10,7 @@ import {
 } from './cli/flags.ts'
 import { askReadiness } from './cli/healthcheck.ts'
 import { Log, oneLine, printable, readLogFormat, withoutCredentials } from './cli/log.ts'
-import { endNow, firstSignal } from './cli/signals.ts'
+import { endNow, watchSignals } from './cli/signals.ts'
 import { sleep, systemClock } from './clock.ts'
 import { ConfigError } from './config/config-error.ts'
 import { keygen } from './config/keygen.ts'
@@ -123,13 +123,14 @@ function newLog(values: Values): Log {
 /** Runs a collector until a signal ends it. */
 async function serve(values: Values, isWorker: boolean, log: Log): Promise<number> {
   const drainSeconds = wholeNumber('--drain', values.drain, 0, MAX_DRAIN_SECONDS)
+  const { signalled, hasStarted } = watchSignals()
   const collector = await startCollector({
     ...readOptions(values),
     ...(isWorker && { work: true }),
     onFault: (what, cause) => log.fault(what, cause),
   })
   // Before the first line: who reads it may send a signal at once.
-  const signalled = firstSignal()
+  hasStarted()
   log.info(`trackpost-collector listens on ${collector.url}, page and API; Ctrl+C ends it`, {
     url: collector.url,
     version,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 
-const launcher = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
+export const launcher = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
 
 /** A line of the log. */
 export interface Line {
