@@ -3,13 +3,14 @@ import type { Clock } from './clock.ts'
 import type { Config, DestinationConfig } from './config/schema.ts'
 import { Deliverer } from './destinations/deliverer.ts'
 import { type ReleaseTarget, releaseEvent } from './destinations/release.ts'
+import { DestinationWatch } from './destinations/watch.ts'
 import { type Stats, StatsKeeper } from './live/stats.ts'
 import { LiveStream } from './live/stream.ts'
 import { Waiters, type WaitSource } from './live/waiters.ts'
 import type { EventRecord, EventSummary } from './record.ts'
 import { EVERYTHING } from './search/syntax.ts'
 import type { EventStore } from './store/event-store.ts'
-import type { Cursor, NewRequest } from './store/ports.ts'
+import type { Cursor, NewEvent, NewRequest } from './store/ports.ts'
 import type { DestinationState } from './store/query-results.ts'
 
 const PAGE = 500
@@ -22,6 +23,8 @@ export interface BackendOptions {
   release: ReleaseTarget | null
   /** Whether this process delivers what is owed to destinations. */
   isDelivering: boolean
+  /** Whether others work on the store that may have another config. */
+  isShared: boolean
   /** Told of every event that this process has recorded. */
   onRecorded(event: EventSummary): void
   onFault(what: string, cause: unknown): void
@@ -35,6 +38,7 @@ export class Backend {
   readonly #store: EventStore
   readonly #stats: StatsKeeper
   readonly #deliverers: Deliverer[]
+  readonly #watch: DestinationWatch
 
   constructor(options: BackendOptions) {
     const { config, store, clock, isDelivering, onFault } = options
@@ -43,9 +47,12 @@ export class Backend {
     this.#stats = new StatsKeeper(clock, () => store.totals(), onFault)
     this.stream = new LiveStream((sources) => this.#stats.snapshot(sources), store.tail, clock)
     this.waiters = new Waiters(waitSource(store), clock)
-    this.#deliverers = config.destinations
+    const { destinations } = config
+    const queue = store.deliveries
+    this.#watch = new DestinationWatch({ destinations, isDelivering, queue, clock, onFault })
+    this.#deliverers = destinations
       .filter(({ enabled }) => enabled && isDelivering)
-      .map((destination) => new Deliverer(destination, { queue: store.deliveries, clock, onFault }))
+      .map((destination) => new Deliverer(destination, { queue, clock, onFault }))
   }
 
   /** Begins to look for what others write, and to deliver what is owed. */
@@ -63,7 +70,13 @@ export class Backend {
         this.#wake()
       },
     })
+    if (this.#options.isShared) this.#watch.start()
     this.#wake()
+  }
+
+  /** Takes note of what another process has planned for the events of one request. */
+  planned(events: readonly NewEvent[]): void {
+    this.#watch.planned(events)
   }
 
   stats(sources?: number): Stats {
@@ -82,10 +95,17 @@ export class Backend {
     this.#wake()
   }
 
-  /** What the store knows of the destinations of the config. */
-  destinations(): Promise<DestinationState[]> {
-    const names = this.#options.config.destinations.map(({ name }) => name)
-    return names.length === 0 ? Promise.resolve([]) : this.#store.reader.ask('destinations', { names })
+  /** What the store knows of the destinations of the config, and of those to which nobody delivers what is owed. */
+  async destinations(): Promise<DestinationState[]> {
+    return (await this.#destinations()).states
+  }
+
+  async #destinations(): Promise<{ states: DestinationState[]; unattended: Map<string, number> }> {
+    const unattended = this.#options.isShared ? await this.#watch.unattended() : new Map<string, number>()
+    const own = this.#options.config.destinations.map(({ name }) => name)
+    const names = [...new Set([...own, ...unattended.keys()])]
+    const states = names.length === 0 ? [] : await this.#store.reader.ask('destinations', { names })
+    return { states, unattended }
   }
 
   /** What the API can change. */
@@ -96,8 +116,12 @@ export class Backend {
     return {
       clear: () => this.#store.clear(),
       destinations: async () => {
-        const states = await this.destinations()
-        return config.destinations.map((one, index) => ({ ...publicFacts(one), ...states[index] }))
+        const { states, unattended } = await this.#destinations()
+        return states.map((state) => {
+          const own = named(state.name)
+          const warning = this.#watch.warning(state.name, unattended)
+          return { ...(own === undefined ? UNKNOWN : publicFacts(own)), ...state, warning }
+        })
       },
       retry: async (name, ids) => {
         if (named(name) === undefined) return undefined
@@ -132,6 +156,7 @@ export class Backend {
 
   /** Ends deliveries, keeps what waits, and lets go of the store. */
   async close(): Promise<void> {
+    this.#watch.close()
     await Promise.all(this.#deliverers.map((deliverer) => deliverer.close()))
     await this.#store.close()
   }
@@ -167,6 +192,9 @@ function waitSource({ tail, reader }: EventStore): WaitSource {
     },
   }
 }
+
+/** Of a destination that only others name. */
+const UNKNOWN = { type: 'unknown', target: '', isEnabled: false }
 
 function publicFacts(destination: DestinationConfig): {
   name: string

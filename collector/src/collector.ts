@@ -92,6 +92,7 @@ export class RunningCollector implements Collector {
       clock,
       release,
       isDelivering: shared?.role !== 'front',
+      isShared: shared !== undefined || store.local === undefined,
       onRecorded: ({ status, reason }) => this.#meter.recorded(status, reason),
       onFault: this.#onFault,
     })
@@ -99,7 +100,13 @@ export class RunningCollector implements Collector {
     this.#faults = faults
     this.#injector = new FaultInjector(this.#faults, this.#clock)
     if (shared?.role === 'worker') {
-      this.#carrier = shared.newCarrier({ log: shared.log, store, clock, onFault: this.#onFault })
+      this.#carrier = shared.newCarrier({
+        log: shared.log,
+        store,
+        clock,
+        onRead: (events) => this.#backend.planned(events),
+        onFault: this.#onFault,
+      })
     }
     this.#recorder = new RequestRecorder(shared?.log.requests ?? store.requests, this.#clock, this.#meter)
     this.#router = this.#createRouter(config, checked)

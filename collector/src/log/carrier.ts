@@ -22,6 +22,8 @@ export interface CarrierParts {
   log: SharedLog
   store: { readonly log: EventLog; readonly requests: RequestLog }
   clock: Clock
+  /** Told of the events of each message, before they are written. */
+  onRead?(events: readonly NewEvent[]): void
   onFault(what: string, cause: unknown): void
 }
 
@@ -86,6 +88,7 @@ export class Carrier {
   }
 
   #carry(held: readonly Held[]): Promise<void> {
+    for (const { decoded } of held) this.#parts.onRead?.(decoded.events)
     return this.#finish(
       held.map(({ message }) => message),
       async () => {

@@ -105,6 +105,8 @@ export class LateStore implements EventStore {
     nextDueMs: async (...given) => this.#opened.deliveries.nextDueMs(...given),
     retry: async (...given) => this.#opened.deliveries.retry(...given),
     replay: async (...given) => this.#opened.deliveries.replay(...given),
+    attend: async (...given) => this.#opened.deliveries.attend(...given),
+    unattended: async (...given) => this.#opened.deliveries.unattended(...given),
   }
 
   readonly reader: EventReader = {

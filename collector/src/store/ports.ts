@@ -196,6 +196,17 @@ export interface DeliveryQueue {
    * Returns whether it was ever meant for this destination.
    */
   replay(destination: string, eventId: string): Promise<boolean>
+  /** Tells all processes that this one delivers to these destinations. To be told again and again. */
+  attend(destinations: readonly string[]): Promise<void>
+  /** Destinations for which something waits, and to which no process was told to deliver within so long; by their names. */
+  unattended(withinMs: number): Promise<UnattendedDestination[]>
+}
+
+/** A destination to which nobody delivers what is owed. */
+export interface UnattendedDestination {
+  destination: string
+  /** How many deliveries wait. */
+  pending: number
 }
 
 /** Remembers client assertions, so that each is used once. */

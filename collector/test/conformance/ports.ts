@@ -229,6 +229,29 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     ])
   })
 
+  test('what waits for a destination to which nobody delivers is told to all, with how much that is', async () => {
+    const { first, second } = await openTwo()
+    const shop = [
+      { destination: 'Hook' },
+      { destination: 'Größe' },
+      { destination: 'Files', skippedBecause: 'x' },
+    ]
+    await first.log.append([newEvent('a', { deliveries: shop }), newEvent('b', { deliveries: hook })])
+    expect(await second.deliveries.unattended(60_000)).toEqual([
+      { destination: 'Größe', pending: 1 },
+      { destination: 'Hook', pending: 2 },
+    ])
+
+    await first.deliveries.attend(['Hook', 'Files'])
+    await first.deliveries.attend(['Hook'])
+
+    expect(await second.deliveries.unattended(60_000)).toEqual([{ destination: 'Größe', pending: 1 }])
+    expect((await second.deliveries.unattended(0)).map(({ destination }) => destination)).toContain('Hook')
+    for (const { eventId } of await second.deliveries.claim('Größe', 10, 1000))
+      await second.deliveries.settle('Größe', [settled(eventId)])
+    expect(await second.deliveries.unattended(60_000)).toEqual([])
+  })
+
   test('a retry waits for its time, and says when that is', async () => {
     const { subject, first } = await openTwo()
     await first.log.append([newEvent('a', { deliveries: hook })])

@@ -19,6 +19,7 @@ test('what a store had before it could be opened did not come in the second in w
     clock,
     release: null,
     isDelivering: false,
+    isShared: true,
     onRecorded: () => {},
     onFault,
   })

@@ -155,6 +155,8 @@ export interface Destination {
   type: string
   target: string
   isEnabled: boolean
+  /** What is wrong with its configuration. */
+  warning: string | null
   pending: number
   delivered: number
   failed: number

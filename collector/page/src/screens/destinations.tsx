@@ -40,7 +40,8 @@ export function DestinationsScreen() {
   )
 }
 
-function stateOf({ isEnabled, pending, lastError, failed }: Destination): JSXPill {
+function stateOf({ warning, isEnabled, pending, lastError, failed }: Destination): JSXPill {
+  if (warning !== null) return ['bad', 'not delivering everything']
   if (!isEnabled) return ['plain', 'turned off']
   if (pending > 0 && lastError !== null) return ['warn', 'trying again']
   if (pending > 0) return ['info', 'delivering']
@@ -51,7 +52,10 @@ type JSXPill = ['plain' | 'warn' | 'info' | 'bad' | 'good', string]
 
 function DestinationCard({ destination, onDone }: { destination: Destination; onDone(): void }) {
   const isBusy = useSignal(false)
-  const { name, type, target, pending, delivered, failed, skipped, lastError, failures } = destination
+  const { name, type, target, warning, pending, delivered, failed, skipped, lastError, failures } =
+    destination
+  // Of one that only other processes name, this one cannot say where it leads, and tries nothing again.
+  const isKnown = type !== 'unknown'
   const [tone, state] = stateOf(destination)
   const term = termFor('destination', name)
   const retry = async (ids?: string[]) => {
@@ -85,13 +89,18 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
         <h3>
           <Text value={name} /> <Pill tone={tone}>{state}</Pill>
         </h3>
-        <p class="soft">
-          {type} to <Text value={target} />
-        </p>
-        <button type="button" disabled={isBusy.value || pending + failed === 0} onClick={() => retry()}>
-          Try everything again
-        </button>
+        {isKnown && (
+          <p class="soft">
+            {type} to <Text value={target} />
+          </p>
+        )}
+        {isKnown && (
+          <button type="button" disabled={isBusy.value || pending + failed === 0} onClick={() => retry()}>
+            Try everything again
+          </button>
+        )}
       </div>
+      {warning !== null && <p class="bad-text">{sentence(warning)}</p>}
       <dl class="numbers">
         {numbers.map(([title, number, delivery]) => (
           <div key={title}>
@@ -142,14 +151,16 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
                 <span class="soft">
                   {plural(failure.attempts, 'attempt')}, <Ago at={failure.at} />
                 </span>
-                <button
-                  type="button"
-                  class="quiet"
-                  disabled={isBusy.value}
-                  onClick={() => retry([failure.id])}
-                >
-                  Try again
-                </button>
+                {isKnown && (
+                  <button
+                    type="button"
+                    class="quiet"
+                    disabled={isBusy.value}
+                    onClick={() => retry([failure.id])}
+                  >
+                    Try again
+                  </button>
+                )}
               </li>
             ))}
           </ul>
@@ -157,6 +168,11 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
       )}
     </section>
   )
+}
+
+/** A warning of the collector as a sentence of the page. */
+function sentence(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`
 }
 
 /** How long the oldest has waited, and when the next attempt is. */

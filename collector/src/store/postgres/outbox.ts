@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../../clock.ts'
 import { numberOf } from '../place.ts'
-import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate } from '../ports.ts'
+import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate, UnattendedDestination } from '../ports.ts'
 import type { Queryable, SqlValue } from './database.ts'
 import { isPassing } from './passing.ts'
 
@@ -9,11 +9,24 @@ const ROWS_PER_RETRY = 5000
 const SETTLE_ATTEMPTS = 5
 const SETTLE_DELAY_MS = 50
 
+const NOW_MS = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 const CLAIM = 'SELECT * FROM claim($1, $2, $3, $4) ORDER BY nth'
 
 const RELEASE = `
 UPDATE delivery SET due_at = 0 FROM unnest($2::bigint[]) AS given (seq)
 WHERE delivery.seq = given.seq AND delivery.day = day_of(given.seq) AND delivery.destination = $1 AND delivery.state = 'pending'`
+
+/** In order, so that of several processes none waits for another in a circle. By the clock of the server: those of processes differ. */
+const ATTEND = `
+INSERT INTO kept_value (name, value)
+  SELECT 'attended ' || given.name, ${NOW_MS}::text FROM unnest($1::text[]) AS given (name) ORDER BY given.name
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+
+const UNATTENDED = `
+SELECT destination, sum(count) AS pending FROM delivery_tally
+WHERE state = 'pending' AND NOT EXISTS (
+  SELECT FROM kept_value WHERE kept_value.name = 'attended ' || destination AND kept_value.value::bigint > ${NOW_MS} - $1::bigint)
+GROUP BY destination HAVING sum(count) > 0 ORDER BY destination`
 
 /** What is owed to destinations, in the table of deliveries. */
 export class Outbox implements DeliveryQueue {
@@ -108,6 +121,14 @@ export class Outbox implements DeliveryQueue {
   /** One that waits for its turn is delivered anyhow. */
   async replay(destination: string, eventId: string): Promise<boolean> {
     return (await this.#redeliver(destination, numbersOf([eventId]), ['delivered', 'failed'], 1)) > 0
+  }
+
+  async attend(destinations: readonly string[]): Promise<void> {
+    await this.#database.query(ATTEND, [destinations])
+  }
+
+  unattended(withinMs: number): Promise<UnattendedDestination[]> {
+    return this.#database.query(UNATTENDED, [withinMs])
   }
 
   async #redeliver(

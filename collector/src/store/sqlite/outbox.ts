@@ -1,6 +1,6 @@
 import { BUCKET_MS } from '../buckets.ts'
 import { numberOf } from '../place.ts'
-import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate } from '../ports.ts'
+import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate, UnattendedDestination } from '../ports.ts'
 import { type Database, readMeta } from './database.ts'
 import { Counts } from './row-insert.ts'
 
@@ -193,6 +193,25 @@ export class Outbox implements DeliveryQueue {
       isThere = this.#again(destination, numberOf(eventId) ?? 0, "state IN ('delivered', 'failed')", 1)
     })
     return isThere
+  }
+
+  async attend(destinations: readonly string[]): Promise<void> {
+    for (const name of destinations) {
+      this.#database.run(
+        'INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+        `attended ${name}`,
+        this.#now(),
+      )
+    }
+  }
+
+  async unattended(withinMs: number): Promise<UnattendedDestination[]> {
+    return this.#database.all<UnattendedDestination>(
+      `SELECT destination, sum(count) AS pending FROM delivery_tally
+       WHERE state = 'pending' AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'attended ' || destination AND value > ?)
+       GROUP BY destination HAVING sum(count) > 0 ORDER BY destination`,
+      this.#now() - withinMs,
+    )
   }
 
   #again(destination: string, seq: number, where: string, rounds = 0): boolean {

@@ -1,0 +1,118 @@
+import type { Clock } from '../clock.ts'
+import type { DestinationConfig } from '../config/schema.ts'
+import type { DeliveryQueue, NewEvent } from '../store/ports.ts'
+
+/** All processes are told so often to which destinations this one delivers. */
+const ATTEND_MS = 20_000
+/** A process that was not heard of for so long does not deliver any more. */
+const ATTENDED_MS = 60_000
+/** What a front has left out is told for so long after its last event. */
+const UNPLANNED_MS = 60_000
+
+/** What a watch is made with. */
+export interface WatchParts {
+  destinations: readonly DestinationConfig[]
+  /** Whether this process delivers what is owed. */
+  isDelivering: boolean
+  queue: Pick<DeliveryQueue, 'attend' | 'unattended'>
+  clock: Clock
+  onFault(what: string, cause: unknown): void
+}
+
+/**
+ * Finds destinations that only some processes name in their config: nobody delivers what is owed to one that only fronts name, and
+ * nothing is owed to one that only workers name.
+ */
+export class DestinationWatch {
+  readonly #parts: WatchParts
+  /** Names of those to which this process delivers. */
+  readonly #attended: readonly string[]
+  /** Turned off on purpose: what waits for them is not told. */
+  readonly #disabled: ReadonlySet<string>
+  readonly #told = new Set<string>()
+  /** By the name: when an event came last that was not meant for it, nor kept from it for a reason. */
+  readonly #unplanned = new Map<string, number>()
+  #cancel = () => {}
+  #isClosed = false
+
+  constructor(parts: WatchParts) {
+    const { destinations, isDelivering } = parts
+    this.#parts = parts
+    this.#attended = destinations.filter(({ enabled }) => enabled && isDelivering).map(({ name }) => name)
+    this.#disabled = new Set(destinations.filter(({ enabled }) => !enabled).map(({ name }) => name))
+  }
+
+  /** Begins to tell others what this process delivers, and to look for what nobody does. */
+  start(): void {
+    void this.#attend().then(() => this.#later())
+  }
+
+  #later(): void {
+    if (this.#isClosed) return
+    this.#cancel = this.#parts.clock.setTimer(() => {
+      void this.#attend()
+        .then(() => this.#tell())
+        .then(() => this.#later())
+    }, ATTEND_MS)
+  }
+
+  async #attend(): Promise<void> {
+    if (this.#attended.length === 0) return
+    // A store that is away is told of by those who write to it.
+    await this.#parts.queue.attend(this.#attended).catch(() => {})
+  }
+
+  /** Writes a line for each destination that has lost its processes since the last look. */
+  async #tell(): Promise<void> {
+    const found = await this.unattended().catch(() => undefined)
+    if (found === undefined || this.#isClosed) return
+    for (const [name, pending] of found) {
+      if (!this.#told.has(name))
+        this.#parts.onFault(`destination ${name}`, new Error(unattendedText(pending)))
+    }
+    this.#told.clear()
+    for (const name of found.keys()) this.#told.add(name)
+  }
+
+  /** How many deliveries wait for each destination to which no running process delivers, this one included. */
+  async unattended(): Promise<Map<string, number>> {
+    const found = await this.#parts.queue.unattended(ATTENDED_MS)
+    const others = found.filter(
+      ({ destination }) => !this.#disabled.has(destination) && !this.#attended.includes(destination),
+    )
+    return new Map(others.map(({ destination, pending }) => [destination, pending]))
+  }
+
+  /** Takes note of what another process has planned for the events of one request. */
+  planned(events: readonly NewEvent[]): void {
+    const accepted = events.find(({ reason }) => reason === null)
+    if (accepted === undefined) return
+    const { clock, onFault } = this.#parts
+    for (const name of this.#attended) {
+      if (accepted.deliveries.some(({ destination }) => destination === name)) continue
+      if (!this.#unplanned.has(name)) onFault(`destination ${name}`, new Error(UNPLANNED))
+      this.#unplanned.set(name, clock.monotonic())
+    }
+  }
+
+  /** What is wrong with a destination, in one sentence; null when nothing is known to be. */
+  warning(name: string, unattended: ReadonlyMap<string, number>): string | null {
+    const pending = unattended.get(name)
+    if (pending !== undefined) return unattendedText(pending)
+    const unplannedAtMs = this.#unplanned.get(name) ?? Number.NEGATIVE_INFINITY
+    return this.#parts.clock.monotonic() - unplannedAtMs < UNPLANNED_MS ? UNPLANNED : null
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#cancel()
+  }
+}
+
+const UNPLANNED =
+  'events come from a front that does not know it, and are not delivered to it: name it in the config of every front'
+
+function unattendedText(pending: number): string {
+  const deliveries = pending === 1 ? '1 delivery is' : `${pending} deliveries are`
+  return `${deliveries} pending, and no running process delivers to it: name it in the config of a process that delivers`
+}

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { parseConfig } from '../../src/config/load.ts'
+import { DestinationWatch } from '../../src/destinations/watch.ts'
+import type { UnattendedDestination } from '../../src/store/ports.ts'
+import { newEvent } from '../store/new-event.ts'
+import { fakeClock } from '../support.ts'
+
+const file = (name: string, enabled = true) => ({ name, type: 'file' as const, path: '/tmp/none', enabled })
+
+/** A watch of a process with the destinations Own and Off (turned off), over a queue of our own. */
+function watched(isDelivering = true) {
+  const clock = fakeClock()
+  const faults: string[] = []
+  const attended: string[][] = []
+  const queue = {
+    found: [] as UnattendedDestination[],
+    isAway: false,
+    attend: async (names: readonly string[]) => {
+      if (queue.isAway) throw new Error('away')
+      attended.push([...names])
+    },
+    unattended: async () => {
+      if (queue.isAway) throw new Error('away')
+      return queue.found
+    },
+  }
+  const { destinations } = parseConfig({ destinations: [file('Own'), file('Off', false)] }, 'config')
+  const onFault = (what: string, cause: unknown) => void faults.push(`${what}: ${(cause as Error).message}`)
+  const watch = new DestinationWatch({ destinations, isDelivering, queue, clock, onFault })
+  const settle = async () => {
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve()
+  }
+  const advance = async (ms: number) => {
+    await settle()
+    clock.advance(ms)
+    await settle()
+  }
+  watch.start()
+  return { watch, queue, faults, attended, settle, advance }
+}
+
+test('a process tells others what it delivers, at once and again; one that delivers nothing does not', async () => {
+  const worker = watched()
+  const front = watched(false)
+  await worker.advance(20_000)
+  await worker.advance(20_000)
+  await front.advance(20_000)
+
+  expect(worker.attended).toEqual([['Own'], ['Own'], ['Own']])
+  expect(front.attended).toEqual([])
+  worker.watch.close()
+  await worker.advance(60_000)
+  expect(worker.attended).toHaveLength(3)
+})
+
+test('a destination to which nobody delivers is told once, and again when it comes to that again', async () => {
+  const { queue, faults, settle, advance } = watched()
+  queue.found = [
+    { destination: 'Gone', pending: 2 },
+    { destination: 'Off', pending: 3 },
+    { destination: 'Own', pending: 4 },
+  ]
+  await settle()
+  // Processes that start together have their time.
+  expect(faults).toEqual([])
+
+  for (let look = 0; look < 3; look++) await advance(20_000)
+  queue.isAway = true
+  await advance(20_000)
+  queue.isAway = false
+  await advance(20_000)
+
+  const line =
+    'destination Gone: 2 deliveries are pending, and no running process delivers to it: name it in the config of a process that delivers'
+  expect(faults).toEqual([line])
+  queue.found = []
+  await advance(20_000)
+  queue.found = [{ destination: 'Gone', pending: 2 }]
+  await advance(20_000)
+  expect(faults).toEqual([line, line])
+})
+
+test('what a front does not plan is told once, and shown until its events stop', async () => {
+  const { watch, faults, advance } = watched()
+  const none = new Map<string, number>()
+  watch.planned([newEvent('a', { reason: 'no_event' })])
+  watch.planned([newEvent('b', { deliveries: [{ destination: 'Own', skippedBecause: 'integrations' }] })])
+  expect(watch.warning('Own', none)).toBeNull()
+
+  watch.planned([newEvent('c')])
+  watch.planned([newEvent('d')])
+
+  expect(faults).toHaveLength(1)
+  expect(watch.warning('Own', none)).toContain('a front that does not know it')
+  expect(watch.warning('Off', none)).toBeNull()
+  await advance(60_000)
+  expect(watch.warning('Own', none)).toBeNull()
+})
