@@ -1,3 +1,6 @@
+import { DiscardPolicy, jetstreamManager, StorageType, type StreamConfig } from '@nats-io/jetstream'
+import { Kvm } from '@nats-io/kv'
+import { connect } from '@nats-io/transport-node'
 import { expect, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { openLog } from '../../src/log/open.ts'
@@ -27,6 +30,75 @@ describeTokenMemory(async () => {
   }
   return { first: await open(), second: await open() }
 }, test)
+
+/** Opens the log with its tokens, and what it says of itself. */
+async function openTokens(url: string, settings: object = {}) {
+  const notes: string[] = []
+  const onFault = (what: string, cause: unknown) => notes.push(`${what}: ${(cause as Error).message}`)
+  const opened = await openLog(url, { settings: { ...log, ...settings }, clock: systemClock, onFault })
+  onTestFinished(() => opened.close())
+  return { tokens: opened.tokens, notes }
+}
+
+const soon = () => Date.now() + 60_000
+
+const unsafe: Array<[string, Partial<StreamConfig>, RegExp]> = [
+  ['in memory', { storage: StorageType.Memory }, /has other limits: expected storage file, found memory$/],
+  [
+    'with an age limit',
+    { max_age: 2_000_000_000, duplicate_window: 1_000_000_000 },
+    /has other limits: expected .*ttl.*, found 2000 ms$/,
+  ],
+  [
+    'that drops what is old',
+    { discard: DiscardPolicy.Old },
+    /has other limits: expected discard new, found old$/,
+  ],
+]
+
+test.each(unsafe)(
+  'a bucket %s is not relied on, and another one is when it is mended',
+  async (_what, limits, reason) => {
+    const { url } = await startNats()
+    const connection = await connect({ servers: url })
+    onTestFinished(() => connection.close())
+    const manager = await jetstreamManager(connection)
+    for (const name of ['trackpost-keys', 'trackpost-assertions']) {
+      await new Kvm(connection).create(`${name}-model`, { history: 1 })
+      const { config } = await manager.streams.info(`KV_${name}-model`)
+      await manager.streams.add({ ...config, name: `KV_${name}`, subjects: [`$KV.${name}.>`], ...limits })
+    }
+    const { tokens } = await openTokens(url)
+
+    await expect(tokens.assertions.use('a', soon(), Date.now())).rejects.toThrow(reason)
+    await expect(tokens.tokenKeys.read()).rejects.toThrow(reason)
+    for (const name of ['trackpost-keys', 'trackpost-assertions']) await manager.streams.delete(`KV_${name}`)
+
+    expect(await tokens.assertions.use('a', soon(), Date.now())).toBe(true)
+    expect(await tokens.tokenKeys.read()).toBeUndefined()
+  },
+)
+
+test('buckets with other replicas than the settings say are told of once', async () => {
+  const { url } = await startNats()
+  const first = await openTokens(url)
+  const use = async ({ tokens }: typeof first, jti: string) => {
+    await tokens.tokenKeys.read()
+    return tokens.assertions.use(jti, soon(), Date.now())
+  }
+  expect(await use(first, 'a')).toBe(true)
+  expect(first.notes).toEqual([])
+
+  const second = await openTokens(url, { replicas: 3 })
+  expect([await use(second, 'a'), await use(second, 'b')]).toEqual([false, true])
+
+  expect(second.notes.filter((note) => note.includes('bucket'))).toEqual(
+    ['keys', 'assertions'].map(
+      (name) =>
+        `the log is kept otherwise than configured: log.replicas of the bucket trackpost-${name} is 1, not 3: the bucket was left as it is`,
+    ),
+  )
+})
 
 test('fronts without a store: a token that one gave, all take, after its death and a restart of all; what one revokes, all refuse', async () => {
   const { url } = await startNats()

@@ -40,7 +40,9 @@ export class NatsLog implements SharedLog {
       parts.clock,
     )
     this.requests = this.#requests
-    this.tokens = new NatsTokenMemory(this.#connection)
+    this.tokens = new NatsTokenMemory(this.#connection, (note) =>
+      parts.onFault('the log is kept otherwise than configured', new Error(note)),
+    )
     this.deadLetters = new NatsDeadLetters(this.#connection, this.#names, (payload) =>
       this.#publisher.publish(payload),
     )

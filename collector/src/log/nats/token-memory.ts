@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { JetStreamApiCodes, JetStreamApiError } from '@nats-io/jetstream'
-import { type KV, Kvm, type KvOptions } from '@nats-io/kv'
 import type { AssertionMemory, KeptText, TokenKeyStore, TokenMemory } from '../../store/ports.ts'
-import { type LogConnection, TIMEOUT_MS } from './connection.ts'
+import { Bucket } from './bucket.ts'
+import type { LogConnection } from './connection.ts'
 
 const KEY = 'keys'
 const KEYS_BYTES = 1024 ** 2
@@ -15,13 +15,19 @@ export class NatsTokenMemory implements TokenMemory {
   readonly assertions: AssertionMemory
   readonly tokenKeys: TokenKeyStore
 
-  constructor(connection: LogConnection) {
+  /** @param onNote Told what differs from the settings and does no harm. */
+  constructor(connection: LogConnection, onNote: (note: string) => void) {
     const { stream, maxBytes } = connection.settings
-    const keys = new Bucket(connection, `${stream}-keys`, { max_bytes: KEYS_BYTES })
-    const assertions = new Bucket(connection, `${stream}-assertions`, {
-      max_bytes: Math.min(ASSERTIONS_BYTES, maxBytes),
-      ttl: ASSERTIONS_MS,
-    })
+    const keys = new Bucket(connection, { name: `${stream}-keys`, maxBytes: KEYS_BYTES }, onNote)
+    const assertions = new Bucket(
+      connection,
+      {
+        name: `${stream}-assertions`,
+        maxBytes: Math.min(ASSERTIONS_BYTES, maxBytes),
+        ttlMs: ASSERTIONS_MS,
+      },
+      onNote,
+    )
     this.assertions = {
       use: (jti) => {
         // Of two that come at the same time, the server takes one.
@@ -57,41 +63,6 @@ class TokenKeys implements TokenKeyStore {
       const revision = await unlessTaken(written)
       return revision === undefined ? undefined : String(revision)
     })
-  }
-}
-
-/** A bucket that is opened when it is needed, and again after something has failed. */
-class Bucket {
-  readonly #connection: LogConnection
-  readonly #name: string
-  readonly #options: Partial<KvOptions>
-  #opened: Promise<KV> | undefined
-
-  constructor(connection: LogConnection, name: string, options: Partial<KvOptions>) {
-    this.#connection = connection
-    this.#name = name
-    this.#options = options
-  }
-
-  /** @throws what is in the way, at once while the log is known to be away. */
-  async with<T>(use: (bucket: KV) => Promise<T>): Promise<T> {
-    const { client, reason, settings } = this.#connection
-    if (reason !== null) throw new Error(reason)
-    this.#opened ??= new Kvm(client).create(this.#name, {
-      ...this.#options,
-      replicas: settings.replicas,
-      history: 1,
-      timeout: TIMEOUT_MS,
-      // By the server that leads: another one may be behind it.
-      allow_direct: false,
-    })
-    const opened = this.#opened
-    try {
-      return await use(await opened)
-    } catch (cause) {
-      if (this.#opened === opened) this.#opened = undefined
-      throw cause
-    }
   }
 }
 

@@ -1,0 +1,80 @@
+import { DiscardPolicy, StorageType } from '@nats-io/jetstream'
+import { type KV, Kvm, type KvStatus } from '@nats-io/kv'
+import { type LogConnection, TIMEOUT_MS } from './connection.ts'
+
+/** What a bucket is made with. */
+export interface BucketSettings {
+  name: string
+  maxBytes: number
+  /** How long what is in it is kept, milliseconds; undefined = for ever. */
+  ttlMs?: number
+}
+
+/** A bucket that is opened when it is needed, and again after something has failed. */
+export class Bucket {
+  readonly #connection: LogConnection
+  readonly #settings: BucketSettings
+  readonly #onNote: (note: string) => void
+  #opened: Promise<KV> | undefined
+  #noted: string | undefined
+
+  /** @param onNote Told once what differs from the settings and does no harm. */
+  constructor(connection: LogConnection, settings: BucketSettings, onNote: (note: string) => void) {
+    this.#connection = connection
+    this.#settings = settings
+    this.#onNote = onNote
+  }
+
+  /** @throws what is in the way, at once while the log is known to be away. */
+  async with<T>(use: (bucket: KV) => Promise<T>): Promise<T> {
+    const { reason } = this.#connection
+    if (reason !== null) throw new Error(reason)
+    this.#opened ??= this.#open()
+    const opened = this.#opened
+    try {
+      return await use(await opened)
+    } catch (cause) {
+      if (this.#opened === opened) this.#opened = undefined
+      throw cause
+    }
+  }
+
+  async #open(): Promise<KV> {
+    const { client, settings } = this.#connection
+    const { name, maxBytes, ttlMs } = this.#settings
+    const bucket = await new Kvm(client).create(name, {
+      max_bytes: maxBytes,
+      ...(ttlMs !== undefined && { ttl: ttlMs }),
+      replicas: settings.replicas,
+      history: 1,
+      timeout: TIMEOUT_MS,
+      // By the server that leads: another one may be behind it.
+      allow_direct: false,
+    })
+    // One that is there is opened as it is.
+    const found = await bucket.status()
+    requireSafe(this.#settings, found)
+    if (found.replicas !== settings.replicas) {
+      this.#note(`log.replicas of the bucket ${name} is ${found.replicas}, not ${settings.replicas}`)
+    }
+    return bucket
+  }
+
+  #note(difference: string): void {
+    if (this.#noted === difference) return
+    this.#noted = difference
+    this.#onNote(`${difference}: the bucket was left as it is`)
+  }
+}
+
+/** What must be so, or what is in the bucket is gone too early: the keys of tokens, or an assertion that may then be used again. */
+function requireSafe({ name, ttlMs }: BucketSettings, { ttl, storage, streamInfo }: KvStatus): void {
+  const must = (isSo: boolean, expected: string) => {
+    if (!isSo) throw new Error(`the bucket ${name} has other limits: expected ${expected}`)
+  }
+  const { discard } = streamInfo.config
+  must(storage === StorageType.File, `storage ${StorageType.File}, found ${storage}`)
+  must(discard === DiscardPolicy.New, `discard ${DiscardPolicy.New}, found ${discard}`)
+  const isLongEnough = ttl === 0 || (ttlMs !== undefined && ttl >= ttlMs)
+  must(isLongEnough, `${ttlMs === undefined ? 'no ttl' : `a ttl of ${ttlMs} ms`}, found ${ttl} ms`)
+}
