@@ -119,7 +119,9 @@ describeWithPostgres('the store on PostgreSQL', () => {
   })
 
   test('ids are known for the dedup window, and by their content', async () => {
-    const { store } = await openPostgres(await newDatabase(), { dedupWindowMs: 1000 })
+    // At the time of the events: what forgets the old ids reads the clock too.
+    const clock = fakeClock(10_900)
+    const { store } = await openPostgres(await newDatabase(), { dedupWindowMs: 1000, clock })
     const at = (receivedAtMs: number, body = '{"event":"a"}') => newEvent('a', { receivedAtMs, body })
 
     const kept = await store.log.append([at(10_000), at(10_500, '{"event":"b"}')])
