@@ -56,14 +56,23 @@ else {
 }
 
 async function drain() {
-  const left = () => readdirSync(directory, { recursive: true }).filter((path) => path.endsWith('.seg'))
   const deadline = Date.now() + 600_000
   do {
     await new Promise((resolve) => setTimeout(resolve, 20))
-  } while (left().length > 0 && Date.now() < deadline)
+  } while (hasSegments() && Date.now() < deadline)
   clearInterval(keepAlive)
   const { recovered, delivered } = analytics.stats
   const ms = performance.now() - startMs
   await analytics.closeAndFlush()
   process.stdout.write(`${JSON.stringify({ recovered, delivered, ms, grownBytes: peakRss - startRss })}\n`)
+}
+
+function hasSegments() {
+  try {
+    return readdirSync(directory, { recursive: true }).some((path) => path.endsWith('.seg'))
+  } catch (error) {
+    // Another process has deleted the folder of a dead one while this one read it.
+    if (error.code === 'ENOENT') return true
+    throw error
+  }
 }
