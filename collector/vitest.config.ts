@@ -4,7 +4,9 @@ export default defineConfig({
   test: {
     name: 'collector',
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/build.setup.ts', 'test/postgres.setup.ts'],
+    globalSetup: ['test/temporary-folder.setup.ts', 'test/build.setup.ts', 'test/postgres.setup.ts'],
+    // Most files wait for browsers, servers and processes; with one worker, the machine idles half of the time.
+    maxWorkers: 2,
     testTimeout: 30_000,
     // Of hooks that start a server or remove a project; no machine is slow enough to decide one.
     hookTimeout: 120_000,
