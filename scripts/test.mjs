@@ -2,6 +2,7 @@
 //   node scripts/test.mjs [step...] [--full] [arguments for the runner of that step]
 // With --full, the steps that have a smaller size by default run in full.
 // The steps of two lanes run at the same time, each lane in its order; what such a step prints appears when it is over.
+// What all read is built once, before the lanes: `IS_BUILT=1` tells their setups not to build it under the others' feet.
 // The last line is 'N passed, N failed, N skipped'. The exit code is 1 if anything failed.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,6 +22,9 @@ const STEPS = {
   lint: { command: ['npm', 'run', '--silent', 'lint'] },
   types: { command: ['npm', 'run', '--silent', 'types'] },
   build: { command: ['npm', 'run', '--silent', 'build', '--', '--silent'] },
+  'build:collector': {
+    command: ['npm', 'run', '--silent', 'build', '--workspace', 'collector', '--', '--silent'],
+  },
   browser: { command: ['sh', 'collector/scripts/ensure-chromium.sh'], mayFail: 'the tests in a browser' },
   postgres: { command: ['sh', 'collector/scripts/ensure-postgres.sh'], mayFail: 'the tests on PostgreSQL' },
   nats: { command: ['sh', 'collector/scripts/ensure-nats.sh'], mayFail: 'the tests with the log' },
@@ -32,10 +36,9 @@ const STEPS = {
   spool: { command: vitest('spool/proof'), reports: true, lane: 'client' },
   runtimes: { command: vitest('runtimes', 'serverless'), reports: true, lane: 'client' },
   site: { command: vitest('site'), reports: true, lane: 'client' },
+  examples: { command: vitest('examples', 'frameworks'), reports: true, lane: 'client' },
+  cli: { command: ['npm', 'test', '--workspace', 'cli', '--'], reports: true, lane: 'client' },
   collector: { command: ['npm', 'test', '--workspace', 'collector', '--'], reports: true, lane: 'collector' },
-  cli: { command: ['npm', 'test', '--workspace', 'cli', '--'], reports: true, lane: 'collector' },
-  // Builds the collector for the shop, so it waits for the tests of the collector.
-  examples: { command: vitest('examples', 'frameworks'), reports: true },
   way: { command: ['node', 'scripts/measure-way.mjs', '--check'] },
   'bench:guard': { command: ['node', 'bench/guard.mjs'] },
   // Not part of `npm test`: the README's other command, for the continuous integration.
@@ -45,13 +48,13 @@ const STEPS = {
 /** What one step needs of the others when it is asked for by name. */
 const NEEDS = {
   package: ['build'],
-  examples: ['build'],
+  examples: ['build', 'build:collector'],
   faults: ['build'],
   spool: ['build'],
   runtimes: ['build'],
   site: ['build', 'browser'],
-  collector: ['build', 'browser', 'postgres', 'nats', 'clickhouse'],
-  cli: ['build'],
+  collector: ['build', 'build:collector', 'browser', 'postgres', 'nats', 'clickhouse'],
+  cli: ['build', 'build:collector'],
   'bench:guard': ['build'],
 }
 
@@ -121,7 +124,7 @@ async function runCommand(name, isCaptured) {
     : []
   const further = reports && (names.includes(name) || names.length === 0) ? passedOn : []
   const [program, ...args] = [...command, ...reporters, ...further]
-  const env = { ...process.env, TEST_FULL: isFull ? '1' : '0' }
+  const env = { ...process.env, TEST_FULL: isFull ? '1' : '0', IS_BUILT: reports ? '1' : '0' }
   const stdio = isCaptured ? ['ignore', 'pipe', 'pipe'] : 'inherit'
   const child = spawn(program, args, { cwd: ROOT, stdio, env })
   let output = ''

@@ -9,6 +9,7 @@ const DEMO = examplePath('shop/demo.mjs')
 const PAGE_PORT = 8787
 
 beforeAll(() => {
+  if (process.env['IS_BUILT'] === '1') return
   const folder = fileURLToPath(new URL('../../collector', import.meta.url))
   // With its page: `--stay` serves it.
   execFileSync('npm', ['run', '--silent', 'build', '--', '--silent'], { cwd: folder, stdio: 'inherit' })
