@@ -37,6 +37,8 @@ import type { EventStore, LocalRecords } from './store/event-store.ts'
 import type { RateLimits } from './store/ports.ts'
 
 const CLOSE_GRACE_MS = 5000
+/** How long a store that does not respond is waited for. */
+const STORE_LIMIT_MS = 3000
 
 /** What is made of the options before anything is opened. */
 export interface CheckedParts {
@@ -267,9 +269,12 @@ export class RunningCollector implements Collector {
     this.#backend.hangUp()
     this.#injector.close()
     await this.#server?.close(CLOSE_GRACE_MS)
+    // Nobody waits for a response any more; what is left to be written is known to its sender as not done.
+    const cancel = this.#clock.setTimer(() => this.#store.cut?.(), STORE_LIMIT_MS)
     await this.#carrier?.close()
     await this.#shared?.log.close()
     await this.#backend.close()
+    cancel()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -70,6 +70,11 @@ export interface EventStore {
   clear(): Promise<void>
   /** Begins to look for what others write, and to delete what is too old. Called once. */
   start(listener: StoreListener): void
+  /**
+   * Waits for nothing any more: what is under way fails, what is asked later as well. For a store that may be silent; what it had not
+   * confirmed by then is not known to be kept.
+   */
+  cut?(): void
   /** Keeps what still waits, and lets go of everything. */
   close(): Promise<void>
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
+import { limited } from '../limited.ts'
 import type { EventStore, StoreListener, Totals } from './event-store.ts'
 import type { PartHealth } from './health.ts'
 import type {
@@ -15,6 +16,8 @@ import type { EventReader } from './queries.ts'
 
 /** How long until the store is tried again. */
 const RETRY_MS = 2000
+/** How long a close waits for a store that is being opened. */
+const OPENING_LIMIT_MS = 2000
 
 /** The store is away for the moment; everything else about it may be right. */
 export class StoreAwayError extends ConfigError {}
@@ -150,10 +153,15 @@ export class LateStore implements EventStore {
     this.#store?.start(listener)
   }
 
+  cut(): void {
+    this.#store?.cut?.()
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancel()
-    await this.#opening
+    // One that opens after all is closed by that.
+    await limited(this.#opening, OPENING_LIMIT_MS, this.#parts.clock, () => {})
     await this.#store?.close()
   }
 }

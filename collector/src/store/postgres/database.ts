@@ -1,3 +1,4 @@
+import { Socket } from 'node:net'
 import pg from 'pg'
 import { withPlainSslMode } from '../address.ts'
 import { escapeForStore } from '../escape.ts'
@@ -32,7 +33,10 @@ export class Database implements Queryable {
   readonly #config: pg.PoolConfig
   /** Connections on which a transaction is under way that may write. */
   readonly #inTransaction = new Set<pg.PoolClient>()
+  readonly #sockets = new Set<Socket>()
   #isEnding = false
+  #isCut = false
+  #closing: Promise<unknown> | undefined
 
   /** @param address As `postgres://user:password@host:port/database`. Nothing is connected yet. */
   constructor(address: string) {
@@ -45,9 +49,26 @@ export class Database implements Queryable {
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
       types: { getTypeParser: parserOf as typeof pg.types.getTypeParser },
+      stream: () => this.#newSocket(),
     }
     this.#writing = newPool({ ...this.#config, max: WRITING_CONNECTIONS })
     this.#reading = newPool({ ...this.#config, max: READING_CONNECTIONS })
+  }
+
+  #newSocket(): Socket {
+    const socket = new Socket()
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+    // After the client has begun to use it, so that it hears of the end.
+    if (this.#isCut) setImmediate(() => socket.destroy())
+    return socket
+  }
+
+  /** Ends all connections at once, and each new one: a server that is silent would keep everything waiting that asks it. */
+  cut(): void {
+    this.#isCut = true
+    this.#isEnding = true
+    for (const socket of this.#sockets) socket.destroy()
   }
 
   /** Runs a statement that may write, once. */
@@ -143,7 +164,8 @@ export class Database implements Queryable {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#writing.end(), this.#reading.end()])
+    this.#closing ??= Promise.all([this.#writing.end(), this.#reading.end()])
+    await this.#closing
   }
 }
 

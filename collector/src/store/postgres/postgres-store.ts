@@ -68,6 +68,7 @@ export class PostgresStore implements EventStore {
   #cancelMaintenance = () => {}
   #maintaining: Promise<void> = Promise.resolve()
   #isClosing = false
+  #closing: Promise<void> | undefined
 
   /**
    * Connects, makes the tables or brings them forward, and makes the partitions of the next days.
@@ -219,8 +220,18 @@ export class PostgresStore implements EventStore {
     return withoutPassword(messageOf(cause), this.#options.address)
   }
 
-  async close(): Promise<void> {
-    if (this.#isClosing) return
+  cut(): void {
+    // What is tried again while the store is open is given up now.
+    this.close().catch(() => {})
+    this.#database.cut()
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
     this.#isClosing = true
     this.#cancelMaintenance()
     await this.#writer.close()
