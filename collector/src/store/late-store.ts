@@ -26,6 +26,10 @@ export class StoreAwayError extends ConfigError {}
 export interface LateStoreParts {
   /** Opens it. To be tried again after a `StoreAwayError`; anything else is told, and tried again all the same. */
   open(): Promise<EventStore>
+  /** Has attempts to open it end soon. */
+  giveUp(): void
+  /** The attempt that is under way, if there is one. */
+  begun?: Promise<EventStore>
   clock: Clock
   onFault(what: string, cause: unknown): void
 }
@@ -33,7 +37,7 @@ export interface LateStoreParts {
 const NEWS: TailNews = { head: '0', lastSeq: 0, epoch: 0, revision: 0 }
 
 /**
- * A store that could not be reached at the start, for a process that can do its work without one: it is opened as soon as it can be
+ * A store that could not be opened at the start, for a process that can do its work without one: it is opened as soon as it can be
  * had. Until then everything that is asked of it rejects.
  */
 export class LateStore implements EventStore {
@@ -50,19 +54,20 @@ export class LateStore implements EventStore {
   constructor(reason: string, parts: LateStoreParts) {
     this.#reason = reason
     this.#parts = parts
-    this.#wait()
+    if (parts.begun === undefined) this.#wait()
+    else this.#opening = this.#take(parts.begun)
   }
 
   #wait(): void {
     this.#cancel = this.#parts.clock.setTimer(() => {
-      this.#opening = this.#tryToOpen()
+      this.#opening = this.#take(this.#parts.open())
     }, RETRY_MS)
   }
 
-  async #tryToOpen(): Promise<void> {
+  async #take(opened: Promise<EventStore>): Promise<void> {
     let store: EventStore
     try {
-      store = await this.#parts.open()
+      store = await opened
     } catch (cause) {
       const { message } = cause as Error
       // The same every two seconds is told once.
@@ -160,6 +165,7 @@ export class LateStore implements EventStore {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancel()
+    this.#parts.giveUp()
     // One that opens after all is closed by that.
     await limited(this.#opening, OPENING_LIMIT_MS, this.#parts.clock, () => {})
     await this.#store?.close()

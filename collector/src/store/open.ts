@@ -2,6 +2,7 @@ import { basename } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import type { Config } from '../config/schema.ts'
+import { limited } from '../limited.ts'
 import type { LoadedPlan } from '../plan/plan.ts'
 import { AddressError, isForeign, isPostgres, shownAddress, withoutPassword } from './address.ts'
 import type { EventStore } from './event-store.ts'
@@ -16,11 +17,16 @@ const DEFAULT_MAX_EVENTS = 10_000_000
 /** Days for which events are kept in PostgreSQL, unless the config says otherwise. */
 const DEFAULT_RETENTION_DAYS = 30
 
+/** So long a process that does its work without a store waits for it at its start, milliseconds. */
+const PATIENCE_MS = 5000
+
 /** What a store is opened with. */
 export interface StoreParts {
   config: Config
   clock: Clock
   plan: LoadedPlan | null
+  /** Ends the wait for whoever makes or changes its tables. */
+  signal?: AbortSignal
   onFault(what: string, cause: unknown): void
 }
 
@@ -56,25 +62,34 @@ export async function openStore(address: string, parts: StoreParts): Promise<Eve
 }
 
 /**
- * Opens a store for a process that does its work without it: one that is away for the moment is opened later.
+ * Opens a store for a process that does its work without it: one that is away for the moment, or whose tables are being brought
+ * forward, is opened later.
  *
  * @throws ConfigError when it cannot be opened for any other reason.
  */
 export async function openStoreInTime(address: string, parts: StoreParts): Promise<EventStore> {
-  const open = () => openStore(address, parts)
+  const { clock, onFault } = parts
+  const closing = new AbortController()
+  const open = () => openStore(address, { ...parts, signal: closing.signal })
+  const late = { open, giveUp: () => closing.abort(), clock, onFault }
+  const told = (cause: Error) => onFault('the store is away, and is opened when it is there', cause)
+  const begun = open()
   try {
-    return await open()
+    const store = await limited<EventStore | undefined>(begun, PATIENCE_MS, clock, () => undefined)
+    if (store !== undefined) return store
   } catch (cause) {
     if (!(cause instanceof StoreAwayError)) throw cause
-    const { clock, onFault } = parts
-    onFault('the store is away, and is opened when it is there', cause)
-    return new LateStore(cause.message, { open, clock, onFault })
+    told(cause)
+    return new LateStore(cause.message, late)
   }
+  const reason = 'store: it is not open yet: its server is slow, or its tables are being brought forward'
+  told(new Error(reason))
+  return new LateStore(reason, { ...late, begun })
 }
 
 /** Loaded only now: a collector on a file needs no client of a server. */
 async function openPostgres(address: string, parts: StoreParts): Promise<EventStore> {
-  const { config, clock, plan, onFault } = parts
+  const { config, clock, plan, onFault, signal } = parts
   let shown: string
   try {
     shown = shownAddress(address)
@@ -92,6 +107,7 @@ async function openPostgres(address: string, parts: StoreParts): Promise<EventSt
     return await PostgresStore.open({
       address,
       clock,
+      signal,
       onFault,
       newReader: (database) => new PostgresReader(database, () => clock.now(), plan?.plan ?? null),
       dedupWindowMs: dedupWindowMs(config),

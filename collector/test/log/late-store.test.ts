@@ -1,5 +1,7 @@
+import pg from 'pg'
 import { expect, onTestFinished } from 'vitest'
 import { findPostgres } from '../../scripts/find-postgres.mjs'
+import { SCHEMA_LOCK } from '../../src/store/postgres/migrations.ts'
 import { startNats, natsTest as test } from '../support/nats.ts'
 import { describeWithPostgres, startPostgres } from '../support/postgres.ts'
 import { openCollector, post, track } from '../support.ts'
@@ -45,6 +47,37 @@ describeWithPostgres('a front whose PostgreSQL is away at the start', () => {
     // What others write is heard of.
     await post(front, '/v1/track', track({ event: 'Late' }))
     await expect.poll(async () => (await json(front.url, '/api/stats')).accepted, { timeout: 30_000 }).toBe(2)
+  })
+
+  test.each([
+    ['takes events, and reads when they are', true],
+    ['ends when it is told to', false],
+  ])('a front that starts while the tables are brought forward %s', async (_what, isAwaited) => {
+    const { url: log } = await startNats()
+    const server = await startPostgres(findPostgres() ?? '')
+    onTestFinished(() => server.close())
+    const store = await server.newDatabase()
+    const migrating = new pg.Client({ connectionString: store })
+    await migrating.connect()
+    onTestFinished(() => migrating.end())
+    await migrating.query('SELECT pg_advisory_lock($1)', [SCHEMA_LOCK])
+
+    const front = await openCollector({ log, store, config })
+
+    expect((await post(front, '/v1/track', track())).status).toBe(200)
+    expect(await json(front.url, '/readyz')).toMatchObject({
+      status: 'ready',
+      parts: [
+        { part: 'log', isReady: true },
+        { part: 'store', isReady: false, reason: expect.stringContaining('being brought forward') },
+      ],
+    })
+    if (!isAwaited) return front.close()
+    await migrating.query('SELECT pg_advisory_unlock($1)', [SCHEMA_LOCK])
+    await expect
+      .poll(async () => (await json(front.url, '/readyz')).parts[1], { timeout: 30_000 })
+      .toMatchObject({ isReady: true })
+    expect((await fetch(`${front.url}/api/events`)).status).toBe(200)
   })
 
   test('which closes meanwhile, ends', async () => {

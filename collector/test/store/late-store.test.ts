@@ -12,7 +12,12 @@ test('what a store had before it could be opened did not come in the second in w
   const onFault = () => {}
   const store = await openStore(':memory:', { config, clock, plan: null, onFault })
   await store.log.append([1, 2, 3].map((index) => newEvent(`old-${index}`)))
-  const late = new LateStore('it is away', { open: async () => store, clock, onFault })
+  const late = new LateStore('it is away', {
+    open: async () => store,
+    giveUp: () => {},
+    clock,
+    onFault,
+  })
   const backend = new Backend({
     config,
     store: late,

@@ -38,6 +38,8 @@ export interface PostgresStoreOptions {
   /** Events above which the oldest whole days are dropped; undefined = as many as come. */
   maxEvents?: number | undefined
   clock: Clock
+  /** Ends the wait for others that make or change the tables. */
+  signal?: AbortSignal | undefined
   /** Makes what answers questions, on the connections for reading. */
   newReader(database: Database): EventReader
   onFault(what: string, cause: unknown): void
@@ -77,6 +79,8 @@ export class PostgresStore implements EventStore {
    */
   static async open(options: PostgresStoreOptions): Promise<PostgresStore> {
     const database = new Database(options.address)
+    const cut = () => database.cut()
+    options.signal?.addEventListener('abort', cut, { once: true })
     try {
       await migrate(database, options.clock.now())
       await makePartitions(database).catch((cause: unknown) => {
@@ -92,6 +96,8 @@ export class PostgresStore implements EventStore {
     } catch (cause) {
       await database.close()
       throw cause
+    } finally {
+      options.signal?.removeEventListener('abort', cut)
     }
   }
 
