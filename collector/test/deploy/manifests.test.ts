@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { COLLECTOR_FLAGS } from '../../src/cli/flags.ts'
+import { parseConfig } from '../../src/config/load.ts'
 import { run } from '../ops/process.ts'
 import { openCollector } from '../support.ts'
 import { readDockerfile } from './dockerfile.ts'
@@ -42,7 +43,7 @@ interface Container {
   args?: string[]
   ports: Array<{ name: string; containerPort: number }>
   securityContext: object
-  volumeMounts: Array<{ name: string; mountPath: string }>
+  volumeMounts: Array<{ name: string; mountPath: string; readOnly?: boolean }>
   [probe: `${string}Probe`]: { httpGet: { path: string; port: string } }
 }
 interface Pod {
@@ -50,7 +51,10 @@ interface Pod {
   enableServiceLinks: boolean
   securityContext: object
   containers: [Container]
-  volumes: Array<{ name: string }>
+  volumes: Array<{
+    name: string
+    secret?: { secretName: string; items: Array<{ key: string; path: string }> }
+  }>
 }
 interface Resource {
   kind: string
@@ -168,6 +172,10 @@ test('Deployments, Services and disruption budgets belong together', () => {
   }
 })
 
+const made = (key: string, how: 'literal' | 'file') =>
+  // The command in the comment makes each key that is asked for.
+  expect(read('kubernetes.yaml')).toContain(`--from-${how}=${key}=`)
+
 test('pods run as the user of the image, can write to /tmp alone, and take settings from one Secret', () => {
   const uid = Number(
     readDockerfile(read('Dockerfile'))
@@ -190,13 +198,29 @@ test('pods run as the user of the image, can write to /tmp alone, and take setti
       readOnlyRootFilesystem: true,
       capabilities: { drop: ['ALL'] },
     })
-    expect(container.volumeMounts.map(({ mountPath }) => mountPath)).toEqual(['/tmp'])
+    const mounts = container.volumeMounts
+    expect(mounts.filter(({ readOnly }) => !readOnly).map(({ mountPath }) => mountPath)).toEqual(['/tmp'])
     for (const { name } of container.volumeMounts) expect(volumes.map((one) => one.name)).toContain(name)
     for (const { valueFrom } of container.env) {
       if (valueFrom === undefined) continue
       expect(valueFrom.secretKeyRef.name).toBe('trackpost-collector')
-      // The command in the comment makes each key that is asked for.
-      expect(read('kubernetes.yaml')).toContain(`--from-literal=${valueFrom.secretKeyRef.key}=`)
+      made(valueFrom.secretKeyRef.key, 'literal')
     }
   }
+})
+
+test('the config that pods read is where it is mounted, and the one in the comment is a config', () => {
+  for (const { spec } of ofKind('Deployment')) {
+    const [{ env, volumeMounts }] = spec.template.spec.containers
+    const path = env.find(({ name }) => name === 'TRACKPOST_COLLECTOR_CONFIG')?.value
+    const volume = spec.template.spec.volumes.find(({ secret }) => secret !== undefined)
+    const mount = volumeMounts.find(({ name }) => name === volume?.name)
+    const [item] = volume?.secret?.items ?? []
+
+    expect(volume?.secret?.secretName).toBe('trackpost-collector')
+    expect(path).toBe(`${mount?.mountPath}/${item?.path}`)
+    made(String(item?.key), 'file')
+  }
+  const [, example = ''] = /echo '(.*)' > collector\.json/.exec(read('kubernetes.yaml')) ?? []
+  expect(parseConfig(JSON.parse(example), 'kubernetes.yaml')).toMatchObject({ sources: [{ name: 'shop' }] })
 })
