@@ -14,8 +14,8 @@ const SAME: Readonly<Record<string, string>> = { store: 'database', database: 's
 const NOT_SET_THERE: ReadonlySet<string> = new Set(['help', 'version'])
 
 /**
- * Kubernetes tells containers of a Service whose name begins with `trackpost-collector`, under names that can be those of
- * flags: `TRACKPOST_COLLECTOR_PORT=tcp://10.0.0.7:8787`.
+ * Kubernetes tells containers of a Service whose name begins with `trackpost-collector`, under names one of which is that of a
+ * flag: `TRACKPOST_COLLECTOR_PORT=tcp://10.0.0.7:8787`.
  */
 const SERVICE_ADDRESS = /^(?:tcp|udp|sctp):\/\//
 const SERVICE_NAME =
@@ -56,8 +56,11 @@ function flagsIn(args: readonly string[]): Set<string> {
 
 function settingOf(flag: string, environment: Environment): [variable: string, value: string] {
   for (const variable of [variableOf(flag), SHARED[flag]]) {
-    const value = variable === undefined ? '' : (environment[variable] ?? '')
-    if (variable !== undefined && value !== '' && !SERVICE_ADDRESS.test(value)) return [variable, value]
+    // A line break at the end comes from a secret that was made of a file or with `echo`, and is part of nothing.
+    const value = variable === undefined ? '' : (environment[variable] ?? '').replace(/[\r\n]+$/, '')
+    if (variable === undefined || value === '') continue
+    // Of any other flag it is a mistake, and not to be passed over.
+    if (flag !== 'port' || !SERVICE_ADDRESS.test(value)) return [variable, value]
   }
   return ['', '']
 }

@@ -41,6 +41,23 @@ test('an empty variable counts as not set', () => {
   expect(read({ TRACKPOST_COLLECTOR_PLAN: '', TRACKPOST_ADMIN_TOKEN: '' })).toEqual([])
 })
 
+test('the line break at the end of a secret that was made of a file is no part of it', () => {
+  expect(
+    read({
+      TRACKPOST_ADMIN_TOKEN: 'abcdefgh\n',
+      TRACKPOST_COLLECTOR_STORE: 'postgres://db.internal/x\r\n',
+      TRACKPOST_COLLECTOR_ALLOW_PUBLIC: 'true\n',
+      TRACKPOST_COLLECTOR_CONFIG: '\n',
+      TRACKPOST_COLLECTOR_PLAN: 'a\nb.json',
+    }),
+  ).toEqual([
+    '--store=postgres://db.internal/x',
+    '--plan=a\nb.json',
+    '--allow-public',
+    '--admin-token=abcdefgh',
+  ])
+})
+
 test('the admin token has the name that the SDK command line reads as well; the longer one decides', () => {
   expect(read({ TRACKPOST_ADMIN_TOKEN: 'shared' })).toEqual(['--admin-token=shared'])
   expect(read({ TRACKPOST_ADMIN_TOKEN: 'a', TRACKPOST_COLLECTOR_ADMIN_TOKEN: 'b' })).toEqual([
@@ -72,6 +89,15 @@ test('what Kubernetes tells of a Service of the same name is no setting', () => 
       TRACKPOST_COLLECTOR_FRONT_SERVICE_HOST: '10.0.0.8',
     }),
   ).toEqual([])
+})
+
+test('an address of another kind is not taken for one of Kubernetes, and passed over', () => {
+  expect(
+    read({
+      TRACKPOST_COLLECTOR_LOG: 'tcp://10.0.0.9:4222',
+      TRACKPOST_COLLECTOR_STORE: 'tcp://10.0.0.9:5432',
+    }),
+  ).toEqual(['--store=tcp://10.0.0.9:5432', '--log=tcp://10.0.0.9:4222'])
 })
 
 test('a misspelt variable and a switch that is neither on nor off are errors that name it', () => {
