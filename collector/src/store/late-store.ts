@@ -19,7 +19,7 @@ const RETRY_MS = 2000
 /** How long a close waits for a store that is being opened. */
 const OPENING_LIMIT_MS = 2000
 
-/** The store is away for the moment; everything else about it may be right. */
+/** The store cannot be used for the moment; everything that was said of it may be right. */
 export class StoreAwayError extends ConfigError {}
 
 /** What is done with a store that is away. */

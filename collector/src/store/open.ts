@@ -33,7 +33,7 @@ export interface StoreParts {
 /**
  * Opens the store of an address: the path of a file, `:memory:`, or `postgres://user:password@host:port/database`.
  *
- * @throws StoreAwayError when its server does not respond; ConfigError when it cannot be opened for any other reason.
+ * @throws StoreAwayError when its server does not respond, or a newer collector has made its tables; ConfigError when it cannot be opened for any other reason.
  */
 export async function openStore(address: string, parts: StoreParts): Promise<EventStore> {
   if (isPostgres(address)) return openPostgres(address, parts)
@@ -63,7 +63,7 @@ export async function openStore(address: string, parts: StoreParts): Promise<Eve
 
 /**
  * Opens a store for a process that does its work without it: one that is away for the moment, or whose tables are being brought
- * forward, is opened later.
+ * forward, is opened later. One with tables of a newer version never is, and the process goes on until it is replaced.
  *
  * @throws ConfigError when it cannot be opened for any other reason.
  */
@@ -97,12 +97,14 @@ async function openPostgres(address: string, parts: StoreParts): Promise<EventSt
     if (cause instanceof AddressError) throw new ConfigError(`store: ${cause.message}`)
     throw cause
   }
-  const [{ PostgresStore, messageOf }, { PostgresReader }, { isPassing }, { adviceOn }] = await Promise.all([
-    import('./postgres/postgres-store.ts'),
-    import('./postgres/reader.ts'),
-    import('./postgres/passing.ts'),
-    import('./postgres/advice.ts'),
-  ])
+  const [{ PostgresStore, messageOf }, { NewerTables }, { PostgresReader }, { isPassing }, { adviceOn }] =
+    await Promise.all([
+      import('./postgres/postgres-store.ts'),
+      import('./postgres/migrations.ts'),
+      import('./postgres/reader.ts'),
+      import('./postgres/passing.ts'),
+      import('./postgres/advice.ts'),
+    ])
   try {
     return await PostgresStore.open({
       address,
@@ -116,7 +118,8 @@ async function openPostgres(address: string, parts: StoreParts): Promise<EventSt
     })
   } catch (cause) {
     const message = `store: ${shown} cannot be opened (${withoutPassword(messageOf(cause), address)})${adviceOn(cause)}`
-    throw isPassing(cause) ? new StoreAwayError(message) : new ConfigError(message)
+    const isAway = isPassing(cause) || cause instanceof NewerTables
+    throw isAway ? new StoreAwayError(message) : new ConfigError(message)
   }
 }
 

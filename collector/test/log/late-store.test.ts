@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect, onTestFinished } from 'vitest'
 import { findPostgres } from '../../scripts/find-postgres.mjs'
-import { SCHEMA_LOCK } from '../../src/store/postgres/migrations.ts'
+import { SCHEMA_LOCK, SCHEMA_VERSION } from '../../src/store/postgres/migrations.ts'
 import { startNats, natsTest as test } from '../support/nats.ts'
 import { describeWithPostgres, startPostgres } from '../support/postgres.ts'
 import { openCollector, post, track } from '../support.ts'
@@ -78,6 +78,31 @@ describeWithPostgres('a front whose PostgreSQL is away at the start', () => {
       .poll(async () => (await json(front.url, '/readyz')).parts[1], { timeout: 30_000 })
       .toMatchObject({ isReady: true })
     expect((await fetch(`${front.url}/api/events`)).status).toBe(200)
+  })
+
+  test('a front that starts between newer workers takes events, and says that it is to be updated', async () => {
+    const { url: log } = await startNats()
+    const server = await startPostgres(findPostgres() ?? '')
+    onTestFinished(() => server.close())
+    const store = await server.newDatabase()
+    const newer = new pg.Client({ connectionString: store })
+    await newer.connect()
+    await newer.query('CREATE TABLE migration (version integer PRIMARY KEY, applied_at timestamptz NOT NULL)')
+    await newer.query('INSERT INTO migration VALUES ($1, now())', [SCHEMA_VERSION + 1])
+    await newer.end()
+
+    const front = await openCollector({ log, store, config })
+
+    expect((await post(front, '/v1/track', track())).status).toBe(200)
+    expect(await json(front.url, '/readyz')).toMatchObject({
+      status: 'ready',
+      parts: [
+        { part: 'log', isReady: true },
+        { part: 'store', isReady: false, reason: expect.stringContaining('update this collector') },
+      ],
+    })
+    // What writes into the tables does not begin.
+    await expect(openCollector({ log, work: true, store, config })).rejects.toThrow('update this collector')
   })
 
   test('which closes meanwhile, ends', async () => {

@@ -24,6 +24,9 @@ export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase'
 }
 
+/** A newer collector has made the tables: those that are there before it is put in their place can do nothing with them. */
+export class NewerTables extends UnusableDatabase {}
+
 /**
  * Makes the tables, or brings them forward. Several processes may do so at the same time: one does, the others wait.
  *
@@ -54,7 +57,7 @@ export async function migrate(
     const version = await versionOf(connection)
     if (version === SCHEMA_VERSION) return
     if (version > SCHEMA_VERSION) {
-      throw new UnusableDatabase(
+      throw new NewerTables(
         `its tables are of version ${version}, and this collector knows up to ${SCHEMA_VERSION}; ` +
           'update this collector, or name another database',
       )
