@@ -3,6 +3,7 @@ import { ConfigError } from '../config/config-error.ts'
 import { limited } from '../limited.ts'
 import type { EventStore, StoreListener, Totals } from './event-store.ts'
 import type { PartHealth } from './health.ts'
+import { cursorOf } from './place.ts'
 import type {
   AssertionMemory,
   DeliveryQueue,
@@ -34,7 +35,7 @@ export interface LateStoreParts {
   onFault(what: string, cause: unknown): void
 }
 
-const NEWS: TailNews = { head: '0', lastSeq: 0, epoch: 0, revision: 0 }
+const NEWS: TailNews = { head: cursorOf(0), lastSeq: 0, epoch: 0, revision: 0 }
 
 /**
  * A store that could not be opened at the start, for a process that can do its work without one: it is opened as soon as it can be

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { Backend } from '../../src/backend.ts'
 import { parseConfig } from '../../src/config/load.ts'
+import { EVERYTHING } from '../../src/search/syntax.ts'
 import { LateStore } from '../../src/store/late-store.ts'
 import { openStore } from '../../src/store/open.ts'
 import { fakeClock } from '../support.ts'
@@ -39,4 +40,20 @@ test('what a store had before it could be opened did not come in the second in w
   await late.log.append([newEvent('new')])
   await expect.poll(() => backend.stats().accepted).toBe(4)
   expect(came()).toBe(1)
+})
+
+test('the end of the log that was told before the store could be opened is a place from which all of it is read', async () => {
+  const clock = fakeClock()
+  const onFault = () => {}
+  const store = await openStore(':memory:', { config: parseConfig({}, '/'), clock, plan: null, onFault })
+  await store.log.append([newEvent('a'), newEvent('b')])
+  const late = new LateStore('it is away', { open: async () => store, giveUp: () => {}, clock, onFault })
+  onTestFinished(() => late.close())
+  const { head } = late.tail.news()
+
+  clock.advance(2000)
+  await expect.poll(() => late.tail.news().lastSeq).toBe(2)
+
+  const query = { search: EVERYTHING, order: 'oldest', isFull: false, limit: 10, after: head } as const
+  expect((await late.reader.ask('events', query)).events).toHaveLength(2)
 })
