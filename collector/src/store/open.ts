@@ -93,6 +93,8 @@ async function openPostgres(address: string, parts: StoreParts): Promise<EventSt
   let shown: string
   try {
     shown = shownAddress(address)
+    const { checkParameters } = await import('./postgres/parameters.ts')
+    checkParameters(address)
   } catch (cause) {
     if (cause instanceof AddressError) throw new ConfigError(`store: ${cause.message}`)
     throw cause

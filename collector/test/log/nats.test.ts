@@ -343,7 +343,8 @@ test('requests go along, under ids that no file has given out', async () => {
 })
 
 test('an address that cannot be used is refused', async () => {
-  for (const address of ['http://x', 'nats://', 'nats://a b', 'nats:x', 'nats://host/path', 'nats://a,,b']) {
+  const paths = ['nats://host/path', 'nats://host?tls=true']
+  for (const address of ['http://x', 'nats://', 'nats://a b', 'nats:x', 'nats://a,,b', ...paths]) {
     await expect(open(address), address).rejects.toThrow(ConfigError)
   }
 })

@@ -239,7 +239,9 @@ function readAddress(address: string): {
   shown: string
   login: Partial<ConnectionOptions>
 } {
-  const wrong = new ConfigError('log: expected nats://<host>[:port][,<host>[:port]...], or tls://...')
+  const wrong = new ConfigError(
+    'log: expected nats://<host>[:port][,<host>[:port]...], or tls://..., with no parameters',
+  )
   const [, scheme, rest] = /^(nats|tls):\/\/([^/?#]+)\/?$/.exec(address) ?? []
   if (scheme === undefined || rest === undefined) throw wrong
   const at = rest.lastIndexOf('@')

@@ -18,6 +18,32 @@ test('TLS is what the client makes of it, by its plain name; a caller who says l
   }
 })
 
+test('a parameter that nobody knows, and a file that is not there, are refused at the start, also where a store may come later', async () => {
+  const failure = async (search: string, log?: string) => {
+    const store = `postgres://ada:secret@127.0.0.1:1/shop?${search}`
+    return startCollector({ port: 0, store, ...(log !== undefined && { log }) }).then(
+      () => 'started',
+      (error: Error) => `${error.name}: ${error.message}`,
+    )
+  }
+
+  for (const misspelt of ['sslmod=verify-full', 'sslmode=require&aplication_name=x', 'SSLMODE=require']) {
+    expect(await failure(misspelt)).toMatch(
+      /^ConfigError: store: a parameter .*application_name.*sslrootcert/,
+    )
+  }
+  const log = 'nats://127.0.0.1:1'
+  for (const given of [undefined, log]) {
+    expect(await failure('sslmode=verify-full&sslrootcert=/nowhere.pem', given)).toBe(
+      'ConfigError: store: sslrootcert: /nowhere.pem cannot be read (ENOENT); name a file that this user may read',
+    )
+  }
+  // What the client knows, and what libpq knows: then it is the server that is away.
+  for (const known of ['application_name=x&connect_timeout=3', 'sslmode=disable&channel_binding=prefer']) {
+    expect(await failure(known)).toContain('ECONNREFUSED')
+  }
+})
+
 describeWithPostgres('a database that cannot be opened', () => {
   test('says what mends it, in one line', async () => {
     const address = await newDatabase()
