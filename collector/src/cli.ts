@@ -167,6 +167,7 @@ function readOptions(values: Values): CollectorOptions {
     config.region = values.region
   }
   if (values['browser-origin'] !== undefined) config.browserOrigins = values['browser-origin']
+  if (values['public-url'] !== undefined) config.publicUrl = values['public-url']
   const { plan, 'release-to': releaseTo, 'admin-token': adminToken, 'fail-rate': failRate } = values
   return {
     port,

@@ -6,6 +6,7 @@ import { RunningCollector } from './collector.ts'
 import type { Config } from './config/schema.ts'
 import { Faults } from './faults/rules.ts'
 import type { Collector } from './handle.ts'
+import { withoutBrackets } from './http/address.ts'
 import type { LogParts } from './log/open.ts'
 import {
   adminAccess,
@@ -31,7 +32,7 @@ const DEFAULT_PORT = 8787
  */
 export async function startCollector(options: CollectorOptions = {}): Promise<Collector> {
   const config = await readConfig(options.config)
-  const host = options.host ?? '127.0.0.1'
+  const host = withoutBrackets(options.host ?? '127.0.0.1')
   const isLocal = await checkAddress(host, options.allowPublic ?? false)
   const clock = options.clock ?? systemClock
   // What can be wrong is found before anything is opened.

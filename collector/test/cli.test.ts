@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, writeFileSync } from 'node:fs'
+import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -44,6 +45,38 @@ async function start(...args: string[]) {
   const url = /http:\/\/\S+(?=,)/.exec(String(line))?.[0] ?? ''
   return { child, url }
 }
+
+test('-h is --help, of every command', async () => {
+  const { out: help } = await run('--help')
+  for (const command of [[], ['work'], ['keygen'], ['check'], ['healthcheck']]) {
+    expect(await run(...command, '-h')).toMatchObject({ code: 0, out: help })
+  }
+})
+
+test('an IPv6 address may be in brackets, as in a URL', async () => {
+  const { url } = await start('--host', '[::1]')
+
+  expect(url).toMatch(/^http:\/\/\[::1\]:\d+$/)
+  const { port } = new URL(url)
+  expect(await run('healthcheck', '--host', '[::1]', '--port', port)).toMatchObject({ code: 0 })
+})
+
+test('--public-url is the publicUrl of the config', async () => {
+  const { code, err } = await run('--public-url', 'https://ada:pw@events.example.com')
+  expect({ code, err }).toMatchObject({ code: 1, err: expect.stringContaining('publicUrl: ') })
+
+  const { url } = await start('--public-url', 'https://events.example.com')
+
+  // Its name is one under which this collector is asked for; any other on loopback is refused.
+  const status = (host: string) =>
+    new Promise((resolve) => {
+      get(`${url}/api/about`, { headers: { host } }, (response) => {
+        response.resume()
+        resolve(response.statusCode)
+      })
+    })
+  expect([await status('events.example.com'), await status('other.example.com')]).toEqual([200, 403])
+})
 
 test('--help tells every option and exits 0', async () => {
   const { code, out } = await run('--help')

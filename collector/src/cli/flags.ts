@@ -26,6 +26,7 @@ Usage: trackpost-collector [options]
   --browser-origin <origin>
                        pages of this origin may send events, * = all; can be repeated
                        (pages of this machine)
+  --public-url <url>   address under which clients reach it behind a proxy  (none)
   --allow-public       listen on an address that other machines reach; needs a TLS proxy in front
   --admin-token <text> what the page, /api and /metrics then ask for; better in TRACKPOST_ADMIN_TOKEN  (none)
   --fail-rate <share>  respond with 503 to this share of requests, from 0 to 1  (0)
@@ -33,7 +34,7 @@ Usage: trackpost-collector [options]
   --log-format <name>  text, or json: one object a line  (text)
   --quiet              print nothing but errors
   --version            the version
-  --help               this text
+  --help, -h           this text
 
 Each of them can be set in the environment too: --drain 10 is TRACKPOST_COLLECTOR_DRAIN=10. A flag decides over it.
 
@@ -45,6 +46,8 @@ healthcheck asks the collector of this machine for /readyz, and exits with 1 whe
 
 /** The store when no flag names one. */
 export const DEFAULT_STORE = 'trackpost-collector.db'
+
+const HELP_FLAG = { type: 'boolean', short: 'h', default: false } as const
 
 export const COLLECTOR_FLAGS = {
   port: { type: 'string', default: '8787' },
@@ -58,6 +61,7 @@ export const COLLECTOR_FLAGS = {
   plan: { type: 'string' },
   'release-to': { type: 'string' },
   'browser-origin': { type: 'string', multiple: true },
+  'public-url': { type: 'string' },
   'allow-public': { type: 'boolean', default: false },
   'admin-token': { type: 'string' },
   'fail-rate': { type: 'string' },
@@ -65,13 +69,13 @@ export const COLLECTOR_FLAGS = {
   'log-format': { type: 'string', default: 'text' },
   quiet: { type: 'boolean', default: false },
   version: { type: 'boolean', default: false },
-  help: { type: 'boolean', default: false },
+  help: HELP_FLAG,
 } as const satisfies Flags
 
 export const KEYGEN_FLAGS = {
   'client-id': { type: 'string', default: 'local-app' },
   'key-id': { type: 'string', default: 'local-key' },
-  help: { type: 'boolean', default: false },
+  help: HELP_FLAG,
 } as const satisfies Flags
 
 export const CHECK_FLAGS = {
@@ -79,11 +83,11 @@ export const CHECK_FLAGS = {
   store: { type: 'string' },
   database: { type: 'string' },
   search: { type: 'string' },
-  help: { type: 'boolean', default: false },
+  help: HELP_FLAG,
 } as const satisfies Flags
 
 export const HEALTHCHECK_FLAGS = {
   port: COLLECTOR_FLAGS.port,
   host: COLLECTOR_FLAGS.host,
-  help: { type: 'boolean', default: false },
+  help: HELP_FLAG,
 } as const satisfies Flags

@@ -1,15 +1,17 @@
 import { get } from 'node:http'
 import { isIPv6 } from 'node:net'
+import { withoutBrackets } from '../http/address.ts'
 
 const LIMIT_MS = 4000
 
 /**
  * Asks the collector of this machine whether it is ready, for containers without `curl`.
  *
- * @param host Where it listens; an address that stands for all is asked on loopback.
+ * @param given Where it listens; an address that stands for all is asked on loopback.
  * @returns What it says, or why it says nothing.
  */
-export function askReadiness(host: string, port: number): Promise<{ isReady: boolean; says: string }> {
+export function askReadiness(given: string, port: number): Promise<{ isReady: boolean; says: string }> {
+  const host = withoutBrackets(given)
   const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   const name = isIPv6(address) ? `[${address}]` : address
   return new Promise((resolve) => {

@@ -45,6 +45,11 @@ function plainAddress(address: string): string {
   return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
 }
 
+/** The name of a host as sockets take it: `[::1]` of an address is `::1`. */
+export function withoutBrackets(host: string): string {
+  return /^\[[^\]]*\]$/.test(host) ? host.slice(1, -1) : host
+}
+
 /** Whether a text is an IP address, or a network like `10.0.0.0/8`. */
 export function isAddressOrNetwork(entry: string): boolean {
   const [address = '', bits, ...more] = entry.split('/')
