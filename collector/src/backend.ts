@@ -25,6 +25,8 @@ export interface BackendOptions {
   isDelivering: boolean
   /** Whether others work on the store that may have another config. */
   isShared: boolean
+  /** Why the store cannot be asked now; null when it can, as far as is known. */
+  storeAway(): string | null
   /** Told of every event that this process has recorded. */
   onRecorded(event: EventSummary): void
   onFault(what: string, cause: unknown): void
@@ -45,7 +47,8 @@ export class Backend {
     this.#options = options
     this.#store = store
     this.#stats = new StatsKeeper(clock, () => store.totals(), onFault)
-    this.stream = new LiveStream((sources) => this.#stats.snapshot(sources), store.tail, clock)
+    const snapshot = (sources: number) => this.#stats.snapshot(sources)
+    this.stream = new LiveStream(snapshot, () => options.storeAway(), store.tail, clock)
     this.waiters = new Waiters(waitSource(store), clock)
     const { destinations } = config
     const queue = store.deliveries

@@ -128,6 +128,7 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
     ...readOptions(values),
     ...(isWorker && { work: true }),
     onFault: (what, cause) => log.fault(what, cause),
+    onRecovery: (what) => log.info(what),
   })
   // Before the first line: who reads it may send a signal at once.
   hasStarted()

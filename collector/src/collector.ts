@@ -28,6 +28,7 @@ import { Health } from './ops/health.ts'
 import { Meter } from './ops/meter.ts'
 import { MeteredLog } from './ops/metered-log.ts'
 import { OpsApi } from './ops/ops-api.ts'
+import { PartWatch } from './ops/part-watch.ts'
 import type { CollectorOptions } from './options.ts'
 import type { LoadedPlan } from './plan/plan.ts'
 import type { EventRecord } from './record.ts'
@@ -68,6 +69,8 @@ export class RunningCollector implements Collector {
   readonly #recorder: RequestRecorder
   readonly #router: Router
   readonly #health: Health
+  /** Undefined for a store that lies here. */
+  readonly #parts: PartWatch | undefined
   readonly #meter = new Meter()
   readonly #turns = new Turns()
   readonly #page = new PageAssets()
@@ -88,13 +91,19 @@ export class RunningCollector implements Collector {
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits }
     this.#onFault = options.onFault ?? (() => {})
     this.#health = new Health(healthSources(store, shared), clock)
+    const isShared = shared !== undefined || store.local === undefined
+    if (isShared) {
+      const { onRecovery = () => {} } = options
+      this.#parts = new PartWatch({ health: this.#health, clock, onFault: this.#onFault, onRecovery })
+    }
     this.#backend = new Backend({
       config,
       store,
       clock,
       release,
       isDelivering: shared?.role !== 'front',
-      isShared: shared !== undefined || store.local === undefined,
+      isShared,
+      storeAway: () => this.#parts?.reason('store') ?? null,
       onRecorded: ({ status, reason }) => this.#meter.recorded(status, reason),
       onFault: this.#onFault,
     })
@@ -173,6 +182,7 @@ export class RunningCollector implements Collector {
     this.#tokens?.setAddress(this.url)
     await this.#backend.start()
     this.#carrier?.start()
+    this.#parts?.start()
   }
 
   async #handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
@@ -266,6 +276,7 @@ export class RunningCollector implements Collector {
 
   async #close(): Promise<void> {
     this.#health.drain()
+    this.#parts?.close()
     this.#backend.hangUp()
     this.#injector.close()
     await this.#server?.close(CLOSE_GRACE_MS)

@@ -92,6 +92,7 @@ const ROUTES: Readonly<Record<string, Handler>> = {
     ...stats(),
     ...tail.news(),
     ...(log && { log: await logState(log) }),
+    storeAway: stream.storeAway(),
     process: stream.process,
     now: new Date(now()).toISOString(),
   }),

@@ -24,6 +24,8 @@ export class LiveStream {
   /** Another one in each process, and after each start. */
   readonly process = randomUUID()
   readonly #stats: (sources: number) => Stats
+  /** Why the store cannot be asked now; null when it can. */
+  readonly storeAway: () => string | null
   readonly #tail: EventTail
   readonly #clock: Clock
   readonly #clients = new Set<ServerResponse>()
@@ -32,8 +34,15 @@ export class LiveStream {
   #hasNews = false
   #ticksSinceSent = 0
 
-  constructor(stats: (sources: number) => Stats, tail: EventTail, clock: Clock) {
+  /** @param storeAway Why the store cannot be asked now; null when it can. */
+  constructor(
+    stats: (sources: number) => Stats,
+    storeAway: () => string | null,
+    tail: EventTail,
+    clock: Clock,
+  ) {
     this.#stats = stats
+    this.storeAway = storeAway
     this.#tail = tail
     this.#clock = clock
     this.#unsubscribe = tail.subscribe(() => {
@@ -86,7 +95,14 @@ export class LiveStream {
   #message(): string {
     const { process } = this
     const now = new Date(this.#clock.now()).toISOString()
-    return `data: ${JSON.stringify({ ...this.#tail.news(), process, now, stats: this.#stats(SOURCES) })}\n\n`
+    const message = {
+      ...this.#tail.news(),
+      process,
+      now,
+      storeAway: this.storeAway(),
+      stats: this.#stats(SOURCES),
+    }
+    return `data: ${JSON.stringify(message)}\n\n`
   }
 
   close(): void {

@@ -69,11 +69,15 @@ export class Health {
     let asked = this.#asked.get(source)
     if (asked === undefined) {
       asked = ask(source)
-        .catch((cause: unknown) => silent(cause instanceof Error ? cause.message : String(cause)))
+        .catch((cause: unknown) =>
+          silent(`the ${part} cannot be asked (${cause instanceof Error ? cause.message : String(cause)})`),
+        )
         .finally(() => this.#asked.delete(source))
       this.#asked.set(source, asked)
     }
-    return limited(asked, LIMIT_MS, this.#clock, () => silent(`no response within ${LIMIT_MS / 1000} s`))
+    return limited(asked, LIMIT_MS, this.#clock, () =>
+      silent(`the ${part} does not respond (nothing within ${LIMIT_MS / 1000} s)`),
+    )
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, renameSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from '@nats-io/transport-node'
@@ -59,6 +59,22 @@ test('the overview shows what waits in the log and what was laid aside, and trie
 
   await server.kill()
   await log.getByText('not ready').waitFor()
+})
+
+test('a page whose store is away is not called live', async () => {
+  const { url: log } = await startNats()
+  const store = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const worker = await openCollector({ log, work: true, store, config: { log: { maxBytes: 50_000_000 } } })
+  const page = await openPage(worker, { at: 'events', expected: /503/ })
+  await page.locator('#connection.live').waitFor()
+
+  // As when the disk that it is on goes away.
+  renameSync(store, `${store}.away`)
+
+  await page.locator('#connection.away', { hasText: 'store away' }).waitFor()
+  expect(await page.locator('#connection').getAttribute('title')).toContain('was removed or replaced')
+  renameSync(`${store}.away`, store)
+  await page.locator('#connection.live').waitFor()
 })
 
 test('without a log the overview has nothing of it', async () => {

@@ -52,7 +52,13 @@ test('a part that does not respond is not ready after two seconds, and is not as
   const silent = {
     status: 'not_ready',
     parts: [
-      { part: 'store', isReady: false, isRequired: true, reason: 'no response within 2 s', waiting: 0 },
+      {
+        part: 'store',
+        isReady: false,
+        isRequired: true,
+        reason: 'the store does not respond (nothing within 2 s)',
+        waiting: 0,
+      },
     ],
   }
 
@@ -71,7 +77,10 @@ test('a part that does not respond is not ready after two seconds, and is not as
 test('a part that breaks its promise is not ready, with the reason', async () => {
   const { health } = setUp({ ask: () => Promise.reject(new Error('out of order')) })
 
-  expect(await health.readiness()).toMatchObject({ status: 'not_ready', parts: [{ reason: 'out of order' }] })
+  expect(await health.readiness()).toMatchObject({
+    status: 'not_ready',
+    parts: [{ reason: 'the store cannot be asked (out of order)' }],
+  })
 })
 
 test('many who ask at a time cost one question, and a state is soon asked for anew', async () => {

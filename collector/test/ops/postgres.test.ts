@@ -8,7 +8,14 @@ describeWithPostgres('PostgreSQL', () => {
   test('while the database is away a collector is alive, not ready and takes nothing; then it is ready by itself', async () => {
     const server = await startPostgres(findPostgres() ?? '')
     onTestFinished(() => server.close())
-    const collector = await openCollector({ store: await server.newDatabase() })
+    const told: string[] = []
+    const collector = await openCollector({
+      store: await server.newDatabase(),
+      onFault: (what) => void told.push(what),
+      onRecovery: (what) => void told.push(what),
+    })
+    const storeAway = async () => (await (await fetch(`${collector.url}/api/stats`)).json()).storeAway
+    expect(await storeAway()).toBeNull()
     const readiness = async () => {
       const response = await fetch(`${collector.url}/readyz`)
       return { code: response.status, ...((await response.json()) as object) }
@@ -29,7 +36,9 @@ describeWithPostgres('PostgreSQL', () => {
     await expect.poll(readiness).toMatchObject({
       code: 503,
       status: 'not_ready',
-      parts: [{ ...part, isReady: false, reason: expect.any(String) }],
+      parts: [
+        { ...part, isReady: false, reason: expect.stringContaining('the database cannot be reached (') },
+      ],
     })
     expect((await fetch(`${collector.url}/healthz`)).status).toBe(200)
     // What people see on the page is the reason, not that something went wrong.
@@ -39,9 +48,17 @@ describeWithPostgres('PostgreSQL', () => {
       expect.objectContaining({ code: 'storage', message: 'the store is away: /readyz says why' }),
     ])
     expect(seriesOf(await figures(), 'ready', { part: 'store' })).toBe(0)
+    await expect.poll(storeAway).toContain('the database cannot be reached (')
+    expect(told).toContain('the store is away')
+    expect(told).not.toContain('the store is back')
     await server.restart()
     // Nobody sends to what is not ready: it has to find out without an event.
     await expect.poll(readiness).toMatchObject({ code: 200 })
+    await expect.poll(storeAway).toBeNull()
+    expect(told.filter((what) => what.startsWith('the store'))).toEqual([
+      'the store is away',
+      'the store is back',
+    ])
     expect((await post(collector, '/v1/track', track())).status).toBe(200)
     const after = await figures()
     expect(seriesOf(after, 'ready', { part: 'store' })).toBe(1)

@@ -26,6 +26,7 @@ test('what a store had before it could be opened did not come in the second in w
     release: null,
     isDelivering: false,
     isShared: true,
+    storeAway: () => null,
     onRecorded: () => {},
     onFault,
   })

@@ -8,10 +8,11 @@ import type { StreamMessage } from './types.ts'
  *
  * - `connecting`: nothing was heard yet
  * - `live`: the collector spoke within the last three seconds
+ * - `away`: it speaks, and its store is away: what is on the screen may be old
  * - `silent`: the connection is open, but the collector says nothing; it may hang
  * - `lost`: no connection; the page tries again by itself
  */
-export type Connection = 'connecting' | 'live' | 'silent' | 'lost'
+export type Connection = 'connecting' | 'live' | 'away' | 'silent' | 'lost'
 
 /** What one tab tells the others. */
 type Relay =
@@ -43,7 +44,8 @@ const startedAtMs = signal(Date.now())
 /** See `Connection`. */
 export const connection = computed<Connection>(() => {
   const quietMs = nowMs.value - heardAtMs.value
-  if (isOpen.value) return quietMs > SILENT_AFTER_MS ? 'silent' : 'live'
+  if (isOpen.value && quietMs > SILENT_AFTER_MS) return 'silent'
+  if (isOpen.value) return typeof latest.value?.storeAway === 'string' ? 'away' : 'live'
   if (heardAtMs.value === 0 && nowMs.value - startedAtMs.value < SILENT_AFTER_MS) return 'connecting'
   return 'lost'
 })

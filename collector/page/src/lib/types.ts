@@ -208,6 +208,8 @@ export interface StreamMessage {
   /** Another one after every start of the collector. */
   process: string
   now: string
+  /** Why the store cannot be asked now; null when it can. */
+  storeAway: string | null
   stats: Stats
 }
 

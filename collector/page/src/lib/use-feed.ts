@@ -50,8 +50,9 @@ export function useFeed<T extends Item, P extends PageOf>(
     if (isRevised && !paused && visible.some(hooks.isUnsettled)) void feed.refresh(visible)
   })
   useSignalEffect(() => {
-    // What could not be asked while there was no connection is asked again.
-    if (connection.value === 'live' && feed.error.peek()?.status === 0) void feed.reload()
+    // What could not be asked while there was no connection, or no store, is asked again.
+    const status = feed.error.peek()?.status
+    if (connection.value === 'live' && (status === 0 || status === 503)) void feed.reload()
   })
   return {
     feed,

@@ -22,3 +22,22 @@ export function isPassing(cause: unknown): boolean {
   if (typeof code === 'string') return NETWORK.has(code) || PASSING.test(code)
   return LOST.test(message ?? '')
 }
+
+/** By the code of PostgreSQL: what keeps it from writing. */
+const STATES: ReadonlyArray<[RegExp, string]> = [
+  [/^57P/, 'the database is starting or ending'],
+  [/^25006$/, 'the database only reads: it may be a standby'],
+  [/^28/, 'the database refuses the login'],
+  [/^53/, 'the database has no room or no connection left'],
+]
+
+/** The state of a database that failed so, as a plain sentence; what it said itself belongs after it. */
+export function stateOf(cause: unknown): string {
+  const { code, message = '', errors } = cause as { code?: unknown; message?: string; errors?: unknown[] }
+  if (Array.isArray(errors) && errors.length > 0) return stateOf(errors[0])
+  const known = typeof code === 'string' ? STATES.find(([pattern]) => pattern.test(code)) : undefined
+  if (known !== undefined) return known[1]
+  if (typeof code === 'string' && NETWORK.has(code)) return 'the database cannot be reached'
+  if (/timeout|no response/i.test(message)) return 'the database does not respond'
+  return LOST.test(message) ? 'the connection to the database is cut' : 'the database cannot be written to'
+}

@@ -20,7 +20,7 @@ import { Database } from './database.ts'
 import { migrate } from './migrations.ts'
 import { Outbox } from './outbox.ts'
 import { makePartitions } from './partitions.ts'
-import { isPassing } from './passing.ts'
+import { isPassing, stateOf } from './passing.ts'
 import { SharedRateLimits } from './rate-limits.ts'
 import { clearAll, Retention } from './retention.ts'
 import { type LogState, READ_STATE, Tail } from './tail.ts'
@@ -175,7 +175,7 @@ export class PostgresStore implements EventStore {
       this.#writer.recovered()
       return null
     } catch (cause) {
-      return `the database cannot be written to (${this.#said(cause)})`
+      return `${stateOf(cause)} (${this.#said(cause)})`
     }
   }
 

@@ -79,7 +79,7 @@ describeWithPostgres('a server that dies', () => {
     await expect(store.log.append([newEvent('b')])).rejects.toThrow(/ECONNREFUSED|terminated/)
     await expect(store.log.append([newEvent('c')])).rejects.toThrow()
     expect(await store.health()).toMatchObject([
-      { isReady: false, reason: expect.stringContaining('the database cannot be written to (') },
+      { isReady: false, reason: expect.stringContaining('the database cannot be reached (') },
     ])
     await server.restart()
 
