@@ -21,6 +21,16 @@ export interface LogOptions {
 }
 
 const FAULT_INTERVAL_MS = 10_000
+
+/** What was said of a kind of fault, and what was not. */
+interface Told {
+  atMs: number
+  cause: string
+  suppressed: number
+  /** The last cause that was not told, when it is another one. */
+  newer: string | undefined
+}
+
 const MAX_CAUSE_CHARACTERS = 1000
 /** A secret shorter than that would be found in words that are none. */
 const MIN_SECRET_CHARACTERS = 4
@@ -34,7 +44,7 @@ const MIN_SECRET_CHARACTERS = 4
 export class Log {
   readonly #options: LogOptions
   readonly #secrets: readonly string[]
-  readonly #faults = new Map<string, { atMs: number; suppressed: number }>()
+  readonly #faults = new Map<string, Told>()
 
   constructor(options: LogOptions) {
     this.#options = options
@@ -52,20 +62,29 @@ export class Log {
     this.#write('error', oneLine(cause), {})
   }
 
-  /** Prints a fault at most once in ten seconds for each kind: a full disk must not fill the log as well. */
+  /**
+   * Prints a fault at most once in ten seconds for each kind: a full disk must not fill the log as well. What is wrong may have
+   * changed meanwhile, and who says it may say it only once: the last cause is printed when the time is over.
+   */
   fault(what: string, cause: unknown): void {
-    const nowMs = this.#options.clock.monotonic()
+    const { clock } = this.#options
+    const text = oneLine(cause)
     const last = this.#faults.get(what)
-    if (last !== undefined && nowMs - last.atMs < FAULT_INTERVAL_MS) {
-      last.suppressed++
-      return
-    }
-    this.#faults.set(what, { atMs: nowMs, suppressed: 0 })
-    const fields: LogFields = {
-      cause: oneLine(cause),
-      ...(last !== undefined && last.suppressed > 0 && { suppressed: last.suppressed }),
-    }
-    this.#write('error', what, fields)
+    const restMs = last === undefined ? 0 : last.atMs + FAULT_INTERVAL_MS - clock.monotonic()
+    if (last === undefined || restMs <= 0) return this.#tell(what, text, last?.suppressed ?? 0)
+    last.suppressed++
+    const isWaiting = last.newer !== undefined
+    last.newer = text === last.cause ? undefined : text
+    if (last.newer === undefined || isWaiting) return
+    clock.setTimer(() => {
+      const { newer, suppressed } = this.#faults.get(what) ?? last
+      if (newer !== undefined) this.#tell(what, newer, suppressed - 1)
+    }, restMs)
+  }
+
+  #tell(what: string, cause: string, suppressed: number): void {
+    this.#faults.set(what, { atMs: this.#options.clock.monotonic(), cause, suppressed: 0, newer: undefined })
+    this.#write('error', what, { cause, ...(suppressed > 0 && { suppressed }) })
   }
 
   #write(level: Level, text: string, given: LogFields): void {

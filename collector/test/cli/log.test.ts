@@ -79,6 +79,28 @@ test('a fault is told once in ten seconds, and then how often it was not told', 
   expect(lines.map(({ suppressed }) => suppressed)).toEqual([undefined, undefined, 4])
 })
 
+test('what is wrong by the end of the ten seconds is told then, also when nobody says it again', () => {
+  const { log, clock, out } = setUp()
+  const causes = () => out.map((line) => JSON.parse(line)).map(({ cause, suppressed }) => [cause, suppressed])
+
+  for (const cause of ['ECONNREFUSED', 'ECONNREFUSED', 'starting', 'the password is wrong']) {
+    log.fault('destination A', new Error(cause))
+    clock.advance(1000)
+  }
+  expect(causes()).toEqual([['ECONNREFUSED', undefined]])
+  clock.advance(6000)
+  expect(causes()).toEqual([
+    ['ECONNREFUSED', undefined],
+    ['the password is wrong', 2],
+  ])
+
+  // What is the same at the end as at the beginning is no news.
+  log.fault('destination A', new Error('starting'))
+  log.fault('destination A', new Error('the password is wrong'))
+  clock.advance(100_000)
+  expect(causes()).toHaveLength(2)
+})
+
 test.each([
   ['the password of an address', 'connect to postgres://app:hunter2@db:5432/x failed', 'hunter2'],
   ['a token in the place of a user', 'nats://s3cr3t-t0ken@nats:4222 is away', 's3cr3t-t0ken'],
