@@ -8,7 +8,10 @@ import type { About } from './api.ts'
 import { readQuery } from './query.ts'
 
 const MAX_IDS = 1000
-const retrySchema = z.strictObject({ ids: z.array(z.string().min(1).max(20)).max(MAX_IDS).optional() })
+const idsSchema = z.array(z.string().min(1).max(20)).max(MAX_IDS)
+const retrySchema = z.strictObject({ ids: idsSchema.optional() })
+// All of them at once only by naming them: what is discarded is gone.
+const discardSchema = z.strictObject({ ids: idsSchema.min(1) })
 
 /** What there is to ask beside a log; of a front without a store it is all there is. Answers false for every other address. */
 export async function handleShared(
@@ -24,7 +27,7 @@ export async function handleShared(
   return handleFront(log, about, url, request, response)
 }
 
-/** What was laid aside: to be seen, and to be tried again. Answers false for every other address. */
+/** What was laid aside: to be seen, to be tried again, and to be discarded. Answers false for every other address. */
 async function handleDeadLetters(
   { deadLetters }: SharedLog,
   url: URL,
@@ -37,12 +40,18 @@ async function handleDeadLetters(
     replyJson(response, 200, { deadLetters: await asked(deadLetters.list(limit)) })
     return true
   }
-  if (url.pathname !== '/api/dead-letters/retry') return false
+  const isDiscard = url.pathname === '/api/dead-letters/discard'
+  if (!isDiscard && url.pathname !== '/api/dead-letters/retry') return false
   requireMethod(request, 'POST')
   const body = await readJson(request)
   if (body === undefined) return true
-  const { ids } = parsed(retrySchema, body)
-  replyJson(response, 200, { retried: await asked(deadLetters.retry(ids)) })
+  if (isDiscard) {
+    const { ids } = parsed(discardSchema, body)
+    replyJson(response, 200, { discarded: await asked(deadLetters.discard(ids)) })
+  } else {
+    const { ids } = parsed(retrySchema, body)
+    replyJson(response, 200, { retried: await asked(deadLetters.retry(ids)) })
+  }
   return true
 }
 

@@ -16,6 +16,8 @@ const EVENTS_PER_COMMIT = 2000
 /** A store that cannot be written to is tried again after so long. */
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 5000
+/** What can be neither written nor laid aside is tried again after so long: it takes a person to change that. */
+const NOT_LAID_ASIDE_MS = 15_000
 
 /** What a carrier works between. */
 export interface CarrierParts {
@@ -87,26 +89,45 @@ export class Carrier {
     return held
   }
 
-  #carry(held: readonly Held[]): Promise<void> {
-    for (const { decoded } of held) this.#parts.onRead?.(decoded.events)
-    return this.#finish(
-      held.map(({ message }) => message),
-      async () => {
-        for (const { decoded } of held) {
-          for (const { key, payload, reason } of decoded.broken)
-            await this.#layAside(key, payload, new Error(reason))
-        }
-        await this.#keep(held.map(({ decoded: { key, events } }) => ({ key, events })))
-      },
-    )
+  async #carry(held: readonly Held[]): Promise<void> {
+    const messages = held.map(({ message }) => message)
+    // Those that are written already are known, and done; what remains is alone.
+    const oneByOne = async () => {
+      for (const one of held) await this.#carry([one])
+    }
+    await this.#finish(messages, () => this.#write(held), oneByOne)
   }
 
-  /** Does the work for messages, and lets go of them; when it cannot be done now, somebody tries again later. */
-  async #finish(messages: readonly LogMessage[], work: () => Promise<void>): Promise<void> {
+  /** False when something in it was neither written nor laid aside. */
+  async #write(held: readonly Held[]): Promise<boolean> {
+    let isDone = true
+    for (const { decoded } of held) {
+      this.#parts.onRead?.(decoded.events)
+      for (const { key, payload, reason } of decoded.broken)
+        isDone = (await this.#layAside(key, payload, new Error(reason))) && isDone
+    }
+    return (await this.#keep(held.map(({ decoded: { key, events } }) => ({ key, events })))) && isDone
+  }
+
+  /**
+   * Does the work for messages, and lets go of them; what cannot be done now is tried again later, by whichever worker.
+   *
+   * @param work Resolves with false when it did all but to lay something aside.
+   * @param oneByOne Does the work for each of several messages alone.
+   */
+  async #finish(
+    messages: readonly LogMessage[],
+    work: () => Promise<boolean>,
+    oneByOne?: () => Promise<void>,
+  ): Promise<void> {
     try {
-      await work()
-      for (const message of messages) message.done()
+      const isDone = await work()
       this.#pauseMs = 0
+      if (!isDone && oneByOne !== undefined && messages.length > 1) return await oneByOne()
+      for (const message of messages) {
+        if (isDone) message.done()
+        else message.retryAfter(NOT_LAID_ASIDE_MS)
+      }
     } catch (cause) {
       this.#parts.onFault('events of the log cannot be written', cause)
       this.#pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, this.#pauseMs * 2))
@@ -115,34 +136,47 @@ export class Carrier {
     }
   }
 
-  /** Writes groups, all together if the store takes them so; those that it refuses are found by halving. */
-  async #keep(groups: readonly EventGroup[]): Promise<void> {
+  /**
+   * Writes groups, all together if the store takes them so; those that it refuses are found by halving.
+   *
+   * @returns False when one was neither written nor laid aside.
+   */
+  async #keep(groups: readonly EventGroup[]): Promise<boolean> {
     const { store } = this.#parts
     try {
       await store.log.appendOnce(groups)
+      return true
     } catch (cause) {
       if (!(cause instanceof RefusedError)) throw cause
       const [only] = groups
       if (groups.length > 1) {
         const middle = Math.ceil(groups.length / 2)
-        await this.#keep(groups.slice(0, middle))
-        await this.#keep(groups.slice(middle))
-      } else if (only !== undefined && only.events.length > 1) {
-        await this.#keep(
-          only.events.map((event, index) => ({ key: `${only.key}/${index}`, events: [event] })),
-        )
-        // Known as a whole from now on, should the message come again.
-        await store.log.appendOnce([{ key: only.key, events: [] }])
-      } else if (only !== undefined) {
-        await this.#layAside(only.key, encodeOne(only.key, only.events[0] as NewEvent), cause)
+        const isFirstDone = await this.#keep(groups.slice(0, middle))
+        return (await this.#keep(groups.slice(middle))) && isFirstDone
       }
+      if (only === undefined) return true
+      if (only.events.length === 1) {
+        return this.#layAside(only.key, encodeOne(only.key, only.events[0] as NewEvent), cause)
+      }
+      const single = only.events.map((event, index) => ({ key: `${only.key}/${index}`, events: [event] }))
+      if (!(await this.#keep(single))) return false
+      // Known as a whole from now on, should the message come again.
+      await store.log.appendOnce([{ key: only.key, events: [] }])
+      return true
     }
   }
 
-  async #layAside(key: string | undefined, payload: Uint8Array, cause: unknown): Promise<void> {
+  /** False when it cannot be laid aside: then it stays in the log. */
+  async #layAside(key: string | undefined, payload: Uint8Array, cause: unknown): Promise<boolean> {
     const { log, onFault } = this.#parts
-    await log.deadLetters.add(key, payload, (cause as Error).message)
+    try {
+      await log.deadLetters.add(key, payload, (cause as Error).message)
+    } catch (failure) {
+      onFault('an event can be neither written nor laid aside, and waits in the log', failure)
+      return false
+    }
     onFault('an event was laid aside', cause)
+    return true
   }
 
   async #pause(ms: number): Promise<void> {

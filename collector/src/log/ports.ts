@@ -47,10 +47,10 @@ export interface DeadLetter {
   bytes: number
 }
 
-/** What was laid aside. It stays until it is retried. */
+/** What was laid aside. It stays until it is retried or discarded. */
 export interface DeadLetters {
   /**
-   * Lays a message aside; resolves when that is certain.
+   * Lays a message aside; resolves when that is certain. Rejects when there is no room, or the log is away.
    *
    * @param key The same whenever the same is laid aside again: it is kept once. Undefined = nobody can tell.
    */
@@ -59,6 +59,8 @@ export interface DeadLetters {
   list(limit: number): Promise<DeadLetter[]>
   /** Puts them into the log again, all or some; returns how many there were. */
   retry(ids?: readonly string[]): Promise<number>
+  /** Deletes some of them for good; returns how many there were. */
+  discard(ids: readonly string[]): Promise<number>
 }
 
 /** A log by its ports. */

@@ -11,11 +11,13 @@ export interface LogState {
   oldestMs: number | null
   /** What the store refused and was laid aside. */
   deadLetters: number | null
+  /** Whether there is no room for more of them: what is refused then waits in the log, and is not lost. */
+  areDeadLettersFull: boolean | null
 }
 
 /** Asks the log how it is. Never rejects. */
 export async function logState(log: SharedLog): Promise<LogState> {
   const { isReady, reason, lag } = await log.health()
-  const { waiting = null, oldestMs = null, deadLetters = null } = lag ?? {}
-  return { isReady, reason, waiting, oldestMs, deadLetters }
+  const { waiting = null, oldestMs = null, deadLetters = null, areDeadLettersFull = null } = lag ?? {}
+  return { isReady, reason, waiting, oldestMs, deadLetters, areDeadLettersFull }
 }

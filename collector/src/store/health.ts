@@ -6,6 +6,8 @@ export interface LogLag {
   oldestMs: number | null
   /** What the store refused for its data and was laid aside. */
   deadLetters: number
+  /** Whether there is no room for more of them: what is refused then waits in the log, and is not lost. */
+  areDeadLettersFull: boolean
 }
 
 /** The state of one part that this process cannot work without. */

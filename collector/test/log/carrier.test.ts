@@ -14,7 +14,13 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
   const kept = new Map<string, readonly NewEvent[]>()
   const calls: number[] = []
   const requests: unknown[] = []
-  const state = { isAway: false, held: 0, retries: [] as number[], takeRequests: (_: Uint8Array) => {} }
+  const state = {
+    isAway: false,
+    isFull: false,
+    held: 0,
+    retries: [] as number[],
+    takeRequests: (_: Uint8Array) => {},
+  }
   let isClosed = false
   const offer = (...payloads: Uint8Array[]) => {
     queue.push(...payloads)
@@ -29,9 +35,12 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
         payload,
         done: () => void state.held--,
         retryAfter: (ms) => {
-          state.held--
           state.retries.push(ms)
-          offer(payload)
+          // In another turn: what comes again at once would leave nobody else theirs.
+          setImmediate(() => {
+            state.held--
+            offer(payload)
+          })
         },
       }
     })
@@ -48,10 +57,13 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
       state.takeRequests = run
     },
     deadLetters: {
-      add: async (key: string | undefined, payload: Uint8Array, reason: string) =>
-        void laidAside.push({ key, payload, reason }),
+      add: async (key: string | undefined, payload: Uint8Array, reason: string) => {
+        if (state.isFull) throw new Error('the dead letters are full')
+        laidAside.push({ key, payload, reason })
+      },
       list: async (): Promise<DeadLetter[]> => [],
       retry: async () => 0,
+      discard: async () => 0,
     },
   } as unknown as SharedLog
   const appendOnce = async (groups: readonly EventGroup[]) => {
@@ -119,6 +131,29 @@ test('an event that the store refuses is laid aside alone, wherever it is', asyn
     expect(new Set(laidAside.map(({ key }) => key)).size).toBe(poison.length)
     expect(new Set(laidAside.map(({ reason }) => reason))).toEqual(new Set(['not these data']))
   }
+})
+
+test('while nothing can be laid aside, what is sound is written, and what is not stays in the log', async () => {
+  const { offer, kept, ids, laidAside, state, queue, faults } = open(
+    ({ messageId }) => messageId === 'poison',
+  )
+  state.isFull = true
+  offer(message('a'), message('b', 'poison', 'c'), Buffer.from('garbage'), message('d'))
+  await expect.poll(() => ids().sort()).toEqual(['a', 'b', 'c', 'd'])
+  // Two messages come again and again, and nobody waits for them.
+  await expect.poll(() => state.retries.length).toBeGreaterThan(4)
+  expect(new Set(state.retries)).toEqual(new Set([15_000]))
+  expect(laidAside).toEqual([])
+  expect(new Set(faults)).toEqual(
+    new Set(['an event can be neither written nor laid aside, and waits in the log']),
+  )
+
+  state.isFull = false
+  await expect.poll(() => laidAside.length).toBe(2)
+  await expect.poll(() => isDone(state, queue)).toBe(true)
+
+  expect([...kept.values()].flat()).toHaveLength(4)
+  expect(laidAside.map(({ reason }) => reason)).toContain('not these data')
 })
 
 test('a message with a refused event that comes again leaves nothing twice', async () => {

@@ -327,6 +327,28 @@ test('what was laid aside is listed with its reason, and comes into the log agai
   expect(await log.deadLetters.list(10)).toHaveLength(1)
 })
 
+test('what was laid aside is discarded by its id; when there is no room for more, that is said, and seen', async () => {
+  const { url } = await startNats()
+  const log = await open(url, { maxBytes: 100_000 })
+  const payload = Buffer.alloc(30_000, 'x')
+  const add = () => log.deadLetters.add(undefined, payload, 'refused')
+  await add()
+  expect(await log.lag()).toMatchObject({ deadLetters: 1, areDeadLettersFull: false })
+
+  await expect(Promise.all(Array.from({ length: 10 }, add))).rejects.toThrow(
+    'the dead letters are full: try some again, or discard them',
+  )
+
+  await expect.poll(async () => (await log.lag())?.areDeadLettersFull).toBe(true)
+  const ids = (await log.deadLetters.list(10)).map(({ id }) => id)
+  expect(await log.deadLetters.discard([ids[0] ?? '', ids[0] ?? '', ids[2] ?? '', '99', 'x'])).toBe(2)
+  expect((await log.deadLetters.list(10)).map(({ id }) => id)).toEqual(
+    ids.filter((_, nth) => nth !== 0 && nth !== 2),
+  )
+  await expect.poll(async () => (await log.lag())?.areDeadLettersFull).toBe(false)
+  await add()
+})
+
 test('requests go along, under ids that no file has given out', async () => {
   const { url } = await startNats()
   const [front, worker] = [await open(url), await open(url)]

@@ -52,10 +52,20 @@ test('the overview shows what waits in the log and what was laid aside, and trie
   // The log may end between the two questions of the page.
   const page = await openPage(worker, { at: 'overview', expected: /503/ })
   const log = page.locator('.log-state')
-  await log.locator('.dead-letters li', { hasText: 'order-17' }).getByRole('button').click()
+  await log
+    .locator('.dead-letters li', { hasText: 'order-17' })
+    .getByRole('button', { name: 'Try again' })
+    .click()
   await page.locator('.notice', { hasText: '1 event tried again' }).waitFor()
   // Refused once more, it is there again: nothing is lost by trying.
   await expect.poll(() => log.locator('.dead-letters li', { hasText: 'order-17' }).count()).toBe(1)
+
+  const garbage = log.locator('.dead-letters li', { hasText: 'a message that cannot be read' })
+  await garbage.getByRole('button', { name: 'Discard' }).click()
+  expect(await garbage.count()).toBe(1)
+  await garbage.getByRole('button', { name: 'Discard for good' }).click()
+  await page.locator('.notice', { hasText: 'Discarded' }).waitFor()
+  await expect.poll(() => log.locator('.dead-letters li').count()).toBe(1)
 
   await server.kill()
   await log.getByText('not ready').waitFor()

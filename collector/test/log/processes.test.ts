@@ -143,6 +143,18 @@ test('an event that the store refuses is laid aside alone, shown, and taken when
     )
     .toEqual([String(Number(deadLetters[0].id) + 1)])
   expect(worker.count()).toBe(2)
+  const discard = (body: string, headers: object = { 'content-type': 'application/json' }) =>
+    fetch(`${worker.url}/api/dead-letters/discard`, { method: 'POST', headers: { ...headers }, body })
+  // Only what is named, and not by a page of another site.
+  expect((await discard('{}')).status).toBe(400)
+  expect((await discard('{"ids":[]}')).status).toBe(400)
+  expect((await discard('{"ids":["1"]}', { 'content-type': 'text/plain' })).status).toBe(400)
+  expect((await discard('{"ids":["1"]}', { origin: 'https://example.com' })).status).toBe(403)
+  expect((await fetch(`${worker.url}/api/dead-letters/discard`)).status).toBe(405)
+  const [letter] = (await json(worker.url, '/api/dead-letters')).deadLetters
+  const discarded = await discard(JSON.stringify({ ids: [letter.id, '99'] }))
+  expect(await discarded.json()).toEqual({ discarded: 1 })
+  expect((await json(worker.url, '/api/dead-letters')).deadLetters).toEqual([])
   expect((await fetch(`${worker.url}/api/dead-letters`, { method: 'DELETE' })).status).toBe(405)
   expect((await fetch(`${worker.url}/api/dead-letters?limit=0`)).status).toBe(400)
 })

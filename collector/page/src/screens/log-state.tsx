@@ -44,7 +44,7 @@ export function LogBlock() {
   }, [hasLog, again])
 
   if (!hasLog || state.value === undefined) return null
-  const { isReady, reason, waiting, oldestMs, deadLetters } = state.value
+  const { isReady, reason, waiting, oldestMs, deadLetters, areDeadLettersFull } = state.value
   const number = (value: number | null) => (value === null ? '–' : count(value))
   return (
     <section class="block log-state" aria-label="Log">
@@ -75,6 +75,12 @@ export function LogBlock() {
           <dd class={deadLetters !== null && deadLetters > 0 ? 'bad-text' : ''}>{number(deadLetters)}</dd>
         </div>
       </dl>
+      {areDeadLettersFull === true && (
+        <p class="bad-text">
+          There is no room for more dead letters: what the store refuses waits in the log. Try some again, or
+          discard them.
+        </p>
+      )}
       {letters.value.length > 0 && (
         <DeadLetterList
           letters={letters.value}
@@ -96,12 +102,25 @@ function DeadLetterList({
   onDone(): void
 }) {
   const isBusy = useSignal(false)
-  const retry = async (ids?: string[]) => {
-    isBusy.value = true
-    try {
+  /** The letter that the next click deletes for good. */
+  const doomed = useSignal<string | undefined>(undefined)
+  const retry = (ids?: string[]) =>
+    change(async () => {
       const body = ids === undefined ? {} : { ids }
       const { retried } = await sendJson<{ retried: number }>('POST', 'api/dead-letters/retry', body)
-      say(retried === 0 ? 'There was nothing to try again' : `${plural(retried, 'event')} tried again`)
+      return retried === 0 ? 'There was nothing to try again' : `${plural(retried, 'event')} tried again`
+    })
+  const discard = (id: string) =>
+    change(async () => {
+      const body = { ids: [id] }
+      const { discarded } = await sendJson<{ discarded: number }>('POST', 'api/dead-letters/discard', body)
+      return discarded === 0 ? 'It was gone already' : 'Discarded'
+    })
+  const change = async (run: () => Promise<string>) => {
+    isBusy.value = true
+    doomed.value = undefined
+    try {
+      say(await run())
     } catch (cause) {
       say(cause instanceof RequestError ? cause.message : String(cause))
     }
@@ -146,6 +165,27 @@ function DeadLetterList({
             <button type="button" class="quiet" disabled={isBusy.value} onClick={() => retry([id])}>
               Try again
             </button>
+            {doomed.value === id ? (
+              <button
+                type="button"
+                class="quiet bad-text"
+                disabled={isBusy.value}
+                onClick={() => discard(id)}
+              >
+                Discard for good
+              </button>
+            ) : (
+              <button
+                type="button"
+                class="quiet"
+                disabled={isBusy.value}
+                onClick={() => {
+                  doomed.value = id
+                }}
+              >
+                Discard
+              </button>
+            )}
           </li>
         ))}
       </ul>

@@ -280,3 +280,11 @@ export function reasonOf(cause: unknown): string {
   if (name === 'NoRespondersError') return 'no stream takes the events: it is not there, or has no leader'
   return `the log refuses (${message})`
 }
+
+/** Codes of JetStream for a stream that has no room: maximum bytes, and the server's own disk. */
+const FULL_CODES: ReadonlySet<unknown> = new Set([10_077, 10_047, 10_023])
+
+/** Whether a stream has refused a message for want of room. */
+export function isFull(cause: unknown): boolean {
+  return FULL_CODES.has((cause as { code?: unknown }).code) || /maximum bytes exceeded/.test(String(cause))
+}

@@ -2,11 +2,12 @@ import type { StoredMsg } from '@nats-io/jetstream'
 import { headers } from '@nats-io/transport-node'
 import { decode, underNewKey } from '../codec.ts'
 import type { DeadLetter, DeadLetters } from '../ports.ts'
-import { type LogConnection, TIMEOUT_MS } from './connection.ts'
+import { isFull, type LogConnection, reasonOf, TIMEOUT_MS } from './connection.ts'
 import type { Names } from './streams.ts'
 
 const REASON = 'Trackpost-Reason'
 const MAX_REASON_CHARACTERS = 500
+const FULL = 'the dead letters are full: try some again, or discard them'
 /** Messages that one call retries. */
 const MAX_RETRIES = 10_000
 
@@ -26,11 +27,12 @@ export class NatsDeadLetters implements DeadLetters {
   async add(key: string | undefined, payload: Uint8Array, reason: string): Promise<void> {
     const fields = headers()
     fields.set(REASON, oneLine(reason))
-    await this.#connection.client.publish(this.#names.deadSubject, payload, {
-      headers: fields,
-      timeout: TIMEOUT_MS,
-      ...(key !== undefined && { msgID: key }),
-    })
+    const options = { headers: fields, timeout: TIMEOUT_MS, ...(key !== undefined && { msgID: key }) }
+    try {
+      await this.#connection.client.publish(this.#names.deadSubject, payload, options)
+    } catch (cause) {
+      throw new Error(isFull(cause) ? FULL : reasonOf(cause), { cause })
+    }
   }
 
   async list(limit: number): Promise<DeadLetter[]> {
@@ -48,6 +50,15 @@ export class NatsDeadLetters implements DeadLetters {
       retried++
     }
     return retried
+  }
+
+  async discard(ids: readonly string[]): Promise<number> {
+    let discarded = 0
+    for await (const { seq } of this.#byIds(ids)) {
+      await this.#connection.manager.streams.deleteMessage(this.#names.dead, seq, false)
+      discarded++
+    }
+    return discarded
   }
 
   async *#messages(limit: number): AsyncGenerator<StoredMsg> {

@@ -1,4 +1,4 @@
-import type { StreamState } from '@nats-io/jetstream'
+import type { StreamInfo, StreamState } from '@nats-io/jetstream'
 import type { LogLag, PartHealth } from '../../store/health.ts'
 import type { NewEvent, RequestLog, TokenMemory } from '../../store/ports.ts'
 import { MAX_CHUNK_BYTES } from '../codec.ts'
@@ -84,13 +84,10 @@ export class NatsLog implements SharedLog {
       [this.#names.events, this.#names.dead].map((name) => manager.streams.info(name)),
     )
     if (events === undefined || dead === undefined) return null
-    const { max_bytes: maxBytes } = events.config
-    // As much as a request of medium size, and again as much.
-    const needed = Math.min(2 * MAX_CHUNK_BYTES, maxBytes / 10)
-    this.#publisher.responds(maxBytes <= 0 || events.state.bytes + needed <= maxBytes)
+    this.#publisher.responds(hasRoom(events))
     const { waiting, firstSeq } = await this.#waiting(events.state)
     const oldestMs = waiting === 0 ? null : await this.#ageOf(events.state, firstSeq)
-    return { waiting, oldestMs, deadLetters: dead.state.messages }
+    return { waiting, oldestMs, deadLetters: dead.state.messages, areDeadLettersFull: !hasRoom(dead) }
   }
 
   /**
@@ -149,6 +146,11 @@ export class NatsLog implements SharedLog {
     this.#requests.flush()
     await this.#connection.close()
   }
+}
+
+/** Whether a stream has room for a request of medium size, and again as much. */
+function hasRoom({ config: { max_bytes: maxBytes }, state: { bytes } }: StreamInfo): boolean {
+  return maxBytes <= 0 || bytes + Math.min(2 * MAX_CHUNK_BYTES, maxBytes / 10) <= maxBytes
 }
 
 function isMissing(cause: unknown): boolean {

@@ -1,13 +1,11 @@
 import type { NewEvent } from '../../store/ports.ts'
 import { encode, MAX_CHUNK_BYTES } from '../codec.ts'
-import { type LogConnection, reasonOf, TIMEOUT_MS } from './connection.ts'
+import { isFull, type LogConnection, reasonOf, TIMEOUT_MS } from './connection.ts'
 
 /** What may be under way to the log, bytes: more than that, and new requests are refused at once. */
 const MAX_PENDING_BYTES = 128 * 1024 * 1024
 /** Room for headers beside the payload. */
 const HEADER_BYTES = 4096
-/** Codes of JetStream for a stream that has no room: maximum bytes, and the server's own disk. */
-const FULL_CODES: ReadonlySet<unknown> = new Set([10_077, 10_047, 10_023])
 
 /** Writes events into the log and waits for its acknowledgement, never for long. */
 export class Publisher {
@@ -73,10 +71,8 @@ export class Publisher {
       await this.#connection.client.publish(this.#subject, payload, options)
       this.#trouble = null
     } catch (cause) {
-      const { name, code } = cause as { name?: string; code?: unknown }
-      const isFull = FULL_CODES.has(code) || /maximum bytes exceeded/.test(String(cause))
-      this.#trouble = isFull ? 'the log is full: its workers do not keep up' : reasonOf(cause)
-      if (name === 'NoRespondersError') this.#connection.suspect(cause)
+      this.#trouble = isFull(cause) ? 'the log is full: its workers do not keep up' : reasonOf(cause)
+      if ((cause as Error).name === 'NoRespondersError') this.#connection.suspect(cause)
       throw new Error(this.#trouble, { cause })
     } finally {
       this.#pendingBytes -= length
