@@ -14,6 +14,7 @@ import { SearchSyntaxError } from '../search/syntax.ts'
 import type { EventTail } from '../store/ports.ts'
 import { CursorError, type EventReader } from '../store/queries.ts'
 import { type Actions, handleAction } from './actions.ts'
+import { oneEntry } from './entry.ts'
 import { exportEvents, exportRequests } from './export.ts'
 import { Places } from './places.ts'
 import { readPlace, readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
@@ -188,42 +189,6 @@ async function route(
   const value = UNCOUNTED.has(pathname) ? await run() : await questions.take(parts.reader, run)
   if (value !== DONE) replyJson(response, 200, value)
   return true
-}
-
-const ABSENT: Readonly<Record<string, [code: string, message: string]>> = {
-  events: ['no_event', 'there is no event of this id'],
-  requests: ['no_request', 'there is no request of this id'],
-  users: ['no_user', 'nobody of this id has sent an event'],
-  catalogue: ['no_such_entry', 'no event has this key'],
-}
-
-async function oneEntry(parts: ApiParts, list: string, id: string, url: URL): Promise<unknown> {
-  const found = await findEntry(parts, list, id, url.searchParams)
-  if (found !== null) return found
-  const [code, message] = ABSENT[list] ?? ['not_found', 'there is nothing of this name']
-  throw new HttpProblem(404, code, message)
-}
-
-async function findEntry(
-  { reader, now }: ApiParts,
-  list: string,
-  id: string,
-  parameters: URLSearchParams,
-): Promise<unknown> {
-  switch (list) {
-    case 'events':
-      readQuery('none', parameters)
-      return reader.ask('event', { id })
-    case 'requests':
-      readQuery('none', parameters)
-      return reader.ask('request', { id })
-    case 'catalogue':
-      return reader.ask('catalogueEntry', { key: id, ...readRange(readQuery('range', parameters), now()) })
-    default: {
-      const { order, limit, cursor } = readQuery('user', parameters)
-      return reader.ask('user', { id, order, limit, cursor })
-    }
-  }
 }
 
 async function about({ about, actions, now }: ApiParts): Promise<unknown> {

@@ -1,0 +1,51 @@
+import { HttpProblem } from '../http/reply.ts'
+import type { EventReader } from '../store/queries.ts'
+import { readQuery, readRange } from './query.ts'
+
+/** What is asked for an entry. */
+export interface EntryParts {
+  reader: EventReader
+  now(): number
+}
+
+const ABSENT: Readonly<Record<string, [code: string, message: string]>> = {
+  events: ['no_event', 'there is no event of this id'],
+  requests: ['no_request', 'there is no request of this id'],
+  users: ['no_user', 'nobody of this id has sent an event'],
+  catalogue: ['no_such_entry', 'no event has this key'],
+}
+
+/**
+ * One event, request, user or entry of the catalogue by its id.
+ *
+ * @param list Name of the list that it is in.
+ * @throws HttpProblem 404 when it is not there.
+ */
+export async function oneEntry(parts: EntryParts, list: string, id: string, url: URL): Promise<unknown> {
+  const found = await findEntry(parts, list, id, url.searchParams)
+  if (found !== null) return found
+  const [code, message] = ABSENT[list] ?? ['not_found', 'there is nothing of this name']
+  throw new HttpProblem(404, code, message)
+}
+
+async function findEntry(
+  { reader, now }: EntryParts,
+  list: string,
+  id: string,
+  parameters: URLSearchParams,
+): Promise<unknown> {
+  switch (list) {
+    case 'events':
+      readQuery('none', parameters)
+      return reader.ask('event', { id })
+    case 'requests':
+      readQuery('none', parameters)
+      return reader.ask('request', { id })
+    case 'catalogue':
+      return reader.ask('catalogueEntry', { key: id, ...readRange(readQuery('range', parameters), now()) })
+    default: {
+      const { order, limit, cursor } = readQuery('user', parameters)
+      return reader.ask('user', { id, order, limit, cursor })
+    }
+  }
+}
