@@ -57,7 +57,8 @@ const ODD: readonly unknown[] = [
   ...[0, -1, 5, 5.5, 0.1, 1e-7, 1e21, 1e300, 5e-324, 9007199254740991, 12345678901234567000, -0.5],
   ...[true, false, null, [], {}, [1, 'x', [2, { deep: 'y' }]], { '0': 'key', '-1': 'minus', '': 'empty' }],
 ]
-const KEYS = [
+/** Keys of the properties of events. */
+export const KEYS = [
   ...[
     'total',
     'a.b',
