@@ -34,7 +34,7 @@ test('two hundred questions wait at a time; one more gets 503, the statistics ar
   const parts = {
     reader: { ask: () => new Promise((answer) => answers.push(answer)) },
     tail: { news: () => ({}) },
-    stream: { process: 'p' },
+    stream: { process: 'p', storeAway: () => null },
     actions: {},
     stats: () => ({}),
     now: Date.now,
