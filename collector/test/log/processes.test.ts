@@ -77,7 +77,14 @@ test('a front without a store says what it is and where to look; one with a stor
     message: expect.stringContaining('front'),
   })
   expect(await json(front.url, '/api/stats')).toEqual({
-    log: { isReady: true, reason: null, waiting: 0, oldestMs: null, deadLetters: 0 },
+    log: {
+      isReady: true,
+      reason: null,
+      waiting: 0,
+      oldestMs: null,
+      deadLetters: 0,
+      areDeadLettersFull: false,
+    },
   })
   expect(await json(front.url, '/api/events')).toMatchObject({ code: 'no_store' })
   const page = await fetch(front.url)
