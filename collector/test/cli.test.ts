@@ -266,6 +266,12 @@ test.each([
   ],
   ['an admin token that is too short', ['--admin-token', 'abc'], /adminToken: expected at least 8/],
   ['an option that is misspelt', ['--prot', '1'], /--prot'; see trackpost-collector --help/],
+  [
+    'a command that is misspelt',
+    ['worker', '--store', ':memory:'],
+    /Unexpected argument 'worker': the commands are work, keygen, check and healthcheck, and stand first;/,
+  ],
+  ['a command after its options', ['--store', ':memory:', 'work'], /argument 'work': .* and stand first;/],
   ['a store of another kind', ['--store', 'mysql://ada:pw@db/x'], /store: expected .* or postgres:/],
   [
     'a password that is not encoded',
@@ -287,7 +293,7 @@ test.each([
   ],
   ['a config file that is no JSON', ['--config', broken], /broken\.json: not JSON/],
   ['a config file with wrong settings', ['--config', wrong], /wrong\.json: .*region.*rates/],
-  ['a database that is none', ['--database', notDatabase], /not-a-database cannot be opened/],
+  ['a database that is none', ['--database', notDatabase], /: store: .*not-a-database cannot be opened/],
   [
     'a database in a folder that is not there',
     ['--database', join(folder, 'no', 'x.db')],

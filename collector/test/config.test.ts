@@ -52,6 +52,7 @@ test.each([
   [{ rejectUnknownKeys: true }, /rejectUnknownKeys: needs sources/],
   [{ destinations: [{ name: 'A', type: 'ftp' }] }, /destinations\.0\.type/],
   [{ destinations: [{ name: 'A', type: 'webhook', url: 'file:///etc/passwd' }] }, /destinations\.0\.url/],
+  [{ log: { replicas: 2 } }, /log\.replicas: Invalid option: expected one of 1\|3\|5/],
   [{ oauth: { applications: [] } }, /oauth\.applications/],
   [null, /expected object/],
 ])('%j is refused with the place of the mistake', (config, message) => {

@@ -20,6 +20,7 @@ export interface LogOptions {
   stderr: (line: string) => void
 }
 
+const COMMANDS = 'work, keygen, check and healthcheck'
 const FAULT_INTERVAL_MS = 10_000
 
 /** What was said of a kind of fault, and what was not. */
@@ -153,6 +154,13 @@ export function oneLine(cause: unknown): string {
     return `port ${error.port} is not allowed to this user`
   }
   if (error?.code === 'EADDRNOTAVAIL') return `${error.address} is not an address of this machine`
+  if (error?.code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL') {
+    // Node.js goes on to say that nothing but options is taken, which sends those astray who misspelt a command.
+    const [argument] = error.message.split('. This command')
+    return printable(
+      `${argument}: the commands are ${COMMANDS}, and stand first; see trackpost-collector --help`,
+    )
+  }
   if (error?.code?.startsWith('ERR_PARSE_ARGS')) {
     return printable(`${error.message}; see trackpost-collector --help`)
   }

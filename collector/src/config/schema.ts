@@ -150,7 +150,7 @@ const log = z.strictObject({
     .regex(/^[A-Za-z0-9_-]{1,40}$/, 'expected letters, digits, - and _')
     .optional(),
   /** Servers that keep each event. */
-  replicas: z.union([z.literal(1), z.literal(3), z.literal(5)]).optional(),
+  replicas: z.literal([1, 3, 5]).optional(),
   /** Room for what waits, bytes; when it is full, fronts answer 503. */
   maxBytes: z.number().int().min(65_536).optional(),
   /** Seconds for which the log knows a request that is sent again. */

@@ -57,7 +57,7 @@ export async function openStore(address: string, parts: StoreParts): Promise<Eve
     const reason = /: 14"\)$/.test(message)
       ? 'it is a folder, its folder is not there, or this user has no right to write there'
       : message
-    throw new ConfigError(`database: ${address} cannot be opened (${reason})`)
+    throw new ConfigError(`store: ${address} cannot be opened (${reason})`)
   }
 }
 
