@@ -159,9 +159,37 @@ test('an admin token from a file or the environment', async () => {
   const withEnv = await run(['tail', own.url, '--count', '1'], {
     env: { TRACKPOST_ADMIN_TOKEN: 'secret-token' },
   })
+  const withWrong = await run(['tail', own.url, '--count', '1'], {
+    env: { TRACKPOST_ADMIN_TOKEN: 'other-token' },
+  })
 
   expect([without.code, without.stderr]).toEqual([1, expect.stringContaining('TRACKPOST_ADMIN_TOKEN')])
   expect([withFile.code, withEnv.code]).toEqual([0, 0])
+  expect([withWrong.code, withWrong.stderr]).toEqual([1, expect.stringContaining('refuses the admin token')])
+  expect(withWrong.stderr).not.toContain('other-token')
+})
+
+test('a collector that cannot serve for the moment is named once, with what it says', async () => {
+  const body = JSON.stringify({
+    success: false,
+    code: 'storage',
+    message: 'the store is away: /readyz says why',
+  })
+  const server = createServer((_request, response) => response.writeHead(503).end(body))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const tail = start(['tail', host])
+  await tail.prints('trying again')
+  tail.child.kill('SIGTERM')
+
+  const { stderr } = await tail.ended
+
+  expect(stderr).toContain(
+    `${host}: it responds with 503 (the store is away: /readyz says why); trying again`,
+  )
+  expect(stderr.split(host)).toHaveLength(2)
 })
 
 test('what is no collector, and what is no address', async () => {

@@ -127,9 +127,26 @@ export class CollectorApi {
     if (response.ok) return response
     const text = await response.text()
     if (response.status === 503 && text.includes('too_many_streams')) return 'busy'
+    const { message, position, length } = problemIn(text)
     if (response.status === 429 || response.status >= 500)
-      throw new LostError(`${url.host} responds with ${response.status}`)
-    throw refusal(response.status, text, query['q'], url)
+      throw new LostError(
+        `it responds with ${response.status}${message === undefined ? '' : ` (${message})`}`,
+      )
+    if (response.status === 401) throw new CommandError(this.#tokenProblem(url))
+    if (response.status === 400 && query['q'] !== undefined && message !== undefined) {
+      if (position === undefined) throw new UsageError(`search: ${message}`)
+      const mark = `${' '.repeat(position)}${'^'.repeat(Math.max(1, length ?? 1))}`
+      throw new UsageError(`search: ${message}\n  ${printable(query['q'])}\n  ${mark}`)
+    }
+    if (message !== undefined) throw new CommandError(`${url.host}: ${message}`)
+    throw new CommandError(`${url.host} is no collector: ${url.pathname} has status ${response.status}`)
+  }
+
+  #tokenProblem(url: URL): string {
+    const isGiven = this.#headers['authorization'] !== undefined
+    return isGiven
+      ? `${url.host} refuses the admin token: compare it with the one that the collector was started with`
+      : `${url.host} asks for an admin token: set TRACKPOST_ADMIN_TOKEN, or say --admin-token-file`
   }
 }
 
@@ -177,23 +194,22 @@ function lost(error: unknown): Error {
   return new LostError(cause?.code ?? cause?.message ?? message)
 }
 
-function refusal(status: number, text: string, q: string | undefined, url: URL): CommandError {
-  let problem: { message?: string; position?: number; length?: number } = {}
+/** A problem as the API of the collector describes it. */
+interface Problem {
+  readonly message?: string | undefined
+  readonly position?: number
+  readonly length?: number
+}
+
+function problemIn(text: string): Problem {
   try {
-    problem = JSON.parse(text)
+    const problem: Problem | null = JSON.parse(text)
+    return {
+      ...problem,
+      message: typeof problem?.message === 'string' ? printable(problem.message) : undefined,
+    }
   } catch {
-    // Not a collector.
+    // Not a collector, or what stands in front of it.
+    return {}
   }
-  const { message, position, length } = problem
-  if (status === 400 && q !== undefined && message !== undefined) {
-    if (position === undefined) return new UsageError(`search: ${printable(message)}`)
-    const mark = `${' '.repeat(position)}${'^'.repeat(Math.max(1, length ?? 1))}`
-    return new UsageError(`search: ${printable(message)}\n  ${printable(q)}\n  ${mark}`)
-  }
-  if (status === 401)
-    return new CommandError(
-      `${url.host} asks for an admin token: set TRACKPOST_ADMIN_TOKEN, or say --admin-token-file`,
-    )
-  if (message !== undefined) return new CommandError(`${url.host}: ${printable(message)}`)
-  return new CommandError(`${url.host} is no collector: ${url.pathname} has status ${status}`)
 }
