@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { withEnvironment } from './cli/environment.ts'
+import { underItsName, withEnvironment } from './cli/environment.ts'
 import {
   CHECK_FLAGS,
   COLLECTOR_FLAGS,
@@ -36,7 +36,9 @@ export async function main(args: readonly string[]): Promise<number> {
     if (args[0] === 'work') return await runCollector(args.slice(1), true)
     return await runCollector(args, false)
   } catch (cause) {
-    process.stderr.write(`trackpost-collector: ${withoutCredentials(oneLine(cause))}\n`)
+    process.stderr.write(
+      `trackpost-collector: ${withoutCredentials(oneLine(underItsName(cause, args, process.env)))}\n`,
+    )
     return 1
   }
 }
@@ -99,7 +101,7 @@ async function runCollector(args: readonly string[], isWorker: boolean): Promise
   try {
     return await serve(values, isWorker, log)
   } catch (cause) {
-    log.failed(cause)
+    log.failed(underItsName(cause, args, process.env))
     return 1
   }
 }

@@ -49,6 +49,19 @@ export function withEnvironment(args: readonly string[], flags: Flags, environme
   return [...added, ...args]
 }
 
+/**
+ * A problem with a flag, under the name by which it was set: a person who wrote a variable would look for `--drain` on a command
+ * line that does not have it.
+ */
+export function underItsName(cause: unknown, args: readonly string[], environment: Environment): unknown {
+  const flag = cause instanceof ConfigError ? /^--([a-z-]+):/.exec(cause.message)?.[1] : undefined
+  if (flag === undefined || flagsIn(args).has(flag)) return cause
+  const [variable] = settingOf(flag, environment)
+  return variable === ''
+    ? cause
+    : new ConfigError((cause as ConfigError).message.replace(`--${flag}`, variable))
+}
+
 function flagsIn(args: readonly string[]): Set<string> {
   const { tokens } = parseArgs({ args: [...args], strict: false, allowPositionals: true, tokens: true })
   return new Set(tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : [])))

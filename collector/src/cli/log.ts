@@ -155,7 +155,7 @@ export function oneLine(cause: unknown): string {
   }
   if (error?.code === 'EADDRNOTAVAIL') return `${error.address} is not an address of this machine`
   if (error?.code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL') {
-    // Node.js goes on to say that nothing but options is taken, which sends those astray who misspelt a command.
+    // Node.js goes on to say that nothing but options is taken: no help for a command that is misspelt.
     const [argument] = error.message.split('. This command')
     return printable(
       `${argument}: the commands are ${COMMANDS}, and stand first; see trackpost-collector --help`,

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { variableOf, withEnvironment } from '../../src/cli/environment.ts'
+import { underItsName, variableOf, withEnvironment } from '../../src/cli/environment.ts'
 import { COLLECTOR_FLAGS } from '../../src/cli/flags.ts'
+import { ConfigError } from '../../src/config/config-error.ts'
 
 const read = (environment: Record<string, string>, ...args: string[]) =>
   withEnvironment(args, COLLECTOR_FLAGS, environment)
@@ -103,4 +104,19 @@ test('an address of another kind is not taken for one of Kubernetes, and passed 
 test('a misspelt variable and a switch that is neither on nor off are errors that name it', () => {
   expect(() => read({ TRACKPOST_COLLECTOR_DATABSE: 'x' })).toThrow(/TRACKPOST_COLLECTOR_DATABSE: no flag/)
   expect(() => read({ TRACKPOST_COLLECTOR_QUIET: 'perhaps' })).toThrow(/QUIET: expected true or false/)
+})
+
+test('a problem has the name of the variable only when that is what set the flag', () => {
+  const problem = new ConfigError('--port: expected a whole number')
+  const environment = { TRACKPOST_COLLECTOR_PORT: 'x', TRACKPOST_COLLECTOR_DRAIN: '1' }
+
+  expect(underItsName(problem, ['work'], environment)).toEqual(
+    new ConfigError('TRACKPOST_COLLECTOR_PORT: expected a whole number'),
+  )
+  expect(underItsName(problem, ['--port=x'], environment)).toBe(problem)
+  expect(underItsName(problem, [], {})).toBe(problem)
+  // A service address that Kubernetes sets is passed over, so it is not what is wrong.
+  expect(underItsName(problem, [], { TRACKPOST_COLLECTOR_PORT: 'tcp://10.0.0.7:8787' })).toBe(problem)
+  const other = new Error('--port: of something else')
+  expect(underItsName(other, [], environment)).toBe(other)
 })

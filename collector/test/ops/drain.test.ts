@@ -145,8 +145,16 @@ test.each([
     { TRACKPOST_COLLECTOR_DATABSE: 'x' },
     /TRACKPOST_COLLECTOR_DATABSE: no flag has this name/,
   ],
-  ['a drain that is no number', { TRACKPOST_COLLECTOR_DRAIN: 'long' }, /--drain: expected a whole number/],
-  ['an unknown format', { TRACKPOST_COLLECTOR_LOG_FORMAT: 'xml' }, /--log-format: text or json/],
+  [
+    'a drain that is no number',
+    { TRACKPOST_COLLECTOR_DRAIN: 'long' },
+    /: TRACKPOST_COLLECTOR_DRAIN: expected a whole number/,
+  ],
+  [
+    'an unknown format',
+    { TRACKPOST_COLLECTOR_LOG_FORMAT: 'xml' },
+    /: TRACKPOST_COLLECTOR_LOG_FORMAT: text or json/,
+  ],
 ])('%s gets one line and exit code 1', async (_what, added, message) => {
   const { code, out, err } = await run(['--port', '0', '--database', ':memory:'], added)
 
