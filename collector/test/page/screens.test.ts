@@ -163,6 +163,72 @@ test('destinations show what waits and what failed, and try again', async () => 
   await page.locator('.notice', { hasText: '1 delivery tried again' }).waitFor()
 })
 
+test('the focus stays on a button that tries again, and a card without work does nothing', async () => {
+  const collector = await openCollector({
+    config: {
+      destinations: [
+        { name: 'Slow', type: 'webhook', url: 'http://127.0.0.1:9/', firstDelay: 60_000 },
+        { name: 'Idle', type: 'webhook', url: 'http://127.0.0.1:9/', enabled: false },
+      ],
+    },
+  })
+  await post(collector, '/v1/track', track())
+  const page = await openPage(collector, { at: 'destinations' })
+  const card = (name: string) => page.locator(`.destination[aria-label="${name}"]`)
+  await card('Slow').locator('.numbers dd', { hasText: '1' }).first().waitFor()
+  let questions = 0
+  page.on('request', (request) => {
+    if (request.method() === 'POST') questions++
+  })
+
+  const button = card('Slow').getByRole('button', { name: 'Try everything again' })
+  await button.focus()
+  await page.keyboard.press('Enter')
+  await page.locator('.notice', { hasText: '1 delivery tried again' }).waitFor()
+  expect(await button.evaluate((node) => node === document.activeElement)).toBe(true)
+
+  await card('Idle')
+    .getByRole('button')
+    .evaluate((node: HTMLElement) => node.click())
+  expect(await card('Idle').getByRole('button').isEnabled()).toBe(false)
+  expect(questions).toBe(1)
+})
+
+test('where no process delivers, no next attempt is promised', async () => {
+  const collector = await openCollector()
+  const inAMinute = new Date(Date.now() + 60_000).toISOString()
+  const waiting = {
+    name: 'Old CRM',
+    type: 'unknown',
+    target: '',
+    isEnabled: true,
+    warning: null,
+    pending: 7,
+    delivered: 0,
+    failed: 0,
+    skipped: 0,
+    oldestPendingAt: new Date().toISOString(),
+    nextAttemptAt: inAMinute,
+    perSecond: 0,
+    lastError: null,
+    failures: [],
+  }
+  const destinations = [
+    { ...waiting, name: 'Elsewhere' },
+    { ...waiting, name: 'Off', type: 'webhook', isEnabled: false },
+    { ...waiting, warning: '7 deliveries are pending, and no running process delivers to it' },
+  ]
+  const page = await openPage(collector)
+  await page.route('**/api/destinations', (route) => route.fulfill({ json: { destinations } }))
+  await page.goto(`${collector.url}/#/destinations`)
+
+  const text = (name: string) => page.locator(`.destination[aria-label="${name}"]`).textContent()
+  await page.getByText('The oldest that waits came').first().waitFor()
+  expect(await text('Elsewhere')).toContain('the next attempt is in')
+  expect(await text('Off')).not.toContain('next attempt')
+  expect(await text('Old CRM')).not.toContain('next attempt')
+})
+
 test('faults are set and removed with a click, and met by the next request', async () => {
   const collector = await openCollector()
   const page = await openPage(collector, { at: 'faults' })

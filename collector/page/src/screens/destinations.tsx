@@ -56,9 +56,11 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
     destination
   // Of one that only other processes name, this one cannot say where it leads, and tries nothing again.
   const isKnown = type !== 'unknown'
+  const hasWork = pending + failed > 0
   const [tone, state] = stateOf(destination)
   const term = termFor('destination', name)
   const retry = async (ids?: string[]) => {
+    if (isBusy.value) return
     isBusy.value = true
     try {
       const { retried } = await sendJson<{ retried: number }>(
@@ -95,7 +97,8 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
           </p>
         )}
         {isKnown && (
-          <button type="button" disabled={isBusy.value || pending + failed === 0} onClick={() => retry()}>
+          // Not disabled: a disabled button loses the focus to the top of the page.
+          <button type="button" aria-disabled={isBusy.value || !hasWork} onClick={() => hasWork && retry()}>
             Try everything again
           </button>
         )}
@@ -155,7 +158,7 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
                   <button
                     type="button"
                     class="quiet"
-                    disabled={isBusy.value}
+                    aria-disabled={isBusy.value}
                     onClick={() => retry([failure.id])}
                   >
                     Try again
@@ -175,11 +178,14 @@ function sentence(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`
 }
 
-/** How long the oldest has waited, and when the next attempt is. */
+/** How long the oldest has waited, and when the next attempt is; where no process makes one, nothing of it. */
 function Waiting({ destination }: { destination: Destination }) {
-  const { pending, oldestPendingAt, nextAttemptAt } = destination
+  const { type, isEnabled, warning, pending, oldestPendingAt, nextAttemptAt } = destination
   if (pending === 0 || oldestPendingAt === null) return null
-  const seconds = nextAttemptAt === null ? 0 : Math.ceil((Date.parse(nextAttemptAt) - clockMs.value) / 1000)
+  // It has a time in the store all the same.
+  const isNobodys = !isEnabled || (type === 'unknown' && warning !== null)
+  const seconds =
+    nextAttemptAt === null || isNobodys ? 0 : Math.ceil((Date.parse(nextAttemptAt) - clockMs.value) / 1000)
   return (
     <p>
       The oldest that waits came <Ago at={oldestPendingAt} />
