@@ -71,6 +71,36 @@ test('the overview shows what waits in the log and what was laid aside, and trie
   await log.getByText('not ready').waitFor()
 })
 
+test('many dead letters leave room for the rest, and are still counted when the log falls silent', async () => {
+  const { url: log } = await startNats()
+  const store = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const worker = await openCollector({ log, work: true, store, config: { log: { maxBytes: 50_000_000 } } })
+  const letter = { at: new Date().toISOString(), reason: 'no', source: 'shop', messageId: 'm' }
+  const letters = Array.from({ length: 20 }, (_, i) => ({ ...letter, id: `${i}`, name: `Order ${i}` }))
+  const unreadable = { ...letter, id: '1', name: null, source: null, messageId: null }
+  const deadLetters = [letters[0], unreadable, ...letters.slice(2)]
+  let state: object = { isReady: true, reason: null, waiting: 0, oldestMs: null, deadLetters: 28 }
+  const page = await openPage(worker, { at: 'events', expected: /503/ })
+  await page.route('**/api/stats', (route) => route.fulfill({ json: { log: state } }))
+  await page.route('**/api/dead-letters?*', (route) => route.fulfill({ json: { deadLetters } }))
+  await page.goto(`${worker.url}/#/overview`)
+
+  const block = page.locator('.log-state')
+  await block.locator('summary', { hasText: 'The first 20 of 28 dead letters' }).click()
+  expect(await block.locator('li').nth(1).textContent()).toContain('a message that cannot be read, ')
+  expect(await block.locator('li').nth(2).textContent()).toContain('Order 2 of shop, m, ')
+
+  state = { isReady: false, reason: 'the log is silent', waiting: null, oldestMs: null, deadLetters: null }
+  // The numbers of the store are old then, and dimmed; the log has told of itself just now.
+  const away = { success: false, code: 'storage', message: 'the store is away' }
+  await page.route('**/api/overview*', (route) => route.fulfill({ status: 503, json: away }))
+  await page.getByRole('link', { name: '24 hours' }).click()
+  await page.locator('.stale .steps').waitFor()
+  expect(await page.locator('.stale .log-state').count()).toBe(0)
+  await block.getByText('the log is silent').waitFor()
+  await block.locator('summary', { hasText: 'The first 20 of 28 dead letters' }).waitFor()
+})
+
 test('a page whose store is away is not called live', async () => {
   const { url: log } = await startNats()
   const store = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')

@@ -8,11 +8,20 @@ import type { DeadLetter, LogState } from '../lib/types.ts'
 
 const REFRESH_MS = 2000
 const SHOWN = 20
+/** So many are shown at once; the rest of the overview is not pushed out of sight by more. */
+const FEW = 5
+
+/** The dead letters as they were last told. */
+interface LaidAside {
+  letters: readonly DeadLetter[]
+  total: number
+}
+const NOTHING: LaidAside = { letters: [], total: 0 }
 
 /** The log between fronts and workers: what waits in it, and what was laid aside. Nothing without one. */
 export function LogBlock() {
   const state = useSignal<LogState | undefined>(undefined)
-  const letters = useSignal<DeadLetter[]>([])
+  const laidAside = useSignal<LaidAside>(NOTHING)
   const round = useSignal(0)
   const hasLog = about.value?.log != null
   const again = round.value
@@ -25,11 +34,12 @@ export function LogBlock() {
       try {
         const { log } = await getJson<{ log?: LogState }>('api/stats', gone.signal)
         state.value = log
-        if (log?.deadLetters === 0) letters.value = []
+        if (log?.deadLetters === 0) laidAside.value = NOTHING
         // While the log does not respond nobody knows; what is shown stays.
         else if (log != null && log.deadLetters !== null) {
           const path = `api/dead-letters?limit=${SHOWN}`
-          letters.value = (await getJson<{ deadLetters: DeadLetter[] }>(path, gone.signal)).deadLetters
+          const { deadLetters } = await getJson<{ deadLetters: DeadLetter[] }>(path, gone.signal)
+          laidAside.value = { letters: deadLetters, total: Math.max(log.deadLetters, deadLetters.length) }
         }
       } catch {
         // What is shown stays; the line at the top says when the collector is gone.
@@ -81,26 +91,14 @@ export function LogBlock() {
           discard them.
         </p>
       )}
-      {letters.value.length > 0 && (
-        <DeadLetterList
-          letters={letters.value}
-          total={deadLetters ?? letters.value.length}
-          onDone={() => round.value++}
-        />
+      {laidAside.value.letters.length > 0 && (
+        <DeadLetterList {...laidAside.value} onDone={() => round.value++} />
       )}
     </section>
   )
 }
 
-function DeadLetterList({
-  letters,
-  total,
-  onDone,
-}: {
-  letters: readonly DeadLetter[]
-  total: number
-  onDone(): void
-}) {
+function DeadLetterList({ letters, total, onDone }: LaidAside & { onDone(): void }) {
   const isBusy = useSignal(false)
   /** The letter that the next click deletes for good. */
   const doomed = useSignal<string | undefined>(undefined)
@@ -117,6 +115,8 @@ function DeadLetterList({
       return discarded === 0 ? 'It was gone already' : 'Discarded'
     })
   const change = async (run: () => Promise<string>) => {
+    // The buttons are not disabled meanwhile: a disabled button loses the focus to the top of the page.
+    if (isBusy.value) return
     isBusy.value = true
     doomed.value = undefined
     try {
@@ -130,65 +130,72 @@ function DeadLetterList({
   return (
     <>
       <p>
-        The store refused{' '}
-        {letters.length < total ? `these and ${count(total - letters.length)} more` : 'these'}:{' '}
-        <button type="button" class="quiet" disabled={isBusy.value} onClick={() => retry()}>
+        Not in the store, and kept aside here:{' '}
+        <button type="button" class="quiet" aria-disabled={isBusy.value} onClick={() => retry()}>
           Try all again
         </button>
       </p>
-      <ul class="dead-letters">
-        {letters.map(({ id, at, reason, source, name, messageId }) => (
-          <li key={id}>
-            <span>
-              <strong>
-                <Text value={name ?? 'a message that cannot be read'} />
-              </strong>{' '}
-              {source !== null && source !== '' && (
-                <>
-                  of <Text value={source} />,{' '}
-                </>
-              )}
-              {messageId !== null && (
-                <>
-                  <code>
-                    <Text value={messageId} />
-                  </code>
-                  ,{' '}
-                </>
-              )}
-              <Ago at={at} />
-              <br />
-              <span class="soft">
-                <Text value={reason} />
+      <details open={letters.length <= FEW}>
+        <summary>
+          {letters.length < total
+            ? `The first ${letters.length} of ${count(total)} dead letters`
+            : plural(total, 'dead letter')}
+        </summary>
+        <ul class="dead-letters">
+          {letters.map(({ id, at, reason, source, name, messageId }) => (
+            <li key={id}>
+              <span>
+                <strong>
+                  <Text value={name ?? 'a message that cannot be read'} />
+                </strong>
+                {source !== null && source !== '' && (
+                  <>
+                    {' '}
+                    of <Text value={source} />
+                  </>
+                )}
+                {messageId !== null && (
+                  <>
+                    ,{' '}
+                    <code>
+                      <Text value={messageId} />
+                    </code>
+                  </>
+                )}
+                , <Ago at={at} />
+                <br />
+                <span class="soft">
+                  <Text value={reason} />
+                </span>
               </span>
-            </span>
-            <button type="button" class="quiet" disabled={isBusy.value} onClick={() => retry([id])}>
-              Try again
-            </button>
-            {doomed.value === id ? (
-              <button
-                type="button"
-                class="quiet bad-text"
-                disabled={isBusy.value}
-                onClick={() => discard(id)}
-              >
-                Discard for good
+              <button type="button" class="quiet" aria-disabled={isBusy.value} onClick={() => retry([id])}>
+                Try again
               </button>
-            ) : (
-              <button
-                type="button"
-                class="quiet"
-                disabled={isBusy.value}
-                onClick={() => {
-                  doomed.value = id
-                }}
-              >
-                Discard
-              </button>
-            )}
-          </li>
-        ))}
-      </ul>
+              {doomed.value === id ? (
+                <button
+                  type="button"
+                  class="quiet bad-text"
+                  aria-disabled={isBusy.value}
+                  onClick={() => discard(id)}
+                >
+                  Discard for good
+                </button>
+              ) : (
+                <button
+                  type="button"
+                  class="quiet"
+                  aria-disabled={isBusy.value}
+                  onClick={() => {
+                    doomed.value = id
+                  }}
+                >
+                  Discard
+                </button>
+              )}
+            </li>
+          ))}
+        </ul>
+      </details>
     </>
   )
 }

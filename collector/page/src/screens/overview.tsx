@@ -37,18 +37,21 @@ export function OverviewScreen() {
         <TimeRange />
       </div>
       {query.error !== undefined && <Problem error={query.error} onRetry={query.reload} />}
-      {/* Of most use while the store is away, and nothing else can be shown. */}
-      {(isEmpty || overview === undefined) && <LogBlock />}
+      {!isEmpty && overview !== undefined && (
+        <div class={query.isStale ? 'stale' : ''}>
+          {!overview.isComplete && (
+            <p class="note">There is more than could be counted in time: the numbers are lower bounds.</p>
+          )}
+          <Steps overview={overview} from={from} />
+        </div>
+      )}
+      {/* It asks for itself: it is current, and of most use, while the store is away and the rest is old. */}
+      <LogBlock />
       {isEmpty ? (
         <FirstSteps />
       ) : (
         overview !== undefined && (
           <div class={query.isStale ? 'stale' : ''}>
-            {!overview.isComplete && (
-              <p class="note">There is more than could be counted in time: the numbers are lower bounds.</p>
-            )}
-            <Steps overview={overview} from={from} />
-            <LogBlock />
             <Volume overview={overview} />
             <LatestEvents />
           </div>
