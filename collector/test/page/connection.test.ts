@@ -110,6 +110,24 @@ test('without a connection, opening an event and searching say so where they wer
   expect(await page.locator('.list').getAttribute('aria-busy')).toBe('true')
 })
 
+test('a list that could not be loaded does not speak of rows; one that could keeps them', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: 'A' }))
+  const page = await openPage(collector, { expected: REFUSED, at: 'overview' })
+  const away = { success: false, code: 'storage', message: 'the store is away' }
+  await page.route('**/api/events?*', (route) => route.fulfill({ status: 503, json: away }))
+  await page.goto(`${collector.url}/#/events`)
+  await page.locator('.search .problem', { hasText: 'the store is away' }).waitFor()
+  expect(await page.locator('.summary [role=status]').textContent()).toBe('Nothing could be loaded.')
+
+  await page.unroute('**/api/events?*')
+  await page.reload()
+  await shows(page, 'A')
+  await page.route('**/api/events?*', (route) => route.fulfill({ status: 503, json: away }))
+  await search(page, 'event:A')
+  await page.locator('.summary [role=status]', { hasText: '1 event from before the error' }).waitFor()
+})
+
 test('a collector that is stopped, with its connections open, is not called live', async () => {
   const script = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
   const child = spawn(process.execPath, [script, '--port', '0', '--database', ':memory:'])

@@ -185,7 +185,10 @@ function State({ noun, feed, question }: StateProps) {
 function stateInWords(noun: string, feed: StateProps['feed']): string {
   const shown = plural(feed.items.value.length, noun)
   const searchedTo = feed.searchedTo.value
-  if (feed.error.value !== undefined) return 'The rows below belong to an earlier search.'
+  if (feed.error.value !== undefined) {
+    // It may be the same search, asked again: all that is known of the rows is that they are from before.
+    return feed.items.value.length === 0 ? 'Nothing could be loaded.' : `${shown} from before the error`
+  }
   if (feed.isLoading.value) return 'Searching…'
   if (searchedTo !== null) return `${shown} so far; searched back to ${dayName(searchedTo, Date.now())}`
   return feed.hasMore.value ? `${shown} loaded, more below` : shown
