@@ -9,7 +9,7 @@ import { gzipSync } from 'node:zlib'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import type { Collector } from '../../src/index.ts'
-import { openCollector, post } from '../support.ts'
+import { openCollector, post, track } from '../support.ts'
 import { openPage, screenshot, useBrowser } from './support.ts'
 
 useBrowser()
@@ -121,6 +121,32 @@ test('at no width an opened event cuts off the status of the rows', async () => 
     })
     expect({ width, cut }).toEqual({ width, cut: [] })
   }
+})
+
+test('in rows of two lines the user is never squeezed out, and kinds stand below each other', async () => {
+  const name = 'A destination whose name is the title of a ticket, and was never made shorter'
+  const collector = await openCollector({
+    config: {
+      destinations: [
+        { name, type: 'webhook', url: 'http://127.0.0.1:9/', maxAttempts: 1 },
+        { name: 'Second', type: 'webhook', url: 'http://127.0.0.1:9/', maxAttempts: 1 },
+      ],
+    },
+  })
+  await post(collector, '/v1/track', track({ event: 'Sent', userId: 'zoë-12' }))
+  await post(collector, '/v1/track', track({ event: 'Without a user', userId: undefined }))
+  const page = await openPage(collector, { viewport: { width: 390, height: 844 } })
+  await page.locator('.deliveries .pill.bad').first().waitFor()
+
+  const rows = await page.locator('.list .row:has(.kind)').evaluateAll((nodes) =>
+    nodes.map((node) => {
+      const box = (selector: string) => node.querySelector(selector)?.getBoundingClientRect()
+      return { kind: box('.kind')?.left, user: box('.user')?.width }
+    }),
+  )
+  expect(rows).toHaveLength(2)
+  expect(new Set(rows.map(({ kind }) => kind)).size).toBe(1)
+  for (const { user } of rows) expect(user).toBeGreaterThan(60)
 })
 
 test('the page is small, comes from the package alone, and is not sent twice', async () => {
