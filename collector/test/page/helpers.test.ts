@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { asCurl, asTrackpost } from '../../page/src/lib/as-code.ts'
 import { compare, pathKey, pathText } from '../../page/src/lib/diff.ts'
-import { ago, bytes, duration, share } from '../../page/src/lib/format.ts'
+import { ago, bytes, dateAndTime, duration, exactDateAndTime, share } from '../../page/src/lib/format.ts'
 import {
   quoted,
   termFor,
@@ -148,4 +148,11 @@ test('the Trackpost code is the call that sends the message, without what the li
       timestamp: 'Invalid Date',
     },
   ])
+})
+
+test('a date is told with its zone, once for the second and once for the millisecond', () => {
+  const iso = new Date(2026, 10, 21, 14, 5, 12, 34).toISOString()
+  expect(dateAndTime(iso)).toMatch(/^21 Nov 2026, 14:05:12 \S+$/)
+  expect(exactDateAndTime(iso)).toMatch(/^21 Nov 2026, 14:05:12\.034 \S+$/)
+  expect([dateAndTime('never'), exactDateAndTime('never')]).toEqual(['never', 'never'])
 })

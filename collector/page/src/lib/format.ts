@@ -7,7 +7,18 @@ const longDay = new Intl.DateTimeFormat('en-GB', {
   month: 'long',
   year: 'numeric',
 })
-const fullTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+const FULL_TIME = {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  // A time that is copied into a ticket is read in another zone.
+  timeZoneName: 'short',
+} as const
+const fullTime = new Intl.DateTimeFormat('en-GB', FULL_TIME)
+const exactTime = new Intl.DateTimeFormat('en-GB', { ...FULL_TIME, fractionalSecondDigits: 3 })
 
 /** `12,345`. */
 export function count(value: number): string {
@@ -84,9 +95,14 @@ export function dayName(iso: string, nowMs: number): string {
   return longDay.format(new Date(iso))
 }
 
-/** Date and time in one, such as `21 Nov 2026, 14:05:12`. */
+/** Date and time in one with the reader's zone, such as `21 Nov 2026, 14:05:12 CET`. */
 export function dateAndTime(iso: string): string {
   return Number.isNaN(Date.parse(iso)) ? iso : fullTime.format(new Date(iso))
+}
+
+/** The same to the millisecond: `21 Nov 2026, 14:05:12.034 CET`. */
+export function exactDateAndTime(iso: string): string {
+  return Number.isNaN(Date.parse(iso)) ? iso : exactTime.format(new Date(iso))
 }
 
 /** `just now`, `5 min ago`. */

@@ -5,7 +5,7 @@ import { PanelHead } from '../components/dialog.tsx'
 import { type AddTerm, Status, titleOf } from '../components/event-cells.tsx'
 import { SidePanel } from '../components/side-panel.tsx'
 import { helpFor } from '../lib/basics.ts'
-import { clock, dateAndTime, duration, plural } from '../lib/format.ts'
+import { dateAndTime, duration, exactDateAndTime, plural } from '../lib/format.ts'
 import { href, hrefWith } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { EventDetails } from '../lib/types.ts'
@@ -166,8 +166,7 @@ function Facts({ event, addTerm }: { event: EventDetails; addTerm: AddTerm }) {
     <dl class="facts">
       <dt>Received</dt>
       <dd>
-        {dateAndTime(receivedAt)}
-        <span class="soft">{clock(receivedAt).slice(-4)}</span>, <Ago at={receivedAt} />
+        {exactDateAndTime(receivedAt)}, <Ago at={receivedAt} />
       </dd>
       {timestamp !== null && (
         <>
