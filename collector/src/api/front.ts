@@ -31,7 +31,7 @@ async function servePage(
 ): Promise<boolean> {
   if (path !== '/' || (request.method !== 'GET' && request.method !== 'HEAD')) return false
   const { isReady, reason, waiting } = await logState(log)
-  const state = isReady ? `The log is ready; ${waiting ?? 0} messages wait for a worker.` : `${reason}`
+  const state = isReady ? `The log is ready${waitingText(waiting)}.` : `${reason}`
   const body = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark"><title>Trackpost front</title>
 <h1>Trackpost front</h1><p>${escaped(WHERE)}</p><p>Log: ${escaped(log.address)}. ${escaped(state)}</p></html>\n`
@@ -43,6 +43,11 @@ async function servePage(
   })
   response.end(request.method === 'HEAD' ? undefined : body)
   return true
+}
+
+function waitingText(waiting: number | null): string {
+  if (waiting === null) return ''
+  return waiting === 1 ? '; 1 message waits for a worker' : `; ${waiting} messages wait for a worker`
 }
 
 function escaped(text: string): string {

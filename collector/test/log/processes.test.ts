@@ -38,6 +38,18 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number 
   return (await exited)[0]
 }
 
+test('the page of a front says how many messages wait, one and more', async () => {
+  const { url: log } = await startNats()
+  const front = await openCollector({ log, config })
+  const text = async () => (await fetch(front.url)).text()
+
+  expect(await text()).toContain('The log is ready; 0 messages wait for a worker.')
+  await post(front, '/v1/track', track())
+  await expect.poll(text).toContain('The log is ready; 1 message waits for a worker.')
+  await post(front, '/v1/track', track())
+  await expect.poll(text).toContain('The log is ready; 2 messages wait for a worker.')
+})
+
 test('what a front answered 200, a worker writes into the store, a request that came again once', async () => {
   const { url: log } = await startNats()
   const front = await openCollector({ log, config })
