@@ -351,6 +351,20 @@ test('what was laid aside is discarded by its id; when there is no room for more
   await add()
 })
 
+test('what several discard at once is discarded once, and none of them fails', async () => {
+  const { url } = await startNats()
+  const logs = await Promise.all([open(url), open(url), open(url)])
+  const [log] = logs as [SharedLog, ...SharedLog[]]
+  for (let index = 0; index < 30; index++)
+    await log.deadLetters.add(undefined, Buffer.from(String(index)), 'refused')
+  const ids = (await log.deadLetters.list(100)).map(({ id }) => id)
+
+  const discarded = await Promise.all(logs.map(({ deadLetters }) => deadLetters.discard(ids)))
+
+  expect(discarded.reduce((sum, count) => sum + count)).toBe(30)
+  expect(await log.deadLetters.list(100)).toEqual([])
+})
+
 test('requests go along, under ids that no file has given out', async () => {
   const { url } = await startNats()
   const [front, worker] = [await open(url), await open(url)]

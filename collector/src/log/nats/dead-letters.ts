@@ -46,8 +46,7 @@ export class NatsDeadLetters implements DeadLetters {
     for await (const message of ids === undefined ? this.#messages(MAX_RETRIES) : this.#byIds(ids)) {
       // A process that ends between the two steps leaves it here as well: the key keeps the store from writing it twice.
       await this.#publish(underNewKey(message.data, String(message.seq)))
-      await this.#connection.manager.streams.deleteMessage(this.#names.dead, message.seq, false)
-      retried++
+      if (await this.#delete(message.seq)) retried++
     }
     return retried
   }
@@ -55,10 +54,20 @@ export class NatsDeadLetters implements DeadLetters {
   async discard(ids: readonly string[]): Promise<number> {
     let discarded = 0
     for await (const { seq } of this.#byIds(ids)) {
-      await this.#connection.manager.streams.deleteMessage(this.#names.dead, seq, false)
-      discarded++
+      if (await this.#delete(seq)) discarded++
     }
     return discarded
+  }
+
+  /** False when another process was faster. */
+  async #delete(seq: number): Promise<boolean> {
+    try {
+      return await this.#connection.manager.streams.deleteMessage(this.#names.dead, seq, false)
+    } catch (cause) {
+      // The server has no code of its own for that when it deletes: what matters is whether the message is there.
+      if ((await this.#messageOf(seq)) !== null) throw cause
+      return false
+    }
   }
 
   async *#messages(limit: number): AsyncGenerator<StoredMsg> {
@@ -75,12 +84,15 @@ export class NatsDeadLetters implements DeadLetters {
   }
 
   async *#byIds(ids: readonly string[]): AsyncGenerator<StoredMsg> {
-    const { manager } = this.#connection
     for (const id of new Set(ids)) {
       if (!/^[1-9]\d{0,15}$/.test(id)) continue
-      const message = await manager.streams.getMessage(this.#names.dead, { seq: Number(id) })
+      const message = await this.#messageOf(Number(id))
       if (message !== null) yield message
     }
+  }
+
+  #messageOf(seq: number): Promise<StoredMsg | null> {
+    return this.#connection.manager.streams.getMessage(this.#names.dead, { seq })
   }
 }
 
