@@ -130,7 +130,7 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
     ...readOptions(values),
     ...(isWorker && { work: true }),
     onFault: (what, cause) => log.fault(what, cause),
-    onRecovery: (what) => log.info(what),
+    onRecovery: (what, fault) => log.recovered(what, fault),
   })
   // Before the first line: who reads it may send a signal at once.
   hasStarted()

@@ -55,8 +55,11 @@ export interface CollectorOptions {
   clock?: Clock
   /** Told of faults inside: a database that cannot write, a destination that cannot be reached. Default: nobody. */
   onFault?: (what: string, cause: unknown) => void
-  /** Told that the store or the log, which was away, is back: "the store is back". Default: nobody. */
-  onRecovery?: (what: string) => void
+  /**
+   * Told that the store or the log, which was away, is back: "the store is back", and the fault that is over: "the store is away".
+   * Default: nobody.
+   */
+  onRecovery?: (what: string, fault: string) => void
 }
 
 const MIN_TOKEN_CHARACTERS = 8

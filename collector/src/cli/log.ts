@@ -32,6 +32,8 @@ interface Told {
   newer: string | undefined
 }
 
+/** Nothing is held back of a fault that is over. */
+const OVER: Pick<Told, 'newer' | 'suppressed'> = { newer: undefined, suppressed: 0 }
 const MAX_CAUSE_CHARACTERS = 1000
 /** A secret shorter than that would be found in words that are none. */
 const MIN_SECRET_CHARACTERS = 4
@@ -78,9 +80,20 @@ export class Log {
     last.newer = text === last.cause ? undefined : text
     if (last.newer === undefined || isWaiting) return
     clock.setTimer(() => {
-      const { newer, suppressed } = this.#faults.get(what) ?? last
+      const { newer, suppressed } = this.#faults.get(what) ?? OVER
       if (newer !== undefined) this.#tell(what, newer, suppressed - 1)
     }, restMs)
+  }
+
+  /**
+   * Tells that what was wrong is over. Should it come again it is told at once, and what was held back of it is not told any more:
+   * the last line says how things are.
+   *
+   * @param fault What was told as a fault.
+   */
+  recovered(message: string, fault: string): void {
+    this.#faults.delete(fault)
+    this.info(message)
   }
 
   #tell(what: string, cause: string, suppressed: number): void {

@@ -90,7 +90,7 @@ export class DestinationWatch {
     const { clock, onFault } = this.#parts
     for (const name of this.#attended) {
       if (accepted.deliveries.some(({ destination }) => destination === name)) continue
-      if (!this.#unplanned.has(name)) onFault(`destination ${name}`, new Error(UNPLANNED))
+      if (!this.#isUnplanned(name)) onFault(`destination ${name}`, new Error(UNPLANNED))
       this.#unplanned.set(name, clock.monotonic())
     }
   }
@@ -99,8 +99,12 @@ export class DestinationWatch {
   warning(name: string, unattended: ReadonlyMap<string, number>): string | null {
     const pending = unattended.get(name)
     if (pending !== undefined) return unattendedText(pending)
+    return this.#isUnplanned(name) ? UNPLANNED : null
+  }
+
+  #isUnplanned(name: string): boolean {
     const unplannedAtMs = this.#unplanned.get(name) ?? Number.NEGATIVE_INFINITY
-    return this.#parts.clock.monotonic() - unplannedAtMs < UNPLANNED_MS ? UNPLANNED : null
+    return this.#parts.clock.monotonic() - unplannedAtMs < UNPLANNED_MS
   }
 
   close(): void {

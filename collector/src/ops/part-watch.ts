@@ -9,8 +9,8 @@ export interface PartWatchOptions {
   health: Pick<Health, 'parts'>
   clock: Clock
   onFault(what: string, cause: unknown): void
-  /** Told of what is over: "the store is back". */
-  onRecovery(what: string): void
+  /** Told that a part is back, and of the fault that is over: "the store is back", "the store is away". */
+  onRecovery(what: string, fault: string): void
 }
 
 /** Follows the parts that lie on other machines, and tells when one is away and when it is back. */
@@ -39,7 +39,7 @@ export class PartWatch {
   #see({ part, isReady, reason }: PartHealth, isTold: boolean): void {
     const { onFault, onRecovery } = this.#options
     if (isReady) {
-      if (this.#away.delete(part)) onRecovery(`the ${part} is back`)
+      if (this.#away.delete(part)) onRecovery(`the ${part} is back`, `the ${part} is away`)
       return
     }
     // The connection to a log tells of that itself.

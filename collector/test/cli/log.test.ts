@@ -101,6 +101,27 @@ test('what is wrong by the end of the ten seconds is told then, also when nobody
   expect(causes()).toHaveLength(2)
 })
 
+test('of a store that comes and goes the last line says how it is now', () => {
+  const { log, clock, out } = setUp()
+  const lines = () => out.map((line) => JSON.parse(line)).map(({ message, cause = '' }) => message + cause)
+  const away = (cause: string) => log.fault('the store is away', new Error(cause))
+  const back = () => log.recovered('the store is back', 'the store is away')
+
+  away(': refused')
+  clock.advance(1000)
+  back()
+  clock.advance(1000)
+  away(': refused')
+  expect(lines()).toEqual(['the store is away: refused', 'the store is back', 'the store is away: refused'])
+
+  // Held back, and over before it was told.
+  away(': starting')
+  clock.advance(1000)
+  back()
+  clock.advance(100_000)
+  expect(lines().at(-1)).toBe('the store is back')
+})
+
 test.each([
   ['the password of an address', 'connect to postgres://app:hunter2@db:5432/x failed', 'hunter2'],
   ['a token in the place of a user', 'nats://s3cr3t-t0ken@nats:4222 is away', 's3cr3t-t0ken'],

@@ -95,4 +95,36 @@ test('what a front does not plan is told once, and shown until its events stop',
   expect(watch.warning('Off', none)).toBeNull()
   await advance(60_000)
   expect(watch.warning('Own', none)).toBeNull()
+  // It was mended, and another one comes to the same.
+  watch.planned([newEvent('e')])
+  expect(faults).toHaveLength(2)
+  expect(watch.warning('Own', none)).not.toBeNull()
+})
+
+test('a watch that is closed while it tells or looks does nothing more', async () => {
+  for (const step of ['attend', 'unattended'] as const) {
+    const { watch, queue, faults, attended, settle, advance } = watched()
+    await settle()
+    let isHeld = false
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const done = queue[step] as (...given: unknown[]) => Promise<never>
+    queue.found = [{ destination: 'Gone', pending: 1 }]
+    queue[step] = async (...given: unknown[]) => {
+      isHeld = true
+      await held
+      return done(...given)
+    }
+    await advance(20_000)
+    expect(isHeld).toBe(true)
+
+    watch.close()
+    release()
+    for (let turn = 0; turn < 3; turn++) await advance(20_000)
+
+    expect(faults).toEqual([])
+    expect(attended).toHaveLength(2)
+  }
 })

@@ -16,17 +16,22 @@ function watched(...parts: Array<PartHealth['part']>) {
       }),
   }
   const onFault = (what: string, cause: unknown) => void told.push(`${what}: ${(cause as Error).message}`)
-  const watch = new PartWatch({ health, clock, onFault, onRecovery: (what) => void told.push(what) })
+  const over: string[] = []
+  const onRecovery = (what: string, fault: string) => {
+    told.push(what)
+    over.push(fault)
+  }
+  const watch = new PartWatch({ health, clock, onFault, onRecovery })
   const settle = () => new Promise(setImmediate)
   const look = async () => {
     clock.advance(1000)
     await settle()
   }
-  return { watch, reasons, told, settle, look }
+  return { watch, health, reasons, told, over, settle, look }
 }
 
 test('a store that goes away and comes back is told of once each time', async () => {
-  const { watch, reasons, told, settle, look } = watched('store')
+  const { watch, reasons, told, over, settle, look } = watched('store')
   watch.start()
   await settle()
   reasons.set('store', 'it is silent')
@@ -36,6 +41,7 @@ test('a store that goes away and comes back is told of once each time', async ()
   for (let turn = 0; turn < 3; turn++) await look()
 
   expect(told).toEqual(['the store is away: it is silent', 'the store is back'])
+  expect(over).toEqual(['the store is away'])
   expect(watch.reason('store')).toBeNull()
 })
 
@@ -51,8 +57,53 @@ test('what is away from the start, and the log, are only told of when they are b
   await look()
 
   expect(told).toEqual(['the log is back', 'the store is back'])
+  // Its connection tells of a log that goes.
+  reasons.set('log', 'cut')
+  await look()
+  expect(watch.reason('log')).toBe('cut')
+  expect(told).toHaveLength(2)
   watch.close()
   reasons.set('store', 'closed')
   await look()
   expect(told).toHaveLength(2)
+})
+
+test('a watch that is closed while it looks tells nothing, and looks no more', async () => {
+  const { watch, health, reasons, told, settle, look } = watched('store')
+  watch.start()
+  await settle()
+  reasons.set('store', 'it is silent')
+  const ask = health.parts
+  const responses: Array<() => void> = []
+  health.parts = async () => {
+    await new Promise<void>((resolve) => responses.push(resolve))
+    return ask()
+  }
+  await look()
+  expect(responses).toHaveLength(1)
+
+  watch.close()
+  responses[0]?.()
+  await settle()
+  await look()
+
+  expect(told).toEqual([])
+  expect(responses).toHaveLength(1)
+})
+
+test('a watch that is closed between two looks looks no more', async () => {
+  const { watch, health, settle, look } = watched('store')
+  watch.start()
+  await settle()
+  let looks = 0
+  const ask = health.parts
+  health.parts = () => {
+    looks++
+    return ask()
+  }
+  await look()
+  watch.close()
+  await look()
+
+  expect(looks).toBe(1)
 })
