@@ -83,6 +83,8 @@ export function storeAddress({ store, database }: CollectorOptions): string {
 export async function checkAddress(host: string, allowPublic: boolean): Promise<boolean> {
   let address: string
   try {
+    // No name at all is no error there, and stands for all addresses when it is listened on.
+    if (host === '') throw new Error('no host')
     address = isIP(host) ? host : (await lookup(host)).address
   } catch {
     throw new ConfigError(`host: ${JSON.stringify(host)} cannot be resolved`)

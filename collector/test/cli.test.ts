@@ -300,6 +300,7 @@ test.each([
     /cannot be opened \(.*its folder is not there/,
   ],
   ['an address that is not loopback', ['--host', '0.0.0.0'], /--allow-public/],
+  ['a host without a name', ['--host', '[]', '--allow-public'], /host: "" cannot be resolved/],
   ['a host that does not exist', ['--host', 'no.such.host.invalid'], /cannot be resolved/],
 ])('%s gets one line and exit code 1', async (_case, args, message) => {
   const { code, out, err } = await run(...args)

@@ -52,7 +52,8 @@ export function checkParameters(address: string): void {
     )
   }
   for (const name of FILES) {
-    const path = searchParams.get(name)
+    // Of several the client takes the last one.
+    const path = searchParams.getAll(name).at(-1)
     if (!path) continue
     try {
       accessSync(path, constants.R_OK)
