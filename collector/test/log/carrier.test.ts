@@ -19,6 +19,7 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
     isFull: false,
     held: 0,
     retries: [] as number[],
+    retried: new Set<Uint8Array>(),
     takeRequests: (_: Uint8Array) => {},
   }
   let isClosed = false
@@ -36,6 +37,7 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
         done: () => void state.held--,
         retryAfter: (ms) => {
           state.retries.push(ms)
+          state.retried.add(payload)
           // In another turn: what comes again at once would leave nobody else theirs.
           setImmediate(() => {
             state.held--
@@ -87,6 +89,13 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
 }
 
 const message = (...ids: string[]) => encode(ids.map((id) => newEvent(id)))[0]?.payload ?? Buffer.alloc(0)
+/** Of its events the first cannot be read. */
+const half = (...ids: string[]) =>
+  Buffer.from(
+    Buffer.from(message(...ids))
+      .toString()
+      .replace('"receivedAtMs":1000000', '"receivedAtMs":null'),
+  )
 const isDone = (state: { held: number }, queue: unknown[]) => state.held === 0 && queue.length === 0
 
 test('what waits shares commits, of a bounded size', async () => {
@@ -138,10 +147,14 @@ test('while nothing can be laid aside, what is sound is written, and what is not
     ({ messageId }) => messageId === 'poison',
   )
   state.isFull = true
-  offer(message('a'), message('b', 'poison', 'c'), Buffer.from('garbage'), message('d'))
-  await expect.poll(() => ids().sort()).toEqual(['a', 'b', 'c', 'd'])
-  // Two messages come again and again, and nobody waits for them.
-  await expect.poll(() => state.retries.length).toBeGreaterThan(4)
+  const poisoned = message('b', 'poison', 'c')
+  const garbage = Buffer.from('garbage')
+  const broken = half('e', 'f')
+  offer(message('a'), poisoned, garbage, message('d'), broken)
+  await expect.poll(() => ids().sort()).toEqual(['a', 'b', 'c', 'd', 'f'])
+  // Three messages come again and again, and nobody waits for them.
+  await expect.poll(() => state.retries.length).toBeGreaterThan(6)
+  expect(state.retried).toEqual(new Set([garbage, poisoned, broken]))
   expect(new Set(state.retries)).toEqual(new Set([15_000]))
   expect(laidAside).toEqual([])
   expect(new Set(faults)).toEqual(
@@ -149,10 +162,10 @@ test('while nothing can be laid aside, what is sound is written, and what is not
   )
 
   state.isFull = false
-  await expect.poll(() => laidAside.length).toBe(2)
+  await expect.poll(() => laidAside.length).toBe(3)
   await expect.poll(() => isDone(state, queue)).toBe(true)
 
-  expect([...kept.values()].flat()).toHaveLength(4)
+  expect([...kept.values()].flat()).toHaveLength(5)
   expect(laidAside.map(({ reason }) => reason)).toContain('not these data')
 })
 
@@ -186,11 +199,8 @@ test('a store that is away is waited for, longer each time, and nothing is laid 
 
 test('what cannot be read is laid aside, and what lies around it is kept', async () => {
   const { offer, ids, laidAside, state, queue } = open()
-  const half = Buffer.from(
-    message('b', 'c').toString().replace('"receivedAtMs":1000000', '"receivedAtMs":null'),
-  )
 
-  offer(message('a'), Buffer.from('garbage'), half, Buffer.alloc(0))
+  offer(message('a'), Buffer.from('garbage'), half('b', 'c'), Buffer.alloc(0))
   await expect.poll(() => isDone(state, queue)).toBe(true)
 
   expect(ids()).toEqual(['a', 'c'])

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Backend } from '../../src/backend.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { EVERYTHING } from '../../src/search/syntax.ts'
+import type { EventStore } from '../../src/store/event-store.ts'
 import { LateStore } from '../../src/store/late-store.ts'
 import { openStore } from '../../src/store/open.ts'
 import { fakeClock } from '../support.ts'
@@ -57,4 +58,48 @@ test('the end of the log that was told before the store could be opened is a pla
 
   const query = { search: EVERYTHING, order: 'oldest', isFull: false, limit: 10, after: head } as const
   expect((await late.reader.ask('events', query)).events).toHaveLength(2)
+})
+
+test('an attempt that is under way is the one that is waited for; a close ends it, and cuts what has opened', async () => {
+  const clock = fakeClock()
+  const onFault = () => {}
+  const done: string[] = []
+  const late = (begun: Promise<EventStore>) => {
+    const open = () => Promise.reject(new Error('a second attempt'))
+    return new LateStore('it is slow', {
+      open,
+      giveUp: () => void done.push('given up'),
+      begun,
+      clock,
+      onFault,
+    })
+  }
+  const config = parseConfig({}, '/')
+  const newStore = () => openStore(':memory:', { config, clock, plan: null, onFault })
+
+  const store = await newStore()
+  const opened = late(Promise.resolve(store))
+  await expect.poll(() => opened.health()).toMatchObject([{ part: 'store', isReady: true }])
+  store.cut = () => void done.push('cut')
+  opened.cut()
+  await opened.close()
+  expect(done).toEqual(['cut', 'given up'])
+
+  // One that opens after the end is closed again.
+  const last = await newStore()
+  let open = (_: EventStore) => {}
+  const closed = late(
+    new Promise((resolve) => {
+      open = resolve
+    }),
+  ).close()
+  expect(done).toEqual(['cut', 'given up', 'given up'])
+  const close = last.close.bind(last)
+  last.close = () => {
+    done.push('closed')
+    return close()
+  }
+  open(last)
+  await closed
+  expect(done.at(-1)).toBe('closed')
 })
