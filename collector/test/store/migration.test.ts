@@ -73,7 +73,7 @@ test('a file of version 1 is brought forward: events, memory of ids, deliveries 
     [11, null],
   ])
   expect(await store.outbox.claim('Hook', 10, 1000)).toMatchObject([{ eventId: '9', attempts: 1 }])
-  expect(store.useAssertion('j1', 99, 50)).toBe(false)
+  expect(await store.assertions.use('j1', 99, 50)).toBe(false)
 })
 
 test('a file that was brought forward has the tables and indexes of a new one', () => {

@@ -189,7 +189,7 @@ test('a disk that is too full to delete anything is cleared by a new file; numbe
   const store = openStore({ path })
   store.commit([newEvent('a', { deliveries })])
   const [before] = await store.outbox.claim('Hook', 1, 1000)
-  expect(store.useAssertion('j1', 5000, 0)).toBe(true)
+  expect(await store.assertions.use('j1', 5000, 0)).toBe(true)
   expect(store.tokenKeys.keep(undefined, 'keys')).toBe(true)
   const full = vi.spyOn(Retention.prototype, 'clear').mockImplementationOnce(() => {
     throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
@@ -206,7 +206,7 @@ test('a disk that is too full to delete anything is cleared by a new file; numbe
     [expect.any(String), '1'],
     [before?.key.split('-')[0], '2'],
   ])
-  expect(store.useAssertion('j1', 5000, 0)).toBe(false)
+  expect(await store.assertions.use('j1', 5000, 0)).toBe(false)
   expect(store.tokenKeys.kept()).toBe('keys')
 })
 

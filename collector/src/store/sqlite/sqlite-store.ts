@@ -81,9 +81,7 @@ export class SqliteStore implements EventStore {
     this.log = this.#writer
     this.requests = this.#writer.requests
     this.deliveries = store.outbox
-    this.assertions = {
-      use: async (jti, expiresAtMs, nowMs) => store.useAssertion(jti, expiresAtMs, nowMs),
-    }
+    this.assertions = store.assertions
     this.tokenKeys = store.tokenKeys
     this.local = store
   }

@@ -3,14 +3,14 @@ import { systemClock } from '../../clock.ts'
 import type { EventRecord, EventSummary } from '../../record.ts'
 import { type EventFilter, type EventQuery, searchOf } from '../../search/filter.ts'
 import { Budget } from '../budget.ts'
-import type { Total, Totals } from '../event-store.ts'
+import type { Totals } from '../event-store.ts'
 import { inNumbers } from '../place.ts'
 import type { EventGroup, NewEvent, NewRequest } from '../ports.ts'
+import { Assertions } from './assertions.ts'
 import { Commit } from './commit.ts'
 import { unknownOf } from './consumed.ts'
 import {
   type Database,
-  LOCK_WAIT_MS,
   type OpenOptions,
   openDatabase,
   openForReading,
@@ -24,6 +24,8 @@ import { recordsOf } from './records.ts'
 import { Retention, type Trimmed } from './retention.ts'
 import { newestSeq } from './slices.ts'
 import { TokenKeys } from './token-keys.ts'
+import { totalsOf } from './totals.ts'
+import { tryToWrite } from './trial.ts'
 import { runNow } from './work.ts'
 
 /** How the database is opened. */
@@ -59,8 +61,6 @@ export interface Version {
 export const MEMORY = ':memory:'
 
 const DAY_MS = 24 * 60 * 60 * 1000
-const TRIAL_BYTES = 65_536
-const TRIAL_WAIT_MS = 50
 
 /**
  * The database of this process: the one connection that writes.
@@ -74,6 +74,7 @@ export class Store {
   readonly outbox: Outbox
   /** What tokens are signed with. */
   readonly tokenKeys: TokenKeys
+  readonly assertions: Assertions
   /** How often the file has been opened, this time included. */
   readonly opening: number
   readonly #commit: Commit
@@ -98,6 +99,7 @@ export class Store {
         retentionDays === undefined ? undefined : retentionDays * DAY_MS,
       )
       this.tokenKeys = new TokenKeys(this.database, () => this.#requirePlace())
+      this.assertions = new Assertions(this.database)
       this.outbox = new Outbox(this.database, this.#now, options.onOutcomes ?? (() => {}))
       this.opening = this.database.transaction(() => {
         const opening = readMeta<number>(this.database, 'openings') + 1
@@ -170,13 +172,7 @@ export class Store {
   }
 
   totals(): Totals {
-    const events = this.database.all<Total>(
-      'SELECT source.name AS source, kind, reason, count FROM total JOIN source ON source.id = source_id WHERE count <> 0',
-    )
-    const row = this.database.get<{ requests: number | null; refused: number | null }>(
-      'SELECT sum(count) AS requests, sum(CASE WHEN status >= 400 THEN count END) AS refused FROM request_tally',
-    )
-    return { events, requests: row?.requests ?? 0, refused: row?.refused ?? 0 }
+    return totalsOf(this.database)
   }
 
   get newestSeq(): number {
@@ -210,13 +206,13 @@ export class Store {
     const kept = { id: readMeta(database, 'id'), openings: readMeta(database, 'openings') }
     const epoch = readMeta<number>(database, 'epoch') + 1
     const meta = { ...kept, epoch, floor: newestSeq(database) }
-    const assertions = database.all<{ jti: string; expires_at: number }>('SELECT * FROM assertion')
+    const assertions = this.assertions.kept()
     const keys = this.tokenKeys.kept()
     database.startOver()
     prepareForWriting(database, this.#openOptions)
     database.transaction(() => {
       for (const [key, value] of Object.entries(meta)) writeMeta(database, key, value)
-      for (const { jti, expires_at } of assertions) this.useAssertion(jti, expires_at, 0)
+      this.assertions.keep(assertions)
       if (keys !== undefined) this.tokenKeys.keep(undefined, keys)
     })
     this.#commit.failed()
@@ -226,16 +222,6 @@ export class Store {
   /** Deletes a little of what is over the limits. */
   trim(): Trimmed {
     return this.#retention.trim(this.#now())
-  }
-
-  /**
-   * Takes note of an assertion's `jti`; false when it was used before and has not expired.
-   * Expired ones are deleted on the way, so the table is bounded by the assertions' life time.
-   */
-  useAssertion(jti: string, expiresAtMs: number, nowMs: number): boolean {
-    this.database.run('DELETE FROM assertion WHERE expires_at < ?', nowMs)
-    const insert = 'INSERT INTO assertion (jti, expires_at) VALUES (?, ?) ON CONFLICT DO NOTHING'
-    return this.database.run(insert, jti, expiresAtMs) === 1
   }
 
   /** Folds the log into the file as far as nobody is in the way. */
@@ -255,17 +241,7 @@ export class Store {
    */
   tryToWrite(): void {
     this.#requirePlace()
-    const { database } = this
-    database.pragma(`busy_timeout = ${TRIAL_WAIT_MS}`)
-    try {
-      database.transaction(() => {
-        // As large as a small batch: a file that may not grow any more, or a full disk, has no room for it.
-        database.run("INSERT INTO meta (key, value) VALUES ('trial', zeroblob(?))", TRIAL_BYTES)
-        database.run("DELETE FROM meta WHERE key = 'trial'")
-      })
-    } finally {
-      database.pragma(`busy_timeout = ${LOCK_WAIT_MS}`)
-    }
+    tryToWrite(this.database)
   }
 
   #requirePlace(): void {
