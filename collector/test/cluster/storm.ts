@@ -1,4 +1,4 @@
-import type { Account } from './account.ts'
+import { type Account, reached } from './account.ts'
 import type { Cluster } from './cluster.ts'
 import type { Supervised } from './supervised.ts'
 
@@ -118,24 +118,38 @@ function ofBoth(group: readonly Supervised[], stopsAll: boolean): Disturbance {
   }
 }
 
-/** Those that write to the store die while it does not respond, with all that they have taken and not written yet. */
-function withHandsFull({ fronts, workers, postgres }: Cluster): Disturbance {
+/**
+ * Those that write to the store die while it does not respond, with all that they have taken and not written yet. Then the store dies
+ * too: it would still write what lies in its sockets. Everything else is well and at work, or they would have taken nothing.
+ */
+function withHandsFull(cluster: Cluster): Disturbance {
+  const { fronts, workers, postgres, links } = cluster
   const group = workers.length > 0 ? workers : fronts
+  const all = [...fronts, ...workers]
   const both = ofBoth(group, group === fronts)
   return {
     ...both,
-    name: `pause PostgreSQL, then ${both.name}`,
-    parts: [...both.parts, 'postgres'],
+    name: `pause PostgreSQL, then ${both.name}, then kill PostgreSQL`,
+    parts: [...all.map(({ name }) => name), 'postgres', 'nats', ...links.keys()],
     async begin(some) {
+      await reached(() => all.every(({ isListening }) => isListening))
+      const before = await rowsIn(cluster)
+      await reached(async () => (await rowsIn(cluster)) > before)
       await postgres.pause()
       await some()
       await both.begin(some)
+      await postgres.kill()
     },
     async end() {
-      await postgres.resume()
+      await postgres.restart()
       await both.end()
     },
   }
+}
+
+async function rowsIn(cluster: Cluster): Promise<number> {
+  const [found] = await cluster.query<{ rows: number }>('SELECT count(*)::integer AS rows FROM event')
+  return found?.rows ?? 0
 }
 
 function ofLink({ links }: Cluster, name: string, how: 'cut' | 'hold'): Disturbance {
