@@ -181,9 +181,32 @@ function wrongField(event: NewEvent): string | undefined {
   return areSound ? undefined : 'deliveries'
 }
 
-/** Requests as one message. */
-export function encodeRequests(requests: readonly NewRequest[]): Buffer {
-  return Buffer.from(JSON.stringify(requests))
+/**
+ * Requests as messages that are not larger than so many bytes. Of one that is larger alone, headers and body are left out; if it still
+ * is, so is the request.
+ */
+export function encodeRequests(requests: readonly NewRequest[], maxBytes = MAX_CHUNK_BYTES): Buffer[] {
+  const messages: string[][] = []
+  let bytes = Number.POSITIVE_INFINITY
+  for (const request of requests) {
+    let text = JSON.stringify(request)
+    if (sizeOf(text) > maxBytes)
+      text = JSON.stringify({ ...request, headers: {}, body: null, bodyIsCut: true })
+    const size = sizeOf(text)
+    if (size > maxBytes) continue
+    if (bytes + size > maxBytes) {
+      messages.push([])
+      bytes = 0
+    }
+    messages.at(-1)?.push(text)
+    bytes += size
+  }
+  return messages.map((texts) => Buffer.from(`[${texts.join()}]`))
+}
+
+/** Of a text in an array, with what lies around it. */
+function sizeOf(text: string): number {
+  return Buffer.byteLength(text) + 2
 }
 
 /** The requests of a message; none when it cannot be read: they are for people to see, and may be lost. */

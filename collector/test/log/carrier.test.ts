@@ -214,7 +214,7 @@ test('what cannot be read is laid aside, and what lies around it is kept', async
 test('requests are passed on to the store, garbage is not', async () => {
   const { state, requests } = open()
 
-  state.takeRequests(encodeRequests([newRequest('1')]))
+  for (const payload of encodeRequests([newRequest('1')])) state.takeRequests(payload)
   state.takeRequests(Buffer.from('garbage'))
 
   expect(requests).toEqual([newRequest('1')])

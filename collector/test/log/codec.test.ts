@@ -113,9 +113,29 @@ test('a message under a new key has the same events, and its key does not grow',
   expect(Buffer.from(underNewKey(Buffer.from('garbage'), '1')).toString()).toBe('garbage')
 })
 
+test('requests are cut into messages; one that is too large alone loses its headers and its body', () => {
+  const plain = newRequest('1', { headers: {}, body: null })
+  const size = JSON.stringify([plain]).length
+  const wordy = newRequest('1', { headers: { a: 'ö'.repeat(size) }, body: 'b'.repeat(size) })
+  const idsOf = (maxBytes: number) =>
+    encodeRequests([plain, plain, wordy, plain], maxBytes).map((message) => {
+      expect(message.length).toBeLessThanOrEqual(maxBytes)
+      return decodeRequests(message).map(({ headers, bodyIsCut }) => [Object.keys(headers).length, bodyIsCut])
+    })
+
+  const whole = [0, plain.bodyIsCut]
+  expect(idsOf(2 * size)).toEqual([
+    [whole, whole],
+    [[0, true], whole],
+  ])
+  expect(idsOf(size + 2)).toEqual([[whole], [whole], [[0, true]], [whole]])
+  expect(idsOf(size / 2)).toEqual([])
+  expect(encodeRequests([])).toEqual([])
+})
+
 test('requests are read again; what is none of them is left out', () => {
   const requests = [newRequest('1'), newRequest('2', { problem: { code: 'x', message: 'y' }, body: null })]
-  expect(decodeRequests(encodeRequests(requests))).toEqual(requests)
+  expect(encodeRequests(requests).map(decodeRequests)).toEqual([requests])
 
   const odd = [null, 5, {}, { ...newRequest('3'), status: '200' }, { ...newRequest('4'), userAgent: true }]
   expect(decodeRequests(Buffer.from(JSON.stringify([...odd, newRequest('5')])))).toEqual([newRequest('5')])

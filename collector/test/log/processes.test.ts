@@ -71,6 +71,24 @@ test('what a front answered 200, a worker writes into the store, a request that 
   expect((await json(worker.url, `/api/requests/${event?.request}`)).path).toBe('/v1/batch')
 })
 
+test('requests are told of, however large they are together', async () => {
+  const { url: log } = await startNats()
+  const front = await openCollector({ log, config })
+  const worker = await openCollector({ log, work: true, store: newStore(), config })
+  const large = {
+    method: 'POST',
+    headers: { 'x-large': '"'.repeat(14_000) },
+    body: '\u0001'.repeat(2000),
+  }
+
+  const responses = await Promise.all(Array.from({ length: 60 }, () => fetch(`${front.url}/v1/batch`, large)))
+  await fetch(`${front.url}/v1/batch`, { ...large, body: `{"batch":["${'x'.repeat(600_000)}"]}` })
+
+  expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([400]))
+  const shown = async () => (await json(worker.url, '/api/requests?limit=100')).requests.length
+  await expect.poll(shown).toBe(61)
+})
+
 test('a front without a store says what it is and where to look; one with a store shows what workers wrote', async () => {
   const { url: log } = await startNats()
   const store = newStore()

@@ -4,6 +4,7 @@ import { type ConnectionOptions, credsAuthenticator, type NatsConnection } from 
 import { type Clock, holdFor } from '../../clock.ts'
 import { ConfigError } from '../../config/config-error.ts'
 import { limited } from '../../limited.ts'
+import { MAX_CHUNK_BYTES } from '../codec.ts'
 import type { LogSettings } from '../settings.ts'
 import { ensureStreams, UnsafeStreamError } from './streams.ts'
 import { connect } from './transport.ts'
@@ -11,6 +12,8 @@ import { connect } from './transport.ts'
 /** Longest wait for an answer of the log, milliseconds. */
 export const TIMEOUT_MS = 3000
 const RECONNECT_MS = 500
+/** Room for headers beside the payload of a message. */
+const HEADER_BYTES = 4096
 const CHECK_AGAIN_MS = 2000
 /** A connection that is silent for twice as long is given up: the server may be stopped, or behind a cut line. */
 const PING_MS = 2000
@@ -194,7 +197,12 @@ export class LogConnection {
 
   /** Sends without waiting, and without knowing whether it arrives. */
   send(subject: string, payload: Uint8Array): void {
-    if (this.reason === null) this.#connection?.publish(subject, payload)
+    if (this.reason !== null) return
+    try {
+      this.#connection?.publish(subject, payload)
+    } catch {
+      // A connection that has just ended, or a server that has become stricter: it does not arrive.
+    }
   }
 
   /** Waits until the server has seen what was sent before, if it can be reached. */
@@ -204,9 +212,10 @@ export class LogConnection {
     await limited(flushed, TIMEOUT_MS, this.clock, () => this.#away('the log does not respond in time'))
   }
 
-  /** Largest message that the server takes, bytes. */
-  get maxPayload(): number {
-    return this.#connection?.info?.max_payload ?? 1024 ** 2
+  /** How large a message may be, bytes: as large as suits the store, and as the server takes. */
+  get maxMessageBytes(): number {
+    const { max_payload = 1024 ** 2 } = this.#connection?.info ?? {}
+    return Math.min(MAX_CHUNK_BYTES, max_payload - HEADER_BYTES)
   }
 
   async close(): Promise<void> {

@@ -37,6 +37,7 @@ export class NatsLog implements SharedLog {
     this.#publisher = new Publisher(this.#connection, eventsSubject)
     this.#requests = new NatsRequestLog(
       (payload) => this.#connection.send(requestsSubject, payload),
+      () => this.#connection.maxMessageBytes,
       parts.clock,
     )
     this.requests = this.#requests

@@ -1,12 +1,9 @@
 import type { NewEvent } from '../../store/ports.ts'
-import { encode, MAX_CHUNK_BYTES } from '../codec.ts'
+import { encode } from '../codec.ts'
 import { isFull, type LogConnection, reasonOf, TIMEOUT_MS } from './connection.ts'
 
 /** What may be under way to the log, bytes: more than that, and new requests are refused at once. */
 const MAX_PENDING_BYTES = 128 * 1024 * 1024
-/** Room for headers beside the payload. */
-const HEADER_BYTES = 4096
-
 /** Writes events into the log and waits for its acknowledgement, never for long. */
 export class Publisher {
   readonly #connection: LogConnection
@@ -52,8 +49,7 @@ export class Publisher {
     if (isTrial) this.#isTrying = true
     this.#pendingEvents += events.length
     try {
-      const limit = Math.min(MAX_CHUNK_BYTES, this.#connection.maxPayload - HEADER_BYTES)
-      const chunks = encode(events, limit)
+      const chunks = encode(events, this.#connection.maxMessageBytes)
       await Promise.all(chunks.map(({ payload, dedupId }) => this.publish(payload, dedupId)))
     } finally {
       this.#pendingEvents -= events.length

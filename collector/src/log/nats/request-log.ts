@@ -5,7 +5,6 @@ import { requestIds } from '../../store/request-ids.ts'
 import { encodeRequests } from '../codec.ts'
 
 const MAX_WAITING = 2000
-const PER_MESSAGE = 50
 const REST_MS = 200
 /** Above what any store counts its openings to, so that ids of both kinds never meet. */
 const FIRST_PROCESS = 2 ** 20
@@ -13,13 +12,16 @@ const FIRST_PROCESS = 2 ** 20
 /** Sends requests along with the events, some at a time; what is too much, or comes while the log is away, is dropped. */
 export class NatsRequestLog implements RequestLog {
   readonly #send: (payload: Uint8Array) => void
+  readonly #maxBytes: () => number
   readonly #clock: Clock
   readonly nextId = requestIds(FIRST_PROCESS + randomInt(FIRST_PROCESS))
   #waiting: NewRequest[] = []
   #cancel: (() => void) | undefined
 
-  constructor(send: (payload: Uint8Array) => void, clock: Clock) {
+  /** @param maxBytes How large a message may be. */
+  constructor(send: (payload: Uint8Array) => void, maxBytes: () => number, clock: Clock) {
     this.#send = send
+    this.#maxBytes = maxBytes
     this.#clock = clock
   }
 
@@ -35,8 +37,6 @@ export class NatsRequestLog implements RequestLog {
     this.#cancel = undefined
     const requests = this.#waiting
     this.#waiting = []
-    for (let start = 0; start < requests.length; start += PER_MESSAGE) {
-      this.#send(encodeRequests(requests.slice(start, start + PER_MESSAGE)))
-    }
+    for (const payload of encodeRequests(requests, this.#maxBytes())) this.#send(payload)
   }
 }
