@@ -22,10 +22,12 @@ INSERT INTO kept_value (name, value)
   SELECT 'attended ' || given.name, ${NOW_MS}::text FROM unnest($1::text[]) AS given (name) ORDER BY given.name
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
+/** The cast is of nothing but times, in whatever order the conditions are looked at: other values are no numbers. */
 const UNATTENDED = `
 SELECT destination, sum(count) AS pending FROM delivery_tally
 WHERE state = 'pending' AND NOT EXISTS (
-  SELECT FROM kept_value WHERE kept_value.name = 'attended ' || destination AND kept_value.value::bigint > ${NOW_MS} - $1::bigint)
+  SELECT FROM kept_value
+  WHERE CASE WHEN kept_value.name = 'attended ' || destination THEN kept_value.value::bigint > ${NOW_MS} - $1::bigint END)
 GROUP BY destination HAVING sum(count) > 0 ORDER BY destination`
 
 /** What is owed to destinations, in the table of deliveries. */
