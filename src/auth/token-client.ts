@@ -6,7 +6,7 @@ import { headerValue, MAX_RESPONSE_BYTES } from '../http/response.ts'
 import { redactor } from '../policy/redact.ts'
 import { classify, parseHttpDate, type ReadHeader, rateLimitMs, retryAfterMs } from '../policy/response.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { within } from '../runtime/within.ts'
+import { TIMEOUT, within } from '../runtime/within.ts'
 import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
 import { type AssertionClaims, signAssertion } from './assertion.ts'
 import type { Signer } from './signer.ts'
@@ -106,7 +106,9 @@ export class TokenClient {
     }
     // The name only: what a runtime says of a key may quote it.
     const name = error instanceof Error ? error.name : typeof error
-    return refused({ message: `the assertion could not be signed (${name})` })
+    const message = `the assertion could not be signed (${name})`
+    // The key is sound: a process that was frozen or held up gets to the time limit before the signature.
+    return name === TIMEOUT ? retry({ message, code: 'auth' }) : refused({ message })
   }
 
   #exchange(assertion: string, timeoutMs: number): TokenRequest {

@@ -1,5 +1,8 @@
 import type { Clock } from './clock.ts'
 
+/** Name of the error when something took too long: that of the web standards. */
+export const TIMEOUT = 'TimeoutError'
+
 /** Work that is waited for, within a bound. */
 export interface Bounded<Value> {
   /** What the work comes to; rejects when it takes too long, or the wait is given up first. */
@@ -21,7 +24,10 @@ export function within<Value>(
 ): Bounded<Value> {
   let cancel: (reason: Error) => void = () => {}
   const result = new Promise<Value>((resolve, reject) => {
-    const cancelTimer = clock.setTimer(() => reject(new Error(`${what} took longer than ${ms} ms`)), ms)
+    const cancelTimer = clock.setTimer(
+      () => reject(Object.assign(new Error(`${what} took longer than ${ms} ms`), { name: TIMEOUT })),
+      ms,
+    )
     cancel = (reason) => {
       cancelTimer()
       reject(reason)

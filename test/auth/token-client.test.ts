@@ -9,8 +9,8 @@ import { CLIENT_ID, CLIENT_KEY, KEY_ID } from '../support/token-server.ts'
 
 type Reply = (request: HTTPClientRequest) => Promise<HTTPResponse> | HTTPResponse
 
-/** What one request comes to when the token server answers so. */
-async function ask(reply: Reply, clock = new FakeClock(), scope = 'tracking_api:write') {
+/** A client of a token server that answers so. */
+function withTokens(reply: Reply, clock: FakeClock, scope = 'tracking_api:write') {
   const requests: HTTPClientRequest[] = []
   let sent: () => void = () => {}
   const isSent = new Promise<void>((resolve) => {
@@ -36,6 +36,12 @@ async function ask(reply: Reply, clock = new FakeClock(), scope = 'tracking_api:
     userAgent: 'trackpost/test',
     clock,
   })
+  return { tokens, requests, isSent }
+}
+
+/** What one request comes to when the token server answers so. */
+async function ask(reply: Reply, clock = new FakeClock(), scope?: string) {
+  const { tokens, requests, isSent } = withTokens(reply, clock, scope)
   const request = tokens.request(clock.now())
   await isSent
   return { request, requests, clock, answer: () => request.result }
@@ -302,4 +308,20 @@ test('what servers and clients quote of the assertion and of the ids is taken ou
     expect(shown).toContain('[redacted]')
     for (const secret of seen) expect(shown).not.toContain(secret)
   }
+})
+
+test('a process that is held up until the time limit has passed before it could sign asks again', async () => {
+  const clock = new FakeClock()
+  const { requests, tokens } = withTokens(json({ access_token: 'tok' }), clock)
+
+  const late = tokens.request(clock.now())
+  // The timer is first: the signature comes from another thread, and has to wait for its turn.
+  await clock.advance(10_000)
+
+  expect(await late.result).toMatchObject({
+    outcome: 'retry',
+    failure: { message: 'the assertion could not be signed (TimeoutError)', code: 'auth' },
+  })
+  expect(await tokens.request(clock.now()).result).toMatchObject({ outcome: 'token', token: 'tok' })
+  expect(requests).toHaveLength(1)
 })
