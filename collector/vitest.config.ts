@@ -7,10 +7,10 @@ export default defineConfig({
     globalSetup: ['test/temporary-folder.setup.ts', 'test/build.setup.ts', 'test/postgres.setup.ts'],
     // Most files wait for browsers, servers and processes; with one worker, the machine idles half of the time.
     maxWorkers: 2,
-    testTimeout: 30_000,
+    testTimeout: 120_000,
     // Of hooks that start a server or remove a project; no machine is slow enough to decide one.
     hookTimeout: 120_000,
     // What is polled for comes at once or never; the limit only has to outlast a busy machine.
-    expect: { poll: { timeout: 10_000 } },
+    expect: { poll: { timeout: 60_000 } },
   },
 })
