@@ -1,8 +1,8 @@
 // Runs the steps of `npm test`, each whatever came of the others, and adds up what they report. Usage:
 //   node scripts/test.mjs [step...] [--full] [arguments for the runner of that step]
 // With --full, the steps that have a smaller size by default run in full.
-// The steps of two lanes run at the same time, each lane in its order; what such a step prints appears when it is over.
-// What all read is built once, before the lanes: `IS_BUILT=1` tells their setups not to build it under the others' feet.
+// Parallel steps run two at a time, in their order; what such a step prints appears when it is over.
+// What all read is built once, before them: `IS_BUILT=1` tells their setups not to build it under the others' feet.
 // The last line is 'N passed, N failed, N skipped'. The exit code is 1 if anything failed.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,12 +15,11 @@ const RESULTS = `${ROOT}test-results`
 const vitest = (...projects) => ['npx', 'vitest', 'run', ...projects.map((name) => `--project=${name}`)]
 
 /**
- * Name to command. A step with `reports` is counted by its tests, any other counts as one. The steps of a `lane` use one core
- * for most of their time, and build nothing that the other lane reads.
+ * Name to command. A step with `reports` is counted by its tests, any other counts as one. Parallel steps build nothing that
+ * others read; the longest come first, so that the last two end at about the same time.
  */
 const STEPS = {
   lint: { command: ['npm', 'run', '--silent', 'lint'] },
-  types: { command: ['npm', 'run', '--silent', 'types'] },
   build: { command: ['npm', 'run', '--silent', 'build', '--', '--silent'] },
   'build:collector': {
     command: ['npm', 'run', '--silent', 'build', '--workspace', 'collector', '--', '--silent'],
@@ -31,14 +30,15 @@ const STEPS = {
   clickhouse: { command: ['node', 'collector/scripts/chdb.mjs'], mayFail: 'the tests on ClickHouse' },
   unit: { command: vitest('unit'), reports: true },
   'end-to-end': { command: vitest('end-to-end'), reports: true },
-  package: { command: vitest('package'), reports: true, lane: 'client' },
-  faults: { command: ['node', 'test/faults/run.mjs'], reports: true, lane: 'client' },
-  spool: { command: vitest('spool/proof'), reports: true, lane: 'client' },
-  runtimes: { command: vitest('runtimes', 'serverless'), reports: true, lane: 'client' },
-  site: { command: vitest('site'), reports: true, lane: 'client' },
-  examples: { command: vitest('examples', 'frameworks'), reports: true, lane: 'client' },
-  cli: { command: ['npm', 'test', '--workspace', 'cli', '--'], reports: true, lane: 'client' },
-  collector: { command: ['npm', 'test', '--workspace', 'collector', '--'], reports: true, lane: 'collector' },
+  collector: { command: ['npm', 'test', '--workspace', 'collector', '--'], reports: true, isParallel: true },
+  package: { command: vitest('package'), reports: true, isParallel: true },
+  runtimes: { command: vitest('runtimes', 'serverless'), reports: true, isParallel: true },
+  faults: { command: ['node', 'test/faults/run.mjs'], reports: true, isParallel: true },
+  cli: { command: ['npm', 'test', '--workspace', 'cli', '--'], reports: true, isParallel: true },
+  examples: { command: vitest('examples', 'frameworks'), reports: true, isParallel: true },
+  site: { command: vitest('site'), reports: true, isParallel: true },
+  spool: { command: vitest('spool/proof'), reports: true, isParallel: true },
+  types: { command: ['npm', 'run', '--silent', 'types'], isParallel: true },
   way: { command: ['node', 'scripts/measure-way.mjs', '--check'] },
   'bench:guard': { command: ['node', 'bench/guard.mjs'] },
   // Not part of `npm test`: the README's other command, for the continuous integration.
@@ -77,12 +77,14 @@ const chosen = Object.keys(STEPS).filter((name) =>
 mkdirSync(RESULTS, { recursive: true })
 const total = { passed: 0, failed: 0, skipped: 0 }
 const lines = new Map()
-for (const lanes of phases(chosen)) {
-  await Promise.all(
-    Array.from(lanes.values(), async (lane) => {
-      for (const name of lane) await runStep(name, lanes.size > 1)
-    }),
-  )
+for (const phase of phases(chosen)) {
+  const waiting = [...phase]
+  const work = async () => {
+    for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+      await runStep(name, phase.length > 1)
+    }
+  }
+  await Promise.all([work(), work()])
 }
 console.log(`\n${chosen.map((name) => lines.get(name)).join('\n')}\n`)
 writeFileSync(
@@ -92,15 +94,14 @@ writeFileSync(
 console.log(summaryOf(total))
 process.exitCode = total.failed > 0 ? 1 : 0
 
-/** What runs one after the other: each a map of lane to its steps, which are neighbours in the table. */
+/** What runs one after the other: single steps, and neighbours that are parallel. */
 function phases(steps) {
   const found = []
+  let latest
   for (const name of steps) {
-    const { lane } = STEPS[name]
-    const latest = found.at(-1)
-    if (lane === undefined || latest === undefined || latest.has(undefined))
-      found.push(new Map([[lane, [name]]]))
-    else latest.set(lane, [...(latest.get(lane) ?? []), name])
+    if (latest !== undefined && STEPS[name].isParallel) latest.push(name)
+    else found.push([name])
+    latest = STEPS[name].isParallel ? found.at(-1) : undefined
   }
   return found
 }
