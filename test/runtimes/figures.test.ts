@@ -10,7 +10,7 @@ import { createProject, type Project } from '../package/project.ts'
  * Bytes, minified and gzipped, dependencies included, of what is loaded at once: OAuth is loaded with the first token. Where
  * the build stands today, not where it should: 18 KB and 16 KB are the goals. Lower them whenever it gets smaller.
  */
-const MAX_BUNDLE_BYTES = { node: 35_400, workerd: 34_100 }
+const MAX_BUNDLE_BYTES = { node: 35_400, workerd: 34_200 }
 /** KiB on disk, in blocks, as `du` counts. */
 const MAX_INSTALLED_KIB = 890
 /** This one and `dset`. */
