@@ -7,7 +7,7 @@ import { encode } from '../../src/log/codec.ts'
 import { openPage, screenshot, useBrowser } from '../page/support.ts'
 import { newEvent } from '../store/new-event.ts'
 import { startNats, natsTest as test } from '../support/nats.ts'
-import { openCollector } from '../support.ts'
+import { openCollector, post, track } from '../support.ts'
 
 useBrowser()
 
@@ -75,6 +75,7 @@ test('many dead letters leave room for the rest, and are still counted when the 
   const { url: log } = await startNats()
   const store = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
   const worker = await openCollector({ log, work: true, store, config: { log: { maxBytes: 50_000_000 } } })
+  await post(worker, '/v1/track', track())
   const letter = { at: new Date().toISOString(), reason: 'no', source: 'shop', messageId: 'm' }
   const letters = Array.from({ length: 20 }, (_, i) => ({ ...letter, id: `${i}`, name: `Order ${i}` }))
   const unreadable = { ...letter, id: '1', name: null, source: null, messageId: null }
@@ -90,6 +91,8 @@ test('many dead letters leave room for the rest, and are still counted when the 
   expect(await block.locator('li').nth(1).textContent()).toContain('a message that cannot be read, ')
   expect(await block.locator('li').nth(2).textContent()).toContain('Order 2 of shop, m, ')
 
+  // Without numbers, there are none to become old.
+  await page.locator('.steps').waitFor()
   state = { isReady: false, reason: 'the log is silent', waiting: null, oldestMs: null, deadLetters: null }
   // The numbers of the store are old then, and dimmed; the log has told of itself just now.
   const away = { success: false, code: 'storage', message: 'the store is away' }

@@ -13,7 +13,7 @@ test('behind the admin token the page opens after the login, shows what comes in
   const context = await browser().newContext()
   onTestFinished(() => context.close())
   const page = await context.newPage()
-  page.setDefaultTimeout(15_000)
+  page.setDefaultTimeout(60_000)
 
   await page.goto(`${address}/#/events?q=user:ada`)
   await page.getByLabel('Admin token').fill('not the token')
@@ -54,7 +54,7 @@ test('a page whose token was changed says that it is locked out, and leads to th
   const context = await browser().newContext()
   onTestFinished(() => context.close())
   const page = await context.newPage()
-  page.setDefaultTimeout(15_000)
+  page.setDefaultTimeout(60_000)
   await page.goto(`${address}/`)
   await page.getByLabel('Admin token').fill(adminToken)
   await page.keyboard.press('Enter')

@@ -46,7 +46,7 @@ export async function openPage(collector: Pick<Collector, 'url'>, options: PageO
   })
   const page = await own.newPage()
   // Less than a test may take, so that it can say what it waited for.
-  page.setDefaultTimeout(15_000)
+  page.setDefaultTimeout(60_000)
   const problems: string[] = []
   const note = (text: string) => {
     if (expected?.test(text) !== true) problems.push(text)
