@@ -3,8 +3,7 @@ import { type AdminGate, askForToken } from '../auth/admin.ts'
 import type { TrackingApi } from '../ingest/tracking-api.ts'
 import { OPS_PATHS, type OpsApi } from '../ops/ops-api.ts'
 import { isKind, type Kind } from '../record.ts'
-import { StoreAwayError } from '../store/late-store.ts'
-import { isPassing } from '../store/postgres/passing.ts'
+import { isStoreAway } from '../store/away.ts'
 import type { TrustedProxies } from './address.ts'
 import type { OriginGuard } from './origin.ts'
 import { readBody } from './read-body.ts'
@@ -181,10 +180,9 @@ export class Router {
     if (cause instanceof HttpProblem) return replyProblem(response, cause)
     this.#parts.onFault('a request could not be handled', cause)
     const wait = { 'retry-after': '5' }
-    const problem =
-      cause instanceof StoreAwayError || isPassing(cause)
-        ? new HttpProblem(503, 'storage', 'the store is away: /readyz says why', wait)
-        : new HttpProblem(503, 'fault', 'the collector could not handle this', wait)
+    const problem = isStoreAway(cause)
+      ? new HttpProblem(503, 'storage', 'the store is away: /readyz says why', wait)
+      : new HttpProblem(503, 'fault', 'the collector could not handle this', wait)
     notes.refused(problem)
     replyProblem(response, problem)
   }
