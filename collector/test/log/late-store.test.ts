@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { expect, onTestFinished } from 'vitest'
 import { findPostgres } from '../../scripts/find-postgres.mjs'
+import type { Collector } from '../../src/index.ts'
 import { SCHEMA_LOCK, SCHEMA_VERSION } from '../../src/store/postgres/migrations.ts'
 import { startNats, natsTest as test } from '../support/nats.ts'
 import { describeWithPostgres, startPostgres } from '../support/postgres.ts'
@@ -8,6 +9,18 @@ import { openCollector, post, track } from '../support.ts'
 
 const config = { log: { maxBytes: 50_000_000 } }
 const json = async (url: string, path: string) => (await fetch(`${url}${path}`)).json()
+
+/** It is ready without its store, and says why it has none. */
+async function expectToTakeEvents(front: Collector, reason: string): Promise<void> {
+  expect((await post(front, '/v1/track', track())).status).toBe(200)
+  expect(await json(front.url, '/readyz')).toMatchObject({
+    status: 'ready',
+    parts: [
+      { part: 'log', isReady: true },
+      { part: 'store', isReady: false, reason: expect.stringContaining(reason) },
+    ],
+  })
+}
 
 describeWithPostgres('a front whose PostgreSQL is away at the start', () => {
   test('takes events, says what is away, and reads from it when it is there', async () => {
@@ -64,14 +77,7 @@ describeWithPostgres('a front whose PostgreSQL is away at the start', () => {
 
     const front = await openCollector({ log, store, config })
 
-    expect((await post(front, '/v1/track', track())).status).toBe(200)
-    expect(await json(front.url, '/readyz')).toMatchObject({
-      status: 'ready',
-      parts: [
-        { part: 'log', isReady: true },
-        { part: 'store', isReady: false, reason: expect.stringContaining('being brought forward') },
-      ],
-    })
+    await expectToTakeEvents(front, 'being brought forward')
     if (!isAwaited) return front.close()
     await migrating.query('SELECT pg_advisory_unlock($1)', [SCHEMA_LOCK])
     await expect
@@ -93,14 +99,7 @@ describeWithPostgres('a front whose PostgreSQL is away at the start', () => {
 
     const front = await openCollector({ log, store, config })
 
-    expect((await post(front, '/v1/track', track())).status).toBe(200)
-    expect(await json(front.url, '/readyz')).toMatchObject({
-      status: 'ready',
-      parts: [
-        { part: 'log', isReady: true },
-        { part: 'store', isReady: false, reason: expect.stringContaining('update this collector') },
-      ],
-    })
+    await expectToTakeEvents(front, 'update this collector')
     // What writes into the tables does not begin.
     await expect(openCollector({ log, work: true, store, config })).rejects.toThrow('update this collector')
   })

@@ -11,15 +11,17 @@ import { openCollector, post, track } from '../support.ts'
 
 useBrowser()
 
-test('the overview shows what waits in the log and what was laid aside, and tries it again', async () => {
+/** A worker with a log and a store of its own. */
+async function openWorker() {
   const server = await startNats()
   const store = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
-  const worker = await openCollector({
-    log: server.url,
-    work: true,
-    store,
-    config: { log: { maxBytes: 50_000_000 } },
-  })
+  const config = { log: { maxBytes: 50_000_000 } }
+  const worker = await openCollector({ log: server.url, work: true, store, config })
+  return { server, store, worker }
+}
+
+test('the overview shows what waits in the log and what was laid aside, and tries it again', async () => {
+  const { worker, server } = await openWorker()
   const hook = { destination: 'Hook' }
   const poison = newEvent('order-17', { deliveries: [hook, hook], name: 'Bestellung <b>"Größe L"</b>' })
   const connection = await connect({ servers: server.url })
@@ -72,9 +74,7 @@ test('the overview shows what waits in the log and what was laid aside, and trie
 })
 
 test('many dead letters leave room for the rest, and are still counted when the log falls silent', async () => {
-  const { url: log } = await startNats()
-  const store = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
-  const worker = await openCollector({ log, work: true, store, config: { log: { maxBytes: 50_000_000 } } })
+  const { worker } = await openWorker()
   await post(worker, '/v1/track', track())
   const letter = { at: new Date().toISOString(), reason: 'no', source: 'shop', messageId: 'm' }
   const letters = Array.from({ length: 20 }, (_, i) => ({ ...letter, id: `${i}`, name: `Order ${i}` }))
@@ -105,9 +105,7 @@ test('many dead letters leave room for the rest, and are still counted when the 
 })
 
 test('a page whose store is away is not called live', async () => {
-  const { url: log } = await startNats()
-  const store = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
-  const worker = await openCollector({ log, work: true, store, config: { log: { maxBytes: 50_000_000 } } })
+  const { worker, store } = await openWorker()
   const page = await openPage(worker, { at: 'events', expected: /503/ })
   await page.locator('#connection.live').waitFor()
 
@@ -128,14 +126,7 @@ test('without a log the overview has nothing of it', async () => {
 })
 
 test('what waits in the log is shown while the store cannot say anything', async () => {
-  const server = await startNats()
-  const store = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
-  const worker = await openCollector({
-    log: server.url,
-    work: true,
-    store,
-    config: { log: { maxBytes: 50_000_000 } },
-  })
+  const { worker } = await openWorker()
   const page = await openPage(worker, { at: 'events', expected: /503/ })
   await page.route('**/api/overview*', (route) =>
     route.fulfill({ status: 503, json: { success: false, code: 'storage', message: 'the store is away' } }),
