@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { EventSummary } from '../record.ts'
+import { StoreAwayError } from '../store/away.ts'
 import type { Totals } from '../store/event-store.ts'
-import { StoreAwayError } from '../store/late-store.ts'
 import type { NewRequest } from '../store/ports.ts'
 
 /** Totals of what is recorded, and how much came in each of the last seconds. */

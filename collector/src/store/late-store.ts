@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
-import { ConfigError } from '../config/config-error.ts'
 import { limited } from '../limited.ts'
+import { StoreAwayError } from './away.ts'
 import type { EventStore, StoreListener, Totals } from './event-store.ts'
 import type { PartHealth } from './health.ts'
 import { cursorOf } from './place.ts'
@@ -19,9 +19,6 @@ import type { EventReader } from './queries.ts'
 const RETRY_MS = 2000
 /** How long a close waits for a store that is being opened. */
 const OPENING_LIMIT_MS = 2000
-
-/** The store cannot be used for the moment; everything that was said of it may be right. */
-export class StoreAwayError extends ConfigError {}
 
 /** What is done with a store that is away. */
 export interface LateStoreParts {
@@ -70,13 +67,14 @@ export class LateStore implements EventStore {
     try {
       store = await opened
     } catch (cause) {
+      if (this.#isClosed) return
       const { message } = cause as Error
       // The same every two seconds is told once.
       if (!(cause instanceof StoreAwayError) && message !== this.#reason) {
         this.#parts.onFault('the store cannot be opened', cause)
       }
       this.#reason = message
-      if (!this.#isClosed) this.#wait()
+      this.#wait()
       return
     }
     if (this.#isClosed) return store.close()

@@ -5,8 +5,9 @@ import type { Config } from '../config/schema.ts'
 import { limited } from '../limited.ts'
 import type { LoadedPlan } from '../plan/plan.ts'
 import { AddressError, isForeign, isPostgres, shownAddress, withoutPassword } from './address.ts'
+import { StoreAwayError } from './away.ts'
 import type { EventStore } from './event-store.ts'
-import { LateStore, StoreAwayError } from './late-store.ts'
+import { LateStore } from './late-store.ts'
 import { SqliteStore } from './sqlite/sqlite-store.ts'
 
 /** The address of a store that lives in memory and ends with the process. */

@@ -1,6 +1,7 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
 import { withPlainSslMode } from '../address.ts'
+import { markAway } from '../away.ts'
 import { escapeForStore } from '../escape.ts'
 import { isPassing } from './passing.ts'
 
@@ -73,18 +74,14 @@ export class Database implements Queryable {
 
   /** Runs a statement that may write, once. */
   async query<T>(text: string, values: readonly SqlValue[] = []): Promise<T[]> {
-    return (await this.#writing.query<T & pg.QueryResultRow>(text, storable(values))).rows
+    return marking(
+      async () => (await this.#writing.query<T & pg.QueryResultRow>(text, storable(values))).rows,
+    )
   }
 
   /** Runs a statement that only reads; again when its connection was lost. */
   async read<T>(text: string, values: readonly SqlValue[] = []): Promise<T[]> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return (await this.#reading.query<T & pg.QueryResultRow>(text, storable(values))).rows
-      } catch (cause) {
-        if (attempt >= READ_ATTEMPTS || !isPassing(cause)) throw cause
-      }
-    }
+    return again(async () => (await this.#reading.query<T & pg.QueryResultRow>(text, storable(values))).rows)
   }
 
   /**
@@ -96,6 +93,10 @@ export class Database implements Queryable {
     run: (connection: Queryable) => Promise<T>,
     timeoutMs = STATEMENT_TIMEOUT_MS,
   ): Promise<T> {
+    return marking(() => this.#transaction(run, timeoutMs))
+  }
+
+  async #transaction<T>(run: (connection: Queryable) => Promise<T>, timeoutMs: number): Promise<T> {
     const client = await checkOut(this.#writing)
     this.#inTransaction.add(client)
     let failure: Error | undefined
@@ -130,13 +131,7 @@ export class Database implements Queryable {
    * On connections of their own: however long they take, none that writes waits for one.
    */
   async reading<T>(run: (connection: Queryable) => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#readOnce(run)
-      } catch (cause) {
-        if (attempt >= READ_ATTEMPTS || !isPassing(cause)) throw cause
-      }
-    }
+    return again(() => this.#readOnce(run))
   }
 
   async #readOnce<T>(run: (connection: Queryable) => Promise<T>): Promise<T> {
@@ -167,6 +162,28 @@ export class Database implements Queryable {
     this.#closing ??= Promise.all([this.#writing.end(), this.#reading.end()])
     await this.#closing
   }
+}
+
+/** Runs something; what it throws when the server is away is marked so. */
+async function marking<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (cause) {
+    throw isPassing(cause) ? markAway(cause as object) : cause
+  }
+}
+
+/** Runs something that only reads, again when its connection was lost. */
+function again<T>(read: () => Promise<T>): Promise<T> {
+  return marking(async () => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await read()
+      } catch (cause) {
+        if (attempt >= READ_ATTEMPTS || !isPassing(cause)) throw cause
+      }
+    }
+  })
 }
 
 /** Ends a transaction that failed for what was asked, so that the connection can go on; undefined when it can. */

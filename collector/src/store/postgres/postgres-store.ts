@@ -75,9 +75,10 @@ export class PostgresStore implements EventStore {
   /**
    * Connects, makes the tables or brings them forward, and makes the partitions of the next days.
    *
-   * @throws what is wrong with the database, without its password.
+   * @throws what is wrong with the database, without its password; the reason of the signal.
    */
   static async open(options: PostgresStoreOptions): Promise<PostgresStore> {
+    options.signal?.throwIfAborted()
     const database = new Database(options.address)
     const cut = () => database.cut()
     options.signal?.addEventListener('abort', cut, { once: true })

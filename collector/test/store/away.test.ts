@@ -1,0 +1,52 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { isStoreAway, StoreAwayError } from '../../src/store/away.ts'
+import { Database } from '../../src/store/postgres/database.ts'
+import { PostgresStore } from '../../src/store/postgres/postgres-store.ts'
+
+const failed = (code: string) => Object.assign(new Error(`connect ${code}`), { code })
+
+/** A database of a server that is not there. */
+function databaseAway(): Database {
+  const database = new Database('postgres://127.0.0.1:1/none')
+  onTestFinished(() => database.close())
+  return database
+}
+
+test.each<[string, (database: Database) => Promise<unknown>]>([
+  ['a statement', (database) => database.query('SELECT 1')],
+  ['a statement that only reads', (database) => database.read('SELECT 1')],
+  ['a transaction', (database) => database.transaction(async () => {})],
+  ['a question', (database) => database.reading(async () => {})],
+])(
+  '%s that finds no server says that the store is away, with all that the connection said',
+  async (_, ask) => {
+    const cause = await ask(databaseAway()).catch((failure: unknown) => failure)
+
+    expect(cause).toMatchObject({ code: 'ECONNREFUSED' })
+    expect(isStoreAway(cause)).toBe(true)
+    expect(isStoreAway(new StoreAwayError('it is not open yet'))).toBe(true)
+  },
+)
+
+test.each([failed('ENOENT'), failed('ECONNREFUSED'), failed('ECONNRESET'), undefined, 'text'])(
+  'what somebody else failed with, %s, is not the store',
+  (cause) => {
+    expect(isStoreAway(cause)).toBe(false)
+  },
+)
+
+test('a store that is given up before it is opened asks no server', async () => {
+  const opened = PostgresStore.open({
+    address: 'postgres://127.0.0.1:1/none',
+    retentionDays: 1,
+    clock: systemClock,
+    signal: AbortSignal.abort(),
+    newReader: () => {
+      throw new Error('nothing is read')
+    },
+    onFault: () => {},
+  })
+
+  await expect(opened).rejects.toMatchObject({ name: 'AbortError' })
+})
