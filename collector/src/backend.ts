@@ -13,8 +13,6 @@ import type { EventStore } from './store/event-store.ts'
 import type { Cursor, NewEvent, NewRequest } from './store/ports.ts'
 import type { DestinationState } from './store/query-results.ts'
 
-const PAGE = 500
-
 /** What the back half is made with. */
 export interface BackendOptions {
   config: Config
@@ -174,20 +172,14 @@ function waitSource({ tail, reader }: EventStore): WaitSource {
       const query = { search: EVERYTHING, order: 'newest', isFull: false, limit } as const
       return (await reader.ask('events', query)).events
     },
-    find: async (query, limit) => {
-      const found: EventRecord[] = []
-      for (let cursor: Cursor | undefined; ; ) {
-        const wanted = Math.min(PAGE, limit - found.length)
-        const { events, next } = await reader.ask('events', { ...query, ...full, cursor, limit: wanted })
-        found.push(...(events as EventRecord[]))
-        if (next === null || found.length >= limit) return found
-        cursor = next
-      }
+    find: async (query, page, signal) => {
+      const { events, next } = await reader.ask('events', { ...query, ...full, ...page }, signal)
+      return { records: events as EventRecord[], next }
     },
-    count: async (query, limit) => {
+    count: async (query, limit, signal) => {
       let total = 0
       for (let cursor: Cursor | undefined; ; ) {
-        const { count, next } = await reader.ask('count', { ...query, cursor })
+        const { count, next } = await reader.ask('count', { ...query, cursor }, signal)
         total += count
         if (next === null || total >= limit) return total
         cursor = next

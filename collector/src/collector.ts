@@ -213,7 +213,7 @@ export class RunningCollector implements Collector {
       actions: this.#backend.actions(),
       now: () => this.#clock.now(),
       stats: () => this.stats(),
-      wait: (options, signal) => waiters.wait(options, signal),
+      wait: (options, signal) => waiters.waitInPages(options, signal),
       log: this.#shared?.log,
     }
   }

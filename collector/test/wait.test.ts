@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { WaitTimeoutError } from '../src/index.ts'
+import type { EventRecord } from '../src/record.ts'
 import { openCollector, post, track } from './support.ts'
 
 test('waitFor resolves with what is there already', async () => {
@@ -76,6 +77,25 @@ test('what was cleared away does not count', async () => {
   await post(collector, '/v1/track', track({ event: 'A', userId: 'third' }))
 
   expect((await waiting).map(({ userId }) => userId)).toEqual(['second', 'third'])
+})
+
+test('a wait for very many is told page by page, with all of them', async () => {
+  const collector = await openCollector()
+  for (let sent = 0; sent < 3; sent++) {
+    const batch = Array.from({ length: 500 }, (_, index) => track({ properties: { n: sent * 500 + index } }))
+    await post(collector, '/v1/batch', { batch })
+  }
+
+  const response = await fetch(`${collector.url}/api/wait?count=1400`)
+
+  // Of one that is written at once the length is known.
+  expect(response.headers.get('content-length')).toBeNull()
+  const { events } = (await response.json()) as { events: EventRecord[] }
+  expect(events.map(({ message }) => message?.properties['n'])).toEqual([...Array(1400).keys()])
+  expect(await collector.waitFor({ count: 1400 })).toHaveLength(1400)
+  expect(await (await fetch(`${collector.url}/api/wait?count=1&after=1499`)).json()).toMatchObject({
+    events: [{ seq: 1500 }],
+  })
 })
 
 test('close rejects who still waits', async () => {

@@ -16,7 +16,7 @@ function openWaiters() {
     })
   const source: WaitSource = {
     lastSeq: () => lastSeq,
-    find: () => answered('find', [{} as EventRecord]),
+    find: () => answered('find', { records: [{} as EventRecord], next: null }),
     count: ({ after }, limit) => answered(`count ${after}`, limit === 1 ? 1 : 0),
     newest: async () => [],
   }

@@ -2,14 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { typescriptOf } from '../catalogue/schema.ts'
 import { SKIP_REASONS } from '../destinations/select.ts'
 import { helpFor } from '../help.ts'
+import { goneSignal } from '../http/gone.ts'
 import { HttpProblem, replyJson, SECURITY_HEADERS } from '../http/reply.ts'
 import { decoded } from '../http/target.ts'
 import type { Stats } from '../live/stats.ts'
 import type { LiveStream } from '../live/stream.ts'
-import { ClosedError, type WaitOptions, WaitTimeoutError } from '../live/waiters.ts'
 import type { SharedLog } from '../log/ports.ts'
 import { logState } from '../log/state.ts'
-import { type EventRecord, KINDS, REASONS } from '../record.ts'
+import { KINDS, REASONS } from '../record.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
 import type { EventTail } from '../store/ports.ts'
 import { CursorError, type EventReader } from '../store/queries.ts'
@@ -18,6 +18,7 @@ import { oneEntry } from './entry.ts'
 import { exportEvents, exportRequests } from './export.ts'
 import { Places } from './places.ts'
 import { readPlace, readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
+import { type WaitParts, wait } from './wait.ts'
 
 /** What is told about the collector itself. */
 export interface About {
@@ -39,7 +40,7 @@ export interface About {
 }
 
 /** What the queries are answered from. */
-export interface ApiParts {
+export interface ApiParts extends WaitParts {
   reader: EventReader
   tail: EventTail
   stream: LiveStream
@@ -47,7 +48,6 @@ export interface ApiParts {
   actions: Actions
   now(): number
   stats(): Stats
-  wait(options: WaitOptions, signal: AbortSignal): Promise<EventRecord[]>
   /** The log between fronts and workers; undefined when there is none. */
   log?: SharedLog | undefined
 }
@@ -97,17 +97,20 @@ const ROUTES: Readonly<Record<string, Handler>> = {
     process: stream.process,
     now: new Date(now()).toISOString(),
   }),
-  '/api/wait': wait,
+  '/api/wait': async (parts, { searchParams }, _request, response) => {
+    await wait(parts, searchParams, response)
+    return DONE
+  },
   '/api/export': async (parts, { searchParams }, _request, response) => {
     const { format, order, ...filter } = readQuery('export', searchParams)
     const search = readSearch(filter, parts.now())
-    await exportEvents(parts.reader, { ...search, order }, format, response)
+    await exportEvents(parts, { ...search, order }, format, response)
     return DONE
   },
-  '/api/export/requests': async ({ reader, now }, { searchParams }, _request, response) => {
+  '/api/export/requests': async (parts, { searchParams }, _request, response) => {
     const { format, order, q, ...range } = readQuery('exportRequests', searchParams)
-    const search = { search: readRequestSearch(q), ...readRange(range, now()), order }
-    await exportRequests(reader, search, format, response)
+    const search = { search: readRequestSearch(q), ...readRange(range, parts.now()), order }
+    await exportRequests(parts, search, format, response)
     return DONE
   },
   '/api/stream': async ({ stream }, _url, request, response) => {
@@ -136,14 +139,7 @@ const questions = new Places({
   retrySeconds: 1,
 })
 
-const MAX_WAITS = 100
-const waits = new Places({
-  limit: MAX_WAITS,
-  code: 'too_many_waits',
-  message: `${MAX_WAITS} waits are open already: end some, or wait for several events at once with count and OR`,
-  retrySeconds: 1,
-})
-
+const DEAD_LETTERS = /^\/api\/dead-letters(\/(retry|discard))?$/
 const ENTRY = /^\/api\/(events|requests|users|catalogue)\/([^/]+)$/
 
 /** `/api/...`: what scripts and the page ask. Answers false when there is no such address. */
@@ -177,18 +173,37 @@ async function route(
   if (await handleAction(parts.actions, pathname, request, response)) return true
   const handler = Object.hasOwn(ROUTES, pathname) ? ROUTES[pathname] : undefined
   const entry = ENTRY.exec(pathname)
-  if (handler === undefined && entry === null) return false
+  if (handler === undefined && entry === null) {
+    // Beside a log another room has these.
+    if (DEAD_LETTERS.test(pathname) && parts.log === undefined) throw noLog()
+    return false
+  }
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     const allow = pathname === '/api/events' ? 'GET, DELETE' : 'GET'
     throw new HttpProblem(405, 'method', `expected ${allow.replace(', ', ' or ')}`, { allow })
   }
+  const asking = { ...parts, reader: readerFor(response, parts.reader) }
   const run = async () =>
     handler === undefined
-      ? oneEntry(parts, entry?.[1] ?? '', decoded(entry?.[2] ?? ''), url)
-      : handler(parts, url, request, response)
-  const value = UNCOUNTED.has(pathname) ? await run() : await questions.take(parts.reader, run)
+      ? oneEntry(asking, entry?.[1] ?? '', decoded(entry?.[2] ?? ''), url)
+      : handler(asking, url, request, response)
+  const value = UNCOUNTED.has(pathname) ? await run() : await questions.take(parts.tail, run)
   if (value !== DONE) replyJson(response, 200, value)
   return true
+}
+
+function noLog(): HttpProblem {
+  return new HttpProblem(
+    404,
+    'no_log',
+    'there are no dead letters here: they belong to a log, and this collector was started without --log',
+  )
+}
+
+/** Asks for a client; when that has gone, what it has asked is not looked for any longer. */
+function readerFor(response: ServerResponse, reader: EventReader): EventReader {
+  const signal = goneSignal(response)
+  return { ask: (name, parameters) => reader.ask(name, parameters, signal) }
 }
 
 async function about({ about, actions, now }: ApiParts): Promise<unknown> {
@@ -251,31 +266,5 @@ async function catalogue(
     screen: named('screen'),
     identify: single('identify') ?? { type: 'object' },
     group: single('group') ?? { type: 'object' },
-  }
-}
-
-async function wait(
-  parts: ApiParts,
-  { searchParams }: URL,
-  _request: IncomingMessage,
-  response: ServerResponse,
-): Promise<unknown> {
-  const { after, before, from, to, ...options } = readQuery('wait', searchParams)
-  if (from !== undefined || to !== undefined) {
-    throw new HttpProblem(400, 'bad_query', 'from, to: a wait has no range; use received>= in q')
-  }
-  const gone = new AbortController()
-  response.once('close', () => gone.abort())
-  try {
-    const given = {
-      ...options,
-      ...(after && { after: readPlace(after) }),
-      ...(before && { before: readPlace(before) }),
-    }
-    return { events: await waits.take(parts.reader, () => parts.wait(given, gone.signal)) }
-  } catch (cause) {
-    if (cause instanceof ClosedError) throw new HttpProblem(503, 'closed', cause.message)
-    if (!(cause instanceof WaitTimeoutError)) throw cause
-    throw new HttpProblem(408, cause.code, cause.message)
   }
 }

@@ -1,8 +1,8 @@
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { drained } from '../http/gone.ts'
 import { SECURITY_HEADERS } from '../http/reply.ts'
 import type { EventRecord } from '../record.ts'
-import type { Cursor } from '../store/ports.ts'
+import type { Cursor, EventTail } from '../store/ports.ts'
 import type { EventReader, EventSearch, QueryParameters } from '../store/queries.ts'
 import type { RequestSummary } from '../store/query-results.ts'
 import { Places } from './places.ts'
@@ -20,6 +20,13 @@ const exports = new Places({
 
 export type ExportFormat = 'ndjson' | 'csv'
 
+/** What is exported from. */
+export interface ExportParts {
+  reader: EventReader
+  /** Stands for the collector. */
+  tail: EventTail
+}
+
 /** A list as it is exported. */
 interface ExportedList<T> {
   /** Name of the file, without the ending. */
@@ -32,7 +39,7 @@ interface ExportedList<T> {
 
 /** Sends all events that match. */
 export function exportEvents(
-  reader: EventReader,
+  { reader, tail }: ExportParts,
   search: EventSearch & { order: 'oldest' | 'newest' },
   format: ExportFormat,
   response: ServerResponse,
@@ -59,12 +66,12 @@ export function exportEvents(
       message: ({ message }) => JSON.stringify(message),
     },
   }
-  return replyExport(reader, list, format, response)
+  return exports.take(tail, () => sendPages(list, format, response))
 }
 
 /** Sends all requests that match. */
 export function exportRequests(
-  reader: EventReader,
+  { reader, tail }: ExportParts,
   search: Omit<QueryParameters<'requests'>, 'limit' | 'cursor'>,
   format: ExportFormat,
   response: ServerResponse,
@@ -99,19 +106,10 @@ export function exportRequests(
       ...plain('fault'),
     },
   }
-  return replyExport(reader, list, format, response)
+  return exports.take(tail, () => sendPages(list, format, response))
 }
 
 /** Sends a list page by page, as fast as the client reads. */
-function replyExport<T>(
-  reader: EventReader,
-  list: ExportedList<T>,
-  format: ExportFormat,
-  response: ServerResponse,
-): Promise<void> {
-  return exports.take(reader, () => sendPages(list, format, response))
-}
-
 async function sendPages<T>(
   { name, page, cells }: ExportedList<T>,
   format: ExportFormat,
@@ -135,22 +133,6 @@ async function sendPages<T>(
     ;({ items, next } = await page(next))
   }
   response.end()
-}
-
-/** Whether the client reads on; false = it has gone. */
-async function drained(response: ServerResponse): Promise<boolean> {
-  if (response.destroyed) return false
-  const gone = new AbortController()
-  const leave = () => gone.abort()
-  response.once('close', leave)
-  try {
-    await once(response, 'drain', { signal: gone.signal })
-    return true
-  } catch {
-    return false
-  } finally {
-    response.off('close', leave)
-  }
 }
 
 function csvLine(values: readonly unknown[]): string {

@@ -21,6 +21,9 @@ export const SECURITY_HEADERS = {
   'cache-control': 'no-store',
 } as const
 
+/** The content type of JSON. */
+export const JSON_TYPE = 'application/json; charset=utf-8'
+
 /** Answers with a JSON value. */
 export function replyJson(
   response: ServerResponse,
@@ -31,7 +34,7 @@ export function replyJson(
   const body = JSON.stringify(value)
   response.writeHead(status, {
     ...SECURITY_HEADERS,
-    'content-type': 'application/json; charset=utf-8',
+    'content-type': JSON_TYPE,
     'content-length': Buffer.byteLength(body),
     ...headers,
   })

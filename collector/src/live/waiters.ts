@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { EventRecord, EventSummary } from '../record.ts'
 import { asksForStatus, type EventFilter, equals, searchOf } from '../search/filter.ts'
 import type { Search } from '../search/syntax.ts'
+import type { Cursor } from '../store/ports.ts'
 import type { EventSearch } from '../store/queries.ts'
 import { Gate } from './gate.ts'
 
@@ -39,15 +40,28 @@ export class ClosedError extends Error {
 export interface WaitSource {
   /** Number of the newest record that can be read. */
   lastSeq(): number
-  /** The records that match, oldest first, at most so many. */
-  find(query: EventSearch, limit: number): Promise<EventRecord[]>
+  /** Some of the records that match, oldest first, at most so many; more from `next` on. */
+  find(query: EventSearch, page: WaitPage, signal?: AbortSignal): Promise<WaitedFor>
   /** How many match; counting may end when the limit is reached. */
-  count(query: EventSearch, limit: number): Promise<number>
+  count(query: EventSearch, limit: number, signal?: AbortSignal): Promise<number>
   newest(limit: number): Promise<EventSummary[]>
+}
+
+/** Which part of the records a wait reads. */
+export interface WaitPage {
+  cursor: Cursor | undefined
+  limit: number
+}
+
+/** A part of the records; null = it is the last one. */
+export interface WaitedFor {
+  records: EventRecord[]
+  next: Cursor | null
 }
 
 interface Waiter {
   query: EventSearch
+  signal: AbortSignal | undefined
   count: number
   /** Matching records up to number `seen`; that is -1 until all that is there was looked through. */
   found: number
@@ -60,6 +74,8 @@ interface Waiter {
 const DEFAULT_TIMEOUT_MS = 5000
 /** A wait for fewer resolves with more when they are there. */
 const MIN_RECORDS = 1000
+/** Records that are read at a time; each may have 32 KB. */
+const PAGE = 100
 /** Waits that ask at a time. The others stand in line: who searches has to wait for a few of them, not for all. */
 const ASKING = 4
 /** Looking for what is new may be begun for so long in one turn. */
@@ -88,7 +104,36 @@ export class Waiters {
    *
    * @throws SearchSyntaxError when `q` cannot be read; WaitTimeoutError when the time is over, naming what did arrive.
    */
-  async wait(options: WaitOptions, signal?: AbortSignal): Promise<EventRecord[]> {
+  async wait(options: WaitOptions): Promise<EventRecord[]> {
+    const records: EventRecord[] = []
+    for await (const page of await this.waitInPages(options)) records.push(...page)
+    return records
+  }
+
+  /**
+   * The same with the records in pages, each of which is read when it is asked for: a caller that passes them on need not hold all.
+   *
+   * @param signal Ends the wait, and the work for it.
+   */
+  async waitInPages(options: WaitOptions, signal?: AbortSignal): Promise<AsyncIterable<EventRecord[]>> {
+    const query = await this.#untilEnough(options, signal)
+    return this.#pages(query, Math.max(options.count ?? 1, MIN_RECORDS), signal)
+  }
+
+  async *#pages(query: EventSearch, limit: number, signal?: AbortSignal): AsyncGenerator<EventRecord[]> {
+    let left = limit
+    for (let cursor: Cursor | undefined; ; ) {
+      const page = { cursor, limit: Math.min(PAGE, left) }
+      const { records, next } = await this.#gate.run(() => this.#source.find(query, page, signal))
+      yield records
+      left -= records.length
+      if (next === null || left <= 0) return
+      cursor = next
+    }
+  }
+
+  /** What was waited for, when there is enough of it. */
+  async #untilEnough(options: WaitOptions, signal?: AbortSignal): Promise<EventSearch> {
     const { count = 1, timeout = DEFAULT_TIMEOUT_MS, after, before, ...filter } = options
     const given = searchOf(filter)
     const search: Search = asksForStatus(given)
@@ -112,10 +157,9 @@ export class Waiters {
       }
       const finish = () => {
         end()
-        const wanted = Math.max(count, MIN_RECORDS)
-        this.#gate.run(() => this.#source.find(query, wanted)).then(resolve, reject)
+        resolve(query)
       }
-      const waiter: Waiter = { query, count, found: 0, seen: -1, isLooking: false, finish, fail }
+      const waiter: Waiter = { query, signal, count, found: 0, seen: -1, isLooking: false, finish, fail }
       const cancelTimer = this.#clock.setTimer(() => {
         this.#waiters.delete(waiter)
         this.#lastLook(waiter, options, timeout).then(
@@ -156,7 +200,8 @@ export class Waiters {
     const lastSeq = this.#source.lastSeq()
     const between = { afterSeq: waiter.seen, beforeSeq: lastSeq + 1 }
     const epoch = this.#epoch
-    const found = await this.#source.count({ ...waiter.query, between }, waiter.count - waiter.found)
+    const missing = waiter.count - waiter.found
+    const found = await this.#source.count({ ...waiter.query, between }, missing, waiter.signal)
     // Forgotten meanwhile: `cleared` has said from where to go on.
     if (!this.#waiters.has(waiter) || epoch !== this.#epoch) return
     waiter.found += found
@@ -166,11 +211,11 @@ export class Waiters {
 
   /** Once more from the beginning, in case that something came in another way than usual. Undefined = there are enough. */
   async #lastLook(
-    { query, count }: Waiter,
+    { query, count, signal }: Waiter,
     options: WaitOptions,
     timeoutMs: number,
   ): Promise<WaitTimeoutError | undefined> {
-    const found = await this.#gate.run(() => this.#source.count(query, count))
+    const found = await this.#gate.run(() => this.#source.count(query, count, signal))
     return found >= count ? undefined : this.#timeoutError(options, count, timeoutMs, found)
   }
 

@@ -117,7 +117,7 @@ export class LateStore implements EventStore {
   }
 
   readonly reader: EventReader = {
-    ask: async (name, parameters) => this.#opened.reader.ask(name, parameters),
+    ask: async (...given) => this.#opened.reader.ask(...given),
   }
 
   readonly assertions: AssertionMemory = {

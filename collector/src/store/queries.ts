@@ -87,10 +87,15 @@ export interface EventReader {
   /**
    * Resolves with what is there, everything included that `append` has resolved for before.
    *
+   * @param signal Ends the work soon after it is aborted: nobody waits for the result any more.
    * @throws SearchSyntaxError when a value of the search is one that its field cannot have; CursorError when a cursor is not one
-   *   of this store.
+   *   of this store; the reason of the signal.
    */
-  ask<N extends QueryName>(name: N, parameters: QueryParameters<N>): Promise<QueryResult<N>>
+  ask<N extends QueryName>(
+    name: N,
+    parameters: QueryParameters<N>,
+    signal?: AbortSignal,
+  ): Promise<QueryResult<N>>
 }
 
 /** A cursor that this store has not given out. */

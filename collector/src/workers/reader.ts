@@ -1,12 +1,13 @@
 /** The thread that answers queries, on a connection of its own: however long they take, posts are answered. */
 import { constants, setPriority } from 'node:os'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { TrackingPlan } from '../plan/plan.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
 import { openForReading } from '../store/sqlite/database.ts'
 import { newContext } from '../store/sqlite/queries/context.ts'
 import { startQuery } from '../store/sqlite/queries/index.ts'
-import type { Question, ReaderWorkerData, Reply } from '../store/sqlite/reader.ts'
+import type { Cancellation, Question, ReaderWorkerData, Reply } from '../store/sqlite/reader.ts'
 import { runInTurns } from '../store/sqlite/work.ts'
 
 yieldToPosts()
@@ -14,25 +15,30 @@ const { path, plan: planFile } = workerData as ReaderWorkerData
 const database = openForReading(path)
 const plan = planFile === null ? null : new TrackingPlan(planFile)
 
-parentPort?.on('message', (message: Question | 'close') => {
+/** By the id of the question that each of them ends. */
+const underWay = new Map<number, AbortController>()
+
+parentPort?.on('message', (message: Question | Cancellation | 'close') => {
   if (message === 'close') {
     database.close()
     // Also what is being answered is left, between two of its pieces.
     process.exit()
   }
-  const { id, nowMs, name, parameters } = message
-  answer(id, nowMs, name, parameters).then((reply) => parentPort?.postMessage(reply))
+  if ('cancel' in message) return underWay.get(message.cancel)?.abort()
+  const stop = new AbortController()
+  underWay.set(message.id, stop)
+  answer(message, stop.signal).then((reply) => {
+    underWay.delete(message.id)
+    parentPort?.postMessage(reply)
+  })
 })
 
-async function answer(
-  id: number,
-  nowMs: number,
-  name: Question['name'],
-  parameters: unknown,
-): Promise<Reply> {
+async function answer({ id, nowMs, name, parameters }: Question, signal: AbortSignal): Promise<Reply> {
   try {
+    // What was asked and cancelled in one go is never begun.
+    await nextTurn()
     const work = startQuery(newContext(database, nowMs, plan), name, parameters as never)
-    return { id, result: await runInTurns(work) }
+    return { id, result: await runInTurns(work, signal) }
   } catch (cause) {
     const { message } = cause as Error
     if (!(cause instanceof SearchSyntaxError)) return { id, error: { message } }

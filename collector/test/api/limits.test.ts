@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { type ApiParts, handleApi } from '../../src/api/api.ts'
 import { type HttpProblem, replyProblem } from '../../src/http/reply.ts'
+import type { EventReader } from '../../src/store/queries.ts'
 import { openCollector, post, track } from '../support.ts'
 
 test('a hundred waits are open at a time; one more is told what to do, and has its turn when one ends', async () => {
@@ -29,10 +30,26 @@ test('a hundred waits are open at a time; one more is told what to do, and has i
   await expect.poll(async () => (await oneMore()).status).toBe(408)
 })
 
-test('two hundred questions wait at a time; one more gets 503, the statistics are told all the same', async () => {
-  const answers: Array<(value: unknown) => void> = []
+test.each(['', '/retry', '/discard'])(
+  '/api/dead-letters%s says what is missing when there is no log',
+  async (path) => {
+    const collector = await openCollector()
+    const response = await fetch(`${collector.url}/api/dead-letters${path}`, {
+      method: path ? 'POST' : 'GET',
+    })
+
+    expect(response.status).toBe(404)
+    expect(await response.json()).toMatchObject({
+      code: 'no_log',
+      message: expect.stringContaining('started without --log'),
+    })
+  },
+)
+
+/** The API over a reader of the test's own. */
+async function openApi(ask: (...given: Parameters<EventReader['ask']>) => Promise<unknown>) {
   const parts = {
-    reader: { ask: () => new Promise((answer) => answers.push(answer)) },
+    reader: { ask },
     tail: { news: () => ({}) },
     stream: { process: 'p', storeAway: () => null },
     actions: {},
@@ -41,12 +58,47 @@ test('two hundred questions wait at a time; one more gets 503, the statistics ar
   } as unknown as ApiParts
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '', 'http://localhost')
-    handleApi(parts, url, request, response).catch((cause: HttpProblem) => replyProblem(response, cause))
+    handleApi(parts, url, request, response).catch((cause: HttpProblem) => {
+      if (!response.destroyed) replyProblem(response, cause)
+    })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo
-  const ask = (path: string) => fetch(`http://127.0.0.1:${port}${path}`)
+  return (path: string, signal?: AbortSignal) =>
+    fetch(`http://127.0.0.1:${port}${path}`, signal === undefined ? {} : { signal })
+}
+
+test.each(['/api/count', '/api/events', '/api/catalogue', '/api/export', '/api/users/ada'])(
+  'what a client has asked of %s is cancelled when it goes, and its place is free again',
+  async (path) => {
+    const signals: Array<AbortSignal | undefined> = []
+    const ask = await openApi((_name, _parameters, signal) => {
+      signals.push(signal)
+      return new Promise((_, reject) =>
+        signal?.addEventListener('abort', () => reject(signal.reason as Error)),
+      )
+    })
+    const leave = new AbortController()
+    const places = path === '/api/export' ? 10 : 200
+    const asked = Array.from({ length: places }, () => ask(path, leave.signal).catch(() => {}))
+    await expect.poll(() => signals.length).toBe(places)
+    expect((await ask(path)).status).toBe(503)
+
+    leave.abort()
+
+    await Promise.all(asked)
+    await expect.poll(() => signals.every((signal) => signal?.aborted)).toBe(true)
+    const again = new AbortController()
+    onTestFinished(() => again.abort())
+    void ask(path, again.signal).catch(() => {})
+    await expect.poll(() => signals.length).toBe(places + 1)
+  },
+)
+
+test('two hundred questions wait at a time; one more gets 503, the statistics are told all the same', async () => {
+  const answers: Array<(value: unknown) => void> = []
+  const ask = await openApi(() => new Promise((answer) => answers.push(answer)))
 
   const asked = Array.from({ length: 200 }, (_, index) => ask(index % 2 ? '/api/count' : '/api/events/17'))
   await expect.poll(() => answers.length).toBe(200)

@@ -112,6 +112,36 @@ describeWithPostgres('the reader of PostgreSQL', () => {
     expect(await Promise.all(slow)).toHaveLength(20)
   })
 
+  test('a question that nobody waits for any more ends before its next statement, and costs no connection', async () => {
+    const database = await openDatabase()
+    await addEvents(database, 10)
+    const statements: string[] = []
+    const reader = new PostgresReader(
+      {
+        reading: (run) =>
+          database.reading((sql) =>
+            run({
+              query: (text, values) => {
+                statements.push(text)
+                gone.abort(new Error('the client has gone'))
+                return sql.query(text, values)
+              },
+            }),
+          ),
+      },
+      () => 0,
+      null,
+    )
+    const gone = new AbortController()
+
+    await expect(reader.ask('count', { search: EVERYTHING }, gone.signal)).rejects.toThrow(
+      'the client has gone',
+    )
+
+    expect(statements).toHaveLength(1)
+    expect(await database.reading((sql) => sql.query('SELECT 1 AS one'))).toEqual([{ one: 1 }])
+  })
+
   test('a question can change nothing, and one that fails costs no connection', async () => {
     const database = await openDatabase()
     const backend = () =>

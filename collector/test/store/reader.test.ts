@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { EVERYTHING } from '../../src/search/syntax.ts'
 import { WorkerReader } from '../../src/store/sqlite/reader.ts'
 import { Store } from '../../src/store/sqlite/store.ts'
+import { runInTurns, type Work } from '../../src/store/sqlite/work.ts'
 import { newEvent } from './new-event.ts'
 
 /** A reader of a file with one event. */
@@ -52,4 +53,37 @@ test('the thread that answers queries ends by itself, not by force', async () =>
   expect(await exitCode).toBe(0)
   expect(faults).toEqual([])
   await expect(reader.ask('count', { search: EVERYTHING })).rejects.toThrow('closed')
+})
+
+test('a question that nobody waits for any more is not answered, and the others are', async () => {
+  const { reader } = openReader()
+  const gone = new AbortController()
+  const search = { search: EVERYTHING }
+  const left = Array.from({ length: 3 }, () => reader.ask('count', search, gone.signal))
+  const kept = reader.ask('count', search, new AbortController().signal)
+
+  gone.abort(new Error('the client has gone'))
+
+  const outcomes = await Promise.allSettled(left)
+  expect(outcomes.map((outcome) => outcome.status === 'rejected' && outcome.reason.message)).toEqual(
+    Array(3).fill('the client has gone'),
+  )
+  expect(await kept).toMatchObject({ count: 1 })
+  await expect(reader.ask('count', search, gone.signal)).rejects.toThrow('the client has gone')
+})
+
+test('a question under way ends between two of its pieces', async () => {
+  const gone = new AbortController()
+  let pieces = 0
+  function* endless(): Work<never> {
+    for (;;) {
+      pieces++
+      if (pieces === 3) gone.abort(new Error('the client has gone'))
+      yield
+    }
+  }
+
+  await expect(runInTurns(endless(), gone.signal)).rejects.toThrow('the client has gone')
+
+  expect(pieces).toBe(3)
 })

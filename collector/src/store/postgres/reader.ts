@@ -2,7 +2,7 @@ import type { TrackingPlan } from '../../plan/plan.ts'
 import { Budget, QUERY_MS } from '../budget.ts'
 import { inNumbers } from '../place.ts'
 import type { EventReader, QueryName, QueryParameters, QueryResult } from '../queries.ts'
-import type { Database } from './database.ts'
+import type { Database, Queryable } from './database.ts'
 import { resultOf } from './queries/index.ts'
 import { readSpan } from './span.ts'
 
@@ -26,11 +26,22 @@ export class PostgresReader implements EventReader {
     this.#queryMs = queryMs
   }
 
-  async ask<N extends QueryName>(name: N, given: QueryParameters<N>): Promise<QueryResult<N>> {
+  async ask<N extends QueryName>(
+    name: N,
+    given: QueryParameters<N>,
+    signal?: AbortSignal,
+  ): Promise<QueryResult<N>> {
+    signal?.throwIfAborted()
     const parameters = inNumbers(given)
-    return this.#database.reading(async (sql) => {
+    return this.#database.reading(async (connection) => {
       // From here on: the wait for a connection is not the question's.
       const budget = new Budget(this.#queryMs)
+      const sql: Queryable = {
+        query: async (text, values) => {
+          signal?.throwIfAborted()
+          return connection.query(text, values)
+        },
+      }
       const span = await readSpan(sql)
       return resultOf({ sql, span, budget, nowMs: this.#now(), plan: this.#plan }, name, parameters)
     })

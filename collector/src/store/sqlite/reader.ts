@@ -28,9 +28,13 @@ export class InlineReader implements FileReader {
     this.#plan = plan
   }
 
-  async ask<N extends QueryName>(name: N, parameters: QueryParameters<N>): Promise<QueryResult<N>> {
+  async ask<N extends QueryName>(
+    name: N,
+    parameters: QueryParameters<N>,
+    signal?: AbortSignal,
+  ): Promise<QueryResult<N>> {
     const context = newContext(this.#database, this.#now(), this.#plan)
-    return runInTurns(startQuery(context, name, inNumbers(parameters)))
+    return runInTurns(startQuery(context, name, inNumbers(parameters)), signal)
   }
 
   reopen(): void {}
@@ -46,6 +50,11 @@ export interface Question {
   parameters: unknown
 }
 
+/** Goes to the thread as well: the question of this id is not waited for any more. */
+export interface Cancellation {
+  cancel: number
+}
+
 /** What comes back. An error is told by its parts: its class does not survive the way. */
 export type Reply =
   | { id: number; result: unknown }
@@ -58,6 +67,8 @@ export interface ReaderWorkerData {
 }
 
 interface Pending {
+  signal: AbortSignal | undefined
+  cancel(): void
   resolve(result: never): void
   reject(cause: unknown): void
 }
@@ -78,16 +89,25 @@ export class WorkerReader implements FileReader {
     this.#onFault = onFault
   }
 
-  async ask<N extends QueryName>(name: N, given: QueryParameters<N>): Promise<QueryResult<N>> {
+  async ask<N extends QueryName>(
+    name: N,
+    given: QueryParameters<N>,
+    signal?: AbortSignal,
+  ): Promise<QueryResult<N>> {
     if (this.#isClosed) throw new Error('the collector was closed')
+    signal?.throwIfAborted()
     const parameters = inNumbers(given)
     const worker = this.#start()
     return new Promise<QueryResult<N>>((resolve, reject) => {
       this.#lastId++
-      this.#pending.set(this.#lastId, { resolve, reject })
+      const id = this.#lastId
+      // It is over when the thread says so: until then it has work with it.
+      const cancel = () => worker.postMessage({ cancel: id } satisfies Cancellation)
+      this.#pending.set(id, { signal, cancel, resolve, reject })
+      signal?.addEventListener('abort', cancel)
       // While somebody waits the process must not end.
       worker.ref()
-      worker.postMessage({ id: this.#lastId, nowMs: this.#now(), name, parameters } satisfies Question)
+      worker.postMessage({ id, nowMs: this.#now(), name, parameters } satisfies Question)
     })
   }
 
@@ -109,9 +129,13 @@ export class WorkerReader implements FileReader {
     const pending = this.#pending.get(reply.id)
     this.#pending.delete(reply.id)
     if (this.#pending.size === 0) this.#worker?.unref()
-    if ('result' in reply) return pending?.resolve(reply.result as never)
+    if (pending === undefined) return
+    const { signal, cancel, resolve, reject } = pending
+    signal?.removeEventListener('abort', cancel)
+    if ('result' in reply) return resolve(reply.result as never)
+    if (signal?.aborted) return reject(signal.reason)
     const { message, position, length } = reply.error
-    pending?.reject(
+    reject(
       position === undefined ? new Error(message) : new SearchSyntaxError(message, position, length ?? 0),
     )
   }
@@ -121,7 +145,10 @@ export class WorkerReader implements FileReader {
     this.#worker = undefined
     const waiting = [...this.#pending.values()]
     this.#pending.clear()
-    for (const { reject } of waiting) reject(cause)
+    for (const { signal, cancel, reject } of waiting) {
+      signal?.removeEventListener('abort', cancel)
+      reject(cause)
+    }
   }
 
   reopen(): void {

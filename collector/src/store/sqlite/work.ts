@@ -18,10 +18,15 @@ export function runNow<T>(work: Work<T>): T {
   }
 }
 
-/** Runs a query so that the thread is never held for long. */
-export async function runInTurns<T>(work: Work<T>): Promise<T> {
+/**
+ * Runs a query so that the thread is never held for long.
+ *
+ * @throws the reason of the signal, between two pieces, when it is aborted.
+ */
+export async function runInTurns<T>(work: Work<T>, signal?: AbortSignal): Promise<T> {
   let sliceStart = systemClock.monotonic()
   for (;;) {
+    signal?.throwIfAborted()
     const step = work.next()
     if (step.done) return step.value
     if (systemClock.monotonic() - sliceStart < SLICE_MS) continue

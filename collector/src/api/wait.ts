@@ -1,0 +1,63 @@
+import type { ServerResponse } from 'node:http'
+import { drained, goneSignal } from '../http/gone.ts'
+import { HttpProblem, JSON_TYPE, SECURITY_HEADERS } from '../http/reply.ts'
+import { ClosedError, type WaitOptions, WaitTimeoutError } from '../live/waiters.ts'
+import type { EventRecord } from '../record.ts'
+import type { EventTail } from '../store/ports.ts'
+import { Places } from './places.ts'
+import { readPlace, readQuery } from './query.ts'
+
+/** What a wait needs. */
+export interface WaitParts {
+  /** Stands for the collector. */
+  tail: EventTail
+  /** Resolves with the records, page by page, as soon as there are enough. */
+  wait(options: WaitOptions, signal: AbortSignal): Promise<AsyncIterable<EventRecord[]>>
+}
+
+const MAX_WAITS = 100
+const waits = new Places({
+  limit: MAX_WAITS,
+  code: 'too_many_waits',
+  message: `${MAX_WAITS} waits are open already: end some, or wait for several events at once with count and OR`,
+  retrySeconds: 1,
+})
+
+/** `/api/wait`: responds with the matching records when there are enough. */
+export async function wait(
+  parts: WaitParts,
+  parameters: URLSearchParams,
+  response: ServerResponse,
+): Promise<void> {
+  const { after, before, from, to, ...options } = readQuery('wait', parameters)
+  if (from !== undefined || to !== undefined) {
+    throw new HttpProblem(400, 'bad_query', 'from, to: a wait has no range; use received>= in q')
+  }
+  const given = {
+    ...options,
+    ...(after && { after: readPlace(after) }),
+    ...(before && { before: readPlace(before) }),
+  }
+  const signal = goneSignal(response)
+  try {
+    await waits.take(parts.tail, async () => sendRecords(await parts.wait(given, signal), response))
+  } catch (cause) {
+    if (cause instanceof ClosedError) throw new HttpProblem(503, 'closed', cause.message)
+    if (!(cause instanceof WaitTimeoutError)) throw cause
+    throw new HttpProblem(408, cause.code, cause.message)
+  }
+}
+
+/** Sends records page by page, as fast as the client reads: there may be a million of them. */
+async function sendRecords(pages: AsyncIterable<EventRecord[]>, response: ServerResponse): Promise<void> {
+  let before = '{"events":['
+  for await (const page of pages) {
+    // With the first page: what fails before is still a proper problem.
+    if (!response.headersSent) response.writeHead(200, { ...SECURITY_HEADERS, 'content-type': JSON_TYPE })
+    if (page.length === 0) continue
+    const text = `${before}${page.map((record) => JSON.stringify(record)).join()}`
+    before = ','
+    if (!response.write(text) && !(await drained(response))) return
+  }
+  response.end(before === ',' ? ']}' : `${before}]}`)
+}

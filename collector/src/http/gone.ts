@@ -1,0 +1,26 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+
+/** Resolves when a client has read what was written so far: true = it reads on, false = it has gone. */
+export async function drained(response: ServerResponse): Promise<boolean> {
+  if (response.destroyed) return false
+  const gone = new AbortController()
+  const leave = () => gone.abort()
+  response.once('close', leave)
+  try {
+    await once(response, 'drain', { signal: gone.signal })
+    return true
+  } catch {
+    return false
+  } finally {
+    response.off('close', leave)
+  }
+}
+
+/** Is aborted when the response is at its end, or the client has gone. */
+export function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  if (response.destroyed) gone.abort()
+  return gone.signal
+}
