@@ -28,6 +28,7 @@ export interface BackendOptions {
   /** Told of every event that this process has recorded. */
   onRecorded(event: EventSummary): void
   onFault(what: string, cause: unknown): void
+  onRecovery(what: string, fault: string): void
 }
 
 /** Everything behind the store: what is told, counted and carried on. */
@@ -41,7 +42,7 @@ export class Backend {
   readonly #watch: DestinationWatch
 
   constructor(options: BackendOptions) {
-    const { config, store, clock, isDelivering, onFault } = options
+    const { config, store, clock, isDelivering, onFault, onRecovery } = options
     this.#options = options
     this.#store = store
     this.#stats = new StatsKeeper(clock, () => store.totals(), onFault)
@@ -53,7 +54,7 @@ export class Backend {
     this.#watch = new DestinationWatch({ destinations, isDelivering, queue, clock, onFault })
     this.#deliverers = destinations
       .filter(({ enabled }) => enabled && isDelivering)
-      .map((destination) => new Deliverer(destination, { queue, clock, onFault }))
+      .map((destination) => new Deliverer(destination, { queue, clock, onFault, onRecovery }))
   }
 
   /** Begins to look for what others write, and to deliver what is owed. */

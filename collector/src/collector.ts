@@ -21,6 +21,7 @@ import { Router } from './http/router.ts'
 import { DEFAULT_LIMITS, listen, type RunningServer, type ServerLimits } from './http/server.ts'
 import { Turns } from './http/turns.ts'
 import { TrackingApi } from './ingest/tracking-api.ts'
+import type { Listeners } from './listeners.ts'
 import type { Stats } from './live/stats.ts'
 import type { WaitOptions } from './live/waiters.ts'
 import type { Carrier } from './log/carrier.ts'
@@ -54,6 +55,7 @@ export interface CheckedParts {
   isLocal: boolean
   /** Undefined for a process that needs nobody else. */
   shared: Shared | undefined
+  listeners: Listeners
 }
 
 /** The composition: what comes in by HTTP, the store, and everything behind it. */
@@ -76,25 +78,26 @@ export class RunningCollector implements Collector {
   readonly #page = new PageAssets()
   readonly #clock: Clock
   readonly #limits: ServerLimits
-  readonly #onFault: (what: string, cause: unknown) => void
+  readonly #listeners: Listeners
   #server: RunningServer | undefined
   #closing: Promise<void> | undefined
   url = ''
   port = 0
 
   constructor(config: Config, store: EventStore, options: CollectorOptions, checked: CheckedParts) {
-    const { clock, tokens, faults, release, about, shared } = checked
+    const { clock, tokens, faults, release, about, shared, listeners } = checked
     this.#store = store
     this.#shared = shared
     this.#clock = clock
     this.#tokens = tokens
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits }
-    this.#onFault = options.onFault ?? (() => {})
+    this.#listeners = listeners
     this.#health = new Health(healthSources(store, shared), clock)
     const isShared = shared !== undefined || store.local === undefined
     if (isShared) {
-      const { onRecovery = () => {} } = options
-      this.#parts = new PartWatch({ health: this.#health, clock, onFault: this.#onFault, onRecovery })
+      const parts = new PartWatch({ health: this.#health, clock, ...listeners })
+      shared?.log.onAway((reason) => parts.note('log', reason))
+      this.#parts = parts
     }
     this.#backend = new Backend({
       config,
@@ -105,7 +108,7 @@ export class RunningCollector implements Collector {
       isShared,
       storeAway: () => this.#parts?.reason('store') ?? null,
       onRecorded: ({ status, reason }) => this.#meter.recorded(status, reason),
-      onFault: this.#onFault,
+      ...listeners,
     })
     this.#about = about
     this.#faults = faults
@@ -116,7 +119,7 @@ export class RunningCollector implements Collector {
         store,
         clock,
         onRead: (events) => this.#backend.planned(events),
-        onFault: this.#onFault,
+        onFault: this.#listeners.onFault,
       })
     }
     this.#recorder = new RequestRecorder(shared?.log.requests ?? store.requests, this.#clock, this.#meter)
@@ -138,7 +141,7 @@ export class RunningCollector implements Collector {
       turns: this.#turns,
       faults: this.#injector,
       plan: plan?.plan,
-      onFault: this.#onFault,
+      onFault: this.#listeners.onFault,
     })
     const tokens = this.#tokens
     return new Router({
@@ -159,14 +162,14 @@ export class RunningCollector implements Collector {
         tokens &&
         ((request, response, notes) =>
           handleToken(
-            { tokens, loginLimit, faults: this.#injector, onFault: this.#onFault },
+            { tokens, loginLimit, faults: this.#injector, onFault: this.#listeners.onFault },
             request,
             response,
             notes,
           )),
       handleApi: (url, request, response) => this.#handleApi(url, request, response),
       servePage: (path, request, response) => this.#page.serve(path, request, response),
-      onFault: this.#onFault,
+      onFault: this.#listeners.onFault,
     })
   }
 

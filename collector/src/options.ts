@@ -53,11 +53,14 @@ export interface CollectorOptions {
   limits?: Partial<ServerLimits>
   /** The clocks and timers, for tests. */
   clock?: Clock
-  /** Told of faults inside: a database that cannot write, a destination that cannot be reached. Default: nobody. */
+  /**
+   * Told of faults inside: a database that cannot write, a destination that cannot be reached. Default: nobody. What it throws is a warning
+   * of the process, and ends nothing.
+   */
   onFault?: (what: string, cause: unknown) => void
   /**
-   * Told that the store or the log, which was away, is back: "the store is back", and the fault that is over: "the store is away".
-   * Default: nobody.
+   * Told that the store, the log or a destination, which was away, is back: "the store is back", and the fault that is over: "the store is
+   * away". Default: nobody. What it throws is a warning of the process.
    */
   onRecovery?: (what: string, fault: string) => void
 }

@@ -7,6 +7,7 @@ import type { Config } from './config/schema.ts'
 import { Faults } from './faults/rules.ts'
 import type { Collector } from './handle.ts'
 import { withoutBrackets } from './http/address.ts'
+import { listenersOf } from './listeners.ts'
 import type { LogParts } from './log/open.ts'
 import {
   adminAccess,
@@ -41,7 +42,8 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   if (options.failRate !== undefined) faults.failRate = options.failRate
   const release = readRelease(options.releaseTo)
   const plan = await readPlan(options.plan)
-  const onFault = options.onFault ?? (() => {})
+  const listeners = listenersOf(options)
+  const { onFault } = listeners
   const role = roleOf(options)
   const open = role?.role === 'front' ? openStoreInTime : openStore
   const store = await open(storeAddress(options), { config, clock, plan, onFault })
@@ -58,7 +60,19 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
       role: role?.role ?? 'single',
       log: shared?.log.address ?? null,
     }
-    const checked = { clock, tokens, rateLimits, access, faults, isLocal, plan, release, about, shared }
+    const checked = {
+      clock,
+      tokens,
+      rateLimits,
+      access,
+      faults,
+      isLocal,
+      plan,
+      release,
+      about,
+      shared,
+      listeners,
+    }
     running = new RunningCollector(config, store, options, checked)
   } catch (cause) {
     await shared?.log.close()

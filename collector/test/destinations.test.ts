@@ -274,6 +274,7 @@ test('when an outcome cannot be written down, the receiver is not asked again at
     queue,
     clock,
     onFault: (_what, cause) => faults.push(cause),
+    onRecovery: () => {},
   })
   onTestFinished(() => deliverer.close())
 

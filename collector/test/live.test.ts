@@ -80,6 +80,7 @@ test('a webhook has so many requests under way as its concurrency says, and goes
     },
     clock,
     onFault: () => {},
+    onRecovery: () => {},
   })
   onTestFinished(() => deliverer.close())
 

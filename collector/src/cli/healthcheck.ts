@@ -3,6 +3,7 @@ import { isIPv6 } from 'node:net'
 import { withoutBrackets } from '../http/address.ts'
 
 const LIMIT_MS = 4000
+const ADVICE = 'is the collector running, and are --host and --port the ones that it was started with?'
 
 /**
  * Asks the collector of this machine whether it is ready, for containers without `curl`.
@@ -13,18 +14,24 @@ const LIMIT_MS = 4000
 export function askReadiness(given: string, port: number): Promise<{ isReady: boolean; says: string }> {
   const host = withoutBrackets(given)
   const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  const name = isIPv6(address) ? `[${address}]` : address
+  const url = `http://${isIPv6(address) ? `[${address}]` : address}:${port}/readyz`
+  const silent = (cause: Error) => `${url} does not respond (${whatFailed(cause)}): ${ADVICE}`
   return new Promise((resolve) => {
-    const request = get(`http://${name}:${port}/readyz`, { timeout: LIMIT_MS }, (response) => {
+    const request = get(url, { timeout: LIMIT_MS }, (response) => {
       let says = ''
       response.setEncoding('utf8')
       response.on('data', (chunk: string) => {
         says += chunk
       })
       response.on('end', () => resolve({ isReady: response.statusCode === 200, says }))
-      response.on('error', (cause) => resolve({ isReady: false, says: cause.message }))
+      response.on('error', (cause) => resolve({ isReady: false, says: silent(cause) }))
     })
     request.on('timeout', () => request.destroy(new Error(`no response within ${LIMIT_MS} ms`)))
-    request.on('error', (cause) => resolve({ isReady: false, says: cause.message }))
+    request.on('error', (cause) => resolve({ isReady: false, says: silent(cause) }))
   })
+}
+
+/** A name with several addresses has an error for each, and no message of its own. */
+function whatFailed({ message, ...cause }: Error & { code?: string }): string {
+  return message || (cause.code ?? 'no connection')
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { DestinationConfig } from '../config/schema.ts'
 import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate } from '../store/ports.ts'
 import type { BatchSender } from './batch-sender.ts'
+import { Outage } from './outage.ts'
 import { type BatchDestination, openSender } from './senders.ts'
 import { type AttemptResult, postMessage } from './webhook.ts'
 
@@ -19,6 +20,8 @@ export interface DelivererParts {
   queue: DeliverySource
   clock: Clock
   onFault(what: string, cause: unknown): void
+  /** Told that a destination is back, and of the fault that is over. */
+  onRecovery(what: string, fault: string): void
 }
 
 /**
@@ -35,6 +38,7 @@ export class Deliverer {
   #running: Promise<void> | undefined
   #cancelTimer = () => {}
   #sender: BatchSender | undefined
+  readonly #outage: Outage
   /** Batches in a row of which nothing was taken. */
   #failures = 0
   /** Until then nothing is sent in batches, by the monotonic clock. */
@@ -43,6 +47,7 @@ export class Deliverer {
   constructor(destination: DestinationConfig, parts: DelivererParts) {
     this.#destination = destination
     this.#parts = parts
+    this.#outage = new Outage(destination.name, parts)
   }
 
   /**
@@ -93,9 +98,8 @@ export class Deliverer {
   /** The sender of the destination, made and got ready once. */
   async #open(destination: BatchDestination): Promise<BatchSender> {
     if (this.#sender !== undefined) return this.#sender
-    const { clock, onFault } = this.#parts
-    const sender = await openSender(destination, clock, (cause) =>
-      onFault(`destination ${destination.name}`, cause),
+    const sender = await openSender(destination, this.#parts.clock, (cause) =>
+      this.#outage.tell(`destination ${destination.name}`, cause),
     )
     this.#sender = sender
     await sender.prepare(this.#stop.signal)
@@ -111,6 +115,8 @@ export class Deliverer {
     const measured = attempt()
     const isAway = results.every(({ result }) => result === 'retry')
     this.#failures = isAway ? this.#failures + 1 : 0
+    const telling = isAway ? results[0] : results.find(({ result }) => result === 'delivered')
+    if (telling !== undefined && !signal.aborted) this.#outage.saw(telling)
     // Drawn once for the batch: what failed together is due together, and is a batch again.
     const random = clock.random()
     const delayMs = (attempts: number) =>
@@ -146,8 +152,9 @@ export class Deliverer {
       const attempt = this.#startAttempt()
       const result = await postMessage(destination, delivery, signal)
       // A close that cut an attempt short leaves it owed, and uncounted.
-      if (signal.aborted && result.result === 'retry') given.push(delivery.eventId)
-      else updates.push(updateOf(delivery, result, attempt(), dueAtMs))
+      if (signal.aborted && result.result === 'retry') return void given.push(delivery.eventId)
+      this.#outage.saw(result)
+      updates.push(updateOf(delivery, result, attempt(), dueAtMs))
     }
     for (;;) {
       if (updates.length > 0) {

@@ -73,6 +73,8 @@ export interface SharedLog extends EventSink {
   readonly address: string
   /** Whether what is appended now would be kept. Never rejects. */
   health(): Promise<PartHealth>
+  /** Is told when it goes away, from now on: it may be back before anybody asks. */
+  onAway(listen: (reason: string) => void): void
   /** What waits in it; null when nobody can say. */
   lag(): Promise<LogLag | null>
   /** Takes messages with events from it, for the store. */

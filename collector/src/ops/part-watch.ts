@@ -48,6 +48,11 @@ export class PartWatch {
     this.#away.set(part, reason ?? 'unknown')
   }
 
+  /** Takes note of a part that went away, as somebody else has told: it may be back before the next look. */
+  note(part: PartHealth['part'], reason: string): void {
+    this.#away.set(part, reason)
+  }
+
   /** Why a part cannot be used now; null when it can, as far as is known. */
   reason(part: PartHealth['part']): string | null {
     return this.#away.get(part) ?? null

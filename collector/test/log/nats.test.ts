@@ -149,6 +149,8 @@ test('a log that is killed is away at once, and is back when it is started again
   const server = await startNats()
   const faults: string[] = []
   const log = await open(server.url, {}, faults)
+  const away: string[] = []
+  log.onAway((reason) => away.push(reason))
   await log.append([newEvent('a')])
 
   await server.kill()
@@ -162,6 +164,7 @@ test('a log that is killed is away at once, and is back when it is started again
   await log.append([newEvent('b')])
   expect(new Set(idsIn(await takeAll(log, 2)))).toEqual(new Set(['a', 'b']))
   expect(faults).toContain('the log is away: the connection to the log is cut')
+  expect(away).toEqual(['the connection to the log is cut'])
 })
 
 test('a log that does not respond is given up in time, and used again when it does', async () => {

@@ -68,6 +68,19 @@ test('what is away from the start, and the log, are only told of when they are b
   expect(told).toHaveLength(2)
 })
 
+test('a part that is back before the next look is told of all the same', async () => {
+  const { watch, told, over, settle, look } = watched('log')
+  watch.start()
+  await settle()
+
+  watch.note('log', 'the connection to the log is cut')
+  await look()
+  await look()
+
+  expect(told).toEqual(['the log is back'])
+  expect(over).toEqual(['the log is away'])
+})
+
 test('a watch that is closed while it looks tells nothing, and looks no more', async () => {
   const { watch, health, reasons, told, settle, look } = watched('store')
   watch.start()

@@ -30,6 +30,7 @@ test('what a store had before it could be opened did not come in the second in w
     storeAway: () => null,
     onRecorded: () => {},
     onFault,
+    onRecovery: () => {},
   })
   onTestFinished(() => backend.close())
   await backend.start()

@@ -6,6 +6,7 @@ import { ConfigError } from '../../config/config-error.ts'
 import { limited } from '../../limited.ts'
 import { MAX_CHUNK_BYTES } from '../codec.ts'
 import type { LogSettings } from '../settings.ts'
+import { readAddress } from './address.ts'
 import { ensureStreams, UnsafeStreamError } from './streams.ts'
 import { connect } from './transport.ts'
 
@@ -33,6 +34,8 @@ export class LogConnection {
   readonly address: string
   readonly settings: LogSettings
   readonly clock: Clock
+  /** Told when the log goes away, with the reason. */
+  onAway: (reason: string) => void = () => {}
   readonly #options: ConnectionOptions
   readonly #onFault: (what: string, cause: unknown) => void
   #connection: NatsConnection | undefined
@@ -139,7 +142,10 @@ export class LogConnection {
   #away(reason: string): void {
     if (this.#isClosed) return
     if (!this.#wasReady) return this.#unusable(reason)
-    if (this.#reason === null) this.#onFault('the log is away', new Error(reason))
+    if (this.#reason === null) {
+      this.#onFault('the log is away', new Error(reason))
+      this.onAway(reason)
+    }
     this.#reason = reason
   }
 
@@ -239,37 +245,6 @@ function readCredentials(path: string): Uint8Array {
     throw new ConfigError(
       `log.credentialsFile: ${path} cannot be read (${(cause as NodeJS.ErrnoException).code})`,
     )
-  }
-}
-
-/** Servers and login of `nats://user:password@host:4222,other:4222`. */
-function readAddress(address: string): {
-  servers: string[]
-  shown: string
-  login: Partial<ConnectionOptions>
-} {
-  const wrong = new ConfigError(
-    'log: expected nats://<host>[:port][,<host>[:port]...], or tls://..., with no parameters',
-  )
-  const [, scheme, rest] = /^(nats|tls):\/\/([^/?#]+)\/?$/.exec(address) ?? []
-  if (scheme === undefined || rest === undefined) throw wrong
-  const at = rest.lastIndexOf('@')
-  const hosts = rest.slice(at + 1).split(',')
-  if (!hosts.every((host) => host !== '' && URL.canParse(`http://${host}`))) throw wrong
-  const [user, password] = rest.slice(0, Math.max(0, at)).split(':').map(decoded)
-  const login = password === undefined ? { token: user } : { user, pass: password }
-  return {
-    servers: hosts.map((host) => (scheme === 'tls' ? `tls://${host}` : host)),
-    shown: `${scheme}://${hosts.join(',')}`,
-    login: { ...(at >= 0 && login), ...(scheme === 'tls' && { tls: {} }) } as Partial<ConnectionOptions>,
-  }
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
   }
 }
 

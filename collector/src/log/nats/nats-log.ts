@@ -69,6 +69,10 @@ export class NatsLog implements SharedLog {
     return lag === null ? health : { ...health, lag }
   }
 
+  onAway(listen: (reason: string) => void): void {
+    this.#connection.onAway = listen
+  }
+
   lag(): Promise<LogLag | null> {
     const nowMs = this.#parts.clock.monotonic()
     if (this.#lag === undefined || this.#lagUntilMs <= nowMs) {

@@ -1,0 +1,32 @@
+import type { CollectorOptions } from './options.ts'
+
+/** What a collector tells of itself, to whom it may concern. Never throws. */
+export interface Listeners {
+  onFault(what: string, cause: unknown): void
+  onRecovery(what: string, fault: string): void
+}
+
+/**
+ * The listeners of the options, made safe: one that throws, or is asynchronous and rejects, would end a watch, or the process, over a
+ * line in a log. What it threw is a warning of the process.
+ */
+export function listenersOf({ onFault, onRecovery }: CollectorOptions): Listeners {
+  return { onFault: safe('onFault', onFault), onRecovery: safe('onRecovery', onRecovery) }
+}
+
+function safe<Given extends unknown[]>(
+  name: string,
+  listener: ((...given: Given) => unknown) | undefined,
+): (...given: Given) => void {
+  const warn = (cause: unknown) => {
+    const said = cause instanceof Error ? cause.message : String(cause)
+    process.emitWarning(`${name} of the collector threw: ${said}`, 'TrackpostCollectorWarning')
+  }
+  return (...given) => {
+    try {
+      Promise.resolve(listener?.(...given)).catch(warn)
+    } catch (cause) {
+      warn(cause)
+    }
+  }
+}

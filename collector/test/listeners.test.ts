@@ -1,0 +1,51 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { listenersOf } from '../src/listeners.ts'
+import { openCollector } from './support.ts'
+
+/** The warnings of the process from now on. */
+function warnings(): string[] {
+  const told: string[] = []
+  const listen = ({ name, message }: Error) =>
+    void (name === 'TrackpostCollectorWarning' && told.push(message))
+  process.on('warning', listen)
+  onTestFinished(() => void process.off('warning', listen))
+  return told
+}
+
+test('a listener that throws, or rejects, ends nothing: what it threw is a warning', async () => {
+  const told = warnings()
+  const { onFault, onRecovery } = listenersOf({
+    onFault: () => {
+      throw new Error('no such line')
+    },
+    onRecovery: async () => {
+      throw new Error('too late')
+    },
+  })
+
+  onFault('the store is away', new Error('refused'))
+  onRecovery('the store is back', 'the store is away')
+
+  await expect
+    .poll(() => told)
+    .toEqual(['onFault of the collector threw: no such line', 'onRecovery of the collector threw: too late'])
+})
+
+test('a collector whose listener throws goes on', async () => {
+  const told = warnings()
+  const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
+  const collector = await openCollector({
+    store: path,
+    onFault: (what) => {
+      throw new Error(what)
+    },
+  })
+
+  rmSync(path)
+
+  await expect.poll(() => told.join()).toContain('the database file was removed or replaced')
+  expect((await fetch(`${collector.url}/api/stats`)).status).toBe(200)
+})
