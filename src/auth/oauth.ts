@@ -74,8 +74,8 @@ export class OAuthCredentials implements Credentials {
   readonly #clock: ServerClock
   #token: Token | undefined
   #request: (TokenRequest & { readonly startedAtMs: number }) | undefined
-  /** The request of {@link tryOnce}. */
-  #trial: TokenRequest | undefined
+  /** The requests of {@link tryOnce}. */
+  readonly #trials = new Set<TokenRequest>()
   #waiting: Waiting | undefined
   /** No token request before this monotonic moment. */
   #notBeforeMs = Number.NEGATIVE_INFINITY
@@ -113,10 +113,11 @@ export class OAuthCredentials implements Credentials {
     const token = this.#token
     if (token !== undefined && this.#options.clock.monotonic() < token.expiresAtMs) return token.authorization
     if (this.#isClosed) throw this.#error('auth', CLOSED)
-    let result = await this.#try()
-    const isClockToBlame =
-      result.outcome === 'refused' && this.#clock.correct(result.dateMs, result.isClockBlamed)
-    if (isClockToBlame) result = await this.#try()
+    // What it corrects may be on trial for a request that events wait for.
+    const clock = this.#clock.fork()
+    let result = await this.#try(clock.nowMs())
+    const isClockToBlame = result.outcome === 'refused' && clock.correct(result.dateMs, result.isClockBlamed)
+    if (isClockToBlame) result = await this.#try(clock.nowMs())
     if (this.#isClosed) throw this.#error('auth', CLOSED)
     if (result.outcome === 'token') return `Bearer ${result.token}`
     throw this.#error('auth', result.failure)
@@ -143,7 +144,7 @@ export class OAuthCredentials implements Credentials {
   abort(): void {
     this.#cancelTimer()
     this.#request?.abort()
-    this.#trial?.abort()
+    for (const trial of this.#trials) trial.abort()
     this.#request = undefined
     this.#giveUp(this.#error('auth', CLOSED))
   }
@@ -155,9 +156,12 @@ export class OAuthCredentials implements Credentials {
   }
 
   /** One request, beside those that events wait for. */
-  #try(): Promise<TokenResult> {
-    this.#trial = this.#options.request(this.#clock.nowMs())
-    return this.#trial.result
+  async #try(nowMs: number): Promise<TokenResult> {
+    const trial = this.#options.request(nowMs)
+    this.#trials.add(trial)
+    const result = await trial.result
+    this.#trials.delete(trial)
+    return result
   }
 
   /** Requests a token: now, or when the time has come. Does nothing while a request is under way. */

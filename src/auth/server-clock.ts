@@ -20,6 +20,13 @@ export class ServerClock {
     this.#clock = clock
   }
 
+  /** One with the same time, whose corrections are its own. */
+  fork(): ServerClock {
+    const fork = new ServerClock(this.#clock)
+    fork.#offsetMs = this.#offsetMs
+    return fork
+  }
+
   /** Milliseconds since the epoch. Finite, whatever the host's clock shows. */
   nowMs(): number {
     const nowMs = this.#clock.now() + this.#offsetMs

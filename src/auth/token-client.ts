@@ -1,5 +1,6 @@
 import { copyCause, describeCause } from '../errors/cause.ts'
 import { SettingsError } from '../errors/errors.ts'
+import { isInstance } from '../errors/guard.ts'
 import type { HTTPClient } from '../http/client.ts'
 import { type ExchangeResult, startExchange } from '../http/exchange.ts'
 import { headerValue, MAX_RESPONSE_BYTES } from '../http/response.ts'
@@ -93,19 +94,21 @@ export class TokenClient {
       abort = exchange.abort
       return exchange.result
     }
-    return { result: run(), abort: () => abort() }
+    // A clock that tests have mocked away, for instance: whatever throws, the next request may succeed.
+    const result = run().catch((error) => retry({ message: `it failed (${nameOf(error)})` }))
+    return { result, abort: () => abort() }
   }
 
   #readSigningError(error: unknown): TokenResult {
     const { isKeyElsewhere = false, settings } = this.#options
-    if (error instanceof SettingsError) return refused({ message: error.message })
+    if (isInstance(error, SettingsError)) return refused({ message: error.message })
     if (isKeyElsewhere) {
       const redact = redactor([settings.clientId, settings.keyId])
       const message = `the assertion could not be signed: ${printable(redact(describeCause(error)))}`
       return retry({ message, code: 'auth', cause: copyCause(error, redact) })
     }
     // The name only: what a runtime says of a key may quote it.
-    const name = error instanceof Error ? error.name : typeof error
+    const name = nameOf(error)
     const message = `the assertion could not be signed (${name})`
     // The key is sound: a process that was frozen or held up gets to the time limit before the signature.
     return name === TIMEOUT ? retry({ message, code: 'auth' }) : refused({ message })
@@ -185,7 +188,7 @@ function readToken(body: Record<string, unknown>): TokenResult | undefined {
   const { access_token: token, token_type: type, expires_in: expiresIn } = body
   // Visible ASCII only: nothing else may reach a header. RFC 6750, section 2.1.
   if (!isText(token) || token.length > MAX_TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token)) return undefined
-  if (type !== undefined && type !== null && !/^bearer$/i.test(String(type))) return undefined
+  if (type !== undefined && type !== null && !(isText(type) && /^bearer$/i.test(type))) return undefined
   return { outcome: 'token', token, lifetimeMs: readLifetimeMs(expiresIn) }
 }
 
@@ -193,6 +196,10 @@ function readToken(body: Record<string, unknown>): TokenResult | undefined {
 function readLifetimeMs(expiresIn: unknown): number {
   const seconds = isText(expiresIn) && /^-?\d{1,15}$/.test(expiresIn) ? Number(expiresIn) : expiresIn
   return typeof seconds === 'number' && Number.isFinite(seconds) ? seconds * 1_000 : DEFAULT_LIFETIME_MS
+}
+
+function nameOf(error: unknown): string {
+  return isInstance(error, Error) ? error.name : typeof error
 }
 
 function isText(value: unknown): value is string {

@@ -47,7 +47,7 @@ export async function verify(options: VerifyOptions): Promise<Verification> {
   }
 }
 
-async function ask({ url, credentials, sender }: VerifyOptions): Promise<Verification> {
+async function ask({ url, intake, credentials, sender }: VerifyOptions): Promise<Verification> {
   let authorization: string | undefined
   let tokenProblem: string | undefined
   try {
@@ -55,6 +55,8 @@ async function ask({ url, credentials, sender }: VerifyOptions): Promise<Verific
   } catch (error) {
     tokenProblem = describeCause(error)
   }
+  // While the token was fetched: after a close, no request goes out.
+  if (intake.isClosed) throw new Error('the client was closed')
   const { status, problem } = await sender.probe(authorization)
   const hint = [tokenProblem, problem].filter((one) => one !== undefined).join('; ')
   return {

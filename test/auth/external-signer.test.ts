@@ -40,6 +40,13 @@ function start(answers: Sign[], oauth: Partial<OAuthSettings> = {}) {
   return { ...harness, assertions, errors, signatures: () => signatures }
 }
 
+/** Whatever is done with it throws, `instanceof` included. */
+function revokedProxy(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  return proxy
+}
+
 /** The code for tokens is loaded with the first one, which takes as long as the machine needs. */
 async function loaded(isDone: () => boolean): Promise<void> {
   await vi.waitFor(() => expect(isDone()).toBe(true), { timeout: 60_000, interval: 5 })
@@ -71,6 +78,12 @@ describe('a signer that', () => {
       /no session with the HSM/,
     ],
     ['rejects with nothing', () => Promise.reject(), /unknown error/],
+    ['rejects with a proxy that is revoked', () => Promise.reject(revokedProxy()), /unknown error/],
+    [
+      'rejects with a TimeoutError of its own',
+      () => Promise.reject(Object.assign(new Error('KMS is slow'), { name: 'TimeoutError' })),
+      /KMS is slow/,
+    ],
     ['returns 3 bytes', async () => new Uint8Array(3), /returned 3 bytes; a signature of RS256 has 256 to/],
     ['returns text', async () => 'c2lnbmF0dXJl' as never, /did not return a Uint8Array/],
     ['returns nothing', async () => undefined as never, /did not return a Uint8Array/],

@@ -616,4 +616,50 @@ describe('a trial', () => {
     await expect(trial).rejects.toThrow('the client was closed')
     await expect(tokens.credentials.tryOnce()).rejects.toThrow('the client was closed')
   })
+
+  test('is aborted by close beside another one', async () => {
+    const tokens = new Tokens()
+    const trials = [tokens.credentials.tryOnce(), tokens.credentials.tryOnce()]
+
+    tokens.credentials.close()
+    expect(tokens.requests.map(({ isAborted }) => isAborted)).toEqual([true, true])
+    for (const request of tokens.requests) request.answer(retry())
+
+    for (const trial of trials) await expect(trial).rejects.toThrow('the client was closed')
+  })
+
+  // Row F63.
+  test.each(['the trial', 'the request'])(
+    'beside a request with the same wrong clock: each is made anew with the right one, %s first',
+    async (first) => {
+      const tokens = new Tokens()
+      const trueMs = tokens.clock.now() + HOUR
+      const seen = watch(tokens.credentials.authorization())
+      const trial = tokens.credentials.tryOnce()
+      await settled()
+
+      for (const index of first === 'the trial' ? [1, 0] : [0, 1]) {
+        tokens.requests[index]?.answer(refusal(trueMs, true))
+        await settled()
+      }
+      expect(tokens.requests.slice(2).map(({ nowMs }) => nowMs)).toEqual([trueMs, trueMs])
+      for (const request of tokens.requests.slice(2)) request.answer(token('good'))
+      await settled()
+
+      expect(seen).toEqual({ value: 'Bearer good' })
+      expect(await trial).toBe('Bearer good')
+    },
+  )
+
+  test('with a wrong clock that stays refused leaves the clock of the events as it was', async () => {
+    const tokens = new Tokens()
+    const localMs = tokens.clock.now()
+    tokens.auto = () => refusal(localMs + HOUR, true)
+
+    await expect(tokens.credentials.tryOnce()).rejects.toThrow('invalid_client')
+    tokens.auto = undefined
+    void tokens.credentials.authorization()
+
+    expect(tokens.requests.map(({ nowMs }) => nowMs - localMs)).toEqual([0, HOUR, 0])
+  })
 })

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { keySigner } from '../../src/auth/key-signer.ts'
 import { readPrivateKey } from '../../src/auth/private-key.ts'
 import { TokenClient, type TokenResult } from '../../src/auth/token-client.ts'
@@ -135,6 +135,11 @@ describe('a 200 that is of no use is a reason to try again', () => {
     ['a token with a space', json({ access_token: 'tok 1' })],
     ['a token beyond ASCII', json({ access_token: 'tök' })],
     ['a token that is a number', json({ access_token: 17 })],
+    ['a token type that is a list', json({ access_token: 'tok', token_type: ['bearer'] })],
+    [
+      'a token type that no text can be made of',
+      json({ access_token: 'tok', token_type: { toString: null } }),
+    ],
     ['a token of 1 MB', text(JSON.stringify({ access_token: 'a'.repeat(1_000_000) }))],
     ['a token of 1 MB, from a client without streams', json({ access_token: 'a'.repeat(1_000_000) })],
     ['a token of 9 KB', json({ access_token: 'a'.repeat(9_000) })],
@@ -324,4 +329,15 @@ test('a process that is held up until the time limit has passed before it could 
   })
   expect(await tokens.request(clock.now()).result).toMatchObject({ outcome: 'token', token: 'tok' })
   expect(requests).toHaveLength(1)
+})
+
+test('a clock that tests have mocked away makes a request fail, and no promise reject', async () => {
+  const clock = new FakeClock()
+  const { request, answer } = await ask(json({ access_token: 'tok' }), clock)
+  vi.spyOn(clock, 'now').mockImplementation(() => {
+    throw new RangeError('mocked away')
+  })
+
+  expect(await answer()).toMatchObject({ outcome: 'retry', failure: { message: 'it failed (RangeError)' } })
+  request.abort()
 })

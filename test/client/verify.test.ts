@@ -151,6 +151,21 @@ describe('verify', () => {
     expect(clock.timerCount).toBe(0)
   })
 
+  test('sends nothing more once the client is closed while it waits for a token', async () => {
+    const tokens = vi.fn(() => new Promise<never>(() => {}))
+    const signer = { algorithm: 'RS256', sign: async () => new Uint8Array(256) }
+    const { analytics, client } = createAnalytics({
+      oauthSettings: { clientId: 'id', keyId: 'key', signer, httpClient: tokens },
+    })
+    const verifying = analytics.verify()
+    await vi.waitFor(() => expect(tokens).toHaveBeenCalled(), { timeout: 60_000, interval: 5 })
+
+    await analytics.closeAndFlush()
+
+    expect(await verifying).toMatchObject({ reachable: false, hint: 'the client was closed' })
+    expect(client.requests).toEqual([])
+  })
+
   test('never rejects, whatever the HTTP client does, and quotes no credential', async () => {
     const httpClient: HTTPClient = {
       makeRequest() {
