@@ -1,4 +1,4 @@
-import { allocate, byteLength, write } from '../message/utf8.ts'
+import { allocate, byteLength } from '../message/utf8.ts'
 import { totalBytes } from './batch.ts'
 import type { Holder, MessageStore } from './store.ts'
 
@@ -33,9 +33,9 @@ export class Envelope {
   #write(entries: readonly Holder[], tail: string): Uint8Array {
     const tailAt = HEAD.length + totalBytes(entries)
     const body = allocate(tailAt + byteLength(tail))
-    write(body, HEAD, 0)
+    body.write(HEAD, 0)
     this.#store.copy(entries, body, HEAD.length)
-    write(body, tail, tailAt)
+    body.write(tail, tailAt)
     return body
   }
 }

@@ -1,4 +1,4 @@
-import { allocate, byteLength, read, write } from '../message/utf8.ts'
+import { allocate, byteLength, type Memory, read } from '../message/utf8.ts'
 import type { Holder, MessageStore, StoredMessage } from './store.ts'
 
 /** Bytes of a slab: room for a hundred messages of the usual size, or for the largest that the API takes. */
@@ -13,7 +13,7 @@ const COMMA = 0x2c
 
 /** A stretch of memory that messages share, each followed by a comma. */
 class Slab {
-  readonly bytes: Uint8Array
+  readonly bytes: Memory
   /** Where the next message goes. */
   used = 0
   /** Messages that have not been released. */
@@ -48,7 +48,7 @@ export class SlabStore implements MessageStore {
       if (bytes >= slab.bytes.length - slab.used) slab = this.#change(bytes + 1)
     }
     const start = slab.used
-    const bytes = write(slab.bytes, json, start)
+    const bytes = slab.bytes.write(json, start)
     slab.bytes[start + bytes] = COMMA
     slab.used = start + bytes + 1
     slab.live++
