@@ -3,7 +3,7 @@ import type { Platform, WebCrypto } from './platform.ts'
 
 /** The platform of Node.js, Bun and Deno. Edge runtimes get `platform.web.ts` in its place. */
 export const platform: Platform = {
-  randomId: () => randomUUID(),
+  randomId: randomUUID,
 
   webCrypto: () => (globalThis.crypto?.subtle === undefined ? (webcrypto as WebCrypto) : globalThis.crypto),
 
