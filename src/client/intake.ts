@@ -14,6 +14,7 @@ import { asyncContext } from '../runtime/async-context.node.ts'
 import { type Clock, soon } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { Callback, Scope } from '../tracker.ts'
+import { channels } from './diagnostics.ts'
 import type { Emitter } from './emitter.ts'
 import { createEntry, type Entry } from './entry.ts'
 import { toDeliveryError, toPluginError, withFormerSize } from './failures.ts'
@@ -121,7 +122,7 @@ export class Intake {
         callback,
         asyncContext: captured,
         isAwaited,
-        messageId: undefined,
+        messageId: channels.outcome.hasSubscribers ? idOf(message) : undefined,
         ctx: undefined,
         passedPlugins: false,
         isDisabled: false,
@@ -135,7 +136,7 @@ export class Intake {
       if (this.#isClosed) this.#refuseClosed(entry, params, message)
       else if (message instanceof DeliveryError) outcomes.settleLater(entry, message)
       else this.#place(entry, message)
-      if (monitor.wantsIds) this.#tellMonitor(entry, message)
+      if (channels.accepted.hasSubscribers) monitor.onAccepted(kind, idOf(message))
       // Otherwise a call within this one was cut short, and the chain is looked through later.
       if (this.#open !== entry) return
       this.#open = entry.outer
@@ -198,11 +199,6 @@ export class Intake {
   abandon(error: DeliveryError): void {
     // All are taken out before the first outcome is told: a callback may track again.
     for (const entry of this.#inPlugins.endAll()) this.#options.outcomes.settle(entry, error, 0)
-  }
-
-  #tellMonitor(entry: Entry, message: Message | DeliveryError): void {
-    if (!(message instanceof DeliveryError)) entry.messageId = message.messageId
-    this.#options.monitor.onAccepted(entry.kind, entry.messageId)
   }
 
   #refuseClosed(entry: Entry, params: unknown, message: Message | DeliveryError): void {
@@ -295,4 +291,9 @@ export class Intake {
     else outcomes.refuse(entry)
     return isDisabled
   }
+}
+
+/** A call with bad arguments has none. */
+function idOf(message: Message | DeliveryError): string | undefined {
+  return message instanceof DeliveryError ? undefined : message.messageId
 }

@@ -42,13 +42,9 @@ export class Monitor implements Observer {
     return this.#last === undefined ? undefined : { at: new Date(this.#last.atMs), ...this.#last.error() }
   }
 
-  /** A message has to be remembered by its id: somebody will be told of its outcome. */
-  get wantsIds(): boolean {
-    return channels.accepted.hasSubscribers || channels.outcome.hasSubscribers
-  }
-
+  /** A call was taken. */
   onAccepted(kind: Kind, messageId: string | undefined): void {
-    if (channels.accepted.hasSubscribers) channels.accepted.publish({ client: this.#client, kind, messageId })
+    this.#publish(channels.accepted, () => ({ kind, messageId }))
   }
 
   get wantsBodies(): boolean {

@@ -7,6 +7,7 @@ import type { Pipeline } from '../pipeline/pipeline.ts'
 import { type Clock, soon } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import type { SpoolConnection } from '../spool/spool.ts'
+import { channels } from './diagnostics.ts'
 import type { Emitter } from './emitter.ts'
 import type { Entry } from './entry.ts'
 import type { Epoch, Ledger } from './ledger.ts'
@@ -55,8 +56,8 @@ export class Outcomes {
 
   /** Whether anybody will be told of the outcome of this event, or is at work on its context. */
   isFollowed({ callback, kind }: Entry): boolean {
-    const { emitter, pipeline, monitor } = this.#options
-    if (callback !== undefined || monitor.wantsIds || pipeline.isFollowed(kind)) return true
+    const { emitter, pipeline } = this.#options
+    if (callback !== undefined || channels.outcome.hasSubscribers || pipeline.isFollowed(kind)) return true
     return emitter.listenerCount(kind) > 0 || emitter.listenerCount('error') > 0
   }
 
