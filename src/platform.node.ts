@@ -1,7 +1,7 @@
 // What differs between platforms, as one file of the build: `#platform` in package.json chooses it, or platform.web.ts.
 export { openLanes } from './delivery/lanes.node.ts'
 export { defaultClient } from './http/default-client.node.ts'
-export { asyncContext } from './runtime/async-context.node.ts'
+export { AsyncResource, createAsyncLocal } from './runtime/async-context.node.ts'
 export { openChannel } from './runtime/channels.node.ts'
 export { gzip } from './runtime/compress.node.ts'
 export { platform } from './runtime/platform.node.ts'

@@ -1,7 +1,7 @@
 // The same for edge runtimes and browsers, without `node:` modules.
 export { openLanes } from './delivery/lanes.web.ts'
 export { defaultClient } from './http/default-client.web.ts'
-export { asyncContext } from './runtime/async-context.web.ts'
+export { AsyncResource, createAsyncLocal } from './runtime/async-context.web.ts'
 export { openChannel } from './runtime/channels.web.ts'
 export { gzip } from './runtime/compress.web.ts'
 export { platform } from './runtime/platform.web.ts'

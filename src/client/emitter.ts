@@ -1,5 +1,5 @@
 import { guard } from '../errors/guard.ts'
-import { asyncContext } from '../runtime/async-context.node.ts'
+import { AsyncResource } from '../runtime/async-context.node.ts'
 import type { CapturedContext } from '../runtime/async-context.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: listeners of all events lie in one map
@@ -134,7 +134,7 @@ export class Emitter<Events extends { [Name in keyof Events]: unknown[] }> {
 
   #add(name: keyof Events, listener: Listener, once: boolean, isFirst: boolean): this {
     if (typeof listener !== 'function') return this
-    const registration = { listener, once, asyncContext: asyncContext.capture() }
+    const registration = { listener, once, asyncContext: new AsyncResource('Trackpost') }
     const others = this.#of(name)
     return this.#set(name, isFirst ? [registration, ...others] : [...others, registration])
   }

@@ -10,7 +10,7 @@ import type { ContextEvent, Kind, Message } from '../message/types.ts'
 import { copyToContextEvent, kindOf, toContextEvent, toWire } from '../message/wire.ts'
 import { Context } from '../pipeline/context.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
-import { asyncContext } from '../runtime/async-context.node.ts'
+import { AsyncResource } from '../runtime/async-context.node.ts'
 import { type Clock, soon } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { Callback, Scope } from '../tracker.ts'
@@ -78,7 +78,7 @@ export class Intake {
     const { settings } = this.#options
     if (settings.strict && message instanceof DeliveryError && !this.#isClosed) throw message
     const hasCallback = typeof callback === 'function'
-    const captured = hasCallback ? asyncContext.capture() : undefined
+    const captured = hasCallback ? new AsyncResource('Trackpost') : undefined
     this.#take(kind, params, message, hasCallback ? callback : undefined, captured, false)
   }
 

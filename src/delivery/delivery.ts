@@ -2,7 +2,7 @@ import type { Credentials } from '../auth/credentials.ts'
 import { describeCause } from '../errors/cause.ts'
 import { DeliveryError } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
-import { asyncContext } from '../runtime/async-context.node.ts'
+import { AsyncResource } from '../runtime/async-context.node.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
@@ -46,7 +46,7 @@ export class Delivery<Entry extends Holder> {
   readonly #limit: BodyLimit
   readonly #results: ResultHandler<Entry>
   /** Requests carry the events of many callers: the HTTP client runs in the context of none of them. */
-  readonly #asyncContext = asyncContext.capture()
+  readonly #asyncContext = new AsyncResource('Trackpost')
   /** Batches cut so far. */
   #cut = 0
   /** Nothing can go before a response or a timer comes, so that new events need not ask. */

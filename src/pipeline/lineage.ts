@@ -1,4 +1,4 @@
-import { asyncContext } from '../runtime/async-context.node.ts'
+import { createAsyncLocal } from '../runtime/async-context.node.ts'
 import type { AsyncLocal } from '../runtime/async-context.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { PLUGIN_TIMEOUT_MS } from './time-limits.ts'
@@ -49,7 +49,7 @@ export class Lineage {
   /** Runs a handler that goes on after it has returned; what it tracks then is known as well. */
   follow<Result>(depth: number, run: () => Result): Result {
     if (scopes === undefined && !isUnavailable) {
-      scopes = asyncContext.createLocal<Scope>()
+      scopes = createAsyncLocal<Scope>()
       isUnavailable = scopes === undefined
     }
     if (scopes === undefined) return run()

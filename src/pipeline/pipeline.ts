@@ -2,7 +2,7 @@ import { DeliveryError } from '../errors/errors.ts'
 import { isInstance, isThenable } from '../errors/guard.ts'
 import { isSwitchedOn } from '../message/integrations.ts'
 import type { Kind } from '../message/types.ts'
-import { asyncContext } from '../runtime/async-context.node.ts'
+import { AsyncResource } from '../runtime/async-context.node.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { ContextCancelation } from './cancelation.ts'
 import type { Context, Reporter } from './context.ts'
@@ -120,7 +120,7 @@ export class Pipeline {
     ctx.reporter = this.#tell
     if (this.#loader.isLoading || this.#turns.isOver()) {
       // It goes on when something else ends, and must not do so in the asynchronous context of that.
-      const captured = asyncContext.capture()
+      const captured = new AsyncResource('Trackpost')
       this.#waiting.push(() => captured.runInAsyncScope(() => this.#start(kind, ctx, done)))
       return false
     }

@@ -1,7 +1,7 @@
 import { SettingsError } from '../errors/errors.ts'
 import { describe } from '../message/describe.ts'
 import { KINDS, type Kind } from '../message/types.ts'
-import { asyncContext } from '../runtime/async-context.node.ts'
+import { AsyncResource } from '../runtime/async-context.node.ts'
 import type { CapturedContext } from '../runtime/async-context.ts'
 import { type Handler, PLUGIN_TYPES, type Plugin, type PluginType } from './plugin.ts'
 
@@ -37,7 +37,7 @@ export function createRegistration(plugin: Plugin): Registration {
     name,
     type,
     isRequired: onLoadFailure === 'drop',
-    asyncContext: asyncContext.capture(),
+    asyncContext: new AsyncResource('Trackpost'),
     isAsync: isDeclaredAsync(plugin.all) || KINDS.some((kind) => isDeclaredAsync(plugin[kind])),
     state: 'loading',
   }

@@ -1,4 +1,4 @@
-import type { AsyncContext } from './async-context.ts'
+import type { AsyncResourceClass, CapturedContext, CreateAsyncLocal } from './async-context.ts'
 
 /** What is used of `AsyncLocalStorage`. */
 interface Storage<Value> {
@@ -19,15 +19,15 @@ const { AsyncLocalStorage } = (process?.getBuiltinModule?.('node:async_hooks') ?
 }
 
 /** The asynchronous context of edge runtimes, where they have one. */
-export const asyncContext: AsyncContext = {
-  capture: () => ({ runInAsyncScope: AsyncLocalStorage?.snapshot?.() ?? ((run) => run()) }),
+export const AsyncResource: AsyncResourceClass = class implements CapturedContext {
+  readonly runInAsyncScope = AsyncLocalStorage?.snapshot?.() ?? ((run) => run())
+}
 
-  createLocal<Value>() {
-    if (AsyncLocalStorage === undefined) return undefined
-    const storage = new AsyncLocalStorage<Value>()
-    return {
-      run: <Result>(value: Value, run: () => Result) => storage.run(value, run),
-      get: () => storage.getStore(),
-    }
-  },
+export const createAsyncLocal: CreateAsyncLocal = <Value>() => {
+  if (AsyncLocalStorage === undefined) return undefined
+  const storage = new AsyncLocalStorage<Value>()
+  return {
+    run: <Result>(value: Value, run: () => Result) => storage.run(value, run),
+    get: () => storage.getStore(),
+  }
 }

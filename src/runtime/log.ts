@@ -1,4 +1,4 @@
-import { asyncContext } from './async-context.node.ts'
+import { AsyncResource } from './async-context.node.ts'
 import type { CapturedContext } from './async-context.ts'
 import { detectRuntime } from './detect.ts'
 import { runtimeProcess } from './process.ts'
@@ -38,7 +38,7 @@ export class Log {
     this.#logger = logger
     this.#redact = redact
     this.isVerbose = logger !== undefined || this.#isDebugging
-    if (logger !== undefined) this.#asyncContext = asyncContext.capture()
+    if (logger !== undefined) this.#asyncContext = new AsyncResource('Trackpost')
   }
 
   /** Whether there is a logger. */

@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { AsyncContext } from '../../src/runtime/async-context.ts'
 
 beforeEach(() => {
   vi.resetModules()
@@ -9,12 +8,12 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-async function load(name: 'node' | 'web'): Promise<AsyncContext> {
-  const { asyncContext } =
-    name === 'node'
-      ? await import('../../src/runtime/async-context.node.ts')
-      : await import('../../src/runtime/async-context.web.ts')
-  return asyncContext
+type Module = typeof import('../../src/runtime/async-context.node.ts')
+
+function load(name: 'node' | 'web'): Promise<Module> {
+  return name === 'node'
+    ? import('../../src/runtime/async-context.node.ts')
+    : import('../../src/runtime/async-context.web.ts')
 }
 
 const RUNTIMES = {
@@ -32,9 +31,9 @@ const RUNTIMES = {
 
 describe.each(Object.entries(RUNTIMES))('on %s', (_name, loadFor) => {
   test('what is captured is the context of that moment', async () => {
-    const { capture } = await loadFor()
+    const { AsyncResource } = await loadFor()
     const storage = new AsyncLocalStorage<string>()
-    const captured = storage.run('then', () => capture())
+    const captured = storage.run('then', () => new AsyncResource('Test'))
 
     const seen = storage.run('now', () => captured.runInAsyncScope(() => storage.getStore()))
 
@@ -42,7 +41,7 @@ describe.each(Object.entries(RUNTIMES))('on %s', (_name, loadFor) => {
   })
 
   test('a local value stays with the code that it was set for', async () => {
-    const local = (await loadFor()).createLocal<string>()
+    const local = (await loadFor()).createAsyncLocal<string>()
 
     const seen = await Promise.all(
       ['a', 'b'].map((value) =>
@@ -60,8 +59,8 @@ describe.each(Object.entries(RUNTIMES))('on %s', (_name, loadFor) => {
 
 test('where the runtime has none, functions run as they are', async () => {
   vi.stubGlobal('process', undefined)
-  const { capture, createLocal } = await load('web')
+  const { AsyncResource, createAsyncLocal } = await load('web')
 
-  expect(capture().runInAsyncScope(() => 7)).toBe(7)
-  expect(createLocal()).toBeUndefined()
+  expect(new AsyncResource('Test').runInAsyncScope(() => 7)).toBe(7)
+  expect(createAsyncLocal()).toBeUndefined()
 })
