@@ -2,7 +2,7 @@ import { FetchHTTPClient, type HTTPClient } from '../http/client.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
-import { basicCredentials } from './basic.ts'
+import { basicAuthorization } from './basic.ts'
 import type { Credentials } from './credentials.ts'
 import { LazyCredentials } from './lazy-credentials.ts'
 import { readPrivateKey } from './private-key.ts'
@@ -20,7 +20,7 @@ export function createCredentials(
   warn: Warn,
 ): Credentials {
   const { oauthSettings: oauth, httpRequestTimeout: timeoutMs, maxTotalBackoffDuration } = settings
-  if (oauth === undefined) return basicCredentials(settings.writeKey)
+  if (oauth === undefined) return basicAuthorization(settings.writeKey)
   warnOfPlainText('host', settings.host, warn)
   warnOfPlainText('oauthSettings.authServer', oauth.authServer, warn)
   // Here, and not with the first token: a bad key is a bad setting, and throws from the constructor.

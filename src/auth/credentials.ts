@@ -1,7 +1,8 @@
-/** How the client authenticates. */
-export interface Credentials {
-  /** Whether {@link Credentials.onUnauthorized} can lead to other credentials: a token can be renewed, a key cannot. */
-  readonly isRenewable: boolean
+/** How the client authenticates: with a value of the `Authorization` header that never changes, or with tokens. */
+export type Credentials = string | TokenCredentials
+
+/** Tokens that are fetched, expire and are renewed. */
+export interface TokenCredentials {
   /**
    * The value of the `Authorization` header. A promise only while it has to be fetched first. The promise rejects with
    * a `DeliveryError` when there will be none. This never throws.
@@ -17,7 +18,7 @@ export interface Credentials {
   /**
    * The service refused this value with 401 or 511.
    *
-   * @returns Whether the next {@link Credentials.authorization} will be another one.
+   * @returns Whether the next {@link TokenCredentials.authorization} will be another one.
    */
   onUnauthorized(authorization: string): boolean
   /** Stops what is under way; what waits for a value fails. */

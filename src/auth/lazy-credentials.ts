@@ -1,18 +1,17 @@
 import { describeCause } from '../errors/cause.ts'
 import { DeliveryError } from '../errors/errors.ts'
-import type { Credentials } from './credentials.ts'
+import type { TokenCredentials } from './credentials.ts'
 
 /** Renewable credentials whose code is loaded when they are asked for the first time. */
-export class LazyCredentials implements Credentials {
-  readonly isRenewable = true
-  readonly #load: () => Promise<Credentials>
-  #loaded: Credentials | undefined
-  #loading: Promise<Credentials> | undefined
+export class LazyCredentials implements TokenCredentials {
+  readonly #load: () => Promise<TokenCredentials>
+  #loaded: TokenCredentials | undefined
+  #loading: Promise<TokenCredentials> | undefined
   /** Rejects what waits for the code. */
   #waiting = new Set<(error: DeliveryError) => void>()
   #isClosed = false
 
-  constructor(load: () => Promise<Credentials>) {
+  constructor(load: () => Promise<TokenCredentials>) {
     this.#load = load
   }
 
@@ -63,7 +62,7 @@ export class LazyCredentials implements Credentials {
     this.abort()
   }
 
-  async #start(): Promise<Credentials> {
+  async #start(): Promise<TokenCredentials> {
     try {
       this.#loaded = await this.#load()
     } catch (error) {

@@ -2,7 +2,7 @@ import { DeliveryError, type FailureCode } from '../errors/errors.ts'
 import { backoffMs } from '../policy/backoff.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
-import type { Credentials } from './credentials.ts'
+import type { TokenCredentials } from './credentials.ts'
 import { ServerClock } from './server-clock.ts'
 import type { TokenFailure, TokenRequest, TokenResult } from './token-client.ts'
 
@@ -68,8 +68,7 @@ interface Waiting {
  *
  * @see docs/spec.md, section 4; RFC 6750, section 2.1
  */
-export class OAuthCredentials implements Credentials {
-  readonly isRenewable = true
+export class OAuthCredentials implements TokenCredentials {
   readonly #options: OAuthOptions
   readonly #clock: ServerClock
   #token: Token | undefined

@@ -122,6 +122,7 @@ export function compose(
   const http =
     (typeof httpClient === 'function' ? new FetchHTTPClient(httpClient) : httpClient) ?? defaultClient()
   const credentials = createCredentials(settings, http, USER_AGENT, clock, log.warn)
+  const tokens = typeof credentials === 'string' ? undefined : credentials
   const url = host + path
   const envelope = new Envelope(writeKey, store)
   let encoder: Promise<Encoder> | undefined
@@ -138,7 +139,7 @@ export function compose(
       headers: settings.headers,
       timeoutMs: httpRequestTimeout,
       client: http,
-      credentials,
+      tokens,
       envelope,
       loadEncoder: settings.compress === 'gzip' ? loadEncoder : undefined,
       intake,
@@ -174,7 +175,7 @@ export function compose(
     pipeline,
     delivery,
     hasLanes: lanes !== undefined,
-    credentials,
+    tokens,
     outcomes,
     warnings,
     emitter: client,

@@ -1,4 +1,4 @@
-import type { Credentials } from '../auth/credentials.ts'
+import type { TokenCredentials } from '../auth/credentials.ts'
 import type { Courier } from '../delivery/lanes.ts'
 import { DeliveryError } from '../errors/errors.ts'
 import { guard } from '../errors/guard.ts'
@@ -25,7 +25,7 @@ export interface LifecycleOptions {
   readonly delivery: Courier<Entry>
   /** Each request sends its own: none must wait for what others do. */
   readonly hasLanes: boolean
-  readonly credentials: Credentials
+  readonly tokens: TokenCredentials | undefined
   readonly outcomes: Outcomes
   readonly warnings: Warnings
   readonly emitter: Emitter<AnalyticsEvents>
@@ -152,12 +152,12 @@ export class Lifecycle {
   }
 
   async #close(timeoutMs: number | undefined): Promise<FlushSummary> {
-    const { spool, credentials, clock } = this.#options
+    const { spool, tokens, clock } = this.#options
     const message = 'it was still waiting when closeAndFlush() timed out'
     spool?.pause()
     const summary = await this.#drain(timeoutMs, () => this.#abandon(message))
     this.#abandon(message)
-    credentials.close()
+    tokens?.close()
     if (spool !== undefined) {
       const closing = within(spool.close(), SPOOL_TIMEOUT_MS, clock, 'the spool')
       const release = clock.hold()
@@ -170,7 +170,7 @@ export class Lifecycle {
 
   /** Gives every event that has none its outcome, and stops all that is under way. */
   #abandon(message: string): void {
-    const { outcomes, intake, pipeline, delivery, credentials, spool } = this.#options
+    const { outcomes, intake, pipeline, delivery, tokens, spool } = this.#options
     intake.settleCutShort()
     outcomes.settleEarly()
     const error = new DeliveryError('shutdown_timeout', message)
@@ -178,7 +178,7 @@ export class Lifecycle {
     pipeline.abandon()
     delivery.abandon(error)
     spool?.abandon()
-    credentials.abort()
+    tokens?.abort()
   }
 
   /** The last pending event has its outcome. */

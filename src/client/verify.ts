@@ -1,4 +1,4 @@
-import type { Credentials } from '../auth/credentials.ts'
+import type { TokenCredentials } from '../auth/credentials.ts'
 import type { Sender } from '../delivery/attempt.ts'
 import { describeCause } from '../errors/cause.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -26,7 +26,7 @@ export interface VerifyOptions {
   readonly url: string
   readonly settings: Pick<ResolvedSettings, 'disable'>
   readonly intake: Pick<Intake, 'isClosed'>
-  readonly credentials: Pick<Credentials, 'tryOnce'>
+  readonly credentials: string | Pick<TokenCredentials, 'tryOnce'>
   readonly sender: Pick<Sender, 'probe'>
   readonly clock: Pick<Clock, 'hold'>
 }
@@ -51,7 +51,7 @@ async function ask({ url, intake, credentials, sender }: VerifyOptions): Promise
   let authorization: string | undefined
   let tokenProblem: string | undefined
   try {
-    authorization = await credentials.tryOnce()
+    authorization = typeof credentials === 'string' ? credentials : await credentials.tryOnce()
   } catch (error) {
     tokenProblem = describeCause(error)
   }

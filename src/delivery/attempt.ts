@@ -1,4 +1,4 @@
-import type { Credentials } from '../auth/credentials.ts'
+import type { TokenCredentials } from '../auth/credentials.ts'
 import type { DeliveryError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPHeaders } from '../http/client.ts'
 import { EXCERPT_BYTES, type Exchange, type ExchangeResult, startExchange } from '../http/exchange.ts'
@@ -22,7 +22,8 @@ export interface SenderOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly timeoutMs: number
   readonly client: HTTPClient
-  readonly credentials: Credentials
+  /** Where the credentials can be renewed. */
+  readonly tokens?: TokenCredentials | undefined
   readonly envelope: Envelope
   readonly observer: Observer
   readonly clock: Clock
@@ -189,7 +190,7 @@ export class Sender {
     sentAtMs: number,
     onEnd: OnEnd | undefined,
   ): SendResult {
-    const { url, credentials, observer } = this.#options
+    const { url, tokens, observer } = this.#options
     const redact = this.#redactor(authorization)
     if (response.status !== undefined) {
       const { status, statusText, headers, body } = response
@@ -203,16 +204,16 @@ export class Sender {
       }))
     }
     // Dates in headers are measured from the time of the request, which is known to be one.
-    const result = readResult(response, credentials.isRenewable, sentAtMs, (code) =>
+    const result = readResult(response, tokens !== undefined, sentAtMs, (code) =>
       toDeliveryError(code, response, url, redact),
     )
     const describe = result.status === 'delivered' ? undefined : () => result.toError('rejected').message
     onEnd?.(response.status, describe)
     if (result.status === 'delivered') {
-      credentials.onAccepted(authorization)
+      tokens?.onAccepted(authorization)
       if (response.status !== undefined && isHtml(response)) this.#warnOfHtml(response.status)
     }
-    if (result.status !== 'renew' || credentials.onUnauthorized(authorization)) return result
+    if (result.status !== 'renew' || tokens?.onUnauthorized(authorization)) return result
     return { status: 'failed', code: 'auth', toError: result.toError }
   }
 

@@ -247,7 +247,8 @@ export class Delivery<Entry extends Holder> {
   /** The `Authorization` header, or the error that leaves us without one. */
   #authorization(): string | DeliveryError | Promise<string | DeliveryError> {
     try {
-      const given = this.#options.credentials.authorization()
+      const { credentials } = this.#options
+      const given = typeof credentials === 'string' ? credentials : credentials.authorization()
       return typeof given === 'string' ? given : given.catch(toAuthError)
     } catch (error) {
       return toAuthError(error)

@@ -1,17 +1,16 @@
 import { expect, test } from 'vitest'
-import type { Credentials } from '../../src/auth/credentials.ts'
+import type { TokenCredentials } from '../../src/auth/credentials.ts'
 import { LazyCredentials } from '../../src/auth/lazy-credentials.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
 
-/** Credentials that note what they are asked. */
-function recorded(): Credentials & { readonly calls: string[] } {
+/** TokenCredentials that note what they are asked. */
+function recorded(): TokenCredentials & { readonly calls: string[] } {
   const calls: string[] = []
   return {
     calls,
-    isRenewable: true,
     authorization() {
       calls.push('authorization')
       return 'Bearer token'
@@ -73,7 +72,7 @@ test.each(['abort', 'close'] as const)(
   '%s ends the waiting at once, and asks for no token later',
   async (end) => {
     const loaded = recorded()
-    let load: (credentials: Credentials) => void = () => {}
+    let load: (credentials: TokenCredentials) => void = () => {}
     const credentials = new LazyCredentials(() => new Promise((resolve) => (load = resolve)))
     const waiting = credentials.authorization() as Promise<string>
 

@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { basicCredentials } from '../../src/auth/basic.ts'
-import type { Credentials } from '../../src/auth/credentials.ts'
+import type { TokenCredentials } from '../../src/auth/credentials.ts'
 import { Sender } from '../../src/delivery/attempt.ts'
 import { createBatch } from '../../src/delivery/batch.ts'
 import { Compression } from '../../src/delivery/compression.ts'
@@ -40,7 +39,7 @@ function setUpWith<Client extends HTTPClient>(
   clock: FakeClock,
   loadEncoder?: () => Promise<Encoder>,
   headers?: Record<string, string>,
-  credentials: Credentials = basicCredentials(WRITE_KEY),
+  tokens?: TokenCredentials,
 ) {
   const requests: RequestInfo[] = []
   const responses: ResponseInfo[] = []
@@ -52,7 +51,7 @@ function setUpWith<Client extends HTTPClient>(
     userAgent: 'trackpost/0.1.0',
     timeoutMs: 10_000,
     client,
-    credentials,
+    tokens,
     envelope,
     observer: {
       onRequest: (info) => requests.push(info()),
@@ -218,9 +217,12 @@ describe('one attempt', () => {
     ['there will be no others', false, { status: 'failed', code: 'auth' }],
   ])('refused credentials are reported; %s', async (_label, hasOthers, expected) => {
     const refused: string[] = []
-    const credentials: Credentials = {
-      ...basicCredentials(WRITE_KEY),
-      isRenewable: true,
+    const tokens: TokenCredentials = {
+      authorization: () => AUTHORIZATION,
+      tryOnce: () => AUTHORIZATION,
+      onAccepted() {},
+      abort() {},
+      close() {},
       onUnauthorized(authorization) {
         refused.push(authorization)
         return hasOthers
@@ -228,7 +230,7 @@ describe('one attempt', () => {
     }
     const clock = new FakeClock('2026-11-20T09:30:00.000Z')
     const client = new ScriptedClient(clock, [status(401)])
-    const { sender, batch } = setUpWith(client, clock, undefined, undefined, credentials)
+    const { sender, batch } = setUpWith(client, clock, undefined, undefined, tokens)
 
     const result = await sender.send(batch, AUTHORIZATION).result
 

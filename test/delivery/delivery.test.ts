@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { Credentials } from '../../src/auth/credentials.ts'
+import type { TokenCredentials } from '../../src/auth/credentials.ts'
 import { SlabStore } from '../../src/delivery/slabs.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'
 import {
@@ -1355,8 +1355,7 @@ describe('credentials that can be renewed', () => {
   function createTokens(limit = Number.POSITIVE_INFINITY) {
     let number = 1
     const refused: string[] = []
-    const credentials: Credentials = {
-      isRenewable: true,
+    const credentials: TokenCredentials = {
       authorization: async () => {
         if (number > limit) throw new DeliveryError('auth', 'kein Token')
         return `Bearer token-${number}`
@@ -1489,7 +1488,7 @@ describe('credentials that can be renewed', () => {
 
   test('batches that are abandoned while their token is fetched leave their places free', async () => {
     const tokens: (() => void)[] = []
-    const credentials: Credentials = {
+    const credentials: TokenCredentials = {
       ...createTokens().credentials,
       authorization: () =>
         new Promise((resolve) => {

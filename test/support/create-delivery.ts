@@ -1,4 +1,4 @@
-import { basicCredentials } from '../../src/auth/basic.ts'
+import { basicAuthorization } from '../../src/auth/basic.ts'
 import type { Credentials } from '../../src/auth/credentials.ts'
 import { Sender } from '../../src/delivery/attempt.ts'
 import { Backlog } from '../../src/delivery/backlog.ts'
@@ -71,7 +71,7 @@ export function setUpDelivery({
   const client = new ScriptedClient(clock, replies)
   const resolved = resolveSettings({ writeKey: WRITE_KEY, ...settings })
   const outcomes: Outcome[] = []
-  const given = credentials ?? basicCredentials(WRITE_KEY)
+  const given = credentials ?? basicAuthorization(WRITE_KEY)
   const observer = { onRequest() {}, onResponse() {}, wantsBodies: false }
   const envelope = new Envelope(WRITE_KEY, store)
   const sender = new Sender({
@@ -80,7 +80,7 @@ export function setUpDelivery({
     userAgent: 'trackpost/0.1.0',
     timeoutMs: resolved.httpRequestTimeout,
     client,
-    credentials: given,
+    tokens: typeof given === 'string' ? undefined : given,
     envelope,
     observer,
     clock,
