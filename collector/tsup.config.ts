@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { defineConfig, type Options } from 'tsup'
 
 const common: Options = {
@@ -8,10 +9,9 @@ const common: Options = {
   clean: false,
 }
 
-const declarations: Options['dts'] = {
-  entry: 'src/index.ts',
-  // For `await using`: not every project's settings name this library.
-  banner: '/// <reference lib="esnext.disposable" />',
+/** The types are made once, as those of CommonJS: ES modules can import them, and not the other way round. */
+async function shareTypes(): Promise<void> {
+  writeFileSync('dist/index.d.ts', "export * from './index.cjs'\n")
 }
 
 export default defineConfig([
@@ -20,7 +20,7 @@ export default defineConfig([
     // `cli` is an entry of its own only for the launcher in bin/; nobody imports its types.
     entry: ['src/index.ts', 'src/cli.ts'],
     format: ['esm'],
-    dts: declarations,
+    onSuccess: shareTypes,
     esbuildOptions(options) {
       // Beside the entries: modules find the files of the package by their own address.
       options.chunkNames = '[name]-[hash]'
@@ -30,7 +30,11 @@ export default defineConfig([
     ...common,
     entry: ['src/index.ts'],
     format: ['cjs'],
-    dts: declarations,
+    dts: {
+      entry: 'src/index.ts',
+      // For `await using`: not every project's settings name this library.
+      banner: '/// <reference lib="esnext.disposable" />',
+    },
     // An ES module alone: a test runner that has no import() of its own, like Jest without flags, could not load it.
     noExternal: ['jose'],
     // What modules know as their own address; the files beside the code are found by it.

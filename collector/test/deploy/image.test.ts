@@ -3,22 +3,16 @@ import { chmodSync, mkdtempSync, readFileSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { COLLECTOR_FLAGS } from '../../src/cli/flags.ts'
 import { startCollector } from '../../src/index.ts'
-import { createProject, type Project } from '../package/project.ts'
+import { packBuilt } from '../package/project.ts'
 import { post, track } from '../support.ts'
 import { build, readDockerfile, runImage } from './dockerfile.ts'
 
 const instructions = readDockerfile(
   readFileSync(fileURLToPath(new URL('../../deploy/Dockerfile', import.meta.url)), 'utf8'),
 )
-
-let project: Project
-beforeAll(async () => {
-  project = await createProject()
-}, 300_000)
-afterAll(() => project?.remove())
 
 async function freePort(): Promise<number> {
   const collector = await startCollector({ port: 0 })
@@ -29,7 +23,8 @@ async function freePort(): Promise<number> {
 test('the commands of the Dockerfile, run in order with the packed package, give a collector that is ready', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-collector-image-'))
   chmodSync(folder, 0o755)
-  const image = build(instructions, folder, { PACKAGE: project.tarball })
+  const { tarball } = await packBuilt(folder)
+  const image = build(instructions, folder, { PACKAGE: tarball })
   const port = await freePort()
   // The image listens on what it exposes; here that port may be taken.
   expect(image.exposed).toEqual([Number(COLLECTOR_FLAGS.port.default)])

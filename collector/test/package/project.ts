@@ -6,12 +6,15 @@ import { fileURLToPath } from 'node:url'
 
 export const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** A project of a user, with the packed collector installed. */
-export interface Project {
-  folder: string
+export interface Packed {
   tarball: string
   /** Paths of the files in the tarball. */
   files: string[]
+}
+
+/** A project of a user, with the packed collector installed. */
+export interface Project extends Packed {
+  folder: string
   write(name: string, text: string): string
   remove(): void
 }
@@ -55,7 +58,7 @@ export async function createProject(): Promise<Project> {
   }
   const remove = () => rmSync(folder, { recursive: true, force: true })
   try {
-    const { tarball, files } = await pack(folder)
+    const { tarball, files } = await packAsReleased(folder)
     write('package.json', '{ "name": "a-user-of-the-collector", "private": true }')
     const flags = ['--prefer-offline', '--no-package-lock', '--no-audit', '--no-fund']
     const installed = await run('npm', ['install', tarball, ...flags], folder)
@@ -68,7 +71,7 @@ export async function createProject(): Promise<Project> {
 }
 
 /** In a copy: the build begins by emptying its folder, which other tests run from. */
-async function pack(folder: string): Promise<{ tarball: string; files: string[] }> {
+async function packAsReleased(folder: string): Promise<Packed> {
   const workspace = join(folder, 'workspace')
   const copy = join(workspace, 'collector')
   mkdirSync(workspace)
@@ -77,7 +80,17 @@ async function pack(folder: string): Promise<{ tarball: string; files: string[] 
   symlinkSync(join(REPOSITORY, 'node_modules'), join(workspace, 'node_modules'))
   const isLeftOut = /\/collector\/(?:node_modules|dist|test|test-results|bench)(?:\/|$)/
   cpSync(join(REPOSITORY, 'collector'), copy, { recursive: true, filter: (path) => !isLeftOut.test(path) })
-  const packed = await run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', folder], copy)
+  return pack(copy, folder)
+}
+
+/** Packs the package as it is built for this run, without the build of a release. */
+export function packBuilt(folder: string): Promise<Packed> {
+  return pack(join(REPOSITORY, 'collector'), folder, '--ignore-scripts')
+}
+
+async function pack(source: string, folder: string, ...flags: string[]): Promise<Packed> {
+  const args = ['pack', '--json', '--loglevel=error', '--pack-destination', folder, ...flags]
+  const packed = await run('npm', args, source)
   if (packed.code !== 0) throw new Error(packed.output)
   const [{ filename, files }] = JSON.parse(packed.stdout.slice(packed.stdout.indexOf('[\n'))) as [
     { filename: string; files: Array<{ path: string }> },
