@@ -15,6 +15,15 @@ const builtSuites = [
   'spool/proof',
 ]
 
+/** What is prepared once for all files of a suite. */
+const installed = 'test/support/project.setup.ts'
+const setups: Record<string, string[]> = {
+  package: [installed],
+  frameworks: ['test/support/frameworks.setup.ts', installed],
+  runtimes: ['test/support/runtimes.setup.ts', installed],
+  serverless: ['test/support/runtimes.setup.ts', installed],
+}
+
 /** A limit that only a test reaches which hangs: no machine is slow enough to decide one. */
 const limits = { testTimeout: 120_000, hookTimeout: 300_000 }
 
@@ -39,10 +48,7 @@ export default defineConfig({
           // One suite after the other, and one file after the other: each installs the package and starts processes.
           ...(suite === 'faults' ? {} : { maxWorkers: 1 }),
           sequence: { groupOrder: index + 1 },
-          ...(suite === 'frameworks' && { globalSetup: ['test/support/frameworks.setup.ts'] }),
-          ...(['runtimes', 'serverless'].includes(suite) && {
-            globalSetup: ['test/support/runtimes.setup.ts'],
-          }),
+          globalSetup: setups[suite] ?? [],
         },
       })),
     ],

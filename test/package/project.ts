@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
-import { copyFile, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { inject } from 'vitest'
 
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -49,38 +50,55 @@ function environment(): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(entries), NO_COLOR: '1', FORCE_COLOR: '0' }
 }
 
+/** The packed package, and a project that has it installed. */
+export interface Installed {
+  readonly folder: string
+  readonly tarball: Tarball
+}
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** What each test file has a copy of. */
+    installed: Installed
+  }
+}
+
+/** Packs the package as it was built, and installs it into an empty project in a folder. */
+export async function install(folder: string): Promise<Installed> {
+  const tarball = await pack(folder)
+  const project = join(folder, 'project')
+  await mkdir(project)
+  await writeFile(join(project, 'package.json'), '{ "name": "a-user-of-trackpost", "private": true }')
+  const flags = ['--prefer-offline', '--no-package-lock', '--no-audit', '--no-fund']
+  const { code, output } = await run('npm', ['install', tarball.path, ...flags], project)
+  if (code !== 0) throw new Error(output)
+  return { folder: project, tarball }
+}
+
 /**
- * Packs the package as it was built, and installs it into an empty project.
+ * A project of a test file's own: a copy of the one that was installed for all of them.
  *
  * @param parent What is installed in this folder is there for the project as well. Default: that for temporary files.
  */
 export async function createProject(parent = tmpdir()): Promise<Project> {
+  const installed = inject('installed')
   const folder = await realpath(await mkdtemp(join(parent, 'trackpost-package-')))
+  await cp(installed.folder, folder, { recursive: true })
   const write = async (name: string, text: string): Promise<string> => {
     const path = join(folder, name)
     await writeFile(path, text)
     return path
   }
-  try {
-    const tarball = await pack(folder)
-    await write('package.json', '{ "name": "a-user-of-trackpost", "private": true }')
-    const flags = ['--prefer-offline', '--no-package-lock', '--no-audit', '--no-fund']
-    const installed = await run('npm', ['install', tarball.path, ...flags], folder)
-    if (installed.code !== 0) throw new Error(installed.output)
-    return {
-      folder,
-      tarball,
-      write,
-      async add(path) {
-        const target = join(folder, basename(path))
-        await copyFile(join(REPOSITORY, path), target)
-        return target
-      },
-      remove: () => rm(folder, { recursive: true }),
-    }
-  } catch (error) {
-    await rm(folder, { recursive: true })
-    throw error
+  return {
+    folder,
+    tarball: installed.tarball,
+    write,
+    async add(path) {
+      const target = join(folder, basename(path))
+      await copyFile(join(REPOSITORY, path), target)
+      return target
+    },
+    remove: () => rm(folder, { recursive: true }),
   }
 }
 
