@@ -8,6 +8,8 @@ type Listener = (...args: any[]) => unknown
 interface Registration {
   readonly listener: Listener
   readonly once: boolean
+  /** It was for once, and was called: an event emitted by another listener meanwhile has come first. */
+  isSpent: boolean
   /** Runs the listener in the asynchronous context of its registration, not in that of whatever emits. */
   readonly asyncContext: CapturedContext
 }
@@ -76,7 +78,11 @@ export class Emitter<Events extends { [Name in keyof Events]: unknown[] }> {
   emit<Name extends keyof Events>(name: Name, ...args: Events[Name]): this {
     // A registration list is replaced, never changed: listeners may add and remove while it is walked.
     for (const registration of this.#of(name)) {
-      if (registration.once) this.#drop(name, registration)
+      if (registration.isSpent) continue
+      if (registration.once) {
+        registration.isSpent = true
+        this.#drop(name, registration)
+      }
       guard(
         () => registration.asyncContext.runInAsyncScope(() => registration.listener(...args)),
         `a listener of '${String(name)}'`,
@@ -134,7 +140,7 @@ export class Emitter<Events extends { [Name in keyof Events]: unknown[] }> {
 
   #add(name: keyof Events, listener: Listener, once: boolean, isFirst: boolean): this {
     if (typeof listener !== 'function') return this
-    const registration = { listener, once, asyncContext: new AsyncResource('Trackpost') }
+    const registration = { listener, once, isSpent: false, asyncContext: new AsyncResource('Trackpost') }
     const others = this.#of(name)
     return this.#set(name, isFirst ? [registration, ...others] : [...others, registration])
   }

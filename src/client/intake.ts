@@ -231,7 +231,7 @@ export class Intake {
     entry.ctx = ctx
     let bytes = 0
     if (this.#inPlugins.size > 0) {
-      bytes = estimateBytes(message, maxMessageBytes)
+      bytes = estimateBytes(ctx.event, maxMessageBytes)
       if (!backlog.hasRoom(bytes)) return outcomes.refuse(entry)
     }
     const isDone = pipeline.run(kind, ctx, (error, ctx) => {
@@ -243,7 +243,7 @@ export class Intake {
       else outcomes.settleLater(entry, error)
     })
     if (isDone) return
-    bytes ||= estimateBytes(message, maxMessageBytes)
+    bytes ||= estimateBytes(ctx.event, maxMessageBytes)
     this.#inPlugins.add(entry, bytes)
   }
 

@@ -12,7 +12,7 @@ export interface CompressionOptions {
   readonly client: HTTPClient
   /** Bound on the compression of one body, in milliseconds. */
   readonly timeoutMs: number
-  readonly clock: Pick<Clock, 'setTimer'>
+  readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>
   /** Told once when nothing more is compressed: why, and what went wrong. Must not throw. */
   readonly onGivenUp: (why: string, error?: unknown) => void
 }

@@ -1,5 +1,6 @@
 import { read } from '../message/utf8.ts'
 import { type Clock, nextTurn } from '../runtime/clock.ts'
+import { setDeadline } from '../runtime/deadline.ts'
 import {
   type ByteHTTPClient,
   createAbort,
@@ -54,8 +55,6 @@ export interface ExchangeRequest {
 export const EXCERPT_BYTES = 1_024
 /** A response body that takes longer is given up: its status is known, and a socket waits for it. */
 const BODY_TIMEOUT_MS = 1_000
-/** A deadline that fires this much late was held up by a stalled process, not by the server. */
-const STALL_MS = 1_000
 
 /**
  * Sends one request under one deadline for headers and body, with any client: one that throws, never settles, ignores
@@ -75,7 +74,6 @@ class ClientExchange implements Exchange {
   #resolve: (result: ExchangeResult) => void = () => {}
   #finish: () => void = () => {}
   #cancelTimer: () => void
-  #isStalled = false
   /** The response has come, or none is waited for any longer. */
   #isOver = false
   /** Settles with what has arrived of the response. */
@@ -92,7 +90,8 @@ class ClientExchange implements Exchange {
       this.#finish = resolve
     })
     this.#deadlineMs = clock.monotonic() + request.timeoutMs
-    this.#cancelTimer = clock.setTimer(() => this.#onDeadline(), request.timeoutMs)
+    const onDeadline = (): void => this.#abort(new Error(`no response within ${request.timeoutMs} ms`))
+    this.#cancelTimer = setDeadline(onDeadline, request.timeoutMs, clock)
     try {
       Promise.resolve(callClient(client, request, this.#abortion.signal)).then(
         (response) => this.#onResponse(response),
@@ -133,16 +132,6 @@ class ClientExchange implements Exchange {
     const response = carriedResponse(cause)
     if (response === undefined) this.#end(cause)
     else this.#onResponse(response)
-  }
-
-  #onDeadline(): void {
-    if (!this.#isStalled && this.#clock.monotonic() - this.#deadlineMs > STALL_MS) {
-      // The process was blocked or frozen, and the response may lie in the socket's buffer: let it be read first.
-      this.#isStalled = true
-      this.#cancelTimer = this.#clock.setTimer(() => this.#onDeadline(), STALL_MS)
-      return
-    }
-    this.#abort(new Error(`no response within ${this.#request.timeoutMs} ms`))
   }
 
   #abort(cause: Error): void {

@@ -1,4 +1,5 @@
 import type { Clock } from '../runtime/clock.ts'
+import { setDeadline } from '../runtime/deadline.ts'
 
 /** Longest wait for one plugin: to load, to unload, or to handle one event. */
 export const PLUGIN_TIMEOUT_MS = 5_000
@@ -30,10 +31,8 @@ export class TimeLimits {
         end()
         reject(reason)
       }
-      const cancel = this.#clock.setTimer(
-        () => fail(new Error(`it did not settle within ${PLUGIN_TIMEOUT_MS} ms`)),
-        PLUGIN_TIMEOUT_MS,
-      )
+      const onDeadline = (): void => fail(new Error(`it did not settle within ${PLUGIN_TIMEOUT_MS} ms`))
+      const cancel = setDeadline(onDeadline, PLUGIN_TIMEOUT_MS, this.#clock)
       this.#endings.add(fail)
       try {
         // Through a promise of ours: a `then` of a plugin's may throw, call back twice, or resolve to another like it.

@@ -1,4 +1,5 @@
 import type { Clock } from './clock.ts'
+import { setDeadline } from './deadline.ts'
 
 /** Name of the error when something took too long: that of the web standards. */
 export const TIMEOUT = 'TimeoutError'
@@ -19,15 +20,14 @@ export interface Bounded<Value> {
 export function within<Value>(
   work: PromiseLike<Value>,
   ms: number,
-  clock: Pick<Clock, 'setTimer'>,
+  clock: Pick<Clock, 'monotonic' | 'setTimer'>,
   what: string,
 ): Bounded<Value> {
   let cancel: (reason: Error) => void = () => {}
   const result = new Promise<Value>((resolve, reject) => {
-    const cancelTimer = clock.setTimer(
-      () => reject(Object.assign(new Error(`${what} took longer than ${ms} ms`), { name: TIMEOUT })),
-      ms,
-    )
+    const onDeadline = (): void =>
+      reject(Object.assign(new Error(`${what} took longer than ${ms} ms`), { name: TIMEOUT }))
+    const cancelTimer = setDeadline(onDeadline, ms, clock)
     cancel = (reason) => {
       cancelTimer()
       reject(reason)

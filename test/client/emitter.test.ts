@@ -58,6 +58,17 @@ describe('the emitter', () => {
     expect(calls).toBe(1)
   })
 
+  test('a listener for once is not called again where one before it emits its event', () => {
+    const emitter = new Emitter<Events>()
+    const listener = vi.fn()
+    emitter.once('drained', () => emitter.emit('drained'))
+    emitter.once('drained', listener)
+
+    emitter.emit('drained')
+
+    expect(listener).toHaveBeenCalledTimes(1)
+  })
+
   test('a listener that is taken off is not called, and others are', () => {
     const emitter = new Emitter<Events>()
     const gone = vi.fn()

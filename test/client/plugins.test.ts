@@ -122,6 +122,26 @@ describe('an asynchronous plugin that tracks', () => {
   })
 })
 
+// Row B31.
+test('a getter is read once, also where events wait inside an asynchronous plugin', async () => {
+  const { analytics, client } = createAnalytics()
+  await analytics.register({ name: 'slow', type: 'enrichment', track: async () => {} })
+  let reads = 0
+  const properties = {
+    get total() {
+      return ++reads
+    },
+  }
+
+  for (let index = 0; index < 3; index++) analytics.track({ userId: 'usr_Zoë', event: 'Départ', properties })
+  await analytics.flush()
+
+  const totals = client.requests
+    .flatMap(({ batch }) => batch)
+    .map(({ properties }) => (properties as { total?: unknown }).total)
+  expect([totals, reads]).toEqual([[1, 2, 3], 3])
+})
+
 describe('what plugins return', () => {
   const replacements: [string, (ctx: Context) => unknown][] = [
     ['another context', ({ event }) => new Context({ ...event, event: 'Commande masquée' })],

@@ -609,6 +609,23 @@ describe('plugins that never settle', () => {
     expect(ends[0]?.message).toBe("the plugin 'filtre' failed: it did not settle within 5000 ms")
   })
 
+  // Row F18.
+  test('a process that stood still does not take it out on one that has settled meanwhile', async () => {
+    const { clock, pipeline, run } = setUp()
+    const answer = deferred()
+    await pipeline.register(createPlugin('filtre', 'before', { track: () => answer.promise }))
+
+    const { ends } = run()
+    clock.stall(6_500)
+    // Timers come first, and then what lies in the sockets.
+    await clock.advance(0)
+    answer.resolve()
+    await settled()
+
+    expect(ends).toEqual([undefined])
+    expect(clock.timerCount).toBe(0)
+  })
+
   test('an enrichment plugin is skipped, and a later answer changes nothing', async () => {
     const { clock, pipeline, reports, run } = setUp()
     const answer = deferred()

@@ -36,3 +36,20 @@ test('a wait that is given up leaves no timer', async () => {
   await expect(result).rejects.toThrow('closed')
   expect(clock.timerCount).toBe(0)
 })
+
+// Row F18.
+test('work that ends while the process stands still has ended in time', async () => {
+  const clock = new FakeClock()
+  let arrive = (_train: string): void => {}
+  const work = new Promise<string>((resolve) => {
+    arrive = resolve
+  })
+  const { result } = within(work, 1_000, clock, 'the train')
+
+  clock.stall(60_000)
+  await clock.advance(0)
+  arrive('late train')
+
+  expect(await result).toBe('late train')
+  expect(clock.timerCount).toBe(0)
+})
