@@ -143,6 +143,42 @@ describe('the channels', () => {
     expect(on('trackpost:outcome').map(({ messageId }) => messageId)).toEqual(['purchase-1', 'changed'])
   })
 
+  test('an accepted call is told of to who subscribes to nothing else', () => {
+    const { on } = subscribe(['trackpost:accepted'])
+    const { analytics } = createAnalytics()
+
+    trackPurchases(analytics, 1)
+
+    expect(on('trackpost:accepted')).toMatchObject([{ kind: 'track', messageId: 'purchase-1' }])
+  })
+
+  test('an outcome has the id of an event that was never stored', async () => {
+    const { on } = subscribe(['trackpost:outcome'])
+    const { analytics } = createAnalytics({ maxQueueSize: 1 })
+
+    trackPurchases(analytics, 2)
+    await settled()
+
+    expect(on('trackpost:outcome').map(({ messageId, error }) => [messageId, error?.code])).toContainEqual([
+      ...['purchase-2', 'queue_full'],
+    ])
+  })
+
+  test('an outcome has the id that a plugin gave the event', async () => {
+    const { on } = subscribe(['trackpost:outcome'])
+    const { analytics } = createAnalytics()
+    await analytics.register({
+      name: 'ids',
+      type: 'before',
+      track: (ctx) => void ctx.updateEvent('messageId', 'changed'),
+    })
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(on('trackpost:outcome')).toMatchObject([{ messageId: 'changed' }])
+  })
+
   test('of messages that are stored only, the id is read from there', async () => {
     const { analytics } = createAnalytics()
     trackPurchases(analytics, 1)

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Signer } from '../../src/auth/signer.ts'
+import type { HTTPFetchFn } from '../../src/http/client.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
 import { silence, status } from '../support/scripted-client.ts'
@@ -115,6 +117,50 @@ describe('closeAndFlush', () => {
     answer()
 
     expect(await closing).toEqual({ delivered: 1, failed: 0, pending: 0 })
+  })
+})
+
+describe('a client with access tokens', () => {
+  /** Tokens that `httpClient` hands out, for assertions that nobody looks at. */
+  function createWithTokens(httpClient: HTTPFetchFn, exitTimeout?: number) {
+    const signer: Signer = { algorithm: 'RS256', sign: async () => new Uint8Array(256) }
+    const oauthSettings = { clientId: 'id', keyId: 'key', signer, httpClient }
+    return createAnalytics({ oauthSettings, flushAt: 1, ...(exitTimeout !== undefined && { exitTimeout }) })
+  }
+  /** The code for tokens is loaded with the first one, which takes as long as the machine needs. */
+  const untilAsked = (asked: readonly unknown[]): Promise<void> =>
+    vi.waitFor(() => expect(asked).toHaveLength(1), { timeout: 60_000, interval: 5 })
+
+  test('renews none once it is closed', async () => {
+    const asked: string[] = []
+    const { analytics, clock } = createWithTokens(async (url) => {
+      asked.push(url)
+      return new Response(JSON.stringify({ access_token: 'tok', expires_in: 3_600 }))
+    })
+    trackPurchases(analytics, 1)
+    await untilAsked(asked)
+    await analytics.flush()
+    expect(clock.timerCount).toBe(1)
+
+    await analytics.closeAndFlush()
+
+    expect([clock.timerCount, analytics.stats.delivered]).toEqual([0, 1])
+  })
+
+  test('gives up its token request when the process ends', async () => {
+    const signals: AbortSignal[] = []
+    const { analytics } = createWithTokens((_, { signal }) => {
+      signals.push(signal)
+      return new Promise(() => {})
+    }, 0)
+    trackPurchases(analytics, 1)
+    await untilAsked(signals)
+    const beforeExit = process.listeners('beforeExit').at(-1) as () => void
+
+    beforeExit()
+
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+    expect(analytics.stats.failures.shutdown_timeout).toBe(1)
   })
 })
 
