@@ -1,5 +1,5 @@
 import { SettingsError } from '../errors/errors.ts'
-import { describe, readObject } from './read.ts'
+import { mismatch, readObject } from './read.ts'
 
 /** What the client sets itself, and what belongs to the connection. */
 const TAKEN = new Set(
@@ -32,7 +32,7 @@ export function readHeaders(name: string, value: unknown): Readonly<Record<strin
     if (TAKEN.has(lower)) throw new SettingsError(field, 'this header is set by the client itself')
     if (seen.has(lower)) throw new SettingsError(field, 'this header is given twice')
     seen.add(lower)
-    if (typeof text !== 'string') throw new SettingsError(field, `expected a string, got ${describe(text)}`)
+    if (typeof text !== 'string') throw mismatch(field, 'a string', text)
     if (!VALUE.test(text)) {
       throw new SettingsError(
         field,

@@ -1,6 +1,7 @@
 import type { Signer } from '../auth/signer.ts'
 import { SettingsError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
+import { describe } from '../message/describe.ts'
 import type { Logger } from '../runtime/log.ts'
 import type { Spool } from '../spool/spool.ts'
 
@@ -12,7 +13,7 @@ export function ownReader(given: object): (name: string) => unknown {
 
 export function readObject(name: string, value: unknown): object {
   if (typeof value === 'object' && value !== null) return value
-  throw new SettingsError(name, `expected an object, got ${describe(value)}`)
+  throw mismatch(name, 'an object', value)
 }
 
 /**
@@ -23,19 +24,17 @@ const PLACEHOLDER = /^(?:your(?:segment|source|trackpost)?(?:write|api)?key(?:he
 
 export function readWriteKey(value: unknown): string {
   if (typeof value !== 'string') {
-    throw new SettingsError('writeKey', `expected a string, got ${describe(value)}`)
+    throw mismatch('writeKey', 'a string', value)
   }
   // Visible ASCII without the colon, which ends the user name in Basic credentials: RFC 7617, section 2.
   if (!/^[\x21-\x39\x3b-\x7e]{1,1024}$/.test(value)) {
     const got = value.includes(':') ? 'one with a colon' : offence(value)
-    throw new SettingsError(
-      'writeKey',
-      `expected 1 to 1024 visible ASCII characters without spaces and colons, got ${got}`,
-    )
+    const expected = '1 to 1024 visible ASCII characters without spaces and colons'
+    throw mismatch('writeKey', expected, value, got)
   }
   const bare = value.replace(/[^a-z0-9]/gi, '')
   if (PLACEHOLDER.test(bare) || /^\.{3,}$/.test(value)) {
-    throw new SettingsError('writeKey', 'expected the write key of your source, got a placeholder')
+    throw mismatch('writeKey', 'the write key of your source', value, 'a placeholder')
   }
   return value
 }
@@ -43,16 +42,16 @@ export function readWriteKey(value: unknown): string {
 /** Text that is sent as it is, and never shown. */
 export function readWord(name: string, value: unknown): string {
   if (typeof value === 'string' && /^[\x21-\x7e]{1,1024}$/.test(value)) return value
-  const got = typeof value === 'string' ? offence(value) : describe(value)
-  throw new SettingsError(name, `expected 1 to 1024 visible ASCII characters without spaces, got ${got}`)
+  const got = typeof value === 'string' ? offence(value) : undefined
+  throw mismatch(name, '1 to 1024 visible ASCII characters without spaces', value, got)
 }
 
 /** Words with single spaces in between: RFC 6749, section 3.3. */
 export function readScope(name: string, value: unknown): string {
   if (typeof value === 'string' && value.length <= 1024 && /^[!#-[\]-~]+(?: [!#-[\]-~]+)*$/.test(value))
     return value
-  const got = typeof value !== 'string' ? describe(value) : value === '' ? offence(value) : 'another string'
-  throw new SettingsError(name, `expected words separated by single spaces, got ${got}`)
+  const got = typeof value === 'string' && value !== '' ? 'another string' : undefined
+  throw mismatch(name, 'words separated by single spaces', value, got)
 }
 
 export function readInteger(
@@ -63,11 +62,8 @@ export function readInteger(
   if (value === undefined) return rule.default
   if (typeof value === 'number' && Number.isInteger(value) && value >= rule.min && value <= rule.max)
     return value
-  const got = typeof value === 'number' ? `the number ${value}` : describe(value)
-  throw new SettingsError(
-    name,
-    `expected an integer from ${rule.min} to ${rule.max} (${rule.unit}), got ${got}`,
-  )
+  const got = typeof value === 'number' ? `the number ${value}` : undefined
+  throw mismatch(name, `an integer from ${rule.min} to ${rule.max} (${rule.unit})`, value, got)
 }
 
 export function readChoice<Choice extends string>(
@@ -78,14 +74,14 @@ export function readChoice<Choice extends string>(
   if (value === undefined) return rule.default
   const choice = rule.choices.find((one) => one === value)
   if (choice !== undefined) return choice
-  const got = typeof value === 'string' ? 'another string' : describe(value)
+  const got = typeof value === 'string' ? 'another string' : undefined
   const choices = rule.choices.map((one) => `'${one}'`).join(' or ')
-  throw new SettingsError(name, `expected ${choices}, got ${got}`)
+  throw mismatch(name, choices, value, got)
 }
 
 export function readBoolean(name: string, value: unknown): boolean | undefined {
   if (value === undefined || typeof value === 'boolean') return value
-  throw new SettingsError(name, `expected a boolean, got ${describe(value)}`)
+  throw mismatch(name, 'a boolean', value)
 }
 
 /** A boolean, or a function that is asked for one each time. */
@@ -96,18 +92,16 @@ export function readSwitch(
 ): boolean | (() => boolean) {
   if (value === undefined) return rule.default
   if (typeof value === 'boolean' || typeof value === 'function') return value as boolean | (() => boolean)
-  throw new SettingsError(name, `expected a boolean or a function, got ${describe(value)}`)
+  throw mismatch(name, 'a boolean or a function', value)
 }
 
 /** An absolute http(s) URL without credentials, query and fragment; trailing slashes are removed. */
 export function readUrl(name: string, value: unknown): string {
-  const fail = (got: string): never => {
-    throw new SettingsError(
-      name,
-      `expected an absolute http or https URL without credentials, query and fragment, got ${got}`,
-    )
+  const fail = (got?: string): never => {
+    const expected = 'an absolute http or https URL without credentials, query and fragment'
+    throw mismatch(name, expected, value, got)
   }
-  if (typeof value !== 'string') return fail(describe(value))
+  if (typeof value !== 'string') return fail()
   let url: URL
   try {
     url = new URL(value)
@@ -123,13 +117,11 @@ export function readUrl(name: string, value: unknown): string {
 }
 
 export function readPath(name: string, value: unknown): string {
-  if (typeof value !== 'string') throw new SettingsError(name, `expected a string, got ${describe(value)}`)
+  if (typeof value !== 'string') throw mismatch(name, 'a string', value)
   const offending = /\s/.test(value) ? 'white space' : /[?#\\]/.exec(value)?.[0]
   if (offending !== undefined) {
-    throw new SettingsError(
-      name,
-      `expected a path without spaces, query, fragment and backslashes, got a string with ${offending}`,
-    )
+    const expected = 'a path without spaces, query, fragment and backslashes'
+    throw mismatch(name, expected, value, `a string with ${offending}`)
   }
   return value.startsWith('/') ? value : `/${value}`
 }
@@ -143,22 +135,22 @@ export function readLogger(name: string, value: unknown): Logger | undefined {
     (method) => typeof (value as Partial<Logger> | null)?.[method] !== 'function',
   )
   if (missing.length === 0) return value as Logger
-  const got = missing.length < LOG_METHODS.length ? `one without ${missing.join(' and ')}` : describe(value)
-  throw new SettingsError(name, `expected an object with debug, info, warn and error, got ${got}`)
+  const got = missing.length < LOG_METHODS.length ? `one without ${missing.join(' and ')}` : undefined
+  throw mismatch(name, 'an object with debug, info, warn and error', value, got)
 }
 
 /** An object that joins itself to a client. */
 export function readSpool(name: string, value: unknown): Spool | undefined {
   if (value === undefined || typeof (value as Spool | null)?.attach === 'function')
     return value as Spool | undefined
-  throw new SettingsError(name, `expected a FileSpool, or another object with attach, got ${describe(value)}`)
+  throw mismatch(name, 'a FileSpool, or another object with attach', value)
 }
 
 /** A function, or an object with `makeRequest`. */
 export function readHttpClient(name: string, value: unknown): HTTPClient | HTTPFetchFn | undefined {
   if (value === undefined || typeof value === 'function') return value as HTTPFetchFn | undefined
   if (typeof (value as HTTPClient | null)?.makeRequest === 'function') return value as HTTPClient
-  throw new SettingsError(name, `expected a function or an object with makeRequest, got ${describe(value)}`)
+  throw mismatch(name, 'a function or an object with makeRequest', value)
 }
 
 /** An object with `sign`, and the name of an algorithm with a private key: RFC 7518, section 3.1; RFC 8037. */
@@ -166,18 +158,28 @@ export function readSigner(name: string, value: unknown): Signer | undefined {
   if (value === undefined) return undefined
   const { algorithm, sign } = readObject(name, value) as Partial<Record<keyof Signer, unknown>>
   if (typeof sign !== 'function') {
-    throw new SettingsError(name, `expected an object with sign, got one where sign is ${describe(sign)}`)
+    throw mismatch(name, 'an object with sign', value, `one where sign is ${describe(sign)}`)
   }
   if (typeof algorithm === 'string' && /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA)$/.test(algorithm)) {
     return value as Signer
   }
-  const got = typeof algorithm === 'string' ? 'another string' : describe(algorithm)
-  throw new SettingsError(`${name}.algorithm`, `expected a JWS algorithm such as 'RS256', got ${got}`)
+  const got = typeof algorithm === 'string' ? 'another string' : undefined
+  throw mismatch(`${name}.algorithm`, "a JWS algorithm such as 'RS256'", algorithm, got)
 }
 
 export function readFunction<F>(name: string, value: unknown): F | undefined {
   if (value === undefined || typeof value === 'function') return value as F | undefined
-  throw new SettingsError(name, `expected a function, got ${describe(value)}`)
+  throw mismatch(name, 'a function', value)
+}
+
+/** @param got What was given, never the value, which may be a secret. Default: its type. */
+export function mismatch(
+  name: string,
+  expected: string,
+  value: unknown,
+  got = describe(value),
+): SettingsError {
+  return new SettingsError(name, `expected ${expected}, got ${got}`)
 }
 
 /** What is wrong with a text that must be visible ASCII, without a part of it. */
@@ -185,11 +187,4 @@ function offence(text: string): string {
   if (text === '') return 'an empty string'
   if (text.length > 1024) return `a string of ${text.length} characters`
   return /\s/.test(text) ? 'a string with white space' : 'a string with other characters'
-}
-
-/** The type of a value, never the value: it may be a secret. */
-export function describe(value: unknown): string {
-  if (value === null || value === undefined) return String(value)
-  if (Array.isArray(value)) return 'an array'
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }

@@ -1,12 +1,12 @@
 import type { Signer } from '../auth/signer.ts'
 import { SettingsError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
+import { describe } from '../message/describe.ts'
 import { redactor } from '../policy/redact.ts'
 import { Log, type Logger } from '../runtime/log.ts'
 import type { Spool } from '../spool/spool.ts'
 import type { Scope } from '../tracker.ts'
 import {
-  describe,
   ownReader,
   readBoolean,
   readChoice,

@@ -1,6 +1,7 @@
 import { SettingsError } from '../errors/errors.ts'
+import { describe } from '../message/describe.ts'
 import { unknownOption } from '../settings/nearest.ts'
-import { describe, ownReader, readChoice, readInteger, readObject } from '../settings/read.ts'
+import { ownReader, readChoice, readInteger, readObject } from '../settings/read.ts'
 
 /** What the constructor of `FileSpool` takes. */
 export interface FileSpoolOptions {

@@ -206,6 +206,8 @@ describe('choices and switches', () => {
       [
         { value: 'true', got: 'a string' },
         { value: 1, got: 'a number' },
+        { value: '', got: 'an empty string' },
+        { value: new Map(), got: 'a Map' },
         { value: null, got: 'null' },
         { value: {}, got: 'an object' },
       ].map((bad) => ({ name, ...bad })),
