@@ -8,9 +8,9 @@ import { type Warn, warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { type Attempt, type Ending, type Sender, UNSENT } from './attempt.ts'
 import type { Backlog } from './backlog.ts'
-import { type Batch, BodyLimit, createBatch, Retries } from './batch.ts'
+import { type Batch, BodyLimit, createBatch } from './batch.ts'
 import { Gate, type Pass } from './gate.ts'
-import { ResultHandler } from './handle-result.ts'
+import { ResultHandler, Retries } from './retries.ts'
 import type { Holder } from './store.ts'
 
 export interface DeliveryOptions<Entry extends Holder> {

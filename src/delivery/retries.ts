@@ -1,10 +1,68 @@
 import { DeliveryError, type FailureCode } from '../errors/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
-import type { Batch, BodyLimit, Retries } from './batch.ts'
+import type { Batch, BodyLimit } from './batch.ts'
+import { inferFromDelivery, proceed, type Refusal, refuse } from './bisection.ts'
 import type { Gate, Pass } from './gate.ts'
 import type { SendResult, ToError } from './result.ts'
 import type { Holder } from './store.ts'
+
+/** Batches that were sent and are to be sent again, in the order in which they were cut. */
+export class Retries<Entry extends Holder> {
+  readonly #batches: Batch<Entry>[] = []
+
+  get size(): number {
+    return this.#batches.length
+  }
+
+  get all(): readonly Batch<Entry>[] {
+    return this.#batches
+  }
+
+  /** The oldest one. */
+  get oldest(): Batch<Entry> | undefined {
+    return this.#batches[0]
+  }
+
+  /** The one with the most retries left; of several, the oldest. */
+  get freshest(): Batch<Entry> | undefined {
+    let freshest = this.#batches[0]
+    for (const batch of this.#batches) if (batch.retries < (freshest?.retries ?? 0)) freshest = batch
+    return freshest
+  }
+
+  /** When the time of the next batch is over; infinite when none has a limit. */
+  get nextExpiryMs(): number {
+    let earliest = Number.POSITIVE_INFINITY
+    for (const { expiresAtMs } of this.#batches) earliest = Math.min(earliest, expiresAtMs)
+    return earliest
+  }
+
+  /** Adds a batch in its place. Does nothing when it is there. */
+  add(batch: Batch<Entry>): void {
+    const { sequence } = batch.origin
+    let index = this.#batches.length
+    while (index > 0 && (this.#batches[index - 1]?.origin.sequence ?? 0) >= sequence) index--
+    if (this.#batches[index] !== batch) this.#batches.splice(index, 0, batch)
+  }
+
+  /** Takes a batch out. */
+  remove(batch: Batch<Entry>): void {
+    const index = this.#batches.indexOf(batch)
+    if (index >= 0) this.#batches.splice(index, 1)
+  }
+
+  /** Takes one batch whose time is over. */
+  takeExpired(nowMs: number): Batch<Entry> | undefined {
+    const expired = this.#batches.find(({ expiresAtMs }) => expiresAtMs <= nowMs)
+    if (expired !== undefined) this.remove(expired)
+    return expired
+  }
+
+  takeAll(): Batch<Entry>[] {
+    return this.#batches.splice(0)
+  }
+}
 
 export interface ResultHandlerOptions<Entry extends Holder> {
   readonly settings: Pick<
@@ -38,7 +96,7 @@ export class ResultHandler<Entry extends Holder> {
         gate.succeed(pass)
         limit.succeed()
         if (result.restMs !== undefined && result.restMs > 0) gate.rest(pass, result.restMs)
-        inferFromDelivery(batch)
+        if (batch.next !== undefined) inferFromDelivery(batch.next)
         return this.#settle(batch, undefined)
       case 'retry':
         return this.#retry(batch, pass, result.floorMs, result.isConnectionLost)
@@ -150,7 +208,7 @@ export class ResultHandler<Entry extends Holder> {
 
   #settle(batch: Batch<Entry>, error: DeliveryError | undefined): void {
     // What comes next is in its place before the first outcome is told: a callback may flush, or close.
-    const failed = this.#continue(proceed(batch.next))
+    const failed = batch.next === undefined ? [] : this.#continue(proceed(batch.next))
     this.#end(batch, error)
     for (const [part, partError] of failed) this.#end(part, partError)
   }
@@ -179,88 +237,4 @@ export class ResultHandler<Entry extends Holder> {
 
 function errorOf<Entry extends Holder>(batch: Batch<Entry>, code: FailureCode): DeliveryError {
   return batch.failure?.(code) ?? new DeliveryError(code, 'it was never sent')
-}
-
-/** How many requests one batch may cost more because the service refused it or parts of it. */
-export const MAX_ADDED_REQUESTS = 24
-
-/** What to do about a batch that was refused. */
-export interface Refusal<Entry extends Holder> {
-  /** These fail: the event that was refused alone, or all that there are. */
-  readonly failed: readonly Batch<Entry>[]
-  /** This part is sent next. */
-  readonly next: Batch<Entry> | undefined
-}
-
-/**
- * One bad event must not cost its neighbours: halves what was refused, until the bad one stands alone.
- *
- * The first two halves are sent one right after the other. When both are refused with the same text, no event is at
- * fault, and all fail. From then on the parts go in the order of their events.
- *
- * @param text What the service said.
- * @see docs/spec.md, section 8
- */
-export function refuse<Entry extends Holder>(batch: Batch<Entry>, text: string): Refusal<Entry> {
-  const { origin, next } = batch
-  if (batch.half === 'first') origin.firstHalfRefusal = text
-  const isWaitingFirst = next?.half === 'first' && next.knownBad === 'sent'
-  if (batch.half === 'second' && origin.firstHalfRefusal === text) {
-    return isWaitingFirst ? { failed: [batch, next], next: next.next } : { failed: [batch], next }
-  }
-  if (batch.length === 1) return { failed: [batch], next }
-  batch.knownBad = 'sent'
-  if (batch.half === 'first' && next?.half === 'second') return { failed: [], next: swap(batch, next) }
-  if (batch.half === 'second' && isWaitingFirst) return proceed(swap(batch, next))
-  return proceed(batch)
-}
-
-/**
- * The part that is sent next: a part that is known to hold a bad event is halved first, without being sent.
- *
- * @param batch The start of a chain.
- */
-export function proceed<Entry extends Holder>(batch: Batch<Entry> | undefined): Refusal<Entry> {
-  const failed: Batch<Entry>[] = []
-  let next = batch
-  while (next?.knownBad !== undefined && next.length > 1) {
-    const halved = halve(next)
-    if (halved !== undefined) return { failed, next: halved }
-    // No request is left to look for the bad event. What was not sent since may still be sent as a whole.
-    if (next.knownBad === 'inferred') break
-    failed.push(next)
-    next = next.next
-  }
-  return { failed, next }
-}
-
-/** A part of the chain was delivered: when it was one half of what was refused, the bad event is in the other. */
-export function inferFromDelivery<Entry extends Holder>({ next }: Batch<Entry>): void {
-  if (next?.isSecondOfPair) next.knownBad ??= 'inferred'
-}
-
-function halve<Entry extends Holder>(batch: Batch<Entry>): Batch<Entry> | undefined {
-  const { origin } = batch
-  // A part that was not sent has its own request to spare.
-  const cost = batch.knownBad === 'sent' ? 2 : 1
-  if (origin.addedRequests + cost > MAX_ADDED_REQUESTS) return undefined
-  const isFirst = origin.addedRequests === 0
-  origin.addedRequests += cost
-  const first = batch.split()
-  const second = first.next as Batch<Entry>
-  second.isSecondOfPair = true
-  if (isFirst) {
-    first.half = 'first'
-    second.half = 'second'
-  }
-  return first
-}
-
-/** Puts the second of two before the first. */
-function swap<Entry extends Holder>(first: Batch<Entry>, second: Batch<Entry>): Batch<Entry> {
-  first.next = second.next
-  second.next = first
-  first.isSecondOfPair = false
-  second.isSecondOfPair = false
-  return second
 }
