@@ -1,5 +1,5 @@
 import { compose, type Parts } from './client/compose.ts'
-import { bindMethods } from './client/detachable.ts'
+import { bindMethods, methodsOf } from './client/detachable.ts'
 import { Emitter } from './client/emitter.ts'
 import { readOptions } from './client/flush-options.ts'
 import type { FlushSummary, Stats } from './client/ledger.ts'
@@ -28,10 +28,8 @@ import type { AnalyticsSettings } from './settings/schema.ts'
 import type { Callback, Scope, ScopedTracker, Tracker, TrackerPromises } from './tracker.ts'
 import { VERSION } from './version.ts'
 
-const METHODS = [
-  ...['identify', 'track', 'page', 'screen', 'group', 'alias'],
-  ...['with', 'flush', 'closeAndFlush', 'stored', 'verify', 'register', 'deregister'],
-]
+/** Those that can be detached: all. Found when the first client is made. */
+let methodNames: readonly string[] | undefined
 
 /** Where the runtime has no such symbol (Node.js 16), the one that compilers put in its place. */
 const asyncDispose: typeof Symbol.asyncDispose =
@@ -71,7 +69,8 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     const resolved = resolveSettings(settings)
     this.#settings = resolved
     this.#parts = compose(resolved, clock, this as Emitter<AnalyticsEvents> & PluginHost, ...seams)
-    bindMethods(this, METHODS)
+    methodNames ??= methodsOf(Analytics, Emitter)
+    bindMethods(this, methodNames)
     // Later, so that the code that made the client can add listeners first.
     soon(() => this.emit('initialize', publicSettings(resolved)))
   }

@@ -3,6 +3,7 @@ import { HttpResponse, http } from 'msw'
 import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Analytics } from '../src/analytics.ts'
+import { Emitter } from '../src/client/emitter.ts'
 import type { Stats } from '../src/client/ledger.ts'
 import type { RequestInfo, ResponseInfo } from '../src/delivery/observer.ts'
 import { type DeliveryError, FAILURE_CODES, SettingsError } from '../src/errors/errors.ts'
@@ -192,6 +193,21 @@ describe('the six calls', () => {
 
     expect(await flush()).toEqual({ delivered: 6, failed: 0, pending: 0 })
     expect(await closeAndFlush()).toEqual({ delivered: 0, failed: 0, pending: 0 })
+  })
+
+  test('every method may be detached, those of the emitter too, and none is enumerable', () => {
+    const { analytics } = createAnalytics()
+    const methods = [Analytics, Emitter].flatMap(({ prototype }) =>
+      Object.getOwnPropertyNames(prototype).filter(
+        (name) => !['constructor', 'VERSION', 'stats', 'status', 'ready', 'promises'].includes(name),
+      ),
+    )
+
+    expect(methods).toEqual(expect.arrayContaining(['track', 'flush', 'on', 'listenerCount']))
+    // A bound function has no prototype of its own, and says so.
+    const names = methods.map((name) => (analytics as unknown as Record<string, () => void>)[name]?.name)
+    expect(names).toEqual(methods.map((name) => `bound ${name}`))
+    expect(Object.keys(analytics)).toEqual([])
   })
 
   test('several clients with different settings do not know of each other', async () => {
