@@ -1,6 +1,7 @@
 import { type Browser, chromium } from 'playwright-core'
 import { afterAll, beforeAll, test } from 'vitest'
 import { findBrowser } from '../scripts/find-browser.mjs'
+import { BROWSER_ARGS } from './browser-args.ts'
 
 const executablePath = findBrowser()
 
@@ -12,7 +13,7 @@ export function useBrowser(): () => Browser {
   let browser: Browser | undefined
   beforeAll(async () => {
     if (executablePath !== undefined) {
-      browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+      browser = await chromium.launch({ executablePath, args: BROWSER_ARGS })
     }
   }, 60_000)
   afterAll(() => browser?.close())

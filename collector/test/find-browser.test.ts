@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { findBrowser } from '../scripts/find-browser.mjs'
+import { OFF_IN_PLAYWRIGHT } from './browser-args.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'trackpost-browser-'))
 
@@ -42,4 +44,12 @@ test('without a browser that can be had the script says aloud that tests will be
 
   expect(code).toBe(0)
   expect(err).toContain('SKIPPED')
+})
+
+test('what Playwright turns off in a browser is off in that of the tests', () => {
+  const playwright = dirname(createRequire(import.meta.url).resolve('playwright-core'))
+  const code = readFileSync(join(playwright, 'lib/coreBundle.js'), 'utf8')
+  const [, list = ''] = /disabledFeatures = \[([^\]]+)\]/.exec(code) ?? []
+
+  expect([...list.matchAll(/^\s*"(\w+)"/gm)].map(([, name]) => name)).toEqual(OFF_IN_PLAYWRIGHT)
 })

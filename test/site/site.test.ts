@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findBrowser } from '../../collector/scripts/find-browser.mjs'
+import { BROWSER_ARGS } from '../../collector/test/browser-args.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 const SITE = join(REPOSITORY, 'docs/.vitepress/dist')
@@ -48,8 +49,7 @@ beforeAll(async () => {
   }).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  if (executablePath !== undefined)
-    browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  if (executablePath !== undefined) browser = await chromium.launch({ executablePath, args: BROWSER_ARGS })
 })
 afterAll(async () => {
   await browser?.close()

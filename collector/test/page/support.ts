@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import type { Collector } from '../../src/index.ts'
+import { BROWSER_ARGS } from '../browser-args.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
 /** Where pictures of the page are put, to be looked at. */
@@ -18,7 +19,7 @@ export function useBrowser(): void {
       throw new Error(`${CHROMIUM} is missing; run collector/scripts/ensure-chromium.sh`)
     }
     mkdirSync(artefacts, { recursive: true })
-    running = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
+    running = await chromium.launch({ executablePath: CHROMIUM, args: BROWSER_ARGS })
   }, 60_000)
   afterAll(() => running?.close())
 }
