@@ -2,7 +2,7 @@ import { describeCause } from '../errors/cause.ts'
 import { DeliveryError } from '../errors/errors.ts'
 import type { TokenCredentials } from './credentials.ts'
 
-/** Renewable credentials whose code is loaded when they are asked for the first time. */
+/** Renewable credentials whose code is loaded beside them. */
 export class LazyCredentials implements TokenCredentials {
   readonly #load: () => Promise<TokenCredentials>
   #loaded: TokenCredentials | undefined
@@ -13,6 +13,10 @@ export class LazyCredentials implements TokenCredentials {
 
   constructor(load: () => Promise<TokenCredentials>) {
     this.#load = load
+    // Not with the first event: at a moment without a free file descriptor it could not be read, and Node.js remembers
+    // failed imports of ES modules.
+    this.#loading = this.#start()
+    this.#loading.catch(() => {})
   }
 
   authorization(): string | Promise<string> {

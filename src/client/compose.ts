@@ -8,6 +8,7 @@ import { openLanes } from '../delivery/lanes.node.ts'
 import type { OnPause, OutcomeTaker } from '../delivery/lanes.ts'
 import { SlabStore } from '../delivery/slabs.ts'
 import type { MessageStore } from '../delivery/store.ts'
+import { describeCause } from '../errors/cause.ts'
 import type { AnalyticsEvents } from '../events.ts'
 import { FetchHTTPClient } from '../http/client.ts'
 import { defaultClient } from '../http/default-client.node.ts'
@@ -131,6 +132,8 @@ export function compose(
     encoder ??= loadCompression({ client: http, timeoutMs: httpRequestTimeout, clock }, log.warn)
     return encoder
   }
+  // At once, for the same reason as the code for OAuth.
+  if (settings.compress === 'gzip') void loadEncoder()
   const createSender = (): Sender =>
     new Sender({
       url,
@@ -193,8 +196,13 @@ export function compose(
 
 /** Everybody creates a client; few ask it whether it works. */
 async function loadAndVerify(options: VerifyOptions): Promise<Verification> {
-  const { verify } = await import(/* webpackMode: "eager" */ './verify.ts')
-  return verify(options)
+  try {
+    const { verify } = await import(/* webpackMode: "eager" */ './verify.ts')
+    return await verify(options)
+  } catch (error) {
+    const hint = `the code for verify() could not be loaded: ${describeCause(error)}`
+    return { reachable: false, authorized: undefined, status: undefined, url: options.url, hint }
+  }
 }
 
 /** What no line of a log may show. Tokens come and go: what quotes one is cleaned where it arises. */

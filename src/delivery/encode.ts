@@ -30,7 +30,7 @@ const PLAIN: Encoder = {
   abort() {},
 }
 
-/** Few clients compress: the code is loaded with the first body. Never rejects: without it, nothing is compressed. */
+/** Few clients compress: only they load the code. Never rejects: without it, nothing is compressed. */
 export async function loadCompression(
   options: Omit<CompressionOptions, 'onGivenUp'>,
   warn: Warn,

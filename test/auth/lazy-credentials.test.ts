@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { TokenCredentials } from '../../src/auth/credentials.ts'
 import { LazyCredentials } from '../../src/auth/lazy-credentials.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'
+import { settled } from '../support/fake-clock.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
@@ -57,15 +58,29 @@ test('the code is loaded once, and everything is passed on to it', async () => {
   ])
 })
 
-test('nothing is loaded before credentials are asked for', () => {
+test('the code is loaded at once: later, there may be no free file descriptor to read it with', async () => {
+  const loaded = recorded()
+  let isReadable = true
+  const credentials = new LazyCredentials(async () => {
+    if (!isReadable) throw new Error('EMFILE: too many open files')
+    return loaded
+  })
+  isReadable = false
+
+  expect(await credentials.authorization()).toBe('Bearer token')
+  expect(loaded.calls).toEqual(['authorization'])
+})
+
+test('what comes before the code is there does nothing, and its failure is no unhandled rejection', async () => {
   const credentials = new LazyCredentials(() => {
-    throw new Error('loaded')
+    throw new Error('Cannot find module')
   })
 
   credentials.onAccepted('Bearer token')
   credentials.abort()
 
   expect(credentials.onUnauthorized('Bearer token')).toBe(false)
+  await settled()
 })
 
 test.each(['abort', 'close'] as const)(

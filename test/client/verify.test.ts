@@ -181,6 +181,22 @@ describe('verify', () => {
     expect(await analytics.verify()).toMatchObject({ reachable: false, hint: 'mocked away' })
   })
 
+  test('whose code cannot be loaded says so', async () => {
+    vi.doMock('../../src/client/verify.ts', () => {
+      throw new Error('EMFILE: too many open files')
+    })
+    const { analytics } = createAnalytics()
+
+    expect(await analytics.verify()).toEqual({
+      reachable: false,
+      authorized: undefined,
+      status: undefined,
+      url,
+      hint: expect.stringContaining('the code for verify() could not be loaded: '),
+    })
+    vi.doUnmock('../../src/client/verify.ts')
+  })
+
   test('may be detached', async () => {
     const { verify } = createAnalytics().analytics
 
