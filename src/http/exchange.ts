@@ -76,6 +76,7 @@ class ClientExchange implements Exchange {
   #cancelTimer: () => void
   /** The response has come, or none is waited for any longer. */
   #isOver = false
+  #reader: BodyReader | undefined
   /** Settles with what has arrived of the response. */
   #conclude: () => void = () => {}
 
@@ -122,6 +123,7 @@ class ClientExchange implements Exchange {
     const isError = head.status < 200 || head.status >= 300
     const keptBytes = isError ? Math.max(wantedBytes, EXCERPT_BYTES) : wantedBytes
     const reader = new BodyReader(keptBytes)
+    this.#reader = reader
     if (keptBytes === 0) this.#resolve({ ...head, body: '' })
     else this.#conclude = () => this.#resolve({ ...head, body: reader.text })
     void reader.read(response).then(() => this.#close())
@@ -144,6 +146,7 @@ class ClientExchange implements Exchange {
     } catch {
       // On Cloudflare Workers, a request that is over has taken its own requests with it.
     }
+    this.#reader?.cancel()
     // The connection is gone when this turn is over, and not before.
     void nextTurn().then(() => this.#finish())
   }

@@ -35,6 +35,8 @@ export class BodyReader {
   readonly #keptBytes: number
   readonly #kept: Uint8Array[] = []
   #bytes = 0
+  /** What is being read, as {@link cancelBody} takes it. */
+  #source: unknown
 
   /** @param keptBytes How many bytes are kept; 0 throws the body away. */
   constructor(keptBytes: number) {
@@ -49,6 +51,7 @@ export class BodyReader {
 
   /** Never rejects: resolves with what went wrong, if anything did. What had arrived until then is kept. */
   async read(response: Readable): Promise<Error | undefined> {
+    this.#source = response
     try {
       const body = response.body as Body | null | undefined
       if (typeof body?.readTo === 'function') await body.readTo((chunk) => this.#add(chunk))
@@ -63,14 +66,21 @@ export class BodyReader {
     }
   }
 
+  /** Gives up what has not come, also where a client ignores its signal. Never throws. */
+  cancel(): void {
+    cancelBody(this.#source)
+  }
+
   async #readStream(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+    // A body that is being read can be cancelled through its reader alone.
+    this.#source = { body: reader }
     for (;;) {
       const { done, value } = await reader.read()
       if (done) return nextTurn()
       try {
         this.#add(value)
       } catch (error) {
-        reader.cancel().catch(() => {})
+        this.cancel()
         throw error
       }
     }

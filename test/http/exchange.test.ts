@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
 import {
@@ -336,6 +337,45 @@ describe('a client that misbehaves', () => {
     await settled()
 
     expect(isCancelled).toBe(true)
+  })
+})
+
+// Row S18.
+describe('a body that does not end is cancelled, for a client that ignores its signal', () => {
+  test.each([
+    ['when its time is over', (watched: Watched) => watched.clock.advance(1_000)],
+    ['when it is aborted', async (watched: Watched) => watched.exchange.abort()],
+  ])('%s', async (_, end) => {
+    const cancelled: string[] = []
+    const stream = new ReadableStream({ cancel: () => void cancelled.push('of the web') })
+    const nodeStream = new Readable({ read() {} })
+    nodeStream.on('close', () => cancelled.push('of Node.js'))
+
+    for (const body of [stream, nodeStream]) {
+      const watched = start(() => ok({ body }))
+      await settled()
+      expect([watched.result?.status, watched.isFinished]).toEqual([200, false])
+      await end(watched)
+      await settled()
+      expect([watched.isFinished, watched.clock.timerCount]).toEqual([true, 0])
+    }
+
+    expect(cancelled).toEqual(['of the web', 'of Node.js'])
+  })
+
+  test('a body that throws when it is cancelled is let go all the same', async () => {
+    const reader = {
+      read: () => new Promise(() => {}),
+      cancel() {
+        throw new Error('non')
+      },
+    }
+    const watched = start(() => ok({ body: { getReader: () => reader } }))
+
+    await watched.clock.advance(1_000)
+    await settled()
+
+    expect([watched.result?.status, watched.isFinished]).toEqual([200, true])
   })
 })
 
