@@ -119,3 +119,21 @@ test('a request that the end cuts short is written down before the store is clos
   for (let turn = 0; turn < 10; turn++) await nextTurn()
   expect(faults).toEqual([])
 })
+
+test.each([
+  ['without a Host', 'POST /v1/track HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'bad_host'],
+  ['that wants a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n', 405, 'method'],
+  [
+    'that expects what nobody knows',
+    'POST /v1/none HTTP/1.1\r\nHost: localhost\r\nExpect: 200-maybe\r\nConnection: close\r\n\r\n',
+    404,
+    'not_found',
+  ],
+])('a request %s is told so, and is written down', async (_, request, status, code) => {
+  const collector = await openCollector()
+  const [head = '', body = ''] = (await exchange(collector.port, request)).split('\r\n\r\n')
+
+  expect(head).toContain(`HTTP/1.1 ${status} `)
+  expect(JSON.parse(body)).toMatchObject({ success: false, code })
+  expect(await requests(collector, 1)).toMatchObject([{ status, code }])
+})

@@ -43,14 +43,18 @@ export class OriginGuard {
   /**
    * On loopback only names of this machine are answered, which defeats DNS rebinding.
    *
-   * @throws HttpProblem 400 when the name is ambiguous, 403 when it is another's.
+   * @throws HttpProblem 400 when the name is missing or ambiguous, 403 when it is another's.
    */
   checkHost(request: IncomingMessage): void {
     const names = request.rawHeaders.filter((text, index) => index % 2 === 0 && /^host$/i.test(text))
     if (names.length > 1) throw new HttpProblem(400, 'bad_host', 'the Host header is given twice')
+    const { httpVersionMajor: major, httpVersionMinor: minor } = request
+    if (names.length === 0 && (major > 1 || minor > 0)) {
+      throw new HttpProblem(400, 'bad_host', 'the Host header is missing')
+    }
     if (!this.#rules.isLocal) return
     const name = (request.headers.host ?? '').replace(/:\d+$/, '').toLowerCase()
-    // Browsers always send the header; without it, nobody was led here under a false name.
+    // Only HTTP/1.0 goes without it; browsers always send it.
     if (request.headers.host === undefined || isOwnName(name)) return
     if (this.#rules.hostNames.some((known) => known.toLowerCase() === name)) return
     throw new HttpProblem(403, 'host_name', 'ask for 127.0.0.1 or localhost, or add the name to hostNames')

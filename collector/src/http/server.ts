@@ -52,6 +52,17 @@ export async function listen(
   const openResponses = new Set<ServerResponse>()
   /** Connections on which no request has begun yet: clients open some ahead. */
   const unused = new Set<Socket>()
+  const take = (request: IncomingMessage, response: ServerResponse) => {
+    if (isEnding) endConnectionAfter(response)
+    openResponses.add(response)
+    unused.delete(request.socket)
+    requestsOf.set(request.socket, (requestsOf.get(request.socket) ?? 0) + 1)
+    response.once('close', () => {
+      openResponses.delete(response)
+      requestsOf.set(request.socket, (requestsOf.get(request.socket) ?? 1) - 1)
+    })
+    handlers.request(request, response)
+  }
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -60,19 +71,18 @@ export async function listen(
       connectionsCheckingInterval: Math.max(20, Math.min(1000, Math.floor(limits.headersMs / 10))),
       keepAliveTimeout: KEEP_ALIVE_MS,
       noDelay: true,
+      // What the runtime refuses by itself is written down by nobody: a missing Host, an Expect that it does not know, CONNECT.
+      requireHostHeader: false,
     },
-    (request, response) => {
-      if (isEnding) endConnectionAfter(response)
-      openResponses.add(response)
-      unused.delete(request.socket)
-      requestsOf.set(request.socket, (requestsOf.get(request.socket) ?? 0) + 1)
-      response.once('close', () => {
-        openResponses.delete(response)
-        requestsOf.set(request.socket, (requestsOf.get(request.socket) ?? 1) - 1)
-      })
-      handlers.request(request, response)
-    },
+    take,
   )
+  // An expectation may be ignored.
+  server.on('checkExpectation', take)
+  server.on('connect', ({ socket }: IncomingMessage) => {
+    socket.on('error', () => {})
+    refuse(socket, NO_PROXY, clock)
+    handlers.broken(socket.remoteAddress ?? '', NO_PROXY)
+  })
   server.maxConnections = limits.maxConnections
   server.on('connection', (socket) => {
     unused.add(socket)
@@ -134,6 +144,7 @@ function closeServer(
 const STATUS_TEXTS: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   408: 'Request Timeout',
+  405: 'Method Not Allowed',
   431: 'Request Header Fields Too Large',
 }
 const BROKEN_BY_ERROR: Readonly<Record<string, BrokenRequest>> = {
@@ -141,6 +152,8 @@ const BROKEN_BY_ERROR: Readonly<Record<string, BrokenRequest>> = {
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, code: 'timeout', message: 'the request took too long' },
 }
 const BAD_HTTP: BrokenRequest = { status: 400, code: 'bad_http', message: 'not a valid HTTP request' }
+
+const NO_PROXY: BrokenRequest = { status: 405, code: 'method', message: 'CONNECT is for proxies' }
 
 const LINGER_MS = 500
 const brokenBySocket = new WeakMap<Socket, BrokenRequest>()
@@ -164,6 +177,12 @@ function answerBrokenRequest(
     return undefined
   }
   const broken = BROKEN_BY_ERROR[error.code ?? ''] ?? BAD_HTTP
+  refuse(socket, broken, clock)
+  return broken
+}
+
+/** Answers on a connection that has no request, and ends it. */
+function refuse(socket: Socket, broken: BrokenRequest, clock: Clock): void {
   const body = JSON.stringify(problemBody(broken))
   const headers = Object.entries({
     ...SECURITY_HEADERS,
@@ -177,5 +196,4 @@ function answerBrokenRequest(
   socket.removeAllListeners('data').resume()
   socket.end(`HTTP/1.1 ${broken.status} ${STATUS_TEXTS[broken.status]}\r\n${headers.join('')}\r\n${body}`)
   clock.setTimer(() => socket.destroy(), LINGER_MS)
-  return broken
 }
