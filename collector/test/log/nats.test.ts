@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { expect, onTestFinished } from 'vitest'
-import { type Clock, systemClock } from '../../src/clock.ts'
+import { type Clock, sleep, systemClock } from '../../src/clock.ts'
 import { ConfigError } from '../../src/config/config-error.ts'
 import { decode } from '../../src/log/codec.ts'
 import { openLog } from '../../src/log/open.ts'
@@ -143,6 +143,27 @@ test('what a worker has at hand and not taken, others get when it ends', async (
   }
   expect(ids.size).toBeGreaterThan(14)
   expect(ids.has('m0')).toBe(false)
+})
+
+test('what a worker gives back at its end, the next one gets at once, each message once', async () => {
+  const { url } = await startNats()
+  const [first, second] = [await open(url), await open(url)]
+  for (const id of ['a', 'b', 'c', 'd']) await first.append([newEvent(id)])
+  const subscription = first.subscribe()
+  const held = await subscription.take(1)
+  const manager = await managerOf(url)
+  const given = async () => (await manager.consumers.info('trackpost', 'workers')).num_ack_pending
+  await expect.poll(given).toBe(4)
+  // What was on its way on this connection is there when something that came later is.
+  await first.lag()
+
+  await subscription.close()
+  for (const message of held) message.retryAfter(1)
+  // A moment in which nobody asks for messages.
+  await sleep(systemClock, 100)
+
+  // One that comes twice, comes in the place of another.
+  expect(idsIn(await takeAll(second, 4)).toSorted()).toEqual(['a', 'b', 'c', 'd'])
 })
 
 test('a log that is killed is away at once, and is back when it is started again, with all it had', async () => {

@@ -211,13 +211,6 @@ export class LogConnection {
     }
   }
 
-  /** Waits until the server has seen what was sent before, if it can be reached. */
-  async flush(): Promise<void> {
-    if (this.reason !== null || this.#connection === undefined) return
-    const flushed = this.#connection.flush().catch(() => {})
-    await limited(flushed, TIMEOUT_MS, this.clock, () => this.#away('the log does not respond in time'))
-  }
-
   /** How large a message may be, bytes: as large as suits the store, and as the server takes. */
   get maxMessageBytes(): number {
     const { max_payload = 1024 ** 2 } = this.#connection?.info ?? {}

@@ -18,6 +18,7 @@ export class Subscription implements LogSubscription {
   #wakeTaker = () => {}
   #wakeReader = () => {}
   #isClosed = false
+  #closing: Promise<void> | undefined
   readonly #ended: Promise<void>
 
   constructor(connection: LogConnection, stream: string, onFault: (what: string, cause: unknown) => void) {
@@ -83,15 +84,32 @@ export class Subscription implements LogSubscription {
     })
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
     this.#isClosed = true
     this.#wakeTaker()
     this.#wakeReader()
     await this.#messages?.close()
     await this.#ended
-    // The server must know that this one takes no more, or it sends what is given back here again.
-    if (this.#waiting.length > 0) await this.#connection.flush()
+    await this.#leave()
     for (const message of this.#waiting.splice(0)) message.nak()
+  }
+
+  /**
+   * Has the server drop the request for more that it still holds from here, which it does before it tells of the consumer. Else it takes
+   * what is given back for sent on that request, and nobody gets it until the time for acknowledgements is over (nats-server 2.9).
+   */
+  async #leave(): Promise<void> {
+    if (this.#connection.reason !== null) return
+    const { manager } = this.#connection
+    // Should that fail, others get it, only later.
+    await manager.consumers
+      .info(this.#stream, CONSUMER)
+      .catch((cause: unknown) => this.#connection.suspect(cause))
   }
 }
 
