@@ -67,6 +67,8 @@ export function company(url, people) {
     workerData: { url: url.href, ...people },
   })
   return {
+    /** Forgets what they have waited so far. */
+    startOver: () => thread.postMessage('start over'),
     async leave() {
       const told = once(thread, 'message')
       thread.postMessage('leave')

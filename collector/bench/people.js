@@ -24,8 +24,13 @@ const all = Array.from({ length: pages }, readStream)
 if (search) all.push(again('/api/events?order=newest&view=summary&q=nowhere', times.searches, 0))
 if (stats) all.push(again('/api/stats', times.stats, 100))
 
-parentPort.once('message', async () => {
+parentPort.on('message', async (message) => {
+  if (message === 'start over') {
+    for (const durations of Object.values(times)) durations.length = 0
+    return
+  }
   besides.abort()
   await Promise.allSettled(all)
   parentPort.postMessage(times)
+  parentPort.close()
 })
