@@ -25,9 +25,10 @@ const REQUESTS_REST_MS = 200
 const CROWD = 4
 /**
  * The longest rest after a commit of a crowd. Every commit writes all pages that it touches, and what comes within some milliseconds
- * touches mostly the same ones.
+ * touches mostly the same ones. Longer ones make it no cheaper, and fifty clients that wait for their responses send no faster
+ * than a rest and a commit allow.
  */
-const MAX_REST_MS = 10
+const MAX_REST_MS = 4
 /** The rest is over when nothing has come for so long: everybody waits for the commit already. */
 const QUIET_MS = 1
 
