@@ -12,7 +12,8 @@ function pass(): PassResult {
   try {
     // Passive: takes what is committed and holds up neither readers nor the writer.
     const [result] = database.pragma<{ log: number; checkpointed: number }>('wal_checkpoint(PASSIVE)')
-    return { isWhole: result !== undefined && result.log === result.checkpointed }
+    const { log, checkpointed } = result as { log: number; checkpointed: number }
+    return { isWhole: log === checkpointed, logPages: log }
   } catch (cause) {
     return { cause }
   }

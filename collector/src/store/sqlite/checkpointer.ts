@@ -2,14 +2,16 @@ import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../clock.ts'
 import { workerUrl } from '../../worker-url.ts'
 
-/** Events between two checkpoints; some 16 MB of log. */
+/** Events between two folds. */
 const EVENTS_BETWEEN = 20_000
+/** Pages of 4 KB from which on the log is brought to its end: 192 MB. The room of a shorter one is not worth a hold. */
+const MAX_LOG_PAGES = 49_152
 /** What a commit adds to the log beside its events, counted in events: every page that it touches, however little of it. */
 const EVENTS_PER_COMMIT = 30
 /** Passes while events come in; each leaves what was committed meanwhile, and that is less each time. */
 const FREE_PASSES = 2
 /** The first time commits are held up, for so long at most; each time that was too short, the next one is longer. */
-const FIRST_HOLD_MS = 10
+const FIRST_HOLD_MS = 20
 const HOLD_GROWTH = 1.5
 /** A search that reads what is in the log is in the way. It has moved on soon: it is made of short statements. */
 const READER_MOVES_ON_MS = 20
@@ -17,8 +19,8 @@ const READER_MOVES_ON_IN_HOLD_MS = 1
 /** Then the log is left to grow until the next time. */
 const MAX_PASSES = 100
 
-/** What a pass of the thread came to: whether all that had been committed when it began is in the file now. */
-export type PassResult = { isWhole: boolean } | { cause: unknown }
+/** What a pass of the thread came to: whether all that had been committed when it began is in the file now, and how long the log is. */
+export type PassResult = { isWhole: boolean; logPages: number } | { cause: unknown }
 
 /** The writer, as far as it must leave the log alone. */
 export interface HeldWriter {
@@ -31,7 +33,7 @@ export function checkpointThread(path: string): Worker {
   return new Worker(workerUrl('checkpoint'), { workerData: { path } })
 }
 
-/** One time that the log is brought to its end. */
+/** One time that the log is folded in. */
 interface Fold {
   passes: number
   /** `held`: nothing is committed. `after hold`: it was, and the next pass is a free one again. */
@@ -48,13 +50,17 @@ export interface CheckpointerParts {
   writer: HeldWriter
   clock: Clock
   onFault(what: string, cause: unknown): void
+  /** Pages of the log from which on it is brought to its end; 192 MB of them by default. */
+  maxLogPages?: number | undefined
 }
 
 /**
  * Has the log folded into the database file while events come in.
  *
- * Another thread does it: it waits for the disk. The bulk is folded in while commits go on. For the remainder they are held
- * up, not the loop: the log must come to an end once, so that it is written from its beginning again and stays small.
+ * Another thread does it: it waits for the disk. The bulk is folded in while commits go on. When the log has become long they
+ * are held up for the remainder, not the loop: the log must come to an end once, so that it is written from its beginning
+ * again and does not grow for ever. That is rare, since everybody waits for it: for the disk to have all of the file, and then for
+ * the first commit, which has the disk take the beginning of the log before it goes on.
  *
  * The pass that comes to the end has to wait until the disk has all of the file, which can take long, and everybody whose events
  * are not committed waits with it. So a hold ends after some milliseconds whatever has become of it. The disk then has nearly
@@ -90,7 +96,7 @@ export class Checkpointer {
       if ('cause' in result) {
         onFault('the log could not be folded into the database', result.cause)
         this.#finish()
-      } else this.#passed(result.isWhole)
+      } else this.#passed(result)
     })
     let cause: unknown = new Error('it was stopped')
     worker.on('error', (error) => {
@@ -148,11 +154,13 @@ export class Checkpointer {
     }, fold.nextHoldMs)
   }
 
-  /** @param isWhole False when somebody reads what is in the log, and keeps it from being folded in. */
-  #passed(isWhole: boolean): void {
+  /** A pass is not whole when somebody reads what is in the log, and keeps it from being folded in. */
+  #passed({ isWhole, logPages }: { isWhole: boolean; logPages: number }): void {
     const fold = this.#fold
     if (fold === undefined) return
     if (isWhole && !this.#hasCommitted) return this.#finish()
+    const { maxLogPages = MAX_LOG_PAGES } = this.#parts
+    if (fold.passes >= FREE_PASSES && logPages < maxLogPages) return this.#finish()
     if (isWhole) return this.#pass(fold)
     const waitMs = fold.phase === 'held' ? READER_MOVES_ON_IN_HOLD_MS : READER_MOVES_ON_MS
     fold.cancelRetry = this.#parts.clock.setTimer(() => this.#pass(fold), waitMs)

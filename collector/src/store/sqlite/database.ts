@@ -136,9 +136,10 @@ export function prepareForWriting(database: Database, options: OpenOptions): voi
   database.pragma(`synchronous = ${options.durability === 'power' ? 'FULL' : 'NORMAL'}`)
   // Bounds, so that memory and the log file stay flat however long it runs.
   database.pragma('cache_size = -16000')
-  database.pragma('journal_size_limit = 67108864')
-  // A safety net of 128 MB: as a rule another thread sees to it before, see `Checkpointer`. Here the loop would wait for the disk.
-  database.pragma('wal_autocheckpoint = 32768')
+  // Over the length that the log has at full load: to be cut and to grow again costs more than its room.
+  database.pragma('journal_size_limit = 268435456')
+  // A safety net of 512 MB: as a rule another thread sees to it before, see `Checkpointer`. Here the loop would wait for the disk.
+  database.pragma('wal_autocheckpoint = 131072')
   migrate(database)
   // Without a window nothing is ever looked up by age, and the index would only cost.
   if (options.hasDedupWindow) database.exec('CREATE INDEX IF NOT EXISTS seen_at ON seen (at)')
