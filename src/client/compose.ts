@@ -200,8 +200,9 @@ async function loadAndVerify(options: VerifyOptions): Promise<Verification> {
     const { verify } = await import(/* webpackMode: "eager" */ './verify.ts')
     return await verify(options)
   } catch (error) {
-    const hint = `the code for verify() could not be loaded: ${describeCause(error)}`
-    return { reachable: false, authorized: undefined, status: undefined, url: options.url, hint }
+    // Its code could not be loaded.
+    const { url } = options
+    return { reachable: false, authorized: undefined, status: undefined, url, hint: describeCause(error) }
   }
 }
 

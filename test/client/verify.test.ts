@@ -192,7 +192,7 @@ describe('verify', () => {
       authorized: undefined,
       status: undefined,
       url,
-      hint: expect.stringContaining('the code for verify() could not be loaded: '),
+      hint: expect.stringContaining('EMFILE: too many open files'),
     })
     vi.doUnmock('../../src/client/verify.ts')
   })
