@@ -13,7 +13,8 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const RESULTS = `${ROOT}test-results`
 
-const vitest = (...projects) => ['npx', 'vitest', 'run', ...projects.map((name) => `--project=${name}`)]
+const VITEST = 'node_modules/vitest/vitest.mjs'
+const vitest = (...projects) => ['node', VITEST, 'run', ...projects.map((name) => `--project=${name}`)]
 
 /**
  * Name to command. A step with `reports` is counted by its tests, any other counts as one. Parallel steps build nothing that
@@ -29,15 +30,15 @@ const STEPS = {
   postgres: { command: ['sh', 'collector/scripts/ensure-postgres.sh'], mayFail: 'the tests on PostgreSQL' },
   nats: { command: ['sh', 'collector/scripts/ensure-nats.sh'], mayFail: 'the tests with the log' },
   clickhouse: { command: ['node', 'collector/scripts/chdb.mjs'], mayFail: 'the tests on ClickHouse' },
-  unit: { command: vitest('unit'), reports: true },
-  'end-to-end': { command: vitest('end-to-end'), reports: true },
   collector: { command: ['npm', 'test', '--workspace', 'collector', '--'], reports: true, isParallel: true },
   package: { command: vitest('package'), reports: true, isParallel: true },
   runtimes: { command: vitest('runtimes', 'serverless'), reports: true, isParallel: true },
+  unit: { command: vitest('unit'), reports: true, isParallel: true },
   faults: { command: ['node', 'test/faults/run.mjs'], reports: true, isParallel: true },
   cli: { command: ['npm', 'test', '--workspace', 'cli', '--'], reports: true, isParallel: true },
   examples: { command: vitest('examples', 'frameworks'), reports: true, isParallel: true },
   site: { command: vitest('site'), reports: true, isParallel: true },
+  'end-to-end': { command: vitest('end-to-end'), reports: true, isParallel: true },
   spool: { command: vitest('spool/proof'), reports: true, isParallel: true },
   types: { command: ['npm', 'run', '--silent', 'types'], isParallel: true },
   way: { command: ['node', 'scripts/measure-way.mjs', '--check'] },

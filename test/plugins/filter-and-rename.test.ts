@@ -96,16 +96,16 @@ describe('rename', () => {
     expect(events).toEqual(before)
   })
 
-  test('a million names are looked up, not searched', async () => {
+  test('300,000 names are looked up, not searched', async () => {
     const names = Object.fromEntries(
-      Array.from({ length: 1_000_000 }, (_, index) => [`n${index}`, `N${index}`]),
+      Array.from({ length: 300_000 }, (_, index) => [`n${index}`, `N${index}`]),
     )
     const { track } = rename(names) as Required<Plugin>
-    const event = { event: 'n999999' }
+    const event = { event: 'n299999' }
 
     track({ event } as never)
 
-    expect(event).toEqual({ event: 'N999999' })
+    expect(event).toEqual({ event: 'N299999' })
   })
 
   test.each([

@@ -347,13 +347,13 @@ describe('hostile input', () => {
     expect(client.requests).toEqual([])
   })
 
-  test('a million keys that become the same come to an end', () => {
-    const given = Object.fromEntries(Array.from({ length: 1_000_000 }, (_, index) => [`k${index}@b`, 1]))
+  test('100,000 keys that become the same come to an end', () => {
+    const given = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}@b`, 1]))
     const ctx = new Context({ type: 'track', properties: given } as never)
     ;(redact({ patterns: [/^.*@b$/] }) as Required<Plugin>).all(ctx)
 
     const keys = Object.keys(ctx.event.properties ?? {})
-    expect(keys).toHaveLength(1_000_000)
+    expect(keys).toHaveLength(100_000)
     expect(keys.some((key) => key.includes('@'))).toBe(false)
   })
 
