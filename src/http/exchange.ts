@@ -1,6 +1,5 @@
 import { read } from '../message/utf8.ts'
-import { type Clock, nextTurn } from '../runtime/clock.ts'
-import { setDeadline } from '../runtime/deadline.ts'
+import { type Clock, nextTurn, setDeadline } from '../runtime/clock.ts'
 import {
   type ByteHTTPClient,
   createAbort,

@@ -1,5 +1,4 @@
-import type { Clock } from '../runtime/clock.ts'
-import { setDeadline } from '../runtime/deadline.ts'
+import { type Clock, setDeadline } from '../runtime/clock.ts'
 
 /** Longest wait for one plugin: to load, to unload, or to handle one event. */
 export const PLUGIN_TIMEOUT_MS = 5_000

@@ -1,5 +1,4 @@
-import type { Clock } from './clock.ts'
-import { setDeadline } from './deadline.ts'
+import { type Clock, setDeadline } from './clock.ts'
 
 /** Name of the error when something took too long: that of the web standards. */
 export const TIMEOUT = 'TimeoutError'
