@@ -12,6 +12,8 @@ import {
 export const MAX_SEARCH_CHARACTERS = 4000
 /** Terms in one line; brackets count too. */
 const MAX_TERMS = 100
+/** Of all terms together: a store has its limits for what may be compared at a time. */
+const MAX_VALUES = 200
 const MAX_DEPTH = 20
 
 const OPERATORS: ReadonlyArray<[text: string, operator: Operator]> = [
@@ -48,6 +50,7 @@ class Parser {
   readonly #vocabulary: Vocabulary
   #at = 0
   #terms = 0
+  #valueCount = 0
   #depth = 0
 
   constructor(line: string, vocabulary: Vocabulary) {
@@ -128,6 +131,10 @@ class Parser {
     const field = this.#field(keys, written, start)
     const valueStart = this.#at
     const values = this.#values()
+    this.#valueCount += values.length
+    if (this.#valueCount > MAX_VALUES) {
+      throw this.#error(`at most ${MAX_VALUES} values`, valueStart, this.#at - valueStart)
+    }
     if (operator !== '=' && operator !== '!=' && (values.length > 1 || values[0]?.is !== 'exact')) {
       throw this.#error('expected one value to compare with', valueStart, this.#at - valueStart)
     }

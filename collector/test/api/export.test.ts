@@ -42,3 +42,29 @@ test('a wait that the close of the collector ends is told so, and is no fault', 
   expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([503, 'closed'])
   expect(faults).toEqual([])
 })
+
+test('a page of large messages ends before it holds up others, and the next one goes on', async () => {
+  const collector = await openCollector()
+  const pad = 'x'.repeat(30_000)
+  for (let sent = 0; sent < 10; sent++) {
+    const batch = Array.from({ length: 15 }, (_, index) =>
+      track({ properties: { pad, n: sent * 15 + index } }),
+    )
+    await post(collector, '/v1/batch', { batch })
+  }
+  const seqs: number[] = []
+  const sizes: number[] = []
+  let cursor: string | null = ''
+  while (cursor !== null) {
+    const text = await (await fetch(`${collector.url}/api/events?limit=1000&cursor=${cursor}`)).text()
+    const page = JSON.parse(text)
+    expect(page).toMatchObject({ isComplete: true, searchedTo: null })
+    seqs.push(...page.events.map(({ seq }: { seq: number }) => seq))
+    sizes.push(text.length)
+    cursor = page.next
+  }
+
+  expect(seqs).toEqual(Array.from({ length: 150 }, (_, index) => index + 1))
+  expect(sizes).toHaveLength(3)
+  expect(Math.max(...sizes)).toBeLessThan(2_300_000)
+})

@@ -161,3 +161,14 @@ test('a key of a path may be any text that is not empty, and a whole number is a
   expect(found(`properties${'.1'.repeat(60)}:x`)).toEqual([])
   expect(() => found('properties.""."x":1')).toThrow('a key of a path is empty')
 })
+
+test('as many values as a line may have are no more than the store can compare with', async () => {
+  for (const field of ['event', 'user', 'destination', 'properties.a', 'context.ip', 'text'])
+    for (const value of ['a', '1', 'a*']) {
+      const q = `${'-('.repeat(9)}${field}:${Array(200).fill(value).join()}${')'.repeat(9)}`
+      for (const one of onPostgres === undefined ? [collector] : [collector, onPostgres]) {
+        const { status } = await fetch(`${one.url}/api/count?q=${encodeURIComponent(q)}`)
+        expect([field, value, status]).not.toContain(503)
+      }
+    }
+})

@@ -84,8 +84,11 @@ test.each([
   expect(caught).toMatchObject({ position, message: expect.stringMatching(message) })
 })
 
-test('a line is bounded in length, terms and depth', () => {
-  for (const line of ['x'.repeat(4001), 'a '.repeat(101), `${'('.repeat(21)}a`, `${'-'.repeat(30)}a`]) {
+test('a line is bounded in length, terms, values and depth', () => {
+  const values = `event:${'a,'.repeat(200)}`
+  const lines = ['x'.repeat(4001), 'a '.repeat(101), `${values}a`, `${'('.repeat(21)}a`, `${'-'.repeat(30)}a`]
+  parseSearch(values.slice(0, -1), EVENT_VOCABULARY)
+  for (const line of lines) {
     expect(() => parseSearch(line, EVENT_VOCABULARY)).toThrow(SearchSyntaxError)
   }
 })

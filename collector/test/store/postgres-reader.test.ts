@@ -112,6 +112,26 @@ describeWithPostgres('the reader of PostgreSQL', () => {
     expect(await Promise.all(slow)).toHaveLength(20)
   })
 
+  test('a page of large messages ends before it holds up others, and the next one goes on', async () => {
+    const database = await openDatabase()
+    await addEvents(database, 150)
+    await database.query("UPDATE event SET body = json_build_object('pad', repeat('x', 30000))")
+    const reader = new PostgresReader(database, () => 0, null)
+    const seqs: number[] = []
+    let pages = 0
+    let cursor: Cursor | null | undefined
+    while (cursor !== null) {
+      const query = { search: EVERYTHING, order: 'newest', limit: 1000, isFull: true } as const
+      const page = await reader.ask('events', { ...query, ...(cursor && { cursor }) })
+      seqs.push(...page.events.map(({ seq }) => seq))
+      pages++
+      cursor = page.next
+    }
+
+    expect(seqs).toEqual(Array.from({ length: 150 }, (_, index) => 150 - index))
+    expect(pages).toBe(3)
+  })
+
   test('a question that nobody waits for any more ends before its next statement, and costs no connection', async () => {
     const database = await openDatabase()
     await addEvents(database, 10)

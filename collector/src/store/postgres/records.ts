@@ -1,9 +1,18 @@
 import type { DestinationOutcome, EventRecord, EventSummary, Message } from '../../record.ts'
+import type { PageRoom } from '../page-room.ts'
 import { EVENT_ROW_COLUMNS, type EventRow, outcome, summaryOfRow } from '../summary.ts'
 import type { QueryContext } from './queries/context.ts'
 
-/** The records of these numbers, in their order; what was deleted meanwhile is left out. */
-export async function recordsOf(context: QueryContext, seqs: readonly number[]): Promise<EventRecord[]> {
+/**
+ * The records of these numbers, in their order; what was deleted meanwhile is left out.
+ *
+ * @param room What does not fit is left out as well.
+ */
+export async function recordsOf(
+  context: QueryContext,
+  seqs: readonly number[],
+  room?: PageRoom,
+): Promise<EventRecord[]> {
   if (seqs.length === 0) return []
   const { sql, span } = context
   const [first, last] = [Math.min(...seqs), Math.max(...seqs)]
@@ -29,6 +38,7 @@ export async function recordsOf(context: QueryContext, seqs: readonly number[]):
   for (const seq of seqs) {
     const row = bySeq.get(seq)
     if (row === undefined) continue
+    if (room?.take(row.body) === false) break
     const message = row.body === null ? null : (JSON.parse(row.body) as Message)
     records.push({ ...summaryOfRow(row, message, outcomes.get(seq) ?? []), message })
   }

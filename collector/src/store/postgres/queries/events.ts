@@ -1,10 +1,15 @@
+import type { EventRecord, EventSummary } from '../../../record.ts'
 import type { NumberedPage, NumberedSearch } from '../../find.ts'
+import { PageRoom } from '../../page-room.ts'
 import { cursorOf } from '../../place.ts'
 import type { EventCount } from '../../queries.ts'
 import type { EventsPage } from '../../query-results.ts'
 import { countEvents, findEvents } from '../find.ts'
 import { receivedAtOf, recordsOf, summariesOf } from '../records.ts'
 import type { QueryContext } from './context.ts'
+
+/** Each may have 32 KB, and a page has room for a part of them only. */
+const RECORDS_AT_A_TIME = 100
 
 export interface EventsQuery extends NumberedPage {
   isFull: boolean
@@ -14,14 +19,20 @@ export async function listEvents(context: QueryContext, query: EventsQuery): Pro
   // One more than asked for tells whether there is a next page.
   const found = await findEvents(context, { ...query, limit: query.limit + 1 }, context.budget)
   const seqs = found.seqs.slice(0, query.limit)
-  const hasNext = found.seqs.length > query.limit || !found.isComplete
-  const end = found.isComplete ? seqs.at(-1) : found.searchedTo
+  const room = new PageRoom()
+  const events: Array<EventSummary | EventRecord> = query.isFull ? [] : await summariesOf(context, seqs)
+  for (let start = 0; query.isFull && start < seqs.length && !room.isFull; start += RECORDS_AT_A_TIME) {
+    events.push(...(await recordsOf(context, seqs.slice(start, start + RECORDS_AT_A_TIME), room)))
+  }
+  const hasNext = found.seqs.length > query.limit || !found.isComplete || room.isFull
+  const isComplete = found.isComplete || room.isFull
+  const end = room.isFull ? events.at(-1)?.seq : found.isComplete ? seqs.at(-1) : found.searchedTo
   return {
-    events: await (query.isFull ? recordsOf(context, seqs) : summariesOf(context, seqs)),
+    events,
     next: hasNext && end !== undefined ? cursorOf(end) : null,
     head: cursorOf(context.span.last),
-    isComplete: found.isComplete,
-    searchedTo: found.isComplete || end === undefined ? null : await timeOf(context, end),
+    isComplete,
+    searchedTo: isComplete || end === undefined ? null : await timeOf(context, end),
   }
 }
 

@@ -1,5 +1,6 @@
 import type { EventRecord, EventSummary } from '../../../record.ts'
 import type { NumberedPage, NumberedSearch } from '../../find.ts'
+import { PageRoom } from '../../page-room.ts'
 import { cursorOf } from '../../place.ts'
 import type { EventCount } from '../../queries.ts'
 import type { EventsPage } from '../../query-results.ts'
@@ -20,20 +21,22 @@ export function* listEvents(context: QueryContext, query: EventsQuery): Work<Eve
   // One more than asked for tells whether there is a next page.
   const found = yield* findEvents(database, { ...query, limit: query.limit + 1 }, budget, nowMs)
   const seqs = found.seqs.slice(0, query.limit)
-  const hasNext = found.seqs.length > query.limit || !found.isComplete
-  const end = found.isComplete ? seqs.at(-1) : found.searchedTo
+  const room = new PageRoom()
   const events: Array<EventSummary | EventRecord> = []
-  for (let start = 0; start < seqs.length; start += 100) {
+  for (let start = 0; start < seqs.length && !room.isFull; start += 100) {
     const part = seqs.slice(start, start + 100)
-    events.push(...(query.isFull ? recordsOf(database, part) : summariesOf(database, part)))
+    events.push(...(query.isFull ? recordsOf(database, part, room) : summariesOf(database, part)))
     yield
   }
+  const hasNext = found.seqs.length > query.limit || !found.isComplete || room.isFull
+  const isComplete = found.isComplete || room.isFull
+  const end = room.isFull ? events.at(-1)?.seq : found.isComplete ? seqs.at(-1) : found.searchedTo
   return {
     events,
     next: hasNext && end !== undefined ? cursorOf(end) : null,
     head: cursorOf(head),
-    isComplete: found.isComplete,
-    searchedTo: found.isComplete || end === undefined ? null : timeOf(context, end, query.order),
+    isComplete,
+    searchedTo: isComplete || end === undefined ? null : timeOf(context, end, query.order),
   }
 }
 
