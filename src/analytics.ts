@@ -28,7 +28,7 @@ import type { AnalyticsSettings } from './settings/schema.ts'
 import type { Callback, Scope, ScopedTracker, Tracker, TrackerPromises } from './tracker.ts'
 import { VERSION } from './version.ts'
 
-/** Those that can be detached: all. Found when the first client is made. */
+/** The names of all methods: each can be detached. Found when the first client is made. */
 let methodNames: readonly string[] | undefined
 
 /** Where the runtime has no such symbol (Node.js 16), the one that compilers put in its place. */

@@ -10,9 +10,9 @@ import { createProject, type Project } from '../package/project.ts'
  * Bytes, minified and gzipped, dependencies included, of what is loaded at once: OAuth is loaded with the first token. Where
  * the build stands today, not where it should: 18 KB and 16 KB are the goals. Lower them whenever it gets smaller.
  */
-const MAX_BUNDLE_BYTES = { node: 35_400, workerd: 34_200 }
+const MAX_BUNDLE_BYTES = { node: 35_450, workerd: 34_250 }
 /** KiB on disk, in blocks, as `du` counts. */
-const MAX_INSTALLED_KIB = 890
+const MAX_INSTALLED_KIB = 880
 /** This one and `dset`. */
 const MAX_PACKAGES = 2
 /** What Node.js parses for an import of the package: its own file and those of its small dependencies. */
