@@ -1,4 +1,4 @@
-import { appendFile, mkdir } from 'node:fs/promises'
+import { appendFile, mkdir, open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { ClaimedDelivery } from '../store/ports.ts'
 import type { BatchSender } from './batch-sender.ts'
@@ -11,6 +11,8 @@ export class FileSender implements BatchSender {
   readonly intervalMs = 0
   readonly firstDelayMs = 2000
   readonly #path: string
+  /** The last line was perhaps not written to its end, by this process or one before. */
+  #mayBeTorn = true
 
   constructor(path: string) {
     this.#path = path
@@ -21,7 +23,11 @@ export class FileSender implements BatchSender {
   async send(batch: readonly ClaimedDelivery[]): Promise<AttemptResult[]> {
     try {
       await mkdir(dirname(this.#path), { recursive: true })
-      await appendFile(this.#path, batch.map(({ body }) => `${body}\n`).join(''))
+      const lines = batch.map(({ body }) => `${body}\n`)
+      if (this.#mayBeTorn && (await endsMidLine(this.#path))) lines.unshift('\n')
+      this.#mayBeTorn = true
+      await appendFile(this.#path, lines.join(''))
+      this.#mayBeTorn = false
       return batch.map(() => ({ result: 'delivered' }))
     } catch (cause) {
       // A full disk or a missing mount: the event has no part in it.
@@ -31,4 +37,18 @@ export class FileSender implements BatchSender {
   }
 
   async close(): Promise<void> {}
+}
+
+/** Whether the next line would go on with one that a full disk, or the end of a process, has cut off. */
+async function endsMidLine(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined)
+  // A pipe or a terminal has no end to look at.
+  if (found === undefined || !found.isFile() || found.size === 0) return false
+  const file = await open(path)
+  try {
+    const { buffer } = await file.read(Buffer.alloc(1), 0, 1, found.size - 1)
+    return buffer.toString('latin1') !== '\n'
+  } finally {
+    await file.close()
+  }
 }
