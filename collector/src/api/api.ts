@@ -5,6 +5,7 @@ import { helpFor } from '../help.ts'
 import { goneSignal } from '../http/gone.ts'
 import { HttpProblem, replyJson, SECURITY_HEADERS } from '../http/reply.ts'
 import { decoded } from '../http/target.ts'
+import { Gate } from '../live/gate.ts'
 import type { Stats } from '../live/stats.ts'
 import type { LiveStream } from '../live/stream.ts'
 import type { SharedLog } from '../log/ports.ts'
@@ -139,6 +140,10 @@ const questions = new Places({
   retrySeconds: 1,
 })
 
+/** Full pages that are made at a time. Each may cost the loop 10 ms, and all that are ready come in one turn. */
+const FULL_PAGES = 4
+const fullPages = new Gate(FULL_PAGES)
+
 const DEAD_LETTERS = /^\/api\/dead-letters(\/(retry|discard))?$/
 const ENTRY = /^\/api\/(events|requests|users|catalogue)\/([^/]+)$/
 
@@ -218,13 +223,9 @@ async function about({ about, actions, now }: ApiParts): Promise<unknown> {
 
 async function events({ reader, now }: ApiParts, { searchParams }: URL): Promise<unknown> {
   const { view, limit, order, cursor, ...filter } = readQuery('events', searchParams)
-  return reader.ask('events', {
-    ...readSearch(filter, now()),
-    order,
-    limit,
-    cursor,
-    isFull: view === 'full',
-  })
+  const isFull = view === 'full'
+  const query = { ...readSearch(filter, now()), order, limit, cursor, isFull }
+  return isFull ? fullPages.run(() => reader.ask('events', query)) : reader.ask('events', query)
 }
 
 async function requests({ reader, now }: ApiParts, { searchParams }: URL): Promise<unknown> {

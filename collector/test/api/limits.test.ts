@@ -69,7 +69,7 @@ async function openApi(ask: (...given: Parameters<EventReader['ask']>) => Promis
     fetch(`http://127.0.0.1:${port}${path}`, signal === undefined ? {} : { signal })
 }
 
-test.each(['/api/count', '/api/events', '/api/catalogue', '/api/export', '/api/users/ada'])(
+test.each(['/api/count', '/api/events?view=summary', '/api/catalogue', '/api/export', '/api/users/ada'])(
   'what a client has asked of %s is cancelled when it goes, and its place is free again',
   async (path) => {
     const signals: Array<AbortSignal | undefined> = []
@@ -95,6 +95,29 @@ test.each(['/api/count', '/api/events', '/api/catalogue', '/api/export', '/api/u
     await expect.poll(() => signals.length).toBe(places + 1)
   },
 )
+
+test('of full pages four are made at a time, and one whose client has gone makes room for the next', async () => {
+  const asked: AbortSignal[] = []
+  const ask = await openApi((_name, _parameters, signal) => {
+    if (signal?.aborted) return Promise.reject(signal.reason)
+    asked.push(signal as AbortSignal)
+    return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+  })
+  const leave = new AbortController()
+  onTestFinished(() => leave.abort())
+  const first = new AbortController()
+  void ask('/api/events', first.signal).catch(() => {})
+  await expect.poll(() => asked.length).toBe(1)
+  for (let open = 0; open < 9; open++) void ask('/api/events', leave.signal).catch(() => {})
+  await expect.poll(() => asked.length).toBe(4)
+  // What was asked before this was is there.
+  expect((await ask('/api/stats')).status).toBe(200)
+  expect(asked).toHaveLength(4)
+
+  first.abort()
+
+  await expect.poll(() => asked.length).toBe(5)
+})
 
 test('two hundred questions wait at a time; one more gets 503, the statistics are told all the same', async () => {
   const answers: Array<(value: unknown) => void> = []
