@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { typescriptOf } from '../catalogue/schema.ts'
 import { SKIP_REASONS } from '../destinations/select.ts'
 import { helpFor } from '../help.ts'
@@ -225,7 +226,13 @@ async function events({ reader, now }: ApiParts, { searchParams }: URL): Promise
   const { view, limit, order, cursor, ...filter } = readQuery('events', searchParams)
   const isFull = view === 'full'
   const query = { ...readSearch(filter, now()), order, limit, cursor, isFull }
-  return isFull ? fullPages.run(() => reader.ask('events', query)) : reader.ask('events', query)
+  if (!isFull) return reader.ask('events', query)
+  return fullPages.run(async () => {
+    const page = await reader.ask('events', query)
+    // Else the next one, if it is ready, comes in the same turn.
+    await nextTurn()
+    return page
+  })
 }
 
 async function requests({ reader, now }: ApiParts, { searchParams }: URL): Promise<unknown> {
