@@ -11,7 +11,7 @@ describe('FileSpool is a Spool', () => {
     return {
       async open() {
         const processes = createProcess(alive)
-        const spool = new FileSpoolOn({ directory }, { processes })
+        const spool = new FileSpoolOn({ directory }, { processes, clock: processes.clock })
         ends.set(spool, () => processes.end())
         return spool
       },

@@ -2,7 +2,6 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileS
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { FileSpool } from '../../src/spool/file-spool.ts'
-import type { Processes } from '../../src/spool/owner.ts'
 import {
   bytesOf,
   createProcess,
@@ -14,8 +13,12 @@ import {
   turn,
 } from './support.ts'
 
-function open(directory: string, processes: Processes, options: object = {}): FileSpool {
-  return new FileSpoolOn({ directory, sync: 'never', ...options }, { processes })
+function open(
+  directory: string,
+  processes: ReturnType<typeof createProcess>,
+  options: object = {},
+): FileSpool {
+  return new FileSpoolOn({ directory, sync: 'never', ...options }, { processes, clock: processes.clock })
 }
 
 describe('what a process has left', () => {

@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach } from 'vitest'
+import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 import { FileSpool, type SpoolHost } from '../../src/spool/file-spool.ts'
 import type { FileSpoolOptions } from '../../src/spool/options.ts'
 import type { Processes } from '../../src/spool/owner.ts'
@@ -28,11 +29,16 @@ afterEach(() => {
 
 let nextPid = 70_000
 
-/** A process that can be ended: what a spool sees of itself and of those like it. */
-export function createProcess(alive: Set<number>): Processes & { end(): void } {
+/** A process that can be ended: what a spool sees of itself and of those like it. Its timers end with it. */
+export function createProcess(alive: Set<number>): Processes & { readonly clock: Clock; end(): void } {
   const pid = nextPid++
   alive.add(pid)
+  const clock: Clock = {
+    ...systemClock,
+    setTimer: (run, ms) => systemClock.setTimer(() => alive.has(pid) && run(), ms),
+  }
   return {
+    clock,
     self: { pid, host: 'shop-1', started: String(pid), boot: 'b', space: 's' },
     exists: (other) => alive.has(other),
     startOf: (other) => String(other),
