@@ -3,15 +3,20 @@
  * requests must not.
  */
 import { parentPort, workerData } from 'node:worker_threads'
-import type { PassResult } from '../store/sqlite/checkpointer.ts'
+import type { CheckpointTask, PassResult } from '../store/sqlite/checkpointer.ts'
 import { Database } from '../store/sqlite/database.ts'
 
-const database = new Database((workerData as { path: string }).path)
+/** A reader moves on within that time: what it asks is made of short statements. */
+const READER_WAIT_MS = 5
+/** Passive: takes what is committed and holds up neither readers nor the writer. Restart waits for readers, and holds up the writer. */
+const MODES: Readonly<Record<CheckpointTask, string>> = { pass: 'PASSIVE', empty: 'RESTART' }
 
-function pass(): PassResult {
+const database = new Database((workerData as { path: string }).path)
+database.pragma(`busy_timeout = ${READER_WAIT_MS}`)
+
+function run(task: CheckpointTask): PassResult {
   try {
-    // Passive: takes what is committed and holds up neither readers nor the writer.
-    const [result] = database.pragma<{ log: number; checkpointed: number }>('wal_checkpoint(PASSIVE)')
+    const [result] = database.pragma<{ log: number; checkpointed: number }>(`wal_checkpoint(${MODES[task]})`)
     const { log, checkpointed } = result as { log: number; checkpointed: number }
     return { isWhole: log === checkpointed, logPages: log }
   } catch (cause) {
@@ -19,8 +24,8 @@ function pass(): PassResult {
   }
 }
 
-parentPort?.on('message', (message: 'checkpoint' | 'close') => {
-  if (message === 'checkpoint') return parentPort?.postMessage(pass())
+parentPort?.on('message', (message: CheckpointTask | 'close') => {
+  if (message !== 'close') return parentPort?.postMessage(run(message))
   database.close()
   parentPort?.close()
 })

@@ -47,6 +47,7 @@ function withFakeThread() {
   const writer = toldWriter()
   const clock = fakeClock()
   const threads: Array<EventEmitter & { passes: number }> = []
+  const tasks: string[] = []
   const faults: string[] = []
   const newThread = () => {
     const thread = Object.assign(new EventEmitter(), {
@@ -54,8 +55,9 @@ function withFakeThread() {
       ref() {},
       unref() {},
       postMessage(message: string) {
-        if (message === 'checkpoint') thread.passes++
-        else thread.emit('exit')
+        tasks.push(message)
+        if (message === 'pass') thread.passes++
+        else if (message === 'close') thread.emit('exit')
       },
     })
     threads.push(thread)
@@ -69,7 +71,7 @@ function withFakeThread() {
     threads.at(-1)?.emit('message', { isWhole, logPages })
   }
   const passes = () => threads.map((thread) => thread.passes)
-  return { checkpointer, clock, threads, faults, told: writer.told, end, passes }
+  return { checkpointer, clock, threads, tasks, faults, told: writer.told, end, passes }
 }
 
 test('many small commits are folded into the file as soon as few large ones', () => {
@@ -168,10 +170,33 @@ test('a hold ends before its pass when that takes long, and the next one may tak
   }
   while (told.at(-1) !== 'hold') end()
   end({ committed: false })
+  end({ committed: false })
 
   expect(holdsMs).toEqual([20, 30, 45, 67.5])
   expect(told).toEqual(Array(5).fill(['hold', 'resume']).flat())
   expect(clock.delays()).toEqual([])
+})
+
+test('when all is in the file, commits go on once nobody reads in the log', () => {
+  const { checkpointer, clock, tasks, told, end } = withFakeThread()
+
+  checkpointer.committed(20_000)
+  while (told.at(-1) !== 'hold') end()
+  end({ committed: false })
+  expect(tasks.slice(-2)).toEqual(['pass', 'empty'])
+  expect(told).toEqual(['hold'])
+  end({ committed: false })
+  expect(told).toEqual(['hold', 'resume'])
+  expect(clock.delays()).toEqual([])
+
+  // A hold that ends meanwhile ends for good: what was committed since is for the next pass.
+  checkpointer.committed(20_000)
+  while (told.at(-1) !== 'hold') end()
+  end({ committed: false })
+  clock.advance(20)
+  expect(told.slice(2)).toEqual(['hold', 'resume'])
+  end()
+  expect(tasks.slice(-2)).toEqual(['empty', 'pass'])
 })
 
 test('a reader in the way is waited for, and then left alone', () => {
@@ -185,6 +210,7 @@ test('a reader in the way is waited for, and then left alone', () => {
   expect(told).toEqual(['hold'])
   end({ isWhole: false, committed: false })
   clock.advance(1)
+  end({ committed: false })
   end({ committed: false })
   expect(told).toEqual(['hold', 'resume'])
   expect(passes()).toEqual([4])

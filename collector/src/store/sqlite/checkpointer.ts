@@ -28,6 +28,12 @@ export interface HeldWriter {
   resume(): void
 }
 
+/**
+ * What the thread is asked to do: a pass, or to wait briefly until nobody reads in the log, after which the next commit begins it
+ * anew. Readers that come then find all in the file.
+ */
+export type CheckpointTask = 'pass' | 'empty'
+
 /** Starts a thread that folds in the log of this file whenever it is told to. */
 export function checkpointThread(path: string): Worker {
   return new Worker(workerUrl('checkpoint'), { workerData: { path } })
@@ -38,6 +44,8 @@ interface Fold {
   passes: number
   /** `held`: nothing is committed. `after hold`: it was, and the next pass is a free one again. */
   phase: 'free' | 'held' | 'after hold'
+  /** All is in the file, and the thread waits for those who read in the log. */
+  isEmptying: boolean
   nextHoldMs: number
   cancelHold(): void
   cancelRetry(): void
@@ -125,6 +133,7 @@ export class Checkpointer {
     this.#fold = {
       passes: 0,
       phase: 'free',
+      isEmptying: false,
       nextHoldMs: FIRST_HOLD_MS,
       cancelHold: nothing,
       cancelRetry: nothing,
@@ -138,8 +147,12 @@ export class Checkpointer {
     if (fold.phase === 'after hold') fold.phase = 'free'
     else if (fold.phase === 'free' && fold.passes > FREE_PASSES) this.#hold(fold)
     this.#hasCommitted = false
+    this.#ask('pass')
+  }
+
+  #ask(task: CheckpointTask): void {
     this.#isPassing = true
-    this.#start().postMessage('checkpoint')
+    this.#start().postMessage(task)
   }
 
   #hold(fold: Fold): void {
@@ -158,7 +171,12 @@ export class Checkpointer {
   #passed({ isWhole, logPages }: { isWhole: boolean; logPages: number }): void {
     const fold = this.#fold
     if (fold === undefined) return
-    if (isWhole && !this.#hasCommitted) return this.#finish()
+    if (isWhole && !this.#hasCommitted) {
+      if (fold.phase !== 'held' || fold.isEmptying) return this.#finish()
+      fold.isEmptying = true
+      return this.#ask('empty')
+    }
+    fold.isEmptying = false
     const { maxLogPages = MAX_LOG_PAGES } = this.#parts
     if (fold.passes >= FREE_PASSES && logPages < maxLogPages) return this.#finish()
     if (isWhole) return this.#pass(fold)
