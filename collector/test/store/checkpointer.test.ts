@@ -90,15 +90,14 @@ test('nobody is held up for a log that is short', () => {
   for (let fold = 1; fold <= 3; fold++) {
     checkpointer.committed(20_000)
     end({ logPages: 49_151 })
-    end({ logPages: 49_151 })
-    expect(passes()).toEqual([2 * fold])
+    expect(passes()).toEqual([fold])
   }
   expect(told).toEqual([])
 
   checkpointer.committed(20_000)
-  end({ logPages: 49_151 })
-  end({ logPages: 49_152 })
+  while (told.length === 0) end({ logPages: 49_152 })
   expect(told).toEqual(['hold'])
+  expect(passes()).toEqual([7])
 })
 
 test('a log in which somebody reads is left alone while it is short', () => {
@@ -106,10 +105,8 @@ test('a log in which somebody reads is left alone while it is short', () => {
 
   checkpointer.committed(20_000)
   end({ isWhole: false, logPages: 1000 })
-  clock.advance(20)
-  end({ isWhole: false, logPages: 1000 })
 
-  expect(passes()).toEqual([2])
+  expect(passes()).toEqual([1])
   expect(clock.delays()).toEqual([])
 })
 
@@ -143,7 +140,8 @@ test('commits are held up only for the last pass', async () => {
   checkpointer.committed(20_000)
   while (!writer.told.includes('hold')) {
     store.commit([newEvent(`m${Math.random()}`)])
-    checkpointer.committed(1)
+    // Where no commit fell into a pass, that was the last one, and the next fold begins at once.
+    checkpointer.committed(20_000)
     await nextTurn()
   }
   await expect.poll(() => writer.told).toEqual(['hold', 'resume'])
@@ -172,7 +170,7 @@ test('a hold ends before its pass when that takes long, and the next one may tak
   end({ committed: false })
   end({ committed: false })
 
-  expect(holdsMs).toEqual([20, 30, 45, 67.5])
+  expect(holdsMs).toEqual([30, 45, 67.5, 101.25])
   expect(told).toEqual(Array(5).fill(['hold', 'resume']).flat())
   expect(clock.delays()).toEqual([])
 })
@@ -193,7 +191,7 @@ test('when all is in the file, commits go on once nobody reads in the log', () =
   checkpointer.committed(20_000)
   while (told.at(-1) !== 'hold') end()
   end({ committed: false })
-  clock.advance(20)
+  clock.advance(30)
   expect(told.slice(2)).toEqual(['hold', 'resume'])
   end()
   expect(tasks.slice(-2)).toEqual(['empty', 'pass'])
@@ -207,13 +205,14 @@ test('a reader in the way is waited for, and then left alone', () => {
   expect(clock.delays()).toEqual([20])
   clock.advance(20)
   end()
+  end()
   expect(told).toEqual(['hold'])
   end({ isWhole: false, committed: false })
   clock.advance(1)
   end({ committed: false })
   end({ committed: false })
   expect(told).toEqual(['hold', 'resume'])
-  expect(passes()).toEqual([4])
+  expect(passes()).toEqual([5])
 
   checkpointer.committed(20_000)
   for (let pass = 0; pass < 300; pass++) {
@@ -240,7 +239,7 @@ test('a thread that dies lets commits go on, is told, and is started anew for th
   expect(faults).toEqual(['the checkpoint thread ended'])
   expect(threads).toHaveLength(1)
   checkpointer.committed(20_000)
-  expect(passes()).toEqual([3, 1])
+  expect(passes()).toEqual([4, 1])
 })
 
 test('after its thread was killed, the log is folded in as before', async () => {

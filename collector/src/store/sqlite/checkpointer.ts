@@ -8,10 +8,10 @@ const EVENTS_BETWEEN = 20_000
 const MAX_LOG_PAGES = 49_152
 /** What a commit adds to the log beside its events, counted in events: every page that it touches, however little of it. */
 const EVENTS_PER_COMMIT = 30
-/** Passes while events come in; each leaves what was committed meanwhile, and that is less each time. */
-const FREE_PASSES = 2
+/** Passes before a hold, while events come in; each leaves what was committed meanwhile, and that is less each time. */
+const FREE_PASSES = 3
 /** The first time commits are held up, for so long at most; each time that was too short, the next one is longer. */
-const FIRST_HOLD_MS = 20
+const FIRST_HOLD_MS = 30
 const HOLD_GROWTH = 1.5
 /** A search that reads what is in the log is in the way. It has moved on soon: it is made of short statements. */
 const READER_MOVES_ON_MS = 20
@@ -178,7 +178,7 @@ export class Checkpointer {
     }
     fold.isEmptying = false
     const { maxLogPages = MAX_LOG_PAGES } = this.#parts
-    if (fold.passes >= FREE_PASSES && logPages < maxLogPages) return this.#finish()
+    if (logPages < maxLogPages) return this.#finish()
     if (isWhole) return this.#pass(fold)
     const waitMs = fold.phase === 'held' ? READER_MOVES_ON_IN_HOLD_MS : READER_MOVES_ON_MS
     fold.cancelRetry = this.#parts.clock.setTimer(() => this.#pass(fold), waitMs)
