@@ -6,7 +6,7 @@
  *        node bench/throughput.js --all
  *
  * --batch 1 is single events; --pages opens so many streams as pages do; --search has somebody search all the time, --stats ask
- * for the statistics. --profile writes a CPU profile. --all runs what the goals are about, in some five minutes, and prints a
+ * for the statistics. --profile writes a CPU profile. --all runs what the goals are about, in some three minutes, and prints a
  * table; it should have the machine to itself.
  */
 import { parseArgs } from 'node:util'

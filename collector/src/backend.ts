@@ -4,6 +4,7 @@ import type { Config, DestinationConfig } from './config/schema.ts'
 import { Deliverer } from './destinations/deliverer.ts'
 import { type ReleaseTarget, releaseEvent } from './destinations/release.ts'
 import { DestinationWatch } from './destinations/watch.ts'
+import type { Listeners } from './listeners.ts'
 import { type Stats, StatsKeeper } from './live/stats.ts'
 import { LiveStream } from './live/stream.ts'
 import { Waiters, type WaitSource } from './live/waiters.ts'
@@ -14,7 +15,7 @@ import type { Cursor, NewEvent, NewRequest } from './store/ports.ts'
 import type { DestinationState } from './store/query-results.ts'
 
 /** What the back half is made with. */
-export interface BackendOptions {
+export interface BackendOptions extends Listeners {
   config: Config
   store: EventStore
   clock: Clock
@@ -27,8 +28,6 @@ export interface BackendOptions {
   storeAway(): string | null
   /** Told of every event that this process has recorded. */
   onRecorded(event: EventSummary): void
-  onFault(what: string, cause: unknown): void
-  onRecovery(what: string, fault: string): void
 }
 
 /** Everything behind the store: what is told, counted and carried on. */

@@ -3,6 +3,7 @@ import type { CollectorOptions } from './options.ts'
 /** What a collector tells of itself, to whom it may concern. Never throws. */
 export interface Listeners {
   onFault(what: string, cause: unknown): void
+  /** Told that something is back, and of the fault that is over: "the store is back", "the store is away". */
   onRecovery(what: string, fault: string): void
 }
 

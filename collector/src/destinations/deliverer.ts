@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Clock } from '../clock.ts'
 import type { DestinationConfig } from '../config/schema.ts'
 import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate } from '../store/ports.ts'
 import type { BatchSender } from './batch-sender.ts'
-import { Outage } from './outage.ts'
+import { Outage, type OutageParts } from './outage.ts'
 import { type BatchDestination, openSender } from './senders.ts'
 import { type AttemptResult, postMessage } from './webhook.ts'
 
@@ -16,12 +15,8 @@ const FAULT_RETRY_MS = 5000
 export type DeliverySource = Pick<DeliveryQueue, 'claim' | 'settle' | 'release' | 'nextDueMs'>
 
 /** What a deliverer works with. */
-export interface DelivererParts {
+export interface DelivererParts extends OutageParts {
   queue: DeliverySource
-  clock: Clock
-  onFault(what: string, cause: unknown): void
-  /** Told that a destination is back, and of the fault that is over. */
-  onRecovery(what: string, fault: string): void
 }
 
 /**

@@ -1,14 +1,13 @@
 import type { Clock } from '../clock.ts'
+import type { Listeners } from '../listeners.ts'
 import type { AttemptResult } from './webhook.ts'
 
 /** Told of after so long in which nothing was taken: one that refuses now and then is not away. */
 const OUTAGE_MS = 2000
 
 /** What an outage is told to. */
-export interface OutageParts {
+export interface OutageParts extends Listeners {
   clock: Clock
-  onFault(what: string, cause: unknown): void
-  onRecovery(what: string, fault: string): void
 }
 
 /** Tells once when a destination takes nothing any more, and once when it does again. */

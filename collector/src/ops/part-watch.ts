@@ -1,16 +1,14 @@
 import type { Clock } from '../clock.ts'
+import type { Listeners } from '../listeners.ts'
 import type { PartHealth } from '../store/health.ts'
 import type { Health } from './health.ts'
 
 const LOOK_MS = 1000
 
 /** What a watch is made with. */
-export interface PartWatchOptions {
+export interface PartWatchOptions extends Listeners {
   health: Pick<Health, 'parts'>
   clock: Clock
-  onFault(what: string, cause: unknown): void
-  /** Told that a part is back, and of the fault that is over: "the store is back", "the store is away". */
-  onRecovery(what: string, fault: string): void
 }
 
 /** Follows the parts that lie on other machines, and tells when one is away and when it is back. */

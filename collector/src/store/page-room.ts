@@ -1,3 +1,7 @@
+import type { Found } from './find.ts'
+import { cursorOf } from './place.ts'
+import type { Cursor } from './ports.ts'
+
 /** Characters of the messages in one page of full records: what more there is comes with the next page. */
 const MAX_PAGE_CHARACTERS = 2 * 1024 * 1024
 
@@ -20,5 +24,38 @@ export class PageRoom {
     this.#isFull ||= this.#left <= 0
     this.#left -= body?.length ?? 0
     return !this.#isFull
+  }
+}
+
+/** Where a page ends. */
+export interface PageEnd {
+  /** From where the next page goes on; null = this is the last one. */
+  next: Cursor | null
+  /** Whether the page is as long as asked for, or as there is room for, or has all that there is. */
+  isComplete: boolean
+  /** Number up to which was searched when the time for it was over; undefined = it was not. */
+  searchedTo: number | undefined
+}
+
+/**
+ * Says where a page of events ends.
+ *
+ * @param found What was looked for, with one more than the page may have.
+ * @param seqs Those of them that the page may have.
+ * @param events The page.
+ */
+export function endOfPage(
+  found: Found,
+  seqs: readonly number[],
+  events: readonly { seq: number }[],
+  room: PageRoom,
+): PageEnd {
+  const isComplete = found.isComplete || room.isFull
+  const end = room.isFull ? events.at(-1)?.seq : isComplete ? seqs.at(-1) : found.searchedTo
+  const hasNext = found.seqs.length > seqs.length || !found.isComplete || room.isFull
+  return {
+    next: hasNext && end !== undefined ? cursorOf(end) : null,
+    isComplete,
+    searchedTo: isComplete ? undefined : end,
   }
 }

@@ -1,6 +1,6 @@
 import type { EventRecord, EventSummary } from '../../../record.ts'
 import type { NumberedPage, NumberedSearch } from '../../find.ts'
-import { PageRoom } from '../../page-room.ts'
+import { endOfPage, PageRoom } from '../../page-room.ts'
 import { cursorOf } from '../../place.ts'
 import type { EventCount } from '../../queries.ts'
 import type { EventsPage } from '../../query-results.ts'
@@ -24,15 +24,13 @@ export async function listEvents(context: QueryContext, query: EventsQuery): Pro
   for (let start = 0; query.isFull && start < seqs.length && !room.isFull; start += RECORDS_AT_A_TIME) {
     events.push(...(await recordsOf(context, seqs.slice(start, start + RECORDS_AT_A_TIME), room)))
   }
-  const hasNext = found.seqs.length > query.limit || !found.isComplete || room.isFull
-  const isComplete = found.isComplete || room.isFull
-  const end = room.isFull ? events.at(-1)?.seq : found.isComplete ? seqs.at(-1) : found.searchedTo
+  const { next, isComplete, searchedTo } = endOfPage(found, seqs, events, room)
   return {
     events,
-    next: hasNext && end !== undefined ? cursorOf(end) : null,
+    next,
     head: cursorOf(context.span.last),
     isComplete,
-    searchedTo: isComplete || end === undefined ? null : await timeOf(context, end),
+    searchedTo: searchedTo === undefined ? null : await timeOf(context, searchedTo),
   }
 }
 

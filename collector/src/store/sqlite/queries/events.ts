@@ -1,6 +1,6 @@
 import type { EventRecord, EventSummary } from '../../../record.ts'
 import type { NumberedPage, NumberedSearch } from '../../find.ts'
-import { PageRoom } from '../../page-room.ts'
+import { endOfPage, PageRoom } from '../../page-room.ts'
 import { cursorOf } from '../../place.ts'
 import type { EventCount } from '../../queries.ts'
 import type { EventsPage } from '../../query-results.ts'
@@ -28,15 +28,13 @@ export function* listEvents(context: QueryContext, query: EventsQuery): Work<Eve
     events.push(...(query.isFull ? recordsOf(database, part, room) : summariesOf(database, part)))
     yield
   }
-  const hasNext = found.seqs.length > query.limit || !found.isComplete || room.isFull
-  const isComplete = found.isComplete || room.isFull
-  const end = room.isFull ? events.at(-1)?.seq : found.isComplete ? seqs.at(-1) : found.searchedTo
+  const { next, isComplete, searchedTo } = endOfPage(found, seqs, events, room)
   return {
     events,
-    next: hasNext && end !== undefined ? cursorOf(end) : null,
+    next,
     head: cursorOf(head),
     isComplete,
-    searchedTo: isComplete || end === undefined ? null : timeOf(context, end, query.order),
+    searchedTo: searchedTo === undefined ? null : timeOf(context, searchedTo, query.order),
   }
 }
 
