@@ -1,9 +1,10 @@
 import { defineConfig } from 'vitest/config'
+import { filesOfTier } from '../scripts/tiers.mjs'
 
 export default defineConfig({
   test: {
     name: 'collector',
-    include: ['test/**/*.test.ts'],
+    ...filesOfTier({ include: ['test/**/*.test.ts'], below: 'collector/', root: 'collector/' }),
     globalSetup: ['test/temporary-folder.setup.ts', 'test/build.setup.ts', 'test/postgres.setup.ts'],
     // Most files wait for browsers, servers and processes; with one worker, the machine idles half of the time.
     maxWorkers: 2,

@@ -21,6 +21,7 @@ import { Router } from './http/router.ts'
 import { DEFAULT_LIMITS, listen, type RunningServer, type ServerLimits } from './http/server.ts'
 import { Turns } from './http/turns.ts'
 import { TrackingApi } from './ingest/tracking-api.ts'
+import { limited } from './limited.ts'
 import type { Listeners } from './listeners.ts'
 import type { Stats } from './live/stats.ts'
 import type { WaitOptions } from './live/waiters.ts'
@@ -285,6 +286,7 @@ export class RunningCollector implements Collector {
     await this.#server?.close(CLOSE_GRACE_MS)
     // Nobody waits for a response any more; what is left to be written is known to its sender as not done.
     const cancel = this.#clock.setTimer(() => this.#store.cut?.(), STORE_LIMIT_MS)
+    await limited(this.#recorder.settled(), STORE_LIMIT_MS, this.#clock, () => {})
     await this.#carrier?.close()
     await this.#shared?.log.close()
     await this.#backend.close()

@@ -1,4 +1,4 @@
-import { REASONS, type Reason } from './record.ts'
+import { REASONS, type Reason, WARNINGS, type Warning } from './record.ts'
 
 /** How bad it is: `info` is nothing to mend. */
 export type Severity = 'error' | 'warning' | 'info'
@@ -24,7 +24,7 @@ const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
   bad_message_id: ['Send a text of at most 99 characters, or leave it out.', 'messageId'],
   bad_id: ['Look at where the id comes from: it has bytes in it that are no text.', 'userId'],
   bad_field: ['Send an object there: { ... }, not a text, number or array.', 'properties'],
-  too_many_items: ['Send smaller batches. The client of this project does by itself.'],
+  too_many_items: ['Send at most 5,000 events in a request. The client of this project does by itself.'],
   duplicate: [
     'Nothing: a client that got no response sent it again, and deduplication dropped it.',
     'messageId',
@@ -38,7 +38,9 @@ const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
   wrong_region: ['Set region: "eu", or the host of that region, in the client.'],
   bad_content_type: ['Send Content-Type: application/json.'],
   bad_encoding: ['Send the body plain or as gzip, and say so in Content-Encoding.'],
-  body_too_large: ['Send smaller batches.'],
+  body_too_large: [
+    'Send smaller batches, or less in an event that comes alone: files and long texts belong elsewhere.',
+  ],
   event_too_large: ['Send less in this event; files and long texts belong elsewhere.', 'properties'],
   batch_refused: ['Mend the item of the same request that was refused for itself.'],
   invalid_json: ['Look at the request: it shows where the body stops being JSON.'],
@@ -51,11 +53,27 @@ const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
   source_not_allowed: ['Allow the source to the OAuth application in the config file.'],
 }
 
+const REMEDIES_OF_WARNINGS: Readonly<Record<Warning, [remedy: string, field?: string]>> = {
+  content_type: ['Send Content-Type: application/json. "strictContentType": true refuses what has another.'],
+  byte_order_mark: ['Write the body as UTF-8 without a byte order mark.'],
+  timestamp: [
+    'Send an ISO-8601 date-time, such as 2026-05-17T09:30:00Z; a Date in JSON is one.',
+    'timestamp',
+  ],
+  timestamp_zone: ['Add the time zone: a Z at the end for UTC, or an offset such as +02:00.', 'timestamp'],
+  batch_field: ['Send an object there: { ... }, not a text, number or array.'],
+  write_key_in_item: ['Take the writeKey out of the item, and send it once for the whole batch.', 'writeKey'],
+}
+
 const INFO: ReadonlySet<string> = new Set<Reason>(['duplicate'])
 const WARNING: ReadonlySet<string> = new Set<Reason>(['batch_refused'])
 
-/** What a reason means, and what to do about it; for codes that are no reason of an event the code itself. */
+/** What a reason or a warning means, and what to do about it; for other codes the code itself. */
 export function helpFor(reason: string): Help {
+  if (Object.hasOwn(WARNINGS, reason)) {
+    const [remedy, field] = REMEDIES_OF_WARNINGS[reason as Warning]
+    return { meaning: WARNINGS[reason as Warning], remedy, severity: 'warning', field: field ?? null }
+  }
   const [remedy, field] = REMEDIES[reason as Reason] ?? ['Look at an example.']
   return {
     meaning: REASONS[reason as Reason] ?? reason,

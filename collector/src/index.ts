@@ -1,6 +1,6 @@
 export type { Clock } from './clock.ts'
+export type { ConfigInput as CollectorConfig } from './config/config.ts'
 export { ConfigError } from './config/config-error.ts'
-export type { ConfigInput as CollectorConfig } from './config/schema.ts'
 export { FaultError, type FaultOptions, type FaultRule, type FaultState } from './faults/rules.ts'
 export type { Collector } from './handle.ts'
 export type { ServerLimits } from './http/server.ts'

@@ -18,7 +18,7 @@ export function isKind(value: unknown): value is Kind {
 export const REASONS = {
   no_user_anon_id: 'neither userId nor anonymousId',
   no_user_id: 'an alias needs a userId',
-  no_event: 'a track needs an event name',
+  no_event: 'a track needs an event name that is not blank',
   no_group_id: 'a group needs a groupId',
   no_previous_id: 'an alias needs a previousId',
   bad_type: 'type is not one of identify, track, page, screen, group, alias',
@@ -26,7 +26,6 @@ export const REASONS = {
   bad_message_id: 'messageId is not a string of 1 to 99 characters without control characters',
   bad_id: 'userId, anonymousId, groupId or previousId has control characters or lone surrogates',
   bad_field: 'properties, traits, context or integrations is not an object',
-  too_many_items: 'the batch has more than 5,000 items; this stands for the rest of them',
   duplicate: 'this messageId was seen before, with the same content',
   dedup_conflict: 'this messageId was seen before, with different content; the first one counts',
   no_write_key: 'no write key in the header or the body',
@@ -35,13 +34,14 @@ export const REASONS = {
 
   bad_content_type: 'Content-Type is not application/json',
   bad_encoding: 'the body is not plain or gzip, or the gzip data is broken',
-  body_too_large: 'the body is over the limit',
-  event_too_large: 'the event is over 32,768 bytes',
+  body_too_large: 'the body is over the limit: 512,000 bytes for a batch, 32,768 for a single event',
+  event_too_large: 'the event is over 32,768 bytes, with what it takes over from its batch',
   batch_refused: 'another item made the service refuse the whole batch',
   invalid_json: 'the body is not JSON in UTF-8',
   too_deep: 'the body is nested deeper than 64 levels',
   not_an_object: 'the body is not a JSON object',
   batch_not_an_array: 'batch is not an array',
+  too_many_items: 'the batch has more than 5,000 items; none of them was taken',
 
   bad_credentials: 'the credentials are missing or unknown',
   malformed_credentials: 'the Authorization header is malformed',

@@ -1,6 +1,7 @@
 import type { About } from './api/api.ts'
 import { RateLimit } from './auth/rate-limit.ts'
 import type { TokenServer } from './auth/tokens.ts'
+import { requireClients } from './clients.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { RunningCollector } from './collector.ts'
 import type { Config } from './config/schema.ts'
@@ -45,8 +46,16 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const listeners = listenersOf(options)
   const { onFault } = listeners
   const role = roleOf(options)
-  const open = role?.role === 'front' ? openStoreInTime : openStore
-  const store = await open(storeAddress(options), { config, clock, plan, onFault })
+  requireClients({
+    store: storeAddress(options),
+    log: options.log,
+    destinations: role?.role === 'front' ? [] : config.destinations,
+  })
+  // Beside a log nothing is lost while the store is away: what comes in waits there.
+  const parts = { config, clock, plan, onFault }
+  const store = await (role === undefined
+    ? openStore(storeAddress(options), parts)
+    : openStoreInTime(storeAddress(options), parts, role.role === 'worker'))
   let running: RunningCollector
   let shared: Shared | undefined
   try {
@@ -59,6 +68,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
       ...aboutOf(config, options, clock),
       role: role?.role ?? 'single',
       log: shared?.log.address ?? null,
+      needsToken: typeof access === 'object',
     }
     const checked = {
       clock,
@@ -107,7 +117,11 @@ async function createTokenServer(
   return new TokenServer({ oauth, publicUrl }, clock, memory)
 }
 
-function aboutOf(config: Config, options: CollectorOptions, clock: Clock): Omit<About, 'role' | 'log'> {
+function aboutOf(
+  config: Config,
+  options: CollectorOptions,
+  clock: Clock,
+): Omit<About, 'role' | 'log' | 'needsToken'> {
   const address = storeAddress(options)
   return {
     version,

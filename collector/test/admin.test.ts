@@ -14,7 +14,7 @@ test('a public collector without a token takes events, and shows them to nobody'
   const address = url(await openCollector(publicly))
 
   expect((await post({ url: address }, '/v1/track', track())).status).toBe(200)
-  for (const path of ['/', '/api/events', '/api/stats', '/api/stream', '/page.js', '/api/faults']) {
+  for (const path of ['/api/about', '/api/events', '/api/stats', '/api/stream', '/api/faults', '/other']) {
     expect(await status(`${address}${path}`)).toBe(403)
   }
   expect(await status(`${address}/api/events`, { method: 'DELETE' })).toBe(403)
@@ -35,13 +35,15 @@ test('scripts send the token as a bearer, and nothing else opens the API', async
 test('people type the token once; the cookie is for this site alone, not for scripts, and not the token', async () => {
   const address = url(await openCollector({ ...publicly, adminToken }))
 
-  const asked = await fetch(`${address}/`)
-  expect(asked.status).toBe(401)
-  expect(await asked.text()).toContain('type="password"')
-  expect((await login(address, 'wrong')).status).toBe(401)
+  const refused = await login(address, 'wrong')
+  expect([refused.status, await refused.json()]).toEqual([
+    401,
+    expect.objectContaining({ code: 'wrong_token' }),
+  ])
+  expect(refused.headers.get('set-cookie')).toBeNull()
 
   const opened = await login(address, adminToken)
-  expect([opened.status, opened.headers.get('location')]).toEqual([303, '/'])
+  expect(opened.status).toBe(204)
   const cookie = opened.headers.get('set-cookie') ?? ''
   expect(cookie).toMatch(/; HttpOnly; SameSite=Strict; Path=\/;/)
   expect(cookie).not.toContain(adminToken)
@@ -51,6 +53,34 @@ test('people type the token once; the cookie is for this site alone, not for scr
   expect(await status(`${address}/api/events`, { headers: { cookie: 'trackpost-collector=forged' } })).toBe(
     401,
   )
+})
+
+test('logging out takes the cookie from this browser, and from no other', async () => {
+  const address = url(await openCollector({ ...publicly, adminToken }))
+  const cookie = ((await login(address, adminToken)).headers.get('set-cookie') ?? '').split(';')[0] ?? ''
+
+  const out = await fetch(`${address}/logout`, { method: 'POST', headers: { cookie } })
+
+  expect(out.status).toBe(204)
+  expect(out.headers.get('set-cookie')).toMatch(
+    /^trackpost-collector=; HttpOnly; SameSite=Strict; Path=\/; Max-Age=0/,
+  )
+  expect(await status(`${address}/api/events`, { headers: { cookie } })).toBe(200)
+  expect(await status(`${address}/logout`, { headers: { cookie } })).toBe(404)
+})
+
+test('C5: to be asked for the token is no refused request; to show a wrong one is', async () => {
+  const collector = await openCollector({ ...publicly, adminToken })
+  const address = url(collector)
+
+  for (const path of ['/', '/favicon.ico', '/api/about', '/api/stream', '/metrics'])
+    await fetch(address + path)
+  await fetch(`${address}/api/about`, { headers: { cookie: 'trackpost-collector=of-the-last-token' } })
+  expect(collector.stats()).toMatchObject({ requests: 0, refused: 0 })
+
+  await fetch(`${address}/api/events`, { headers: { authorization: 'Bearer wrong-token' } })
+  await login(address, 'wrong')
+  await expect.poll(() => collector.stats().refused).toBe(2)
 })
 
 test('behind a TLS proxy the cookie is Secure', async () => {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import { holdPort } from '../../test/support/held-port.ts'
 import { startCollector } from '../src/index.ts'
 import { openCollector, post, track } from './support.ts'
 
@@ -218,7 +219,8 @@ test('--plan marks what is not as planned, and --release-to names a target', asy
 })
 
 test('--quiet prints nothing', async () => {
-  const port = await freePort()
+  const { port, release } = await holdPort()
+  onTestFinished(release)
   const child = launch('--port', String(port), '--database', ':memory:', '--quiet')
   let out = ''
   child.stdout?.on('data', (chunk) => {
@@ -392,9 +394,3 @@ test('kill -9 in full flow loses nothing that was answered 200, and a re-sent ba
   expect(all).toHaveLength(sent.length * 20)
   expect(new Set(all).size).toBe(all.length)
 })
-
-async function freePort(): Promise<number> {
-  const collector = await startCollector({ port: 0 })
-  await collector.close()
-  return collector.port
-}

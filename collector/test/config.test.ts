@@ -1,10 +1,17 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, expectTypeOf, test } from 'vitest'
+import type { z } from 'zod'
 import { Sources } from '../src/auth/sources.ts'
+import type { ConfigInput } from '../src/config/config.ts'
 import { DEFAULT_CONFIG } from '../src/config/defaults.ts'
 import { loadConfig, parseConfig } from '../src/config/load.ts'
+import type { configSchema } from '../src/config/schema.ts'
+
+test('the types that users get are those of what is checked', () => {
+  expectTypeOf<ConfigInput>().branded.toEqualTypeOf<z.input<typeof configSchema>>()
+})
 
 test('an empty config is what a collector without one has', () => {
   expect(DEFAULT_CONFIG).toEqual(parseConfig({}, 'config'))

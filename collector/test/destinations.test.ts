@@ -68,12 +68,12 @@ const switches: Array<[integrations: Record<string, unknown>, isOn: boolean]> = 
 test.each(switches)(
   'integrations %j: the destination Warehouse, also called DWH, is on: %j',
   (integrations, isOn) => {
-    expect(isSwitchedOn(integrations, ['Warehouse', 'DWH'])).toBe(isOn)
+    expect(isSwitchedOn([integrations], ['Warehouse', 'DWH'])).toBe(isOn)
   },
 )
 
 test('a name that every object has is no switch', () => {
-  expect(isSwitchedOn({ All: false }, ['constructor', 'toString', '__proto__'])).toBe(false)
+  expect(isSwitchedOn([{ All: false }], ['constructor', 'toString', '__proto__'])).toBe(false)
 })
 
 test('accepted events are appended to a file as lines of JSON; rejected and duplicate ones are not', async () => {

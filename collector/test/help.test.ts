@@ -8,3 +8,10 @@ test('whatever costs an event is an error; a duplicate costs none', () => {
   // An item that was refused with its batch comes again as soon as the other one is mended.
   expect(harmless).toEqual(['duplicate', 'batch_refused'])
 })
+
+test('C9: an event that is too large by itself is not told to be sent in smaller batches alone', () => {
+  const { meaning, remedy } = helpFor('body_too_large')
+
+  expect(meaning).toContain('32,768 for a single event')
+  expect(remedy).toContain('an event that comes alone')
+})

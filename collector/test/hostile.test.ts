@@ -22,7 +22,8 @@ test.each(['x', 'é', '€', '😀'])(
     const over = await post(collector, '/v1/track', padded(32_769, unit))
 
     expect([fits.status, over.status]).toEqual([200, 400])
-    expect(await over.json()).toMatchObject({ code: 'body_too_large' })
+    // C9: what is too large is the event, and the advice is about that.
+    expect(await over.json()).toMatchObject({ code: 'event_too_large' })
   },
 )
 

@@ -4,5 +4,5 @@ import { isSwitchedOn } from '../src/destinations/select.ts'
 
 // The client is held to the same table: both halves select destinations by one rule.
 test.each(table)('$case: $isOn', ({ integrations, isOn }) => {
-  expect(isSwitchedOn(integrations, ['Mixpanel', 'Mixpanel (Actions)', 'Mixpanel (Legacy)'])).toBe(isOn)
+  expect(isSwitchedOn([integrations], ['Mixpanel', 'Mixpanel (Actions)', 'Mixpanel (Legacy)'])).toBe(isOn)
 })

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
+import { inheritanceOf } from '../src/ingest/inheritance.ts'
 import { type Envelope, readMessage } from '../src/ingest/message.ts'
 import { readRequest } from '../src/ingest/read-request.ts'
+import { differenceWith } from '../src/store/inherited.ts'
 import { isSameContent } from '../src/store/same-content.ts'
 
 const envelope: Envelope = {
-  context: undefined,
-  integrations: undefined,
+  inheritance: undefined,
   sentAt: undefined,
   sentAtMs: undefined,
   receivedAtMs: Date.parse('2026-05-17T12:00:00.000Z'),
@@ -23,7 +24,7 @@ const complete = {
   integrations: {},
 }
 const read = (fields: object, more: Partial<Envelope> = {}) =>
-  readMessage({ ...complete, ...fields }, undefined, { ...envelope, ...more })
+  readMessage({ ...complete, ...fields }, undefined, { ...envelope, ...more }, 0)
 
 test('a timestamp that cannot be read costs the event its time alone', () => {
   const { reason, timestampMs, body, warnings } = read({ timestamp: 'yesterday' })
@@ -55,28 +56,51 @@ test('a write key in an item is noted, and taken out', () => {
 })
 
 test('what the service added and changed is told, with what was sent', () => {
-  const { sent } = read(
+  const { sent, body, inherited } = read(
     { messageId: undefined, context: { direct: true, ip: '10.0.0.1' } },
     {
-      context: { locale: 'de-DE', ip: '10.0.0.2' },
-      integrations: { Warehouse: false },
+      inheritance: inheritanceOf({
+        context: { locale: 'de-DE', ip: '10.0.0.2' },
+        integrations: { Warehouse: false },
+      }),
       sentAt: '2026-05-17T11:59:30.000Z',
       sentAtMs: Date.parse('2026-05-17T11:59:30.000Z'),
     },
   )
 
   expect(sent).toEqual({
-    added: ['originalTimestamp', 'sentAt', 'context.locale', 'integrations.Warehouse', 'receivedAt'],
+    added: ['originalTimestamp', 'sentAt', 'receivedAt'],
     changed: { timestamp: '2026-05-17T11:59:00.000Z', messageId: undefined, 'context.ip': '10.0.0.1' },
     removed: [],
   })
+  expect(differenceWith(JSON.parse(body), inherited, sent).added).toEqual([
+    ...sent.added,
+    'context.locale',
+    'integrations.Warehouse',
+  ])
 })
 
 test('the same content with its keys in another order is the same event sent again', () => {
   const one = '{"a":{"x":1,"y":[{"p":1,"q":2}]},"b":2,"receivedAt":"1"}'
+  const isSame = (other: string) => isSameContent({ body: one }, { body: other })
 
-  expect(isSameContent(one, '{"b":2,"a":{"y":[{"q":2,"p":1}],"x":1},"receivedAt":"2"}')).toBe(true)
-  expect(isSameContent(one, '{"b":2,"a":{"y":[{"q":2,"p":3}],"x":1}}')).toBe(false)
+  expect(isSame('{"b":2,"a":{"y":[{"q":2,"p":1}],"x":1},"receivedAt":"2"}')).toBe(true)
+  expect(isSame('{"b":2,"a":{"y":[{"q":2,"p":3}],"x":1}}')).toBe(false)
+})
+
+test('the same content is the same whether an item says it or takes it over from its batch', () => {
+  const whole = '{"context":{"locale":"de","app":{"name":"a","build":1},"library":{"name":"x"}},"b":2}'
+  const own = '{"b":2,"context":{"locale":"de"}}'
+  const isSame = (body: string, inherited?: object) =>
+    isSameContent({ body: whole }, { body, inherited: inherited && JSON.stringify(inherited) })
+
+  expect(isSame(own, { context: { locale: 'fr', app: { build: 1, name: 'a' } } })).toBe(true)
+  expect(isSame('{"b":2}', { context: { locale: 'fr', app: { build: 1, name: 'a' } } })).toBe(false)
+  expect(isSame(own, { context: { app: { build: 2, name: 'a' } } })).toBe(false)
+  expect(isSame(own, { context: { app: { build: 1, name: 'a' }, more: 1 } })).toBe(false)
+  expect(isSame(own, { context: { app: { build: 1, name: 'a' } }, integrations: { All: false } })).toBe(false)
+  expect(isSame(own)).toBe(false)
+  expect(isSame(whole, { context: { locale: 'fr', library: { name: 'y' } } })).toBe(true)
 })
 
 const request = (text: string) => readRequest(Buffer.from(text), 'batch')
@@ -110,9 +134,21 @@ test('what is wrong in a refused body is told with its place in bytes, line and 
   expect(request('['.repeat(65))).toMatchObject({ refused: 'too_deep', problem: { offset: 64 } })
 })
 
-test('of a batch, 5,000 items are read and the rest is counted', () => {
-  const parsed = request(`{"batch":[${Array(250_001).fill(0).join(',')}]}`)
+test('P11: a batch of 5,000 items is read, one of more is refused', () => {
+  const batchOf = (count: number) => request(`{"batch":[${Array(count).fill(0).join(',')}]}`)
 
-  expect(parsed).toMatchObject({ rest: 245_001 })
-  expect('items' in parsed && parsed.items).toHaveLength(5000)
+  expect(batchOf(5000)).toMatchObject({ items: expect.objectContaining({ length: 5000 }) })
+  expect(batchOf(5001)).toMatchObject({ refused: 'too_many_items' })
+})
+
+test('P14: a messageId has fewer than 100 characters, whatever planes these are of', () => {
+  for (const character of ['x', 'ß', '\u{1f600}']) {
+    expect(read({ messageId: character.repeat(99) }).reason).toBeNull()
+    expect(read({ messageId: character.repeat(100) }).reason).toBe('bad_message_id')
+  }
+})
+
+test('C9: an event name of white space is none', () => {
+  for (const event of [' ', '\n\t', '\u00a0']) expect(read({ event }).reason).toBe('no_event')
+  expect(read({ event: ' x ' }).name).toBe(' x ')
 })

@@ -13,8 +13,7 @@ const plan: PlanChecker = {
 const context: RequestContext = {
   pathKind: undefined,
   envelope: {
-    context: undefined,
-    integrations: undefined,
+    inheritance: undefined,
     sentAt: undefined,
     sentAtMs: undefined,
     receivedAtMs: 0,
@@ -32,15 +31,15 @@ const context: RequestContext = {
 }
 
 test('an event that is not as planned is accepted with its violations', () => {
-  const event = newEvent(track({ event: 'Order', properties: { total: '19.90' } }), context)
+  const event = newEvent(track({ event: 'Order', properties: { total: '19.90' } }), 0, context)
 
   expect(event).toMatchObject({ reason: null, violations: [violation], requestId: '7' })
 })
 
 test('an event as planned, one without a plan and one that is refused anyhow have none', () => {
-  const planned = newEvent(track({ event: 'Order', properties: { total: 19.9 } }), context)
-  const free = newEvent(track({ event: 'Order', properties: {} }), { ...context, plan: undefined })
-  const refused = newEvent(track({ event: 'Order', properties: {}, userId: undefined }), context)
+  const planned = newEvent(track({ event: 'Order', properties: { total: 19.9 } }), 0, context)
+  const free = newEvent(track({ event: 'Order', properties: {} }), 0, { ...context, plan: undefined })
+  const refused = newEvent(track({ event: 'Order', properties: {}, userId: undefined }), 0, context)
 
   for (const event of [planned, free, refused]) expect(event.violations).toBeUndefined()
   expect(refused.reason).toBe('no_user_anon_id')

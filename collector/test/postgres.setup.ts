@@ -1,9 +1,14 @@
 import type { TestProject } from 'vitest/node'
+import { TIER } from '../../scripts/tiers.mjs'
 import { findPostgres } from '../scripts/find-postgres.mjs'
 import { startPostgres } from './support/postgres.ts'
 
 /** One server for all test files of a run, with a database for each test. */
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  if (TIER === 'default') {
+    project.provide('postgresPort', null)
+    return undefined
+  }
   const bin = findPostgres()
   if (bin === undefined) {
     process.stderr.write(

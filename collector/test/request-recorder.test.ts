@@ -29,6 +29,39 @@ function exchange(headers: Record<string, string>, status: number | undefined) {
   return { request, response }
 }
 
+test('C7: of a request whose client has hung up, the line tells what was kept in the end', async () => {
+  const { written, recorder } = setUp()
+  const { request, response } = exchange({}, undefined)
+  const notes = recorder.begin(request, response, facts)
+  notes.events = 2
+  let end = () => {}
+  const kept = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  notes.appending = kept
+  void kept.then(() => {
+    notes.accepted = 2
+  })
+
+  response.emit('close')
+  expect(written).toEqual([])
+  end()
+  await recorder.settled()
+
+  expect(written).toMatchObject([{ status: 0, events: 2, accepted: 2 }])
+})
+
+test('C7: a write that fails after its client has hung up is told as well', async () => {
+  const { written, recorder } = setUp()
+  const { request, response } = exchange({}, undefined)
+  recorder.begin(request, response, facts).appending = Promise.reject(new Error('full'))
+
+  response.emit('close')
+  await recorder.settled()
+
+  expect(written).toMatchObject([{ status: 0, accepted: 0 }])
+})
+
 test('a request is written down with its notes, and without credentials', () => {
   const { written, clock, recorder } = setUp()
   const { request, response } = exchange(

@@ -52,6 +52,17 @@ test('a batch is one request with its events, its sizes, its source and its libr
   expect(details).toMatchObject({ eventList: [{ request: line?.id }, { reason: 'no_event' }, {}] })
 })
 
+test('C4: a connection on which nothing comes is no request', async () => {
+  const collector = await openCollector({ limits: { headersMs: 50, requestMs: 50 } })
+  expect(await exchange(collector.port)).toMatch(/^(HTTP\/1.1 408 .*)?$/s)
+
+  await exchange(collector.port, 'GET / HTTP/1.1\r\n')
+  expect(await requests(collector, 1)).toMatchObject([{ status: 408 }])
+  await expect(fetch(`${collector.url}/metrics`).then((one) => one.text())).resolves.toMatch(
+    /requests_total\{path="other",status="408"\} 1/,
+  )
+})
+
 test('refused requests are written down as well, each with what was wrong with it', async () => {
   const collector = await openCollector({ config: { rate: 1, sources: [{ name: 'web', writeKey: 'k' }] } })
   const headers = { authorization: basic('k') }

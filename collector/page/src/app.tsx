@@ -1,22 +1,26 @@
 import { useSignal, useSignalEffect } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { Icon, type IconName, Notice, Problem } from './components/basics.tsx'
+import { Brand, Icon, type IconName, Nothing, Notice, Problem } from './components/basics.tsx'
 import { ConnectionState } from './components/connection-state.tsx'
 import { Menu } from './components/menu.tsx'
 import { MoreMenu } from './components/more-menu.tsx'
 import { about, loadBasics } from './lib/basics.ts'
 import { plural, shortCount } from './lib/format.ts'
-import { RequestError } from './lib/http.ts'
+import { access, RequestError } from './lib/http.ts'
 import { latest, listen } from './lib/live.ts'
 import { isNarrow } from './lib/media.ts'
+import { problemCount, useProblemCount } from './lib/problems.ts'
 import { href, route } from './lib/router.ts'
 import { isPaused } from './lib/settings.ts'
 import type { Stats } from './lib/types.ts'
+import { visibleText } from './lib/visible-text.ts'
 import { CatalogueScreen } from './screens/catalogue.tsx'
 import { DestinationsScreen } from './screens/destinations.tsx'
 import { EventsScreen } from './screens/events.tsx'
 import { FaultsScreen } from './screens/faults.tsx'
+import { LoginScreen } from './screens/login.tsx'
+import { NoStoreScreen } from './screens/no-store.tsx'
 import { OverviewScreen } from './screens/overview.tsx'
 import { ProblemsScreen } from './screens/problems.tsx'
 import { RequestsScreen } from './screens/requests.tsx'
@@ -55,25 +59,48 @@ const SCREENS: readonly Screen[] = [
     title: 'Problems',
     icon: 'problems',
     component: ProblemsScreen,
-    countOf: ({ byReason }) => Object.keys(byReason).filter((reason) => reason !== 'duplicate').length,
+    countOf: () => problemCount.value,
   },
   { name: 'destinations', title: 'Destinations', icon: 'destinations', component: DestinationsScreen },
   { name: 'faults', title: 'Faults', icon: 'faults', component: FaultsScreen, needsFaults: true },
 ]
 
+/** Of an address that leads nowhere; named in no list. */
+const UNKNOWN: Screen = { name: '?', title: 'No such screen', icon: 'menu', component: UnknownScreen }
+
 function screenNow(): Screen {
   const { screen } = route.value
-  return SCREENS.find(({ name }) => name === screen) ?? (SCREENS[0] as Screen)
+  // `overview` is what anybody would try.
+  const wanted = screen === 'overview' ? '' : screen
+  return SCREENS.find(({ name }) => name === wanted) ?? UNKNOWN
+}
+
+function UnknownScreen() {
+  return (
+    <div class="scroll">
+      <Nothing title="No such screen">
+        <p>
+          There is no screen <code>{visibleText(route.value.screen.slice(0, 100))}</code>.
+        </p>
+        <p>
+          <a class="button" href={href('')}>
+            Overview
+          </a>
+        </p>
+      </Nothing>
+    </div>
+  )
 }
 
 export function App() {
   const error = useSignal<RequestError | undefined>(undefined)
   useEffect(() => {
-    listen()
+    const stopListening = listen()
     const load = () => {
       loadBasics().then(
         () => {
           error.value = undefined
+          if (about.value?.message !== undefined) stopListening()
         },
         (cause) => {
           error.value = cause instanceof RequestError ? cause : new RequestError(String(cause), 0, '')
@@ -88,17 +115,21 @@ export function App() {
       if (known !== undefined && message !== undefined && message.process !== known) load()
       known = message?.process ?? known
     })
-    document.addEventListener('keydown', onShortcut)
+    // Before the list, which has letters of its own.
+    document.addEventListener('keydown', onShortcut, { capture: true })
     return () => {
       unsubscribe()
-      document.removeEventListener('keydown', onShortcut)
+      document.removeEventListener('keydown', onShortcut, { capture: true })
     }
   }, [error])
+  useProblemCount()
   useSignalEffect(() => {
     const stats = latest.value?.stats
     const total = stats === undefined ? '' : `${plural(stats.accepted + stats.rejected, 'event')} · `
     document.title = `${total}${screenNow().title} · Trackpost collector`
   })
+  if (access.value !== 'open') return <LoginScreen />
+  if (about.value?.message !== undefined) return <NoStoreScreen message={about.value.message} />
   const screen = screenNow()
   const Content = screen.component
   return (
@@ -107,7 +138,11 @@ export function App() {
         Skip to the content
       </button>
       {isNarrow.value ? <TopBar screen={screen} /> : <SideBar screen={screen} />}
-      <main id="content" tabIndex={-1} class={`screen screen-${screen.name || 'overview'}`}>
+      <main
+        id="content"
+        tabIndex={-1}
+        class={`screen screen-${screen === UNKNOWN ? 'unknown' : screen.name || 'overview'}`}
+      >
         {error.value !== undefined && about.value === undefined && <Problem error={error.value} />}
         <Content />
       </main>
@@ -126,6 +161,7 @@ const GO_KEYS: Readonly<Record<string, string>> = {
   c: 'catalogue',
   p: 'problems',
   d: 'destinations',
+  f: 'faults',
 }
 function onShortcut(event: KeyboardEvent): void {
   const target = event.target as HTMLElement
@@ -195,9 +231,7 @@ function PauseButton() {
 function SideBar({ screen }: { screen: Screen }) {
   return (
     <header class="side-bar">
-      <h1>
-        <img src="./icon.svg" alt="" width="22" height="22" /> Trackpost <span class="soft">collector</span>
-      </h1>
+      <Brand />
       <ConnectionState />
       <nav aria-label="Screens">
         <Links screen={screen} />

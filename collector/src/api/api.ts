@@ -11,7 +11,7 @@ import type { Stats } from '../live/stats.ts'
 import type { LiveStream } from '../live/stream.ts'
 import type { SharedLog } from '../log/ports.ts'
 import { logState } from '../log/state.ts'
-import { KINDS, REASONS } from '../record.ts'
+import { KINDS, REASONS, WARNINGS } from '../record.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
 import type { EventTail } from '../store/ports.ts'
 import { CursorError, type EventReader } from '../store/queries.ts'
@@ -39,6 +39,8 @@ export interface About {
   role: 'single' | 'front' | 'worker'
   /** Where the log lies, without credentials; null when there is none. */
   log: string | null
+  /** Whether the API asks for the admin token, so that there is something to log out of. */
+  needsToken: boolean
 }
 
 /** What the queries are answered from. */
@@ -88,8 +90,11 @@ const ROUTES: Readonly<Record<string, Handler>> = {
   '/api/reasons': async () => ({
     types: [...KINDS, 'batch'],
     reasons: REASONS,
+    warnings: WARNINGS,
     skips: SKIP_REASONS,
-    help: Object.fromEntries(Object.keys(REASONS).map((reason) => [reason, helpFor(reason)])),
+    help: Object.fromEntries(
+      [...Object.keys(REASONS), ...Object.keys(WARNINGS)].map((code) => [code, helpFor(code)]),
+    ),
   }),
   '/api/stats': async ({ stats, tail, stream, now, log }) => ({
     ...stats(),

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { z } from 'zod'
+import * as z from 'zod'
 import { FaultError, type FaultRule, type Faults } from '../faults/rules.ts'
 import { readBody } from '../http/read-body.ts'
 import { HttpProblem, replyJson } from '../http/reply.ts'

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { z } from 'zod'
+import * as z from 'zod'
 import { HttpProblem, replyJson } from '../http/reply.ts'
 import type { SharedLog } from '../log/ports.ts'
 import type { Shared } from '../shared.ts'
@@ -24,7 +24,7 @@ export async function handleShared(
   if (await handleDeadLetters(log, url, request, response)) return true
   if (hasStore) return false
   const { handleFront } = await import('./front.ts')
-  return handleFront(log, about, url, request, response)
+  return handleFront(log, about, url, response)
 }
 
 /** What was laid aside: to be seen, to be tried again, and to be discarded. Answers false for every other address. */

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { HttpProblem } from '../http/reply.ts'
 import { KINDS } from '../record.ts'
 import { type EventFilter, searchOf } from '../search/filter.ts'

@@ -19,7 +19,7 @@ export type AdminAccess =
   | { token: string }
 
 /**
- * Restricts the page and its API to callers that have the token.
+ * Restricts the API to callers that have the token. The page itself has nothing in it: it asks for the token.
  *
  * Scripts send it as `Authorization: Bearer <token>`. People type it once; their browser then keeps a value that is made from
  * it, in a cookie that no script can read and no other site can have sent.
@@ -59,8 +59,8 @@ export class AdminGate {
     throw new HttpProblem(401, 'admin_token', 'the admin token is needed', { 'www-authenticate': 'Bearer' })
   }
 
-  /** Whether somebody without the token should be asked for it. */
-  get isAsking(): boolean {
+  /** Whether there is a token to log in with. */
+  get hasToken(): boolean {
     return typeof this.#access === 'object'
   }
 
@@ -75,22 +75,38 @@ export class AdminGate {
     return isRight
   }
 
-  /** `POST /login`: the form of the page that asks for the token. */
+  /**
+   * `POST /login`: takes the token that was typed, and gives the browser its cookie.
+   *
+   * @throws HttpProblem 401 when it is not the token, 429 after too many failures.
+   */
   async login(request: IncomingMessage, response: ServerResponse, address: string): Promise<void> {
     const read = await readBody(request, MAX_FORM_BYTES)
     if (read === 'aborted') return
     const token =
       'refused' in read ? '' : (new URLSearchParams(read.body.toString('utf8')).get('token') ?? '')
-    if (!this.#isToken(token, address)) return askForToken(response, 'This is not the token.')
-    const isSecure = request.headers['x-forwarded-proto'] === 'https' ? '; Secure' : ''
-    response.writeHead(303, {
-      ...SECURITY_HEADERS,
-      location: '/',
-      'content-length': 0,
-      'set-cookie': `${COOKIE}=${this.#cookieValue}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${COOKIE_SECONDS}${isSecure}`,
-    })
-    response.end()
+    if (!this.#isToken(token, address)) throw new HttpProblem(401, 'wrong_token', 'This is not the token.')
+    setCookie(request, response, this.#cookieValue ?? '', COOKIE_SECONDS)
   }
+
+  /** `POST /logout`: has this browser forget its cookie. Others stay logged in until the token is another one. */
+  logout(request: IncomingMessage, response: ServerResponse): void {
+    setCookie(request, response, '', 0)
+  }
+}
+
+function setCookie(
+  request: IncomingMessage,
+  response: ServerResponse,
+  value: string,
+  maxAgeSeconds: number,
+): void {
+  const isSecure = request.headers['x-forwarded-proto'] === 'https' ? '; Secure' : ''
+  response.writeHead(204, {
+    ...SECURITY_HEADERS,
+    'set-cookie': `${COOKIE}=${value}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSeconds}${isSecure}`,
+  })
+  response.end()
 }
 
 /** Digests have one length, so that comparing them tells nothing about either text. */
@@ -104,38 +120,4 @@ function cookieOf(request: IncomingMessage): string | undefined {
     if (name === COOKIE) return value
   }
   return undefined
-}
-
-const LOGIN_POLICY =
-  "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'"
-
-/** Answers with a page that asks for the token. */
-export function askForToken(response: ServerResponse, message = ''): void {
-  const body = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>trackpost-collector</title>
-<style>
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
-body { max-width: 22rem; margin: 20vh auto; padding: 0 1rem }
-label, input, button { display: block; width: 100%; box-sizing: border-box; font: inherit }
-input, button { margin-top: .5rem; padding: .5rem }
-</style>
-<h1>trackpost-collector</h1>
-<form method="post" action="/login">
-<label>Admin token<input name="token" type="password" autocomplete="current-password" required autofocus></label>
-<button>Open</button>
-<p role="alert">${message}</p>
-</form>
-</html>
-`
-  response.writeHead(401, {
-    ...SECURITY_HEADERS,
-    'content-type': 'text/html; charset=utf-8',
-    'content-length': Buffer.byteLength(body),
-    'content-security-policy': LOGIN_POLICY,
-    'referrer-policy': 'no-referrer',
-  })
-  response.end(body)
 }

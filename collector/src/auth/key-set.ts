@@ -5,7 +5,7 @@ import {
   type KeyObject,
   randomUUID,
 } from 'node:crypto'
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** A key as it is kept: its DER, in Base64. */
 const der = z.base64().min(1)

@@ -5,31 +5,44 @@ const WINDOW_MS = 1000
 const MAX_SOURCES = 10_000
 
 /**
- * Counts the requests of this process by source in windows of one second, each beginning with its first request.
- *
- * A window rather than a bucket: in no second that the client can see is more than the rate accepted, and
- * the wait in the response is exact.
+ * Counts the requests of this process by source, in a window of one second that slides: whichever second a client looks at, no more
+ * than the rate was accepted in it, and the wait in the response is exact.
  */
 export class RateLimit implements RateLimits {
   readonly #clock: Clock
-  readonly #windows = new Map<string, { startMs: number; count: number }>()
+  readonly #windows = new Map<string, Window>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
   async take(source: string, requestsPerSecond: number): Promise<number | undefined> {
-    const nowMs = this.#clock.monotonic()
-    const window = this.#windows.get(source)
-    if (window === undefined || nowMs - window.startMs >= WINDOW_MS) {
+    let window = this.#windows.get(source)
+    if (window === undefined) {
       if (this.#windows.size >= MAX_SOURCES) this.#windows.clear()
-      this.#windows.set(source, { startMs: nowMs, count: 1 })
+      window = new Window()
+      this.#windows.set(source, window)
+    }
+    return window.take(this.#clock.monotonic(), requestsPerSecond)
+  }
+}
+
+/** When the requests of the last second were accepted. */
+class Window {
+  #times: number[] = []
+  #first = 0
+
+  take(nowMs: number, rate: number): number | undefined {
+    while ((this.#times[this.#first] ?? nowMs) <= nowMs - WINDOW_MS) this.#first++
+    // Cut when more than half of it is over, so that it costs little in sum.
+    if (this.#first * 2 > this.#times.length) {
+      this.#times = this.#times.slice(this.#first)
+      this.#first = 0
+    }
+    if (this.#times.length - this.#first < rate) {
+      this.#times.push(nowMs)
       return undefined
     }
-    if (window.count < requestsPerSecond) {
-      window.count++
-      return undefined
-    }
-    return window.startMs + WINDOW_MS - nowMs
+    return (this.#times[this.#first] as number) + WINDOW_MS - nowMs
   }
 }

@@ -13,10 +13,12 @@ export const SKIP_REASONS = {
 } as const
 export type SkipReason = keyof typeof SKIP_REASONS
 
+/** One `integrations` before another: what an item says itself, and what its batch says. */
+type Integrations = ReadonlyArray<Readonly<Record<string, unknown>>>
+
 /** What `integrations` says about a name: on, off, or nothing. Own keys only; names are case-sensitive. */
-function switchFor(integrations: Readonly<Record<string, unknown>>, name: string): boolean | undefined {
-  if (!Object.hasOwn(integrations, name)) return undefined
-  const value = integrations[name]
+function switchFor(integrations: Integrations, name: string): boolean | undefined {
+  const value = integrations.find((one) => Object.hasOwn(one, name))?.[name]
   if (typeof value === 'boolean') return value
   // An object holds options for the destination, which turns it on.
   return typeof value === 'object' && value !== null ? true : undefined
@@ -27,10 +29,7 @@ function switchFor(integrations: Readonly<Record<string, unknown>>, name: string
  *
  * The destination's own name is asked first, then its alternative names in order, then `All`; what is not mentioned is on.
  */
-export function isSwitchedOn(
-  integrations: Readonly<Record<string, unknown>>,
-  names: readonly string[],
-): boolean {
+export function isSwitchedOn(integrations: Integrations, names: readonly string[]): boolean {
   for (const name of names) {
     const explicit = switchFor(integrations, name)
     if (explicit !== undefined) return explicit

@@ -16,6 +16,8 @@ export class RequestNotes {
   inflatedBytes = 0
   events = 0
   accepted = 0
+  /** The write of its events, as soon as it has begun: what becomes of them is known when it has ended. */
+  appending: Promise<unknown> | undefined
   problem: RequestProblem | null = null
   /** Id of the fault on demand that was answered. */
   fault: string | null = null

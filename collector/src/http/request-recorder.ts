@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import type { NewRequest, RequestLog } from '../store/ports.ts'
 import { publicHeaders, RequestNotes } from './request-notes.ts'
@@ -39,6 +40,7 @@ export class RequestRecorder {
   readonly #log: RequestLog
   readonly #clock: Clock
   readonly #counter: RequestCounter | undefined
+  readonly #late = new Set<Promise<void>>()
   #windowStartMs = Number.NEGATIVE_INFINITY
   #refusedInWindow = 0
 
@@ -64,15 +66,29 @@ export class RequestRecorder {
       this.#counter?.ended(path, status)
       if (!isWorthIt(status)) return
       if (broken !== undefined) notes.problem = { code: broken.code, message: broken.message }
-      this.#write({
-        ...lineOf(request, notes),
-        path,
-        atMs,
-        status,
-        durationMs: this.#clock.monotonic() - startMs,
-      })
+      const facts = { path, atMs, status, durationMs: this.#clock.monotonic() - startMs }
+      const write = () => this.#write({ ...lineOf(request, notes), ...facts })
+      if (response.headersSent || notes.appending === undefined) return write()
+      // Who hangs up meanwhile does not end the writing: the line tells what was kept.
+      this.#writeAfter(notes.appending, write)
     })
     return notes
+  }
+
+  #writeAfter(work: Promise<unknown>, write: () => void): void {
+    const one: Promise<void> = work
+      .then(
+        // In a later turn than those who wait for the work: they note what became of it.
+        () => nextTurn().then(write),
+        write,
+      )
+      .finally(() => this.#late.delete(one))
+    this.#late.add(one)
+  }
+
+  /** Resolves when all lines are written that wait for what became of their events. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#late)
   }
 
   /** Writes down what never became a request. */

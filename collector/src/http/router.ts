@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type AdminGate, askForToken } from '../auth/admin.ts'
+import type { AdminGate } from '../auth/admin.ts'
 import type { TrackingApi } from '../ingest/tracking-api.ts'
 import { OPS_PATHS, type OpsApi } from '../ops/ops-api.ts'
 import { isKind, type Kind } from '../record.ts'
@@ -151,18 +151,14 @@ export class Router {
     const path = url?.pathname ?? ''
     // From here on people's data is read: not by a page of another site.
     guard.refuseForeign(request, this.#isPage(path, request))
-    if (path === '/login' && request.method === 'POST' && admin.isAsking) {
-      return admin.login(request, response, notes.address)
+    if (request.method === 'POST' && admin.hasToken) {
+      if (path === '/login') return admin.login(request, response, notes.address)
+      if (path === '/logout') return admin.logout(request, response)
     }
-    try {
-      admin.check(request, notes.address)
-    } catch (cause) {
-      const isAsked = path === '/' && cause instanceof HttpProblem && cause.status === 401
-      if (isAsked && request.method === 'GET') return askForToken(response)
-      throw cause
-    }
-    if (url !== undefined && (await handleApi(url, request, response))) return
+    // Open to everybody, as it is for those who install the package: it asks for the token itself.
     if ((request.method === 'GET' || request.method === 'HEAD') && servePage(path, request, response)) return
+    admin.check(request, notes.address)
+    if (url !== undefined && (await handleApi(url, request, response))) return
     throw notFound()
   }
 
@@ -192,7 +188,9 @@ export class Router {
 function isWorthIt(path: string, request: IncomingMessage, status: number): boolean {
   // Probes come every few seconds, and say nothing of what clients did.
   if (OPS_PATHS.has(path) && status !== 401 && status !== 403) return false
-  if (path.startsWith('/v1/') || path === '/token' || status === 401 || status === 403) return true
+  if (path.startsWith('/v1/') || path === '/token' || status === 403) return true
+  // Who shows no token is asked for it, as everybody who opens the page is: nobody was refused.
+  if (status === 401) return path === '/login' || request.headers.authorization !== undefined
   // What the page asks for, and what browsers ask for by themselves, is no client's.
   const isPageOrApi = path === '/' || path.startsWith('/api/')
   return status >= 400 && !isPageOrApi && request.headers['sec-fetch-site'] === undefined

@@ -91,8 +91,9 @@ export async function listen(
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const broken = answerBrokenRequest(error, socket, clock)
-    // A request that was begun is written down by itself.
-    if (broken !== undefined && !requestsOf.get(socket)) handlers.broken(socket.remoteAddress ?? '', broken)
+    // A request that was begun is written down by itself; where nothing came, there was none: browsers open spare connections.
+    const wasRequest = socket.bytesRead > 0 && !requestsOf.get(socket)
+    if (broken !== undefined && wasRequest) handlers.broken(socket.remoteAddress ?? '', broken)
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { isKind, type Kind, type Reason, type Warning } from '../record.ts'
 import { idText, isUnclearId, textOrNull } from '../store/columns.ts'
+import type { InheritedField } from '../store/inherited.ts'
 import type { SentDifference } from '../store/ports.ts'
+import type { Inheritance } from './inheritance.ts'
 import { type ReadTime, readTime } from './timestamp.ts'
 
 /** The fields that the service reads, in an object that a stranger wrote. */
@@ -27,9 +29,8 @@ interface Incoming {
 
 /** What holds for all messages of a request. */
 export interface Envelope {
-  /** The batch's own; merged under the item's. */
-  context: unknown
-  integrations: unknown
+  /** What items take over from the batch; it is merged when a message is read. */
+  inheritance: Inheritance | undefined
   /** The client's clock when it sent the request. */
   sentAt: unknown
   /** The same in milliseconds since the epoch, when it can be read. */
@@ -53,9 +54,12 @@ export interface ReadMessage {
   messageId: string | null
   /** Corrected time of the event, milliseconds since the epoch. */
   timestampMs: number
-  integrations: Readonly<Record<string, unknown>>
-  /** JSON text of the message as it is kept. */
+  /** Its own before those of the batch. */
+  integrations: ReadonlyArray<Readonly<Record<string, unknown>>>
+  /** JSON text of the message as it is kept, without what it takes over. */
   body: string
+  /** JSON text of what it takes over from its batch. */
+  inherited: string | undefined
   /** How that differs from what was sent. */
   sent: SentDifference
   warnings: Warning[]
@@ -66,6 +70,9 @@ const MAX_DATE_MS = 8.64e15
 
 /** A messageId has fewer than 100 characters. */
 const MESSAGE_ID_CHARACTERS = 99
+
+/** Most bytes of an event. */
+export const MAX_EVENT_BYTES = 32 * 1024
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -99,6 +106,11 @@ function displayName(kind: Kind | null, message: Incoming): string | null {
   }
 }
 
+/** Whether a context says that the caller is the person's own device; undefined when it says nothing. */
+function isDirect(context: unknown): boolean | undefined {
+  return isObject(context) && Object.hasOwn(context, 'direct') ? context['direct'] === true : undefined
+}
+
 /** First rule that a message breaks; the order is the one in which a developer would look. */
 function judge(kind: Kind | null, message: Incoming): Reason | null {
   if (kind === null) return 'bad_type'
@@ -113,7 +125,7 @@ function judge(kind: Kind | null, message: Incoming): Reason | null {
     return idText(previousId) === null ? 'no_previous_id' : null
   }
   if (idText(userId) === null && idText(anonymousId) === null) return 'no_user_anon_id'
-  if (kind === 'track' && textOrNull(message.event) === null) return 'no_event'
+  if (kind === 'track' && !textOrNull(message.event)?.trim()) return 'no_event'
   if (kind === 'group' && idText(groupId) === null) return 'no_group_id'
   return null
 }
@@ -122,17 +134,25 @@ function judge(kind: Kind | null, message: Incoming): Reason | null {
  * Reads one message: which kind it is, whether the service accepts it, and what it keeps.
  *
  * The time of the event is corrected for the client's clock: as far as `sentAt` is from the moment of
- * receipt, so far is `timestamp` moved; the given one stays in `originalTimestamp`. Batch `context` and
- * `integrations` are merged key by key, one level deep, so that an item's own value always wins whole.
+ * receipt, so far is `timestamp` moved; the given one stays in `originalTimestamp`. What an item takes over from its batch
+ * counts as its own when it is judged, but is not copied into it.
  *
  * @param item The parsed item; it is changed into what is kept, which at full load is cheaper than a copy.
  * @param pathKind The kind that the address names; undefined in a batch, where each item has its own type.
+ * @param itemBytes Size of the item as it was sent.
  */
-export function readMessage(item: unknown, pathKind: Kind | undefined, envelope: Envelope): ReadMessage {
+export function readMessage(
+  item: unknown,
+  pathKind: Kind | undefined,
+  envelope: Envelope,
+  itemBytes: number,
+): ReadMessage {
   if (!isObject(item)) return noMessage(item, envelope)
   const message: Incoming = item
   const kind = pathKind ?? (isKind(message.type) ? message.type : null)
-  const reason = judge(kind, message)
+  const { inheritance } = envelope
+  const isTooLarge = inheritance !== undefined && itemBytes + inheritance.bytes > MAX_EVENT_BYTES
+  const reason = judge(kind, message) ?? (isTooLarge ? 'event_too_large' : null)
   const draft = new Draft(message)
   const warnings = [...envelope.warnings]
 
@@ -140,18 +160,21 @@ export function readMessage(item: unknown, pathKind: Kind | undefined, envelope:
   if (pathKind === undefined && typeof message.writeKey === 'string') warnings.push('write_key_in_item')
   draft.remove('writeKey')
   if (kind !== null) draft.set('type', kind)
-  const timestampMs = correctTime(draft, envelope, warnings)
+  // One that is too large with all that it takes over is kept as it came: there may be thousands.
+  const timestampMs = isTooLarge ? envelope.receivedAtMs : correctTime(draft, envelope, warnings)
   if (reason === null && typeof message.messageId !== 'string') {
     // Without an id nothing can be deduplicated later, not even by a destination.
     draft.set('messageId', `collector-${randomUUID()}`)
   }
-  if (reason !== 'bad_field') {
-    draft.merge('context', envelope.context)
-    draft.merge('integrations', envelope.integrations)
-    const context = message.context as { direct?: unknown }
-    if (context.direct === true) draft.setIn('context', 'ip', envelope.remoteAddress)
+  const outer = reason === 'bad_field' || isTooLarge ? undefined : inheritance?.fields
+  if (reason !== 'bad_field' && !isTooLarge) {
+    draft.complete('context', outer?.context)
+    draft.complete('integrations', outer?.integrations)
+    if (isDirect(message.context) ?? isDirect(outer?.context)) {
+      draft.setIn('context', 'ip', envelope.remoteAddress)
+    }
   }
-  draft.set('receivedAt', envelope.receivedAt)
+  if (!isTooLarge) draft.set('receivedAt', envelope.receivedAt)
 
   return {
     reason,
@@ -161,8 +184,9 @@ export function readMessage(item: unknown, pathKind: Kind | undefined, envelope:
     anonymousId: idText(message.anonymousId),
     messageId: textOrNull(message.messageId),
     timestampMs,
-    integrations: isObject(message.integrations) ? message.integrations : {},
+    integrations: [message.integrations, outer?.integrations].filter(isObject),
     body: JSON.stringify(message),
+    inherited: outer === undefined ? undefined : inheritance?.text,
     sent: draft.difference,
     warnings,
   }
@@ -178,8 +202,9 @@ function noMessage(item: unknown, { receivedAt, receivedAtMs, warnings }: Envelo
     anonymousId: null,
     messageId: null,
     timestampMs: receivedAtMs,
-    integrations: {},
+    integrations: [],
     body: JSON.stringify({ item, receivedAt }),
+    inherited: undefined,
     sent: { added: [], changed: {}, removed: [] },
     warnings: [...warnings],
   }
@@ -235,23 +260,25 @@ class Draft {
     delete this.message[field]
   }
 
-  /** Sets a field of an object that `merge` has made sure of. */
-  setIn(field: 'context' | 'integrations', key: string, value: unknown): void {
-    const object = this.message[field] as Record<string, unknown>
-    this.#note(`${field}.${key}`, Object.hasOwn(object, key), object[key], value)
-    object[key] = value
+  /** Sees to it that a field is an object, or comes from the batch. */
+  complete(field: InheritedField, outer: object | undefined): void {
+    if (isObject(this.message[field])) return
+    if (outer === undefined) return this.set(field, {})
+    if (!Object.hasOwn(this.message, field)) return
+    this.difference.changed[field] = this.message[field]
+    delete this.message[field]
   }
 
-  /** The batch's values under the message's own. Spread defines own properties, so a "__proto__" key stays data. */
-  merge(field: 'context' | 'integrations', outer: unknown): void {
-    const own = this.message[field]
-    if (!isObject(own)) {
-      this.set(field, isObject(outer) ? { ...outer } : {})
-    } else if (isObject(outer)) {
-      for (const key of Object.keys(outer)) {
-        if (!Object.hasOwn(own, key)) this.difference.added.push(`${field}.${key}`)
-      }
-      this.message[field] = { ...outer, ...own }
+  /** Sets a key of a field that is complete. */
+  setIn(field: InheritedField, key: string, value: unknown): void {
+    const own = this.message[field] as Record<string, unknown> | undefined
+    if (own !== undefined) {
+      this.#note(`${field}.${key}`, Object.hasOwn(own, key), own[key], value)
+      own[key] = value
+    } else {
+      // What was sent has no such field, or one that `complete` has noted.
+      if (!Object.hasOwn(this.difference.changed, field)) this.difference.added.push(field)
+      this.message[field] = { [key]: value }
     }
   }
 

@@ -28,10 +28,14 @@ export interface RequestContext {
   requestId: string
 }
 
-/** Makes what is recorded of one message that was answered 200. */
-export function newEvent(item: unknown, context: RequestContext): NewEvent {
+/**
+ * Makes what is recorded of one message that was answered 200.
+ *
+ * @param bytes Size of the item as it was sent.
+ */
+export function newEvent(item: unknown, bytes: number, context: RequestContext): NewEvent {
   const { pathKind, envelope, caller, config, plan, requestId } = context
-  const message = readMessage(item, pathKind, envelope)
+  const message = readMessage(item, pathKind, envelope, bytes)
   const source = caller.outcome === 'source' ? caller.source : undefined
   const reason = callerReason(caller, config) ?? message.reason
   const { kind, name, userId, anonymousId, messageId, timestampMs, body, sent, warnings } = message
@@ -52,24 +56,11 @@ export function newEvent(item: unknown, context: RequestContext): NewEvent {
     deliveries: reason === null ? planFor(source, message, envelope.receivedAtMs, config) : [],
     requestId,
   }
+  if (message.inherited !== undefined) event.inherited = message.inherited
   if (warnings.length > 0) event.warnings = warnings
   if (plan === undefined || reason !== null || message.kind === null) return event
   const violations = plan.check(message.kind, message.name, item as object)
   return violations.length === 0 ? event : { ...event, violations }
-}
-
-/** Makes the one record that stands for the items of a batch beyond those that are judged. */
-export function restOfBatch(
-  count: number,
-  { envelope, caller, config, requestId }: RequestContext,
-): NewEvent {
-  return {
-    ...emptyEvent('batch', envelope.receivedAtMs),
-    source: caller.outcome === 'source' ? caller.source.name : '',
-    reason: callerReason(caller, config) ?? 'too_many_items',
-    body: JSON.stringify({ itemsNotRead: count, receivedAt: envelope.receivedAt }),
-    requestId,
-  }
 }
 
 /** Why nothing of this caller is accepted, whatever it sends. */
@@ -129,16 +120,16 @@ export function refusedMessage(
 ): NewEvent {
   const event = refusedRequest(reason, 'batch', receivedAtMs, source, requestId)
   const type = (value as { type?: unknown } | null)?.type
-  const message = readMessage(value, isKind(type) ? type : undefined, {
-    context: undefined,
-    integrations: undefined,
+  const envelope = {
+    inheritance: undefined,
     sentAt: undefined,
     sentAtMs: undefined,
     receivedAtMs,
     receivedAt: event.receivedAt,
     remoteAddress: '',
     warnings: [],
-  })
+  }
+  const message = readMessage(value, isKind(type) ? type : undefined, envelope, 0)
   const preview = (text: string | null) => text?.slice(0, PREVIEW_FIELD_CHARACTERS) ?? null
   return {
     ...event,

@@ -2,14 +2,14 @@ import { isUtf8 } from 'node:buffer'
 import { type Kind, REASONS, type Reason, type Warning } from '../record.ts'
 import type { RequestProblem } from '../store/ports.ts'
 import { findJsonError, position } from './json-error.ts'
+import { MAX_EVENT_BYTES } from './message.ts'
 import { type JsonShape, type Slice, scanJson } from './scan-json.ts'
 
-/** The limits of the service, read as 32 x 1024 and 500 x 1024 bytes. */
-export const MAX_EVENT_BYTES = 32 * 1024
+/** The limit of the service, read as 500 x 1024 bytes. */
 export const MAX_BATCH_BYTES = 500 * 1024
 /** Levels of objects and arrays in a body. */
 export const MAX_JSON_DEPTH = 64
-/** Items of a batch that are judged one by one. A client's own messages are never so small that more would fit. */
+/** Most items of a batch: each has a price of its own, however small it is. */
 export const MAX_ITEMS = 5000
 
 const LIMITS = { maxDepth: MAX_JSON_DEPTH, maxItems: MAX_ITEMS, maxItemBytes: MAX_EVENT_BYTES }
@@ -21,10 +21,10 @@ export interface TrackingRequest {
   sentAt: unknown
   context: unknown
   integrations: unknown
-  /** The messages, as parsed; at most `MAX_ITEMS`. */
+  /** The messages, as parsed. */
   items: unknown[]
-  /** How many more there were. */
-  rest: number
+  /** Where each of them lies in the body. */
+  slices: readonly Slice[]
   /** What holds for every message of the request. */
   warnings: Warning[]
 }
@@ -77,13 +77,15 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
   if (path !== 'batch') {
     // The item holds these itself.
     const none = { sentAt: undefined, context: undefined, integrations: undefined }
-    return { writeKey, ...none, items: [parsed], rest: 0, warnings }
+    const slices = [{ start: 0, end: bytes.length }]
+    return { writeKey, ...none, items: [parsed], slices, warnings }
   }
   if (!Array.isArray(batch)) return refusal('batch_not_an_array')
+  // What is not taken is never answered 200.
+  if (batch.length > MAX_ITEMS) return refusal('too_many_items')
   if (shape.largeItems.size > 0) return tooLarge(bytes, batch, shape)
   if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) warnings.push('batch_field')
-  const items = batch.slice(0, MAX_ITEMS)
-  return { writeKey, sentAt, context, integrations, items, rest: batch.length - items.length, warnings }
+  return { writeKey, sentAt, context, integrations, items: batch, slices: shape.items, warnings }
 }
 
 function isObjectOrAbsent(value: unknown): boolean {
@@ -93,7 +95,7 @@ function isObjectOrAbsent(value: unknown): boolean {
 function tooLarge(bytes: Buffer, batch: readonly unknown[], { largeItems }: JsonShape): BadRequest {
   const [[index, slice]] = largeItems as unknown as [[number, Slice]]
   const size = `item ${index} has ${slice.end - slice.start} bytes, the limit is ${MAX_EVENT_BYTES}`
-  const items = batch.slice(0, MAX_ITEMS).map((value, at): RefusedItem => {
+  const items = batch.map((value, at): RefusedItem => {
     return { value, reason: largeItems.has(at) ? 'event_too_large' : 'batch_refused' }
   })
   return { ...refusedAt('event_too_large', bytes, slice.start, size), items }

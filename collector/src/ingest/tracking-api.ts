@@ -3,23 +3,18 @@ import type { Authenticator, Caller } from '../auth/caller.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import type { FaultInjector } from '../faults/injector.ts'
-import { endEarly, readBody } from '../http/read-body.ts'
+import { type BodyResult, endEarly, readBody } from '../http/read-body.ts'
 import { HttpProblem, replyJson, replyProblem, SECURITY_HEADERS } from '../http/reply.ts'
 import type { RequestNotes } from '../http/request-notes.ts'
 import type { Turns } from '../http/turns.ts'
 import type { EventSink } from '../log/ports.ts'
-import { type Kind, REASONS } from '../record.ts'
+import { type Kind, REASONS, type Reason } from '../record.ts'
 import type { NewEvent, RateLimits } from '../store/ports.ts'
+import { inheritanceOf } from './inheritance.ts'
 import type { Envelope } from './message.ts'
-import {
-  type KnownCaller,
-  newEvent,
-  type PlanChecker,
-  refusedMessage,
-  refusedRequest,
-  restOfBatch,
-} from './new-events.ts'
+import { type KnownCaller, newEvent, type PlanChecker, refusedMessage, refusedRequest } from './new-events.ts'
 import { type BadRequest, maxBodyBytes, readRequest, refusal, type TrackingRequest } from './read-request.ts'
+import type { Slice } from './scan-json.ts'
 import { readTime } from './timestamp.ts'
 
 /** `Retry-After` when the database cannot write, seconds. */
@@ -81,7 +76,7 @@ export class TrackingApi {
       notes.fault = fault.id
       return
     }
-    if ('refused' in read) return this.#refuse(request, response, path, refusal(read.refused), notes)
+    if ('refused' in read) return this.#refuse(request, response, path, refusal(reasonOn(path, read)), notes)
     await turns.enter(read.body.length)
     const parsed = readRequest(read.body, path)
     if ('refused' in parsed) return this.#refuse(request, response, path, parsed, notes)
@@ -97,7 +92,7 @@ export class TrackingApi {
     notes: RequestNotes,
   ): Promise<void> {
     const { authenticator, rateLimit, clock, log, sink, onFault } = this.#parts
-    notes.events = parsed.items.length + parsed.rest
+    notes.events = parsed.items.length
     notes.library = libraryOf(parsed)
     const { authorization } = request.headers
     const caller = await authenticator.identify(authorization, parsed.writeKey, notes.address)
@@ -112,7 +107,9 @@ export class TrackingApi {
     }
     const events = await this.#judge(parsed, path, clock.now(), caller, notes)
     try {
-      const kept = await log.append(events)
+      const appending = log.append(events)
+      notes.appending = appending
+      const kept = await appending
       notes.accepted = kept.filter(({ status }) => status === 'accepted').length
     } catch (cause) {
       const what = sink === 'log' ? 'the log takes no events' : 'the database cannot write'
@@ -135,8 +132,7 @@ export class TrackingApi {
   ): Promise<NewEvent[]> {
     const { config, plan, turns } = this.#parts
     const envelope: Envelope = {
-      context: parsed.context,
-      integrations: parsed.integrations,
+      inheritance: inheritanceOf(parsed),
       sentAt: parsed.sentAt,
       sentAtMs: readTime(parsed.sentAt)?.ms,
       receivedAtMs,
@@ -146,9 +142,10 @@ export class TrackingApi {
     }
     const pathKind = path === 'batch' ? undefined : path
     const context = { pathKind, envelope, caller, config, plan, requestId: notes.id }
-    const events = await inSteps(parsed.items, turns, notes.inflatedBytes, (item) => newEvent(item, context))
-    if (parsed.rest > 0) events.push(restOfBatch(parsed.rest, context))
-    return events
+    return inSteps(parsed.items, turns, notes.inflatedBytes, (item, index) => {
+      const { start, end } = parsed.slices[index] as Slice
+      return newEvent(item, end - start, context)
+    })
   }
 
   /** Answers 400, and records that and why: a developer who misses an event looks here. */
@@ -235,16 +232,21 @@ async function inSteps<Item>(
   items: readonly Item[],
   turns: Turns,
   bytes: number,
-  toEvent: (item: Item) => NewEvent,
+  toEvent: (item: Item, index: number) => NewEvent,
 ): Promise<NewEvent[]> {
   const events: NewEvent[] = []
   const stepBytes = (bytes / items.length) * ITEMS_PER_STEP
   for (const [index, item] of items.entries()) {
     // The first step shares its turn with the parsing.
     if (index > 0 && index % ITEMS_PER_STEP === 0) await turns.enter(stepBytes)
-    events.push(toEvent(item))
+    events.push(toEvent(item, index))
   }
   return events
+}
+
+/** Where the body is one event, that is what is too large. */
+function reasonOn(path: Kind | 'batch', { refused }: Extract<BodyResult, { refused: unknown }>): Reason {
+  return refused === 'body_too_large' && path !== 'batch' ? 'event_too_large' : refused
 }
 
 function isJsonType(contentType: string | undefined): boolean {

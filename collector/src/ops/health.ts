@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { limited } from '../limited.ts'
-import type { PartHealth } from '../store/health.ts'
+import type { PartHealth } from '../store/part-health.ts'
 
 /** Somebody who knows how parts are. */
 export interface HealthSource {

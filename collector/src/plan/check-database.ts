@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { requireClients } from '../clients.ts'
 import { systemClock } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { DEFAULT_CONFIG } from '../config/defaults.ts'
@@ -43,6 +44,7 @@ export async function checkDatabase(
 ): Promise<PlanReport> {
   // Opening it would make an empty one, in which everything is as planned.
   if (!isPostgres(path) && !existsSync(path)) throw new ConfigError(`database: ${path} is not there`)
+  requireClients({ store: path })
   const search = searchOf({ ...filter, status: 'accepted' })
   // It is not started, and so nothing is deleted from it.
   const store = await openStore(path, {

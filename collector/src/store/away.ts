@@ -15,3 +15,6 @@ export function markAway<T extends object>(cause: T): T {
 export function isStoreAway(cause: unknown): boolean {
   return cause instanceof StoreAwayError || (typeof cause === 'object' && cause !== null && marked.has(cause))
 }
+
+/** A newer collector has made its tables: it will not be of use until this one is replaced. */
+export class NewerStoreError extends StoreAwayError {}

@@ -1,4 +1,4 @@
-import type { InNumbers } from './place.ts'
+import type { InNumbers } from './cursor.ts'
 import type { EventSearch, Paging } from './queries.ts'
 
 /** What is looked for in the events, its places as numbers. */

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts'
 import { limited } from '../limited.ts'
 import { StoreAwayError } from './away.ts'
+import { cursorOf } from './cursor.ts'
 import type { EventStore, StoreListener, Totals } from './event-store.ts'
-import type { PartHealth } from './health.ts'
-import { cursorOf } from './place.ts'
+import type { PartHealth } from './part-health.ts'
 import type {
   AssertionMemory,
   DeliveryQueue,

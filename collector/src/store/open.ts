@@ -5,7 +5,7 @@ import type { Config } from '../config/schema.ts'
 import { limited } from '../limited.ts'
 import type { LoadedPlan } from '../plan/plan.ts'
 import { AddressError, isForeign, isPostgres, shownAddress, withoutPassword } from './address.ts'
-import { StoreAwayError } from './away.ts'
+import { NewerStoreError, StoreAwayError } from './away.ts'
 import type { EventStore } from './event-store.ts'
 import { LateStore } from './late-store.ts'
 import { SqliteStore } from './sqlite/sqlite-store.ts'
@@ -63,12 +63,17 @@ export async function openStore(address: string, parts: StoreParts): Promise<Eve
 }
 
 /**
- * Opens a store for a process that does its work without it: one that is away for the moment, or whose tables are being brought
- * forward, is opened later. One with tables of a newer version never is, and the process goes on until it is replaced.
+ * Opens a store for a process beside a log: one that is away for the moment, or whose tables are being brought forward, is opened
+ * later. One with tables of a newer version never is, and a process that only reads goes on without it until it is replaced.
  *
- * @throws ConfigError when it cannot be opened for any other reason.
+ * @throws StoreAwayError when the process has to write into tables of a newer version; ConfigError when it cannot be opened for any
+ *   other reason.
  */
-export async function openStoreInTime(address: string, parts: StoreParts): Promise<EventStore> {
+export async function openStoreInTime(
+  address: string,
+  parts: StoreParts,
+  hasToWrite: boolean,
+): Promise<EventStore> {
   const { clock, onFault } = parts
   const closing = new AbortController()
   const open = () => openStore(address, { ...parts, signal: closing.signal })
@@ -79,7 +84,7 @@ export async function openStoreInTime(address: string, parts: StoreParts): Promi
     const store = await limited<EventStore | undefined>(begun, PATIENCE_MS, clock, () => undefined)
     if (store !== undefined) return store
   } catch (cause) {
-    if (!(cause instanceof StoreAwayError)) throw cause
+    if (!(cause instanceof StoreAwayError) || (hasToWrite && cause instanceof NewerStoreError)) throw cause
     told(cause)
     return new LateStore(cause.message, late)
   }
@@ -121,8 +126,8 @@ async function openPostgres(address: string, parts: StoreParts): Promise<EventSt
     })
   } catch (cause) {
     const message = `store: ${shown} cannot be opened (${withoutPassword(messageOf(cause), address)})${adviceOn(cause)}`
-    const isAway = isPassing(cause) || cause instanceof NewerTables
-    throw isAway ? new StoreAwayError(message) : new ConfigError(message)
+    if (cause instanceof NewerTables) throw new NewerStoreError(message)
+    throw isPassing(cause) ? new StoreAwayError(message) : new ConfigError(message)
   }
 }
 

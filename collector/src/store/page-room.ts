@@ -1,5 +1,5 @@
+import { cursorOf } from './cursor.ts'
 import type { Found } from './find.ts'
-import { cursorOf } from './place.ts'
 import type { Cursor } from './ports.ts'
 
 /** Characters of the messages in one page of full records: what more there is comes with the next page. */
@@ -20,9 +20,9 @@ export class PageRoom {
   }
 
   /** Takes the room for a message; false = there is none. The first one always fits. */
-  take(body: string | null): boolean {
+  take(body: string | null, inherited?: string | null): boolean {
     this.#isFull ||= this.#left <= 0
-    this.#left -= body?.length ?? 0
+    this.#left -= (body?.length ?? 0) + (inherited?.length ?? 0)
     return !this.#isFull
   }
 }

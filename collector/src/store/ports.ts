@@ -50,8 +50,10 @@ export interface NewEvent {
   /** The same as ISO-8601. */
   receivedAt: string
   timestampMs: number
-  /** JSON text of the message as it is kept. */
+  /** JSON text of the message as it is kept, without what it takes over from its batch. */
   body: string | null
+  /** JSON text of what it takes over from its batch, `InheritedFields`: the same text for its neighbours, and kept once. */
+  inherited?: string
   deliveries: readonly PlannedDelivery[]
   /** Id of the request that brought it, from `RequestLog.nextId`. */
   requestId?: string
@@ -156,6 +158,7 @@ export interface ClaimedDelivery {
   attempts: number
   source: string
   messageId: string | null
+  /** The whole message. */
   body: string
   /** Unique in this store and the same on every attempt: an `Idempotency-Key`. */
   key: string
@@ -242,12 +245,12 @@ export interface TokenMemory {
   readonly tokenKeys: TokenKeyStore
 }
 
-/** Counts requests by source in windows of one second. */
+/** Counts requests by source. */
 export interface RateLimits {
   /**
    * Takes one request into account.
    *
-   * @returns Milliseconds until the next window; undefined = the request is within the rate.
+   * @returns Milliseconds until there is room for one; undefined = the request is within the rate.
    */
   take(source: string, requestsPerSecond: number): Promise<number | undefined>
 }

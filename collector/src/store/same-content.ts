@@ -1,24 +1,124 @@
+import { INHERITED_FIELDS, type InheritedFields } from './inherited.ts'
+
 /** What the service itself adds or corrects, or what a client renews with each attempt. */
 const VOLATILE = ['receivedAt', 'sentAt', 'timestamp', '_metadata'] as const
 
 /**
- * Whether two messages that are kept say the same, so that the second is the first one sent again.
+ * With so many other batches are messages of one commit compared by what they take over. Beyond that it counts as the same: whoever has
+ * sent a thousand large ones could have the loop compare them all.
+ */
+export const BATCHES_COMPARED = 16
+
+/** A message as it is kept. */
+interface Content {
+  body: string | null
+  /** What it takes over from its batch. */
+  inherited?: string | null | undefined
+}
+
+/**
+ * Whether two messages that are kept say the same, so that the second is the first one sent again. One whose content is not known is
+ * taken for the same.
  *
  * The order of keys says nothing, and neither does the name of the library that sent it.
  */
-export function isSameContent(one: string, other: string): boolean {
-  return one === other || canonicalText(one) === canonicalText(other)
+export function isSameContent(one: Content, other: Content): boolean {
+  return contentComparer()(one, other)
 }
 
-function canonicalText(body: string): string {
-  const message = JSON.parse(body) as Record<string, unknown>
-  for (const field of VOLATILE) delete message[field]
-  const { context } = message
-  if (typeof context === 'object' && context !== null) {
-    delete (context as Record<string, unknown>)['library']
-    if (Object.keys(context).length === 0) delete message['context']
+/** The same for many messages of a few batches: what these hand down is compared once. */
+export function contentComparer(): (one: Content, other: Content) => boolean {
+  const batches = new Map<string, Batch>()
+  const batchOf = (text: string | null | undefined) => {
+    const key = text || '{}'
+    const batch = batches.get(key) ?? new Batch(key)
+    batches.set(key, batch)
+    return batch
   }
-  return JSON.stringify(message, sortedKeys)
+  return (one, other) => {
+    if (!one.body || !other.body) return true
+    if (one.body === other.body && (one.inherited || null) === (other.inherited || null)) return true
+    return batchOf(one.inherited).isSame(
+      JSON.parse(one.body),
+      batchOf(other.inherited),
+      JSON.parse(other.body),
+    )
+  }
+}
+
+type Fields = Record<string, unknown>
+
+/** What a batch hands down, with the canonical text of each key, and where it differs from others. */
+class Batch {
+  readonly #fields: InheritedFields
+  readonly #differences = new Map<Batch, Array<[field: string, key: string]>>()
+
+  constructor(text: string) {
+    this.#fields = JSON.parse(text)
+  }
+
+  isSame(own: Fields, other: Batch, others: Fields): boolean {
+    return (
+      rest(own) === rest(others) &&
+      this.#areAllOverridden(own, other, others) &&
+      INHERITED_FIELDS.every((field) => {
+        const keys = [own[field], others[field]].flatMap((one) => Object.keys(fieldsOf(one)))
+        return keys.every(
+          (key) => isLibrary(field, key) || this.#text(own, field, key) === other.#text(others, field, key),
+        )
+      })
+    )
+  }
+
+  #text(own: Fields, field: (typeof INHERITED_FIELDS)[number], key: string): string | undefined {
+    const inner = fieldsOf(own[field])
+    if (Object.hasOwn(inner, key)) return canonical(inner[key])
+    const outer = this.#fields[field]
+    return outer !== undefined && Object.hasOwn(outer, key) ? canonical(outer[key]) : undefined
+  }
+
+  /** Whether the messages say themselves whatever their batches say differently; the first that they do not ends it. */
+  #areAllOverridden(own: Fields, other: Batch, others: Fields): boolean {
+    return this.#differencesFrom(other).every(
+      ([field, key]) =>
+        Object.hasOwn(fieldsOf(own[field]), key) || Object.hasOwn(fieldsOf(others[field]), key),
+    )
+  }
+
+  #differencesFrom(other: Batch): Array<[field: string, key: string]> {
+    if (other === this) return []
+    const known = this.#differences.get(other)
+    if (known !== undefined) return known
+    const found: Array<[string, string]> = []
+    for (const field of INHERITED_FIELDS) {
+      const keys = new Set([this, other].flatMap((batch) => Object.keys(batch.#fields[field] ?? {})))
+      for (const key of keys) {
+        if (!isLibrary(field, key) && this.#text({}, field, key) !== other.#text({}, field, key))
+          found.push([field, key])
+      }
+    }
+    this.#differences.set(other, found)
+    return found
+  }
+}
+
+function isLibrary(field: string, key: string): boolean {
+  return field === 'context' && key === 'library'
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
+}
+
+/** All of a message but what it may share with its batch and what is volatile. */
+function rest(message: Fields): string {
+  const own = { ...message }
+  for (const field of [...VOLATILE, ...INHERITED_FIELDS]) delete own[field]
+  return canonical(own)
+}
+
+function canonical(value: unknown): string {
+  return JSON.stringify(value, sortedKeys)
 }
 
 function sortedKeys(_key: string, value: unknown): unknown {

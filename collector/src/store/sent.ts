@@ -8,9 +8,13 @@ export interface ShownDifference {
   removed: string[]
 }
 
-/** The message as the client sent it; what was removed stays out. */
-export function asSent(kept: Message, difference: SentDifference): Message {
-  const sent = structuredClone(kept)
+/**
+ * The message as the client sent it; what was removed stays out.
+ *
+ * @param own The message as it is kept, without what it takes over from its batch.
+ */
+export function asSent(own: Message, difference: SentDifference): Message {
+  const sent = structuredClone(own)
   for (const path of difference.added) {
     const [holder, key] = place(sent, path)
     if (holder !== undefined) delete holder[key]

@@ -74,10 +74,12 @@ export interface EventRow {
   warnings: string | null
   violations: string | null
   body: string | null
+  /** Under which number lies what it takes over from its batch. */
+  inherited: number | null
 }
 
 export const EVENT_ROW_COLUMNS =
-  'event.seq AS seq, source.name AS source, reason, kind, event.name AS name, user_id, anonymous_id, message_id, received_at, timestamp, request_id, warnings, violations, body'
+  'event.seq AS seq, source.name AS source, reason, kind, event.name AS name, user_id, anonymous_id, message_id, received_at, timestamp, request_id, warnings, violations, body, inherited'
 
 /** The summary that a row holds. */
 export function summaryOfRow(

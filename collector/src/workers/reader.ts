@@ -5,10 +5,13 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { TrackingPlan } from '../plan/plan.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
 import { openForReading } from '../store/sqlite/database.ts'
-import { newContext } from '../store/sqlite/queries/context.ts'
-import { startQuery } from '../store/sqlite/queries/index.ts'
-import type { Cancellation, Question, ReaderWorkerData, Reply } from '../store/sqlite/reader.ts'
-import { runInTurns } from '../store/sqlite/work.ts'
+import {
+  answerQuestion,
+  type Cancellation,
+  type Question,
+  type ReaderWorkerData,
+  type Reply,
+} from '../store/sqlite/reader.ts'
 
 yieldToPosts()
 const { path, plan: planFile } = workerData as ReaderWorkerData
@@ -27,18 +30,17 @@ parentPort?.on('message', (message: Question | Cancellation | 'close') => {
   if ('cancel' in message) return underWay.get(message.cancel)?.abort()
   const stop = new AbortController()
   underWay.set(message.id, stop)
-  answer(message, stop.signal).then((reply) => {
+  void answer(message, stop.signal).then((reply) => {
     underWay.delete(message.id)
     parentPort?.postMessage(reply)
   })
 })
 
-async function answer({ id, nowMs, name, parameters }: Question, signal: AbortSignal): Promise<Reply> {
+async function answer({ id, ...question }: Question, signal: AbortSignal): Promise<Reply> {
   try {
     // What was asked and cancelled in one go is never begun.
     await nextTurn()
-    const work = startQuery(newContext(database, nowMs, plan), name, parameters as never)
-    return { id, result: await runInTurns(work, signal) }
+    return { id, result: await answerQuestion(database, question, plan, signal) }
   } catch (cause) {
     const { message } = cause as Error
     if (!(cause instanceof SearchSyntaxError)) return { id, error: { message } }

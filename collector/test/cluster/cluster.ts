@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import type { ConfigInput } from '../../src/config/schema.ts'
+import { type HeldPort, holdPort } from '../../../test/support/held-port.ts'
+import type { ConfigInput } from '../../src/config/config.ts'
 import type { NatsServer } from '../support/nats.ts'
 import type { PostgresServer } from '../support/postgres.ts'
 import { Link } from './link.ts'
@@ -65,8 +65,11 @@ export async function openCluster({ postgres, nats, destination }: Ingredients):
     return link.port
   }
   const ports: number[] = []
+  const heldPorts: HeldPort[] = []
   const collector = async (name: string, isWorker: boolean, hasStore: boolean) => {
-    const port = await freePort()
+    const held = await holdPort()
+    const { port } = held
+    heldPorts.push(held)
     const args = [...(isWorker ? ['work'] : []), '--port', String(port), '--config', configPath]
     if (nats !== undefined) args.push('--log', `nats://127.0.0.1:${await open(`${name} to log`, nats.port)}`)
     if (hasStore) {
@@ -105,6 +108,7 @@ export async function openCluster({ postgres, nats, destination }: Ingredients):
         }),
       )
       for (const link of [...links.values(), balancer]) link.close()
+      for (const { release } of heldPorts) release()
       rmSync(folder, { recursive: true, force: true })
     },
   }
@@ -119,14 +123,4 @@ async function query<Row extends pg.QueryResultRow>(address: string, text: strin
   } finally {
     await client.end()
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().on('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
 }

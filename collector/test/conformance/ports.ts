@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { EVERYTHING } from '../../src/search/syntax.ts'
+import { parseSearch } from '../../src/search/parse.ts'
+import { EVENT_VOCABULARY, EVERYTHING } from '../../src/search/syntax.ts'
 import type { EventStore, StoreListener } from '../../src/store/event-store.ts'
 import { type Cursor, RefusedError } from '../../src/store/ports.ts'
 import { CursorError, type EventReader } from '../../src/store/queries.ts'
@@ -71,6 +72,67 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
       isComplete: true,
       next: null,
     })
+  })
+
+  test('C1: what events take over from their batch is read, searched, delivered and compared with each of them', async () => {
+    const { log, reader, deliveries } = await openOne()
+    const inherited = JSON.stringify({
+      context: { locale: 'de-DE', app: { name: 'Käse' }, __proto: 1 },
+      integrations: { All: true },
+    })
+    const own = (messageId: string, body: object, fields = {}) =>
+      newEvent(messageId, {
+        body: JSON.stringify({ messageId, ...body }),
+        inherited,
+        deliveries: hook,
+        ...fields,
+      })
+    const events = [
+      own('a', {}),
+      own('b', { context: { locale: 'fr' } }),
+      newEvent('c', { body: '{"messageId":"c","context":{"locale":"de-DE"}}' }),
+      own('d', {}, { inherited: '{"context":{"locale":"it"}}' }),
+      own('a', { context: { app: { name: 'Käse' } } }),
+      own('b', {}),
+    ]
+    const kept = await log.append(events)
+    // From another commit.
+    kept.push(...(await log.append([own('a', {}), own('a', { context: { locale: 'en' } })])))
+
+    expect(kept.map(({ reason }) => reason)).toEqual([
+      ...[null, null, null, null, 'duplicate', 'dedup_conflict'],
+      ...['duplicate', 'dedup_conflict'],
+    ])
+    const page = { search: EVERYTHING, order: 'oldest', limit: 10, isFull: true } as const
+    const messages = (await reader.ask('events', page)).events.map(
+      (event) => 'message' in event && event.message,
+    )
+    const shared = { app: { name: 'Käse' }, __proto: 1 }
+    expect(messages.slice(0, 4)).toEqual([
+      { messageId: 'a', context: { locale: 'de-DE', ...shared }, integrations: { All: true } },
+      { messageId: 'b', context: { locale: 'fr', ...shared }, integrations: { All: true } },
+      { messageId: 'c', context: { locale: 'de-DE' } },
+      { messageId: 'd', context: { locale: 'it' } },
+    ])
+    const found = async (line: string) => {
+      const { events } = await reader.ask('events', {
+        ...page,
+        search: parseSearch(line, EVENT_VOCABULARY),
+        isFull: false,
+      })
+      return events.map(({ seq }) => seq - (kept[0]?.seq ?? 0))
+    }
+    expect(await found('context.locale:de-DE')).toEqual([0, 2, 4, 5, 6])
+    expect(await found('context.app.name:kä*')).toEqual([])
+    expect(await found('context.app.name:Kä* -context.locale:fr')).toEqual([0, 4, 5, 6, 7])
+    expect(await found('-integrations.All:*')).toEqual([2, 3])
+    expect(await found('context.locale:*')).toHaveLength(8)
+    expect(await found('käse')).toEqual([0, 1, 4, 5, 6, 7])
+    expect(await found('"it"')).toEqual([3])
+    const due = await deliveries.claim('Hook', 10, 1000)
+    expect(due.map(({ body }) => JSON.parse(body))).toEqual([messages[0], messages[1], messages[3]])
+    const detail = await reader.ask('event', { id: kept[1]?.id ?? '' })
+    expect(detail).toMatchObject({ message: messages[1] })
   })
 
   test('deduplication is exact between two processes that write at the same time', async () => {

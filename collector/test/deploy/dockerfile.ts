@@ -81,7 +81,7 @@ function run(
     mkdirSync(image.workdir, { recursive: true })
   } else if (name === 'ARG') {
     const [key = '', value = ''] = text.split('=')
-    environment[key] = args[key] ?? value
+    environment[key] = args[key] ?? value.replaceAll('"', '')
   } else if (name === 'ENV') {
     for (const [, key = '', value = ''] of text.matchAll(/(\w+)=(\S+)/g)) environment[key] = value
   } else if (name === 'RUN') {

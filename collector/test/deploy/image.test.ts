@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import { holdPort } from '../../../test/support/held-port.ts'
 import { COLLECTOR_FLAGS } from '../../src/cli/flags.ts'
-import { startCollector } from '../../src/index.ts'
 import { packBuilt } from '../package/project.ts'
 import { post, track } from '../support.ts'
 import { build, readDockerfile, runImage } from './dockerfile.ts'
@@ -14,18 +14,13 @@ const instructions = readDockerfile(
   readFileSync(fileURLToPath(new URL('../../deploy/Dockerfile', import.meta.url)), 'utf8'),
 )
 
-async function freePort(): Promise<number> {
-  const collector = await startCollector({ port: 0 })
-  await collector.close()
-  return collector.port
-}
-
 test('the commands of the Dockerfile, run in order with the packed package, give a collector that is ready', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-collector-image-'))
   chmodSync(folder, 0o755)
   const { tarball } = await packBuilt(folder)
   const image = build(instructions, folder, { PACKAGE: tarball })
-  const port = await freePort()
+  const { port, release } = await holdPort()
+  onTestFinished(release)
   // The image listens on what it exposes; here that port may be taken.
   expect(image.exposed).toEqual([Number(COLLECTOR_FLAGS.port.default)])
   const added = { TRACKPOST_COLLECTOR_PORT: String(port), TRACKPOST_COLLECTOR_DRAIN: '1' }

@@ -14,6 +14,8 @@ const composeFiles = readdirSync(folder).filter((name) => name.startsWith('compo
 
 /** So long the collector lets requests under way finish after its drain, seconds. */
 const CLOSE_SECONDS = 5
+const { version } = JSON.parse(readFileSync(`${folder}../package.json`, 'utf8')) as { version: string }
+const IMAGE = `trackpost-collector:${version}`
 const PORT = Number(COLLECTOR_FLAGS.port.default)
 const image = Object.fromEntries(
   readDockerfile(read('Dockerfile'))
@@ -31,6 +33,7 @@ interface ComposeService {
   depends_on?: Record<string, { condition: string }>
   stop_grace_period?: string
   read_only?: boolean
+  mem_limit?: string
   cap_drop?: string[]
 }
 interface Compose {
@@ -39,6 +42,8 @@ interface Compose {
 }
 
 interface Container {
+  image: string
+  resources: { requests: { cpu: string; memory: string }; limits: { memory: string } }
   env: Array<{ name: string; value?: string; valueFrom?: { secretKeyRef: { name: string; key: string } } }>
   args?: string[]
   ports: Array<{ name: string; containerPort: number }>
@@ -63,6 +68,17 @@ interface Resource {
     selector: Record<string, string> & { matchLabels?: Record<string, string> }
     template: { metadata: { labels: Record<string, string> }; spec: Pod }
     ports: Array<{ targetPort: string }>
+    replicas?: number
+    scaleTargetRef: { apiVersion: string; kind: string; name: string }
+    minReplicas: number
+    maxReplicas: number
+    podSelector: { matchLabels?: Record<string, string> }
+    policyTypes: string[]
+    ingress?: Array<{ ports: Array<{ port: number | string }> }>
+    egress?: Array<{
+      ports?: Array<{ port: number }>
+      to?: Array<{ ipBlock: { cidr: string; except: string[] } }>
+    }>
   }
 }
 
@@ -77,7 +93,7 @@ const ofKind = (kind: string) => resources.filter((one) => one.kind === kind)
 const starts = [
   ...composeFiles.flatMap((file) =>
     Object.entries(compose(file).services)
-      .filter(([, service]) => service.image === 'trackpost-collector')
+      .filter(([, service]) => service.image === IMAGE)
       .map(([name, service]) => ({
         what: `${name} of ${file}`,
         args: service.command ?? [],
@@ -134,7 +150,7 @@ test.each(composeFiles)(
       }
       for (const volume of service.volumes ?? []) expect(Object.keys(volumes)).toContain(volume.split(':')[0])
       for (const port of service.ports ?? []) expect(port).toBe(`127.0.0.1:${PORT}:${PORT}`)
-      if (service.image !== 'trackpost-collector') continue
+      if (service.image !== IMAGE) continue
       expect([service.read_only, service.cap_drop]).toEqual([true, ['ALL']])
     }
   },
@@ -222,5 +238,63 @@ test('the config that pods read is where it is mounted, and the one in the comme
     made(String(item?.key), 'file')
   }
   const [, example = ''] = /echo '(.*)' > collector\.json/.exec(read('kubernetes.yaml')) ?? []
-  expect(parseConfig(JSON.parse(example), 'kubernetes.yaml')).toMatchObject({ sources: [{ name: 'shop' }] })
+  expect(parseConfig(JSON.parse(example), 'kubernetes.yaml')).toMatchObject({
+    sources: [{ name: 'shop' }],
+    trustedProxies: [expect.stringContaining('/')],
+  })
+})
+
+test('C14: every image has a version, and that of the collector is the one beside it', () => {
+  const images = [
+    ...composeFiles.flatMap((file) => Object.values(compose(file).services).map(({ image: name }) => name)),
+    ...ofKind('Deployment').map(({ spec }) => spec.template.spec.containers[0].image),
+  ]
+  for (const name of images) expect(name).toMatch(/^[\w./-]+:\d+\.\d+[\w.-]*$/)
+  for (const name of images.filter((one) => one.includes('trackpost'))) expect(name).toBe(IMAGE)
+  const [base] = readDockerfile(read('Dockerfile')).filter(({ name }) => name === 'FROM')
+  expect(base?.text).toMatch(/^node:\d+\.\d+\.\d+-slim AS/)
+  expect(readDockerfile(read('Dockerfile'))).toContainEqual({
+    name: 'ARG',
+    text: `PACKAGE=trackpost-collector@${version}`,
+  })
+})
+
+test('C14: nothing may use all the memory of its machine', () => {
+  for (const file of composeFiles) {
+    for (const [name, service] of Object.entries(compose(file).services)) {
+      expect(service.mem_limit, `${name} of ${file}`).toMatch(/^\d+[mg]$/)
+    }
+  }
+  for (const { spec } of ofKind('Deployment')) {
+    expect(spec.template.spec.containers[0].resources.limits.memory).toMatch(/^\d+Mi$/)
+  }
+})
+
+test('C14: the number of fronts is told by their autoscaler alone, and is never less than two', () => {
+  const [scaler, ...others] = ofKind('HorizontalPodAutoscaler')
+  const target = ofKind('Deployment').find(
+    ({ metadata }) => metadata.name === scaler?.spec.scaleTargetRef.name,
+  )
+
+  expect(others).toEqual([])
+  expect(scaler?.spec.scaleTargetRef).toMatchObject({ apiVersion: 'apps/v1', kind: 'Deployment' })
+  // Else each `kubectl apply` would put it back.
+  expect(target?.metadata.name).toBe('collector-front')
+  expect(target?.spec.replicas).toBeUndefined()
+  expect(scaler?.spec.minReplicas).toBeGreaterThanOrEqual(2)
+  expect(scaler?.spec.maxReplicas).toBeGreaterThan(scaler?.spec.minReplicas ?? 0)
+})
+
+test('C14: each part has a policy for who reaches it and whom it reaches', () => {
+  const policies = ofKind('NetworkPolicy')
+  for (const { metadata, spec } of ofKind('Deployment')) {
+    const own = policies.find((one) => one.metadata.name === metadata.name)?.spec
+    expect(own?.podSelector.matchLabels, metadata.name).toEqual(spec.template.metadata.labels)
+    expect(own?.policyTypes).toEqual(['Ingress', 'Egress'])
+    expect(own?.ingress?.flatMap(({ ports }) => ports)).toEqual([{ port: 'http' }])
+  }
+  const front = policies.find(({ metadata }) => metadata.name === 'collector-front')?.spec
+  expect(front?.egress?.flatMap(({ ports }) => ports?.map(({ port }) => port))).toEqual([53, 53, 4222, 5432])
+  const worker = policies.find(({ metadata }) => metadata.name === 'collector-worker')?.spec
+  expect(worker?.egress?.[0]?.to?.[0]?.ipBlock.except).toEqual(['169.254.169.254/32'])
 })

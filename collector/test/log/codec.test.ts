@@ -4,6 +4,7 @@ import {
   decode,
   decodeRequests,
   encode,
+  encodeOne,
   encodeRequests,
   underNewKey,
 } from '../../src/log/codec.ts'
@@ -26,6 +27,38 @@ test('what was written is read again as it was, whatever is in it', () => {
   expect(key).toBe(chunk?.key)
   expect(broken).toEqual([])
   expect(events).toEqual(odd)
+})
+
+test('C1: what events take over is written once, before the first of them, and again in each message', () => {
+  const inherited = JSON.stringify({ context: { large: 'ß'.repeat(5000) } })
+  const events = [
+    newEvent('a'),
+    ...Array.from({ length: 500 }, (_, index) => newEvent(`m${index}`, { inherited })),
+    newEvent('b', { inherited: '{"context":{"line":"\\n"}}', body: null }),
+  ]
+
+  const [chunk, ...more] = encode(events)
+  expect(more).toEqual([])
+  expect(decode(chunk?.payload ?? Buffer.alloc(0)).events).toEqual(events)
+  expect(chunk?.payload.toString().split(inherited)).toHaveLength(2)
+  const chunks = encode(events, 50_000)
+  expect(chunks.flatMap(({ payload }) => decode(payload).events)).toEqual(events)
+  expect(Math.max(...chunks.map(({ payload }) => payload.length))).toBeLessThan(50_100)
+  const one = events[3] as NewEvent
+  expect(decode(encodeOne('k', one))).toEqual({ key: 'k', events: [one], broken: [] })
+  const again = underNewKey(encodeOne('k', one), '2')
+  expect(decode(again)).toEqual({ key: 'k.2', events: [one], broken: [] })
+  // Read by workers of before as well, where there is nothing that they do not know.
+  expect(encode([newEvent('a')])[0]?.payload.toString()).toMatch(/^1 /)
+})
+
+test('C1: an event whose shared part is lost or no object is told apart', () => {
+  const payload = encodeOne('k', newEvent('a', { inherited: '{"context":{}}' })).toString()
+  for (const shared of ['5', '[]', 'null', '{', '']) {
+    const { events, broken } = decode(Buffer.from(payload.replace('{"context":{}}', shared)))
+    expect([events, broken.length], shared).toEqual([[], 1])
+    expect(decode(broken[0]?.payload ?? Buffer.alloc(0)).broken).toHaveLength(1)
+  }
 })
 
 test('a large request is cut into messages, in order, each under a key of its own', () => {
@@ -92,7 +125,7 @@ test('what is no message of the log is refused as a whole', () => {
   for (const text of [
     '',
     'x',
-    '2 key\n',
+    '3 key\n',
     '1\n',
     '1 \n',
     whole.slice(0, -1),

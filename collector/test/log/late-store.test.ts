@@ -62,6 +62,30 @@ describeWithPostgres('a front whose PostgreSQL is away at the start', () => {
     await expect.poll(async () => (await json(front.url, '/api/stats')).accepted, { timeout: 30_000 }).toBe(2)
   })
 
+  test('C3: a worker that starts meanwhile waits for it, and then writes what waits in the log', async () => {
+    const { url: log } = await startNats()
+    const server = await startPostgres(findPostgres() ?? '')
+    onTestFinished(() => server.close())
+    const store = await server.newDatabase()
+    await server.kill()
+
+    const worker = await openCollector({ log, work: true, store, config })
+
+    const { status, parts } = await json(worker.url, '/readyz')
+    expect(status).toBe('not_ready')
+    expect(parts).toMatchObject([{ part: 'log' }, { part: 'store', isReady: false, isRequired: true }])
+    // It takes events all the same, as those do that have no store.
+    expect((await post(worker, '/v1/track', track({ event: 'Early' }))).status).toBe(200)
+    await server.restart()
+    await expect
+      .poll(async () => (await json(worker.url, '/api/events?event=Early')).events?.length, {
+        timeout: 60_000,
+      })
+      .toBe(1)
+    await expect.poll(async () => (await json(worker.url, '/readyz')).status).toBe('ready')
+    await expect.poll(async () => (await json(worker.url, '/api/stats')).log.waiting).toBe(0)
+  })
+
   test.each([
     ['takes events, and reads when they are', true],
     ['ends when it is told to', false],

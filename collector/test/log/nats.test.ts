@@ -87,6 +87,31 @@ test('what a killed server has again, though a worker had done it, does not wait
   await expect.poll(() => after.lag()).toMatchObject({ waiting: 1, oldestMs: expect.any(Number) })
 })
 
+test('C2: after a kill the lag is that of what is owed, also where a message before it is gone', async () => {
+  const server = await startNats()
+  const log = await open(server.url)
+  await log.append([newEvent('done')])
+  const messages = join(server.folder, 'jetstream/$G/streams/trackpost/msgs')
+  const before = join(server.folder, 'before')
+  cpSync(messages, before, { recursive: true })
+  for (const message of await takeAll(log, 1)) message.done()
+  await expect.poll(() => log.lag()).toMatchObject({ waiting: 0 })
+  await server.terminate()
+  rmSync(messages, { recursive: true })
+  renameSync(before, messages)
+  await server.start()
+  const manager = await managerOf(server.url)
+  const after = await open(server.url)
+  await after.append([newEvent('gone')])
+  await manager.streams.deleteMessage('trackpost', (await manager.streams.info('trackpost')).state.last_seq)
+  const startedMs = Date.now()
+  await after.append([newEvent('owed')])
+
+  await expect.poll(() => after.lag()).toMatchObject({ waiting: 1 })
+  // The one that was done is older than that by the start of a server.
+  expect((await after.lag())?.oldestMs).toBeLessThanOrEqual(Date.now() - startedMs + 5)
+})
+
 test('a request that is sent again within the window is in the log once; another under the same ids comes through', async () => {
   const { url } = await startNats()
   const log = await open(url, { duplicateWindow: 1 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { connect } from '@nats-io/transport-node'
 import { expect, onTestFinished, vi } from 'vitest'
 import { encode } from '../../src/log/codec.ts'
-import { openPage, screenshot, useBrowser } from '../page/support.ts'
+import { browser, openPage, screenshot, useBrowser } from '../page/support.ts'
 import { newEvent } from '../store/new-event.ts'
 import { startNats, natsTest as test } from '../support/nats.ts'
 import { openCollector, post, track } from '../support.ts'
@@ -139,4 +139,23 @@ test('what waits in the log is shown while the store cannot say anything', async
   // Numbers of 0 say nothing then: it is no page on which nothing was ever sent.
   expect(await page.locator('.log-state').count()).toBe(1)
   expect(await page.getByText('Nothing has arrived yet').count()).toBe(0)
+})
+
+test('C5: a front without a store says where to look, how the log is, and asks for nothing that it has not', async () => {
+  const server = await startNats()
+  const front = await openCollector({ log: server.url })
+  const page = await browser().newPage()
+  onTestFinished(() => page.close())
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+
+  await page.goto(front.url)
+
+  await page.getByRole('heading', { name: 'No events are kept here' }).waitFor()
+  await page.locator('.log-state .pill', { hasText: 'ready' }).waitFor()
+  expect(await page.locator('main').textContent()).toContain('Look at a process that has the store')
+  await post(front, '/v1/track', track())
+  await expect.poll(() => page.locator('.log-state dd').first().textContent()).toBe('1')
+  expect(asked.filter((path) => path.startsWith('/api/reasons') || path === '/api/events')).toEqual([])
+  await screenshot(page, 'no-store')
 })

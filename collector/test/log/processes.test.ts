@@ -38,18 +38,6 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number 
   return (await exited)[0]
 }
 
-test('the page of a front says how many messages wait, one and more', async () => {
-  const { url: log } = await startNats()
-  const front = await openCollector({ log, config })
-  const text = async () => (await fetch(front.url)).text()
-
-  expect(await text()).toContain('The log is ready; 0 messages wait for a worker.')
-  await post(front, '/v1/track', track())
-  await expect.poll(text).toContain('The log is ready; 1 message waits for a worker.')
-  await post(front, '/v1/track', track())
-  await expect.poll(text).toContain('The log is ready; 2 messages wait for a worker.')
-})
-
 test('what a front answered 200, a worker writes into the store, a request that came again once', async () => {
   const { url: log } = await startNats()
   const front = await openCollector({ log, config })
@@ -117,8 +105,6 @@ test('a front without a store says what it is and where to look; one with a stor
     },
   })
   expect(await json(front.url, '/api/events')).toMatchObject({ code: 'no_store' })
-  const page = await fetch(front.url)
-  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('keeps none of them')])
   expect((await fetch(`${front.url}/nothing`)).status).toBe(404)
   expect(await json(front.url, '/readyz')).toMatchObject({
     status: 'ready',

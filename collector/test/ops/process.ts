@@ -57,11 +57,12 @@ export async function start(args: string[], added: Record<string, string> = {}):
       const complete = rest.split('\n')
       rest = complete.pop() ?? ''
       lines.push(...complete.map((line) => JSON.parse(line) as Line))
-      resolve()
+      // What is wrong with a part is told before.
+      if (lines.some((line) => line['url'] !== undefined)) resolve()
     })
     child.once('close', () => reject(new Error(`ended before it listened: ${stderr}`)))
   })
-  const url = String(lines[0]?.['url'] ?? '')
+  const url = String(lines.find((line) => line['url'] !== undefined)?.['url'] ?? '')
   return { child, url, lines, stderr: () => stderr, ended }
 }
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -33,6 +33,94 @@ test('the package holds its code, its page and its launcher, and neither tests n
   expect(
     project.files.filter((file) => /^(src|test|bench|scripts)\/|\.test\.|tsconfig|\.db/.test(file)),
   ).toEqual([])
+})
+
+function collector(...args: string[]) {
+  const bin = join(project.folder, 'node_modules/trackpost-collector/bin/trackpost-collector.js')
+  return run(process.execPath, [bin, '--port', '0', ...args], project.folder)
+}
+
+test('C12: it installs at most 16 packages and 30 MB, source maps left out', () => {
+  const files = readdirSync(join(project.folder, 'node_modules'), { recursive: true, withFileTypes: true })
+    .filter((file) => file.isFile())
+    .map((file) => join(file.parentPath, file.name))
+  const packages = files.filter((file) => /node_modules\/(?:@[^/]+\/)?[^/@.]+\/package\.json$/.test(file))
+  const onDisk = files.reduce((sum, file) => sum + Math.ceil(statSync(file).size / 4096) * 4096, 0)
+
+  expect(packages.length).toBeGreaterThan(1)
+  expect(packages.length).toBeLessThanOrEqual(16)
+  expect(onDisk).toBeLessThan(30_000_000)
+  expect(project.files.filter((file) => file.endsWith('.map'))).toEqual([])
+  expect(project.files).toContain('dist/LICENSES.txt')
+})
+
+test.each([
+  ['a store on PostgreSQL', ['--store', 'postgres://u@127.0.0.1:1/db'], 'pg@8'],
+  [
+    'a log on NATS',
+    ['--log', 'nats://127.0.0.1:1', '--store', 'events.db'],
+    '@nats-io/transport-node@3.3 @nats-io/jetstream@3.3 @nats-io/kv@3.3',
+  ],
+  [
+    'a ClickHouse destination',
+    ['--store', 'events.db', '--config', 'clickhouse.json'],
+    '@clickhouse/client@1',
+  ],
+])('C12: %s without its client says what to install, and starts nothing', async (use, args, packages) => {
+  const destinations = [{ name: 'CH', type: 'clickhouse', url: 'http://127.0.0.1:1' }]
+  project.write('clickhouse.json', JSON.stringify({ destinations }))
+
+  const { code, output } = await collector(...args)
+
+  expect(output).toBe(
+    `trackpost-collector: ${use} needs what is installed beside the collector: npm install ${packages}\n`,
+  )
+  expect(code).toBe(1)
+  expect(existsSync(join(project.folder, 'events.db'))).toBe(false)
+  const { peerDependencies } = JSON.parse(readFileSync(join(REPOSITORY, 'collector/package.json'), 'utf8'))
+  for (const [, name = '', version = ''] of packages.matchAll(/(\S+)@(\S+)/g))
+    expect(peerDependencies[name].slice(1)).toMatch(new RegExp(`^${version}\\.`))
+})
+
+test('C12: with its client beside it, it goes on to the server', async () => {
+  link('pg')
+  onTestFinished(() => rmSync(join(project.folder, 'node_modules', 'pg')))
+
+  const { code, output } = await collector('--store', 'postgres://u@127.0.0.1:1/db')
+
+  expect(output).toContain('ECONNREFUSED')
+  expect(code).toBe(1)
+})
+
+test('C12: until the first response nothing is loaded that it does without', async () => {
+  project.write(
+    'loaded.mjs',
+    `export async function load(url, context, next) {
+      if (url.startsWith('file:')) process._rawDebug('loaded ' + url)
+      return next(url, context)
+    }`,
+  )
+  project.write(
+    'first-response.mjs',
+    `import { register } from 'node:module'
+    register('./loaded.mjs', import.meta.url)
+    const { startCollector } = await import('trackpost-collector')
+    const collector = await startCollector({ port: 0 })
+    const body = JSON.stringify({ writeKey: 'k', userId: 'ada', event: 'Order Completed' })
+    const response = await fetch(collector.url + '/v1/track', { method: 'POST', body })
+    console.log(response.status)
+    await collector.close()`,
+  )
+
+  const { output } = await run(process.execPath, ['first-response.mjs'], project.folder)
+
+  const own = [...output.matchAll(/^loaded file:\/\/(.*trackpost-collector.*)$/gm)].map(
+    ([, path]) => path ?? '',
+  )
+  expect(output).toContain('200')
+  expect(own.length).toBeGreaterThan(1)
+  // The libraries that check configs and plans, sign tokens and count have 800 KB.
+  expect(own.reduce((sum, path) => sum + statSync(path).size, 0)).toBeLessThan(400_000)
 })
 
 test('publint and attw have nothing to say', async () => {

@@ -23,6 +23,10 @@ test('behind the admin token the page opens after the login, shows what comes in
   await page.getByLabel('Admin token').fill(adminToken)
   await page.keyboard.press('Enter')
   await page.locator('#connection.live').waitFor()
+  // C5: the link leads to where it pointed, and the first look at the page is told of no refused request.
+  expect(page.url()).toBe(`${address}/#/events?q=user:ada`)
+  await page.locator('.chip', { hasText: 'user:ada' }).waitFor()
+  expect(collector.stats().refused).toBe(1)
 
   // Nothing that runs in the page can read the cookie, and another site cannot have it sent.
   expect(await page.evaluate('document.cookie')).toBe('')
@@ -65,3 +69,40 @@ test('a page whose token was changed says that it is locked out, and leads to th
 
   await page.getByLabel('Admin token').waitFor()
 }, 60_000)
+
+test('C5: the page logs out, in all its tabs, and a login in one of them opens the others', async () => {
+  const collector = await openCollector({ adminToken })
+  const context = await browser().newContext()
+  onTestFinished(() => context.close())
+  const page = await context.newPage()
+  page.setDefaultTimeout(60_000)
+  await page.goto(`${collector.url}/#/problems`)
+  await page.getByLabel('Admin token').fill(adminToken)
+  await page.keyboard.press('Enter')
+  await page.locator('#connection.live').waitFor()
+
+  await page.getByRole('button', { name: 'More' }).click()
+  await page.getByRole('button', { name: 'Log out' }).click()
+  await page.getByLabel('Admin token').waitFor()
+  expect(await context.cookies()).toEqual([])
+
+  const other = await context.newPage()
+  await other.goto(`${collector.url}/#/users`)
+  await other.getByLabel('Admin token').fill(adminToken)
+  await other.keyboard.press('Enter')
+  await other.locator('#connection.live').waitFor()
+  await page.bringToFront()
+  await page.getByRole('heading', { name: 'Problems', exact: true }).waitFor()
+})
+
+test('C5: a page that is closed says how to open it', async () => {
+  const collector = await openCollector({ host: '::ffff:127.0.0.1', allowPublic: true })
+  const context = await browser().newContext()
+  onTestFinished(() => context.close())
+  const page = await context.newPage()
+
+  await page.goto(`http://127.0.0.1:${collector.port}/`)
+
+  await page.getByText('TRACKPOST_ADMIN_TOKEN').waitFor()
+  expect(await page.getByLabel('Admin token').count()).toBe(0)
+})

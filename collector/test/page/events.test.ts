@@ -377,6 +377,39 @@ test('everything can be done with the keyboard, also while an event is open', as
   await page.getByRole('region', { name: 'Requests' }).waitFor()
 })
 
+test('C6: on a page just loaded, and on one that a key led to, the arrows move and Enter opens', async () => {
+  const { page } = await openWithMix()
+  await page.locator('.list .row').first().waitFor()
+
+  await page.keyboard.press('Enter')
+  await panel(page).locator('h2', { hasText: 'C c' }).waitFor()
+  await page.keyboard.press('ArrowDown')
+  await panel(page).locator('.facts', { hasText: 'nameless' }).waitFor()
+  await page.keyboard.press('Escape')
+
+  await page.keyboard.press('g')
+  await page.keyboard.press('u')
+  await page.getByRole('region', { name: 'Users' }).waitFor()
+  await page.keyboard.press('g')
+  await page.keyboard.press('e')
+  await page.locator('.list .row').first().waitFor()
+  // The e is part of the way here, and narrows nothing.
+  expect(page.url()).toMatch(/#\/events$/)
+  await page.keyboard.press('j')
+  await page.locator('.row[aria-selected=true]').waitFor()
+  await page.keyboard.press('Enter')
+  await panel(page).waitFor()
+
+  // What takes keys itself keeps them.
+  await page.keyboard.press('Escape')
+  await expect.poll(() => panel(page).count()).toBe(0)
+  await page.reload()
+  await page.locator('.list .row').first().waitFor()
+  await page.getByRole('button', { name: 'More' }).click()
+  await page.keyboard.press('ArrowDown')
+  expect(await page.locator('.row[aria-selected=true]').count()).toBe(0)
+})
+
 test('events of another day are told apart from those of today', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A' }))

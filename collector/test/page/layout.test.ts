@@ -7,10 +7,10 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Collector } from '../../src/index.ts'
 import { openCollector, post, track } from '../support.ts'
-import { openPage, screenshot, useBrowser } from './support.ts'
+import { browser, openPage, screenshot, useBrowser } from './support.ts'
 
 useBrowser()
 
@@ -53,6 +53,7 @@ const SCREENS = (eventId: string): Array<[name: string, at: string, ready: strin
   ['problems', 'problems', '.problem-card'],
   ['destinations', 'destinations', '.numbers'],
   ['faults', 'faults', '.presets'],
+  ['nowhere', 'nowhere', '.nothing'],
 ]
 
 const VIEWS: Array<[name: string, options: BrowserContextOptions]> = [
@@ -101,12 +102,44 @@ for (const [view, options] of VIEWS) {
   }, 120_000)
 }
 
+test.each([
+  ['390-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' as const }],
+  ['1440-light', { viewport: { width: 1440, height: 900 }, colorScheme: 'light' as const }],
+])('%s: the login, with a wrong token too, and a closed page are as the rest is', async (view, options) => {
+  const host = '::ffff:127.0.0.1'
+  const asking = await openCollector({ host, allowPublic: true, adminToken: 'correct-horse' })
+  const closed = await openCollector({ host, allowPublic: true })
+  const own = await browser().newContext(options)
+  onTestFinished(() => own.close())
+  const page = await own.newPage()
+
+  await page.goto(`http://127.0.0.1:${asking.port}/`)
+  await page.getByLabel('Admin token').waitFor()
+  // The first key goes where it is asked for.
+  expect(await page.evaluate(() => document.activeElement?.getAttribute('name'))).toBe('token')
+  await page.keyboard.type('wrong')
+  await page.keyboard.press('Enter')
+  await page.getByRole('alert').getByText('This is not the token.').waitFor()
+  await isInOrder(page, `login-${view}`)
+  await page.goto(`http://127.0.0.1:${closed.port}/`)
+  await page.getByText('--admin-token').waitFor()
+  await isInOrder(page, `closed-${view}`)
+})
+
+async function isInOrder(page: Page, name: string): Promise<void> {
+  await page.evaluate(axe)
+  await screenshot(page, name)
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
+  expect({ name, overflow, findings: await findings(page) }).toEqual({ name, overflow: 0, findings: [] })
+}
+
 test('at no width an opened event cuts off the status of the rows', async () => {
   const collector = await openWithDemo()
   const page = await openPage(collector, { at: `events?open=${await openEventId(collector)}` })
   for (const width of [320, 701, 820, 999, 1000, 1080, 1280, 1360, 1920]) {
     await page.setViewportSize({ width, height: 800 })
-    await page.locator(':is(.panel, .drawer) .json').waitFor()
+    // What was drawn for the width before is there for a moment more.
+    await page.locator(width < 1000 ? '.drawer .json' : '.panel .json').waitFor()
     const cut = await page.evaluate(() => {
       const isOver = document.querySelector('.drawer') !== null
       const edge = document.querySelector('.list')?.clientWidth ?? 0

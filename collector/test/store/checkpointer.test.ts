@@ -7,7 +7,7 @@ import type { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { Checkpointer, checkpointThread } from '../../src/store/sqlite/checkpointer.ts'
-import { Store } from '../../src/store/sqlite/store.ts'
+import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
 import { fakeClock, openCollector, post, track } from '../support.ts'
 import { newEvent } from './new-event.ts'
 
@@ -113,7 +113,7 @@ test('a log in which somebody reads is left alone while it is short', () => {
 test('commits are held up only for the last pass', async () => {
   const writer = toldWriter()
   const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
-  const store = new Store({ path: database, durability: 'process', maxEvents: 1e9 })
+  const store = new SyncStore({ path: database, durability: 'process', maxEvents: 1e9 })
   onTestFinished(() => store.close())
   const threads: Worker[] = []
   const checkpointer = new Checkpointer({
@@ -244,7 +244,7 @@ test('a thread that dies lets commits go on, is told, and is started anew for th
 
 test('after its thread was killed, the log is folded in as before', async () => {
   const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
-  const store = new Store({ path: database, durability: 'process', maxEvents: 1e9 })
+  const store = new SyncStore({ path: database, durability: 'process', maxEvents: 1e9 })
   onTestFinished(() => store.close())
   const threads: Worker[] = []
   const faults: string[] = []

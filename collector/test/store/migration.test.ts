@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { expect, onTestFinished, test } from 'vitest'
-import { Store } from '../../src/store/sqlite/store.ts'
+import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
 import { newEvent } from './new-event.ts'
 
 /** The tables as version 1 made them. */
@@ -38,8 +38,8 @@ function newPath(): string {
   return join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
 }
 
-function openStore(path: string): Store {
-  const store = new Store({ path, durability: 'process', maxEvents: 1000, now: () => 3_000_000 })
+function openStore(path: string): SyncStore {
+  const store = new SyncStore({ path, durability: 'process', maxEvents: 1000, now: () => 3_000_000 })
   onTestFinished(() => store.close())
   return store
 }

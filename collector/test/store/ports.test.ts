@@ -35,3 +35,21 @@ test('what all stores share knows none of them, and no SQL', () => {
   expect(shared).toContain('store/ports.ts')
   expect(withSql).toEqual([])
 })
+
+test('C13: each question is written once, and nothing outside of the stores writes SQL but what ClickHouse is told', () => {
+  const writing = files.filter((file) =>
+    /\b(SELECT\b[^']*\bFROM|INSERT INTO|DELETE FROM)\b/.test(readFileSync(join(root, file), 'utf8')),
+  )
+  const folders = [...new Set(writing.map((file) => file.split('/').slice(0, -1).join('/')))]
+
+  expect(folders.sort()).toEqual([
+    'destinations',
+    'store/postgres',
+    'store/postgres/search',
+    'store/queries',
+    'store/search',
+    'store/sqlite',
+    'store/sqlite/search',
+  ])
+  expect(files.filter((file) => /store\/(sqlite|postgres)\/queries/.test(file))).toEqual([])
+})

@@ -4,15 +4,16 @@ import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
 import { EVERYTHING } from '../../src/search/syntax.ts'
+import { type Query, raw } from '../../src/store/sql.ts'
 import { WorkerReader } from '../../src/store/sqlite/reader.ts'
-import { Store } from '../../src/store/sqlite/store.ts'
-import { runInTurns, type Work } from '../../src/store/sqlite/work.ts'
+import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
+import { runInTurns } from '../../src/store/sqlite/work.ts'
 import { newEvent } from './new-event.ts'
 
 /** A reader of a file with one event. */
 function openReader() {
   const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
-  const store = new Store({ path, durability: 'process', maxEvents: 1e9 })
+  const store = new SyncStore({ path, durability: 'process', maxEvents: 1e9 })
   onTestFinished(() => store.close())
   store.commit([newEvent('m1')])
   const faults: string[] = []
@@ -75,15 +76,15 @@ test('a question that nobody waits for any more is not answered, and the others 
 test('a question under way ends between two of its pieces', async () => {
   const gone = new AbortController()
   let pieces = 0
-  function* endless(): Work<never> {
+  function* endless(): Query<never> {
     for (;;) {
       pieces++
       if (pieces === 3) gone.abort(new Error('the client has gone'))
-      yield
+      yield raw('SELECT 1')
     }
   }
 
-  await expect(runInTurns(endless(), gone.signal)).rejects.toThrow('the client has gone')
+  await expect(runInTurns(endless(), () => [], gone.signal)).rejects.toThrow('the client has gone')
 
   expect(pieces).toBe(3)
 })

@@ -5,11 +5,11 @@ import Database from 'libsql'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { NewEvent } from '../../src/store/ports.ts'
 import { Retention } from '../../src/store/sqlite/retention.ts'
-import { Store, type StoreOptions } from '../../src/store/sqlite/store.ts'
+import { SyncStore, type SyncStoreOptions } from '../../src/store/sqlite/sync-store.ts'
 import { newEvent } from './new-event.ts'
 
-function openStore(options: Partial<StoreOptions> = {}): Store {
-  const store = new Store({ path: ':memory:', durability: 'process', maxEvents: 1_000_000, ...options })
+function openStore(options: Partial<SyncStoreOptions> = {}): SyncStore {
+  const store = new SyncStore({ path: ':memory:', durability: 'process', maxEvents: 1_000_000, ...options })
   onTestFinished(() => store.close())
   return store
 }
@@ -95,7 +95,7 @@ test('a file of another version is refused', () => {
 
 test('after closing, the file alone has everything', () => {
   const path = newPath()
-  const store = new Store({ path, durability: 'power', maxEvents: 10 })
+  const store = new SyncStore({ path, durability: 'power', maxEvents: 10 })
   store.commit(newEvents(10))
   store.close()
   const copy = newPath()
@@ -163,7 +163,7 @@ test('what was cleared is not known any more, at once and before its rows are go
 
 test('numbers go on after a clear and a restart', () => {
   const path = newPath()
-  const first = new Store({ path, durability: 'process', maxEvents: 1000 })
+  const first = new SyncStore({ path, durability: 'process', maxEvents: 1000 })
   first.commit(newEvents(10))
   first.clear()
   while (first.trim().hasMore);

@@ -1,11 +1,12 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { accessSync, constants, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { onTestFinished, test } from 'vitest'
+import { TIER } from '../../../scripts/tiers.mjs'
+import { type HeldPort, holdPort } from '../../../test/support/held-port.ts'
 
 /** The program; undefined where there is none. A NATS_SERVER that is wrong is no reason to take another. */
 function findNats(env: NodeJS.ProcessEnv = process.env): string | undefined {
@@ -22,10 +23,11 @@ function findNats(env: NodeJS.ProcessEnv = process.env): string | undefined {
   })
 }
 
-const program = findNats()
+/** Where nats-server is; undefined where there is none. */
+export const natsProgram = TIER === 'default' ? undefined : findNats()
 
 /** `test`, or `test.skip` where there is no nats-server: the count of skipped tests then says so. */
-export const natsTest = program === undefined ? test.skip : test
+export const natsTest = natsProgram === undefined ? test.skip : test
 
 /** A real nats-server with JetStream, on a port and a folder of its own. */
 export class NatsServer {
@@ -33,20 +35,24 @@ export class NatsServer {
   readonly port: number
   /** Where it keeps its streams. */
   readonly folder = mkdtempSync(join(tmpdir(), 'trackpost-nats-'))
+  readonly #held: HeldPort
   readonly #args: readonly string[]
   readonly #jetStream: readonly string[]
   #process: ChildProcess | undefined
 
-  constructor(port: number, args: readonly string[], hasJetStream = true) {
-    this.port = port
+  constructor(held: HeldPort, args: readonly string[], hasJetStream = true) {
+    this.#held = held
+    this.port = held.port
     this.#jetStream = hasJetStream ? ['-js', '-sd', this.folder] : []
-    this.url = `nats://127.0.0.1:${port}`
+    this.url = `nats://127.0.0.1:${held.port}`
     this.#args = args
   }
 
   async start(): Promise<void> {
     const fixed = ['-a', '127.0.0.1', '-p', String(this.port), ...this.#jetStream]
-    const child = spawn(program as string, [...fixed, ...this.#args], { stdio: ['ignore', 'ignore', 'pipe'] })
+    const child = spawn(natsProgram as string, [...fixed, ...this.#args], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
     this.#process = child
     let log = ''
     await new Promise<void>((resolve, reject) => {
@@ -92,22 +98,14 @@ export class NatsServer {
 
   async close(): Promise<void> {
     await this.kill()
+    this.#held.release()
     rmSync(this.folder, { recursive: true, force: true })
   }
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
 /** Starts a server that ends with the test. */
 export async function startNats(...args: string[]): Promise<NatsServer> {
-  const server = new NatsServer(await freePort(), args)
+  const server = new NatsServer(await holdPort(), args)
   onTestFinished(() => server.close())
   await server.start()
   return server
@@ -115,8 +113,70 @@ export async function startNats(...args: string[]): Promise<NatsServer> {
 
 /** The same without JetStream. */
 export async function startBareNats(): Promise<NatsServer> {
-  const server = new NatsServer(await freePort(), [], false)
+  const server = new NatsServer(await holdPort(), [], false)
   onTestFinished(() => server.close())
   await server.start()
   return server
+}
+
+/** One of several servers that are one log. */
+export interface NatsClusterServer {
+  name: string
+  port: number
+  /** At once, with whatever it was doing. */
+  kill(): Promise<void>
+}
+
+/** Starts servers that find each other; the first tells the others where it is, and they tell each other. Their ports are free ones of the system. */
+export async function startNatsCluster(size: number): Promise<NatsClusterServer[]> {
+  const servers: NatsClusterServer[] = []
+  // A server that has no other begins no log of several; nobody is at this address, the others come to the first one.
+  let routes = ['--routes', 'nats-route://127.0.0.1:1']
+  for (let nth = 1; nth <= size; nth++) {
+    const name = `n${nth}`
+    const folder = mkdtempSync(join(tmpdir(), 'trackpost-nats-'))
+    const listen = [
+      '-a',
+      '127.0.0.1',
+      '-p',
+      '-1',
+      '-n',
+      name,
+      '-js',
+      '-sd',
+      folder,
+      '--ports_file_dir',
+      folder,
+    ]
+    const cluster = ['--cluster_name', 'three', '--cluster', 'nats://127.0.0.1:-1', ...routes]
+    const child = spawn(natsProgram as string, [...listen, ...cluster], { stdio: 'ignore' })
+    const kill = async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const exited = once(child, 'exit')
+      child.kill('SIGKILL')
+      await exited
+    }
+    onTestFinished(async () => {
+      await kill()
+      rmSync(folder, { recursive: true, force: true })
+    })
+    const ports = await portsOf(folder, child)
+    if (nth === 1) routes = ['--routes', ports.cluster[0] ?? '']
+    servers.push({ name, port: Number(new URL(ports.nats[0] ?? '').port), kill })
+  }
+  return servers
+}
+
+/** The file in which a server says where it listens. */
+async function portsOf(folder: string, child: ChildProcess): Promise<{ nats: string[]; cluster: string[] }> {
+  for (;;) {
+    const file = readdirSync(folder).find((name) => name.endsWith('.ports'))
+    try {
+      if (file !== undefined) return JSON.parse(readFileSync(join(folder, file), 'utf8'))
+    } catch {
+      // It is being written.
+    }
+    if (child.exitCode !== null) throw new Error('nats-server has ended')
+    await nextTurn()
+  }
 }

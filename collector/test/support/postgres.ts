@@ -1,11 +1,11 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chownSync, mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { describe, inject } from 'vitest'
+import { holdPort } from '../../../test/support/held-port.ts'
 
 /** A PostgreSQL server of a test, on a port of its own. */
 export interface PostgresServer {
@@ -25,7 +25,7 @@ export interface PostgresServer {
 }
 
 /** Root may not run the server: it gets the user that Debian made for it, or the one without rights. */
-function serverUser(): { uid: number; gid: number } | Record<string, never> {
+export function serverUser(): { uid: number; gid: number } | Record<string, never> {
   if (userInfo().uid !== 0) return {}
   const idOf = (flag: string, user: string) => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }))
   for (const user of ['postgres', 'nobody']) {
@@ -59,7 +59,7 @@ export async function startPostgres(bin: string): Promise<PostgresServer> {
     '--no-instructions',
   ]
   execFileSync(join(bin, 'initdb'), initdb, { ...user, cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
-  const port = await freePort()
+  const { port, release } = await holdPort()
   let child = await launch(bin, data, folder, port, user)
   const killed = async () => {
     const ended = hasEnded(child)
@@ -94,6 +94,7 @@ export async function startPostgres(bin: string): Promise<PostgresServer> {
     },
     async close() {
       await killed()
+      release()
       rmSync(folder, { recursive: true, force: true })
     },
   }
@@ -177,16 +178,6 @@ async function runAsAdmin(port: number, statement: string): Promise<void> {
   } finally {
     await client.end()
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().on('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
 }
 
 declare module 'vitest' {

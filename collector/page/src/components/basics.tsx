@@ -23,6 +23,16 @@ export function Text({ value }: { value: string }) {
   )
 }
 
+/** A name that others chose. One of blanks alone would be an empty place, and is named as what it is. */
+export function Name({ value }: { value: string }) {
+  if (value.trim() !== '') return <Text value={value} />
+  return (
+    <span class="hidden-character" title="nothing but blanks">
+      {value === '' ? 'empty' : 'blank'}
+    </span>
+  )
+}
+
 const SHAPES = {
   overview: 'M2 13h3V8H2zM6.5 13h3V3h-3zM11 13h3V6h-3z',
   events: 'M2 4h12M2 8h12M2 12h8',
@@ -85,6 +95,15 @@ export function Ago({ at }: { at: string }) {
     <time dateTime={at} title={dateAndTime(at)}>
       {ago(at, clockMs.value)}
     </time>
+  )
+}
+
+/** The name of what the reader looks at. */
+export function Brand() {
+  return (
+    <h1>
+      <img src="./icon.svg" alt="" width="22" height="22" /> Trackpost <span class="soft">collector</span>
+    </h1>
   )
 }
 

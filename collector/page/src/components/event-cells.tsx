@@ -4,7 +4,7 @@ import { clock, dateAndTime, plural } from '../lib/format.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { DeliveryState, EventSummary, Outcome } from '../lib/types.ts'
 import { visibleText } from '../lib/visible-text.ts'
-import { Icon, Pill, Text, TONE_OF_SEVERITY, type Tone } from './basics.tsx'
+import { Icon, Name, Pill, Text, TONE_OF_SEVERITY, type Tone } from './basics.tsx'
 
 /** Narrows a list to what has this value; held by those who own the search line. */
 export type AddTerm = (term: string) => void
@@ -176,10 +176,10 @@ export function EventCells({ event, isContinued, addTerm, href }: RowProps) {
       <Cell class="name" term={name === null ? undefined : termFor('name', name)} addTerm={addTerm}>
         <span class={name === null && type !== 'identify' ? 'title soft' : 'title'}>
           {href === undefined ? (
-            <Text value={titleOf(event)} />
+            <Name value={titleOf(event)} />
           ) : (
             <a href={href}>
-              <Text value={titleOf(event)} />
+              <Name value={titleOf(event)} />
             </a>
           )}
         </span>

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { about } from '../lib/basics.ts'
 import { count } from '../lib/format.ts'
-import { RequestError, sendJson } from '../lib/http.ts'
+import { ask, RequestError, sendJson } from '../lib/http.ts'
 import { latest } from '../lib/live.ts'
 import { type Theme, theme } from '../lib/settings.ts'
 import { Choice, Icon, say } from './basics.tsx'
@@ -27,6 +27,14 @@ export function MoreMenu() {
       say(cause instanceof RequestError ? cause.message : String(cause))
     }
   }
+  const logOut = async () => {
+    try {
+      await ask('logout', { method: 'POST' })
+      location.reload()
+    } catch (cause) {
+      say(cause instanceof RequestError ? cause.message : String(cause))
+    }
+  }
   const stats = latest.value?.stats
   return (
     <>
@@ -44,6 +52,11 @@ export function MoreMenu() {
         <button type="button" id="clear" class="danger-text" onClick={() => (isForgetting.value = true)}>
           Forget all events…
         </button>
+        {known?.needsToken === true && (
+          <button type="button" onClick={logOut}>
+            Log out
+          </button>
+        )}
         {known !== undefined && (
           <p class="menu-text">
             Version {known.version}, database {known.database}
@@ -81,7 +94,10 @@ const KEYS: ReadonlyArray<readonly [keys: string, what: string]> = [
   ['Esc', 'close'],
   ['e u s r', 'only the event, user, source or reason of the current row'],
   ['p', 'pause and resume'],
-  ['g then o e r u c p d', 'go to Overview, Events, Requests, Users, Catalogue, Problems, Destinations'],
+  [
+    'g then o e r u c p d f',
+    'go to Overview, Events, Requests, Users, Catalogue, Problems, Destinations, Faults',
+  ],
 ]
 const TERMS: ReadonlyArray<readonly [term: string, what: string]> = [
   ['kettle', 'the text occurs anywhere'],
@@ -91,6 +107,7 @@ const TERMS: ReadonlyArray<readonly [term: string, what: string]> = [
   ['properties.total>100', 'any path into the message; also >= < <= !='],
   ['-source:web', 'not this'],
   ['reason:no_event OR delivery:failed', 'either'],
+  ['warning:timestamp_zone', 'taken, with this warning; warning:* is any'],
   ['received>=2026-05-17T09:30Z', 'by the time of receipt'],
 ]
 

@@ -6,7 +6,7 @@ import {
   Virtualizer,
 } from '@tanstack/virtual-core'
 import type { ComponentChildren } from 'preact'
-import { useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
 
 /** What the list shows: rows of known heights, each with a name that stays the same. */
 interface ListProps<T> {
@@ -97,6 +97,15 @@ function targetOf(key: string, current: number, rowsInView: number, last: number
   return target === undefined ? undefined : Math.min(last, Math.max(0, target))
 }
 
+/** Whether something on the page is there for this key. On a page just loaded nothing is, and the list takes it. */
+function hasTaker({ target, key, defaultPrevented }: KeyboardEvent): boolean {
+  if (defaultPrevented || document.querySelector('dialog[open], [popover]:popover-open') !== null) return true
+  const { activeElement: active, body } = document
+  // The link that led to this screen has the focus still, and no use for arrows.
+  const isLink = key !== 'Enter' && active?.closest('nav') != null
+  return !(target === body || active === body || active?.id === 'content' || isLink)
+}
+
 /**
  * A list of any length of which only the rows in sight are in the document.
  *
@@ -126,7 +135,7 @@ export function VirtualList<T>(props: ListProps<T>) {
     if (event.ctrlKey || event.metaKey || event.altKey) return
     const rows = items.flatMap((item, index) => (isRow(item) ? [index] : []))
     const selected = items[selectedIndex]
-    if (event.key === 'Enter' && event.target === scroller.current) {
+    if (event.key === 'Enter' && (event.target === scroller.current || !hasTaker(event))) {
       const item = selected ?? items[rows[0] ?? -1]
       if (item !== undefined) onSelect(item, true)
       event.preventDefault()
@@ -142,6 +151,16 @@ export function VirtualList<T>(props: ListProps<T>) {
     virtualizer.scrollToIndex(index, { align: 'auto' })
     onSelect(item, false)
   }
+
+  useEffect(() => {
+    const onFreeKey = (event: KeyboardEvent) => {
+      if (hasTaker(event)) return
+      onKeyDown(event)
+      if (event.defaultPrevented) scroller.current?.focus({ preventScroll: true })
+    }
+    document.addEventListener('keydown', onFreeKey)
+    return () => document.removeEventListener('keydown', onFreeKey)
+  })
 
   return (
     <div

@@ -8,12 +8,9 @@ const reasons = signal<Reasons | undefined>(undefined)
 
 /** Asks for what does not change while a collector runs. */
 export async function loadBasics(): Promise<void> {
-  const [aboutNow, reasonsNow] = await Promise.all([
-    getJson<About>('api/about'),
-    getJson<Reasons>('api/reasons'),
-  ])
-  about.value = aboutNow
-  reasons.value = reasonsNow
+  about.value = await getJson<About>('api/about')
+  // A front without a store has nothing that could have a reason.
+  if (about.value.message === undefined) reasons.value = await getJson<Reasons>('api/reasons')
 }
 
 /** Codes of reasons and warnings in words, for those that the collector explains. */
@@ -32,3 +29,4 @@ export function skipInWords(reason: string): string {
 
 /** Codes that can be searched for. */
 export const reasonCodes = computed(() => Object.keys(reasons.value?.reasons ?? {}))
+export const warningCodes = computed(() => Object.keys(reasons.value?.warnings ?? {}))

@@ -1,3 +1,5 @@
+import { signal } from '@preact/signals'
+
 /** A request to the collector that did not end well; the message is for people. */
 export class RequestError extends Error {
   override readonly name = 'RequestError'
@@ -14,6 +16,9 @@ export class RequestError extends Error {
     this.span = span
   }
 }
+
+/** Whether the reader may ask: it needs the token first, or there is none and nobody may. */
+export const access = signal<'open' | 'token' | 'closed'>('open')
 
 /** The problem as the collector words it: `{ code, message, position?, length? }`, or what a proxy in front said. */
 async function problemOf(response: Response): Promise<RequestError> {
@@ -46,8 +51,9 @@ export async function ask(path: string, options: RequestInit = {}): Promise<Resp
   }
   if (response.ok) return response
   const problem = await problemOf(response)
-  // The token is another one now, or the cookie is too old: in place of the page comes the form that asks for it.
-  if (problem.code === 'admin_token') location.reload()
+  // Nobody has logged in, or the token is another one now: in place of the screens comes the form that asks for it.
+  if (problem.code === 'admin_token') access.value = 'token'
+  if (problem.code === 'admin_closed') access.value = 'closed'
   throw problem
 }
 

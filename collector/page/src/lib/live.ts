@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals'
 import { dayKey } from './format.ts'
-import { ask } from './http.ts'
+import { access, ask } from './http.ts'
 import type { StreamMessage } from './types.ts'
 
 /**
@@ -75,6 +75,8 @@ function hear(message: StreamMessage): void {
   heardAtMs.value = Date.now()
   nowMs.value = Date.now()
   latest.value = message
+  // The reader has logged in in another tab.
+  access.value = 'open'
 }
 
 function openStream(): void {
@@ -168,11 +170,21 @@ function join(): void {
   }
 }
 
-/** Begins to listen; a hidden tab lets go of the stream and takes it up again when it is looked at. */
-export function listen(): void {
+/**
+ * Begins to listen; a hidden tab lets go of the stream and takes it up again when it is looked at.
+ *
+ * @returns Stops it for good.
+ */
+export function listen(): () => void {
+  const gone = new AbortController()
+  const options = { signal: gone.signal }
   const follow = () => (document.visibilityState === 'visible' ? join() : leave?.())
-  document.addEventListener('visibilitychange', follow)
-  addEventListener('pagehide', () => leave?.())
-  addEventListener('pageshow', follow)
+  document.addEventListener('visibilitychange', follow, options)
+  addEventListener('pagehide', () => leave?.(), options)
+  addEventListener('pageshow', follow, options)
   follow()
+  return () => {
+    gone.abort()
+    leave?.()
+  }
 }

@@ -37,6 +37,10 @@ export interface About {
   role: 'single' | 'front' | 'worker'
   /** Where the log lies; null when there is none. */
   log: string | null
+  /** Whether the reader had to log in. */
+  needsToken: boolean
+  /** Where to look instead; only of a front without a store. */
+  message?: string
 }
 
 export interface Outcome {
@@ -185,6 +189,7 @@ export interface Help {
 export interface Reasons {
   types: string[]
   reasons: Record<string, string>
+  warnings: Record<string, string>
   skips: Record<string, string>
   help: Record<string, Help>
 }

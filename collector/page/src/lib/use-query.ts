@@ -32,11 +32,11 @@ const liveMark = computed(() => {
 })
 
 /**
- * Asks `path` at once and again whenever something has happened, `REFRESH_MS` after the last answer at the earliest.
+ * Asks `path` at once and again whenever something has happened, `refreshMs` after the last answer at the earliest.
  *
  * @returns Stops it; an answer under way is dropped.
  */
-function follow<T>(path: string, isLive: boolean, tell: (outcome: T | RequestError) => void): () => void {
+function follow<T>(path: string, refreshMs: number, tell: (outcome: T | RequestError) => void): () => void {
   const gone = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
   let isAsking = false
@@ -60,8 +60,7 @@ function follow<T>(path: string, isLive: boolean, tell: (outcome: T | RequestErr
   const schedule = () => {
     if (isAsking || timer !== undefined || gone.signal.aborted) return
     if (didFail) timer = setTimeout(askNow, RETRY_MS)
-    else if (isLive && !isPaused.peek() && liveMark.peek() !== askedMark)
-      timer = setTimeout(askNow, REFRESH_MS)
+    else if (!isPaused.peek() && liveMark.peek() !== askedMark) timer = setTimeout(askNow, refreshMs)
   }
   void askNow()
   const stop = effect(() => {
@@ -78,17 +77,17 @@ function follow<T>(path: string, isLive: boolean, tell: (outcome: T | RequestErr
 }
 
 /** See `Query`. A newer question drops the older one, so that no answer lands under the wrong heading. */
-export function useQuery<T>(path: string | undefined, isLive = true): Query<T> {
+export function useQuery<T>(path: string | undefined, refreshMs = REFRESH_MS): Query<T> {
   const [state, setState] = useState<State<T>>({ path: undefined, data: undefined, error: undefined })
   const [round, setRound] = useState(0)
 
   useEffect(() => {
     if (path === undefined) return
-    return follow<T>(path, isLive, (outcome) => {
+    return follow<T>(path, refreshMs, (outcome) => {
       if (outcome instanceof Error) setState((old) => ({ ...old, error: outcome }))
       else setState({ path, data: outcome, error: undefined })
     })
-  }, [path, isLive, round])
+  }, [path, refreshMs, round])
 
   return {
     data: state.data,

@@ -1,5 +1,5 @@
 import { useCallback } from 'preact/hooks'
-import { Ago, Pill, Problem, Text } from '../components/basics.tsx'
+import { Ago, Name, Pill, Problem, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { PanelHead } from '../components/dialog.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
@@ -28,7 +28,7 @@ export function EntryPanel({ entryKey }: { entryKey: string }) {
             'Event name'
           ) : (
             <>
-              {entry.name && <span class="soft">{entry.type}</span>} <Text value={entryTitle(entry)} />
+              {entry.name && <span class="soft">{entry.type}</span>} <Name value={entryTitle(entry)} />
             </>
           )
         }

@@ -1,11 +1,12 @@
 import { useSignal } from '@preact/signals'
-import { Ago, Icon, Nothing, Pill, Problem, Text } from '../components/basics.tsx'
+import { Ago, Icon, Name, Nothing, Pill, Problem, Text } from '../components/basics.tsx'
 import { Sparkline } from '../components/charts.tsx'
 import { Menu } from '../components/menu.tsx'
 import { count, plural, shortCount } from '../lib/format.ts'
 import { hrefWith, route } from '../lib/router.ts'
 import type { Catalogue, CatalogueEntry } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
+import { visibleText } from '../lib/visible-text.ts'
 import { EntryPanel, entryTitle } from './catalogue-entry.tsx'
 
 /** Every event name that was ever seen, with what its properties are. */
@@ -67,6 +68,16 @@ export function CatalogueScreen() {
   )
 }
 
+function Sources({ sources }: Pick<CatalogueEntry, 'sources'>) {
+  const names = sources.map(({ name }) => name || 'unknown')
+  return (
+    <span class="two-lines" title={visibleText(names.join('\n'))}>
+      <Text value={names.slice(0, 3).join(', ')} />
+      {names.length > 3 && ` and ${names.length - 3} more`}
+    </span>
+  )
+}
+
 function Plan({
   plan,
   entries,
@@ -122,7 +133,7 @@ function EntryTable({ entries, current, hasPlan, isStale }: TableProps) {
           <tr key={entry.key} class={entry.key === current ? 'current' : ''}>
             <th scope="row">
               <a href={hrefWith({ key: entry.key })}>
-                {entry.name && <span class="soft">{entry.type}</span>} <Text value={entryTitle(entry)} />
+                {entry.name && <span class="soft">{entry.type}</span>} <Name value={entryTitle(entry)} />
               </a>
             </th>
             <td class="wide-only">
@@ -160,13 +171,7 @@ function EntryTable({ entries, current, hasPlan, isStale }: TableProps) {
               )}
             </td>
             <td class="wide-only">
-              <Text
-                value={entry.sources
-                  .slice(0, 3)
-                  .map(({ name }) => name || 'unknown')
-                  .join(', ')}
-              />
-              {entry.sources.length > 3 && ` and ${entry.sources.length - 3} more`}
+              <Sources sources={entry.sources} />
             </td>
             <td>
               <Ago at={entry.lastSeen} />

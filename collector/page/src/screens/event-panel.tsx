@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
-import { Ago, Pill, Problem, Text } from '../components/basics.tsx'
+import { Ago, Name, Pill, Problem, Text } from '../components/basics.tsx'
 import { PanelHead } from '../components/dialog.tsx'
 import { type AddTerm, Status, titleOf } from '../components/event-cells.tsx'
 import { SidePanel } from '../components/side-panel.tsx'
@@ -36,7 +36,7 @@ export function EventPanel({ id, onClose, onOpen, addTerm }: PanelProps) {
             'Event'
           ) : (
             <>
-              <span class="soft">{event.type ?? 'unknown kind'}</span> <Text value={titleOf(event)} />
+              <span class="soft">{event.type ?? 'unknown kind'}</span> <Name value={titleOf(event)} />
             </>
           )
         }
@@ -99,9 +99,12 @@ function Explanation({ event }: { event: EventDetails }) {
       {(warnings ?? []).map((code) => (
         <div class="explanation warning" key={code}>
           <p>
-            <Pill tone="warn">{code}</Pill> <strong>{helpFor(code)?.meaning ?? code}</strong>
+            <Pill tone="warn">{code}</Pill> <strong>{helpFor(code)?.meaning}</strong>
           </p>
-          {helpFor(code) !== undefined && <p>{helpFor(code)?.remedy}</p>}
+          <p>
+            {helpFor(code)?.remedy}{' '}
+            <a href={href('events', { q: `warning:${code}` })}>All with this warning</a>
+          </p>
         </div>
       ))}
       {violations.length > 0 && (

@@ -2,7 +2,7 @@ import { EventCells } from '../components/event-cells.tsx'
 import { FeedList } from '../components/feed-list.tsx'
 import { ListTools } from '../components/list-tools.tsx'
 import { SearchLine } from '../components/search-line.tsx'
-import { reasonCodes } from '../lib/basics.ts'
+import { reasonCodes, warningCodes } from '../lib/basics.ts'
 import { Feed } from '../lib/feed.ts'
 import { latest } from '../lib/live.ts'
 import { quoted, termFor } from '../lib/search-line.ts'
@@ -115,6 +115,7 @@ function suggestionsOf(events: readonly EventSummary[]): string[] {
     ...[...names].slice(0, 50),
     ...sources.slice(0, 20).map((name) => termFor('source', name)),
     ...reasonCodes.value.map((code) => `reason:${code}`),
+    ...warningCodes.value.map((code) => `warning:${code}`),
     'status:accepted',
     'status:rejected',
     'delivery:failed',

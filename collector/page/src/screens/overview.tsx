@@ -82,7 +82,7 @@ function Steps({ overview, from }: { overview: Overview; from: string | undefine
               {requests.refused > 0 && (
                 <>
                   ,{' '}
-                  <a class="bad-text" href={href('requests', { q: 'status>=400', from })}>
+                  <a class="bad-text" href={href('requests', { q: 'status>=400 OR status:0', from })}>
                     {count(requests.refused)} refused
                   </a>
                 </>

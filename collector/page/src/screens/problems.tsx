@@ -1,6 +1,8 @@
+import { useEffect } from 'preact/hooks'
 import { Ago, Nothing, Pill, Problem as QueryProblem, Text, TONE_OF_SEVERITY } from '../components/basics.tsx'
 import { chosenFrom, TimeRange } from '../components/time-range.tsx'
 import { count, plural } from '../lib/format.ts'
+import { countProblems, type Problems, toldOnce } from '../lib/problems.ts'
 import { href } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { Problem, Severity } from '../lib/types.ts'
@@ -19,19 +21,15 @@ const GROUPS: ReadonlyArray<readonly [Severity, string, string]> = [
   ['info', 'Harmless', 'As it should be: nothing has to be done.'],
 ]
 
-/** A refused request is recorded as an event too, when it could be one: it is told once, as the request. */
-function told(problems: readonly Problem[]): Problem[] {
-  const refused = new Set(problems.flatMap(({ kind, reason }) => (kind === 'request' ? [reason] : [])))
-  return problems.filter(({ kind, reason }) => kind !== 'event' || !refused.has(reason))
-}
-
 /** What went wrong, what it means and how to mend it. */
 export function ProblemsScreen() {
   const from = chosenFrom('all')
-  const query = useQuery<{ problems: Problem[]; isComplete: boolean }>(
-    `api/problems?${new URLSearchParams(from === undefined ? {} : { from })}`,
-  )
+  const query = useQuery<Problems>(`api/problems?${new URLSearchParams(from === undefined ? {} : { from })}`)
   const { data } = query
+  useEffect(() => {
+    // The number beside the name of this screen must not be older than the screen.
+    if (data !== undefined && from === undefined && !query.isStale) countProblems(data)
+  }, [data, from, query.isStale])
   return (
     <div class="scroll">
       <div class="screen-head">
@@ -54,7 +52,7 @@ export function ProblemsScreen() {
               key={severity}
               title={title}
               meaning={meaning}
-              problems={told(data.problems).filter((problem) => problem.severity === severity)}
+              problems={toldOnce(data.problems).filter((problem) => problem.severity === severity)}
               from={from}
             />
           ))}
@@ -77,7 +75,9 @@ function Group({ title, meaning, problems, from }: GroupProps) {
   return (
     <section class="block">
       <div class="block-head">
-        <h3>{title}</h3>
+        <h3>
+          {title} <span class="soft">{problems.length}</span>
+        </h3>
         <p class="soft">{meaning}</p>
       </div>
       <ul class="problems">

@@ -1,5 +1,5 @@
 import type { StreamInfo, StreamState } from '@nats-io/jetstream'
-import type { LogLag, PartHealth } from '../../store/health.ts'
+import type { LogLag, PartHealth } from '../../store/part-health.ts'
 import type { NewEvent, RequestLog, TokenMemory } from '../../store/ports.ts'
 import { MAX_CHUNK_BYTES } from '../codec.ts'
 import type { DeadLetters, LogSubscription, SharedLog } from '../ports.ts'
@@ -91,8 +91,14 @@ export class NatsLog implements SharedLog {
     if (events === undefined || dead === undefined) return null
     this.#publisher.responds(hasRoom(events))
     const { waiting, firstSeq } = await this.#waiting(events.state)
-    const oldestMs = waiting === 0 ? null : await this.#ageOf(events.state, firstSeq)
-    return { waiting, oldestMs, deadLetters: dead.state.messages, areDeadLettersFull: !hasRoom(dead) }
+    const oldestMs = waiting === 0 ? null : await this.#ageOf(firstSeq)
+    // Owed still, but gone: nothing waits.
+    return {
+      waiting: oldestMs === null ? 0 : waiting,
+      oldestMs,
+      deadLetters: dead.state.messages,
+      areDeadLettersFull: !hasRoom(dead),
+    }
   }
 
   /**
@@ -107,18 +113,21 @@ export class NatsLog implements SharedLog {
       throw cause
     })
     if (consumer === undefined) return { waiting: messages, firstSeq: first_seq }
-    const { num_pending, num_ack_pending, ack_floor } = consumer
+    const { num_pending, num_ack_pending, ack_floor, delivered } = consumer
+    // Below the first that is owed, all that is there is done.
+    const { stream_seq: done } = num_ack_pending === 0 ? delivered : ack_floor
     return {
       waiting: Math.min(messages, num_pending + num_ack_pending),
-      firstSeq: Math.max(first_seq, ack_floor.stream_seq + 1),
+      firstSeq: Math.max(first_seq, done + 1),
     }
   }
 
-  async #ageOf({ first_seq, first_ts }: StreamState, seq: number): Promise<number> {
+  /** How long ago the first message from a number on was written; null when there is none. */
+  async #ageOf(seq: number): Promise<number | null> {
     const { manager } = this.#connection
-    const message = seq === first_seq ? null : await manager.streams.getMessage(this.#names.events, { seq })
-    const atMs = message?.time.getTime() ?? Date.parse(first_ts)
-    return Math.max(0, this.#parts.clock.now() - atMs)
+    const query = { seq, next_by_subj: this.#names.eventsSubject }
+    const message = await manager.streams.getMessage(this.#names.events, query)
+    return message === null ? null : Math.max(0, this.#parts.clock.now() - message.time.getTime())
   }
 
   subscribe(): LogSubscription {

@@ -1,11 +1,13 @@
 import type { EventSummary, Reason } from '../../record.ts'
 import { escapeForStore } from '../escape.ts'
+import { inheritedPlaces } from '../inherited.ts'
 import type { EventGroup, NewEvent, NewRequest } from '../ports.ts'
 import { requestRow } from '../request-row.ts'
-import { isSameContent } from '../same-content.ts'
+import { BATCHES_COMPARED, contentComparer } from '../same-content.ts'
 import { outcome, summaryOf } from '../summary.ts'
 import type { Queryable, SqlValue } from './database.ts'
 import { REQUEST_COLUMNS } from './functions.ts'
+import { inheritedOf } from './inherited.ts'
 
 /** What is written in one transaction, or not at all. */
 export interface Batch {
@@ -21,15 +23,14 @@ interface Told {
   nth: number
   first_seq: number
   first_body: string | null
+  first_inherited: number | null
   at_epoch: number
 }
 
 /** The event that had a messageId first, as far as it is known. */
-interface First {
-  body: string | null
-}
+type First = Pick<NewEvent, 'body' | 'inherited'>
 
-const PLACEHOLDERS = Array.from({ length: 25 }, (_, index) => `$${index + 1}`).join(', ')
+const PLACEHOLDERS = Array.from({ length: 28 }, (_, index) => `$${index + 1}`).join(', ')
 const APPEND = `SELECT * FROM append(${PLACEHOLDERS})`
 
 /** Writes events and requests, with deduplication and all that is counted, in one statement as a rule. */
@@ -74,9 +75,17 @@ export class Commit {
       const values = [this.#now(), this.#dedupWindowMs, epoch, ...attempt.values()]
       const told: Told[] = await this.#database.query<Told>(APPEND, values)
       if (told[0]?.what !== 'known') return told
-      attempt.learn(told)
+      attempt.learn(told, await this.#inherited(told))
       epoch = told[0].at_epoch
     }
+  }
+
+  /** What the events that were seen before take over from their batches, by the number that they name. */
+  async #inherited(told: readonly Told[]): Promise<Map<number, string>> {
+    const seqs = [...new Set(told.map(({ first_inherited }) => first_inherited))].filter(
+      (seq) => seq !== null,
+    )
+    return inheritedOf(this.#database, seqs.slice(0, BATCHES_COMPARED))
   }
 }
 
@@ -115,10 +124,15 @@ class Attempt {
   }
 
   /** Takes note of what was seen before. */
-  learn(told: readonly Told[]): void {
-    for (const { nth, first_body } of told) {
+  learn(told: readonly Told[], inherited: ReadonlyMap<number, string>): void {
+    for (const { nth, first_body, first_inherited } of told) {
       const key = this.#keys[nth - 1]
-      if (typeof key === 'string') this.#firsts.set(key, { body: first_body })
+      if (typeof key !== 'string') continue
+      const first: First = { body: first_body }
+      // One of more batches than are compared counts as the same.
+      const text = inherited.get(first_inherited ?? 0) ?? this.#events[nth - 1]?.inherited
+      if (first_inherited !== null && text !== undefined) first.inherited = text
+      this.#firsts.set(key, first)
     }
     this.#judge()
   }
@@ -126,6 +140,7 @@ class Attempt {
   /** The final reason of each event, as far as it can be told: its own, or that its messageId is known. */
   #judge(): void {
     const firsts = new Map(this.#firsts)
+    const isSame = contentComparer()
     this.#reasons = this.#events.map((event, index) => {
       const key = this.#keys[index]
       if (typeof key !== 'string') return event.reason
@@ -134,8 +149,7 @@ class Attempt {
         firsts.set(key, event)
         return null
       }
-      const isConflict = first.body && event.body && !isSameContent(first.body, event.body)
-      return isConflict ? 'dedup_conflict' : 'duplicate'
+      return isSame(first, event) ? 'duplicate' : 'dedup_conflict'
     })
   }
 
@@ -205,6 +219,18 @@ function columnsOf(events: readonly NewEvent[]): SqlValue[] {
     column(({ sent }) => (sent === undefined ? null : JSON.stringify(sent))),
     column(({ warnings }) => list(warnings)),
     column(({ violations }) => list(violations)),
+    ...inheritedColumns(events),
+  ]
+}
+
+/** For each event which one holds what it takes over, and the texts of those. */
+function inheritedColumns(events: readonly NewEvent[]): SqlValue[] {
+  const places = inheritedPlaces(events)
+  const first = places.filter((place, index): place is number => place === index)
+  return [
+    places.map((place) => (place === null ? null : place + 1)),
+    first.map((place) => place + 1),
+    first.map((place) => events[place]?.inherited ?? ''),
   ]
 }
 

@@ -129,7 +129,7 @@ $redeliver$;
  */
 const CLAIM = `
 CREATE FUNCTION claim(target text, now_ms bigint, size integer, until_ms bigint)
-RETURNS TABLE (nth bigint, seq bigint, attempts integer, round integer, source text, message_id text, body text)
+RETURNS TABLE (nth bigint, seq bigint, attempts integer, round integer, source text, message_id text, body text, inherited bigint)
 LANGUAGE plpgsql ${SETTINGS} AS $claim$
 DECLARE
   seqs bigint[];
@@ -148,7 +148,7 @@ BEGIN
       WHERE given.day = the_day AND delivery.day = the_day AND delivery.seq = given.seq AND delivery.destination = target
       RETURNING given.nth, delivery.seq, delivery.attempts, delivery.round
     )
-    SELECT claimed.nth, claimed.seq, claimed.attempts, claimed.round, source.name, event.message_id, event.body
+    SELECT claimed.nth, claimed.seq, claimed.attempts, claimed.round, source.name, event.message_id, event.body, event.inherited
     FROM claimed JOIN event ON event.day = the_day AND event.seq = claimed.seq JOIN source ON source.id = event.source_id;
   END LOOP;
 END

@@ -56,8 +56,9 @@ CREATE FUNCTION append(
   now_ms bigint, window_ms bigint, known_epoch bigint, keys text[], key_starts integer[], source_names text[],
   source_nths integer[], reasons text[], kinds text[], names text[], user_ids text[], anonymous_ids text[], message_ids text[],
   received_ats bigint[], timestamps bigint[], bodies text[], request_ids bigint[], sents text[], warning_lists text[],
-  violation_lists text[], delivery_nths integer[], destinations text[], states text[], delivery_reasons text[], requests json
-) RETURNS TABLE (what text, nth integer, first_seq bigint, first_body text, at_epoch bigint)
+  violation_lists text[], inherited_nths integer[], text_nths integer[], inherited_texts text[], delivery_nths integer[],
+  destinations text[], states text[], delivery_reasons text[], requests json
+) RETURNS TABLE (what text, nth integer, first_seq bigint, first_body text, first_inherited bigint, at_epoch bigint)
 LANGUAGE plpgsql
 ${SETTINGS} AS $append$
 DECLARE
@@ -69,10 +70,10 @@ DECLARE
 BEGIN
   SELECT * INTO STRICT head FROM log_head FOR UPDATE;
   IF known_epoch <> head.epoch THEN
-    RETURN QUERY SELECT 'cleared', 0, 0::bigint, NULL::text, head.epoch;
+    RETURN QUERY SELECT 'cleared', 0, 0::bigint, NULL::text, NULL::bigint, head.epoch;
     RETURN;
   END IF;
-  RETURN QUERY SELECT 'consumed', given.nth::integer, consumed.seq, NULL::text, head.epoch
+  RETURN QUERY SELECT 'consumed', given.nth::integer, consumed.seq, NULL::text, NULL::bigint, head.epoch
     FROM unnest(keys) WITH ORDINALITY AS given (key, nth) JOIN consumed ON consumed.key = given.key;
   IF FOUND THEN
     RETURN;
@@ -84,7 +85,7 @@ BEGIN
     SELECT (SELECT id FROM source WHERE brief(source.name) = brief(given.name) AND source.name = given.name)
     FROM unnest(source_names) WITH ORDINALITY AS given (name, nth) ORDER BY given.nth);
 
-  RETURN QUERY SELECT 'known', given.nth::integer, seen.seq, event.body, head.epoch
+  RETURN QUERY SELECT 'known', given.nth::integer, seen.seq, event.body, event.inherited, head.epoch
     FROM unnest(source_nths, reasons, message_ids, received_ats)
       WITH ORDINALITY AS given (source_nth, reason, message_id, received_at, nth)
     JOIN seen ON seen.source_id = source_ids[given.source_nth] AND seen.message_id = given.message_id
@@ -106,13 +107,15 @@ BEGIN
     SELECT given.key, first + given.start, now_ms FROM unnest(keys, key_starts) AS given (key, start);
 
   INSERT INTO event (day, seq, source_id, status, reason, kind, name, user_id, anonymous_id, message_id, received_at, timestamp,
-      body, request_id, sent, warnings, violations)
+      body, request_id, sent, warnings, violations, inherited)
     SELECT today, first + given.nth - 1, source_ids[given.source_nth], CASE WHEN given.reason IS NULL THEN 1 ELSE 0 END,
       given.reason, given.kind, given.name, given.user_id, given.anonymous_id, given.message_id, given.received_at,
-      given.timestamp, given.body, given.request_id, given.sent, given.warnings, given.violations
+      given.timestamp, given.body, given.request_id, given.sent, given.warnings, given.violations, first + given.inherited_nth - 1
     FROM unnest(source_nths, reasons, kinds, names, user_ids, anonymous_ids, message_ids, received_ats, timestamps, bodies,
-      request_ids, sents, warning_lists, violation_lists) WITH ORDINALITY AS given (source_nth, reason, kind, name, user_id,
-      anonymous_id, message_id, received_at, timestamp, body, request_id, sent, warnings, violations, nth);
+      request_ids, sents, warning_lists, violation_lists, inherited_nths) WITH ORDINALITY AS given (source_nth, reason, kind, name, user_id,
+      anonymous_id, message_id, received_at, timestamp, body, request_id, sent, warnings, violations, inherited_nth, nth);
+  INSERT INTO inherited (day, seq, body)
+    SELECT today, first + given.nth - 1, given.body FROM unnest(text_nths, inherited_texts) AS given (nth, body);
   INSERT INTO seen (source_id, message_id, seq, at)
     SELECT source_ids[given.source_nth], given.message_id, first + given.nth - 1, given.received_at
     FROM unnest(source_nths, reasons, message_ids, received_ats)
@@ -155,7 +158,7 @@ BEGIN
   END IF;
 
   PERFORM pg_notify('${CHANNEL}', '');
-  RETURN QUERY SELECT 'written', 0, first, NULL::text, head.epoch;
+  RETURN QUERY SELECT 'written', 0, first, NULL::text, NULL::bigint, head.epoch;
 END
 $append$;
 `

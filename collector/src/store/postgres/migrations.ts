@@ -2,13 +2,28 @@ import { randomBytes } from 'node:crypto'
 import type { Database, Queryable } from './database.ts'
 import { DELIVERY_FUNCTIONS } from './delivery-functions.ts'
 import { FUNCTIONS } from './functions.ts'
-import { SHARED_TABLES, TABLES } from './tables.ts'
+import { INHERITED_TABLE, SHARED_TABLES, TABLES } from './tables.ts'
 
 /** The oldest server that has all that is used here. */
 export const MIN_SERVER_VERSION = 14
 
 /** What brings the tables from one version to the next, from an empty schema on. Released ones are never changed. */
-const MIGRATIONS: readonly string[] = [`${TABLES}${FUNCTIONS}${DELIVERY_FUNCTIONS}`, SHARED_TABLES]
+const MIGRATIONS: readonly string[] = [TABLES, SHARED_TABLES, INHERITED_TABLE]
+
+/** Functions hold nothing: after each migration they are made anew, for the tables as they are then. */
+const REMAKE_FUNCTIONS = `
+DO $drop$
+DECLARE
+  one regprocedure;
+BEGIN
+  FOR one IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = current_schema()::regnamespace
+    AND proname IN ('day_of', 'append', 'claim', 'settle', 'redeliver')
+  LOOP
+    EXECUTE 'DROP FUNCTION ' || one;
+  END LOOP;
+END
+$drop$;
+${FUNCTIONS}${DELIVERY_FUNCTIONS}`
 
 /** Version of the tables that this collector knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
@@ -62,7 +77,8 @@ export async function migrate(
           'update this collector, or name another database',
       )
     }
-    for (const migration of MIGRATIONS.slice(version)) await connection.query(migration)
+    for (const migration of [...MIGRATIONS.slice(version), REMAKE_FUNCTIONS])
+      await connection.query(migration)
     await connection.query('INSERT INTO migration (version, applied_at) VALUES ($1, now())', [SCHEMA_VERSION])
     if (version > 0) return
     // Another epoch than that of any database before: a page that was open then must not mix the two.

@@ -1,7 +1,9 @@
 import { type Clock, sleep } from '../../clock.ts'
-import { numberOf } from '../place.ts'
+import { numberOf } from '../cursor.ts'
+import { mergedText } from '../inherited.ts'
 import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate, UnattendedDestination } from '../ports.ts'
 import type { Queryable, SqlValue } from './database.ts'
+import { inheritedOf } from './inherited.ts'
 import { isPassing } from './passing.ts'
 
 const ROWS_PER_RETRY = 5000
@@ -57,13 +59,18 @@ export class Outbox implements DeliveryQueue {
       source: string
       message_id: string | null
       body: string
+      inherited: number | null
     }>(CLAIM, [destination, nowMs, limit, Math.ceil(nowMs + leaseMs)])
-    return rows.map(({ seq, attempts, round, source, message_id, body }) => ({
+    const texts = await inheritedOf(
+      this.#database,
+      rows.map(({ inherited }) => inherited),
+    )
+    return rows.map(({ seq, attempts, round, source, message_id, body, inherited }) => ({
       eventId: String(seq),
       attempts,
       source,
       messageId: message_id,
-      body,
+      body: mergedText(body, texts.get(inherited ?? 0)),
       key: `${this.#id}-${seq}${round === 0 ? '' : `-${round}`}`,
     }))
   }

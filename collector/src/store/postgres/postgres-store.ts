@@ -3,7 +3,7 @@ import { limited } from '../../limited.ts'
 import type { EventSummary } from '../../record.ts'
 import { withoutPassword } from '../address.ts'
 import type { EventStore, StoreListener, Total, Totals } from '../event-store.ts'
-import type { PartHealth } from '../health.ts'
+import type { PartHealth } from '../part-health.ts'
 import type {
   AssertionMemory,
   DeliveryQueue,

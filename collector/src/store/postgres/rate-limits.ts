@@ -4,30 +4,35 @@ import type { RateLimits } from '../ports.ts'
 import type { Queryable } from './database.ts'
 
 const WINDOW_MS = 1000
-/** A window that begins so far ahead was begun before the clock of the server was set back. */
-const MAX_AHEAD_MS = 60_000
+const SECOND_US = 1_000_000
+/** What is full only so far ahead was written before the clock of the server was set back. */
+const MAX_AHEAD_US = 60 * SECOND_US
 /** Longer names are counted under their hash: an index does not hold them. */
 const MAX_CHARACTERS = 200
 const MAX_SOURCES = 10_000
 const CLEAN_MS = 60_000
 
-const IS_OVER = `(excluded.started_at - rate.started_at >= ${WINDOW_MS} OR rate.started_at - excluded.started_at > ${MAX_AHEAD_MS})`
-const MORE = 'least(excluded.taken, greatest($3 - rate.taken, 0))'
+const NOW_US = `floor(extract(epoch FROM clock_timestamp()) * ${SECOND_US})::bigint`
+/** How long so many requests take at the rate. */
+const spent = (requests: string) => `floor(${requests} * ${SECOND_US}.0 / $3::integer)::bigint`
+const FIRST = 'least($2::integer, $3::integer)'
+/** When the statement began: the row that it would add says so. */
+const BEGAN = `(excluded.started_at - ${spent('excluded.granted')})`
+const FULL_AT = `(CASE WHEN rate.started_at - ${BEGAN} > ${MAX_AHEAD_US} THEN ${BEGAN} ELSE greatest(rate.started_at, ${BEGAN}) END)`
+const ROOM = `greatest(0, least($2::integer, floor((${SECOND_US} - (${FULL_AT} - ${BEGAN})) * $3::integer / ${SECOND_US}.0)::integer))`
 
 /**
- * By the clock of the server, which is read once: what waits for another's row and finds a window that began meanwhile counts
- * in that one. The response says how many of those that were asked for are within the rate.
+ * A bucket that holds the requests of one second and fills up at the rate: of it is kept when it will be full again, in `started_at`
+ * (microseconds; the table is from when windows had a beginning). By the clock of the server, which is read once. The response says
+ * how many of those that were asked for are within the rate.
  */
 const TAKE = `
 INSERT INTO rate_window AS rate (source, started_at, taken, granted)
-VALUES ($1, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, least($2::integer, $3::integer), least($2::integer, $3::integer))
-ON CONFLICT (source) DO UPDATE SET
-  started_at = CASE WHEN ${IS_OVER} THEN excluded.started_at ELSE rate.started_at END,
-  granted = CASE WHEN ${IS_OVER} THEN excluded.granted ELSE ${MORE} END,
-  taken = CASE WHEN ${IS_OVER} THEN excluded.taken ELSE rate.taken + ${MORE} END
-RETURNING granted, ceil(rate.started_at + ${WINDOW_MS} - extract(epoch FROM clock_timestamp()) * 1000)::bigint AS left_ms`
+VALUES ($1, ${NOW_US} + ${spent(FIRST)}, 0, ${FIRST})
+ON CONFLICT (source) DO UPDATE SET started_at = ${FULL_AT} + ${spent(ROOM)}, granted = ${ROOM}
+RETURNING granted, ceil((rate.started_at - ${SECOND_US} + ceil(${SECOND_US}.0 / $3::integer) - ${NOW_US}) / 1000.0)::bigint AS left_ms`
 
-const CLEAN = `DELETE FROM rate_window WHERE started_at < floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - $1`
+const CLEAN = `DELETE FROM rate_window WHERE started_at < ${NOW_US} - $1 * 1000`
 
 /** One request that waits to be counted. */
 interface Waiting {
@@ -39,12 +44,12 @@ interface Waiting {
 interface Counter {
   waiting: Waiting[]
   isAsking: boolean
-  /** Until then (monotonic) the window is known to be full: nobody is asked. */
+  /** Until then (monotonic) there is known to be no room: nobody is asked. */
   fullUntilMs: number
 }
 
 /**
- * Counts requests for all processes on one database, exactly. What comes while a source is being counted is counted in the next
+ * Counts requests for all processes on one database, exactly: at most those of one second at once, and then no more than the rate. What comes while a source is being counted is counted in the next
  * statement, all of it together: the statements grow with the processes and sources, not with the requests.
  */
 export class SharedRateLimits implements RateLimits {

@@ -1,9 +1,11 @@
 import type { TrackingPlan } from '../../plan/plan.ts'
 import { Budget, QUERY_MS } from '../budget.ts'
-import { inNumbers } from '../place.ts'
+import { inNumbers } from '../cursor.ts'
+import { stepsOf } from '../queries/index.ts'
 import type { EventReader, QueryName, QueryParameters, QueryResult } from '../queries.ts'
-import type { Database, Queryable } from './database.ts'
-import { resultOf } from './queries/index.ts'
+import type { Database } from './database.ts'
+import { queryDialect } from './query-dialect.ts'
+import { numbered } from './search/dialect.ts'
 import { readSpan } from './span.ts'
 
 /** Reads on connections of its own, so that questions never hold up what comes in. Each question sees one state. */
@@ -36,14 +38,17 @@ export class PostgresReader implements EventReader {
     return this.#database.reading(async (connection) => {
       // From here on: the wait for a connection is not the question's.
       const budget = new Budget(this.#queryMs)
-      const sql: Queryable = {
-        query: async (text, values) => {
-          signal?.throwIfAborted()
-          return connection.query(text, values)
-        },
+      const dialect = queryDialect(await readSpan(connection))
+      const steps = stepsOf({ dialect, budget, nowMs: this.#now(), plan: this.#plan }, name, parameters)
+      let step = steps.next([])
+      while (!step.done) {
+        signal?.throwIfAborted()
+        const statement = step.value
+        step = steps.next(
+          statement === undefined ? [] : await connection.query(numbered(statement.sql), statement.values),
+        )
       }
-      const span = await readSpan(sql)
-      return resultOf({ sql, span, budget, nowMs: this.#now(), plan: this.#plan }, name, parameters)
+      return step.value
     })
   }
 }

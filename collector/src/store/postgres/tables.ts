@@ -1,11 +1,16 @@
 /** Tables that are partitioned by the day of storing, with one partition for each day. */
-export const PARTITIONED = ['event', 'delivery', 'attempt', 'request'] as const
+export const PARTITIONED = ['event', 'delivery', 'attempt', 'request', 'inherited'] as const
 
 /** Texts of more characters are indexed by `brief`. */
 const BRIEF_CHARACTERS = 200
 
 /** The name under which an event is counted: one for each kind whose names are somebody's ids. */
 export const TALLY_NAME = "CASE WHEN kind IN ('track', 'page', 'screen') THEN coalesce(name, '') ELSE '' END"
+
+/** The partition of what was stored before that of its day was made. */
+function otherDays(table: string): string {
+  return `CREATE TABLE ${table}_other PARTITION OF ${table} DEFAULT;`
+}
 
 /**
  * Columns mean what they mean in SQLite; times are milliseconds since the epoch. What is different:
@@ -186,7 +191,7 @@ CREATE TABLE delivery_tally (
 );
 CREATE UNIQUE INDEX delivery_tally_key ON delivery_tally (bucket, destination, state, brief(reason));
 
-${PARTITIONED.map((table) => `CREATE TABLE ${table}_other PARTITION OF ${table} DEFAULT;`).join('\n')}
+${['event', 'delivery', 'attempt', 'request'].map(otherDays).join('\n')}
 `
 
 /**
@@ -204,4 +209,16 @@ CREATE UNLOGGED TABLE rate_window (
   taken integer NOT NULL,
   granted integer NOT NULL
 ) WITH (fillfactor = 50);
+`
+
+/** What events take over from their batch, under the number of the first of them, which the others name too. */
+export const INHERITED_TABLE = `
+ALTER TABLE event ADD COLUMN inherited bigint;
+CREATE TABLE inherited (
+  day date NOT NULL,
+  seq bigint NOT NULL,
+  body text NOT NULL COLLATE "C",
+  PRIMARY KEY (seq, day)
+) PARTITION BY RANGE (day);
+${otherDays('inherited')}
 `

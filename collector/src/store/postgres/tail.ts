@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Clock } from '../../clock.ts'
-import { cursorOf } from '../place.ts'
+import { cursorOf } from '../cursor.ts'
 import type { EventTail, TailNews } from '../ports.ts'
 import { CHANNEL } from './functions.ts'
 

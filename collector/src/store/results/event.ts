@@ -1,4 +1,5 @@
-import type { EventRecord } from '../../record.ts'
+import type { EventRecord, Message } from '../../record.ts'
+import { differenceWith } from '../inherited.ts'
 import type { SentDifference } from '../ports.ts'
 import type { EventDetail } from '../query-results.ts'
 import { asSent, differenceOf } from '../sent.ts'
@@ -6,14 +7,27 @@ import { asSent, differenceOf } from '../sent.ts'
 /** So many repeats of an event are shown with it. */
 export const REPEATS_SHOWN = 20
 
-/** What was sent, as far as the difference to what is kept is known. */
+/** What `sentFacts` is told from. */
+export interface SentRow {
+  body: string | null
+  sent: string | null
+}
+
+/**
+ * Tells the message as it was sent, as far as the difference to the one that is kept is known.
+ *
+ * @param inherited What the event takes over from its batch.
+ */
 export function sentFacts(
   { message }: EventRecord,
-  sent: string | null,
+  row: SentRow | undefined,
+  inherited: string | undefined,
 ): Pick<EventDetail, 'sent' | 'difference'> {
-  if (sent === null || message === null) return { sent: null, difference: null }
-  const difference = JSON.parse(sent) as SentDifference
-  return { sent: asSent(message, difference), difference: differenceOf(message, difference) }
+  if (!row?.sent || row.body === null || message === null) return { sent: null, difference: null }
+  const own = JSON.parse(row.body) as Message
+  const noted = JSON.parse(row.sent) as SentDifference
+  const difference = differenceWith(own, inherited, noted)
+  return { sent: asSent(own, noted), difference: differenceOf(message, difference) }
 }
 
 /** How far the client's clock was behind when it sent the event. */

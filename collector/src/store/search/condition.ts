@@ -1,5 +1,5 @@
 import { type Comparison, SearchSyntaxError } from '../../search/syntax.ts'
-import type { Dialect } from './dialect.ts'
+import type { Sql } from '../sql.ts'
 
 export type SqlValue = string | number | null
 
@@ -14,12 +14,13 @@ export type SliceEdge = typeof SLICE_FROM | typeof SLICE_TO
 export const SLICE_FROM: unique symbol = Symbol('from')
 export const SLICE_TO: unique symbol = Symbol('to')
 
-/** The values of a condition for one slice. */
-export function boundTo(values: Condition['values'], from: number, to: number): SqlValue[] {
-  return values.map((value) => {
-    if (value === SLICE_FROM) return from
-    return value === SLICE_TO ? to : (value as SqlValue)
+/** A condition for one slice. */
+export function bound({ sql, values }: Condition, { first, last }: { first: number; last: number }): Sql {
+  const own = values.map((value) => {
+    if (value === SLICE_FROM) return first
+    return value === SLICE_TO ? last : (value as SqlValue)
   })
+  return { sql, values: own }
 }
 
 export function joined(parts: readonly Condition[], by: 'AND' | 'OR', none: string): Condition {
@@ -37,36 +38,6 @@ export function wrong(comparison: Comparison, message: string): SearchSyntaxErro
     comparison.position ?? 0,
     comparison.length ?? 0,
   )
-}
-
-export function textColumn(dialect: Dialect, comparison: Comparison, column: string): Condition {
-  const { operator, values } = comparison
-  const all = values.map((value): Condition => {
-    if (value.is === 'anything') return { sql: dialect.hasText(column), values: [] }
-    if (value.is === 'prefix') return dialect.begins(column, value.text)
-    return dialect.text(column, operator, value.text)
-  })
-  return joined(all, 'OR', dialect.false)
-}
-
-export function numberColumn(dialect: Dialect, comparison: Comparison, column: string): Condition {
-  const { operator, values } = comparison
-  const all = values.map((value): Condition => {
-    if (value.is === 'anything') return { sql: `${column} IS NOT NULL`, values: [] }
-    const number = value.is === 'exact' ? numberOf(value.text) : undefined
-    if (number === undefined) throw wrong(comparison, 'expected a number')
-    return dialect.number(column, operator, number)
-  })
-  return joined(all, 'OR', dialect.false)
-}
-
-/** A column that holds a JSON list, in which text is searched. */
-export function listColumn(dialect: Dialect, comparison: Comparison, column: string): Condition {
-  const all = comparison.values.map((value): Condition => {
-    if (value.is === 'anything') return { sql: `${column} IS NOT NULL`, values: [] }
-    return dialect.contains(column, JSON.stringify(value.text).slice(1, -1))
-  })
-  return joined(all, 'OR', dialect.false)
 }
 
 export function numberOf(text: string): number | undefined {

@@ -14,6 +14,8 @@ export interface Dialect {
   begins(expression: string, text: string): Condition
   /** Whether a text occurs in a column; the case of ASCII letters is ignored. */
   contains(column: string, text: string): Condition
+  /** Whether a text occurs in what the event takes over from its batch, also under a key for which it has a value of its own. */
+  inheritedContains(text: string): Condition
   /** A path into the message. Numbers compare with numbers, everything else as text. */
   path(comparison: Comparison): Condition
   /** Whether the event has a delivery of which all conditions are true. */

@@ -1,17 +1,8 @@
 import type { Comparison, Search } from '../../search/syntax.ts'
 import { escapeForStore } from '../escape.ts'
+import { codesColumn, listColumn, numberColumn, textColumn } from './column-conditions.ts'
 import { Compiler } from './compiler.ts'
-import {
-  type Condition,
-  caseVariants,
-  joined,
-  listColumn,
-  numberColumn,
-  numberOf,
-  type SqlValue,
-  textColumn,
-  wrong,
-} from './condition.ts'
+import { type Condition, caseVariants, joined, numberOf, type SqlValue, wrong } from './condition.ts'
 import type { Dialect } from './dialect.ts'
 
 /** A search as SQL over one slice of `event`. */
@@ -96,6 +87,7 @@ class EventCompiler extends Compiler {
       caseVariants(text).flatMap((variant) => [
         // The message is kept as JSON, where quotes and the like are escaped.
         this.dialect.contains('body', JSON.stringify(variant).slice(1, -1)),
+        this.dialect.inheritedContains(JSON.stringify(variant).slice(1, -1)),
         this.dialect.contains('reason', variant),
         this.dialect.contains('event.name', variant),
       ]),
@@ -148,7 +140,7 @@ class EventCompiler extends Compiler {
       case 'violation':
         return listColumn(this.dialect, comparison, 'violations')
       case 'warning':
-        return listColumn(this.dialect, comparison, 'warnings')
+        return codesColumn(this.dialect, comparison, 'warnings')
       case 'destination':
       case 'delivery':
         return this.#deliveries([comparison])

@@ -1,6 +1,7 @@
 import type { Comparison, Search } from '../../search/syntax.ts'
+import { numberColumn, textColumn } from './column-conditions.ts'
 import { Compiler } from './compiler.ts'
-import { type Condition, caseVariants, joined, numberColumn, textColumn } from './condition.ts'
+import { type Condition, caseVariants, joined } from './condition.ts'
 import type { Dialect } from './dialect.ts'
 
 const REQUEST_TEXTS: Readonly<Record<string, string>> = {

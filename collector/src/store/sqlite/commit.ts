@@ -1,16 +1,18 @@
 import type { DestinationOutcome, EventSummary, Reason } from '../../record.ts'
 import { BUCKET_MS } from '../buckets.ts'
 import { escapeForStore } from '../escape.ts'
+import { inheritedPlaces } from '../inherited.ts'
 import type { NewEvent, NewRequest } from '../ports.ts'
 import { requestRow } from '../request-row.ts'
-import { isSameContent } from '../same-content.ts'
+import { BATCHES_COMPARED, contentComparer } from '../same-content.ts'
 import { outcome, summaryOf } from '../summary.ts'
 import type { Database, SqlValue } from './database.ts'
+import { inheritedOf } from './inherited.ts'
 import { Counts, RowInsert } from './row-insert.ts'
 import { SEGMENT_SIZE, segmentOf } from './schema.ts'
 
 const EVENT_COLUMNS =
-  'seq, source_id, status, reason, kind, name, user_id, anonymous_id, message_id, received_at, timestamp, body, request_id, sent, warnings, violations'
+  'seq, source_id, status, reason, kind, name, user_id, anonymous_id, message_id, received_at, timestamp, body, request_id, sent, warnings, violations, inherited'
 const REQUEST_COLUMNS =
   'id, at, method, path, status, code, source, address, agent, library, content_type, encoding, body_bytes, inflated_bytes, duration, retries, events, accepted, problem, fault, headers, body, is_cut'
 const FLOOR = "(SELECT value FROM meta WHERE key = 'floor')"
@@ -22,6 +24,7 @@ export class Commit {
   readonly #database: Database
   readonly #sourceIds = new Map<string, number>()
   readonly #events: RowInsert
+  readonly #inherited: RowInsert
   readonly #seen: RowInsert
   readonly #deliveries: RowInsert
   readonly #requests: RowInsert
@@ -35,7 +38,8 @@ export class Commit {
     // What was cleared away is not known any more, although its row may still be there.
     const expired =
       dedupWindowMs === undefined ? '' : `seen.at <= excluded.at - ${Math.floor(dedupWindowMs)} OR`
-    this.#events = new RowInsert(database, `event (${EVENT_COLUMNS})`, 16)
+    this.#events = new RowInsert(database, `event (${EVENT_COLUMNS})`, 17)
+    this.#inherited = new RowInsert(database, 'inherited (seq, body)', 2)
     this.#seen = new RowInsert(
       database,
       'seen (source_id, message_id, seq, at)',
@@ -79,16 +83,21 @@ export class Commit {
     const firstSeq = (newest ?? 0) + 1
     const reasons = this.#deduplicate(events, firstSeq)
     const rows: SqlValue[][] = []
+    const inherited: SqlValue[][] = []
     const deliveries: SqlValue[][] = []
+    const places = inheritedPlaces(events)
     const summaries: EventSummary[] = []
     for (const [index, event] of events.entries()) {
       const seq = firstSeq + index
       const reason = reasons[index] ?? null
-      rows.push(this.#eventRow(seq, reason, event))
+      const place = places[index] ?? null
+      if (place === index) inherited.push([seq, event.inherited ?? ''])
+      rows.push([...this.#eventRow(seq, reason, event), place === null ? null : firstSeq + place])
       const destinations = reason === null ? this.#plan(seq, event, deliveries) : []
       summaries.push(summaryOf(seq, reason, event, destinations))
     }
     this.#events.run(rows)
+    this.#inherited.run(inherited)
     this.#deliveries.run(deliveries)
     this.#markSegments(events, firstSeq)
     return summaries
@@ -172,21 +181,26 @@ export class Commit {
     }
     if (this.#seen.run(rows) === rows.length) return reasons
 
+    const isSame = contentComparer()
+    const texts = new Map<number, string | null>()
     // Some were known. Whose row carries this event's own seq is new; all others came too late.
     for (const [sourceId, messageId, seq] of rows) {
-      const first = this.#database.get<{ seq: number; body: string | null }>(
-        `SELECT seen.seq AS seq, body FROM seen LEFT JOIN event ON event.seq = seen.seq
+      const first = this.#database.get<{ seq: number; body: string | null; inherited: number | null }>(
+        `SELECT seen.seq AS seq, body, inherited FROM seen LEFT JOIN event ON event.seq = seen.seq
          WHERE seen.source_id = ? AND seen.message_id = ?`,
         sourceId as number,
         messageId as string,
       )
       if (first === undefined || first.seq === seq) continue
       const index = Number(seq) - firstSeq
+      const event = events[index] as NewEvent
       // The first one may have come in this very commit, and is then not in the table yet.
-      const firstBody = first.seq >= firstSeq ? events[first.seq - firstSeq]?.body : first.body
-      const body = events[index]?.body
-      const isConflict = firstBody && body && !isSameContent(firstBody, body)
-      reasons[index] = isConflict ? 'dedup_conflict' : 'duplicate'
+      const isCompared = texts.size < BATCHES_COMPARED || texts.has(first.inherited ?? 0)
+      const earlier = events[first.seq - firstSeq] ?? {
+        body: first.body,
+        inherited: isCompared ? inheritedOf(this.#database, first.inherited, texts) : event.inherited,
+      }
+      reasons[index] = isSame(earlier, event) ? 'duplicate' : 'dedup_conflict'
     }
     return reasons
   }

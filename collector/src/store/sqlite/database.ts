@@ -2,7 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, rmSync, truncateSync } from 'node:fs'
 import Sqlite from 'libsql'
 import { systemClock } from '../../clock.ts'
-import { COUNTS_FROM_TABLES, FROM_VERSION_1, INDEXES, SCHEMA_VERSION, TABLES } from './schema.ts'
+import {
+  COUNTS_FROM_TABLES,
+  FROM_VERSION_1,
+  FROM_VERSION_3,
+  INDEXES,
+  SCHEMA_VERSION,
+  TABLES,
+} from './schema.ts'
 
 export type SqlValue = string | number | null
 export type Row = Record<string, SqlValue>
@@ -168,6 +175,7 @@ function migrate(database: Database): void {
       throw new Error(`its tables are of version ${version}, this collector knows up to ${SCHEMA_VERSION}`)
     }
     if (version === 1) database.exec(FROM_VERSION_1)
+    if (version > 0) database.exec(FROM_VERSION_3)
     database.exec(TABLES)
     if (version === 1) database.exec(COUNTS_FROM_TABLES)
     database.exec(INDEXES)

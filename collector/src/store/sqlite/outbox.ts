@@ -1,7 +1,9 @@
 import { BUCKET_MS } from '../buckets.ts'
-import { numberOf } from '../place.ts'
+import { numberOf } from '../cursor.ts'
+import { mergedText } from '../inherited.ts'
 import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate, UnattendedDestination } from '../ports.ts'
 import { type Database, readMeta } from './database.ts'
+import { inheritedOf } from './inherited.ts'
 import { Counts } from './row-insert.ts'
 
 /** Attempts that are kept for each event and destination. */
@@ -41,8 +43,9 @@ export class Outbox implements DeliveryQueue {
         source: string
         message_id: string | null
         body: string
+        inherited: number | null
       }>(
-        `SELECT delivery.seq AS seq, attempts, round, source.name AS source, message_id, body
+        `SELECT delivery.seq AS seq, attempts, round, source.name AS source, message_id, body, inherited
          FROM delivery JOIN event ON event.seq = delivery.seq JOIN source ON source.id = source_id
          WHERE destination = ? AND state = 'pending' AND due_at <= ? AND delivery.seq > ?
          ORDER BY due_at, delivery.seq LIMIT ?`,
@@ -52,12 +55,13 @@ export class Outbox implements DeliveryQueue {
         limit,
       )
       for (const { seq } of due) this.#setDue(destination, seq, nowMs + leaseMs)
-      return due.map(({ seq, attempts, round, source, message_id, body }) => ({
+      const texts = new Map<number, string | null>()
+      return due.map(({ seq, attempts, round, source, message_id, body, inherited }) => ({
         eventId: String(seq),
         attempts,
         source,
         messageId: message_id,
-        body,
+        body: mergedText(body, inheritedOf(database, inherited, texts)),
         key: `${this.#id}-${seq}${round === 0 ? '' : `-${round}`}`,
       }))
     })

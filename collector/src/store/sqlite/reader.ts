@@ -2,12 +2,36 @@ import { Worker } from 'node:worker_threads'
 import type { TrackingPlan, TrackingPlanFile } from '../../plan/plan.ts'
 import { SearchSyntaxError } from '../../search/syntax.ts'
 import { workerUrl } from '../../worker-url.ts'
-import { inNumbers } from '../place.ts'
+import { Budget, QUERY_MS } from '../budget.ts'
+import { type InNumbers, inNumbers } from '../cursor.ts'
+import type { QueryContext } from '../queries/context.ts'
+import { stepsOf } from '../queries/index.ts'
 import type { EventReader, QueryName, QueryParameters, QueryResult } from '../queries.ts'
+import type { Query } from '../sql.ts'
 import type { Database } from './database.ts'
-import { newContext } from './queries/context.ts'
-import { startQuery } from './queries/index.ts'
-import { runInTurns } from './work.ts'
+import { queryDialect } from './query-dialect.ts'
+import { answerOn, runInTurns, runNow } from './work.ts'
+
+/** Answers one question on a connection, in turns with others. */
+export function answerQuestion<N extends QueryName>(
+  database: Database,
+  { name, parameters, nowMs }: Omit<Question<N>, 'id'>,
+  plan: TrackingPlan | null,
+  signal?: AbortSignal,
+): Promise<QueryResult<N>> {
+  const context = { dialect: queryDialect(database), nowMs, plan, budget: new Budget(QUERY_MS) }
+  return runInTurns(stepsOf(context, name, parameters), answerOn(database), signal)
+}
+
+/** Answers a question on a connection at once, however long it takes. */
+export function answerNow<T>(
+  database: Database,
+  nowMs: number,
+  question: (context: QueryContext) => Query<T>,
+): T {
+  const budget = new Budget(Number.POSITIVE_INFINITY)
+  return runNow(question({ dialect: queryDialect(database), nowMs, plan: null, budget }), answerOn(database))
+}
 
 /** A reader of one file. */
 export interface FileReader extends EventReader {
@@ -33,8 +57,12 @@ export class InlineReader implements FileReader {
     parameters: QueryParameters<N>,
     signal?: AbortSignal,
   ): Promise<QueryResult<N>> {
-    const context = newContext(this.#database, this.#now(), this.#plan)
-    return runInTurns(startQuery(context, name, inNumbers(parameters)), signal)
+    return answerQuestion(
+      this.#database,
+      { name, parameters: inNumbers(parameters), nowMs: this.#now() },
+      this.#plan,
+      signal,
+    )
   }
 
   reopen(): void {}
@@ -43,11 +71,11 @@ export class InlineReader implements FileReader {
 }
 
 /** What goes to the thread. */
-export interface Question {
+export interface Question<N extends QueryName = QueryName> {
   id: number
   nowMs: number
-  name: QueryName
-  parameters: unknown
+  name: N
+  parameters: InNumbers<QueryParameters<N>>
 }
 
 /** Goes to the thread as well: the question of this id is not waited for any more. */
@@ -107,7 +135,7 @@ export class WorkerReader implements FileReader {
       signal?.addEventListener('abort', cancel)
       // While somebody waits the process must not end.
       worker.ref()
-      worker.postMessage({ id, nowMs: this.#now(), name, parameters } satisfies Question)
+      worker.postMessage({ id, nowMs: this.#now(), name, parameters } satisfies Question<N>)
     })
   }
 

@@ -1,7 +1,7 @@
 import { BUCKET_MS } from '../buckets.ts'
 import { type Database, readMeta, writeMeta } from './database.ts'
+import { newestSeq } from './query-dialect.ts'
 import { SEGMENT_SIZE, segmentOf, TALLY_NAME } from './schema.ts'
-import { newestSeq } from './slices.ts'
 
 const ROWS_PER_TRIM = 1000
 const ROWS_PER_SWEEP = 5000
@@ -97,6 +97,11 @@ export class Retention {
     if (last > floor) this.#uncount(Math.max(oldest, floor + 1), last)
     for (const table of ['event', 'delivery', 'attempt'])
       database.run(`DELETE FROM ${table} WHERE seq <= ?`, last)
+    // All but the one that the first event that stays may name.
+    database.run(
+      'DELETE FROM inherited WHERE seq < (SELECT max(seq) FROM inherited WHERE seq <= ?)',
+      last + 1,
+    )
     database.run('DELETE FROM segment WHERE n < ?', segmentOf(last + 1))
     return { hasDeleted: true, hasMore: last < end, hasSwept: false }
   }

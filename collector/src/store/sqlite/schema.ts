@@ -1,7 +1,7 @@
 import { BUCKET_MS } from '../buckets.ts'
 
 /** Version of the tables, kept in the file. Older ones are brought forward, newer ones refused. */
-export const SCHEMA_VERSION = 3
+export const SCHEMA_VERSION = 4
 
 /**
  * Events lie in segments of this many numbers, as a shift. Indexes begin with the segment: what is written lies close together
@@ -18,6 +18,9 @@ export function segmentOf(seq: number): number {
 /**
  * `seen` outlives the events it came from: an event deleted by the retention limit is still a duplicate when it comes again.
  * It points to the first event's `seq`, by which a commit tells the rows that it added from those that were there.
+ *
+ * `inherited` holds what events take over from their batch, under the number of the first of them, which the others name too. Events
+ * that share one follow each other, so that its last one is before the number of the next.
  *
  * `tally` and `delivery_tally` are the counts of `event` and `delivery`, kept in the transactions that change these, so that nobody
  * counts a large table. Absent values are '' there: a primary key cannot hold NULL.
@@ -47,7 +50,12 @@ CREATE TABLE IF NOT EXISTS event (
   request_id INTEGER,
   sent TEXT,
   warnings TEXT,
-  violations TEXT
+  violations TEXT,
+  inherited INTEGER
+);
+CREATE TABLE IF NOT EXISTS inherited (
+  seq INTEGER PRIMARY KEY,
+  body TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS seen (
   source_id INTEGER NOT NULL,
@@ -174,6 +182,9 @@ ALTER TABLE delivery ADD COLUMN last_at INTEGER;
 ALTER TABLE delivery ADD COLUMN last_ms INTEGER;
 ALTER TABLE delivery ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
 `
+
+/** What brings versions 1 to 3 forward. */
+export const FROM_VERSION_3 = 'ALTER TABLE event ADD COLUMN inherited INTEGER;'
 
 /** The name under which an event is counted: one for each kind whose names are somebody's ids. */
 export const TALLY_NAME = "CASE WHEN kind IN ('track', 'page', 'screen') THEN coalesce(name, '') ELSE '' END"

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts'
 import type { LoadedPlan } from '../../plan/plan.ts'
 import type { EventSummary } from '../../record.ts'
 import type { EventStore, LocalRecords, StoreListener, Totals } from '../event-store.ts'
-import type { PartHealth } from '../health.ts'
+import type { PartHealth } from '../part-health.ts'
 import type {
   AssertionMemory,
   DeliveryQueue,
@@ -13,12 +13,12 @@ import type {
 } from '../ports.ts'
 import { Checkpointer, checkpointThread } from './checkpointer.ts'
 import { type FileReader, InlineReader, WorkerReader } from './reader.ts'
-import { MEMORY, Store, type StoreOptions } from './store.ts'
+import { MEMORY, SyncStore, type SyncStoreOptions } from './sync-store.ts'
 import { Tail } from './tail.ts'
 import { Writer } from './writer.ts'
 
 /** How the store is opened. */
-export interface SqliteStoreOptions extends Omit<StoreOptions, 'now' | 'onOutcomes'> {
+export interface SqliteStoreOptions extends Omit<SyncStoreOptions, 'now' | 'onOutcomes'> {
   clock: Clock
   /** The plan, and the file for a thread that makes its own. */
   plan: LoadedPlan | null
@@ -42,7 +42,7 @@ export class SqliteStore implements EventStore {
   readonly tokenKeys: TokenKeyStore
   readonly local: LocalRecords
   readonly #options: SqliteStoreOptions
-  readonly #store: Store
+  readonly #store: SyncStore
   readonly #writer: Writer
   #listener = NOBODY
   #checkpointer: Checkpointer | undefined
@@ -56,7 +56,7 @@ export class SqliteStore implements EventStore {
     const { clock, plan, onFault } = options
     this.#options = options
     const now = () => clock.now()
-    const store = new Store({ ...options, now, onOutcomes: () => this.#outcomes() })
+    const store = new SyncStore({ ...options, now, onOutcomes: () => this.#outcomes() })
     this.#store = store
     this.tail = new Tail(store, clock, {
       changed: () => this.#listener.changed(),

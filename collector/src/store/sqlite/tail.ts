@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
-import { cursorOf } from '../place.ts'
+import { cursorOf } from '../cursor.ts'
 import type { EventTail, TailNews } from '../ports.ts'
-import type { Version } from './store.ts'
+import type { Version } from './sync-store.ts'
 
 const POLL_MS = 250
 

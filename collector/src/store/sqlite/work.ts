@@ -1,34 +1,38 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { systemClock } from '../../clock.ts'
+import type { Query, Sql } from '../sql.ts'
+import type { Database, SqlValue } from './database.ts'
 
-/**
- * A query in pieces: it yields where it may be interrupted, at the latest after some 10 ms.
- *
- * The same query so runs to its end at once for a caller that waits for it, and in turns with others where many share a thread.
- */
-export type Work<T> = Generator<undefined, T, undefined>
-
+/** A thread is held no longer than this by one question, but for a single statement. */
 const SLICE_MS = 8
 
-/** Runs a query to its end. */
-export function runNow<T>(work: Work<T>): T {
-  for (;;) {
-    const step = work.next()
-    if (step.done) return step.value
-  }
+type Answer = (statement: Sql) => readonly unknown[]
+
+/** Runs the statements of a question on a connection. */
+export function answerOn(database: Database): Answer {
+  return ({ sql, values }) => database.all(sql, ...(values as SqlValue[]))
+}
+
+/** Runs a question to its end. */
+export function runNow<T>(query: Query<T>, answer: Answer): T {
+  let step = query.next([])
+  while (!step.done) step = query.next(step.value === undefined ? [] : answer(step.value))
+  return step.value
 }
 
 /**
- * Runs a query so that the thread is never held for long.
+ * Runs a question so that the thread is never held for long.
  *
- * @throws the reason of the signal, between two pieces, when it is aborted.
+ * @throws the reason of the signal, between two steps, when it is aborted.
  */
-export async function runInTurns<T>(work: Work<T>, signal?: AbortSignal): Promise<T> {
+export async function runInTurns<T>(query: Query<T>, answer: Answer, signal?: AbortSignal): Promise<T> {
   let sliceStart = systemClock.monotonic()
+  let rows: readonly unknown[] = []
   for (;;) {
     signal?.throwIfAborted()
-    const step = work.next()
+    const step = query.next(rows)
     if (step.done) return step.value
+    rows = step.value === undefined ? [] : answer(step.value)
     if (systemClock.monotonic() - sliceStart < SLICE_MS) continue
     await nextTurn()
     sliceStart = systemClock.monotonic()

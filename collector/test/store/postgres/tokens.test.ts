@@ -95,7 +95,9 @@ describeWithPostgres('tokens and rates of processes on one database', () => {
     const address = await newDatabase()
     await (await openPostgres(address)).store.close()
     const client = await connect(address)
-    await client.query('DROP TABLE kept_value, rate_window; UPDATE migration SET version = 1')
+    await client.query(
+      'DROP TABLE kept_value, rate_window, inherited; ALTER TABLE event DROP COLUMN inherited; UPDATE migration SET version = 1',
+    )
 
     const { store } = await openPostgres(address)
 

@@ -27,6 +27,11 @@ export const POSTGRES: Dialect = {
     return { sql: `left(${expression}, ${[...stored].length}) = ?`, values: [stored] }
   },
   contains: (column, text) => ({ sql: `${column} ILIKE ?`, values: [anywhere(escapeForStore(text))] }),
+  inheritedContains: (text) => ({
+    sql: `event.inherited IN (SELECT seq FROM inherited
+      WHERE seq BETWEEN coalesce((SELECT max(seq) FROM inherited WHERE seq <= ?), 0) AND ? AND body ILIKE ?)`,
+    values: [SLICE_FROM, SLICE_TO, anywhere(escapeForStore(text))],
+  }),
   path: pathCondition,
   delivery(conditions) {
     const all = joined(conditions, 'AND', 'TRUE')

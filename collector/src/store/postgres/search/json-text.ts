@@ -1,20 +1,22 @@
-/** What stands for U+0000 in a text of `MESSAGE`; sorts where that would. */
+/** What stands for U+0000 in a text of `messageOf`; sorts where that would. */
 const NUL = '\u0001\ufdd0'
 /** What begins the four digits that stand for a lone surrogate. */
 const SURROGATE = '\ufdd1'
 
 /**
- * The message of an event as `jsonb`, of the column `body`.
+ * The message of an event as `jsonb`, of a column.
  *
  * `jsonb` refuses U+0000 and lone surrogates, which JSON may have as escapes. Noncharacters stand for them, so that such a message can be
  * searched like others. Escaped backslashes are rewritten first: after that each backslash begins an escape.
  */
-export const MESSAGE = `(CASE WHEN strpos(body, '\\u') = 0 THEN body ELSE
+export function messageOf(column: string): string {
+  return `(CASE WHEN strpos(${column}, '\\u') = 0 THEN ${column} ELSE
   regexp_replace(
-    replace(replace(body, '\\\\', '\\u005c'), '\\u0000', '\\u0001\\ufdd0'),
+    replace(replace(${column}, '\\\\', '\\u005c'), '\\u0000', '\\u0001\\ufdd0'),
     '\\\\u(d[89a-f][0-9a-f]{2})', '\\\\ufdd1\\1', 'gi') END)::jsonb`
+}
 
-/** A key or text as it is found in `MESSAGE`. */
+/** A key or text as it is found in `messageOf`. */
 export function jsonText(text: string): string {
   if (!text.includes('\0') && text.isWellFormed()) return text
   return text

@@ -1,9 +1,12 @@
 import type { Comparison } from '../../../search/syntax.ts'
+import { isInherited } from '../../inherited.ts'
 import { type Condition, joined, numberOf } from '../../search/condition.ts'
 import { jsonText } from './json-text.ts'
 
-/** The message of the event at hand, parsed once; see `EVENT_WITH_MESSAGE`. */
+/** The message of the event at hand, parsed once; see `WITH_MESSAGE`. */
 export const MESSAGE_COLUMN = 'parsed.message'
+/** What it takes over from its batch, likewise. */
+export const INHERITED_COLUMN = 'outer_parsed.message'
 
 /** A path into the message. Numbers compare with numbers, everything else as text. */
 export function pathCondition({ path, operator, values }: Comparison): Condition {
@@ -43,5 +46,13 @@ export function pathCondition({ path, operator, values }: Comparison): Condition
 /** A whole number is a place in an array or a key of an object; `->` knows the keys of objects only. */
 function placeOf(keys: readonly string[]): Condition {
   const steps = keys.map((key) => (/^\d{1,6}$/.test(key) ? '#> ARRAY[?::text]' : '-> ?::text'))
-  return { sql: `(${[MESSAGE_COLUMN, ...steps].join(' ')})`, values: keys.map(jsonText) }
+  const values = keys.map(jsonText)
+  if (!isInherited(keys[0])) return { sql: `(${[MESSAGE_COLUMN, ...steps].join(' ')})`, values }
+  // Merged one level deep: whoever has the second key has all that is below it.
+  const [shared, deeper] = [steps.slice(0, 2), steps.slice(2)]
+  const [own, outer] = [MESSAGE_COLUMN, INHERITED_COLUMN].map((column) => [column, ...shared].join(' '))
+  return {
+    sql: `(${[`coalesce(${own}, ${outer})`, ...deeper].join(' ')})`,
+    values: [...values.slice(0, 2), ...values],
+  }
 }

@@ -15,6 +15,14 @@ export const SQLITE: Dialect = {
     sql: `${column} LIKE ? ESCAPE '\\'`,
     values: [anywhere(escapeForStore(text))],
   }),
+  inheritedContains(text) {
+    // Asked once for a slice: an event names one of its own slice, or the last one before it.
+    const since = 'coalesce((SELECT max(seq) FROM inherited WHERE seq <= ?), 0)'
+    return {
+      sql: `event.inherited IN (SELECT seq FROM inherited WHERE seq BETWEEN ${since} AND ? AND body LIKE ? ESCAPE '\\')`,
+      values: [SLICE_FROM, SLICE_TO, anywhere(escapeForStore(text))],
+    }
+  },
   path: pathCondition,
   delivery(conditions) {
     const all = joined(conditions, 'AND', '1')

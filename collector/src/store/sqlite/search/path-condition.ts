@@ -1,11 +1,13 @@
 import type { Comparison } from '../../../search/syntax.ts'
+import { isInherited } from '../../inherited.ts'
 import { type Condition, joined, numberOf } from '../../search/condition.ts'
 
 /** A path into the message. Numbers compare with numbers, everything else as text. */
 export function pathCondition(comparison: Comparison): Condition {
-  const paths = jsonPaths(comparison.path)
+  const { path } = comparison
+  const message = isInherited(path[0]) ? holderOf(path) : { sql: 'body', values: [] }
   return joined(
-    paths.map((at) => conditionAt(comparison, at)),
+    jsonPaths(path).map((at) => conditionAt(comparison, at, message)),
     'OR',
     '0',
   )
@@ -15,26 +17,40 @@ export function begins(expression: string, text: string): Condition {
   return { sql: `substr(${expression}, 1, ${[...text].length}) = ?`, values: [text] }
 }
 
-function conditionAt({ operator, values }: Comparison, at: string): Condition {
-  const type = 'json_type(body, ?)'
-  const extract = 'json_extract(body, ?)'
+/** The text in which a path is looked up that may lead into what the batch hands down: whoever has the second key has all below it. */
+function holderOf(path: readonly string[]): Condition {
+  const at = `$${path
+    .slice(0, 2)
+    .map((key) => `.${label(key)}`)
+    .join('')}`
+  return {
+    sql: `CASE WHEN event.inherited IS NULL OR json_type(body, ?) IS NOT NULL THEN body
+      ELSE (SELECT handed.body FROM inherited AS handed WHERE handed.seq = event.inherited) END`,
+    values: [at],
+  }
+}
+
+function conditionAt({ operator, values }: Comparison, path: string, message: Condition): Condition {
+  const type = `json_type(${message.sql}, ?)`
+  const extract = `json_extract(${message.sql}, ?)`
+  const at = [...message.values, path]
   const isNumber = `${type} IN ('integer', 'real')`
   const all = values.flatMap((value): Condition[] => {
-    if (value.is === 'anything') return [{ sql: `${type} IS NOT NULL`, values: [at] }]
+    if (value.is === 'anything') return [{ sql: `${type} IS NOT NULL`, values: at }]
     if (value.is === 'prefix') {
       const { sql, values: begin } = begins(extract, value.text)
-      return [{ sql: `(${type} = 'text' AND ${sql})`, values: [at, at, ...begin] }]
+      return [{ sql: `(${type} = 'text' AND ${sql})`, values: [...at, ...at, ...begin] }]
     }
     const { text, isQuoted } = value
-    const asText = { sql: `(${type} = 'text' AND ${extract} ${operator} ?)`, values: [at, at, text] }
+    const asText = { sql: `(${type} = 'text' AND ${extract} ${operator} ?)`, values: [...at, ...at, text] }
     if (isQuoted) return [asText]
     const number = numberOf(text)
     if (number !== undefined) {
-      const asNumber = { sql: `(${isNumber} AND ${extract} ${operator} ?)`, values: [at, at, number] }
+      const asNumber = { sql: `(${isNumber} AND ${extract} ${operator} ?)`, values: [...at, ...at, number] }
       return operator === '=' ? [asNumber, asText] : [asNumber]
     }
     if (operator !== '=' || !['true', 'false', 'null'].includes(text)) return [asText]
-    return [asText, { sql: `${type} = ?`, values: [at, text] }]
+    return [asText, { sql: `${type} = ?`, values: [...at, text] }]
   })
   return joined(all, 'OR', '0')
 }

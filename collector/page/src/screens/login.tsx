@@ -1,0 +1,62 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { Brand } from '../components/basics.tsx'
+import { access, ask, RequestError } from '../lib/http.ts'
+
+/** In place of the screens while the reader may not see them: asks for the admin token. */
+export function LoginScreen() {
+  const error = useSignal<string | undefined>(undefined)
+  const isAsking = useSignal(false)
+  const input = useRef<HTMLInputElement>(null)
+  useEffect(() => input.current?.focus(), [])
+  const login = async (event: SubmitEvent) => {
+    event.preventDefault()
+    if (isAsking.peek()) return
+    isAsking.value = true
+    error.value = undefined
+    try {
+      const token = input.current?.value ?? ''
+      await ask('login', { method: 'POST', body: new URLSearchParams({ token }) })
+      // With the address as it is: a link to one event leads there after the login too.
+      location.reload()
+    } catch (cause) {
+      error.value = cause instanceof RequestError ? cause.message : String(cause)
+      isAsking.value = false
+      input.current?.select()
+    }
+  }
+  return (
+    <main class="door">
+      <Brand />
+      {access.value === 'closed' ? (
+        <p>
+          This collector can be reached by other machines, so its page is closed until there is an admin
+          token. Start it with <code>--admin-token</code>, or with <code>TRACKPOST_ADMIN_TOKEN</code> in its
+          environment, and load the page again. Events are taken meanwhile.
+        </p>
+      ) : (
+        <form onSubmit={login}>
+          <label>
+            Admin token
+            <input
+              ref={input}
+              name="token"
+              type="password"
+              autocomplete="current-password"
+              required
+              {...(error.value === undefined
+                ? {}
+                : { 'aria-invalid': true, 'aria-describedby': 'login-error' })}
+            />
+          </label>
+          <p id="login-error" class="bad-text" role="alert">
+            {error.value}
+          </p>
+          <button type="submit" class="primary" aria-disabled={isAsking.value}>
+            Log in
+          </button>
+        </form>
+      )}
+    </main>
+  )
+}

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Sees to a promtool for the tests of the alert rules. One that is there is used; on Debian, root gets the one of its package, without the
+# server and its service. Without one those tests are skipped, and that is said here: never a reason for the other tests not to run.
+there() { [ -x "${PROMTOOL:-$(command -v promtool || echo /usr/local/bin/promtool)}" ]; }
+there && exit 0
+if [ -z "$PROMTOOL" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+  folder=$(mktemp -d)
+  apt-get update && (cd "$folder" && apt-get download prometheus) &&
+    dpkg-deb --fsys-tarfile "$folder"/prometheus_*.deb | tar -x -O ./usr/bin/promtool >"$folder/promtool" &&
+    install -m 755 "$folder/promtool" /usr/local/bin/promtool
+  rm -rf "$folder"
+  there && exit 0
+fi
+echo 'No promtool was found: the tests of the alert rules with it will be SKIPPED. Set PROMTOOL to one, or install Prometheus.' >&2
+exit 0

@@ -1,0 +1,216 @@
+import { parseArgs } from 'node:util'
+import { sleep, systemClock } from '../clock.ts'
+import { ConfigError } from '../config/config-error.ts'
+import { keygen } from '../config/keygen.ts'
+import type { Config } from '../config/schema.ts'
+import { type CollectorOptions, readConfig } from '../options.ts'
+import { startCollector } from '../start.ts'
+import { version } from '../version.ts'
+import { underItsName, withEnvironment } from './environment.ts'
+import {
+  CHECK_FLAGS,
+  COLLECTOR_FLAGS,
+  DEFAULT_STORE,
+  HEALTHCHECK_FLAGS,
+  HELP,
+  KEYGEN_FLAGS,
+} from './flags.ts'
+import { askReadiness } from './healthcheck.ts'
+import { Log, oneLine, printable, readLogFormat, withoutCredentials } from './log.ts'
+import { endNow, watchSignals } from './signals.ts'
+
+/** A day; what ends processes has no such patience. */
+const MAX_DRAIN_SECONDS = 86_400
+/** So long a database or a log that does not respond is waited for. What starts processes is told to give them 10 s more than the drain. */
+const CLOSE_LIMIT_MS = 9000
+
+/** Runs the command line; resolves with the exit code when a signal ends the collector, or it cannot start. */
+export async function main(args: readonly string[]): Promise<number> {
+  // Nobody may read any more what is printed here (`| head -1`); that is no reason to end with an error, or to end.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  try {
+    if (args[0] === 'keygen') return runKeygen(args.slice(1))
+    if (args[0] === 'check') return await runCheck(args.slice(1))
+    if (args[0] === 'healthcheck') return await runHealthcheck(args.slice(1))
+    if (args[0] === 'work') return await runCollector(args.slice(1), true)
+    return await runCollector(args, false)
+  } catch (cause) {
+    process.stderr.write(
+      `trackpost-collector: ${withoutCredentials(oneLine(underItsName(cause, args, process.env)))}\n`,
+    )
+    return 1
+  }
+}
+
+function runKeygen(args: readonly string[]): number {
+  const { values } = parseArgs({ args: [...args], options: KEYGEN_FLAGS })
+  process.stdout.write(values.help ? HELP : keygen(values['client-id'], values['key-id']))
+  return 0
+}
+
+async function runCheck(args: readonly string[]): Promise<number> {
+  const { values } = parseArgs({ args: [...args], options: CHECK_FLAGS })
+  if (values.help) {
+    process.stdout.write(HELP)
+    return 0
+  }
+  if (values.plan === undefined) throw new ConfigError('check: expected --plan <path>')
+  const [{ loadPlan }, { checkDatabase }] = await Promise.all([
+    import('../plan/plan.ts'),
+    import('../plan/check-database.ts'),
+  ])
+  const search = values.search === undefined ? {} : { q: values.search }
+  const { checked, broken } = await checkDatabase(storeOf(values), loadPlan(values.plan), search)
+  for (const { key, path, message, count, firstSeq } of broken) {
+    const events = count === 1 ? `event ${firstSeq}` : `${count} events, the first is ${firstSeq}`
+    process.stdout.write(`${printable(`${key}: ${path} ${message}`)} (${events})\n`)
+  }
+  process.stdout.write(`${counted(checked, 'event')} checked, ${counted(broken.length, 'rule')} broken\n`)
+  return broken.length === 0 ? 0 : 1
+}
+
+async function runHealthcheck(args: readonly string[]): Promise<number> {
+  const { values } = parseArgs({
+    args: withEnvironment(args, HEALTHCHECK_FLAGS, process.env),
+    options: HEALTHCHECK_FLAGS,
+  })
+  if (values.help) {
+    process.stdout.write(HELP)
+    return 0
+  }
+  const { isReady, says } = await askReadiness(values.host, wholeNumber('--port', values.port, 1, 65_535))
+  process.stdout.write(`${printable(says).trim()}\n`)
+  return isReady ? 0 : 1
+}
+
+async function runCollector(args: readonly string[], isWorker: boolean): Promise<number> {
+  const { values } = parseArgs({
+    args: withEnvironment(args, COLLECTOR_FLAGS, process.env),
+    options: COLLECTOR_FLAGS,
+  })
+  if (values.help) {
+    process.stdout.write(HELP)
+    return 0
+  }
+  if (values.version) {
+    process.stdout.write(`${version}\n`)
+    return 0
+  }
+  const log = newLog(values)
+  try {
+    return await serve(values, isWorker, log)
+  } catch (cause) {
+    log.failed(underItsName(cause, args, process.env))
+    return 1
+  }
+}
+
+type Values = ReturnType<typeof parseArgs<{ options: typeof COLLECTOR_FLAGS }>>['values']
+
+function newLog(values: Values): Log {
+  const release = values['release-to']
+  const writeKey = release !== undefined && URL.canParse(release) ? new URL(release).username : undefined
+  return new Log({
+    format: readLogFormat(values['log-format']),
+    isQuiet: values.quiet,
+    secrets: [values['admin-token'], writeKey],
+    addresses: [values.store, values.database, values.log],
+    clock: systemClock,
+    stdout: (line) => process.stdout.write(line),
+    stderr: (line) => process.stderr.write(line),
+  })
+}
+
+/** Runs a collector until a signal ends it. */
+async function serve(values: Values, isWorker: boolean, log: Log): Promise<number> {
+  const drainSeconds = wholeNumber('--drain', values.drain, 0, MAX_DRAIN_SECONDS)
+  const { signalled, hasStarted } = watchSignals()
+  const collector = await startCollector({
+    ...(await readOptions(values)),
+    ...(isWorker && { work: true }),
+    onFault: (what, cause) => log.fault(what, cause),
+    onRecovery: (what, fault) => log.recovered(what, fault),
+  })
+  // Before the first line: who reads it may send a signal at once.
+  hasStarted()
+  log.info(`trackpost-collector listens on ${collector.url}, page and API; Ctrl+C ends it`, {
+    url: collector.url,
+    version,
+  })
+  if (values['allow-public']) log.info('it speaks no TLS: keep a proxy in front')
+  if (values['allow-public'] && values['admin-token'] === undefined) {
+    log.info('the page and /api are closed to other machines: set --admin-token to open them')
+  }
+  const signal = await signalled
+  // Ctrl+C comes from a person, who waits for the end; SIGTERM from what starts and ends processes.
+  if (signal === 'SIGTERM' && drainSeconds > 0) {
+    log.info(`trackpost-collector drains for ${drainSeconds} s`, { signal, seconds: drainSeconds })
+    collector.drain()
+    await sleep(systemClock, drainSeconds * 1000)
+  }
+  // Ends nothing that ends by itself: a timer does not keep the process alive.
+  systemClock.setTimer(() => {
+    log.info('the store or the log does not respond: ended without it', { signal })
+    endNow(signal)
+  }, CLOSE_LIMIT_MS)
+  await collector.close()
+  log.info(`trackpost-collector ended by ${signal}`, { signal })
+  return 0
+}
+
+async function readOptions(values: Values): Promise<CollectorOptions> {
+  const port = wholeNumber('--port', values.port, 0, 65_535)
+  const config: Partial<Config> = values.config === undefined ? {} : { ...(await readConfig(values.config)) }
+  if (values.rate !== undefined) config.rate = wholeNumber('--rate', values.rate, 1, 1_000_000)
+  if (values.region !== undefined) {
+    if (values.region !== 'default' && values.region !== 'eu')
+      throw new ConfigError('--region: default or eu')
+    config.region = values.region
+  }
+  if (values['browser-origin'] !== undefined) config.browserOrigins = values['browser-origin']
+  if (values['public-url'] !== undefined) config.publicUrl = values['public-url']
+  const { plan, 'release-to': releaseTo, 'admin-token': adminToken, 'fail-rate': failRate } = values
+  return {
+    port,
+    host: values.host,
+    allowPublic: values['allow-public'],
+    ...storeOption(values),
+    config,
+    ...(plan !== undefined && { plan }),
+    ...(releaseTo !== undefined && { releaseTo }),
+    ...(adminToken !== undefined && { adminToken }),
+    ...(failRate !== undefined && { failRate: share('--fail-rate', failRate) }),
+  }
+}
+
+/** Beside a log there is a store only when it is named. */
+function storeOption(values: Values): Pick<CollectorOptions, 'store' | 'log'> {
+  const { log, store, database } = values
+  if (log === undefined) return { store: storeOf(values) }
+  return store === undefined && database === undefined ? { log } : { log, store: storeOf(values) }
+}
+
+function storeOf({ store, database }: { store?: string; database?: string }): string {
+  if (store !== undefined && database !== undefined) {
+    throw new ConfigError('--store and --database mean the same: say one of them')
+  }
+  return store ?? database ?? DEFAULT_STORE
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+function wholeNumber(option: string, text: string, min: number, max: number): number {
+  const value = Number(text)
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value
+  throw new ConfigError(
+    `${option}: expected a whole number from ${min} to ${max}, got ${JSON.stringify(text)}`,
+  )
+}
+
+function share(option: string, text: string): number {
+  const value = Number(text)
+  if (text.trim() !== '' && value >= 0 && value <= 1) return value
+  throw new ConfigError(`${option}: expected a number from 0 to 1, got ${JSON.stringify(text)}`)
+}

@@ -1,0 +1,25 @@
+import { INHERITED_FIELDS, type InheritedField, type InheritedFields } from '../store/inherited.ts'
+
+/** What the items of one batch take over from it. */
+export interface Inheritance {
+  fields: InheritedFields
+  /** The same as JSON, as it is kept. */
+  text: string
+  bytes: number
+}
+
+/** Reads what a batch hands down; undefined when that is nothing. */
+export function inheritanceOf(batch: { [field in InheritedField]: unknown }): Inheritance | undefined {
+  const fields: InheritedFields = {}
+  for (const field of INHERITED_FIELDS) {
+    const value = batch[field]
+    if (isFilled(value)) fields[field] = value
+  }
+  if (Object.keys(fields).length === 0) return undefined
+  const text = JSON.stringify(fields)
+  return { fields, text, bytes: Buffer.byteLength(text) }
+}
+
+function isFilled(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0
+}

@@ -1,0 +1,74 @@
+import type { Message } from '../record.ts'
+import type { NewEvent, SentDifference } from './ports.ts'
+
+/** The fields of a batch that its items take over, key by key, one level deep: an item's own value wins whole. */
+export const INHERITED_FIELDS = ['context', 'integrations'] as const
+export type InheritedField = (typeof INHERITED_FIELDS)[number]
+
+/** Whether a path begins with one of them. */
+export function isInherited(field: string | undefined): field is InheritedField {
+  return INHERITED_FIELDS.some((one) => one === field)
+}
+
+/** What the items of a batch take over, parsed; a field that the batch has not, or not as an object, is left out. */
+export type InheritedFields = { [field in InheritedField]?: Readonly<Record<string, unknown>> }
+
+/**
+ * Merges what a message takes over from its batch into it. The message as it is kept has only its own: a batch of 5,000 items would
+ * otherwise become thousands of times as large as it was sent.
+ *
+ * @param inherited Kept once for the batch; undefined or null when there is nothing.
+ */
+export function merged(message: Message, inherited: string | null | undefined): Message {
+  return inherited ? mergedWith(message, JSON.parse(inherited) as InheritedFields) : message
+}
+
+/** The same of the text of a message. */
+export function mergedText(body: string, inherited: string | null | undefined): string {
+  return inherited ? JSON.stringify(merged(JSON.parse(body) as Message, inherited)) : body
+}
+
+function mergedWith(message: Message, inherited: InheritedFields): Message {
+  const whole = { ...message }
+  for (const field of INHERITED_FIELDS) {
+    // Spread defines own properties, so a "__proto__" key stays data.
+    if (inherited[field] !== undefined) whole[field] = { ...inherited[field], ...message[field] }
+  }
+  return whole
+}
+
+/** For each event the index of the first one of those before and after it that take over the same; null = it takes over nothing. */
+export function inheritedPlaces(events: readonly NewEvent[]): Array<number | null> {
+  let text: string | undefined
+  let first = 0
+  return events.map(({ inherited }, index) => {
+    if (inherited === undefined) return null
+    if (inherited !== text) {
+      text = inherited
+      first = index
+    }
+    return first
+  })
+}
+
+/** How a merged message differs from what was sent: by what is noted with it, and by all that it took over. */
+export function differenceWith(
+  own: Message,
+  inherited: string | null | undefined,
+  noted: SentDifference,
+): SentDifference {
+  if (!inherited) return noted
+  const fields = JSON.parse(inherited) as InheritedFields
+  const added = [...noted.added]
+  for (const field of INHERITED_FIELDS) {
+    const outer = fields[field]
+    if (outer === undefined || added.includes(field) || Object.hasOwn(noted.changed, field)) continue
+    const inner: unknown = own[field]
+    if (inner === undefined) added.push(field)
+    else
+      for (const key of Object.keys(outer)) {
+        if (!Object.hasOwn(inner as object, key)) added.push(`${field}.${key}`)
+      }
+  }
+  return { ...noted, added }
+}

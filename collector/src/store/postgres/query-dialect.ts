@@ -1,0 +1,118 @@
+import { systemClock } from '../../clock.ts'
+import type { Bounds, QueryDialect } from '../queries/dialect.ts'
+import type { TimeRange } from '../queries.ts'
+import { bound } from '../search/condition.ts'
+import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
+import { shownDay } from './partitions.ts'
+import { POSTGRES } from './search/dialect.ts'
+import { messageOf } from './search/json-text.ts'
+import { INHERITED_COLUMN, MESSAGE_COLUMN } from './search/path-condition.ts'
+import type { Span } from './span.ts'
+
+/** Events of a range of time are looked up by the time alone as long as they are no more than these. */
+const FEW_EVENTS = 20_000
+
+// The OFFSET keeps the planner from putting the expression wherever the message is asked for: it would be parsed each time.
+const WITH_MESSAGE = `CROSS JOIN LATERAL (SELECT ${messageOf('body')} AS message OFFSET 0) AS parsed`
+const WITH_INHERITED = `CROSS JOIN LATERAL (SELECT CASE WHEN event.inherited IS NOT NULL THEN
+  (SELECT ${messageOf('inherited.body')} FROM inherited WHERE inherited.seq = event.inherited AND inherited.day = event.day)
+  END AS message OFFSET 0) AS outer_parsed`
+
+/** The dialect for events that lie in this span. */
+export function queryDialect(span: Span): QueryDialect {
+  const within = (bounds: Bounds, table = 'event'): Sql =>
+    sql`${raw(table)}.seq BETWEEN ${bounds.first} AND ${bounds.last} AND ${onDays(span, bounds, table)}`
+  return {
+    ...POSTGRES,
+    first: span.first,
+    last: span.last,
+    boundsOf: (range) => boundsOf(span, range),
+    slices,
+    within,
+    among(seqs, table = 'event') {
+      const bounds = { first: Math.min(...seqs), last: Math.max(...seqs) }
+      return sql`${raw(table)}.seq = ANY (${seqs}::bigint[]) AND ${onDays(span, bounds, table)}`
+    },
+    matching(condition, slice) {
+      const message = raw(condition.sql.includes(MESSAGE_COLUMN) ? WITH_MESSAGE : '')
+      const inherited = raw(condition.sql.includes(INHERITED_COLUMN) ? WITH_INHERITED : '')
+      return sql`event ${message} ${inherited} WHERE ${within(slice)} AND ${bound(condition, slice)}`
+    },
+    has: (column, value) =>
+      sql`brief(event.${raw(column)}) = brief(${value}) AND event.${raw(column)} = ${value}`,
+    lookup(_, condition, bounds, beside) {
+      const found = sql`event WHERE ${condition} AND ${within(bounds)}`
+      if (beside === undefined) return found
+      // The OFFSET has the index asked for each row: the planner takes a hash of them, and reads all events.
+      return sql`${beside} CROSS JOIN LATERAL (SELECT * FROM ${found} OFFSET 0) AS event WHERE TRUE`
+    },
+    ids: (texts) => sql`unnest(${texts}::text[]) AS ids(id)`,
+    by: () => raw(''),
+    newestByReason: (reasons, bounds, { fromMs, toMs }) =>
+      all(
+        sql`SELECT reasons.reason, newest.seq, newest.at FROM unnest(${reasons}::text[]) AS reasons(reason) CROSS JOIN LATERAL
+              (SELECT seq, received_at AS at FROM event WHERE event.reason = reasons.reason
+                 AND seq BETWEEN ${bounds.first} AND ${bounds.last} AND received_at >= ${fromMs} AND received_at < ${toMs}
+               ORDER BY seq DESC LIMIT 1) AS newest`,
+      ),
+  }
+}
+
+/** Tables are divided by days: whoever says the days reads these partitions alone. */
+function onDays(span: Span, bounds: Bounds, table: string): Sql {
+  const [from, to] = span.daysOf(bounds)
+  return sql`${raw(table)}.day BETWEEN ${from}::date AND ${to}::date`
+}
+
+/** Where records of a time can lie; records in there may still be outside of it. */
+function* boundsOf(span: Span, range: TimeRange): Query<Bounds> {
+  if (range.fromMs === undefined && range.toMs === undefined) return { first: span.first, last: span.last }
+  const { fromMs = Number.MIN_SAFE_INTEGER, toMs = Number.MAX_SAFE_INTEGER } = range
+  const few = yield* first<{ count: number; first: number | null; last: number | null }>(
+    sql`SELECT count(*) AS count, min(seq) AS first, max(seq) AS last FROM
+          (SELECT seq FROM event WHERE received_at >= ${fromMs} AND received_at < ${toMs} LIMIT ${FEW_EVENTS + 1}) AS few`,
+  )
+  if (few === undefined || few.first === null || few.last === null) return { first: 1, last: 0 }
+  if (few.count <= FEW_EVENTS)
+    return { first: Math.max(span.first, few.first), last: Math.min(span.last, few.last) }
+  const times = yield* all<{ day: string; first: number | null; last: number | null }>(
+    sql`SELECT ${raw(shownDay('days.day'))} AS day, (SELECT min(received_at) FROM event WHERE event.day = days.day) AS first,
+          (SELECT max(received_at) FROM event WHERE event.day = days.day) AS last
+        FROM (SELECT DISTINCT day FROM log_day) AS days`,
+  )
+  const within = new Set(
+    times
+      .filter(({ first, last }) => first !== null && last !== null && last >= fromMs && first < toMs)
+      .map(({ day }) => day),
+  )
+  const parts = span.days.filter(({ day }) => within.has(day))
+  return {
+    first: Math.min(...parts.map(({ first }) => first)),
+    last: Math.max(...parts.map(({ last }) => last)),
+  }
+}
+
+/** Numbers in the first slice. */
+const FIRST_SLICE = 8192
+/** A slice is meant to take so long, milliseconds; the next one is made larger or smaller by how long one took. */
+const SLICE_MS = 30
+const MAX_GROWTH = 8
+const MIN_SLICE = 1024
+
+/** Cuts bounds into slices in the order of the search. Each takes about as long, however much or little there is to be looked at. */
+function* slices(bounds: Bounds, order: 'oldest' | 'newest'): Generator<Bounds> {
+  let size = FIRST_SLICE
+  let { first, last } = bounds
+  while (first <= last) {
+    const slice =
+      order === 'oldest'
+        ? { first, last: Math.min(last, first + size - 1) }
+        : { first: Math.max(first, last - size + 1), last }
+    const start = systemClock.monotonic()
+    yield slice
+    const growth = SLICE_MS / Math.max(1, systemClock.monotonic() - start)
+    size = Math.max(MIN_SLICE, Math.floor(size * Math.min(MAX_GROWTH, growth)))
+    if (order === 'oldest') first = slice.last + 1
+    else last = slice.first - 1
+  }
+}

@@ -1,0 +1,102 @@
+import type { Reason } from '../../record.ts'
+import { bucketsOf } from '../buckets.ts'
+import type { TimeRange } from '../queries.ts'
+import type { Problem, Problems } from '../query-results.ts'
+import { deliveryProblem, eventProblems, ordered, planProblem, requestProblem } from '../results/problems.ts'
+import { all, first, type Query, sql } from '../sql.ts'
+import { closed, type QueryContext } from './context.ts'
+import type { Bounds } from './dialect.ts'
+
+export function* problems(context: QueryContext, range: TimeRange): Query<Problems> {
+  const bounds = yield* context.dialect.boundsOf(range)
+  const found = [
+    ...(yield* problemsOfEvents(context, range, bounds)),
+    ...(yield* problemsOfRequests(range)),
+    ...(yield* problemsOfDeliveries(range)),
+  ]
+  const { problem, isComplete } = yield* problemOfPlan(context, range, bounds)
+  if (problem !== undefined) found.push(problem)
+  return { problems: ordered(found), isComplete }
+}
+
+function* problemsOfEvents({ dialect }: QueryContext, range: TimeRange, bounds: Bounds): Query<Problem[]> {
+  const { first, end } = bucketsOf(range)
+  const rows = yield* all<{ reason: Reason; source: string; count: number; last: number }>(
+    sql`SELECT reason, source.name AS source, sum(count) AS count, max(bucket) AS last FROM tally
+        JOIN source ON source.id = source_id WHERE bucket >= ${first} AND bucket < ${end} AND reason <> '' AND count > 0
+        GROUP BY reason, source_id, source.name ORDER BY 3 DESC, reason, source.name`,
+  )
+  const byReason = eventProblems(rows)
+  // The newest record of each reason, by which a problem can be looked at.
+  for (const { reason, seq, at } of yield* dialect.newestByReason(
+    [...byReason.keys()],
+    bounds,
+    closed(range),
+  )) {
+    const problem = byReason.get(reason)
+    if (problem === undefined) continue
+    problem.example = String(seq)
+    problem.lastSeen = new Date(at).toISOString()
+  }
+  return [...byReason.values()]
+}
+
+function* problemsOfRequests(range: TimeRange): Query<Problem[]> {
+  const buckets = bucketsOf(range)
+  const rows = yield* all<{ status: number; code: string; count: number; last: number }>(
+    sql`SELECT status, code, sum(count) AS count, max(bucket) AS last FROM request_tally
+        WHERE bucket >= ${buckets.first} AND bucket < ${buckets.end} AND (status >= 400 OR status = 0)
+        GROUP BY status, code ORDER BY status, code`,
+  )
+  const found: Problem[] = []
+  for (const row of rows) {
+    const example = yield* first<{ id: number }>(
+      sql`SELECT id FROM request WHERE status = ${row.status} AND coalesce(code, '') = ${row.code} ORDER BY seq DESC LIMIT 1`,
+    )
+    found.push(requestProblem(row, example?.id))
+  }
+  return found
+}
+
+function* problemsOfDeliveries(range: TimeRange): Query<Problem[]> {
+  const buckets = bucketsOf(range)
+  const rows = yield* all<{ destination: string; reason: string; count: number; last: number }>(
+    sql`SELECT destination, reason, sum(count) AS count, max(bucket) AS last FROM delivery_tally
+        WHERE bucket >= ${buckets.first} AND bucket < ${buckets.end} AND state = 'failed'
+        GROUP BY destination, reason HAVING sum(count) > 0 ORDER BY destination, reason`,
+  )
+  const found: Problem[] = []
+  for (const row of rows) {
+    const example = yield* first<{ seq: number }>(
+      sql`SELECT seq FROM delivery WHERE destination = ${row.destination} AND state = 'failed' AND reason = ${row.reason}
+          ORDER BY seq DESC LIMIT 1`,
+    )
+    found.push(deliveryProblem(row, example?.seq))
+  }
+  return found
+}
+
+function* problemOfPlan(
+  { dialect, budget }: QueryContext,
+  range: TimeRange,
+  bounds: Bounds,
+): Query<{ problem: Problem | undefined; isComplete: boolean }> {
+  const { fromMs, toMs } = closed(range)
+  let count = 0
+  let newest: { seq: number; at: number } | undefined
+  let isComplete = true
+  for (const slice of dialect.slices(bounds, 'newest', 'index')) {
+    const broken = sql`FROM event ${dialect.by('event_violations')} WHERE violations IS NOT NULL AND ${dialect.within(slice)}
+      AND received_at >= ${fromMs} AND received_at < ${toMs}`
+    const row = yield* first<{ count: number }>(sql`SELECT count(*) AS count ${broken}`)
+    count += row?.count ?? 0
+    if (newest === undefined && count > 0)
+      newest = yield* first(sql`SELECT seq, received_at AS at ${broken} ORDER BY seq DESC LIMIT 1`)
+    isComplete = slice.first === bounds.first || !budget.isUsedUp
+    if (!isComplete) break
+  }
+  return {
+    problem: newest === undefined ? undefined : planProblem(count, newest.seq, newest.at),
+    isComplete,
+  }
+}

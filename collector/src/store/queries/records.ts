@@ -1,0 +1,90 @@
+import type { DestinationOutcome, EventRecord, EventSummary, Message } from '../../record.ts'
+import { merged } from '../inherited.ts'
+import type { PageRoom } from '../page-room.ts'
+import { all, first, type Query, raw, sql } from '../sql.ts'
+import { EVENT_ROW_COLUMNS, type EventRow, outcome, summaryOfRow } from '../summary.ts'
+import type { QueryDialect } from './dialect.ts'
+
+const ROWS_PER_STATEMENT = 100
+
+/** The part of a context that records are read with. */
+interface Reading {
+  dialect: QueryDialect
+}
+
+/**
+ * The records of these numbers, in their order; what was deleted meanwhile is left out.
+ *
+ * @param room What does not fit is left out as well.
+ */
+export function* recordsOf(
+  { dialect }: Reading,
+  seqs: readonly number[],
+  room?: PageRoom,
+): Query<EventRecord[]> {
+  const records: EventRecord[] = []
+  for (let start = 0; start < seqs.length && !room?.isFull; start += ROWS_PER_STATEMENT) {
+    yield* readSome(dialect, seqs.slice(start, start + ROWS_PER_STATEMENT), records, room)
+  }
+  return records
+}
+
+/** The same without their messages. */
+export function* summariesOf(reading: Reading, seqs: readonly number[]): Query<EventSummary[]> {
+  return (yield* recordsOf(reading, seqs)).map(({ message: _, ...summary }) => summary)
+}
+
+function* readSome(
+  dialect: QueryDialect,
+  seqs: readonly number[],
+  into: EventRecord[],
+  room: PageRoom | undefined,
+): Query<void> {
+  const rows = yield* all<EventRow>(
+    sql`SELECT ${raw(EVENT_ROW_COLUMNS)} FROM event JOIN source ON source.id = source_id WHERE ${dialect.among(seqs)}`,
+  )
+  const deliveries = yield* all<Parameters<typeof outcome>[0] & { seq: number }>(
+    sql`SELECT seq, destination, state, reason, attempts FROM delivery
+        WHERE ${dialect.among(seqs, 'delivery')} ORDER BY seq, destination`,
+  )
+  const outcomes = new Map<number, DestinationOutcome[]>()
+  for (const row of deliveries) {
+    const list = outcomes.get(row.seq)
+    if (list === undefined) outcomes.set(row.seq, [outcome(row)])
+    else list.push(outcome(row))
+  }
+  const bySeq = new Map(rows.map((row) => [row.seq, row]))
+  const texts = yield* inheritedOf(
+    dialect,
+    rows.map((row) => row.inherited),
+  )
+  for (const seq of seqs) {
+    const row = bySeq.get(seq)
+    if (row === undefined) continue
+    const inherited = texts.get(row.inherited ?? 0)
+    if (room?.take(row.body, inherited) === false) return
+    const message = row.body === null ? null : merged(JSON.parse(row.body) as Message, inherited)
+    into.push({ ...summaryOfRow(row, message, outcomes.get(seq) ?? []), message })
+  }
+}
+
+/** Reads the texts that events take over from their batches, by the numbers that they name; null names nothing. */
+export function* inheritedOf(
+  dialect: QueryDialect,
+  seqs: ReadonlyArray<number | null>,
+): Query<Map<number, string>> {
+  const distinct = [...new Set(seqs)].filter((seq) => seq !== null)
+  if (distinct.length === 0) return new Map()
+  const rows = yield* all<{ seq: number; body: string }>(
+    sql`SELECT seq, body FROM inherited WHERE ${dialect.among(distinct, 'inherited')}`,
+  )
+  return new Map(rows.map(({ seq, body }) => [seq, body]))
+}
+
+/** The time of receipt of an event; undefined when there is none of this number. */
+export function* receivedAtOf({ dialect }: Reading, seq: number): Query<number | undefined> {
+  const row = yield* first<{ at: number }>(
+    sql`SELECT received_at AS at FROM event WHERE ${dialect.within({ first: seq, last: seq })}`,
+  )
+  return row?.at
+}

@@ -1,0 +1,138 @@
+import { cursorOf } from '../cursor.ts'
+import type { UserEntry, UsersPage } from '../query-results.ts'
+import type { IdColumn } from '../results/identity.ts'
+import { bound } from '../search/condition.ts'
+import { all, type Query, raw, type Sql, sql } from '../sql.ts'
+import type { QueryContext } from './context.ts'
+import type { Bounds, QueryDialect } from './dialect.ts'
+
+/** Users are looked for in segments of so many numbers; a page ends where one ends. */
+const SEGMENT_SIZE = 4096
+const MAX_SEGMENTS = 64
+const IDS_PER_STATEMENT = 50
+const COLUMNS = ['user_id', 'anonymous_id'] as const
+
+interface FoundUser {
+  id: string
+  column: IdColumn
+  lastSeq: number
+}
+
+/**
+ * Users in the order in which they were active last, segment by segment of the log.
+ *
+ * The cursor is the end of a segment: whoever appears in a newer one was on an earlier page.
+ */
+export function* listUsers(
+  context: QueryContext,
+  query: { q: string; limit: number; before?: number | undefined },
+): Query<UsersPage> {
+  const { dialect, budget } = context
+  const found: FoundUser[] = []
+  const known = new Set<string>()
+  let next: string | null = null
+  let isComplete = true
+  const end = query.before === undefined ? dialect.last : Math.min(dialect.last, query.before - 1)
+  for (let last = end, segments = 1; last >= dialect.first; ) {
+    const start = last - (last % SEGMENT_SIZE) - (segments - 1) * SEGMENT_SIZE
+    const slice = { first: Math.max(dialect.first, start), last }
+    for (const column of COLUMNS) {
+      const here = (yield* usersIn(dialect, column, slice, query.q)).filter(
+        ({ id }) => !known.has(`${column}${id}`),
+      )
+      const earlier = query.before === undefined ? new Set() : yield* activeAfter(dialect, column, here, end)
+      for (const user of here) {
+        known.add(`${column}${user.id}`)
+        if (!earlier.has(user.id)) found.push(user)
+      }
+    }
+    if (slice.first <= dialect.first) break
+    if (found.length >= query.limit || budget.isUsedUp) {
+      next = cursorOf(slice.first)
+      isComplete = found.length >= query.limit
+      break
+    }
+    // Where nobody is found a larger step is as quick.
+    if (found.length === 0) segments = Math.min(MAX_SEGMENTS, segments * 2)
+    last = slice.first - 1
+  }
+  found.sort((a, b) => b.lastSeq - a.lastSeq)
+  return { users: yield* entriesOf(context, found), next, isComplete }
+}
+
+/** An anonymousId that came with a userId is that user's. */
+function own(column: IdColumn): Sql {
+  return raw(column === 'user_id' ? '' : 'AND user_id IS NULL')
+}
+
+function* usersIn(dialect: QueryDialect, column: IdColumn, slice: Bounds, q: string): Query<FoundUser[]> {
+  const named = sql`${raw(column)} IS NOT NULL AND ${bound(dialect.contains(column, q), slice)}`
+  const rows = yield* all<{ id: string; seq: number }>(
+    sql`SELECT ${raw(column)} AS id, max(seq) AS seq FROM ${dialect.lookup(column, named, slice)} ${own(column)}
+        GROUP BY ${raw(column)}`,
+  )
+  return rows.map(({ id, seq }) => ({ id, column, lastSeq: seq }))
+}
+
+/** Which of the ids were active after the page began, and so were on an earlier page. */
+function* activeAfter(
+  dialect: QueryDialect,
+  column: IdColumn,
+  users: readonly FoundUser[],
+  last: number,
+): Query<Set<string>> {
+  const ids = dialect.ids(users.map(({ id }) => id))
+  const later = dialect.lookup(column, dialect.has(column, raw('ids.id')), {
+    first: last + 1,
+    last: dialect.last,
+  })
+  const rows = yield* all<{ id: string }>(
+    sql`SELECT id FROM ${ids} WHERE EXISTS (SELECT 1 FROM ${later} ${own(column)})`,
+  )
+  return new Set(rows.map(({ id }) => id))
+}
+
+function* entriesOf({ dialect, budget }: QueryContext, users: readonly FoundUser[]): Query<UserEntry[]> {
+  const entries: UserEntry[] = []
+  for (let start = 0; start < users.length; start += IDS_PER_STATEMENT) {
+    const part = users.slice(start, start + IDS_PER_STATEMENT)
+    const times = yield* timesOf(dialect, part)
+    const counts = new Map<string, number>()
+    if (!budget.isUsedUp) {
+      for (const column of COLUMNS) yield* addCounts(dialect, column, part, counts)
+    }
+    for (const { id, column, lastSeq } of part) {
+      const isUser = column === 'user_id'
+      entries.push({
+        id,
+        userId: isUser ? id : null,
+        anonymousId: isUser ? null : id,
+        count: counts.get(`${column}${id}`) ?? null,
+        lastSeen: new Date(times.get(lastSeq) ?? 0).toISOString(),
+      })
+    }
+  }
+  return entries
+}
+
+function* timesOf(dialect: QueryDialect, users: readonly FoundUser[]): Query<Map<number, number>> {
+  const rows = yield* all<{ seq: number; at: number }>(
+    sql`SELECT seq, received_at AS at FROM event WHERE ${dialect.among(users.map(({ lastSeq }) => lastSeq))}`,
+  )
+  return new Map(rows.map(({ seq, at }) => [seq, at]))
+}
+
+function* addCounts(
+  dialect: QueryDialect,
+  column: IdColumn,
+  users: readonly FoundUser[],
+  counts: Map<string, number>,
+): Query<void> {
+  const ids = users.filter((user) => user.column === column).map(({ id }) => id)
+  if (ids.length === 0) return
+  const theirs = dialect.lookup(column, dialect.has(column, raw('ids.id')), dialect)
+  const rows = yield* all<{ id: string; count: number }>(
+    sql`SELECT id, (SELECT count(*) FROM ${theirs} ${own(column)}) AS count FROM ${dialect.ids(ids)}`,
+  )
+  for (const { id, count } of rows) counts.set(`${column}${id}`, count)
+}

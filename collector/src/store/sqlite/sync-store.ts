@@ -1,0 +1,292 @@
+import { existsSync, statSync } from 'node:fs'
+import { systemClock } from '../../clock.ts'
+import type { EventRecord, EventSummary } from '../../record.ts'
+import { type EventFilter, type EventQuery, searchOf } from '../../search/filter.ts'
+import { inNumbers } from '../cursor.ts'
+import type { Totals } from '../event-store.ts'
+import type { EventGroup, NewEvent, NewRequest } from '../ports.ts'
+import { countEvents, findEvents } from '../queries/find.ts'
+import { recordsOf } from '../queries/records.ts'
+import { Assertions } from './assertions.ts'
+import { Commit } from './commit.ts'
+import { unknownOf } from './consumed.ts'
+import {
+  type Database,
+  type OpenOptions,
+  openDatabase,
+  openForReading,
+  prepareForWriting,
+  readMeta,
+  writeMeta,
+} from './database.ts'
+import { Outbox } from './outbox.ts'
+import { newestSeq } from './query-dialect.ts'
+import { answerNow } from './reader.ts'
+import { Retention, type Trimmed } from './retention.ts'
+import { TokenKeys } from './token-keys.ts'
+import { totalsOf } from './totals.ts'
+import { tryToWrite } from './trial.ts'
+
+/** How the database is opened. */
+export interface SyncStoreOptions {
+  /** A file path, or `:memory:`. */
+  path: string
+  /**
+   * `process`: what was answered 200 survives the death of this process, kill -9 included (SQLite's
+   * `synchronous=NORMAL` in WAL mode). `power`: it survives a power cut too, at the cost of one disk flush for each commit.
+   */
+  durability: 'process' | 'power'
+  /** Milliseconds for which a messageId is remembered; undefined = for ever. */
+  dedupWindowMs?: number | undefined
+  /** Events kept; older ones are deleted. Deduplication outlives them. */
+  maxEvents: number
+  /** Days for which events are kept; undefined = for ever. */
+  retentionDays?: number | undefined
+  /** Size at which the database refuses to grow, bytes; undefined = as large as the disk. */
+  maxBytes?: number | undefined
+  /** The clock of deliveries, milliseconds since the epoch. */
+  now?: () => number
+  /** Told when outcomes of deliveries were written. */
+  onOutcomes?: () => void
+}
+
+/** What shows that somebody else has written to the file. */
+export interface Version {
+  data: number
+  epoch: number
+  lastSeq: number
+}
+
+export const MEMORY = ':memory:'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/**
+ * The database of this process: the one connection that writes.
+ *
+ * Every method runs to its end before it returns; a transaction never stays open between two turns of the
+ * event loop. Several processes may share the file.
+ */
+export class SyncStore {
+  readonly database: Database
+  /** What is owed to destinations. */
+  readonly outbox: Outbox
+  /** What tokens are signed with. */
+  readonly tokenKeys: TokenKeys
+  readonly assertions: Assertions
+  /** How often the file has been opened, this time included. */
+  readonly opening: number
+  readonly #commit: Commit
+  readonly #retention: Retention
+  readonly #now: () => number
+  readonly #openOptions: OpenOptions
+  #inode: bigint | undefined
+  readonly #id: string
+
+  /** @throws when the file cannot be opened, is no database, or was written by a newer version. */
+  constructor(options: SyncStoreOptions) {
+    const { path, durability, dedupWindowMs, maxEvents, maxBytes, retentionDays } = options
+    this.#now = options.now ?? systemClock.now
+    this.#openOptions = { path, durability, maxBytes, hasDedupWindow: dedupWindowMs !== undefined }
+    this.database = openDatabase(this.#openOptions)
+    try {
+      this.#commit = new Commit(this.database, dedupWindowMs)
+      this.#retention = new Retention(
+        this.database,
+        maxEvents,
+        dedupWindowMs,
+        retentionDays === undefined ? undefined : retentionDays * DAY_MS,
+      )
+      this.tokenKeys = new TokenKeys(this.database, () => this.#requirePlace())
+      this.assertions = new Assertions(this.database)
+      this.outbox = new Outbox(this.database, this.#now, options.onOutcomes ?? (() => {}))
+      this.opening = this.database.transaction(() => {
+        const opening = readMeta<number>(this.database, 'openings') + 1
+        writeMeta(this.database, 'openings', opening)
+        return opening
+      })
+      this.#id = readMeta<string>(this.database, 'id')
+      this.#inode = this.#readInode()
+    } catch (cause) {
+      this.database.close()
+      throw cause
+    }
+  }
+
+  /**
+   * Records events and requests in one transaction and says what became of each event, in order.
+   *
+   * Deduplication happens here, by the primary key of `seen`: exact whatever runs side by side, and after a restart.
+   *
+   * @throws when the database cannot write; then nothing of it is kept.
+   */
+  commit(events: readonly NewEvent[], requests: readonly NewRequest[] = []): EventSummary[] {
+    return this.#write(() => this.#commit.run(events, requests))
+  }
+
+  /**
+   * Records the events of the groups whose keys are not known, and requests, in one transaction, and says what became of each event.
+   *
+   * @throws when the database cannot write; then nothing of it is kept.
+   */
+  commitOnce(groups: readonly EventGroup[], requests: readonly NewRequest[] = []): EventSummary[] {
+    return this.#write(() => {
+      const added = unknownOf(this.database, groups, this.#now())
+      return this.#commit.run(
+        added.flatMap(({ events }) => events),
+        requests,
+      )
+    })
+  }
+
+  #write(run: () => EventSummary[]): EventSummary[] {
+    this.#requirePlace()
+    try {
+      const summaries = this.database.transaction(run)
+      // Also after it: what went into a file that was removed meanwhile is not kept.
+      this.#requirePlace()
+      this.#retention.committed(summaries.length)
+      return summaries
+    } catch (cause) {
+      this.#commit.failed()
+      throw cause
+    }
+  }
+
+  /** Records that match, message included, oldest first unless asked otherwise. */
+  events({ order = 'oldest', limit = Number.MAX_SAFE_INTEGER, ...filter }: EventQuery = {}): EventRecord[] {
+    const query = { ...searchInNumbers(filter), order, limit }
+    return answerNow(this.database, this.#now(), function* (context) {
+      return yield* recordsOf(context, (yield* findEvents(context, query, context.budget)).seqs)
+    })
+  }
+
+  /** How many records match. */
+  count(filter: EventFilter = {}): number {
+    const query = searchInNumbers(filter)
+    return answerNow(this.database, this.#now(), (context) => countEvents(context, query)).count
+  }
+
+  totals(): Totals {
+    return totalsOf(this.database)
+  }
+
+  get newestSeq(): number {
+    return newestSeq(this.database)
+  }
+
+  version(): Version {
+    const data = this.database.get<{ data_version: number }>('PRAGMA data_version')?.data_version ?? 0
+    return { data, epoch: readMeta<number>(this.database, 'epoch'), lastSeq: this.newestSeq }
+  }
+
+  /**
+   * Forgets everything: records, deliveries and the memory of messageIds. Numbers go on counting.
+   *
+   * @returns Whether the file had to be begun anew, since the disk has no room even for that; other connections to it
+   *   must be opened again.
+   */
+  clear(): boolean {
+    try {
+      this.#retention.clear()
+      return false
+    } catch (cause) {
+      if ((cause as { code?: unknown }).code !== 'SQLITE_FULL' || this.database.path === MEMORY) throw cause
+      this.#startOver()
+      return true
+    }
+  }
+
+  #startOver(): void {
+    const { database } = this
+    const kept = { id: readMeta(database, 'id'), openings: readMeta(database, 'openings') }
+    const epoch = readMeta<number>(database, 'epoch') + 1
+    const meta = { ...kept, epoch, floor: newestSeq(database) }
+    const assertions = this.assertions.kept()
+    const keys = this.tokenKeys.kept()
+    database.startOver()
+    prepareForWriting(database, this.#openOptions)
+    database.transaction(() => {
+      for (const [key, value] of Object.entries(meta)) writeMeta(database, key, value)
+      this.assertions.keep(assertions)
+      if (keys !== undefined) this.tokenKeys.keep(undefined, keys)
+    })
+    this.#commit.failed()
+    this.#inode = this.#readInode()
+  }
+
+  /** Deletes a little of what is over the limits. */
+  trim(): Trimmed {
+    return this.#retention.trim(this.#now())
+  }
+
+  /** Folds the log into the file as far as nobody is in the way. */
+  checkpoint(mode: 'PASSIVE' | 'TRUNCATE' = 'PASSIVE'): void {
+    this.database.pragma(`wal_checkpoint(${mode})`)
+  }
+
+  /** Whether the file is still the one that was opened: what is written to one that was removed is lost, and so refused. */
+  isInPlace(): boolean {
+    return this.#inode === this.#readInode()
+  }
+
+  /**
+   * Writes a little and takes it away again; waits only briefly for others who are writing.
+   *
+   * @throws when the database cannot write.
+   */
+  tryToWrite(): void {
+    this.#requirePlace()
+    tryToWrite(this.database)
+  }
+
+  #requirePlace(): void {
+    if (!this.isInPlace()) throw new Error('the database file was removed or replaced')
+  }
+
+  /**
+   * Goes on with the file that is there now, if it is the same database, which another process has begun anew to clear it.
+   *
+   * @returns Whether it is.
+   */
+  reopen(): boolean {
+    const { path } = this.database
+    if (!existsSync(path)) return false
+    try {
+      const there = openForReading(path)
+      try {
+        if (readMeta<string>(there, 'id') !== this.#id) return false
+      } finally {
+        there.close()
+      }
+      this.database.reopen()
+      prepareForWriting(this.database, this.#openOptions)
+    } catch {
+      // Not a database yet, or none: the next look may find more.
+      return false
+    }
+    this.#commit.failed()
+    this.#inode = this.#readInode()
+    return true
+  }
+
+  #readInode(): bigint | undefined {
+    if (this.database.path === MEMORY) return undefined
+    return statSync(this.database.path, { bigint: true, throwIfNoEntry: false })?.ino
+  }
+
+  /** Closes the file; the log is folded into it first, so that it alone has everything. */
+  close(): void {
+    try {
+      this.checkpoint('TRUNCATE')
+    } catch {
+      // The log stays beside the file and is read at the next start; nothing is lost.
+    }
+    this.database.close()
+  }
+}
+
+function searchInNumbers(filter: EventFilter) {
+  const { after, before } = filter
+  return inNumbers({ search: searchOf(filter), after, before })
+}

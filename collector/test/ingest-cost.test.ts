@@ -1,0 +1,168 @@
+import { once } from 'node:events'
+import { readFileSync, statSync } from 'node:fs'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { newFolder, type Running, start } from './ops/process.ts'
+import { natsTest, startNats } from './support/nats.ts'
+import { basic } from './support.ts'
+
+const HEAP = { NODE_OPTIONS: '--max-old-space-size=300' }
+const REQUESTS = 6
+
+/** C1: small items in great number, and much that each of them takes over; 500 KB in all. */
+const items = Array.from({ length: 5000 }, () => '{"type":"track","event":"a","userId":"u"}').join()
+const heavy = `{"context":{"x":"${'x'.repeat(290_000)}"},"batch":[${items}]}`
+
+/** Most memory that a process has had so far, bytes. */
+function peakOf({ child }: Running): number {
+  const [, kilobytes] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
+  return Number(kilobytes) * 1024
+}
+
+// Where the system does not tell it, it cannot be measured.
+const linuxTest = process.platform === 'linux' ? test : test.skip
+const linuxNatsTest = process.platform === 'linux' ? natsTest : test.skip
+
+/** Not by `fetch`: so many bytes from this process would have the health checks wait here, not there. */
+async function send(url: string, body: string): Promise<number | undefined> {
+  const sent = request(`${url}/v1/batch`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: basic('shop') },
+  }).end(body)
+  const [response] = await once(sent, 'response')
+  await once(response.resume(), 'end')
+  return response.statusCode
+}
+
+/** Sends the requests at once, and asks again and again meanwhile whether the process is well. */
+async function storm(running: Running, body: string): Promise<{ statuses: unknown[]; healthy: number }> {
+  const done = Promise.all(Array.from({ length: REQUESTS }, () => send(running.url, body)))
+  let isDone = false
+  void done.finally(() => {
+    isDone = true
+  })
+  let healthy = 0
+  while (!isDone) if ((await fetch(`${running.url}/healthz`)).ok) healthy++
+  return { statuses: await done, healthy }
+}
+
+/** Of what every process takes for its first requests nothing is counted: it has had some. */
+async function warmUp({ url }: Running): Promise<void> {
+  const tiny = '{"batch":[{"type":"track","event":"a","userId":"u","messageId":"m1"}]}'
+  for (let count = 0; count < 20; count++) await send(url, tiny)
+}
+
+const MB = 1024 * 1024
+
+linuxTest('C1: a request whose items take over too much costs little, and is answered', async () => {
+  const store = join(newFolder(), 'events.db')
+  const running = await start(['--port', '0', '--store', store], HEAP)
+  await warmUp(running)
+  const before = peakOf(running)
+
+  const { statuses, healthy } = await storm(running, heavy)
+
+  expect(statuses).toEqual(Array(REQUESTS).fill(200))
+  expect(peakOf(running) - before).toBeLessThan(150 * MB)
+  // One that is held up answers once or twice: a count says so on any machine, a time would not.
+  expect(healthy).toBeGreaterThan(REQUESTS)
+  const stats = await (await fetch(`${running.url}/api/events?q=reason:event_too_large&limit=1`)).json()
+  expect(stats.events[0]).toMatchObject({ name: 'a', userId: 'u', reason: 'event_too_large' })
+  running.child.kill('SIGTERM')
+  expect(await running.ended).toEqual([0, null])
+  expect(statSync(store).size).toBeLessThan(3 * REQUESTS * heavy.length)
+})
+
+linuxTest('C1: what 5,000 items take over is kept once for them', async () => {
+  const store = join(newFolder(), 'events.db')
+  const running = await start(['--port', '0', '--store', store], HEAP)
+  await warmUp(running)
+  const before = peakOf(running)
+  const shared = `{"context":{"x":"${'x'.repeat(30_000)}"},"batch":[${items}]}`
+
+  const { statuses, healthy } = await storm(running, shared)
+
+  expect(statuses).toEqual(Array(REQUESTS).fill(200))
+  expect(peakOf(running) - before).toBeLessThan(150 * MB)
+  expect(healthy).toBeGreaterThan(REQUESTS)
+  const { events } = await (await fetch(`${running.url}/api/events?q=context.x:*&limit=1`)).json()
+  expect(events[0]).toMatchObject({ status: 'accepted', name: 'a' })
+  running.child.kill('SIGTERM')
+  await running.ended
+  // In each of the 30,000 it would be 900 MB.
+  expect(statSync(store).size).toBeLessThan(40 * MB)
+})
+
+linuxNatsTest('C1: a front writes it into the log once for each message, at the same cost', async () => {
+  const { url: log } = await startNats()
+  const running = await start(['--port', '0', '--log', log], HEAP)
+  await warmUp(running)
+  const before = peakOf(running)
+
+  const { statuses, healthy } = await storm(running, heavy)
+
+  expect(statuses).toEqual(Array(REQUESTS).fill(200))
+  expect(peakOf(running) - before).toBeLessThan(150 * MB)
+  expect(healthy).toBeGreaterThan(REQUESTS)
+})
+
+test('C1: an item is refused alone when it has more than 32 KB with what it takes over', async () => {
+  const running = await start(['--port', '0', '--store', ':memory:'])
+  const inherited = { context: { x: 'x'.repeat(30_000) }, integrations: { All: true } }
+  const item = (messageId: string, bytes: number) => {
+    const empty = JSON.stringify({ type: 'track', event: 'a', userId: 'u', messageId, properties: { y: '' } })
+    return empty.replace('"y":""', `"y":"${'y'.repeat(bytes - empty.length)}"`)
+  }
+  const room = 32_768 - JSON.stringify(inherited).length
+
+  const body = `${JSON.stringify(inherited).slice(0, -1)},"batch":[${item('fits', room)},${item('not', room + 1)}]}`
+  expect(await send(running.url, body)).toBe(200)
+
+  const { events } = await (await fetch(`${running.url}/api/events?order=oldest`)).json()
+  expect(events.map(({ messageId, reason }: Record<string, unknown>) => [messageId, reason])).toEqual([
+    ['fits', null],
+    ['not', 'event_too_large'],
+  ])
+  expect(events[0].message).toMatchObject(inherited)
+  expect(events[1].message.context).toBeUndefined()
+})
+
+test('C1: an ordinary context of 2 KB is merged into each item, whatever that has itself', async () => {
+  const running = await start(['--port', '0', '--store', ':memory:'])
+  const context = { app: { name: 'Shop', text: 'x'.repeat(2000) }, locale: 'de-DE', direct: true }
+  const item = (messageId: string, own: object) => ({
+    type: 'track',
+    event: 'a',
+    userId: 'u',
+    messageId,
+    ...own,
+  })
+  const batch = [
+    item('none', {}),
+    item('own', { context: { locale: 'fr', direct: false } }),
+    item('empty', { context: null, integrations: {} }),
+  ]
+
+  expect(await send(running.url, JSON.stringify({ context, integrations: { CRM: false }, batch }))).toBe(200)
+
+  const { events } = await (await fetch(`${running.url}/api/events?order=oldest`)).json()
+  const ip = '127.0.0.1'
+  expect(events.map(({ message }: { message: object }) => message)).toMatchObject([
+    { context: { ...context, ip }, integrations: { CRM: false } },
+    { context: { ...context, locale: 'fr', direct: false }, integrations: { CRM: false } },
+    { context: { ...context, ip }, integrations: { CRM: false } },
+  ])
+  expect(events[1].message.context).not.toHaveProperty('ip')
+  const detail = async (index: number) =>
+    (await fetch(`${running.url}/api/events/${events[index].id}`)).json()
+  expect((await detail(0)).sent).toEqual(batch[0])
+  expect((await detail(0)).difference.added).toEqual(expect.arrayContaining(['context', 'integrations']))
+  expect((await detail(1)).sent).toEqual(batch[1])
+  expect((await detail(1)).difference.added).toEqual(expect.arrayContaining(['context.app', 'integrations']))
+  expect((await detail(2)).sent).toEqual(batch[2])
+  expect((await detail(2)).difference).toMatchObject({
+    added: expect.arrayContaining(['integrations.CRM']),
+    changed: [{ path: 'context', sent: null, kept: { ...context, ip } }],
+  })
+})

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest'
+import { basic, openCollector, post, track } from '../support.ts'
+import { openPage, panel, row, useBrowser } from './support.ts'
+
+useBrowser()
+
+test('C8: a warning says what it is about, what to do, and where there are more', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: 'Local', timestamp: '2026-05-17T11:59:00' }))
+  await post(collector, '/v1/track', track({ event: 'Never', timestamp: 'yesterday' }))
+  const page = await openPage(collector)
+
+  await row(page, 'Local').getByTitle('names no time zone').waitFor()
+  await row(page, 'Local').click()
+  const warning = panel(page).locator('.explanation.warning')
+  expect(await warning.textContent()).toContain('it was read as UTC')
+  expect(await warning.textContent()).toContain('Add the time zone')
+  await warning.getByRole('link', { name: 'All with this warning' }).click()
+  await page.locator('.chip', { hasText: 'warning:timestamp_zone' }).waitFor()
+  await expect.poll(() => page.locator('.list .row').count()).toBe(1)
+})
+
+test('C9: the number beside Problems is that of the cards that matter, on every screen and after a fresh load', async () => {
+  const collector = await openCollector()
+  const refused = await post(collector, '/v1/track', '{"broken"')
+  expect(refused.status).toBe(400)
+  await post(collector, '/v1/track', { type: 'track', userId: 'u' })
+  const twice = track({ messageId: 'twice' })
+  await post(collector, '/v1/track', twice)
+  await post(collector, '/v1/track', twice)
+  const page = await openPage(collector, { at: 'users' })
+
+  const badge = page.locator('nav a', { hasText: 'Problems' }).locator('.nav-count')
+  await expect.poll(() => badge.textContent()).toBe('2')
+  await page.goto(`${collector.url}/#/problems`)
+  await expect.poll(() => page.locator('.problem-card').count()).toBe(3)
+  // Harmless is what needs nobody: a duplicate.
+  const section = (name: string) => page.locator('section.block', { hasText: name })
+  expect(await section('Lost').locator('.problem-card').count()).toBe(2)
+  expect(await section('Lost').locator('h3').textContent()).toBe('Lost 2')
+  expect(await badge.textContent()).toBe('2')
+})
+
+test('C9: an address that leads nowhere says so', async () => {
+  const collector = await openCollector()
+  const page = await openPage(collector, { at: 'nonsense' })
+
+  await page.getByRole('heading', { name: 'No such screen' }).waitFor()
+  expect(await page.title()).toContain('No such screen')
+  expect(await page.locator('nav [aria-current]').count()).toBe(0)
+  await page.getByRole('main').getByRole('link', { name: 'Overview' }).click()
+  await page.locator('.first-steps').waitFor()
+})
+
+test('C9: a name of blanks is called blank, in the list, beside it and in the catalogue', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: '  ' }))
+  const page = await openPage(collector)
+
+  await page.locator('.row .title', { hasText: 'blank' }).click()
+  await panel(page).locator('h2', { hasText: 'blank' }).waitFor()
+  await page.goto(`${collector.url}/#/catalogue`)
+  await page.locator('.entries th a', { hasText: 'blank' }).click()
+  await panel(page).locator('h2', { hasText: 'blank' }).waitFor()
+})
+
+test('C9: a source with a long name does not make its row of the catalogue tall', async () => {
+  const collector = await openCollector()
+  const source = 'a-source-of-a-name-that-nobody-would-type-'.repeat(20)
+  await post(collector, '/v1/track', track({ event: 'Long' }), { authorization: basic(source) })
+  await post(collector, '/v1/track', track({ event: 'Short' }))
+  const page = await openPage(collector, { at: 'catalogue' })
+
+  const height = async (name: string) =>
+    (await page.locator('.entries tr', { hasText: name }).boundingBox())?.height
+  await page.locator('.entries tr', { hasText: 'Long' }).waitFor()
+  expect(await height('Long')).toBeLessThan(2 * ((await height('Short')) ?? 0))
+  expect(await page.locator('.entries [title]', { hasText: 'a-source' }).getAttribute('title')).toBe(source)
+})

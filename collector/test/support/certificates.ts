@@ -1,0 +1,47 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** Paths of certificates that were made for a test. */
+export interface Certificates {
+  ca: string
+  certificate: string
+  key: string
+}
+
+/** Whether certificates can be made here. */
+export const hasOpenssl = (() => {
+  try {
+    execFileSync('openssl', ['version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+})()
+
+/** Makes a CA that nobody else trusts, and by it the certificate of a server at 127.0.0.1: not of `localhost`. */
+export function makeCertificates(): Certificates {
+  const folder = mkdtempSync(join(tmpdir(), 'trackpost-certificates-'))
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+  openssl(
+    'req',
+    '-x509',
+    ...newKey,
+    '-keyout',
+    'ca.key',
+    '-out',
+    'ca.pem',
+    '-days',
+    '2',
+    '-subj',
+    '/CN=test CA',
+  )
+  openssl('req', ...newKey, '-keyout', 'server.key', '-out', 'server.csr', '-subj', '/CN=server')
+  writeFileSync(join(folder, 'names'), 'subjectAltName=IP:127.0.0.1')
+  const signed = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-extfile', 'names']
+  openssl('x509', '-req', '-in', 'server.csr', ...signed, '-out', 'server.pem')
+  const path = (name: string) => join(folder, name)
+  return { ca: path('ca.pem'), certificate: path('server.pem'), key: path('server.key') }
+}
