@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, relative, resolve, sep } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import { defineConfig, type Options } from 'tsup'
@@ -52,6 +52,21 @@ function importFrom(file: string, names: readonly string[]): Plugin {
   }
 }
 
+/**
+ * Gives jose the Web Crypto of the platform in the place of the global one, which Node.js 16 and 18 do not have, and which is
+ * not ours to make.
+ */
+const giveCrypto: Plugin = {
+  name: 'give-crypto',
+  setup(build) {
+    build.onLoad({ filter: /[\\/]node_modules[\\/]jose[\\/].*\.js$/ }, ({ path }) => {
+      const text = readFileSync(path, 'utf8')
+      const source = JSON.stringify(resolve('src/auth/web-crypto.ts'))
+      return { contents: /\bcrypto\./.test(text) ? `import { crypto } from ${source}\n${text}` : text }
+    })
+  },
+}
+
 /** What the client is made of: loaded at once, but for what it imports later. */
 const MAIN = ['src/index.ts', 'src/platform.node.ts', 'src/platform.web.ts']
 
@@ -69,8 +84,8 @@ async function sharedModules(): Promise<string[]> {
     outdir: 'dist',
     format: 'esm',
     platform: 'neutral',
-    external: ['node:*', 'dset'],
-    plugins: [choosePlatform],
+    external: ['node:*', 'dset', '@lukeed/uuid'],
+    plugins: [choosePlatform, giveCrypto],
   })
   return Object.entries(metafile.outputs)
     .filter(([path]) => basename(path).startsWith('chunk-'))
@@ -124,7 +139,7 @@ function esm(entry: string[], esbuildPlugins: Plugin[]): Options {
     ...common,
     entry,
     format: 'esm',
-    esbuildPlugins: [...esbuildPlugins, choosePlatform],
+    esbuildPlugins: [...esbuildPlugins, choosePlatform, giveCrypto],
     plugins: [keepTogether],
     esbuildOptions: minify,
   }
@@ -136,7 +151,7 @@ function commonJS(entry: string, esbuildPlugins: Plugin[]): Options {
     ...common,
     entry: [entry],
     format: 'cjs',
-    esbuildPlugins,
+    esbuildPlugins: [...esbuildPlugins, giveCrypto],
     esbuildOptions(options) {
       minify(options)
       // `require` where the sources have `import()`: the module that Node.js 22 makes of node:http for `import` needs WebAssembly.
@@ -163,7 +178,14 @@ export default defineConfig(async () => {
   rmSync('dist', { recursive: true, force: true })
   const shared = await sharedModules()
   return [
-    { ...esm(MAIN, [importFrom('./shared.js', shared)]), onSuccess: shareTypes },
+    {
+      ...esm(MAIN, [importFrom('./shared.js', shared)]),
+      async onSuccess() {
+        await shareTypes()
+        // What of jose is compiled into the code for OAuth comes with its terms.
+        copyFileSync('node_modules/jose/LICENSE.md', 'dist/LICENSE-jose.md')
+      },
+    },
     esm([writeShared(shared)], []),
     commonJS('src/index.ts', []),
     // Each alone: what it shares with the main entry would be split off, and `import 'trackpost'` would load more files.

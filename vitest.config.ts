@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { FULL_STEPS, filesOfTier } from './scripts/tiers.mjs'
 
 /** Over real sockets, in real time: what is true of the sources as a whole. */
 const endToEnd = ['test/auth/end-to-end.test.ts']
@@ -27,6 +28,13 @@ const setups: Record<string, string[]> = {
 /** A limit that only a test reaches which hangs: no machine is slow enough to decide one. */
 const limits = { testTimeout: 120_000, hookTimeout: 300_000 }
 
+/** Of a suite that only the full form has, all files. */
+function filesOf(suite: string) {
+  const include = [`test/${suite}/**/*.test.ts`]
+  const isWhole = suite in FULL_STEPS || suite === 'serverless'
+  return isWhole ? { include } : filesOfTier({ include, below: `test/${suite}/` })
+}
+
 export default defineConfig({
   test: {
     projects: [
@@ -34,9 +42,12 @@ export default defineConfig({
         test: {
           ...limits,
           name: 'unit',
-          include: ['test/**/*.test.ts'],
           setupFiles: ['test/support/seed.ts'],
-          exclude: [...builtSuites.map((suite) => `test/${suite}/**`), ...endToEnd],
+          ...filesOfTier({
+            include: ['test/**/*.test.ts'],
+            exclude: [...builtSuites.map((suite) => `test/${suite}/**`), ...endToEnd],
+            below: 'test/',
+          }),
         },
       },
       { test: { ...limits, name: 'end-to-end', include: endToEnd } },
@@ -44,7 +55,7 @@ export default defineConfig({
         test: {
           ...limits,
           name: suite,
-          include: [`test/${suite}/**/*.test.ts`],
+          ...filesOf(suite),
           // One suite after the other, and one file after the other: each installs the package and starts processes.
           ...(suite === 'faults' ? {} : { maxWorkers: 1 }),
           sequence: { groupOrder: index + 1 },

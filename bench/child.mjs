@@ -70,7 +70,7 @@ const shapes = {
     return { events: millis.length, cpuMicros: (user + system) / millis.length, ...percentiles(millis) }
   },
 
-  /** Memory with `events` events that nobody answers. */
+  /** Memory with `events` events that get no response. */
   async waiting(open) {
     const client = await open({ url: run.holdingUrl })
     const before = await settledMemory()
@@ -140,7 +140,7 @@ function percentiles(values) {
   return { p50: at(0.5), p99: at(0.99) }
 }
 
-/** The warm-up has a client of its own, closed at its end; the measured client is new, the code is warm. */
+/** The warm-up has its own client, closed at its end; the measured client is new, the code is warm. */
 async function warmUp(open) {
   const client = await open({ url: run.url })
   if (run.shape === 'confirm') {
@@ -178,7 +178,7 @@ const open = (overrides) =>
   })
 
 const rssAtStart = process.memoryUsage.rss()
-await warmUp(open)
+if (run.warmUp > 0) await warmUp(open)
 const result = await shapes[run.shape](open)
 const peakRssBytes = process.resourceUsage().maxRSS * 1024
 process.stdout.write(

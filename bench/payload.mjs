@@ -1,7 +1,7 @@
 /** The one payload of the benchmark: nested, about 600 bytes as JSON, with text outside ASCII. */
 
 /**
- * A fresh event, built anew for every call as a host application would.
+ * A fresh event, built for every call as a host application would.
  *
  * @param {number} seq From 0 upwards for what is measured, negative for warm-up. The sink checks that
  *   every number arrived, whatever the format around it.

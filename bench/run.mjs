@@ -123,7 +123,7 @@ async function measureScenario({ name, kind, run, rows, rounds, slowRounds }) {
   return results
 }
 
-/** One line that overwrites itself; nothing where nobody watches. */
+/** One line that overwrites itself; nothing without a terminal. */
 function progress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`)
 }

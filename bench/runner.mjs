@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
 
-/** The sink in a process of its own. */
+/** The sink in a separate process. */
 export async function startSink() {
   const child = fork(here('sink.mjs'))
   const [urls] = await once(child, 'message')

@@ -1,5 +1,5 @@
 /**
- * Takes what every client posts and counts it. Runs in a process of its own so that its work is not part
+ * Takes what every client posts and counts it. Runs in a separate process so that its work is not part
  * of anybody's measure: bodies are kept as they came and parsed only when the counts are asked for.
  *
  * Three ports, told to the parent in one message: `answering` (200 at once), `holding` (reads the request

@@ -6,9 +6,9 @@ import type { FlushSummary, Stats } from './client/ledger.ts'
 import type { Status } from './client/status.ts'
 import { createPromises, createScope } from './client/trackers.ts'
 import type { Verification } from './client/verify.ts'
-import type { MessageStore } from './delivery/store.ts'
-import { guard } from './errors/guard.ts'
-import type { AnalyticsEvents, FlushCallback, FlushOptions } from './events.ts'
+import { fromCaller, guard } from './errors/guard.ts'
+import type { AnalyticsEvents, EmittedEvents, FlushCallback, FlushOptions, FlushResult } from './events.ts'
+import type { MessageStore } from './line/store.ts'
 import type { GroupTraits, UserTraits } from './message/shapes.ts'
 import type {
   AliasParams,
@@ -21,6 +21,7 @@ import type {
   TrackParams,
 } from './message/types.ts'
 import type { Plugin, PluginHost } from './pipeline/plugin.ts'
+import type { PluginFunction } from './pipeline/plugin-function.ts'
 import { type Clock, soon, systemClock } from './runtime/clock.ts'
 import { publicSettings } from './settings/public-settings.ts'
 import { type ResolvedSettings, resolveSettings } from './settings/resolve.ts'
@@ -47,7 +48,7 @@ const asyncDispose: typeof Symbol.asyncDispose =
  * await analytics.closeAndFlush()
  */
 export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTraits>
-  extends Emitter<AnalyticsEvents>
+  extends Emitter<AnalyticsEvents, EmittedEvents>
   implements Tracker<Events, User, Group>
 {
   readonly #settings: ResolvedSettings
@@ -66,9 +67,14 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     ...seams: [store?: MessageStore, pluginClock?: Clock]
   ) {
     super()
-    const resolved = resolveSettings(settings)
+    let resolved: ResolvedSettings
+    try {
+      resolved = resolveSettings(settings)
+      this.#parts = compose(resolved, clock, this as Emitter<AnalyticsEvents> & PluginHost, ...seams)
+    } catch (error) {
+      throw fromCaller(error, new.target)
+    }
     this.#settings = resolved
-    this.#parts = compose(resolved, clock, this as Emitter<AnalyticsEvents> & PluginHost, ...seams)
     methodNames ??= methodsOf(Analytics, Emitter)
     bindMethods(this, methodNames)
     // Later, so that the code that made the client can add listeners first.
@@ -145,17 +151,15 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    *
    * @param options Or a callback, which is called with `(undefined, summary)`.
    * @returns How many of the events that it waited for were delivered, failed, and are still pending; `pending` is 0 unless
-   * `timeout` was reached. Events that had their outcome before are in `stats` only. Where a `Promise<void>` is expected, the promise is one.
+   * `timeout` was reached. Events that had their outcome before are in `stats` only. The `void` in its type makes it a `Promise<void>` for
+   * programs that declare one.
    * @example
    * const { failed, pending } = await analytics.flush({ timeout: 5_000 })
    */
-  flush<Result extends SummaryOrVoid = FlushSummary>(
-    options: FlushOptions | FlushCallback = {},
-  ): Promise<Result> {
+  flush(options: FlushOptions | FlushCallback = {}): Promise<FlushResult> {
     const { lifecycle } = this.#parts
     const { close, timeout } = readOptions(options)
-    const flushed = close === true ? lifecycle.close(timeout) : lifecycle.flush(timeout)
-    return this.#tell(flushed, options) as Promise<Result>
+    return this.#tell(close === true ? lifecycle.close(timeout) : lifecycle.flush(timeout), options)
   }
 
   /**
@@ -169,10 +173,8 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * @example
    * process.once('SIGTERM', () => analytics.closeAndFlush({ timeout: 8_000 }))
    */
-  closeAndFlush<Result extends SummaryOrVoid = FlushSummary>(
-    options: Pick<FlushOptions, 'timeout'> | FlushCallback = {},
-  ): Promise<Result> {
-    return this.#tell(this.#parts.lifecycle.close(readOptions(options).timeout), options) as Promise<Result>
+  closeAndFlush(options: Pick<FlushOptions, 'timeout'> | FlushCallback = {}): Promise<FlushResult> {
+    return this.#tell(this.#parts.lifecycle.close(readOptions(options).timeout), options)
   }
 
   /**
@@ -210,7 +212,8 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   /**
-   * Loads plugins and appends them to those of their type. A value that is not a valid plugin, or one that fails to load
+   * Loads plugins and appends them to those of their type. A function is a `before` plugin: it is given each event and returns the
+   * one that goes on, or `null` to drop it. A value that is not a valid plugin, or one that fails to load
    * within 5 s, is reported and left out.
    *
    * @returns Resolves when the plugins take part. Never rejects.
@@ -220,7 +223,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    *   return ctx
    * } })
    */
-  register(...plugins: Plugin[]): Promise<void> {
+  register(...plugins: (Plugin | PluginFunction)[]): Promise<void> {
     return this.#parts.registry.register(plugins)
   }
 
@@ -243,9 +246,9 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     return this.#parts.warnings.takeListener(error, name)
   }
 
-  #tell(flushed: Promise<FlushSummary>, callback: unknown): Promise<FlushSummary> {
-    if (typeof callback !== 'function') return flushed
-    return flushed.then((summary) => {
+  #tell(flushed: Promise<FlushSummary>, callback: unknown): Promise<FlushResult> {
+    if (typeof callback !== 'function') return flushed as Promise<FlushResult>
+    const told = flushed.then((summary) => {
       guard(
         () => callback(undefined, summary),
         'a callback',
@@ -253,9 +256,6 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
       )
       return summary
     })
+    return told as Promise<FlushResult>
   }
 }
-
-/** A promise of a summary passes for one of a part of it, and for a `Promise<void>`: programs written for other SDKs declare one. */
-// biome-ignore lint/suspicious/noConfusingVoidType: `void` is what those programs declare
-type SummaryOrVoid = Partial<FlushSummary> | void

@@ -8,7 +8,7 @@ import { type AnyEvents, KINDS, type Kind } from './message/types.ts'
 import type { Context } from './pipeline/context.ts'
 import type { Callback, Tracker } from './tracker.ts'
 
-/** What {@link combine} combines: a client, or anything that can record and flush. */
+/** A part of {@link combine}: a client, or anything that can record and flush. */
 export interface CombinedClient<Events = AnyEvents, User = UserTraits, Group = GroupTraits>
   extends Tracker<Events, User, Group> {
   /** As `analytics.flush()`. */

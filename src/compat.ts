@@ -1,4 +1,4 @@
-// An entry of its own, `trackpost/compat`: who does not import it does not load it.
+// The entry point `trackpost/compat`: programs that do not import it do not load it.
 export {
   type AnalyticsNodeOptions,
   type AxiosLike,

@@ -4,7 +4,7 @@ import type { DeliveryError } from './errors/errors.ts'
 import type { Message } from './message/types.ts'
 import type { Context } from './pipeline/context.ts'
 
-/** What an `error` listener receives: one event was lost. */
+/** The argument of an `error` listener: one event was lost. */
 export interface ErrorEvent {
   /** `delivery_failure` for an event that failed on its way; otherwise the same as `reason.code`. */
   code: string
@@ -14,10 +14,14 @@ export interface ErrorEvent {
   ctx?: Context
 }
 
-/** What a `warning` listener receives: something failed, or a plugin reported it, and it cost no event. */
+/** The argument of a `warning` listener: something failed, or a plugin reported it, and it cost no event. */
 export interface WarningEvent {
-  /** What failed: a plugin, a listener, a callback, the function given as `waitUntil`, `scope` or `disable`, the spool. */
-  code: 'plugin' | 'listener' | 'callback' | 'wait_until' | 'scope' | 'disable' | 'spool'
+  /**
+   * What failed: a plugin, a listener, a callback, the function given as `waitUntil`, `scope` or `disable`, the spool, the
+   * service. `outage` is told when the service has failed more than `maxRetries` times in a row, when it refuses the
+   * settings after it has accepted requests, and when it accepts requests again.
+   */
+  code: 'plugin' | 'listener' | 'callback' | 'wait_until' | 'scope' | 'disable' | 'spool' | 'outage'
   /** What was thrown, or what the promise was rejected with. For a plugin, a `DeliveryError` that names it. */
   reason: unknown
   /** The name of the plugin. */
@@ -27,7 +31,7 @@ export interface WarningEvent {
 }
 
 /**
- * The events that a client emits, and what their listeners receive. A listener that throws or rejects harms nobody: the
+ * The events that a client emits, and what their listeners receive. A listener that throws or rejects does no harm: the
  * failure is reported.
  *
  * @example
@@ -64,6 +68,14 @@ export interface AnalyticsEvents {
   deregister: [string[]]
   /** The last pending event has its outcome. */
   drained: []
+}
+
+/** What `emit` takes: the same, and for `error` and `warning` what programs emit themselves, with a text as the reason. */
+export interface EmittedEvents extends Omit<AnalyticsEvents, 'error' | 'warning'> {
+  /** As {@link ErrorEvent}, with a reason of any type. */
+  error: [{ code: string; reason?: unknown; ctx?: Context | undefined }]
+  /** As {@link WarningEvent}, with a code of your own. */
+  warning: [{ code: string; reason?: unknown; plugin?: string | undefined; ctx?: Context | undefined }]
 }
 
 /** The settings in force, without secrets and functions. Each is described at `AnalyticsSettings`. */
@@ -115,6 +127,13 @@ export interface FlushOptions {
   /** Accepts no further events, as `closeAndFlush` does. Default: `false`. */
   close?: boolean | undefined
 }
+
+/**
+ * What `flush` and `closeAndFlush` resolve to: the summary. The `void` lets the promise stand where a `Promise<void>` or a `Promise<void[]>`
+ * is declared, as programs written for other SDKs do.
+ */
+// biome-ignore lint/suspicious/noConfusingVoidType: `void` is what those programs declare
+export type FlushResult = FlushSummary & void
 
 /** A callback of `flush`. The first argument is always `undefined`: a flush does not fail. */
 export type FlushCallback = (error: undefined, summary: FlushSummary) => unknown

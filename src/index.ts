@@ -25,9 +25,11 @@ export {
 } from './errors/errors.ts'
 export type {
   AnalyticsEvents,
+  EmittedEvents,
   ErrorEvent,
   FlushCallback,
   FlushOptions,
+  FlushResult,
   PublicSettings,
   WarningEvent,
 } from './events.ts'
@@ -78,9 +80,16 @@ export type {
   TypedEvent,
 } from './message/types.ts'
 export { ContextCancelation, type ContextCancelationOptions } from './pipeline/cancelation.ts'
-export { Context, type ContextEvent, type ContextJSON, type FailedDelivery } from './pipeline/context.ts'
+export {
+  Context,
+  type ContextEvent,
+  type ContextInput,
+  type ContextJSON,
+  type FailedDelivery,
+} from './pipeline/context.ts'
 export type { ContextLogger, ContextStats, LogEntry, LogLevel, Metric } from './pipeline/notes.ts'
 export type { Handler, HandlerResult, Plugin, PluginHost, PluginType } from './pipeline/plugin.ts'
+export type { EventResult, PluginFunction } from './pipeline/plugin-function.ts'
 export type { Logger } from './runtime/log.ts'
 export type { CryptoKeyLike, KeyObjectLike } from './settings/keys.ts'
 export type { AnalyticsSettings, OAuthSettings } from './settings/schema.ts'

@@ -1,4 +1,4 @@
-// An entry of its own, `trackpost/plugins`: who does not import it does not load it.
+// The entry point `trackpost/plugins`: programs that do not import it do not load it.
 export { type FilterOptions, filter } from './plugins/filter.ts'
 export { type RedactOptions, redact } from './plugins/redact.ts'
 export { type RenameOptions, rename } from './plugins/rename.ts'
@@ -9,6 +9,7 @@ export type {
   StandardSchemaProps,
   StandardSchemaResult,
 } from './plugins/standard-schema.ts'
+export { type TraceAPI, type TraceContextOptions, traceContext } from './plugins/trace-context.ts'
 export {
   type InferEvents,
   type PlanSchemas,

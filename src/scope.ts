@@ -1,4 +1,4 @@
-// An entry point of its own, `trackpost/scope`: it needs `node:async_hooks`, which not every runtime has.
+// The entry point `trackpost/scope`: it needs `node:async_hooks`, which not every runtime has.
 export {
   type AnyRequest,
   type RequestScope,

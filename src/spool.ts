@@ -1,4 +1,4 @@
-// An entry of its own, `trackpost/spool`: what does not import it does not load it, nor `node:fs`.
+// The entry point `trackpost/spool`: programs that do not import it load neither it nor `node:fs`.
 export { connect } from './spool/connection.ts'
 export { FileSpool, type FileSpoolStats } from './spool/file-spool.ts'
 export type { FileSpoolOptions } from './spool/options.ts'

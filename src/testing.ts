@@ -1,9 +1,11 @@
-// An entry of its own, `trackpost/testing`: nothing of it is in a program that does not import it.
+// The entry point `trackpost/testing`: nothing of it is in a program that does not import it.
+export type { AsymmetricMatcher } from './testing/differences.ts'
 export { type MatcherResult, matchers, type TrackpostMatchers } from './testing/matchers.ts'
 export type {
   AliasMessage,
   AnyFilter,
   AsJSON,
+  FieldsOf,
   GroupMessage,
   IdentifyMessage,
   KindFilter,

@@ -1,6 +1,5 @@
-import type { FlushSummary } from './client/ledger.ts'
-import type { DeliveryError } from './errors/errors.ts'
-import type { FlushOptions } from './events.ts'
+import type { FlushOptions, FlushResult } from './events.ts'
+import type { Callback } from './line/item.ts'
 import type { ExtraContext, GroupTraits, Id, Integrations, Timestamp, UserTraits } from './message/shapes.ts'
 import type {
   AliasParams,
@@ -16,14 +15,7 @@ import type {
 } from './message/types.ts'
 import type { Context } from './pipeline/context.ts'
 
-/**
- * Called once with the outcome of its event, as soon as it is known and never before the call has returned. A callback that
- * throws or rejects harms nobody: the failure is reported.
- *
- * @param error Why the event was not delivered; `undefined` when it was.
- * @param ctx The event; `undefined` when the call was too malformed to make one.
- */
-export type Callback = (error: DeliveryError | undefined, ctx: Context | undefined) => unknown
+export type { Callback } from './line/item.ts'
 
 /**
  * The six calls: what a client can record, and anything that stands in for one.
@@ -95,7 +87,7 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
 }
 
 /**
- * What events have when their call does not say otherwise. The call wins; `context` and `integrations` are merged level by
+ * Defaults for the events of a scope. The call wins; `context` and `integrations` are merged level by
  * level.
  */
 export interface Scope {
@@ -115,7 +107,7 @@ export interface Scope {
  * The six calls as promises. What is called so in one turn of the event loop leaves in one request when the turn is over,
  * without waiting for `flushAt` or `flushInterval`.
  *
- * Handle rejections: one that nobody handles ends a Node.js process. Where you do not wait, call `analytics.track(...)`.
+ * Handle rejections: an unhandled one ends a Node.js process. Where you do not wait, call `analytics.track(...)`.
  */
 export interface TrackerPromises<Events = AnyEvents, User = UserTraits, Group = GroupTraits, Who = Identity> {
   /**
@@ -168,5 +160,5 @@ export interface ScopedTracker<Events = AnyEvents, User = UserTraits, Group = Gr
   /** A scope within this one: what it says wins. */
   with(scope: Scope): ScopedTracker<Events, User, Group>
   /** Flushes the whole client, as `analytics.flush()` does. */
-  flush(options?: Pick<FlushOptions, 'timeout'>): Promise<FlushSummary>
+  flush(options?: Pick<FlushOptions, 'timeout'>): Promise<FlushResult>
 }

@@ -19,7 +19,13 @@ interface Job {
   readonly 'timeout-minutes'?: number
   readonly permissions?: Record<string, string>
   readonly steps: readonly Step[]
-  readonly strategy?: { readonly matrix: { readonly node: readonly number[] } }
+  readonly strategy?: {
+    readonly matrix: {
+      readonly node?: readonly number[]
+      readonly os?: readonly string[]
+      readonly include?: readonly { readonly name: string; readonly run: string }[]
+    }
+  }
 }
 interface Workflow {
   readonly on: Record<string, unknown>
@@ -42,13 +48,14 @@ test.each([...workflows, ...list('.github/ISSUE_TEMPLATE'), '.github/dependabot.
 
 describe.each(workflows)('%s', (path) => {
   test('calls scripts that exist', () => {
-    const called = stepsOf(path).flatMap(({ run = '' }) =>
+    const ofMatrix = jobsOf(path).flatMap(({ strategy }) => strategy?.matrix.include ?? [])
+    const called = [...stepsOf(path), ...ofMatrix].flatMap(({ run = '' }) =>
       [...run.matchAll(/\bnpm (?:run (?:--silent )?([\w:-]+)|(test|start)\b)/g)].map(
         ([, script, short]) => script ?? short,
       ),
     )
 
-    expect(called.length).toBeGreaterThan(0)
+    expect(called.length > 0).toBe(stepsOf(path).some(({ run }) => run !== undefined))
     for (const script of called) expect(Object.keys(manifest.scripts)).toContain(script)
   })
 
@@ -74,7 +81,9 @@ describe.each(workflows)('%s', (path) => {
   test('installs what the lockfile names, without install scripts', () => {
     const installs = stepsOf(path).filter(({ run }) => /\bnpm (?:ci|i|install)\b/.test(run ?? ''))
 
-    expect(installs.map(({ run }) => run)).toEqual(jobsOf(path).map(() => 'npm ci --ignore-scripts'))
+    const running = jobsOf(path).filter(({ steps }) => steps.some(({ run }) => run !== undefined))
+
+    expect(installs.map(({ run }) => run)).toEqual(running.map(() => 'npm ci --ignore-scripts'))
   })
 })
 
@@ -85,12 +94,58 @@ test('CI runs on every Node.js that the tests fetch and the tools run on', () =>
   expect(ci?.strategy?.matrix.node).toEqual(fetched.map(Number).filter((major) => major >= 20))
 })
 
+test('CI runs the default form on Linux, macOS and Windows', () => {
+  const { test: linux, platforms } = (parse(read('.github/workflows/ci.yml')) as Workflow).jobs
+
+  expect(platforms?.strategy?.matrix.os).toEqual([
+    expect.stringMatching(/^macos-/),
+    expect.stringMatching(/^windows-/),
+  ])
+  for (const job of [linux, platforms]) expect(job?.steps.map(({ run }) => run)).toContain('npm test')
+})
+
+test('each night runs what takes too long for a change, and the scripts that it calls are there', () => {
+  const [job] = jobsOf('.github/workflows/nightly.yml')
+  const runs = (job?.strategy?.matrix.include ?? []).map(({ run }) => run)
+
+  for (const part of ['npm test -- --full', 'npm run soak', 'test:mutation', 'PROPERTY_RUNS=25000']) {
+    expect(runs.some((run) => run.includes(part))).toBe(true)
+  }
+  for (const [, script] of runs.join('\n').matchAll(/npm run ([\w:-]+)/g)) {
+    expect(Object.keys(manifest.scripts)).toContain(script)
+  }
+})
+
+test('S43: a release lists what users install, and SECURITY.md says which versions are supported and how to report', () => {
+  expect(stepsOf('.github/workflows/release.yml').map(({ run }) => run)).toContain('node scripts/sbom.mjs')
+  expect(read('SECURITY.md')).toMatch(
+    /## Supported versions[\s\S]*## How to report a problem[\s\S]*in private/,
+  )
+})
+
+test('S44: code, dependencies, licences and secrets are looked at on every change', () => {
+  const path = '.github/workflows/security.yml'
+  const uses = stepsOf(path).map(({ uses = '' }) => uses.split('@')[0])
+
+  expect((parse(read(path)) as Workflow).on).toMatchObject({ push: {}, pull_request: null })
+  expect(uses).toEqual(
+    expect.arrayContaining([
+      'github/codeql-action/analyze',
+      'actions/dependency-review-action',
+      'gitleaks/gitleaks-action',
+    ]),
+  )
+  expect(read(path)).toMatch(/deny-licenses: AGPL-3\.0/)
+})
+
 test('a release has provenance and an identity of its own, and no stored token', () => {
   const path = '.github/workflows/release.yml'
-  const [publish] = jobsOf(path)
+  const [publish, announce] = jobsOf(path)
 
   expect(publish?.steps.at(-1)?.run).toBe('node scripts/publish.mjs')
   expect(publish?.permissions).toEqual({ contents: 'read', 'id-token': 'write' })
+  // Only the job that has no right to publish may write to the repository.
+  expect(announce?.permissions).toEqual({ contents: 'write' })
   expect(read(path)).not.toMatch(/secrets\.|NODE_AUTH_TOKEN|NPM_TOKEN/)
   const manifests = [
     manifest,

@@ -5,66 +5,61 @@ import { type Rule, SETTINGS } from '../src/settings/schema.ts'
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
 
-/** The rows of the first table of a document, as trimmed cells without their code marks. */
-function tableOf(path: string): string[][] {
-  const table = /^\|.*\n\|[-|]+\n(?:\|.*\n)*/m.exec(read(path))?.[0] ?? ''
-  const rows = table.trim().split('\n')
-  return rows.slice(2).map((row) =>
-    row
-      .split(/(?<!\\)\|/)
-      .slice(1, -1)
-      .map((cell) => cell.trim().replaceAll('`', '')),
-  )
-}
+/** Each setting of docs/settings.md: the facts in its bold line, and the text below. */
+const documented = new Map(
+  [...read('docs/settings.md').matchAll(/^### `(\w+)`\n\n\*\*(.+)\*\*\n\n([^#]+)/gm)].map(
+    ([, name = '', facts = '', text = '']) => [name, { facts, text: text.trim() }],
+  ),
+)
 
-test('the table of docs/settings.md has every setting of the code, in its order, and no other', () => {
-  const documented = tableOf('docs/settings.md').map(([name]) => name)
+test('docs/settings.md has every setting of the code, once, and no other', () => {
+  const names = [...read('docs/settings.md').matchAll(/^### `(\w+)`$/gm)].map(([, name]) => name)
 
-  expect(documented).toEqual(Object.keys(SETTINGS))
+  expect([...names].sort()).toEqual(Object.keys(SETTINGS).sort())
+  expect([...documented.keys()]).toEqual(names)
 })
 
 /** Defaults that are not a value of the table: what is required, what the region decides, and what is optional. */
 const OTHER_DEFAULTS: Record<string, string> = {
   writeKey: 'required',
-  host: "the region's",
-  headers: 'none',
-  logger: 'none',
-  httpClient: 'global fetch',
-  oauthSettings: 'none',
-  scope: 'none',
-  spool: 'none',
-  waitUntil: 'none',
+  host: "default the region's",
+  headers: 'no default',
+  logger: 'no default',
+  httpClient: 'default global `fetch`',
+  oauthSettings: 'no default',
+  scope: 'no default',
+  spool: 'no default',
+  waitUntil: 'no default',
 }
 
 const grouped = (value: number): string => value.toLocaleString('en-US')
 
-/** Type, default and range as the table has them. */
-function documentationOf(name: string, rule: Rule): string[] {
+/** Type, default and range as the bold line of a setting has them. */
+function factsOf(name: string, rule: Rule): string {
   if (rule.type === 'integer') {
-    return ['integer', grouped(rule.default), `${grouped(rule.min)} to ${grouped(rule.max)} ${rule.unit}`]
+    const range = `${grouped(rule.min)} to ${grouped(rule.max)} ${rule.unit}`
+    return `Integer · default ${grouped(rule.default)} · ${range}`
   }
   if (rule.type === 'choice') {
-    return [rule.choices.map((choice) => `'${choice}'`).join(' \\| '), `'${rule.default}'`, '']
+    return `${rule.choices.map((choice) => `\`'${choice}'\``).join(' | ')} · default \`'${rule.default}'\``
   }
-  return [
-    rule.type,
-    String(rule.default ?? OTHER_DEFAULTS[name]),
-    name === 'writeKey' ? '1 to 1,024 characters' : '',
-  ]
+  const fallback = OTHER_DEFAULTS[name] ?? `default \`${rule.default}\``
+  const type = rule.type.charAt(0).toUpperCase() + rule.type.slice(1)
+  return `${type} · ${fallback}${name === 'writeKey' ? ' · 1 to 1,024 characters' : ''}`
 }
 
 test.each(Object.entries(SETTINGS))(
-  'docs/settings.md gives type, default, range and unit of %s',
+  'docs/settings.md gives type, default, range and unit of %s, and says what it does',
   (name, rule: Rule) => {
-    const row = tableOf('docs/settings.md').find(([documented]) => documented === name)
-
-    expect(row?.slice(1, 4)).toEqual(documentationOf(name, rule))
-    expect(row?.[4]).not.toBe('')
+    expect(documented.get(name)?.facts).toBe(factsOf(name, rule))
+    expect(documented.get(name)?.text).not.toBe('')
   },
 )
 
-test('the table of docs/errors.md has every code, in the order of the code', () => {
-  expect(tableOf('docs/errors.md').map(([code]) => code)).toEqual([...FAILURE_CODES])
+test('docs/errors.md has every code, in the order of the code', () => {
+  const codes = [...read('docs/errors.md').matchAll(/^### `(\w+)`$/gm)].map(([, code]) => code)
+
+  expect(codes).toEqual([...FAILURE_CODES])
 })
 
 describe('the README', () => {
@@ -72,6 +67,26 @@ describe('the README', () => {
 
   test('is one page', () => {
     expect(readme.split('\n').length).toBeLessThanOrEqual(150)
+  })
+
+  test('has badges that are true', () => {
+    const { engines, license } = JSON.parse(read('package.json'))
+    const badges = [...readme.matchAll(/^\[!\[([^\]]+)\]\(([^)]+)\)/gm)].map(([, name = '', url = '']) => ({
+      name,
+      url,
+    }))
+
+    expect(badges.map(({ name }) => name)).toEqual([
+      'CI',
+      `Node.js ${engines.node.replace('>=', '>= ')}`,
+      `licence ${license}`,
+    ])
+    expect(badges.map(({ url }) => decodeURIComponent(url))).toEqual([
+      expect.stringContaining('/actions/workflows/ci.yml/'),
+      expect.stringContaining(engines.node.replace('>=', '>= ')),
+      expect.stringContaining(`-${license}-`),
+    ])
+    expect(read('.github/workflows/ci.yml')).toContain('name: CI')
   })
 
   test('leads to every guide', () => {

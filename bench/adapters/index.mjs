@@ -16,7 +16,7 @@ export const adapterNames = [
   'floor-fetch',
   'floor-dispatcher',
   'trackpost',
-  'trackpost-node',
+  'trackpost-fetch',
   'segment',
   'rudderstack',
   'posthog',

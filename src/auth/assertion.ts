@@ -1,4 +1,9 @@
+import { encode } from 'jose/base64url'
+import { CompactSign } from 'jose/jws/compact/sign'
+import { importPKCS8 } from 'jose/key/import'
 import { platform } from '../runtime/platform.node.ts'
+import { type CryptoKey, checkCryptoKey } from './crypto-key.ts'
+import type { PrivateKey } from './private-key.ts'
 import type { Signer } from './signer.ts'
 
 /** What an assertion says, apart from its times and its id. */
@@ -10,10 +15,35 @@ export interface AssertionClaims {
   readonly audience: string
 }
 
+/** A private key in this process, imported with the first assertion. It signs and cannot be exported. */
+export interface LocalKey {
+  import(): Promise<CryptoKey>
+}
+
 /** How long an assertion is valid. The service accepts at most 60 s. */
 const LIFETIME_S = 60
 /** `iat` is backdated by this much: servers reject assertions from the future. */
 const BACKDATED_S = 5
+
+/** The key that a {@link PrivateKey} is imported as, once. */
+export function localKey(key: PrivateKey): LocalKey {
+  let imported: Promise<CryptoKey> | undefined
+  const load = async (): Promise<CryptoKey> => {
+    // Where the key could not be read at construction, its size shows only now.
+    const loaded = 'ready' in key ? key.ready : checkCryptoKey(await importPKCS8(key.pem, 'RS256'))
+    // jose knows a key by this name, which Node.js 16 does not give it.
+    if (Object.prototype.toString.call(loaded) === '[object Object]') {
+      Object.defineProperty(loaded, Symbol.toStringTag, { value: 'CryptoKey' })
+    }
+    return loaded
+  }
+  return {
+    import() {
+      imported ??= load()
+      return imported
+    },
+  }
+}
 
 /**
  * One signed assertion with an id of its own, as a JWS in compact form.
@@ -21,21 +51,34 @@ const BACKDATED_S = 5
  * @param nowMs The token server's time, milliseconds since the epoch; finite.
  * @see RFC 7515, section 3.1; RFC 7523, section 3
  */
-export async function signAssertion(signer: Signer, claims: AssertionClaims, nowMs: number): Promise<string> {
-  const { clientId, audience } = claims
+export async function signAssertion(
+  signer: Signer | LocalKey,
+  { clientId, keyId, audience }: AssertionClaims,
+  nowMs: number,
+): Promise<string> {
   const iat = Math.floor(nowMs / 1_000) - BACKDATED_S
-  const header = { alg: signer.algorithm, typ: 'JWT', kid: signer.keyId ?? claims.keyId }
-  const payload = {
+  const payload = JSON.stringify({
     iss: clientId,
     sub: clientId,
     aud: audience,
     iat,
     exp: iat + LIFETIME_S,
-    jti: randomHex(),
-  }
-  const signed = `${encodeJson(header)}.${encodeJson(payload)}`
+    // An id must not repeat, in any process.
+    jti: platform.randomId(),
+  })
+  if ('sign' in signer) return signElsewhere(signer, keyId, payload)
+  // Not SignJWT: its copy of the claims needs Node.js 17.
+  return new CompactSign(new TextEncoder().encode(payload))
+    .setProtectedHeader({ alg: 'RS256', typ: 'JWT', kid: keyId })
+    .sign(await signer.import())
+}
+
+/** jose signs with keys that it is given. A `Signer` gives away signatures alone, so it is given what it has to sign. */
+async function signElsewhere(signer: Signer, keyId: string, payload: string): Promise<string> {
+  const header = { alg: signer.algorithm, typ: 'JWT', kid: signer.keyId ?? keyId }
+  const signed = `${encode(JSON.stringify(header))}.${encode(payload)}`
   const signature: unknown = await signer.sign(new TextEncoder().encode(signed))
-  return `${signed}.${base64Url(checkSignature(header.alg, signature))}`
+  return `${signed}.${encode(checkSignature(header.alg, signature))}`
 }
 
 /** How many bytes a signature has, the least and the most. @see RFC 7518, section 3; RFC 8037, section 3.1 */
@@ -59,20 +102,4 @@ function checkSignature(algorithm: string, signature: unknown): Uint8Array {
   if (bytes.length >= least && bytes.length <= most) return bytes
   const wanted = least === most ? least : `${least} to ${most}`
   throw new TypeError(`the signer returned ${bytes.length} bytes; a signature of ${algorithm} has ${wanted}`)
-}
-
-function encodeJson(value: object): string {
-  return base64Url(new TextEncoder().encode(JSON.stringify(value)))
-}
-
-/** @see RFC 4648, section 5; without padding, as RFC 7515, section 2, has it. */
-function base64Url(bytes: Uint8Array): string {
-  const binary = Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')
-  return btoa(binary).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '')
-}
-
-/** 128 random bits: an id must not repeat, in any process. */
-function randomHex(): string {
-  const bytes = platform.webCrypto().getRandomValues(new Uint8Array(16))
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

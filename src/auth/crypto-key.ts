@@ -8,8 +8,7 @@ export type CryptoKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>
 /** RSA keys with fewer bits are refused. @see RFC 7518, section 3.3 */
 export const MIN_BITS = 2_048
 
-/** What a key signs with. */
-export const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
+const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
 
 /** @throws SettingsError when it cannot sign with RS256, or is too short. */
 export function checkCryptoKey(key: CryptoKey): CryptoKey {

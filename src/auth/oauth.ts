@@ -1,10 +1,36 @@
 import { DeliveryError, type FailureCode } from '../errors/errors.ts'
+import type { HTTPClient } from '../http/client.ts'
 import { backoffMs } from '../policy/backoff.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
+import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
+import { localKey } from './assertion.ts'
 import type { TokenCredentials } from './credentials.ts'
+import type { PrivateKey } from './private-key.ts'
 import { ServerClock } from './server-clock.ts'
-import type { TokenFailure, TokenRequest, TokenResult } from './token-client.ts'
+import type { Signer } from './signer.ts'
+import { TokenClient, type TokenFailure, type TokenRequest, type TokenResult } from './token-client.ts'
+
+/** What access tokens are made of. */
+export interface OAuthParts {
+  readonly settings: ResolvedOAuthSettings
+  /** What to sign with where the settings have no signer. */
+  readonly key: PrivateKey | undefined
+  readonly client: HTTPClient
+  readonly timeoutMs: number
+  readonly maxWaitMs: number
+  readonly userAgent: string
+  readonly clock: Clock
+  readonly warn: Warn
+}
+
+/** Access tokens as credentials. This module and what it imports (jose) are loaded only with `oauthSettings`. */
+export function createOAuthCredentials({ key, ...parts }: OAuthParts): OAuthCredentials {
+  const { authServer, maxRetries, signer } = parts.settings
+  const tokens = new TokenClient({ ...parts, signer: key === undefined ? (signer as Signer) : localKey(key) })
+  const request = (nowMs: number): TokenRequest => tokens.request(nowMs)
+  return new OAuthCredentials({ ...parts, request, serverName: new URL(authServer).host, maxRetries })
+}
 
 export interface OAuthOptions {
   /** Starts one request for a token, given the token server's time. */
@@ -54,9 +80,7 @@ interface Token {
 
 /** The requests that wait for a token. */
 interface Waiting {
-  readonly promise: Promise<string>
-  readonly resolve: (authorization: string) => void
-  readonly reject: (error: DeliveryError) => void
+  readonly callers: { resolve(authorization: string): void; reject(error: DeliveryError): void }[]
   readonly sinceMs: number
   /** Counted failures in the meantime. */
   failures: number
@@ -102,8 +126,11 @@ export class OAuthCredentials implements TokenCredentials {
     if (this.#isClosed) return Promise.reject(this.#error('auth', CLOSED))
     if (this.#refusal !== undefined && nowMs < this.#refusal.untilMs)
       return Promise.reject(this.#refusal.error)
-    this.#waiting ??= createWaiting(nowMs)
-    const { promise } = this.#waiting
+    this.#waiting ??= { callers: [], sinceMs: nowMs, failures: 0 }
+    const { callers } = this.#waiting
+    // One for each caller: on Cloudflare Workers, a promise belongs to the request that it was made in.
+    const promise = new Promise<string>((resolve, reject) => callers.push({ resolve, reject }))
+    promise.catch(() => {})
     this.#fetch()
     return promise
   }
@@ -167,9 +194,10 @@ export class OAuthCredentials implements TokenCredentials {
   #fetch(): void {
     const { clock, request, timeoutMs } = this.#options
     const nowMs = clock.monotonic()
-    if (this.#request !== undefined && nowMs < this.#request.startedAtMs + timeoutMs + LOST_MS) return
+    const lostAtMs = (this.#request?.startedAtMs ?? Number.NEGATIVE_INFINITY) + timeoutMs + LOST_MS
+    const fromMs = Math.max(lostAtMs, this.#notBeforeMs)
     // Set anew each time: an earlier timer may have been frozen by the runtime.
-    if (nowMs < this.#notBeforeMs) return this.#fetchAt(this.#notBeforeMs)
+    if (nowMs < fromMs) return this.#fetchAt(fromMs)
     this.#cancelTimer()
     const started = { ...request(this.#clock.nowMs()), startedAtMs: nowMs }
     this.#request = started
@@ -228,7 +256,7 @@ export class OAuthCredentials implements TokenCredentials {
     this.#token = lifetimeMs > 0 ? token : undefined
     this.#notBeforeMs =
       lifetimeMs > MIN_INTERVAL_MS ? Number.NEGATIVE_INFINITY : startedAtMs + MIN_INTERVAL_MS
-    this.#waiting?.resolve(token.authorization)
+    for (const { resolve } of this.#waiting?.callers ?? []) resolve(token.authorization)
     this.#waiting = undefined
     if (this.#token !== undefined) this.#fetchAt(renewAtMs)
   }
@@ -248,7 +276,7 @@ export class OAuthCredentials implements TokenCredentials {
 
   /** Fails what waits. A token that is still good stays. */
   #giveUp(error: DeliveryError): void {
-    this.#waiting?.reject(error)
+    for (const { reject } of this.#waiting?.callers ?? []) reject(error)
     this.#waiting = undefined
   }
 
@@ -260,16 +288,4 @@ export class OAuthCredentials implements TokenCredentials {
       cause,
     })
   }
-}
-
-function createWaiting(sinceMs: number): Waiting {
-  let resolve: (authorization: string) => void = () => {}
-  let reject: (error: DeliveryError) => void = () => {}
-  const promise = new Promise<string>((onResolve, onReject) => {
-    resolve = onResolve
-    reject = onReject
-  })
-  // Waiters hold the promise; without waiters its rejection must not surface.
-  promise.catch(() => {})
-  return { promise, resolve, reject, sinceMs, failures: 0 }
 }

@@ -1,8 +1,8 @@
 import { platform } from '../runtime/platform.node.ts'
 import { type CryptoKey, checkBits, checkCryptoKey, MIN_BITS, refuse } from './crypto-key.ts'
 
-/** A private key that has been checked: its PKCS#8 bytes, or one that is ready for signing. */
-export type PrivateKey = { readonly pkcs8: Uint8Array<ArrayBuffer> } | { readonly ready: CryptoKey }
+/** A private key that has been checked: PEM text of PKCS#8, or one that is ready for signing. */
+export type PrivateKey = { readonly pem: string } | { readonly ready: CryptoKey }
 
 /** Longer text is no key: 16,384 bits make less than half of it. */
 const MAX_PEM_LENGTH = 32_768
@@ -34,17 +34,17 @@ export function readPrivateKey(value: unknown): PrivateKey {
 }
 
 function readPem(text: string): PrivateKey {
-  const pem = toWellFormed(text)
   let key: ReturnType<typeof platform.readPem>
+  const wellFormed = toWellFormed(text)
   try {
-    key = platform.readPem(pem)
+    key = platform.readPem(wellFormed)
   } catch {
     return refuse('PEM text that is truncated or damaged')
   }
-  const { type = 'rsa', bits = MIN_BITS, pkcs8 } = key
+  const { type = 'rsa', bits = MIN_BITS, pem } = key
   if (type !== 'rsa') return refuse(KINDS[type] ?? 'a key that is not RSA')
   checkBits(bits)
-  return { pkcs8 }
+  return { pem }
 }
 
 /** The private key in `text`, with the line ends that libraries insist on. */

@@ -9,7 +9,7 @@ import { classify, parseHttpDate, type ReadHeader, rateLimitMs, retryAfterMs } f
 import type { Clock } from '../runtime/clock.ts'
 import { TIMEOUT, within } from '../runtime/within.ts'
 import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
-import { type AssertionClaims, signAssertion } from './assertion.ts'
+import { type AssertionClaims, type LocalKey, signAssertion } from './assertion.ts'
 import type { Signer } from './signer.ts'
 
 /** What one token request came to. No retry and no policy here. */
@@ -48,9 +48,8 @@ export interface TokenRequest {
 
 export interface TokenClientOptions {
   readonly settings: Pick<ResolvedOAuthSettings, 'clientId' | 'keyId' | 'authServer' | 'scope'>
-  readonly signer: Signer
-  /** The key is elsewhere: signing may fail now and succeed later. Default: it is in this process. */
-  readonly isKeyElsewhere?: boolean
+  /** A `Signer` may fail now and succeed later. */
+  readonly signer: Signer | LocalKey
   readonly client: HTTPClient
   /** Bound on signing and the exchange together, in milliseconds. */
   readonly timeoutMs: number
@@ -100,9 +99,9 @@ export class TokenClient {
   }
 
   #readSigningError(error: unknown): TokenResult {
-    const { isKeyElsewhere = false, settings } = this.#options
+    const { signer, settings } = this.#options
     if (isInstance(error, SettingsError)) return refused({ message: error.message })
-    if (isKeyElsewhere) {
+    if ('sign' in signer) {
       const redact = redactor([settings.clientId, settings.keyId])
       const message = `the assertion could not be signed: ${printable(redact(describeCause(error)))}`
       return retry({ message, code: 'auth', cause: copyCause(error, redact) })

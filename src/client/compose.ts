@@ -1,17 +1,18 @@
-import { createCredentials } from '../auth/create-credentials.ts'
-import { Sender } from '../delivery/attempt.ts'
-import { Backlog } from '../delivery/backlog.ts'
+import { createCredentials } from '../auth/credentials.ts'
 import { Delivery } from '../delivery/delivery.ts'
 import { type Encoder, loadCompression } from '../delivery/encode.ts'
 import { Envelope } from '../delivery/envelope.ts'
 import { openLanes } from '../delivery/lanes.node.ts'
-import type { OnPause, OutcomeTaker } from '../delivery/lanes.ts'
-import { SlabStore } from '../delivery/slabs.ts'
-import type { MessageStore } from '../delivery/store.ts'
+import type { Courier, OnPause, OutcomeTaker } from '../delivery/lanes.ts'
+import { Sender } from '../delivery/sender.ts'
 import { describeCause } from '../errors/cause.ts'
 import type { AnalyticsEvents } from '../events.ts'
-import { FetchHTTPClient } from '../http/client.ts'
+import { FetchHTTPClient, type OwnHTTPClient } from '../http/client.ts'
 import { defaultClient } from '../http/default-client.node.ts'
+import type { Item } from '../line/item.ts'
+import { Line } from '../line/line.ts'
+import { SlabStore } from '../line/slabs.ts'
+import type { MessageStore } from '../line/store.ts'
 import { Pipeline } from '../pipeline/pipeline.ts'
 import type { PluginHost } from '../pipeline/plugin.ts'
 import { isSecretHeader, redactor } from '../policy/redact.ts'
@@ -24,7 +25,6 @@ import type { SpoolConnection } from '../spool/spool.ts'
 import { VERSION } from '../version.ts'
 import { disableReader } from './consent.ts'
 import type { Emitter } from './emitter.ts'
-import type { Entry } from './entry.ts'
 import { Intake } from './intake.ts'
 import { Ledger } from './ledger.ts'
 import { Lifecycle } from './lifecycle.ts'
@@ -50,7 +50,7 @@ export interface Parts {
 }
 
 /**
- * Builds the parts of one client and joins them, in the order of an event's way: intake, pipeline, backlog, delivery,
+ * Builds the parts of one client and joins them, in the order of an event's way: intake, pipeline, line, delivery,
  * outcomes.
  *
  * @param givenStore Keeps what waits, in the place of memory and of the spool.
@@ -67,21 +67,28 @@ export function compose(
   const clock = new SteadyClock(givenClock)
   const ledger = new Ledger()
   const log = new Log(settings.logger, redactor(secretsOf(settings)))
-  const monitor = new Monitor(client, log, clock)
   const warnings = new Warnings(client, log)
+  const monitor = new Monitor(client, log, clock, warnings, () => ledger.pending)
   const pipeline = new Pipeline({
     clock: pluginClock === givenClock ? clock : new SteadyClock(pluginClock),
     client,
     report: (failure) => warnings.reportPlugin(failure),
+    onRegister: (plugin) => intake.passThrough(plugin),
   })
+  const { httpClient, host, path, writeKey, httpRequestTimeout } = settings
+  const given = typeof httpClient === 'function' ? new FetchHTTPClient(httpClient) : httpClient
+  const http: OwnHTTPClient = given ?? defaultClient()
+  // Before the spool is attached: a key that cannot be read throws, and nobody would close the spool.
+  const credentials = createCredentials(settings, http, USER_AGENT, clock, log.warn)
+  const tokens = typeof credentials === 'string' ? undefined : credentials
   const memory = new SlabStore()
   const spool: SpoolConnection | undefined = settings.spool?.attach({
     memory,
     limits: settings,
     isDisabled: settings.disable === true,
-    waiting: (): Backlog<Entry> => backlog,
-    admit: (json, stored, entry): boolean => intake.admit(json, stored, entry as Entry | undefined),
-    conclude: (entry, isKept) => outcomes.conclude(entry as Entry, isKept),
+    waiting: (): Pick<Line, 'size' | 'bytes'> => line,
+    admit: (json, stored, item): boolean => intake.admit(json, stored, item as Item | undefined),
+    conclude: (item, isKept) => outcomes.conclude(item as Item, isKept),
     warn: (text) => warnings.reportSpool(text),
   })
   const store = givenStore ?? spool ?? memory
@@ -95,15 +102,11 @@ export function compose(
     warnings,
     log,
     monitor,
+    trouble: () => delivery.trouble('retries_exhausted'),
     // Through the lifecycle: it is watched weakly, and must live for as long as anything can have an outcome.
     onDrained: () => lifecycle.onDrained(),
   })
-  const backlog = new Backlog<Entry>({
-    settings,
-    store,
-    spool,
-    displace: (entry) => outcomes.displace(entry),
-  })
+  const line = new Line({ settings, store, spool, displace: (item) => outcomes.displace(item) })
   const metadata = detectRuntime()
   const intake = new Intake({
     settings,
@@ -111,19 +114,16 @@ export function compose(
     clock,
     ledger,
     pipeline,
-    backlog,
+    line,
+    store,
     outcomes,
     monitor,
     emitter: client,
+    isCallbackUrgent: metadata.jsRuntime === 'cloudflare-worker',
     askDisabled: disableReader(settings.disable, warnings),
     askScope: scopeReader(settings.scope, warnings),
     onAccepted: settings.waitUntil === undefined ? undefined : () => lifecycle.flushAfterTurn(),
   })
-  const { httpClient, host, path, writeKey, httpRequestTimeout } = settings
-  const http =
-    (typeof httpClient === 'function' ? new FetchHTTPClient(httpClient) : httpClient) ?? defaultClient()
-  const credentials = createCredentials(settings, http, USER_AGENT, clock, log.warn)
-  const tokens = typeof credentials === 'string' ? undefined : credentials
   const url = host + path
   const envelope = new Envelope(writeKey, store)
   let encoder: Promise<Encoder> | undefined
@@ -153,39 +153,41 @@ export function compose(
   const sender = createSender()
   const maxMessagesBytes = settings.maxBodyBytes - envelope.bytes
   const onPause = (waitMs: number): void => monitor.onPause(waitMs)
-  const common = { settings, maxMessagesBytes, credentials, clock, warn: log.warn }
+  const common = { settings, maxMessagesBytes, credentials, clock, warn: log.warn, observer: monitor }
   const createDelivery = (
-    backlog: Backlog<Entry>,
-    outcomes: OutcomeTaker<Entry>,
+    line: Line,
+    outcomes: OutcomeTaker,
     onPause: OnPause,
     sender: Sender = createSender(),
-  ): Delivery<Entry> => new Delivery<Entry>({ ...common, backlog, sender, onPause, outcomes })
+  ): Delivery => new Delivery({ ...common, line, sender, onPause, outcomes })
   const lanes = openLanes(metadata.jsRuntime, {
     ...common,
-    backlog,
+    line,
     onPause,
     outcomes,
     // What is in a lane has its room already: nothing is displaced.
-    createBacklog: () => new Backlog<Entry>({ settings, store, displace: () => {} }),
+    createLine: () => new Line({ settings, store, displace: () => {} }),
     createDelivery,
   })
-  const delivery = lanes ?? createDelivery(backlog, outcomes, onPause, sender)
+  const delivery: Courier = lanes ?? createDelivery(line, outcomes, onPause, sender)
   const lifecycle = new Lifecycle({
     settings,
     clock,
     ledger,
     intake,
     pipeline,
+    line,
     delivery,
     hasLanes: lanes !== undefined,
     tokens,
+    closeConnections: () => (given === undefined ? http.close?.() : undefined),
     outcomes,
     warnings,
     emitter: client,
     spool,
   })
   const registry = new Registry(pipeline, warnings, client)
-  const sources = { backlog, spool, delivery, monitor, clock, url }
+  const sources = { spool, delivery, monitor, clock, url }
   const verifier = { url, settings, intake, sender, credentials, clock }
   return {
     ...{ intake, ledger, lifecycle, registry, warnings },

@@ -8,12 +8,15 @@ export function methodsOf(...classes: readonly { readonly prototype: object }[])
   return [...new Set(names)]
 }
 
-/** Binds methods to their client, so that they can be detached: `const { track } = analytics`. */
+/**
+ * Lets methods be detached from their client: `const { track } = analytics`. Each call looks the method up on the class, so
+ * that what patches the class later is heeded.
+ */
 export function bindMethods(client: object, names: readonly string[]): void {
-  const methods = client as Record<string, (...args: never[]) => unknown>
+  const methods = Object.getPrototypeOf(client) as Record<string, (...args: unknown[]) => unknown>
   for (const name of names) {
+    const value = (...args: unknown[]): unknown => methods[name]?.apply(client, args)
     // Not enumerable, and writable: tests of our users replace methods by their own.
-    const value = methods[name]?.bind(client)
     Object.defineProperty(client, name, { value, writable: true, configurable: true })
   }
 }

@@ -19,7 +19,10 @@ interface Registration {
  * listeners cannot hurt anyone: one that throws or returns a promise that rejects is reported and the next one runs. An
  * `error` event without listeners does nothing.
  */
-export class Emitter<Events extends { [Name in keyof Events]: unknown[] }> {
+export class Emitter<
+  Events extends { [Name in keyof Events]: unknown[] },
+  Emitted extends { [Name in keyof Events]: unknown[] } = Events,
+> {
   readonly #registrations = new Map<keyof Events, readonly Registration[]>()
   #maxListeners = 0
 
@@ -75,7 +78,7 @@ export class Emitter<Events extends { [Name in keyof Events]: unknown[] }> {
    * Calls the listeners of `name` in the order in which they were added, each in the asynchronous context in which it was
    * added. Never throws.
    */
-  emit<Name extends keyof Events>(name: Name, ...args: Events[Name]): this {
+  emit<Name extends keyof Events>(name: Name, ...args: Emitted[Name]): this {
     // A registration list is replaced, never changed: listeners may add and remove while it is walked.
     for (const registration of this.#of(name)) {
       if (registration.isSpent) continue
@@ -114,15 +117,24 @@ export class Emitter<Events extends { [Name in keyof Events]: unknown[] }> {
     return [...this.#registrations.keys()]
   }
 
-  /** Kept for code that sets it; there is no warning here, however many listeners there are. */
-  setMaxListeners(count: number): this {
+  /** Kept for code that sets it; there is no warning here, however many listeners there are. Default: 0, for no limit. */
+  get maxListeners(): number {
+    return this.#maxListeners
+  }
+
+  set maxListeners(count: number) {
     this.#maxListeners = count
+  }
+
+  /** Sets {@link Emitter.maxListeners}. */
+  setMaxListeners(count: number): this {
+    this.maxListeners = count
     return this
   }
 
-  /** What {@link Emitter.setMaxListeners} was given; 0, for no limit, by default. */
+  /** The same as {@link Emitter.maxListeners}. */
   getMaxListeners(): number {
-    return this.#maxListeners
+    return this.maxListeners
   }
 
   /**

@@ -1,7 +1,8 @@
-import type { Backlog } from '../delivery/backlog.ts'
-import type { StoredMessage } from '../delivery/store.ts'
 import { DeliveryError } from '../errors/errors.ts'
 import type { AnalyticsEvents } from '../events.ts'
+import { type Callback, createItem, type Item } from '../line/item.ts'
+import type { Line } from '../line/line.ts'
+import type { MessageStore, StoredMessage } from '../line/store.ts'
 import { buildMessage, type MessageDefaults, type MessageStamp } from '../message/build.ts'
 import { estimateBytes } from '../message/estimate.ts'
 import { isMessageId } from '../message/message-id.ts'
@@ -10,18 +11,17 @@ import type { ContextEvent, Kind, Message } from '../message/types.ts'
 import { copyToContextEvent, kindOf, toContextEvent, toWire } from '../message/wire.ts'
 import { Context } from '../pipeline/context.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
+import { handles, type Registration } from '../pipeline/registration.ts'
 import { AsyncResource } from '../runtime/async-context.node.ts'
 import { type Clock, soon } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
-import type { Callback, Scope } from '../tracker.ts'
+import type { Scope } from '../tracker.ts'
 import { channels } from './diagnostics.ts'
 import type { Emitter } from './emitter.ts'
-import { createEntry, type Entry } from './entry.ts'
 import { toDeliveryError, toPluginError, withFormerSize } from './failures.ts'
 import type { Ledger } from './ledger.ts'
 import type { Monitor } from './monitor.ts'
 import type { Outcomes } from './outcomes.ts'
-import { Reservations } from './reservations.ts'
 import { mergeScopes } from './scopes.ts'
 
 export interface IntakeOptions {
@@ -30,8 +30,9 @@ export interface IntakeOptions {
   readonly clock: Clock
   readonly ledger: Ledger
   readonly pipeline: Pipeline
-  readonly backlog: Backlog<Entry>
+  readonly line: Line
   readonly outcomes: Outcomes
+  readonly store: MessageStore
   readonly monitor: Monitor
   readonly emitter: Emitter<AnalyticsEvents>
   /** Asks the `scope` setting; called only when there is one. Never throws. */
@@ -40,21 +41,20 @@ export interface IntakeOptions {
   readonly askDisabled: (() => boolean) | undefined
   /** Called for each accepted call, bad ones included. */
   readonly onAccepted: (() => void) | undefined
+  /** Each event with a callback is sent when its turn is over: nobody else's request may take it along. */
+  readonly isCallbackUrgent: boolean
 }
 
-/** From a call to the backlog: builds the message, takes it through the plugins and hands its JSON on. */
+/** From a call to the line: builds the message, takes it through the plugins and hands its JSON on. */
 export class Intake {
   readonly #options: IntakeOptions
-  /** Events inside asynchronous plugins. */
-  readonly #inPlugins: Reservations
-  /** A chain of calls: the one in progress, the calls it is nested in, and calls that a stack overflow cut short. */
-  #open: Entry | undefined
+  /** Calls in progress, and those that a stack overflow cut short. */
+  #open: Item[] = []
   #isCheckScheduled = false
   #isClosed = false
 
   constructor(options: IntakeOptions) {
     this.#options = options
-    this.#inPlugins = new Reservations(options.backlog)
   }
 
   /** Nothing more is taken. */
@@ -68,7 +68,7 @@ export class Intake {
   }
 
   /**
-   * Takes one call. The event is in the backlog when this returns, unless it waits for a plugin.
+   * Takes one call. The event is in the line when this returns, unless it waits for a plugin.
    *
    * @param defaults What the call leaves out.
    * @throws DeliveryError for a bad call, when `strict` is set.
@@ -79,7 +79,8 @@ export class Intake {
     if (settings.strict && message instanceof DeliveryError && !this.#isClosed) throw message
     const hasCallback = typeof callback === 'function'
     const captured = hasCallback ? new AsyncResource('Trackpost') : undefined
-    this.#take(kind, params, message, hasCallback ? callback : undefined, captured, false)
+    const isUrgent = hasCallback && this.#options.isCallbackUrgent
+    this.#take(kind, params, message, hasCallback ? callback : undefined, captured, isUrgent)
   }
 
   /** Takes one call whose outcome somebody awaits: it does not wait for more events. A bad call fails, `strict` or not. */
@@ -109,40 +110,24 @@ export class Intake {
     params: unknown,
     message: Message | DeliveryError,
     callback: Callback | undefined,
-    captured: Entry['asyncContext'],
-    isAwaited: boolean,
+    captured: Item['asyncContext'],
+    isUrgent: boolean,
   ): void {
     const { ledger, outcomes, monitor, onAccepted } = this.#options
     try {
-      if (this.#open !== undefined) this.settleCutShortLater()
-      const { epoch } = ledger
-      const entry: Entry = {
-        kind,
-        epoch,
-        callback,
-        asyncContext: captured,
-        isAwaited,
-        messageId: channels.outcome.hasSubscribers ? idOf(message) : undefined,
-        ctx: undefined,
-        passedPlugins: false,
-        isDisabled: false,
-        isSettled: false,
-        outer: this.#open,
-        stored: undefined,
-      }
-      this.#open = entry
-      ledger.accept()
+      // Either this call is nested in another one, or that one was cut short: known when no call is in progress any more.
+      if (this.#open.length > 0) this.settleCutShortLater()
+      const item = createItem(kind, ledger.accept(), callback, captured, isUrgent)
+      this.#open.push(item)
+      if (channels.outcome.hasSubscribers) item.messageId = idOf(message)
       onAccepted?.()
-      if (this.#isClosed) this.#refuseClosed(entry, params, message)
-      else if (message instanceof DeliveryError) outcomes.settleLater(entry, message)
-      else this.#place(entry, message)
+      if (this.#isClosed) this.#refuseClosed(item, params, message)
+      else if (message instanceof DeliveryError) outcomes.settleLater(item, message)
+      else this.#place(item, message)
       if (channels.accepted.hasSubscribers) monitor.onAccepted(kind, idOf(message))
-      // Otherwise a call within this one was cut short, and the chain is looked through later.
-      if (this.#open !== entry) return
-      this.#open = entry.outer
-      entry.outer = undefined
+      if (this.#open[this.#open.length - 1] === item) this.#open.pop()
     } catch {
-      // A stack overflow. There may be no stack left for a call: the entry stays in the chain until there is.
+      // A stack overflow. There may be no stack left for a call: the item stays here until there is.
     }
   }
 
@@ -152,45 +137,32 @@ export class Intake {
    * @param waiting Its event; left out for a message that an earlier process has left.
    * @returns Whether it is a message.
    */
-  admit(json: string, stored: StoredMessage, waiting: Entry | undefined): boolean {
+  admit(json: string, stored: StoredMessage, waiting: Item | undefined): boolean {
     const kind = kindOf(json)
     if (kind === undefined) return false
-    const { ledger, backlog, clock } = this.#options
-    const entry = { ...(waiting ?? createEntry(kind, ledger.recover())), kind, stored, isSettled: false }
-    // Events that nobody can tell apart share one: what is known of the first is not known of the others.
-    if (entry.callback === undefined) {
-      entry.ctx = undefined
-      entry.messageId = undefined
-    }
-    if (entry.passedPlugins) entry.ctx ??= new Context(undefined, json, clock)
-    backlog.admit(entry)
+    const { ledger, line, clock } = this.#options
+    const item = waiting ?? createItem(kind, ledger.recover(), undefined, undefined, true)
+    item.stored = stored
+    if (item.passedPlugins) item.ctx ??= new Context(undefined, json, clock)
+    line.admit(item)
     return true
-  }
-
-  /** Resolves when the events that are inside plugins now have left them. */
-  leftPlugins(): Promise<void> {
-    return this.#inPlugins.ended()
   }
 
   /** Gives calls that were cut short by a stack overflow their outcome. Call only when no call is in progress. */
   settleCutShort(): void {
     this.#isCheckScheduled = false
-    let entry = this.#open
-    this.#open = undefined
-    while (entry !== undefined) {
-      const { isSettled, stored, outer } = entry
-      if (!isSettled && stored === undefined && !this.#inPlugins.has(entry)) {
-        const error = new DeliveryError('unserializable', 'the stack overflowed while the event was written')
-        this.#options.outcomes.settleLater(entry, error)
-      }
-      entry.outer = undefined
-      entry = outer
+    const open = this.#open
+    this.#open = []
+    for (const item of open) {
+      if (item.state !== 'new' || item.stored !== undefined) continue
+      const error = new DeliveryError('unserializable', 'the stack overflowed while the event was written')
+      this.#options.outcomes.settleLater(item, error)
     }
   }
 
-  /** When this turn is over no call is in progress, and what is in the chain then was cut short. */
+  /** When this turn is over no call is in progress, and what is open then was cut short. */
   settleCutShortLater(): void {
-    if (this.#open === undefined || this.#isCheckScheduled) return
+    if (this.#open.length === 0 || this.#isCheckScheduled) return
     soon(() => this.settleCutShort())
     this.#isCheckScheduled = true
   }
@@ -198,58 +170,83 @@ export class Intake {
   /** Ends the events inside plugins with `error`. */
   abandon(error: DeliveryError): void {
     // All are taken out before the first outcome is told: a callback may track again.
-    for (const entry of this.#inPlugins.endAll()) this.#options.outcomes.settle(entry, error, 0)
+    const items = this.#options.line.takeFromPlugins()
+    for (const item of items) this.#options.outcomes.settle(item, error)
   }
 
-  #refuseClosed(entry: Entry, params: unknown, message: Message | DeliveryError): void {
+  /** Takes the events of this turn that wait already through a plugin that was registered in it. */
+  passThrough(plugin: Registration): void {
+    const { line, pipeline, outcomes, store, clock } = this.#options
+    for (const item of line.ofThisTurn) {
+      const { kind, stored, callback } = item
+      // Events of an earlier process have passed its plugins.
+      const isRecovered = item.isUrgent && callback === undefined
+      if (stored === undefined || isRecovered || !handles(plugin, kind)) continue
+      const json = store.read(stored)
+      const ctx = item.ctx ?? new Context(undefined, json, clock)
+      ctx.subject = item
+      item.ctx = ctx
+      item.passedPlugins = true
+      if (plugin.type === 'destination') outcomes.countWork(item, pipeline.distribute(kind, ctx, [plugin]))
+      if (plugin.type !== 'before' && plugin.type !== 'enrichment') continue
+      line.leave(item)
+      line.release(item)
+      this.#sendThroughPlugins(item, ctx, JSON.parse(json) as Message, [plugin])
+    }
+  }
+
+  #refuseClosed(item: Item, params: unknown, message: Message | DeliveryError): void {
     const { clock, emitter, outcomes } = this.#options
     const isBad = message instanceof DeliveryError
     // A call with bad arguments has no message.
     emitter.emit('call_after_close', isBad ? (params as Message) : message)
-    if (!isBad) entry.ctx = new Context(toContextEvent(message), '', clock)
-    outcomes.settleLater(entry, new DeliveryError('closed', 'the client was closed'))
+    if (!isBad) item.ctx = new Context(toContextEvent(message), '', clock)
+    outcomes.settleLater(item, new DeliveryError('closed', 'the client was closed'))
   }
 
-  #place(entry: Entry, message: Message): void {
-    const { pipeline, askDisabled } = this.#options
-    if (askDisabled !== undefined) entry.isDisabled = askDisabled()
-    if (!pipeline.isEmpty && pipeline.concerns(entry.kind)) this.#sendThroughPlugins(entry, message)
-    else this.#hand(entry, message)
-  }
-
-  #sendThroughPlugins(entry: Entry, message: Message): void {
-    const { settings, clock, backlog, outcomes, pipeline } = this.#options
-    const { maxMessageBytes } = settings
-    const { kind } = entry
+  #place(item: Item, message: Message): void {
+    const { pipeline, askDisabled, clock, outcomes } = this.#options
+    if (askDisabled !== undefined) item.isDisabled = askDisabled()
+    if (pipeline.isEmpty || !pipeline.concerns(item.kind)) {
+      this.#hand(item, message)
+      return
+    }
     let ctx: Context
     try {
       // A copy: plugins may write to it, and never to what is the caller's.
-      ctx = new Context(copyToContextEvent(message, maxMessageBytes), '', clock)
+      ctx = new Context(copyToContextEvent(message, this.#options.settings.maxMessageBytes), '', clock)
     } catch (error) {
-      return outcomes.settleLater(entry, toDeliveryError(error))
+      return outcomes.settleLater(item, toDeliveryError(error))
     }
-    entry.ctx = ctx
-    let bytes = 0
-    if (this.#inPlugins.size > 0) {
-      bytes = estimateBytes(ctx.event, maxMessageBytes)
-      if (!backlog.hasRoom(bytes)) return outcomes.refuse(entry)
-    }
-    const isDone = pipeline.run(kind, ctx, (error, ctx) => {
-      entry.ctx = ctx
-      this.#inPlugins.end(entry)
-      // It was abandoned while it was inside a plugin.
-      if (entry.isSettled) return
-      if (error === undefined) this.#leavePlugins(entry, ctx, message)
-      else outcomes.settleLater(entry, error)
-    })
-    if (isDone) return
-    bytes ||= estimateBytes(ctx.event, maxMessageBytes)
-    this.#inPlugins.add(entry, bytes)
+    ctx.subject = item
+    item.ctx = ctx
+    this.#sendThroughPlugins(item, ctx, message)
   }
 
-  #leavePlugins(entry: Entry, ctx: Context, original: Message): void {
+  #sendThroughPlugins(item: Item, ctx: Context, message: Message, plugins?: readonly Registration[]): void {
+    const { settings, line, outcomes, pipeline } = this.#options
+    const { maxMessageBytes } = settings
+    let bytes = 0
+    if (line.inPlugins > 0) {
+      bytes = estimateBytes(ctx.event, maxMessageBytes)
+      if (!line.hasRoom(bytes)) return outcomes.refuse(item)
+    }
+    const onDone = (error: DeliveryError | undefined, ctx: Context): void => {
+      item.ctx = ctx
+      line.leavePlugins(item)
+      // It was abandoned while it was inside a plugin.
+      if (item.state === 'done') return
+      if (error === undefined) this.#leavePlugins(item, ctx, message, plugins !== undefined)
+      else outcomes.settleLater(item, error)
+    }
+    if (pipeline.run(item.kind, ctx, onDone, plugins)) return
+    bytes ||= estimateBytes(ctx.event, maxMessageBytes)
+    line.enterPlugins(item, bytes)
+  }
+
+  #leavePlugins(item: Item, ctx: Context, original: Message, wasDistributed: boolean): void {
     const { outcomes, pipeline } = this.#options
-    const { kind } = entry
+    const { kind } = item
     try {
       if (ctx.event.type !== kind) ctx.event = { ...ctx.event, type: kind }
       const { messageId } = ctx.event
@@ -257,38 +254,38 @@ export class Intake {
         throw new DeliveryError('invalid', 'messageId: a plugin replaced it by one that the service refuses')
       }
     } catch (error) {
-      return outcomes.settleLater(entry, toPluginError(error))
+      return outcomes.settleLater(item, toPluginError(error))
     }
-    if (!this.#hand(entry, ctx.event, original)) return
-    outcomes.countWork(entry.epoch, pipeline.distribute(kind, ctx))
+    if (!this.#hand(item, ctx.event, original)) return
+    if (!wasDistributed) outcomes.countWork(item, pipeline.distribute(kind, ctx))
     // From here to the outcome the stored message will do, where nobody waits for this very context.
-    if (entry.stored !== undefined && !ctx.hasNotes && !outcomes.isFollowed(entry)) entry.ctx = undefined
+    if (item.stored !== undefined && !ctx.hasNotes && !outcomes.isFollowed(item)) item.ctx = undefined
   }
 
   /** From here on the event is its JSON. Returns whether it is on its way. */
-  #hand(entry: Entry, message: Message | ContextEvent, original?: Message): boolean {
-    const { settings, clock, backlog, outcomes } = this.#options
-    const { isDisabled } = entry
+  #hand(item: Item, message: Message | ContextEvent, original?: Message): boolean {
+    const { settings, clock, line, outcomes, ledger } = this.#options
+    const { isDisabled } = item
     // Writing an event that will be refused, and that nobody will look at, would be work for nothing.
-    if (!isDisabled && backlog.isFull && !outcomes.isWanted(entry)) {
-      outcomes.refuse(entry)
+    if (!isDisabled && line.isFull && !outcomes.isWanted(item)) {
+      outcomes.refuse(item)
       return false
     }
     try {
       const json = serialize(original === undefined ? message : toWire(message), settings.maxMessageBytes)
       if (isDisabled) requireSize(json, settings.maxMessageBytes)
-      entry.passedPlugins = original !== undefined
-      const isTaken = !isDisabled && backlog.add(entry, json, entry.isAwaited || entry.epoch.isSealed)
+      item.passedPlugins = original !== undefined
+      const isTaken = !isDisabled && line.add(item, json, item.isUrgent || ledger.isCovered(item.seq))
       if (isTaken) return true
-      if (isDisabled || outcomes.isWanted(entry)) entry.ctx ??= new Context(undefined, json, clock)
+      if (isDisabled || outcomes.isWanted(item)) item.ctx ??= new Context(undefined, json, clock)
     } catch (error) {
-      entry.passedPlugins = false
-      entry.ctx ??= new Context(toContextEvent(message), '', clock)
-      outcomes.settleLater(entry, withFormerSize(toDeliveryError(error), original))
+      item.passedPlugins = false
+      item.ctx ??= new Context(toContextEvent(message), '', clock)
+      outcomes.settleLater(item, withFormerSize(toDeliveryError(error), original))
       return false
     }
-    if (isDisabled) outcomes.settleLater(entry, undefined)
-    else outcomes.refuse(entry)
+    if (isDisabled) outcomes.settleLater(item, undefined)
+    else outcomes.refuse(item)
     return isDisabled
   }
 }

@@ -1,4 +1,5 @@
 import { FAILURE_CODES, type FailureCode } from '../errors/errors.ts'
+import type { Item } from '../line/item.ts'
 
 /**
  * Where every event of a client stands. `accepted = delivered + failed + deferred + pending` at every instant; without a
@@ -33,42 +34,48 @@ export interface FlushSummary {
   readonly deferred?: number
 }
 
-/** The events accepted between two flushes. */
-export interface Epoch {
-  pending: number
-  delivered: number
-  failed: number
-  deferred: number
-  /** Plugin work that outlives the outcome of its event. */
-  work: number
-  /** A flush covers this epoch: no event joins it any more. */
-  isSealed: boolean
-  /** Called once this epoch and all before it are done. */
-  readonly waiters: (() => void)[]
-  /** Called once this epoch is done. */
-  readonly ownWaiters: (() => void)[]
-  /** The totals of this epoch and all before it, once they are done. */
-  totals: Totals | undefined
-  next: Epoch | undefined
-}
-
 interface Totals {
   readonly delivered: number
   readonly failed: number
   readonly deferred: number
 }
 
+/** Calls up to a number that somebody waits for, from where the one before it ends. */
+interface Cover {
+  readonly last: number
+  /** Outcomes and plugin work that are missing. */
+  open: number
+  delivered: number
+  failed: number
+  deferred: number
+  /** Called once this and all before it are closed. */
+  readonly waiters: (() => void)[]
+  /** Called once this one is. */
+  readonly ownWaiters: (() => void)[]
+  /** What came of this and all before it, once they are closed. */
+  totals: Totals | undefined
+}
+
 /** A wait for everything accepted so far. */
 export interface Barrier {
-  /** Calls `run` once everything covered has its outcome; immediately if it already has. */
+  /** The last call that it covers. */
+  readonly seq: number
+  /** Calls `run` once everything covered has its outcome. */
   onceReached(run: () => void): void
   summary(): FlushSummary
 }
 
+/** A wait of code that runs for some events: it waits for all others. */
+interface Exemption {
+  readonly last: number
+  readonly items: readonly Item[]
+  readonly run: () => void
+}
+
 /**
- * Keeps account of every event. An event joins an epoch when it is accepted and leaves it with its outcome;
- * a flush seals the epoch and waits for it and all before it, so that overlapping flushes cost nothing per event, and a
- * flush costs the same however many others are open.
+ * Keeps account of every event. Calls are numbered; a flush covers those up to the latest number, and is reached when none
+ * of them is open. What is covered is counted by the first flush that covers it, so that overlapping flushes cost nothing
+ * per event, and a flush costs the same however many others are open.
  *
  * @see docs/spec.md, section 6
  */
@@ -82,97 +89,112 @@ export class Ledger {
     FailureCode,
     number
   >
-  #current = createEpoch()
-  #oldest = this.#current
-  /** The epoch before the current one. */
-  #lastSealed: Epoch | undefined
-  /** What came of all epochs that are done. */
-  #done: Totals = { delivered: 0, failed: 0, deferred: 0 }
+  /** In the order of their numbers. */
+  readonly #covers: Cover[] = []
+  /** Outcomes and plugin work that are missing, of calls that nothing covers. */
+  #openUncovered = 0
+  #lastCovered = 0
+  /** What came of covered calls, and of those whose cover is closed. */
+  readonly #covered = { delivered: 0, failed: 0, deferred: 0 }
+  readonly #closed = { delivered: 0, failed: 0, deferred: 0 }
+  readonly #exemptions = new Set<Exemption>()
 
   get pending(): number {
     return this.#accepted - this.#delivered - this.#failed - this.#deferred
   }
 
-  /** Counts one call and returns the epoch that it belongs to. */
-  accept(): Epoch {
-    this.#accepted++
-    this.#current.pending++
-    return this.#current
+  get accepted(): number {
+    return this.#accepted
   }
 
-  /** Counts one event that an earlier process has left. */
-  recover(): Epoch {
+  /** Counts one call and returns its number. */
+  accept(): number {
+    this.#openUncovered++
+    return ++this.#accepted
+  }
+
+  /** Counts one event that an earlier process has left, and returns its number. */
+  recover(): number {
     this.#recovered++
     return this.accept()
   }
 
   /** Counts the outcome of one accepted event: failed with `code`, or deferred; delivered without. */
-  settle(epoch: Epoch, code: FailureCode | 'deferred' | undefined): void {
-    epoch.pending--
-    if (code === undefined) {
-      this.#delivered++
-      epoch.delivered++
-    } else if (code === 'deferred') {
-      this.#deferred++
-      epoch.deferred++
-    } else {
+  settle(item: Item, code: FailureCode | 'deferred' | undefined): void {
+    const cover = this.#coverOf(item.seq)
+    if (code === undefined) this.#delivered++
+    else if (code === 'deferred') this.#deferred++
+    else {
       this.#failed++
       this.#failures[code]++
-      epoch.failed++
     }
-    this.#endIfDone(epoch)
-  }
-
-  beginWork(epoch: Epoch): void {
-    epoch.work++
-  }
-
-  endWork(epoch: Epoch): void {
-    epoch.work--
-    this.#endIfDone(epoch)
-  }
-
-  /** The epoch of the next call. */
-  get epoch(): Epoch {
-    return this.#current
-  }
-
-  /** Seals what was accepted so far; takes constant time. `undefined` when all of it is done. */
-  barrier(): Barrier | undefined {
-    const current = this.#current
-    if (isOpen(current)) this.#seal(current)
-    else if (current === this.#oldest) return undefined
-    const last = this.#lastSealed as Epoch
-    // Everything accepted so far is covered, but for what is in the current epoch and has its outcome.
-    const later = this.#current
-    const before = {
-      delivered: this.#delivered - later.delivered,
-      failed: this.#failed - later.failed,
-      deferred: this.#deferred - later.deferred,
+    if (cover !== undefined) {
+      const name = code === undefined ? 'delivered' : code === 'deferred' ? code : 'failed'
+      cover[name]++
+      this.#covered[name]++
     }
+    this.endWork(item)
+  }
+
+  /** A flush that covers this event waits for work of plugins as well. */
+  beginWork(item: Item): void {
+    item.open++
+    const cover = this.#coverOf(item.seq)
+    if (cover === undefined) this.#openUncovered++
+    else cover.open++
+  }
+
+  endWork(item: Item): void {
+    item.open--
+    const cover = this.#coverOf(item.seq)
+    if (cover === undefined) this.#openUncovered--
+    else cover.open--
+    if (cover?.open === 0) this.#close(cover)
+    if (this.#exemptions.size > 0) this.#endExemptions()
+  }
+
+  /** Whether a flush covers this call already. */
+  isCovered(seq: number): boolean {
+    return seq <= this.#lastCovered
+  }
+
+  /**
+   * Covers what was accepted so far.
+   *
+   * @param exempt Events that must not be waited for: the code that waits runs for them.
+   * @returns `undefined` when there is nothing to wait for.
+   */
+  barrier(exempt: readonly Item[] = []): Barrier | undefined {
+    const { pending } = this
+    const covered = { ...this.#covered }
+    const last = this.#cover()
+    if (last === undefined) return undefined
+    const mine = exempt.filter(({ open, seq }) => open > 0 && seq <= last.last)
     return {
-      onceReached(run) {
-        if (last.totals === undefined) last.waiters.push(run)
-        else run()
+      seq: last.last,
+      onceReached: (run) => {
+        if (mine.length === 0) {
+          if (last.totals === undefined) last.waiters.push(run)
+          else run()
+          return
+        }
+        // Code that waits exempts its events from the waits of other code that runs for events: they would never end.
+        this.#exemptions.add({ last: last.last, items: mine, run })
+        this.#endExemptions()
       },
       summary: () => {
-        const { delivered, failed, deferred, pending } = this.#upTo(last)
-        return {
-          delivered: delivered - before.delivered,
-          failed: failed - before.failed,
-          pending,
-          ...(deferred > before.deferred && { deferred: deferred - before.deferred }),
-        }
+        const { delivered, failed, deferred } = minus(last.totals ?? this.#upTo(last), covered)
+        const exempted = mine.filter(({ state }) => state !== 'done').length
+        const left = pending - delivered - failed - deferred - exempted
+        return { delivered, failed, pending: left, ...(deferred > 0 && { deferred }) }
       },
     }
   }
 
   /** Calls `run` when what was accepted since the last flush has its outcome, whatever came before; maybe at once. */
   onceSettled(run: () => void): void {
-    const current = this.#current
-    if (!isOpen(current)) return run()
-    current.ownWaiters.push(run)
-    this.#seal(current)
+    if (this.#openUncovered === 0) run()
+    else this.#cover()?.ownWaiters.push(run)
   }
 
   stats(): Stats {
@@ -187,67 +209,69 @@ export class Ledger {
     }
   }
 
-  #seal(current: Epoch): void {
-    current.isSealed = true
-    this.#current = createEpoch()
-    current.next = this.#current
-    this.#lastSealed = current
+  /** The cover of all calls so far that are open; `undefined` when none is. */
+  #cover(): Cover | undefined {
+    if (this.#openUncovered > 0) {
+      const counts = { open: this.#openUncovered, delivered: 0, failed: 0, deferred: 0 }
+      this.#covers.push({ last: this.#accepted, ...counts, waiters: [], ownWaiters: [], totals: undefined })
+      this.#lastCovered = this.#accepted
+      this.#openUncovered = 0
+    }
+    return this.#covers[this.#covers.length - 1]
   }
 
-  #endIfDone(epoch: Epoch): void {
-    if (!isDone(epoch)) return
-    for (const run of epoch.ownWaiters.splice(0)) run()
-    this.#advance()
+  #coverOf(seq: number): Cover | undefined {
+    if (seq > this.#lastCovered) return undefined
+    let [low, high] = [0, this.#covers.length - 1]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.#covers[middle] as Cover).last < seq) low = middle + 1
+      else high = middle
+    }
+    return this.#covers[low]
   }
 
-  /** Epochs end in order: one that is done early waits for the epochs before it. */
-  #advance(): void {
-    while (isDone(this.#oldest)) {
-      const { delivered, failed, deferred, waiters, next } = this.#oldest
-      this.#done = {
-        delivered: this.#done.delivered + delivered,
-        failed: this.#done.failed + failed,
-        deferred: this.#done.deferred + deferred,
-      }
-      this.#oldest.totals = this.#done
-      this.#oldest = next as Epoch
-      for (const run of waiters.splice(0)) run()
+  /** Covers are reached in their order: one that is closed early waits for those before it. */
+  #close(cover: Cover): void {
+    for (const run of cover.ownWaiters.splice(0)) run()
+    for (let first = this.#covers[0]; first?.open === 0; first = this.#covers[0]) {
+      this.#covers.shift()
+      this.#closed.delivered += first.delivered
+      this.#closed.failed += first.failed
+      this.#closed.deferred += first.deferred
+      first.totals = { ...this.#closed }
+      for (const run of first.waiters.splice(0)) run()
     }
   }
 
-  /** What came of `last` and all epochs before it. Walks the open ones only when `last` is among them. */
-  #upTo(last: Epoch): Totals & { readonly pending: number } {
-    if (last.totals !== undefined) return { ...last.totals, pending: 0 }
-    const sum = { ...this.#done, pending: 0 }
-    for (let epoch: Epoch | undefined = this.#oldest; epoch !== last.next; epoch = epoch?.next) {
-      sum.delivered += epoch?.delivered ?? 0
-      sum.failed += epoch?.failed ?? 0
-      sum.deferred += epoch?.deferred ?? 0
-      sum.pending += epoch?.pending ?? 0
+  #endExemptions(): void {
+    const exempt = new Set([...this.#exemptions].flatMap(({ items }) => items))
+    for (const one of [...this.#exemptions]) {
+      let open = 0
+      for (const cover of this.#covers) if (cover.last <= one.last) open += cover.open
+      for (const item of exempt) if (item.seq <= one.last) open -= item.open
+      if (open > 0 || !this.#exemptions.delete(one)) continue
+      one.run()
+    }
+  }
+
+  /** What came of the calls up to this cover. */
+  #upTo(last: Cover): Totals {
+    const sum = { ...this.#closed }
+    for (const cover of this.#covers) {
+      sum.delivered += cover.delivered
+      sum.failed += cover.failed
+      sum.deferred += cover.deferred
+      if (cover === last) break
     }
     return sum
   }
 }
 
-function createEpoch(): Epoch {
+function minus(a: Totals, b: Totals): Totals {
   return {
-    pending: 0,
-    delivered: 0,
-    failed: 0,
-    deferred: 0,
-    work: 0,
-    isSealed: false,
-    waiters: [],
-    ownWaiters: [],
-    totals: undefined,
-    next: undefined,
+    delivered: a.delivered - b.delivered,
+    failed: a.failed - b.failed,
+    deferred: a.deferred - b.deferred,
   }
-}
-
-function isOpen({ pending, work }: Epoch): boolean {
-  return pending > 0 || work > 0
-}
-
-function isDone(epoch: Epoch): boolean {
-  return epoch.isSealed && epoch.pending === 0 && epoch.work === 0
 }

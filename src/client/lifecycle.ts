@@ -1,8 +1,9 @@
 import type { TokenCredentials } from '../auth/credentials.ts'
 import type { Courier } from '../delivery/lanes.ts'
-import { DeliveryError } from '../errors/errors.ts'
 import { guard } from '../errors/guard.ts'
 import type { AnalyticsEvents } from '../events.ts'
+import type { Item } from '../line/item.ts'
+import type { Line } from '../line/line.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { watchExit } from '../runtime/exit.ts'
@@ -10,10 +11,9 @@ import { within } from '../runtime/within.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { SpoolConnection } from '../spool/spool.ts'
 import type { Emitter } from './emitter.ts'
-import type { Entry } from './entry.ts'
 import type { Intake } from './intake.ts'
 import type { FlushSummary, Ledger } from './ledger.ts'
-import type { Outcomes } from './outcomes.ts'
+import { type Outcomes, withTrouble } from './outcomes.ts'
 import type { Warnings } from './warnings.ts'
 
 export interface LifecycleOptions {
@@ -22,10 +22,13 @@ export interface LifecycleOptions {
   readonly ledger: Ledger
   readonly intake: Intake
   readonly pipeline: Pipeline
-  readonly delivery: Courier<Entry>
+  readonly line: Line
+  readonly delivery: Courier
   /** Each request sends its own: none must wait for what others do. */
   readonly hasLanes: boolean
   readonly tokens: TokenCredentials | undefined
+  /** Those that belong to the client. */
+  readonly closeConnections: () => void
   readonly outcomes: Outcomes
   readonly warnings: Warnings
   readonly emitter: Emitter<AnalyticsEvents>
@@ -57,7 +60,7 @@ export class Lifecycle {
    * @param timeout Longest wait in milliseconds. 0, and anything that is no number, means no limit.
    */
   flush(timeout: unknown): Promise<FlushSummary> {
-    return this.#drain(limitOf(timeout, undefined), () => {})
+    return this.#drain(limitOf(timeout, undefined), () => {}, this.#running)
   }
 
   /**
@@ -80,9 +83,9 @@ export class Lifecycle {
 
   /** Resolves to whether everything accepted so far is as safe as the spool promises. */
   async stored(): Promise<boolean> {
-    const { intake, spool } = this.#options
+    const { line, spool } = this.#options
     if (spool === undefined) return false
-    await intake.leftPlugins()
+    await line.leftPlugins()
     return spool.secure()
   }
 
@@ -112,11 +115,17 @@ export class Lifecycle {
     })
   }
 
-  #drain(timeoutMs: number | undefined, onTimeout: () => void): Promise<FlushSummary> {
+  /** @param exempt Events that it does not wait for: the code that waits runs for them. */
+  #drain(
+    timeoutMs: number | undefined,
+    onTimeout: () => void,
+    exempt: readonly Item[],
+  ): Promise<FlushSummary> {
     const { ledger, intake, delivery, clock, hasLanes } = this.#options
-    const barrier = ledger.barrier()
+    const barrier = ledger.barrier(exempt)
     if (barrier === undefined) return Promise.resolve({ delivered: 0, failed: 0, pending: 0 })
     intake.settleCutShortLater()
+    const endAwait = delivery.await(barrier.seq)
     delivery.flush()
     return new Promise((resolve) => {
       const release = clock.hold()
@@ -129,6 +138,7 @@ export class Lifecycle {
         isOver = true
         cancelTimer()
         cancelWatch()
+        endAwait()
         release()
         resolve(barrier.summary())
       }
@@ -152,12 +162,23 @@ export class Lifecycle {
   }
 
   async #close(timeoutMs: number | undefined): Promise<FlushSummary> {
-    const { spool, tokens, clock } = this.#options
     const message = 'it was still waiting when closeAndFlush() timed out'
-    spool?.pause()
-    const summary = await this.#drain(timeoutMs, () => this.#abandon(message))
+    this.#options.spool?.pause()
+    const exempt = this.#running
+    const abandon = (): void => this.#abandon(message)
+    const summary = await this.#drain(timeoutMs, abandon, exempt)
+    const shutDown = (): Promise<void> => this.#shutDown(message)
+    // What a plugin that closes works for goes its way, and keeps what it needs until then.
+    if (exempt.some(({ state }) => state !== 'done')) void this.#drain(timeoutMs, abandon, []).then(shutDown)
+    else await shutDown()
+    return summary
+  }
+
+  async #shutDown(message: string): Promise<void> {
+    const { spool, tokens, clock } = this.#options
     this.#abandon(message)
     tokens?.close()
+    this.#options.closeConnections()
     if (spool !== undefined) {
       const closing = within(spool.close(), SPOOL_TIMEOUT_MS, clock, 'the spool')
       const release = clock.hold()
@@ -165,7 +186,11 @@ export class Lifecycle {
       release()
     }
     this.#unwatchExit()
-    return summary
+  }
+
+  /** The events for which the code of now runs, as a plugin. */
+  get #running(): readonly Item[] {
+    return this.#options.pipeline.subjects as readonly Item[]
   }
 
   /** Gives every event that has none its outcome, and stops all that is under way. */
@@ -173,7 +198,8 @@ export class Lifecycle {
     const { outcomes, intake, pipeline, delivery, tokens, spool } = this.#options
     intake.settleCutShort()
     outcomes.settleEarly()
-    const error = new DeliveryError('shutdown_timeout', message)
+    const trouble = delivery.trouble('retries_exhausted')
+    const error = withTrouble('shutdown_timeout', message, trouble)
     intake.abandon(error)
     pipeline.abandon()
     delivery.abandon(error)
@@ -186,21 +212,38 @@ export class Lifecycle {
     this.#options.emitter.emit('drained')
   }
 
-  /** The process has run out of work. */
-  onExit(): void {
+  /** Events taken so far. */
+  get accepted(): number {
+    return this.#options.ledger.accepted
+  }
+
+  /** The process has run out of work. Returns whether it is kept. */
+  onExit(): boolean {
     const exit = this.#exit
-    if (exit.isRunning || this.#options.ledger.pending === 0) return
+    if (exit.isRunning || this.#options.ledger.pending === 0) return exit.isRunning
     this.#options.spool?.pause()
-    const message = 'the process ended, and exitTimeout with it'
     const timeoutMs = exitLimit(this.#options.settings.exitTimeout, exit.losses)
-    if (timeoutMs < 1) return this.#abandon(message)
+    if (timeoutMs < 1) {
+      this.#abandon(EXIT_MESSAGE)
+      return false
+    }
     exit.isRunning = true
-    void this.#drain(timeoutMs, () => this.#abandon(message)).then(({ delivered, failed, deferred = 0 }) => {
-      exit.isRunning = false
-      exit.losses = delivered === 0 && failed + deferred > 0 ? exit.losses + 1 : 0
-    })
+    void this.#drain(timeoutMs, () => this.#abandon(EXIT_MESSAGE), []).then(
+      ({ delivered, failed, deferred = 0 }) => {
+        exit.isRunning = false
+        exit.losses = delivered === 0 && failed + deferred > 0 ? exit.losses + 1 : 0
+      },
+    )
+    return true
+  }
+
+  /** The process ends, with what it was not kept for. */
+  onEnd(): void {
+    if (this.#options.ledger.pending > 0) this.#abandon(EXIT_MESSAGE)
   }
 }
+
+const EXIT_MESSAGE = 'the process ended, and exitTimeout with it'
 
 /** @returns `undefined` for no limit; `missing` when no timeout was given. */
 function limitOf(timeout: unknown, missing: number | undefined): number | undefined {

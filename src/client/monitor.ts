@@ -1,4 +1,5 @@
 import type { Observer, OnEnd, RequestFacts, RequestInfo, ResponseInfo } from '../delivery/observer.ts'
+import type { OutageObserver } from '../delivery/results.ts'
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
 import type { AnalyticsEvents } from '../events.ts'
 import type { Kind } from '../message/types.ts'
@@ -7,6 +8,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import { channels } from './diagnostics.ts'
 import type { Emitter } from './emitter.ts'
+import type { Warnings } from './warnings.ts'
 
 /** The last thing that went wrong. */
 export interface LastError {
@@ -21,14 +23,24 @@ export interface LastError {
 }
 
 /** Follows what a client does: for its log, its channels, its `status` and the listeners of requests. Never throws. */
-export class Monitor implements Observer {
+export class Monitor implements Observer, OutageObserver {
   readonly #client: Emitter<AnalyticsEvents>
   readonly #log: Log
   readonly #clock: Clock
+  readonly #warnings: Warnings
+  readonly #countPending: () => number
   #lastDeliveredAtMs: number | undefined
   #last: { atMs: number; error: () => Omit<LastError, 'at'> } | undefined
 
-  constructor(client: Emitter<AnalyticsEvents>, log: Log, clock: Clock) {
+  constructor(
+    client: Emitter<AnalyticsEvents>,
+    log: Log,
+    clock: Clock,
+    warnings: Warnings,
+    countPending: () => number,
+  ) {
+    this.#warnings = warnings
+    this.#countPending = countPending
     this.#client = client
     this.#log = log
     this.#clock = clock
@@ -81,6 +93,30 @@ export class Monitor implements Observer {
     if (this.#log.isVerbose)
       this.#log.note('info', `no request is sent for ${Math.ceil(waitMs)} ms`, { waitMs })
     this.#publish(channels.pause, () => ({ waitMs }))
+  }
+
+  /** The service has failed too often in a row for anybody to wait for it. */
+  onOutage(durationMs: number, problem: string): void {
+    const nowMs = this.#nowMs()
+    const since = nowMs === undefined ? '' : ` since ${new Date(nowMs - durationMs).toISOString()}`
+    this.#warnings.reportOutage(
+      `the service has taken no request${since}: ${problem}. Events that wait for it: ${this.#countPending()}.`,
+    )
+  }
+
+  /** A service that has accepted requests refuses the address or the credentials. */
+  onRefusal(problem: string): void {
+    this.#warnings.reportOutage(
+      `the service refuses what it took before: ${problem}. Events that wait: ${this.#countPending()}.`,
+    )
+  }
+
+  /** Requests are accepted again. */
+  onRecovery(durationMs: number): void {
+    const seconds = Math.round(durationMs / 1_000)
+    this.#warnings.reportOutage(
+      `the service takes requests again, after ${seconds} s. Events on their way: ${this.#countPending()}.`,
+    )
   }
 
   /** An event has its outcome. */

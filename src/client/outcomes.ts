@@ -1,7 +1,8 @@
-import type { MessageStore } from '../delivery/store.ts'
-import { DeliveryError } from '../errors/errors.ts'
+import { DeliveryError, type FailureCode } from '../errors/errors.ts'
 import { guard } from '../errors/guard.ts'
 import type { AnalyticsEvents, ErrorEvent } from '../events.ts'
+import type { Item } from '../line/item.ts'
+import type { MessageStore } from '../line/store.ts'
 import { Context } from '../pipeline/context.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { type Clock, soon } from '../runtime/clock.ts'
@@ -9,8 +10,7 @@ import type { Log } from '../runtime/log.ts'
 import type { SpoolConnection } from '../spool/spool.ts'
 import { channels } from './diagnostics.ts'
 import type { Emitter } from './emitter.ts'
-import type { Entry } from './entry.ts'
-import type { Epoch, Ledger } from './ledger.ts'
+import type { Ledger } from './ledger.ts'
 import type { Monitor } from './monitor.ts'
 import type { Warnings } from './warnings.ts'
 
@@ -24,6 +24,8 @@ export interface OutcomesOptions {
   readonly warnings: Warnings
   readonly log: Log
   readonly monitor: Monitor
+  /** What the service said last, while it fails. */
+  readonly trouble: () => DeliveryError | undefined
   /** Called each time the last pending event gets its outcome. */
   readonly onDrained: () => void
 }
@@ -35,12 +37,12 @@ const MAX_EARLY = 1_024
 export class Outcomes {
   readonly #options: OutcomesOptions
   /** Outcomes that were known within the call itself: callbacks must not run before it has returned. */
-  #early: { entry: Entry; error: DeliveryError | undefined }[] = []
+  #early: { item: Item; error: DeliveryError | undefined }[] = []
   #isEarlyScheduled = false
   /** Too many of them wait: the next call gives them first, so that their memory stays bounded. */
   isCrowded = false
   #isSettlingEarly = false
-  /** Shared by the events that the backlog refused or displaced in this turn: there may be many, and a stack is costly. */
+  /** Shared by the events that the line refused or displaced in this turn: there may be many, and a stack is costly. */
   #refused: DeliveryError | undefined
   #displaced: DeliveryError | undefined
   readonly #warned = new Set<string>()
@@ -50,58 +52,57 @@ export class Outcomes {
   }
 
   /** Whether anybody will look at the context of this event if it fails. */
-  isWanted({ callback }: Entry): boolean {
+  isWanted({ callback }: Item): boolean {
     return callback !== undefined || this.#options.emitter.listenerCount('error') > 0
   }
 
   /** Whether anybody will be told of the outcome of this event, or is at work on its context. */
-  isFollowed({ callback, kind }: Entry): boolean {
+  isFollowed({ callback, kind }: Item): boolean {
     const { emitter, pipeline } = this.#options
     if (callback !== undefined || channels.outcome.hasSubscribers || pipeline.isFollowed(kind)) return true
     return emitter.listenerCount(kind) > 0 || emitter.listenerCount('error') > 0
   }
 
   /** Gives an event that was in the spool alone its outcome. */
-  conclude(entry: Entry, isKept: boolean): void {
+  conclude(item: Item, isKept: boolean): void {
     const error = isKept
       ? this.#deferred
       : new DeliveryError('spool', 'it was in the spool alone, where it cannot be read any more')
-    // Events that nobody can tell apart share one: what is known of the first is not known of the others.
-    const known = entry.callback === undefined ? { ctx: undefined, messageId: undefined } : {}
-    this.settle({ ...entry, ...known, stored: undefined }, error, 0)
+    item.stored = undefined
+    this.settle(item, error)
   }
 
   /** The one place where an event gets its outcome: failed with `given`, delivered without. */
-  settle(entry: Entry, given: DeliveryError | undefined, attempts: number): void {
-    if (entry.isSettled) return
-    entry.isSettled = true
+  settle(item: Item, given: DeliveryError | undefined): void {
+    if (item.state === 'done') return
+    item.state = 'done'
     const { ledger, emitter, pipeline, monitor } = this.#options
-    const error = given?.code === 'shutdown_timeout' && this.#defers(entry) ? this.#deferred : given
-    const { kind, epoch, callback } = entry
+    const error = given?.code === 'shutdown_timeout' && this.#defers(item) ? this.#deferred : given
+    const { kind, attempts, callback } = item
     const isDeferred = error?.code === 'deferred'
     const isHeard = !isDeferred && emitter.listenerCount(error === undefined ? kind : 'error') > 0
-    const isFollowed = entry.passedPlugins && pipeline.isFollowed(kind)
-    const ctx = entry.ctx ?? this.#contextOf(entry, isHeard || isFollowed)
+    const isFollowed = item.passedPlugins && pipeline.isFollowed(kind)
+    const ctx = item.ctx ?? this.#contextOf(item, isHeard || isFollowed)
     ctx?.conclude(error, attempts)
 
-    const idOf = (): string | undefined => ctx?.id ?? this.#idOf(entry)
+    const idOf = (): string | undefined => ctx?.id ?? this.#idOf(item)
     monitor.onOutcome(kind, idOf, attempts, error)
-    // After-plugins run after the outcome, and a flush waits for them: their epoch must not end before.
-    ledger.beginWork(epoch)
-    ledger.settle(epoch, error?.code)
-    if (callback !== undefined) this.#call(entry, error, ctx)
+    // After-plugins run after the outcome, and a flush waits for them: what covers them must not end before.
+    ledger.beginWork(item)
+    ledger.settle(item, error?.code)
+    if (callback !== undefined) this.#call(item, error, ctx)
     if (error === undefined) {
       if (ctx !== undefined && isHeard) emitter.emit(kind, ctx)
     } else if (isHeard) emitter.emit('error', errorEvent(error, ctx))
     else if (callback === undefined && !isDeferred) this.#warnOfLoss(error)
-    if (isFollowed && ctx !== undefined) this.countWork(epoch, pipeline.conclude(kind, ctx))
-    ledger.endWork(epoch)
+    if (isFollowed && ctx !== undefined) this.countWork(item, pipeline.conclude(kind, ctx))
+    ledger.endWork(item)
     if (ledger.pending === 0) this.#options.onDrained()
   }
 
   /** Settles when the current turn is over. */
-  settleLater(entry: Entry, error: DeliveryError | undefined): void {
-    this.#early.push({ entry, error })
+  settleLater(item: Item, error: DeliveryError | undefined): void {
+    this.#early.push({ item, error })
     this.isCrowded = this.#early.length >= MAX_EARLY
     if (this.#isEarlyScheduled) return
     // What callbacks of early outcomes lead to is left to a later turn: a callback that tracks again on each loss would
@@ -130,39 +131,40 @@ export class Outcomes {
     this.#displaced = undefined
     this.#isSettlingEarly = true
     try {
-      for (const { entry, error } of early) this.settle(entry, error, 0)
+      for (const { item, error } of early) this.settle(item, error)
     } finally {
       this.#isSettlingEarly = false
     }
   }
 
-  /** The backlog had no room for this event. */
-  refuse(entry: Entry): void {
-    this.#refused ??= new DeliveryError('queue_full', 'the queue is full; see maxQueueSize and maxQueueBytes')
-    this.settleLater(entry, this.#refused)
+  /** The line had no room for this event. */
+  refuse(item: Item): void {
+    this.#refused ??= this.#queueFull('the queue is full')
+    this.settleLater(item, this.#refused)
   }
 
   /** This event had to make room for a newer one. */
-  displace(entry: Entry): void {
+  displace(item: Item): void {
     // Its message is gone when the outcome is told.
-    entry.ctx ??= this.#contextOf(entry, this.#options.emitter.listenerCount('error') > 0)
-    this.#displaced ??= new DeliveryError(
-      'queue_full',
-      'the queue is full, and this was the oldest; see maxQueueSize and maxQueueBytes',
-    )
-    this.settleLater(entry, this.#displaced)
+    item.ctx ??= this.#contextOf(item, this.#options.emitter.listenerCount('error') > 0)
+    this.#displaced ??= this.#queueFull('the queue is full, and this was the oldest')
+    this.settleLater(item, this.#displaced)
   }
 
   /** Keeps flushes waiting for plugin work that the event's outcome does not depend on. */
-  countWork(epoch: Epoch, work: Promise<unknown> | undefined): void {
+  countWork(item: Item, work: Promise<unknown> | undefined): void {
     if (work === undefined) return
     const { ledger } = this.#options
-    ledger.beginWork(epoch)
-    void work.then(() => ledger.endWork(epoch))
+    ledger.beginWork(item)
+    void work.then(() => ledger.endWork(item))
+  }
+
+  #queueFull(text: string): DeliveryError {
+    return withTrouble('queue_full', `${text}; see maxQueueSize and maxQueueBytes`, this.#options.trouble())
   }
 
   /** Given up, and yet not lost. */
-  #defers({ stored }: Entry): boolean {
+  #defers({ stored }: Item): boolean {
     return stored !== undefined && this.#options.spool?.defer(stored) === true
   }
 
@@ -173,7 +175,7 @@ export class Outcomes {
     )
   }
 
-  #call({ callback, asyncContext }: Entry, error: DeliveryError | undefined, ctx: Context | undefined): void {
+  #call({ callback, asyncContext }: Item, error: DeliveryError | undefined, ctx: Context | undefined): void {
     const call = (): void => {
       guard(
         () => callback?.(error, ctx),
@@ -186,13 +188,13 @@ export class Outcomes {
   }
 
   /** It was kept if anybody asked for it when the event came; else it is in the stored message. */
-  #idOf({ messageId, stored }: Entry): string | undefined {
+  #idOf({ messageId, stored }: Item): string | undefined {
     if (messageId !== undefined || stored === undefined) return messageId
     return new Context(undefined, this.#options.store.read(stored), this.#options.clock).id
   }
 
   /** Made from the stored message, if anybody is there to look at it. */
-  #contextOf({ callback, stored }: Entry, isHeard: boolean): Context | undefined {
+  #contextOf({ callback, stored }: Item, isHeard: boolean): Context | undefined {
     const isWanted = callback !== undefined || isHeard
     return isWanted && stored !== undefined
       ? new Context(undefined, this.#options.store.read(stored), this.#options.clock)
@@ -209,6 +211,16 @@ export class Outcomes {
         `analytics.stats.failures.${code}; analytics.on('error', ...) is told of each.`,
     )
   }
+}
+
+/** What ends an event because the service fails names that failure, and has it as its cause. */
+export function withTrouble(
+  code: FailureCode,
+  text: string,
+  trouble: DeliveryError | undefined,
+): DeliveryError {
+  if (trouble === undefined) return new DeliveryError(code, text)
+  return new DeliveryError(code, `${text}; the service failed with: ${trouble.message}`, { cause: trouble })
 }
 
 /** Small frames, several times as many as it takes to give an outcome; what callbacks need beyond that is guarded. */

@@ -3,6 +3,7 @@ import { DeliveryError } from '../errors/errors.ts'
 import type { AnalyticsEvents } from '../events.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
+import { asPlugin, type PluginFunction } from '../pipeline/plugin-function.ts'
 import type { Emitter } from './emitter.ts'
 import type { Warnings } from './warnings.ts'
 
@@ -24,7 +25,7 @@ export class Registry {
     return this.#ready.then(() => {})
   }
 
-  async register(plugins: readonly Plugin[]): Promise<void> {
+  async register(plugins: readonly (Plugin | PluginFunction)[]): Promise<void> {
     const loading = Promise.all(plugins.map((plugin) => this.#register(plugin)))
     this.#ready = Promise.all([this.#ready, loading])
     const names = await loading
@@ -42,9 +43,9 @@ export class Registry {
     )
   }
 
-  async #register(plugin: Plugin): Promise<string | undefined> {
+  async #register(plugin: Plugin | PluginFunction): Promise<string | undefined> {
     try {
-      return await this.#pipeline.register(plugin)
+      return await this.#pipeline.register(asPlugin(plugin))
     } catch (error) {
       const reason = new DeliveryError('plugin', describeCause(error), { cause: error })
       this.#warnings.reportPlugin({ plugin: nameOf(plugin), verb: 'register', reason, ctx: undefined })

@@ -1,8 +1,6 @@
-import type { Backlog } from '../delivery/backlog.ts'
 import type { Courier } from '../delivery/lanes.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { SpoolConnection } from '../spool/spool.ts'
-import type { Entry } from './entry.ts'
 import type { LastError, Monitor } from './monitor.ts'
 
 /** How a client is doing at this instant: for health checks, dashboards and metrics. */
@@ -25,19 +23,18 @@ export interface Status {
 
 /** What a status is read from. */
 export interface StatusSources {
-  readonly backlog: Backlog<Entry>
   readonly spool: SpoolConnection | undefined
-  readonly delivery: Courier<Entry>
+  readonly delivery: Courier
   readonly monitor: Monitor
   readonly clock: Pick<Clock, 'now'>
   readonly url: string
 }
 
-export function readStatus({ backlog, spool, delivery, monitor, clock, url }: StatusSources): Status {
+export function readStatus({ spool, delivery, monitor, clock, url }: StatusSources): Status {
   const { waiting, pausedMs, inFlight } = delivery
   return {
-    queued: backlog.length + waiting.count + (spool?.length ?? 0),
-    queuedBytes: backlog.bytes + waiting.bytes,
+    queued: waiting.count + (spool?.length ?? 0),
+    queuedBytes: waiting.bytes,
     inFlight,
     pausedUntil: pausedMs > 0 ? new Date(clock.now() + pausedMs) : undefined,
     lastError: monitor.lastError,

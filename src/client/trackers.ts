@@ -1,5 +1,5 @@
 import type { DeliveryError } from '../errors/errors.ts'
-import type { FlushOptions } from '../events.ts'
+import type { FlushOptions, FlushResult } from '../events.ts'
 import type { MessageDefaults } from '../message/build.ts'
 import type { Kind } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
@@ -44,7 +44,8 @@ export function createScope<Events, User, Group>(
       return promises
     },
     with: (inner) => createScope(parts, defaults, inner),
-    flush: (options: Pick<FlushOptions, 'timeout'> = {}) => lifecycle.flush(readOptions(options).timeout),
+    flush: (options: Pick<FlushOptions, 'timeout'> = {}) =>
+      lifecycle.flush(readOptions(options).timeout) as Promise<FlushResult>,
   }
 }
 

@@ -1,5 +1,5 @@
 import type { TokenCredentials } from '../auth/credentials.ts'
-import type { Sender } from '../delivery/attempt.ts'
+import type { Sender } from '../delivery/sender.ts'
 import { describeCause } from '../errors/cause.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'

@@ -59,6 +59,11 @@ export class Warnings {
     if (!this.emit('spool', new Error(text))) this.#warnOnce('spool', 'spool', text)
   }
 
+  /** The service fails, refuses the settings, or is there again. Told each time: somebody may have to act. */
+  reportOutage(text: string): void {
+    if (!this.emit('outage', new Error(text))) this.#log.warn('outage', text)
+  }
+
   /** A plugin failed. Told once for each plugin and each way to fail. */
   reportPlugin({ plugin, verb, reason, ctx }: PluginFailure): void {
     if (this.emit('plugin', reason, ctx, plugin)) return

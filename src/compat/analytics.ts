@@ -1,6 +1,6 @@
 import { Analytics } from '../analytics.ts'
 import type { DeliveryError } from '../errors/errors.ts'
-import { guard } from '../errors/guard.ts'
+import { fromCaller, guard } from '../errors/guard.ts'
 import type { ContextEvent, Kind } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
@@ -47,7 +47,7 @@ export interface CompatMessage {
   messageId?: string | undefined
 }
 
-/** What callbacks are given: the events, as the older libraries have their request body. */
+/** The second argument of callbacks: the events, in the shape of the older libraries' request body. */
 export interface CompatData {
   /** The events: the one of the call, or those that were flushed. */
   batch: ContextEvent[]
@@ -57,8 +57,14 @@ export interface CompatData {
   sentAt: Date
 }
 
-/** Called without arguments when `enable` is `false`. */
-export type CompatCallback = (error?: Error, data?: CompatData) => unknown
+/**
+ * Called without arguments when `enable` is `false`. One that declares them as always there compiles too, as
+ * `@types/analytics-node` has it.
+ */
+export type CompatCallback = {
+  // A method: the compiler compares its parameters both ways.
+  call(error?: Error, data?: CompatData): unknown
+}['call']
 
 /** A call without an outcome, and then with one. */
 interface Call {
@@ -117,7 +123,12 @@ export class CompatAnalytics {
     this.flushAt = settings.flushAt ?? 20
     this.flushInterval = settings.flushInterval ?? 10_000
     this.errorHandler = typeof given.errorHandler === 'function' ? given.errorHandler : undefined
-    this.client = new Analytics(settings)
+    try {
+      this.client = new Analytics(settings)
+    } catch (error) {
+      // The line that made this one is the line to mend.
+      throw fromCaller(error, new.target)
+    }
     // Outcomes come by callbacks. With a listener, nothing is told twice.
     if (this.errorHandler !== undefined) this.client.on('error', ({ reason }) => this.#handle(reason))
     if (isRudder) void this.client.register(rudderFields)
@@ -157,13 +168,13 @@ export class CompatAnalytics {
    * Sends what waits, all of it, and resolves when every event accepted before has its outcome.
    *
    * @param callback Called with the first error among them, and with the events.
-   * @returns Rejects with that error, unless there is an `errorHandler`. With a `callback`, a rejection that nobody handles is
-   * none.
+   * @returns Rejects with that error, unless there is an `errorHandler`. With a `callback`, an unhandled rejection is
+   * none. As in `analytics-node`, and unlike its types, it resolves to `undefined` when there was nothing to send.
    */
-  flush(callback?: CompatCallback): Promise<CompatData | undefined> {
+  flush(callback?: CompatCallback): Promise<CompatData> {
     const flushed = this.#flush(callback)
     if (typeof callback === 'function') flushed.catch(() => {})
-    return flushed
+    return flushed as Promise<CompatData>
   }
 
   /** RudderStack's queue in Redis is not there: the callback is given an error. See the setting `spool`. */
@@ -190,7 +201,7 @@ export class CompatAnalytics {
 
   #submit(kind: Kind, message: CompatMessage, callback: CompatCallback | undefined): this {
     const call: Call = { error: undefined, event: undefined }
-    // What it returns may be a promise that rejects: the client looks after it.
+    // It may return a promise that rejects; the client handles that.
     const onOutcome = (error: DeliveryError | undefined, ctx: Context | undefined): unknown => {
       this.#calls.delete(call)
       call.error = error === undefined ? undefined : this.#toCompat(error)
@@ -256,7 +267,7 @@ function toParams(message: CompatMessage): CompatMessage {
   return { ...message, timestamp: message.originalTimestamp }
 }
 
-/** What RudderStack's own library adds to each event. */
+/** The fields that RudderStack's own library adds to each event. */
 const rudderFields: Plugin = {
   name: 'rudder-fields',
   type: 'before',

@@ -7,7 +7,7 @@ import type { DeliveryError } from '../errors/errors.ts'
 export class CompatError extends Error {
   /** The code of the network error, such as `ECONNREFUSED`; else the stable code of the failure, such as `rejected`. */
   readonly code: string
-  /** What the service responded with; absent when there was no response. `data` is the first 1,024 bytes of the body. */
+  /** The response of the service; absent when there was none. `data` is the first 1,024 bytes of the body. */
   readonly response?: { readonly status: number; readonly statusText: string; readonly data: string }
 
   /**

@@ -3,7 +3,7 @@ import type { ByteHTTPClient, HTTPResponse } from '../http/client.ts'
 import { describe, isRecord } from '../message/describe.ts'
 import type { AnalyticsSettings } from '../settings/schema.ts'
 
-/** What is used of an instance of axios. */
+/** The part of an axios instance that is used. */
 export interface AxiosLike {
   /** Posts a body. With the `validateStatus` that it is given, it resolves with every status. */
   // biome-ignore lint/suspicious/noExplicitAny: axios declares its own types, which are no dependency of ours

@@ -1,15 +1,14 @@
-import type { Batch } from './batch.ts'
-import type { Holder } from './store.ts'
+import type { Range } from './range.ts'
 
-/** How many requests one batch may cost more because the service refused it or parts of it. */
+/** How many requests one range may cost more because the service refused it or parts of it. */
 export const MAX_ADDED_REQUESTS = 24
 
-/** What to do about a batch that was refused. */
-export interface Refusal<Entry extends Holder> {
+/** What to do about a range that was refused. */
+export interface Refusal {
   /** These fail: the event that was refused alone, or all that there are. */
-  readonly failed: readonly Batch<Entry>[]
+  readonly failed: readonly Range[]
   /** This part is sent next. */
-  readonly next: Batch<Entry> | undefined
+  readonly next: Range | undefined
 }
 
 /**
@@ -21,28 +20,28 @@ export interface Refusal<Entry extends Holder> {
  * @param text What the service said.
  * @see docs/spec.md, section 8
  */
-export function refuse<Entry extends Holder>(batch: Batch<Entry>, text: string): Refusal<Entry> {
-  const { origin, next } = batch
-  if (batch.half === 'first') origin.firstHalfRefusal = text
+export function refuse(range: Range, text: string): Refusal {
+  const { origin, next } = range
+  if (range.half === 'first') origin.firstHalfRefusal = text
   const isWaitingFirst = next?.half === 'first' && next.knownBad === 'sent'
-  if (batch.half === 'second' && origin.firstHalfRefusal === text) {
-    return isWaitingFirst ? { failed: [batch, next], next: next.next } : { failed: [batch], next }
+  if (range.half === 'second' && origin.firstHalfRefusal === text) {
+    return isWaitingFirst ? { failed: [range, next], next: next.next } : { failed: [range], next }
   }
-  if (batch.length === 1) return { failed: [batch], next }
-  batch.knownBad = 'sent'
-  if (batch.half === 'first' && next?.half === 'second') return { failed: [], next: swap(batch, next) }
-  if (batch.half === 'second' && isWaitingFirst) return proceed(swap(batch, next))
-  return proceed(batch)
+  if (range.length === 1) return { failed: [range], next }
+  range.knownBad = 'sent'
+  if (range.half === 'first' && next?.half === 'second') return { failed: [], next: swap(range, next) }
+  if (range.half === 'second' && isWaitingFirst) return proceed(swap(range, next))
+  return proceed(range)
 }
 
 /**
  * The part that is sent next: a part that is known to hold a bad event is halved first, without being sent.
  *
- * @param batch The start of a chain.
+ * @param range The start of a chain.
  */
-export function proceed<Entry extends Holder>(batch: Batch<Entry> | undefined): Refusal<Entry> {
-  const failed: Batch<Entry>[] = []
-  let next = batch
+export function proceed(range: Range | undefined): Refusal {
+  const failed: Range[] = []
+  let next = range
   while (next?.knownBad !== undefined && next.length > 1) {
     const halved = halve(next)
     if (halved !== undefined) return { failed, next: halved }
@@ -59,19 +58,19 @@ export function proceed<Entry extends Holder>(batch: Batch<Entry> | undefined): 
  *
  * @param next What comes after that part.
  */
-export function inferFromDelivery<Entry extends Holder>(next: Batch<Entry>): void {
+export function inferFromDelivery(next: Range): void {
   if (next.isSecondOfPair) next.knownBad ??= 'inferred'
 }
 
-function halve<Entry extends Holder>(batch: Batch<Entry>): Batch<Entry> | undefined {
-  const { origin } = batch
+function halve(range: Range): Range | undefined {
+  const { origin } = range
   // A part that was not sent has its own request to spare.
-  const cost = batch.knownBad === 'sent' ? 2 : 1
+  const cost = range.knownBad === 'sent' ? 2 : 1
   if (origin.addedRequests + cost > MAX_ADDED_REQUESTS) return undefined
   const isFirst = origin.addedRequests === 0
   origin.addedRequests += cost
-  const first = batch.split()
-  const second = first.next as Batch<Entry>
+  const first = range.split()
+  const second = first.next as Range
   second.isSecondOfPair = true
   if (isFirst) {
     first.half = 'first'
@@ -81,7 +80,7 @@ function halve<Entry extends Holder>(batch: Batch<Entry>): Batch<Entry> | undefi
 }
 
 /** Puts the second of two before the first. */
-function swap<Entry extends Holder>(first: Batch<Entry>, second: Batch<Entry>): Batch<Entry> {
+function swap(first: Range, second: Range): Range {
   first.next = second.next
   second.next = first
   first.isSecondOfPair = false

@@ -1,21 +1,24 @@
 import type { Credentials } from '../auth/credentials.ts'
 import { describeCause } from '../errors/cause.ts'
-import { DeliveryError } from '../errors/errors.ts'
+import { DeliveryError, type FailureCode } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
+import type { Item } from '../line/item.ts'
+import type { Line } from '../line/line.ts'
 import { AsyncResource } from '../runtime/async-context.node.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
-import { type Attempt, type Ending, type Sender, UNSENT } from './attempt.ts'
-import type { Backlog } from './backlog.ts'
-import { type Batch, BodyLimit, createBatch } from './batch.ts'
+import { BodyLimit } from './body-limit.ts'
 import { Gate, type Pass } from './gate.ts'
-import { ResultHandler, Retries } from './retries.ts'
-import type { Holder } from './store.ts'
+import { Deadline, Outage } from './outage.ts'
+import { Range } from './range.ts'
+import { countWaiting, Resends } from './resends.ts'
+import { type OutageObserver, ResultHandler } from './results.ts'
+import { type Attempt, type Ending, type Sender, UNSENT } from './sender.ts'
 
-export interface DeliveryOptions<Entry extends Holder> {
+export interface DeliveryOptions {
   readonly settings: ResolvedSettings
-  readonly backlog: Backlog<Entry>
+  readonly line: Line
   /** Bound on the messages of one request, with the commas between them. */
   readonly maxMessagesBytes: number
   readonly sender: Sender
@@ -25,50 +28,56 @@ export interface DeliveryOptions<Entry extends Holder> {
   readonly warn?: Warn
   /** No request is sent for this long. Must not throw. */
   readonly onPause?: (waitMs: number) => void
+  readonly observer?: OutageObserver
   /**
    * Takes the outcome of each event, exactly once and while its message is still stored: delivered without an error.
    * Never throws.
    */
-  readonly outcomes: { settle(entry: Entry, error: DeliveryError | undefined, attempts: number): void }
+  readonly outcomes: { settle(item: Item, error: DeliveryError | undefined): void }
 }
 
-/**
- * From the backlog to the outcome: cuts batches, sends them when the gate lets them, and has the result handled.
- *
- * At most `maxConcurrentRequests` batches are open at a time, in flight or waiting for a retry; all other events wait in
- * the backlog, which is bounded.
- */
-export class Delivery<Entry extends Holder> {
-  readonly #options: DeliveryOptions<Entry>
+/** Nobody is told. */
+const SILENT: OutageObserver = { onOutage() {}, onRefusal() {}, onRecovery() {} }
+
+/** From the line to the outcome: takes ranges of events, sends them when the gate lets them, and has the result handled. */
+export class Delivery {
+  readonly #options: DeliveryOptions
   readonly #gate: Gate
-  readonly #inFlight = new Set<Batch<Entry>>()
-  readonly #retries = new Retries<Entry>()
+  readonly #inFlight = new Set<Range>()
+  readonly #resends = new Resends()
+  readonly #outage: Outage
   readonly #limit: BodyLimit
-  readonly #results: ResultHandler<Entry>
+  readonly #results: ResultHandler
   /** Requests carry the events of many callers: the HTTP client runs in the context of none of them. */
   readonly #asyncContext = new AsyncResource('Trackpost')
-  /** Batches cut so far. */
-  #cut = 0
   /** Nothing can go before a response or a timer comes, so that new events need not ask. */
   #isBlocked = false
   #cancelInterval: (() => void) | undefined
   #wakeUp: { readonly atMs: number; readonly cancel: () => void } | undefined
   #hasWarnedOfFault = false
 
-  constructor(options: DeliveryOptions<Entry>) {
+  constructor(options: DeliveryOptions) {
     this.#options = options
-    const { settings, clock, backlog } = options
+    const { settings, clock, line } = options
     this.#gate = new Gate(settings.maxConcurrentRequests, clock, options.onPause)
     this.#limit = new BodyLimit(options.maxMessagesBytes)
-    this.#results = new ResultHandler({
-      settings,
-      clock,
-      gate: this.#gate,
-      limit: this.#limit,
-      retries: this.#retries,
-      end: (entry, error, attempts) => this.#end(entry, error, attempts),
-    })
-    backlog.onTurn = () => this.#onTurn()
+    this.#outage = new Outage(settings.maxRetries + 1)
+    this.#results = new ResultHandler(
+      {
+        settings,
+        clock,
+        line,
+        gate: this.#gate,
+        limit: this.#limit,
+        resends: this.#resends,
+        outage: this.#outage,
+        observer: options.observer ?? SILENT,
+        end: (item, error) => this.#end(item, error),
+      },
+      new Deadline(settings.maxTotalBackoffDuration * 1_000),
+      new Deadline(settings.maxRateLimitDuration * 1_000),
+    )
+    line.onTurn = () => this.#onTurn()
   }
 
   /** Requests under way, the wait for an access token included. */
@@ -81,52 +90,56 @@ export class Delivery<Entry extends Holder> {
     return this.#gate.pausedMs
   }
 
-  /** Events that were cut into batches and are not in flight: those of retries, and of parts that wait for their turn. */
+  /** Events that wait to be sent, for the first time or again, and the bytes of their messages. */
   get waiting(): { readonly count: number; readonly bytes: number } {
-    const firsts = [...this.#retries.all, ...[...this.#inFlight].map(({ next }) => next)]
-    let [count, bytes] = [0, 0]
-    for (const first of firsts) {
-      for (let part = first; part !== undefined; part = part.next) {
-        count += part.length
-        // Without the commas between them.
-        bytes += part.bytes - part.length + 1
-      }
-    }
-    return { count, bytes }
+    const { length, bytes } = this.#options.line.ready
+    const again = this.#resends.waiting
+    const later = countWaiting([...this.#inFlight].map(({ next }) => next))
+    return { count: length + again.count + later.count, bytes: bytes + again.bytes + later.bytes }
+  }
+
+  /** What the service said last, with this code; `undefined` when nothing is wrong with it. */
+  trouble(code: FailureCode): DeliveryError | undefined {
+    return this.#outage.toError(code)
+  }
+
+  /** Somebody waits for the calls up to this one, until the returned function is called. */
+  await(seq: number): () => void {
+    return this.#outage.await(seq)
   }
 
   /** Sends all that waits as soon as the gate lets it. */
   flush(): void {
-    this.#options.backlog.makeAllDue()
+    this.#options.line.ready.makeAllDue()
     this.#pump()
   }
 
   /** Ends every event that has no outcome yet, aborts what is in flight, and leaves no timer behind. */
   abandon(error: DeliveryError): void {
     // All is taken out before the first outcome is told: a callback may flush, and must find nothing to send.
-    const batches = [...this.#inFlight, ...this.#retries.takeAll()]
-    const waiting = this.#options.backlog.takeAll()
+    const ranges = [...this.#inFlight, ...this.#resends.takeAll()]
+    const items = [...ranges.flatMap((range) => range.takeAll()), ...this.#options.line.takeAll()]
     this.#cancelInterval?.()
     this.#cancelInterval = undefined
     this.#wakeUp?.cancel()
     this.#wakeUp = undefined
     this.#isBlocked = false
     this.#options.sender.abort()
-    for (const batch of batches) this.#results.abandon(batch, error)
-    for (const entry of waiting) this.#end(entry, error, 0)
+    for (const item of items) this.#end(item, error)
   }
 
   #onTurn(): void {
-    const { backlog, settings } = this.#options
-    // A full body or a full backlog is reason enough as well: waiting longer gains nothing.
-    const isFull = backlog.isNearlyFull || backlog.bytes >= this.#limit.bytes
-    if (isFull || backlog.length >= settings.flushAt) backlog.makeAllDue()
-    if (backlog.due > 0 && !this.#isBlocked) this.#pump()
+    const { line, settings } = this.#options
+    const { ready } = line
+    // A full body or a full line is reason enough as well: waiting longer gains nothing.
+    const isFull = line.isNearlyFull || ready.bytes >= this.#limit.bytes
+    if (isFull || ready.length >= settings.flushAt) ready.makeAllDue()
+    if (ready.isDue && !this.#isBlocked) this.#pump()
     this.#armInterval()
   }
 
   #armInterval(): void {
-    if (this.#options.backlog.length === 0) {
+    if (this.#options.line.ready.length === 0) {
       this.#cancelInterval?.()
       this.#cancelInterval = undefined
     } else if (this.#cancelInterval === undefined) {
@@ -140,7 +153,7 @@ export class Delivery<Entry extends Holder> {
   /** Sends whatever may go now. Never throws. */
   #pump(): void {
     try {
-      this.#expire()
+      this.#results.expire()
       this.#sendDue()
     } catch (error) {
       // A clock that tests have mocked away, for instance. The next event, flush or response asks again.
@@ -151,40 +164,41 @@ export class Delivery<Entry extends Holder> {
 
   #sendDue(): void {
     this.#isBlocked = false
-    while (this.#retries.size > 0 || this.#options.backlog.due > 0) {
+    while (this.#resends.length > 0 || this.#options.line.ready.isDue) {
       const waitMs = this.#gate.waitMs()
-      const batch = waitMs > 0 ? undefined : this.#next()
-      if (batch === undefined) {
+      if (waitMs > 0) {
         this.#isBlocked = true
         return this.#wakeUpAt(Number.isFinite(waitMs) ? this.#gate.opensAtMs : waitMs)
       }
-      void this.#asyncContext.runInAsyncScope(() => this.#attempt(batch))
+      const range = this.#next()
+      void this.#asyncContext.runInAsyncScope(() => this.#attempt(range))
     }
     this.#wakeUpAt(Number.POSITIVE_INFINITY)
   }
 
   /**
-   * Takes the batch that goes next. After an outage it is the one with the most retries left, and a new one has them
-   * all: probing always with the same batch would use up its retries in seconds.
+   * Takes the range that goes next: the oldest. During an outage it is one that the fewest
+   * requests have carried, so that events which the service cannot take hold up no others; but not where one request at a
+   * time keeps the order.
    */
-  #next(): Batch<Entry> | undefined {
-    const { backlog, settings } = this.#options
-    const { maxConcurrentRequests, flushAt } = settings
-    const { isProbing } = this.#gate
-    const canCut = backlog.due > 0 && this.#inFlight.size + this.#retries.size < maxConcurrentRequests
-    const waiting = isProbing ? this.#retries.freshest : this.#retries.oldest
-    if (waiting !== undefined && !(canCut && isProbing && waiting.retries > 0)) {
-      this.#retries.remove(waiting)
-      return waiting
-    }
-    if (!canCut) return undefined
-    const maxItems = flushAt === 1 ? 1 : Number.POSITIVE_INFINITY
-    return createBatch(backlog.take(this.#limit.bytes, maxItems), this.#cut++)
+  #next(): Range {
+    const { line, settings } = this.#options
+    const { ready } = line
+    const resend = this.#resends.first
+    const first = ready.isDue ? ready.first : undefined
+    const isFair = this.#outage.failures > 0 && settings.maxConcurrentRequests > 1
+    const fresh = isFair && first !== undefined ? ready.freshest : first
+    const isResendNext =
+      resend !== undefined &&
+      (fresh === undefined || (isFair ? resend.attempts <= fresh.attempts : resend.order < fresh.order))
+    if (isResendNext) return this.#resends.take(resend)
+    return new Range(line.take(this.#limit.bytes, settings.maxRequestEvents, fresh))
   }
 
-  /** Wakes up at this moment or when a batch's time is over, whichever comes first. */
+  /** Wakes up at this moment or when something has waited too long, whichever comes first. */
   #wakeUpAt(gateOpensAtMs: number): void {
-    const atMs = Math.min(gateOpensAtMs, this.#retries.nextExpiryMs)
+    const isWaiting = this.#resends.length + this.#options.line.ready.length > 0
+    const atMs = isWaiting ? Math.min(gateOpensAtMs, this.#results.nextExpiryMs) : Number.POSITIVE_INFINITY
     // A timer that is set stays: where tests drive the timers, what is left of a wait is known to the timer alone.
     if (this.#wakeUp?.atMs === atMs) return
     this.#wakeUp?.cancel()
@@ -201,22 +215,11 @@ export class Delivery<Entry extends Holder> {
     this.#wakeUp = { atMs, cancel }
   }
 
-  #expire(): void {
-    if (this.#retries.size === 0) return
-    const nowMs = this.#options.clock.monotonic()
-    // One at a time: the callback of one may flush, and find the others gone.
-    for (;;) {
-      const batch = this.#retries.takeExpired(nowMs)
-      if (batch === undefined) return
-      this.#results.expire(batch)
-    }
-  }
-
-  /** Takes a place for one batch, sends it, has the result handled and gives the place back. Never rejects. */
-  async #attempt(batch: Batch<Entry>): Promise<void> {
+  /** Takes a place for one range, sends it, has the result handled and gives the place back. Never rejects. */
+  async #attempt(range: Range): Promise<void> {
     const pass = this.#gate.enter()
-    this.#inFlight.add(batch)
-    const mayGo = (): boolean => !batch.isSettled && this.#gate.isCurrent(pass)
+    this.#inFlight.add(range)
+    const mayGo = (): boolean => !range.isEmpty && this.#gate.isCurrent(pass)
     let attempt: Attempt | undefined
     try {
       let ending: Ending
@@ -224,17 +227,17 @@ export class Delivery<Entry extends Holder> {
       // No await where the value is at hand: the request goes out in this very turn.
       const authorization = given instanceof Promise ? await given : given
       if (typeof authorization !== 'string') ending = { status: 'unsent', error: authorization }
-      // While the credentials were fetched, the batch was given up, or the gate shut.
+      // While the credentials were fetched, the range was given up, or the gate shut.
       else if (!mayGo()) ending = UNSENT
       else {
-        attempt = this.#options.sender.send(batch, authorization, mayGo)
+        attempt = this.#options.sender.send(range, authorization, mayGo)
         ending = await attempt.result
       }
-      this.#inFlight.delete(batch)
-      this.#conclude(batch, pass, ending)
+      this.#inFlight.delete(range)
+      this.#conclude(range, pass, ending)
     } catch (error) {
-      this.#inFlight.delete(batch)
-      this.#contain(batch, pass, error)
+      this.#inFlight.delete(range)
+      this.#contain(range, pass, error)
     }
     if (attempt !== undefined) {
       this.#pump()
@@ -255,26 +258,26 @@ export class Delivery<Entry extends Holder> {
     }
   }
 
-  #conclude(batch: Batch<Entry>, pass: Pass, ending: Ending): void {
+  #conclude(range: Range, pass: Pass, ending: Ending): void {
     if (ending.status !== 'unsent') {
-      if (!batch.isSettled) return this.#results.handle(batch, pass, ending)
+      if (!range.isEmpty) return this.#results.handle(range, pass, ending)
       // Abandoned meanwhile. Should this have been the probe, the next request is.
       return this.#gate.probe(pass)
     }
-    if (pass.isProbe) this.#gate.probe(pass)
-    if (batch.isSettled) return
     const { error } = ending
-    if (error === undefined) return this.#retries.add(batch)
-    batch.failure = () => error
-    this.#results.fail(batch, 'auth')
+    if (pass.isProbe && (error === undefined || range.isEmpty)) this.#gate.probe(pass)
+    if (range.isEmpty) return
+    if (error === undefined) return this.#resends.add(range)
+    range.failure = () => error
+    this.#results.refuse(range, pass, 'auth', 'token')
   }
 
   /** Whatever threw, the batch has its next attempt or its outcome. */
-  #contain(batch: Batch<Entry>, pass: Pass, error: unknown): void {
+  #contain(range: Range, pass: Pass, error: unknown): void {
     this.#warnOfFault(error)
     try {
       const message = `no attempt could be made: ${describeCause(error)}`
-      this.#results.handleFault(batch, pass, (code) => new DeliveryError(code, message))
+      this.#results.handleFault(range, pass, (code) => new DeliveryError(code, message))
     } catch {
       // The clock itself: the batch is in its place, and there is no wait.
     }
@@ -289,12 +292,16 @@ export class Delivery<Entry extends Holder> {
     )
   }
 
-  #end(entry: Entry, error: DeliveryError | undefined, attempts: number): void {
-    this.#options.outcomes.settle(entry, error, attempts)
-    this.#options.backlog.release(entry)
+  #end(item: Item, error: DeliveryError | undefined): void {
+    const { line, outcomes } = this.#options
+    // Its room is free before it is told of: a callback may track again.
+    line.leave(item)
+    outcomes.settle(item, error)
+    line.release(item)
   }
 }
 
 function toAuthError(error: unknown): DeliveryError {
-  return isInstance(error, DeliveryError) ? error : new DeliveryError('auth', 'there are no credentials')
+  if (isInstance(error, DeliveryError)) return error
+  return new DeliveryError('auth', `there are no credentials: ${describeCause(error)}`, { cause: error })
 }

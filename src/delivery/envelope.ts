@@ -1,6 +1,5 @@
+import { type Holder, type MessageStore, totalBytes } from '../line/store.ts'
 import { allocate, byteLength } from '../message/utf8.ts'
-import { totalBytes } from './batch.ts'
-import type { Holder, MessageStore } from './store.ts'
 
 /** Writes request bodies around stored messages. The messages are byte-equal in every attempt. */
 export class Envelope {
@@ -21,20 +20,20 @@ export class Envelope {
    *
    * @param sentAt The moment of this attempt, as ISO-8601 text.
    */
-  write(entries: readonly Holder[], sentAt: string): Uint8Array {
-    return this.#write(entries, tail(this.#writeKeyJson, sentAt))
+  write(holders: readonly Holder[], sentAt: string): Uint8Array {
+    return this.#write(holders, tail(this.#writeKeyJson, sentAt))
   }
 
   /** The same body without the write key, for `http_request` listeners. */
-  writeRedacted(entries: readonly Holder[], sentAt: string): Uint8Array {
-    return this.#write(entries, tail('"[redacted]"', sentAt))
+  writeRedacted(holders: readonly Holder[], sentAt: string): Uint8Array {
+    return this.#write(holders, tail('"[redacted]"', sentAt))
   }
 
-  #write(entries: readonly Holder[], tail: string): Uint8Array {
-    const tailAt = HEAD.length + totalBytes(entries)
+  #write(holders: readonly Holder[], tail: string): Uint8Array {
+    const tailAt = HEAD.length + totalBytes(holders)
     const body = allocate(tailAt + byteLength(tail))
     body.write(HEAD, 0)
-    this.#store.copy(entries, body, HEAD.length)
+    this.#store.copy(holders, body, HEAD.length)
     body.write(tail, tailAt)
     return body
   }

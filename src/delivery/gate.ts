@@ -114,11 +114,17 @@ export class Gate {
   /**
    * The service failed: shuts the gate for the next backoff, or until `floorMs` if that is later. Requests
    * that failed side by side count as one failure.
+   *
+   * @returns Whether it is one more.
    */
-  fail(pass: Pass, floorMs = 0): void {
-    if (this.#isKnown(pass)) return this.#extend(floorMs)
+  fail(pass: Pass, floorMs = 0): boolean {
+    if (this.#isKnown(pass)) {
+      this.#extend(floorMs)
+      return false
+    }
     this.#failures++
     this.#shut(Math.max(floorMs, backoffMs(this.#failures, this.#clock.random())))
+    return true
   }
 
   /**

@@ -1,17 +1,17 @@
-import { DeliveryError } from '../errors/errors.ts'
-import type { Backlog } from './backlog.ts'
+import { DeliveryError, type FailureCode } from '../errors/errors.ts'
+import type { Line } from '../line/line.ts'
+import { bytesOf } from '../line/store.ts'
 import type { Delivery } from './delivery.ts'
 import type { Courier, LanesOptions, OpenLanes } from './lanes.ts'
-import type { Holder } from './store.ts'
 
 /** Cloudflare Workers take timers, sockets and promises away with the request that they were made for. */
 export const openLanes: OpenLanes = (jsRuntime, options) =>
   jsRuntime === 'cloudflare-worker' ? new Lanes(options) : undefined
 
 /** A delivery of its own for what one flush sends: its requests, retries and timers are those of the code that flushes. */
-interface Lane<Entry extends Holder> {
-  readonly delivery: Delivery<Entry>
-  readonly backlog: Backlog<Entry>
+interface Lane {
+  readonly delivery: Delivery
+  readonly line: Line
   /** Events without an outcome. */
   open: number
   /** Unless something happens in it by then, the runtime has taken its request away. */
@@ -25,14 +25,14 @@ const LOST_MS = 5_000
  * Sends what waits in lanes, one for each flush, so that nothing of one request is used by another: a lane that the
  * runtime takes away with its request stops nobody else. Its events fail with `shutdown_timeout`, at a later flush.
  */
-class Lanes<Entry extends Holder> implements Courier<Entry> {
-  readonly #options: LanesOptions<Entry>
-  readonly #lanes = new Set<Lane<Entry>>()
+class Lanes implements Courier {
+  readonly #options: LanesOptions
+  readonly #lanes = new Set<Lane>()
   #timer: { readonly dueMs: number; readonly cancel: () => void } | undefined
 
-  constructor(options: LanesOptions<Entry>) {
+  constructor(options: LanesOptions) {
     this.#options = options
-    options.backlog.onTurn = () => this.#onTurn()
+    options.line.onTurn = () => this.#onTurn()
   }
 
   get inFlight(): number {
@@ -45,23 +45,36 @@ class Lanes<Entry extends Holder> implements Courier<Entry> {
 
   get waiting(): { readonly count: number; readonly bytes: number } {
     return {
-      count: this.#sum(({ delivery, backlog }) => delivery.waiting.count + backlog.length),
-      bytes: this.#sum(({ delivery, backlog }) => delivery.waiting.bytes + backlog.bytes),
+      count: this.#options.line.ready.length + this.#sum(({ delivery }) => delivery.waiting.count),
+      bytes: this.#options.line.ready.bytes + this.#sum(({ delivery }) => delivery.waiting.bytes),
+    }
+  }
+
+  trouble(code: FailureCode): DeliveryError | undefined {
+    for (const { delivery } of this.#lanes) {
+      const trouble = delivery.trouble(code)
+      if (trouble !== undefined) return trouble
+    }
+    return undefined
+  }
+
+  await(seq: number): () => void {
+    // Of what waits now: what comes later has a lane of its own.
+    this.flush()
+    const ends = [...this.#lanes].map(({ delivery }) => delivery.await(seq))
+    return () => {
+      for (const end of ends) end()
     }
   }
 
   flush(): void {
     this.#giveUpLost()
-    const { backlog } = this.#options
-    const entries = backlog.takeAll()
-    if (entries.length === 0) return
+    const items = this.#options.line.takeAll()
+    if (items.length === 0) return
     const lane = this.#open()
-    for (const entry of entries) {
-      // They count in the bound until they have their outcome.
-      backlog.reserve(entry.stored?.bytes ?? 0)
-      lane.backlog.admit(entry)
-      lane.open++
-    }
+    lane.open = items.length
+    // They count in the bound of the client until they have their outcome.
+    for (const item of items) lane.line.admit(item)
     lane.delivery.flush()
   }
 
@@ -72,18 +85,18 @@ class Lanes<Entry extends Holder> implements Courier<Entry> {
     for (const { delivery } of [...this.#lanes]) delivery.abandon(error)
   }
 
-  #open(): Lane<Entry> {
-    const { backlog, outcomes, onPause, createBacklog, createDelivery } = this.#options
-    const own = createBacklog()
+  #open(): Lane {
+    const { line, outcomes, onPause, createLine, createDelivery } = this.#options
+    const own = createLine()
     const delivery = createDelivery(
       own,
       {
-        settle: (entry, error, attempts) => {
-          backlog.unreserve(entry.stored?.bytes ?? 0)
+        settle: (item, error) => {
+          line.discount(bytesOf(item.stored))
           lane.open--
           lane.lostAtMs = this.#lostAtMs(0)
           if (lane.open === 0) this.#lanes.delete(lane)
-          outcomes.settle(entry, error, attempts)
+          outcomes.settle(item, error)
         },
       },
       (waitMs) => {
@@ -91,7 +104,7 @@ class Lanes<Entry extends Holder> implements Courier<Entry> {
         onPause(waitMs)
       },
     )
-    const lane: Lane<Entry> = { delivery, backlog: own, open: 0, lostAtMs: this.#lostAtMs(0) }
+    const lane: Lane = { delivery, line: own, open: 0, lostAtMs: this.#lostAtMs(0) }
     this.#lanes.add(lane)
     return lane
   }
@@ -112,10 +125,11 @@ class Lanes<Entry extends Holder> implements Courier<Entry> {
   }
 
   #onTurn(): void {
-    const { backlog, settings, maxMessagesBytes } = this.#options
-    const isFull = backlog.length >= Math.min(settings.flushAt, settings.maxQueueSize)
-    if (backlog.due > 0 || isFull || backlog.bytes >= maxMessagesBytes) this.flush()
-    else if (backlog.length > 0) this.#armInterval()
+    const { line, settings, maxMessagesBytes } = this.#options
+    const { ready } = line
+    const isFull = ready.length >= Math.min(settings.flushAt, settings.maxQueueSize)
+    if (ready.isDue || isFull || ready.bytes >= maxMessagesBytes) this.flush()
+    else if (ready.length > 0) this.#armInterval()
   }
 
   /** For requests that last; those of others take the timer away with them, and the next flush sends what waits. */
@@ -130,7 +144,7 @@ class Lanes<Entry extends Holder> implements Courier<Entry> {
     this.#timer = { dueMs: nowMs + settings.flushInterval, cancel }
   }
 
-  #sum(count: (lane: Lane<Entry>) => number): number {
+  #sum(count: (lane: Lane) => number): number {
     let sum = 0
     for (const lane of this.#lanes) sum += count(lane)
     return sum

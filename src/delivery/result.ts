@@ -12,14 +12,15 @@ const EMPTY_TOO_LARGE =
 export type ToError = (code: FailureCode) => DeliveryError
 
 /**
- * What one attempt to send a batch came to. Nothing above it reads a status or a header.
+ * What one request came to. Nothing above it reads a status or a header.
  *
- * - `delivered`: every event of the batch arrived; the service may ask for a rest
+ * - `delivered`: every event of the request arrived; the service may ask for a rest
  * - `retry`: a counted retry, not before `floorMs`
  * - `limited`: everything waits for `waitMs`; a counted retry when the response did not say how long
- * - `split`: the batch was refused for its size, or for what it holds; `text` is what the service said
+ * - `split`: the range was refused for its size, or for what it holds; `text` is what the service said
  * - `resend`: the service does not take the body encoded; the next attempt sends it as it is
  * - `renew`: the credentials were refused, and there will be others
+ * - `refused`: the settings were refused, not the events; `kind` tells refusals apart
  * - `failed`: final
  */
 export type SendResult =
@@ -42,6 +43,12 @@ export type SendResult =
     }
   | { readonly status: 'resend'; readonly toError: ToError }
   | { readonly status: 'renew'; readonly toError: ToError }
+  | {
+      readonly status: 'refused'
+      readonly code: 'auth' | 'rejected'
+      readonly kind: string
+      readonly toError: ToError
+    }
   | { readonly status: 'failed'; readonly code: FailureCode; readonly toError: ToError }
 
 /**
@@ -75,13 +82,17 @@ export function readResult(
       return { status: 'split', cause: 'refused', text: `${status} ${result.body}`, toError }
     case 'renew':
       return { status: action, toError }
+    case 'auth':
+      return { status: 'refused', code: action, kind: String(status), toError }
+    case 'address':
+      return { status: 'refused', code: 'rejected', kind: String(status), toError }
     default:
       return { status: 'failed', code: action, toError }
   }
 }
 
 /**
- * The error for the response, or the lack of one, that ends a batch. An HTTP failure starts with its status and status
+ * The error for the response, or the lack of one, that ends events. An HTTP failure starts with its status and status
  * text, as in `[503] Service Unavailable`; without a response, the message is what the HTTP client said. It ends with
  * what to do about it, where that is known.
  *

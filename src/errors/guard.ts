@@ -44,3 +44,10 @@ export function isInstance<T>(thrown: unknown, type: abstract new (...args: neve
     return false
   }
 }
+
+/** The error with the stack of whoever called `callee`: the line of a program that has to be changed comes first. */
+export function fromCaller(error: unknown, callee: object): unknown {
+  const { captureStackTrace } = Error as { captureStackTrace?: (error: object, callee: object) => void }
+  if (error instanceof Error) captureStackTrace?.(error, callee)
+  return error
+}

@@ -88,6 +88,11 @@ export interface ByteHTTPClient extends HTTPClient {
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse>
 }
 
+/** The client that is made where the user gives none: its connections are closed with the client that it was made for. */
+export interface OwnHTTPClient extends HTTPClient {
+  close?(): void
+}
+
 /** The body as text, unless it is compressed: then there is no text that stands for it. */
 export function textUnlessCompressed({
   headers,

@@ -1,37 +1,53 @@
 import {
   type ByteHTTPClient,
   FetchHTTPClient,
-  type HTTPClient,
   type HTTPClientRequest,
   type HTTPResponse,
+  type OwnHTTPClient,
   takePlainSignal,
   textUnlessCompressed,
   toAbortSignal,
 } from './client.ts'
-import { dispatchRequest, fetchDispatcher, isNodeFetch } from './dispatcher.ts'
-import { type HTTPModules, NodeRequester } from './node-request.ts'
+import { dispatchRequest } from './dispatcher.ts'
+import { NodeHTTPClient } from './node-client.ts'
+import { fetchDispatcher, isNodeFetch, isUnaskedContinue } from './node-fetch.ts'
 
 /** The client to use when the user gives none. Edge runtimes get `default-client.web.ts` in its place. */
-export function defaultClient(): HTTPClient {
-  return isFetchUsable() ? new DefaultHTTPClient() : new LazyNodeHTTPClient()
+export function defaultClient(): OwnHTTPClient {
+  return new DefaultHTTPClient()
 }
 
-/** Whether there is a `fetch`. The one of Node.js needs WebAssembly, which `--jitless` turns off. */
-function isFetchUsable(): boolean {
-  return typeof globalThis.fetch === 'function' && !(isNodeFetch() && typeof WebAssembly === 'undefined')
-}
-
-/** The global `fetch`; where that is the one of Node.js, the dispatcher it uses. Looked up for each request. */
-class DefaultHTTPClient implements ByteHTTPClient {
+/**
+ * Sends with what the process has loaded, asked for each request. A `fetch` that is not the one of Node.js is called: one
+ * that replaced it, and those of Bun and Deno. Where something has used or configured `fetch`, the dispatcher below it
+ * sends, with its proxies, mocks and instrumentation; and `node:http` until then. Loading undici for this client alone
+ * would double the processor time of a cold start.
+ */
+class DefaultHTTPClient implements ByteHTTPClient, OwnHTTPClient {
   readonly #fetch = new FetchHTTPClient()
+  readonly #node = new NodeHTTPClient()
+  /** Where the dispatcher cannot read the responses. */
+  #unreadableUrl: string | undefined
 
   takesBytes(isCompressed = false): boolean {
-    return isCompressed || fetchDispatcher() !== undefined
+    return isCompressed || !isFetchOther()
   }
 
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
-    const dispatcher = fetchDispatcher()
-    if (dispatcher !== undefined) return dispatchRequest(dispatcher, request)
+    if (isFetchOther()) return this.#callFetch(request)
+    const dispatcher = request.url === this.#unreadableUrl ? undefined : fetchDispatcher()
+    if (dispatcher === undefined) return this.#node.makeRequest(request)
+    return dispatchRequest(dispatcher, request).catch((error: unknown) => {
+      if (isUnaskedContinue(error)) this.#unreadableUrl = request.url
+      throw error
+    })
+  }
+
+  close(): void {
+    this.#node.close()
+  }
+
+  #callFetch(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
     const { signal, ...rest } = request
     const body = textUnlessCompressed(request)
     return this.#fetch.makeRequest({ ...rest, body, ...(signal && { signal: toAbortSignal(signal) }) })
@@ -40,28 +56,6 @@ class DefaultHTTPClient implements ByteHTTPClient {
 
 takePlainSignal(DefaultHTTPClient.prototype.makeRequest)
 
-/** Requests over `node:http`, which is loaded with the first one. */
-class LazyNodeHTTPClient implements ByteHTTPClient {
-  #requester: NodeRequester | undefined
-
-  takesBytes(): boolean {
-    return true
-  }
-
-  async makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
-    // Modules of Node.js alone: they need no file. One of ours that could not be read for want of file descriptors
-    // would be missing from then on, since Node.js remembers failed imports.
-    this.#requester ??= new NodeRequester(await loadModules())
-    return this.#requester.makeRequest(request)
-  }
-}
-
-takePlainSignal(LazyNodeHTTPClient.prototype.makeRequest)
-
-async function loadModules(): Promise<HTTPModules> {
-  const [{ default: http }, { default: https }] = await Promise.all([
-    import('node:http'),
-    import('node:https'),
-  ])
-  return { http, https }
+function isFetchOther(): boolean {
+  return typeof globalThis.fetch === 'function' && !isNodeFetch()
 }

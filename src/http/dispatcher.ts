@@ -38,80 +38,7 @@ export interface DispatchHandler {
 }
 
 /** Names and values in turn. */
-type HeaderLines = readonly (Buffer | string)[]
-
-type Globals = Record<symbol, Partial<Dispatcher> | undefined>
-
-/** Where undici up to version 7 keeps the dispatcher of the process. */
-const GLOBAL_DISPATCHER = Symbol.for('undici.globalDispatcher.1')
-/** Where version 8 keeps it. Under the older symbol there is then a wrapper, which turns HTTP/2 off. */
-const GLOBAL_DISPATCHER_2 = Symbol.for('undici.globalDispatcher.2')
-/** The source of `fetch` in Node.js 18 and later. A function that replaced it must be called itself. */
-const NODE_FETCH =
-  /^(?:async )?function fetch\(input, init = undefined\) \{[\s\S]*(?:\/deps\/undici\/|lazyUndici\(\))/
-
-let lastFetch: unknown
-let isLastFetchNode = false
-
-/** Whether the global `fetch` is the one of Node.js. */
-export function isNodeFetch(): boolean {
-  const { fetch } = globalThis
-  if (fetch !== lastFetch) {
-    lastFetch = fetch
-    isLastFetchNode = typeof fetch === 'function' && NODE_FETCH.test(Function.prototype.toString.call(fetch))
-  }
-  return isLastFetchNode
-}
-
-/**
- * The dispatcher that the global `fetch` uses, where that is the one of Node.js. `undefined` elsewhere, and as long
- * as another `fetch` has replaced it.
- */
-export function fetchDispatcher(): Dispatcher | undefined {
-  // Node.js loads undici, which sets the dispatcher, when one of its globals is read for the first time.
-  if (!isNodeFetch() || typeof globalThis.Headers !== 'function') return undefined
-  const globals = globalThis as Globals
-  const older = globals[GLOBAL_DISPATCHER]
-  const newer = globals[GLOBAL_DISPATCHER_2]
-  if (isWrapper(older) && isDispatcher(newer)) return withOlderHandlers(newer)
-  return isDispatcher(older) ? older : undefined
-}
-
-/** Whether this is the wrapper of undici 8, and not a dispatcher that an older undici was told to use. */
-function isWrapper(dispatcher: Partial<Dispatcher> | undefined): boolean {
-  return typeof (dispatcher?.constructor as { wrapHandler?: unknown } | undefined)?.wrapHandler === 'function'
-}
-
-function isDispatcher(value: Partial<Dispatcher> | undefined): value is Dispatcher {
-  return typeof value?.dispatch === 'function'
-}
-
-type Headers2 = Record<string, string | string[] | undefined>
-
-/** The same dispatcher for handlers of the older interface, as the wrapper of undici is, but with HTTP/2. */
-function withOlderHandlers(dispatcher: Dispatcher): Dispatcher {
-  return {
-    isMockActive: dispatcher.isMockActive === true,
-    dispatch(options, handler) {
-      const newer = {
-        onRequestStart: (controller: { abort(reason: Error): void }) =>
-          handler.onConnect((reason) => controller.abort(reason)),
-        onResponseStart: (_controller: unknown, status: number, headers: Headers2, statusText?: string) =>
-          handler.onHeaders(status, toLines(headers), () => {}, statusText ?? ''),
-        onResponseData: (_controller: unknown, chunk: Uint8Array) => handler.onData(chunk),
-        onResponseEnd: () => handler.onComplete(),
-        onResponseError: (_controller: unknown, error: Error) => handler.onError(error),
-      }
-      return (dispatcher.dispatch as (options: DispatchOptions, handler: object) => unknown)(options, newer)
-    },
-  }
-}
-
-function toLines(headers: Headers2): HeaderLines {
-  return Object.entries(headers).flatMap(([name, values]) =>
-    [values ?? []].flat().flatMap((value) => [name, value]),
-  )
-}
+export type HeaderLines = readonly (Buffer | string)[]
 
 /** The last URL that was parsed: most processes have one endpoint. */
 let lastTarget = { url: '', origin: '', path: '' }
@@ -247,7 +174,7 @@ class ResponseHandler implements DispatchHandler {
         }
         if (this.#error !== undefined) reject(this.#error)
         // Only then is the connection free.
-        else if (this.#isEnded) nextTurn().then(resolve)
+        else if (this.#isEnded) nextTurn().then(resolve, reject)
       }
       this.#onProgress()
     })

@@ -1,19 +1,40 @@
-// The default imports, and not `request` by name: mocks (msw, nock) and instrumentation replace it on these objects.
-import http from 'node:http'
-import https from 'node:https'
-import { type ByteHTTPClient, type HTTPClientRequest, type HTTPResponse, takePlainSignal } from './client.ts'
-import { NodeRequester } from './node-request.ts'
+import type * as HTTP from 'node:http'
+import { urlToHttpOptions } from 'node:url'
+import {
+  type ByteHTTPClient,
+  type HTTPClientRequest,
+  type HTTPResponse,
+  signalOf,
+  takePlainSignal,
+} from './client.ts'
+import { readAll } from './response.ts'
+
+/** Idle connections are closed before common servers (5 s) and load balancers close them. */
+const KEEP_ALIVE_MS = 4_000
+
+/** `node:http` or `node:https`, as an object: mocks (msw, nock) and instrumentation replace what is on it. */
+type HTTPModule = Pick<typeof HTTP, 'Agent' | 'request'>
+
+/** One of the two modules, and the connections that are made with it. */
+interface Scheme {
+  readonly module: HTTPModule
+  readonly agent: HTTP.Agent
+}
 
 /**
- * The HTTP client over `node:http` and `node:https`, with connections of its own that are kept alive for 4 s. It takes
- * the least memory, and what is configured for `fetch` (proxies, mocks) does not apply to it. Never follows a redirect.
+ * The HTTP client over `node:http` and `node:https`, with connections of its own that are kept alive for 4 s. The default
+ * client is one as long as nothing in the process uses `fetch`; this one stays with it. What is configured for `fetch`
+ * (dispatchers, mocks) does not apply to it. Never follows a redirect.
  *
  * @example
  * import { NodeHTTPClient } from 'trackpost/node'
  * const analytics = new Analytics({ writeKey, httpClient: new NodeHTTPClient() })
  */
 export class NodeHTTPClient implements ByteHTTPClient {
-  readonly #requester = new NodeRequester({ http, https })
+  readonly #schemes = new Map<string, Scheme>()
+  /** The last URL, taken apart: most processes have one endpoint. */
+  #target: HTTP.RequestOptions = {}
+  #url = ''
 
   /** Always `true`. */
   takesBytes(): boolean {
@@ -22,8 +43,130 @@ export class NodeHTTPClient implements ByteHTTPClient {
 
   /** Makes one request. Rejects with the error of `node:http` when there is no response. */
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
-    return this.#requester.makeRequest(request)
+    if (request.url !== this.#url) {
+      this.#target = urlToHttpOptions(new URL(request.url))
+      this.#url = request.url
+    }
+    const target = this.#target
+    const protocol = target.protocol === 'https:' ? 'https:' : 'http:'
+    const scheme = this.#schemes.get(protocol)
+    if (scheme !== undefined) return send(scheme, target, request)
+    const module = loadModule(protocol)
+    if (!(module instanceof Promise)) return send(this.#open(protocol, module), target, request)
+    return module.then((module) => send(this.#open(protocol, module), target, request))
+  }
+
+  /** Closes its connections, those in use included. A later request opens others. */
+  close(): void {
+    for (const { agent } of this.#schemes.values()) agent.destroy()
+    this.#schemes.clear()
+  }
+
+  #open(protocol: string, module: HTTPModule): Scheme {
+    // Two requests may have waited for the module.
+    let scheme = this.#schemes.get(protocol)
+    if (scheme === undefined) {
+      scheme = { module, agent: new module.Agent({ keepAlive: true, timeout: KEEP_ALIVE_MS }) }
+      this.#schemes.set(protocol, scheme)
+    }
+    return scheme
   }
 }
 
 takePlainSignal(NodeHTTPClient.prototype.makeRequest)
+
+/**
+ * Loads a module with the first request that needs it. Not by `import()` where there is another way: the module that
+ * Node.js 22 and later make of node:http for `import` loads undici, which takes ten times as long. Never a file of ours: one
+ * that could not be read for want of file descriptors would be missing from then on, since Node.js remembers failed imports.
+ */
+function loadModule(protocol: 'http:' | 'https:'): HTTPModule | Promise<HTTPModule> {
+  const builtin = (process as { getBuiltinModule?: (name: string) => unknown }).getBuiltinModule?.(
+    `node:${protocol.slice(0, -1)}`,
+  )
+  if (builtin !== undefined) return builtin as HTTPModule
+  const loading: Promise<{ default: HTTPModule }> =
+    protocol === 'https:' ? import('node:https') : import('node:http')
+  return loading.then((module) => module.default)
+}
+
+function send(
+  { module, agent }: Scheme,
+  target: HTTP.RequestOptions,
+  request: HTTPClientRequest<string | Uint8Array>,
+): Promise<HTTPResponse> {
+  const { method, closesConnection } = request
+  const signal = signalOf(request)
+  // An exchange that was over before the module was loaded.
+  if (signal.aborted) return Promise.reject(abortError())
+  const body = typeof request.body === 'string' ? Buffer.from(request.body) : request.body
+  // With the length given the body goes out in one piece, not in chunks.
+  const headers: HTTP.OutgoingHttpHeaders = { ...request.headers, 'Content-Length': body.byteLength }
+  if (closesConnection === true) headers['Connection'] = 'close'
+  return new Promise((resolve, reject) => {
+    const outgoing = module.request({ ...target, method, headers, agent })
+    let isAnswered = false
+    outgoing.on('response', (incoming) => {
+      isAnswered = true
+      resolve(toResponse(incoming))
+    })
+    outgoing.on('error', reject)
+    const abort = (): void => {
+      reject(abortError())
+      // Not with the error: a socket that has just gone back to the pool has nobody who listens for it.
+      outgoing.destroy()
+    }
+    signal.addEventListener('abort', abort, { once: true })
+    outgoing.on('close', () => {
+      signal.removeEventListener('abort', abort)
+      // A 101 closes it without an error. One is costly to make, and each request closes.
+      if (!isAnswered) reject(new Error('the connection was closed before there was a response'))
+    })
+    outgoing.end(body)
+  })
+}
+
+function abortError(): Error {
+  return new Error('the request was aborted')
+}
+
+function toResponse(incoming: HTTP.IncomingMessage): HTTPResponse {
+  const response = {
+    status: incoming.statusCode ?? 0,
+    statusText: incoming.statusMessage ?? '',
+    headers: incoming.headers,
+    body: {
+      readTo: (add: (chunk: Uint8Array) => void) => readTo(incoming, add),
+      destroy: () => incoming.destroy(),
+    },
+    text: () => readAll(response),
+  }
+  return response
+}
+
+function readTo(incoming: HTTP.IncomingMessage, add: (chunk: Uint8Array) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    incoming.on('data', (chunk) => {
+      try {
+        add(chunk)
+      } catch (error) {
+        reject(error)
+        incoming.destroy()
+      }
+    })
+    let isEnded = false
+    incoming.on('end', () => {
+      isEnded = true
+      // By now the socket is back in the pool.
+      resolve()
+    })
+    incoming.on('error', reject)
+    // An error is costly to make, and each response closes.
+    const onClose = (): void => {
+      if (!isEnded) reject(new Error('the response body broke off'))
+    }
+    incoming.on('close', onClose)
+    // It broke off before anybody listened.
+    if (incoming.destroyed) onClose()
+  })
+}

@@ -1,8 +1,10 @@
 import { DeliveryError } from '../errors/errors.ts'
+import { isInstance } from '../errors/guard.ts'
 import { dateMs, describe, isRecord } from './describe.ts'
 import { mergeDeep } from './merge.ts'
 import { createMessageId, isMessageId, MESSAGE_ID_LIMIT } from './message-id.ts'
 import type { EventProperties } from './shapes.ts'
+import { snapshot } from './snapshot.ts'
 import type { Kind, Message } from './types.ts'
 
 /** What the client adds to every message. */
@@ -29,9 +31,10 @@ type ToJSON = (this: unknown, key: string) => unknown
 
 /**
  * Builds the message of one call. Reads each field of `params` once, top level only: the serialiser reads what lies
- * inside `properties`, `traits`, `context` and `integrations`. Unknown fields are left out.
+ * inside `properties`, `traits`, `context` and `integrations`. Unknown fields are left out, and so is what the prototype of all
+ * objects was polluted with.
  *
- * @param nowMs The time of the call, milliseconds since the epoch.
+ * @param nowMs The time of the call, milliseconds since the epoch; NaN when the clock cannot be read.
  * @throws DeliveryError `invalid` when a field is missing or of the wrong type; whatever a getter throws.
  * @see docs/spec.md, section 1
  */
@@ -59,7 +62,7 @@ export function buildMessage(
   return {
     type: kind,
     messageId: readMessageId(kind, fields),
-    timestamp: readTimestamp(kind, fields['timestamp'] ?? defaults?.timestamp, nowMs),
+    timestamp: readTimestamp(kind, readField(fields, 'timestamp') ?? readField(defaults, 'timestamp'), nowMs),
     userId,
     anonymousId,
     previousId: kind === 'alias' ? readRequiredId(kind, fields, 'previousId') : undefined,
@@ -69,8 +72,7 @@ export function buildMessage(
     category,
     properties: readProperties(kind, fields, category),
     traits: kind === 'identify' || kind === 'group' ? (readObject(kind, fields, 'traits') ?? {}) : undefined,
-    // Spread, not Object.assign: an own `__proto__` key of the caller's stays plain data.
-    context: context === undefined ? { library: stamp.library } : { ...context, library: stamp.library },
+    context: extend(context, { library: stamp.library }) as Message['context'],
     integrations: (readMerged(kind, fields, 'integrations', defaults) ?? {}) as Message['integrations'],
     _metadata: stamp.metadata,
   }
@@ -83,12 +85,33 @@ function readProperties(
 ): EventProperties | undefined {
   if (kind !== 'track' && kind !== 'page' && kind !== 'screen') return undefined
   const properties = readObject(kind, fields, 'properties')
-  if (kind === 'page' && category !== undefined) return { ...properties, category }
+  if (kind === 'page' && category !== undefined) return extend(properties, { category })
   return properties ?? {}
 }
 
+/** A copy of `base` with further keys. Where `base` cannot be copied, what the serialiser would write of it. */
+function extend(base: Fields | undefined, keys: Fields): Fields {
+  try {
+    // Spread, not Object.assign: an own `__proto__` key of the caller's stays plain data.
+    return { ...base, ...keys }
+  } catch {
+    try {
+      return { ...(snapshot(base) as Fields), ...keys }
+    } catch (error) {
+      if (isInstance(error, DeliveryError)) throw error
+      return keys
+    }
+  }
+}
+
+function readField(fields: object = {}, name: string): unknown {
+  const value = (fields as Fields)[name]
+  if (value === undefined || !(name in Object.prototype)) return value
+  return Object.getOwnPropertyDescriptor(fields, name) === undefined ? undefined : value
+}
+
 function readId(kind: Kind, fields: Fields, name: string): string | undefined {
-  const value = fields[name]
+  const value = readField(fields, name)
   if (typeof value === 'string') {
     if (value === '') return undefined
     const first = value.charCodeAt(0)
@@ -121,14 +144,14 @@ function requireId(kind: Kind, id: string | undefined, name: string): string {
 }
 
 function readEventName(kind: Kind, fields: Fields): string {
-  const value = fields['event']
+  const value = readField(fields, 'event')
   if (typeof value === 'string' && value !== '') return value
   throw invalid(kind, 'event', 'a non-empty string', value)
 }
 
 /** Text; numbers are written as text, as in ids. */
 function readText(kind: Kind, fields: Fields, name: string): string | undefined {
-  const value = fields[name]
+  const value = readField(fields, name)
   if (typeof value === 'string') return value
   if (value === undefined || value === null) return undefined
   if (isTextual(value)) return String(value)
@@ -149,7 +172,12 @@ function readMerged(
   const own = readObject(kind, fields, name)
   if (defaults === undefined) return own
   const base = readObject(kind, defaults as Fields, name)
-  return base === undefined || own === undefined ? (own ?? base) : mergeDeep(base, own)
+  if (base === undefined || own === undefined) return own ?? base
+  try {
+    return mergeDeep(base, own)
+  } catch {
+    return own
+  }
 }
 
 /** What most callers pass, and what is seen at once to be an object. */
@@ -158,14 +186,16 @@ function isLiteral(value: unknown): value is Fields {
 }
 
 function readObject(kind: Kind, fields: Fields, name: string): Fields | undefined {
-  const value = fields[name]
+  const value = readField(fields, name)
   if (value === undefined || value === null) return undefined
-  if (!isLiteral(value) && !isRecord(value)) throw invalid(kind, name, 'an object', value)
   let toJSON: unknown
   try {
+    if (!isLiteral(value) && !isRecord(value)) throw invalid(kind, name, 'an object', value)
     toJSON = value['toJSON']
-  } catch {
-    return value
+  } catch (error) {
+    if (isInstance(error, DeliveryError)) throw error
+    // A proxy that throws is left to the serialiser, which puts a stand-in in its place.
+    return value as Fields
   }
   return typeof toJSON === 'function' ? resolve(kind, value, name, toJSON as ToJSON) : value
 }
@@ -188,7 +218,7 @@ function resolve(kind: Kind, value: Fields, name: string, toJSON: ToJSON): Field
 }
 
 function readMessageId(kind: Kind, fields: Fields): string {
-  const value = fields['messageId']
+  const value = readField(fields, 'messageId')
   if (value === undefined || value === null) return createMessageId()
   if (isMessageId(value)) return value
   const expected = `1 to ${MESSAGE_ID_LIMIT - 1} characters without control characters`
@@ -196,7 +226,13 @@ function readMessageId(kind: Kind, fields: Fields): string {
 }
 
 function readTimestamp(kind: Kind, value: unknown, nowMs: number): string {
-  if (value === undefined || value === null) return isoTime(nowMs)
+  if (value === undefined || value === null) {
+    if (Math.abs(nowMs) <= LATEST_MS) return isoTime(nowMs)
+    throw new DeliveryError(
+      'invalid',
+      `${kind}: timestamp: the clock of this process (Date.now) shows no time`,
+    )
+  }
   const time = toIsoTime(value)
   if (time === undefined) {
     const expected = 'a valid Date, ISO-8601 text or milliseconds'
@@ -219,6 +255,9 @@ function invalid(kind: Kind, name: string, expected: string, value: unknown, fau
 /** A calendar date, with or without a time of day, as RFC 3339 and ISO-8601 write it. */
 const ISO_DATE_TIME =
   /^([+-]?\d{4,6})-(\d\d)(?:-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?)?$/i
+
+/** Beyond it, a Date is invalid and toISOString throws: ECMA-262, section 21.4.1.1. */
+const LATEST_MS = 8.64e15
 
 let cachedMs = Number.NaN
 let cachedText = ''
@@ -247,8 +286,7 @@ export function toIsoTime(value: unknown): string | undefined {
   else if (typeof value === 'string') ms = parseIsoTime(value)
   else ms = dateMs(value)
   if (ms === undefined) return undefined
-  // Beyond these, a Date is invalid and toISOString throws: ECMA-262, section 21.4.1.1.
-  return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : undefined
+  return Math.abs(ms) <= LATEST_MS ? new Date(ms).toISOString() : undefined
 }
 
 function parseIsoTime(text: string): number {

@@ -52,9 +52,15 @@ function copy(value: unknown, key: string | number, state: State): unknown {
   }
   const { toJSON } = value as { toJSON?: unknown }
   if (typeof toJSON !== 'function') return copyAsIs(value, state)
-  if (value instanceof Date && toJSON === Date.prototype.toJSON) return new Date(value.getTime())
+  if (toJSON === Date.prototype.toJSON && isPlainDate(value)) return new Date(value.getTime())
   // As in JSON.stringify, the result is not asked for a toJSON of its own.
   return copyAsIs(toJSON.call(value, String(key)), state)
+}
+
+/** Not a subclass, and nothing of its own: `toJSON` asks a Date for its `toISOString`, which may be another one. */
+function isPlainDate(value: unknown): value is Date {
+  if (!(value instanceof Date) || Object.getPrototypeOf(value) !== Date.prototype) return false
+  return Object.getOwnPropertyNames(value).length === 0
 }
 
 function count(state: State): void {
@@ -101,12 +107,23 @@ function copyArray(value: readonly unknown[], state: State): unknown[] {
   return list
 }
 
-/** The primitive inside `Object(1)` and its like, read from its slot: `valueOf` is never called. */
+/** The primitive inside `Object(1)` and its like, of any realm, read from its slot: `valueOf` is never called. */
 function unbox(value: object): string | number | boolean | undefined {
-  if (value instanceof Number) return Number.prototype.valueOf.call(value)
-  if (value instanceof String) return String.prototype.valueOf.call(value)
-  if (value instanceof Boolean) return Boolean.prototype.valueOf.call(value)
-  if (value instanceof BigInt) return BigInt.prototype.toString.call(value)
+  try {
+    // Names the slot that the object has, unless the object says otherwise; then it is written by its keys.
+    switch (Object.prototype.toString.call(value)) {
+      case '[object Number]':
+        return Number.prototype.valueOf.call(value)
+      case '[object String]':
+        return String.prototype.valueOf.call(value)
+      case '[object Boolean]':
+        return Boolean.prototype.valueOf.call(value)
+      case '[object BigInt]':
+        return BigInt.prototype.toString.call(value)
+    }
+  } catch {
+    // It has a name like theirs, and no slot.
+  }
   return undefined
 }
 

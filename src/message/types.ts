@@ -14,7 +14,10 @@ export const KINDS = ['identify', 'track', 'page', 'screen', 'group', 'alias'] a
 /** The kind of a message: the name of the call that made it. */
 export type Kind = (typeof KINDS)[number]
 
-/** Who a message is about: `userId`, `anonymousId` or both. */
+/**
+ * Who a message is about: `userId`, `anonymousId` or both. It stands last wherever it is combined: the compiler tells of the first
+ * part that does not fit, and of a union it tells of the last member, whatever else is missing.
+ */
 export type Identity =
   | {
       /** Your id for the user. */
@@ -79,49 +82,45 @@ export interface CommonParams {
 }
 
 /** What `identify` takes. */
-export type IdentifyParams<Traits = UserTraits, Who = Identity> = Who &
-  CommonParams & {
-    /** What is known about the user. Default: none. */
-    traits?: Traits | null | undefined
-  }
+export type IdentifyParams<Traits = UserTraits, Who = Identity> = CommonParams & {
+  /** What is known about the user. Default: none. */
+  traits?: Traits | null | undefined
+} & Who
 
 /** What `track` takes: with a map of events, one of its names and the properties that belong to it. */
 export type TrackParams<
   Events = AnyEvents,
   Name extends EventName<Events> = EventName<Events>,
   Who = Identity,
-> = Who & CommonParams & TypedEvent<Events, Name>
+> = CommonParams & TypedEvent<Events, Name> & Who
 
 /** What `page` takes. */
-export type PageParams<Who = Identity> = Who &
-  CommonParams & {
-    /** Name of the page. */
-    name?: string | null | undefined
-    /** Category of the page; copied into `properties.category` too. */
-    category?: string | null | undefined
-    /** Properties of the page, such as `url`, `title`, `referrer` and `path`. Default: none. */
-    properties?: EventProperties | null | undefined
-  }
+export type PageParams<Who = Identity> = CommonParams & {
+  /** Name of the page. */
+  name?: string | null | undefined
+  /** Category of the page; copied into `properties.category` too. */
+  category?: string | null | undefined
+  /** Properties of the page, such as `url`, `title`, `referrer` and `path`. Default: none. */
+  properties?: EventProperties | null | undefined
+} & Who
 
 /** What `screen` takes. */
-export type ScreenParams<Who = Identity> = Who &
-  CommonParams & {
-    /** Name of the screen. */
-    name?: string | null | undefined
-    /** Category of the screen. */
-    category?: string | null | undefined
-    /** Properties of the screen. Default: none. */
-    properties?: EventProperties | null | undefined
-  }
+export type ScreenParams<Who = Identity> = CommonParams & {
+  /** Name of the screen. */
+  name?: string | null | undefined
+  /** Category of the screen. */
+  category?: string | null | undefined
+  /** Properties of the screen. Default: none. */
+  properties?: EventProperties | null | undefined
+} & Who
 
 /** What `group` takes. */
-export type GroupParams<Traits = GroupTraits, Who = Identity> = Who &
-  CommonParams & {
-    /** Your id for the company or team. */
-    groupId: Id
-    /** What is known about the group. Default: none. */
-    traits?: Traits | null | undefined
-  }
+export type GroupParams<Traits = GroupTraits, Who = Identity> = CommonParams & {
+  /** Your id for the company or team. */
+  groupId: Id
+  /** What is known about the group. Default: none. */
+  traits?: Traits | null | undefined
+} & Who
 
 /** What `alias` takes. */
 export type AliasParams = CommonParams & {
@@ -167,3 +166,6 @@ export interface Message<Time = string> {
 
 /** A message as plugins, callbacks and listeners see it: its `timestamp` is a `Date`. */
 export type ContextEvent = Message<Date>
+
+/** An event as a test of a plugin writes it down: all but its kind may be left out. */
+export type ContextInput = Partial<ContextEvent> & Pick<ContextEvent, 'type'>

@@ -1,13 +1,13 @@
 import { describeCause } from '../errors/cause.ts'
 import type { DeliveryError } from '../errors/errors.ts'
 import { describe } from '../message/describe.ts'
-import type { ContextEvent, Message } from '../message/types.ts'
+import type { ContextEvent, ContextInput, Message } from '../message/types.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { ContextCancelation } from './cancelation.ts'
 import { setAtPath } from './event-path.ts'
 import { ContextLogger, ContextStats, type LogEntry, type LogLevel, type Metric } from './notes.ts'
 
-export type { ContextEvent } from '../message/types.ts'
+export type { ContextEvent, ContextInput } from '../message/types.ts'
 
 /** Why an event failed. */
 export interface FailedDelivery {
@@ -56,18 +56,21 @@ export class Context {
   #refused: string | undefined
   #depth = 0
   #reporter: Reporter | undefined
+  #subject: object | undefined
+  #destinations: Promise<unknown> | undefined
   readonly #clock: Clock
 
   /**
    * Makes a context of its own, as tests of plugins need it.
    *
-   * @param event The event. It is not copied.
+   * @param event The event. It is not copied, and what it leaves out is not filled in: `runPlugin` of `trackpost/testing` gives a
+   * plugin a whole one.
    */
-  constructor(event: ContextEvent)
+  constructor(event: ContextInput)
   /** @internal `event`, or the JSON from which it is made when it is first read. */
   constructor(event: ContextEvent | undefined, json?: string, clock?: Clock)
-  constructor(event: ContextEvent | undefined, json = '', clock: Clock = systemClock) {
-    this.#event = event
+  constructor(event: ContextInput | undefined, json = '', clock: Clock = systemClock) {
+    this.#event = event as ContextEvent | undefined
     this.#json = json
     this.#clock = clock
   }
@@ -194,6 +197,26 @@ export class Context {
     this.#depth = depth
   }
 
+  /** @internal What the pipeline's owner knows the event by. */
+  get subject(): object | undefined {
+    return this.#subject
+  }
+
+  /** @internal */
+  set subject(subject: object | undefined) {
+    this.#subject = subject
+  }
+
+  /** @internal Settled when the destinations are done with the event; `undefined` when none is at work. */
+  get destinations(): Promise<unknown> | undefined {
+    return this.#destinations
+  }
+
+  /** @internal */
+  set destinations(destinations: Promise<unknown> | undefined) {
+    this.#destinations = destinations
+  }
+
   /** @internal */
   set reporter(reporter: Reporter) {
     this.#reporter = reporter
@@ -216,6 +239,7 @@ export class Context {
   succeed(former: Context): void {
     this.#depth = former.#depth
     this.#reporter = former.#reporter
+    this.#subject = former.#subject
     this.#logger ??= former.#logger
     this.#stats ??= former.#stats
   }

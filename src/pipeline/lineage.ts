@@ -3,10 +3,16 @@ import type { AsyncLocal } from '../runtime/async-context.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { PLUGIN_TIMEOUT_MS } from './time-limits.ts'
 
-/** An asynchronous handler at work. */
-interface Scope {
-  readonly owner: Lineage
+/** A handler at work. */
+interface Work {
   readonly depth: number
+  /** Whom it works for. */
+  readonly subject: object | undefined
+}
+
+/** An asynchronous handler at work. */
+interface Scope extends Work {
+  readonly owner: Lineage
   readonly startedMs: number
   /** The handler, of another client, that led to this one. */
   readonly outer: Scope | undefined
@@ -16,11 +22,14 @@ interface Scope {
 let scopes: AsyncLocal<Scope> | undefined
 let isUnavailable = false
 
-/** Knows how many plugins in a row have led to the code that runs now, synchronously and past each `await`. */
+/**
+ * Knows how many plugins in a row have led to the code that runs now, and for which events they work, synchronously and past
+ * each `await`.
+ */
 export class Lineage {
   readonly #clock: Clock
-  /** That of the handler which runs synchronously now. */
-  #depth = 0
+  /** The handlers that run synchronously now, the innermost last. */
+  readonly #running: Work[] = []
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -28,26 +37,30 @@ export class Lineage {
 
   /** 0 outside all plugins. */
   get depth(): number {
-    if (this.#depth > 0 || scopes === undefined) return this.#depth
-    for (let scope = scopes.get(); scope !== undefined; scope = scope.outer) {
-      if (scope.owner === this && this.#isAtWork(scope)) return scope.depth
+    const innermost = this.#running[this.#running.length - 1] ?? this.#scopes()[0]
+    return innermost === undefined ? 0 : innermost.depth
+  }
+
+  /** Whom the code that runs now works for; none outside all plugins. */
+  get subjects(): object[] {
+    const works: Work[] = [...this.#running, ...this.#scopes()]
+    // The innermost is both, where it is asynchronous and has not returned yet.
+    const subjects = new Set(works.map(({ subject }) => subject))
+    return [...subjects].filter((subject) => subject !== undefined)
+  }
+
+  /** Runs a handler. */
+  run<Result>(work: Work, run: () => Result): Result {
+    this.#running.push(work)
+    try {
+      return run()
+    } finally {
+      this.#running.pop()
     }
-    return 0
   }
 
-  /** Notes that a handler of this depth runs from now on. Returns what {@link leave} needs. */
-  enter(depth: number): number {
-    const outer = this.#depth
-    this.#depth = depth
-    return outer
-  }
-
-  leave(outer: number): void {
-    this.#depth = outer
-  }
-
-  /** Runs a handler that goes on after it has returned; what it tracks then is known as well. */
-  follow<Result>(depth: number, run: () => Result): Result {
+  /** Runs a handler that goes on after it has returned; what it does then is known as well. */
+  follow<Result>(work: Work, run: () => Result): Result {
     if (scopes === undefined && !isUnavailable) {
       scopes = createAsyncLocal<Scope>()
       isUnavailable = scopes === undefined
@@ -55,7 +68,16 @@ export class Lineage {
     if (scopes === undefined) return run()
     const current = scopes.get()
     const outer = current !== undefined && this.#isAtWork(current) ? current : undefined
-    return scopes.run({ owner: this, depth, startedMs: this.#clock.monotonic(), outer }, run)
+    return scopes.run({ owner: this, ...work, startedMs: this.#clock.monotonic(), outer }, run)
+  }
+
+  /** The asynchronous handlers of this client that have led here, the innermost first. */
+  #scopes(): Scope[] {
+    const found: Scope[] = []
+    for (let scope = scopes?.get(); scope !== undefined; scope = scope.outer) {
+      if (scope.owner === this && this.#isAtWork(scope)) found.push(scope)
+    }
+    return found
   }
 
   /** What a handler leaves behind, such as an interval that it started, is not part of its work for ever. */

@@ -3,7 +3,7 @@ import { isInstance, isThenable } from '../errors/guard.ts'
 import { isSwitchedOn } from '../message/integrations.ts'
 import type { Kind } from '../message/types.ts'
 import { AsyncResource } from '../runtime/async-context.node.ts'
-import type { Clock } from '../runtime/clock.ts'
+import { type Clock, soon } from '../runtime/clock.ts'
 import { ContextCancelation } from './cancelation.ts'
 import type { Context, Reporter } from './context.ts'
 import { pluginError, pluginFailure, type Report } from './failure.ts'
@@ -11,7 +11,7 @@ import { continueWith, UnusableResult } from './handler-result.ts'
 import { Lineage } from './lineage.ts'
 import type { Plugin, PluginHost } from './plugin.ts'
 import { PluginLoader } from './plugin-loader.ts'
-import { handlerOf, type Registration } from './registration.ts'
+import { handlerOf, handles, type Registration } from './registration.ts'
 import { stagesOf } from './stages.ts'
 import { Abandoned, TimeLimits } from './time-limits.ts'
 import { Turns } from './turns.ts'
@@ -25,6 +25,8 @@ export interface PipelineOptions {
   readonly client: PluginHost
   /** Takes the failures of plugins that cost no event. Never throws. */
   readonly report: Report
+  /** A plugin is there: events of this turn that have left the plugins must pass it as well. */
+  readonly onRegister?: (plugin: Registration) => void
 }
 
 /**
@@ -36,7 +38,7 @@ export type Done = (error: DeliveryError | undefined, ctx: Context) => void
 /** One event on its way through the front. */
 interface Passage {
   readonly kind: Kind
-  readonly front: readonly Registration[]
+  front: readonly Registration[]
   ctx: Context
   readonly done: Done
 }
@@ -59,8 +61,12 @@ export class Pipeline {
   isEmpty = true
   /** Events that cannot start yet, in their order. */
   #waiting: (() => void)[] = []
+  /** How often the client has stopped waiting for plugins. */
+  #era = 0
+  /** Those of this turn that are inside an asynchronous plugin. */
+  readonly #ofThisTurn = new Set<Passage>()
 
-  constructor({ clock, client, report }: PipelineOptions) {
+  constructor({ clock, client, report, onRegister }: PipelineOptions) {
     this.#report = report
     this.#tell = (ctx, plugin, reason) => report(pluginFailure(plugin, 'reported', reason, ctx))
     this.#limits = new TimeLimits(clock)
@@ -75,6 +81,12 @@ export class Pipeline {
         this.isEmpty = this.#loader.registrations.length === 0 && this.#loader.missing === undefined
       },
       onReady: () => this.#release(),
+      onRegister: (added) => {
+        if (added.type === 'before' || added.type === 'enrichment') {
+          for (const one of this.#ofThisTurn) if (handles(added, one.kind)) one.front = [...one.front, added]
+        }
+        onRegister?.(added)
+      },
     })
   }
 
@@ -107,9 +119,10 @@ export class Pipeline {
    * Runs the `before` and `enrichment` plugins. `done` is called exactly once, unless {@link abandon} comes first: within
    * this call where every plugin is synchronous and loaded, later otherwise.
    *
+   * @param front Default: all of them.
    * @returns Whether `done` has been called.
    */
-  run(kind: Kind, ctx: Context, done: Done): boolean {
+  run(kind: Kind, ctx: Context, done: Done, front?: readonly Registration[]): boolean {
     const { depth } = this.#lineage
     if (depth > MAX_DEPTH) {
       const message = 'a plugin tracked this while handling an event that a plugin had tracked'
@@ -121,10 +134,15 @@ export class Pipeline {
     if (this.#loader.isLoading || this.#turns.isOver()) {
       // It goes on when something else ends, and must not do so in the asynchronous context of that.
       const captured = new AsyncResource('Trackpost')
-      this.#waiting.push(() => captured.runInAsyncScope(() => this.#start(kind, ctx, done)))
+      this.#waiting.push(() => captured.runInAsyncScope(() => this.#start(kind, ctx, done, front)))
       return false
     }
-    return this.#start(kind, ctx, done)
+    return this.#start(kind, ctx, done, front)
+  }
+
+  /** Whom the code that runs now works for, as a plugin; none outside all plugins. */
+  get subjects(): readonly object[] {
+    return this.#lineage.subjects
   }
 
   /** Whether anything is called with the context of an event of this kind once it has left the front. */
@@ -133,24 +151,41 @@ export class Pipeline {
     return destinations.length + after.length + utilities.length > 0
   }
 
-  /** Hands the finished event to the destinations that its `integrations` leave on. */
-  distribute(kind: Kind, ctx: Context): Promise<unknown> | undefined {
-    const { destinations } = this.#stages[kind]
+  /**
+   * Hands the finished event to the destinations that its `integrations` leave on.
+   *
+   * @param destinations Default: all of them.
+   */
+  distribute(
+    kind: Kind,
+    ctx: Context,
+    destinations: readonly Registration[] = this.#stages[kind].destinations,
+  ): Promise<unknown> | undefined {
     if (destinations.length === 0) return undefined
-    return all(destinations.filter((one) => isChosen(one, ctx)).map((one) => this.#callAside(one, kind, ctx)))
+    const chosen = destinations.filter((one) => isChosen(one, ctx))
+    const work = all([ctx.destinations, ...chosen.map((one) => this.#callAside(one, kind, ctx))])
+    ctx.destinations = work
+    return work
   }
 
   /**
-   * Runs the `after` plugins of an event that has its outcome, and then the `utility` plugins, each in the asynchronous
-   * context of its registration.
+   * Runs the `after` plugins of an event that has its outcome, once its destinations are done with it, and then the `utility`
+   * plugins, each in the asynchronous context of its registration.
    */
   conclude(kind: Kind, ctx: Context): Promise<unknown> | undefined {
     const { after, utilities } = this.#stages[kind]
     const call = (one: Registration): Promise<unknown> | undefined =>
       one.asyncContext.runInAsyncScope(() => this.#callAside(one, kind, ctx))
-    const work = after.length === 0 ? undefined : all(after.map(call))
-    if (utilities.length === 0) return work
-    return work === undefined ? all(utilities.map(call)) : work.then(() => all(utilities.map(call)))
+    const era = this.#era
+    let work = ctx.destinations
+    for (const stage of [after, utilities]) {
+      if (stage.length === 0) continue
+      work =
+        work === undefined
+          ? all(stage.map(call))
+          : work.then(() => this.#callLate(() => all(stage.map(call)), era))
+    }
+    return work
   }
 
   /**
@@ -158,9 +193,17 @@ export class Pipeline {
    * What plugins are doing is theirs to end.
    */
   abandon(): void {
+    this.#era++
     this.#waiting = []
     this.#turns.stop()
     this.#limits.abandon()
+  }
+
+  /** Calls what had to wait for others. Where the client has stopped waiting meanwhile, it does not begin again. */
+  #callLate(call: () => Promise<unknown> | undefined, era: number): Promise<unknown> | undefined {
+    const work = call()
+    if (era !== this.#era) this.#limits.abandon()
+    return work
   }
 
   /** Starts the events that had to wait, unless there is a new reason to. */
@@ -169,14 +212,14 @@ export class Pipeline {
     for (const start of this.#waiting.splice(0)) start()
   }
 
-  #start(kind: Kind, ctx: Context, done: Done): boolean {
+  #start(kind: Kind, ctx: Context, done: Done, front = this.#stages[kind].front): boolean {
     const { missing } = this.#loader
     if (missing !== undefined) {
       const message = `the plugin '${missing}' could not be loaded, and no event may go on without it`
       done(new DeliveryError('plugin', message), ctx)
       return true
     }
-    return this.#step({ kind, front: this.#stages[kind].front, ctx, done }, 0)
+    return this.#step({ kind, front, ctx, done }, 0)
   }
 
   #step(passage: Passage, from: number): boolean {
@@ -203,6 +246,8 @@ export class Pipeline {
   /** Goes on with the next plugin when this one has settled. */
   #wait(passage: Passage, index: number, result: PromiseLike<unknown>): void {
     const one = passage.front[index] as Registration
+    if (this.#ofThisTurn.size === 0) soon(() => this.#ofThisTurn.clear())
+    this.#ofThisTurn.add(passage)
     this.#limits
       .bound(result)
       .then((value) => {
@@ -257,17 +302,12 @@ export class Pipeline {
 
   #call({ plugin, isAsync }: Registration, kind: Kind, ctx: Context): unknown {
     if (plugin.isLoaded !== undefined && !plugin.isLoaded()) return undefined
-    const depth = ctx.depth + 1
-    const outer = this.#lineage.enter(depth)
-    try {
+    const work = { depth: ctx.depth + 1, subject: ctx.subject }
+    return this.#lineage.run(work, () => {
       const handler = handlerOf(plugin, kind)
       if (handler === undefined) return undefined
-      return isAsync
-        ? this.#lineage.follow(depth, () => handler.call(plugin, ctx))
-        : handler.call(plugin, ctx)
-    } finally {
-      this.#lineage.leave(outer)
-    }
+      return isAsync ? this.#lineage.follow(work, () => handler.call(plugin, ctx)) : handler.call(plugin, ctx)
+    })
   }
 }
 

@@ -12,6 +12,8 @@ export interface PluginLoaderOptions {
   readonly report: Report
   /** Called when a plugin was added, loaded, or taken out. */
   readonly onChange: () => void
+  /** Called once for each plugin, when its loading has begun. */
+  readonly onRegister: (added: Registration) => void
   /** Called when no plugin that events wait for is loading any more. */
   readonly onReady: () => void
 }
@@ -67,6 +69,7 @@ export class PluginLoader {
     // Before `load` is called: what it tracks waits as well.
     if (isCritical) this.#loadingCritical.add(added)
     const loading = this.#load(added)
+    if (added.state !== 'failed') this.#options.onRegister(added)
     if (loading === undefined) {
       this.#endLoading(added)
       return Promise.resolve(nameOf(added))

@@ -4,7 +4,7 @@ import type { Context, ContextEvent } from '../pipeline/context.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
 import { mistake, requireName, requireOptions } from './options.ts'
 
-/** What {@link filter} takes besides the function. */
+/** Options of {@link filter}, beside the function. */
 export interface FilterOptions {
   /** Default: `filter`. */
   name?: string | undefined

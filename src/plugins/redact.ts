@@ -5,7 +5,7 @@ import { KeyPatterns } from './key-patterns.ts'
 import { mistake, requireName, requireOptions } from './options.ts'
 import { compilePatterns, TextPatterns } from './text-patterns.ts'
 
-/** What {@link redact} takes: `keys`, `patterns` or both. */
+/** Options of {@link redact}: `keys`, `patterns` or both. */
 export interface RedactOptions {
   /** Default: `redact`. */
   name?: string | undefined
@@ -15,11 +15,11 @@ export interface RedactOptions {
    */
   keys?: readonly (string | RegExp)[] | undefined
   /**
-   * What is replaced inside texts and keys, wherever they lie; numbers and dates count as their text. A text is searched
+   * Replaced inside texts and keys, at any depth; numbers and dates count as their text. A text is searched
    * as it is, whatever its case. A regular expression finds every match, whatever its flags `g` and `y`.
    */
   patterns?: readonly (string | RegExp)[] | undefined
-  /** What stands in the place of what was taken out, or a function that makes it, such as a keyed hash. Default: `[redacted]`. */
+  /** The replacement, or a function that makes it from the redacted text, such as a keyed hash. Default: `[redacted]`. */
   replacement?: string | ((text: string) => string) | undefined
   /**
    * Most characters of a text that `patterns` are searched in. A longer text is replaced as a whole: the time of some
@@ -28,7 +28,7 @@ export interface RedactOptions {
   maxTextLength?: number | undefined
 }
 
-/** What only the protocol uses: without it there would be no event. */
+/** Fields of the protocol: without them there would be no event. */
 const KEPT: ReadonlySet<string> = new Set(['type', 'messageId', 'timestamp', '_metadata'])
 /** Fields of the protocol, which are not keys of anybody's data. What is in them is searched. */
 const PROTOCOL: ReadonlySet<string> = new Set([
@@ -104,7 +104,7 @@ class Redaction {
   }
 
   redactEvent(event: ContextEvent): ContextEvent {
-    // What JSON will show, and nothing that could show something else when it is written: getters, `toJSON`, proxies.
+    // Plain data as JSON will write it: a getter, a `toJSON` or a proxy could return something else at the second reading.
     const plain = snapshot(event, MAX_BYTES) as Fields
     const redacted = Object.fromEntries(
       Object.entries(plain).map(([key, value]) => [key, this.#field(key, value)]),
@@ -135,7 +135,7 @@ class Redaction {
     )
   }
 
-  /** What stands for the value of a key. */
+  /** The replacement for the value of a key. */
   #under(key: string, value: unknown): unknown {
     const isNothing = value === undefined || value === null
     return !isNothing && this.#keys.match(key) ? this.#replace(textOf(value)) : this.#value(value)

@@ -1,7 +1,7 @@
 import type { Plugin } from '../pipeline/plugin.ts'
 import { mistake, requireName, requireOptions } from './options.ts'
 
-/** What {@link rename} takes besides the names. */
+/** Options of {@link rename}, beside the names. */
 export interface RenameOptions {
   /** Default: `rename`. */
   name?: string | undefined

@@ -3,14 +3,14 @@ import type { ContextEvent } from '../pipeline/context.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
 import { mistake, requireName, requireOptions } from './options.ts'
 
-/** What {@link sample} takes. */
+/** Options of {@link sample}. */
 export interface SampleOptions {
   /** Default: `sample`. */
   name?: string | undefined
   /** The share that is kept, from 0 to 1. */
   rate: number
   /**
-   * What is kept or left out as a whole. `user`: all events of a user, by `userId`, else by `anonymousId`. `message`: each
+   * The unit that is kept or left out as a whole. `user`: all events of a user, by `userId`, else by `anonymousId`. `message`: each
    * event on its own. A function returns a key of yours, a text or a number; what has no key (`undefined`, `null`) is kept.
    * Default: `user`.
    */

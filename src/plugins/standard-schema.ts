@@ -1,13 +1,13 @@
 // The types of https://standardschema.dev, version 1, as far as they are needed: they are made to be copied, so that
-// nobody depends on a package for them.
+// no program depends on a package for them.
 
 /** A schema of any library that implements Standard Schema: zod, valibot, arktype and others. */
 export interface StandardSchema<Input = unknown, Output = Input> {
-  /** What the library offers to others. */
+  /** The interface of the library for other programs. */
   readonly '~standard': StandardSchemaProps<Input, Output>
 }
 
-/** What a schema offers to those who do not know its library. */
+/** The part of a schema that every library implements. */
 export interface StandardSchemaProps<Input = unknown, Output = Input> {
   /** The version of the standard. */
   readonly version: 1
@@ -19,10 +19,10 @@ export interface StandardSchemaProps<Input = unknown, Output = Input> {
   readonly types?: { readonly input: Input; readonly output: Output } | undefined
 }
 
-/** What a schema makes of a value, or why the value does not follow it. */
+/** The validated value, or the issues of a value that does not follow the schema. */
 export type StandardSchemaResult<Output> =
   | {
-      /** What the schema makes of the value. */
+      /** The validated value, conversions and defaults included. */
       readonly value: Output
       /** Absent: the value follows the schema. */
       readonly issues?: undefined
@@ -34,7 +34,7 @@ export type StandardSchemaResult<Output> =
 
 /** One reason why a value does not follow a schema. */
 export interface StandardSchemaIssue {
-  /** What is wrong, for people. */
+  /** The problem, in words. */
   readonly message: string
   /** The keys that lead to it, outermost first. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined

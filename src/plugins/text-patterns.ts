@@ -62,7 +62,7 @@ function merge(ranges: Range[]): Range[] {
 
 /**
  * Patterns to search texts with, from the option of a plugin: a text is searched as it is, in upper and lower case. A
- * regular expression is copied, so that it keeps no position between texts, and nobody else's moves.
+ * regular expression is copied, so that it keeps no position between texts, and the caller's own does not move.
  *
  * @param flags What is added to the flags of a regular expression.
  * @throws TypeError when one is neither.

@@ -8,18 +8,18 @@ import { listViolations, PlanViolationError, type Violation } from './violations
 /** The schemas of a plan's properties, by the names of the events. Their output is an object, or `undefined`. */
 export type PlanSchemas = Readonly<Record<string, StandardSchema<unknown, object | undefined>>>
 
-/** What {@link trackingPlan} takes. */
+/** Options of {@link trackingPlan}. */
 export interface TrackingPlanOptions {
   /** Default: `tracking-plan`. */
   name?: string | undefined
   /**
-   * What becomes of an event whose properties do not follow their schema. `report` tells `warning` listeners, and the
+   * The treatment of an event whose properties do not follow their schema. `report` tells `warning` listeners, and the
    * event goes on; `drop` fails it with `plugin`; `mark` puts the violations into `context.violations`, and the event goes
    * on. Default: `report`.
    */
   onViolation?: 'report' | 'drop' | 'mark' | undefined
   /**
-   * What becomes of an event that is not in the plan. `report` tells `warning` listeners, `drop` fails it with `plugin`.
+   * The treatment of an event that is not in the plan. `report` tells `warning` listeners, `drop` fails it with `plugin`.
    * Default: `allow`.
    */
   unknownEvents?: 'allow' | 'report' | 'drop' | undefined
@@ -27,7 +27,7 @@ export interface TrackingPlanOptions {
 
 /** A `before` plugin that holds events against a plan. */
 export interface TrackingPlan<Schemas extends PlanSchemas = PlanSchemas> extends Plugin {
-  /** What the plan was made from. */
+  /** The schemas that the plan was made from. */
   readonly schemas: Schemas
 }
 

@@ -3,7 +3,7 @@ import { describe, isRecord } from '../message/describe.ts'
 import type { StandardSchema } from './standard-schema.ts'
 import { readIssues, type Violation } from './violations.ts'
 
-/** What a schema says of the properties of an event. */
+/** The result of validating the properties of an event. */
 export type Verdict =
   | { readonly state: 'valid'; readonly properties: Record<string, unknown> | undefined }
   | { readonly state: 'invalid'; readonly violations: readonly Violation[] }
@@ -66,7 +66,7 @@ function isEmpty(properties: unknown): boolean {
   return typeof properties === 'object' && properties !== null && Object.keys(properties).length === 0
 }
 
-/** What `work` resolves to; a failure when that takes too long. */
+/** Resolves as `work` does; to a failure when that takes too long. */
 function withinLimit(work: Promise<Verdict>): Promise<Verdict> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => {

@@ -4,11 +4,11 @@ import { describe } from '../message/describe.ts'
 export interface Violation {
   /** Where it is, from the properties on, such as `items.0.price`. Empty: the properties as a whole. */
   readonly path: string
-  /** What is wrong, as the schema says it. It may quote the value. At most 200 characters. */
+  /** The problem, in the words of the schema. It may quote the value. At most 200 characters. */
   readonly message: string
 }
 
-// What a schema says goes into messages and events: it must not make them too large.
+// The text of a schema goes into messages and events, and must not make them too large.
 const MAX_VIOLATIONS = 20
 const MAX_KEYS = 32
 const MAX_TEXT = 200
@@ -19,7 +19,7 @@ export class PlanViolationError extends Error {
   override readonly name = 'PlanViolationError'
   /** The name of the event. */
   readonly event: string
-  /** What is wrong, the first 20 problems; empty when the event is not in the plan, or its schema failed. */
+  /** The first 20 problems; empty when the event is not in the plan, or its schema failed. */
   readonly violations: readonly Violation[]
 
   /** Made by a tracking plan. */
@@ -31,7 +31,7 @@ export class PlanViolationError extends Error {
 }
 
 /**
- * What was wrong with an event, from the `reason` that a `warning` or `error` listener is given.
+ * The violations of an event, from the `reason` that a `warning` or `error` listener is given.
  *
  * @returns The violations; none when the reason is another one than a tracking plan.
  * @example
@@ -49,12 +49,12 @@ export function violationsOf(reason: unknown): readonly Violation[] {
       link = cause
     }
   } catch {
-    // What was thrown at us throws when it is read. It is not of ours.
+    // It throws when it is read, so it is not one of our errors.
   }
   return []
 }
 
-/** What the issues of a schema say, as far as they can be read. Throws what reading them throws. */
+/** The issues of a schema as violations, as far as they can be read. Throws if reading them throws. */
 export function readIssues(issues: readonly unknown[]): Violation[] {
   const violations = issues.slice(0, MAX_VIOLATIONS).map((issue) => {
     const { message, path } = (issue ?? {}) as { message?: unknown; path?: unknown }

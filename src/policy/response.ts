@@ -108,15 +108,25 @@ function utcMs(year = '', monthName = '', day = '', clock: string[] = []): numbe
 /**
  * What to do about a response.
  *
- * - `delivered`: every event of the batch arrived
- * - `retry`: a counted retry
- * - `limited`: everything waits; a counted retry only when the response does not say for how long
- * - `split`: halve the batch and send again: it is too large
- * - `refuse`: the batch, or one event of it, is bad: halve it and send again to find out
+ * - `delivered`: every event of the request arrived
+ * - `retry`: the service fails; the events are sent again
+ * - `limited`: everything waits; a failure only when the response does not say for how long
+ * - `split`: send half of the events: they are too large together
+ * - `refuse`: one of the events is bad, or all are: send half of them to find out
  * - `renew`: get a new token and send again, once
- * - `rejected`, `auth`: final
+ * - `auth`, `address`: the credentials or the address are refused, which says nothing about the events
+ * - `rejected`: final
  */
-export type Action = 'delivered' | 'retry' | 'limited' | 'split' | 'refuse' | 'renew' | 'rejected' | 'auth'
+export type Action =
+  | 'delivered'
+  | 'retry'
+  | 'limited'
+  | 'split'
+  | 'refuse'
+  | 'renew'
+  | 'auth'
+  | 'address'
+  | 'rejected'
 
 /**
  * The status policy of the client.
@@ -143,11 +153,15 @@ export function classify(status: number, renewable: boolean): Action {
     case 425:
     case 460:
       return 'retry'
+    case 404:
+    case 405:
+    case 407:
     case 501:
     case 505:
-      return 'rejected'
+      return 'address'
   }
   if (status >= 200 && status < 300) return 'delivered'
+  if (status >= 300 && status < 400) return 'address'
   // Not an HTTP status: the response is broken, and the next one may not be.
   if (status < 200 || status >= 600) return 'retry'
   return status >= 500 ? 'retry' : 'rejected'

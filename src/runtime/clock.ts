@@ -93,8 +93,13 @@ export class SteadyClock implements Clock {
     this.#clock = clock
   }
 
+  /** NaN when the clock cannot be read. */
   now(): number {
-    return this.#clock.now()
+    try {
+      return this.#clock.now()
+    } catch {
+      return Number.NaN
+    }
   }
 
   monotonic(): number {

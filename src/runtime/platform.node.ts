@@ -1,19 +1,20 @@
-import { createPrivateKey, randomUUID, webcrypto } from 'node:crypto'
+import { createPrivateKey, webcrypto } from 'node:crypto'
+import { v4 } from '@lukeed/uuid/secure'
 import type { Platform, WebCrypto } from './platform.ts'
 
 /** The platform of Node.js, Bun and Deno. Edge runtimes get `platform.web.ts` in its place. */
 export const platform: Platform = {
-  randomId: randomUUID,
+  randomId: v4,
 
   webCrypto: () => (globalThis.crypto?.subtle === undefined ? (webcrypto as WebCrypto) : globalThis.crypto),
 
-  readPem(pem) {
-    const key = createPrivateKey(pem)
+  readPem(text) {
+    const key = createPrivateKey(text)
     const type = key.asymmetricKeyType
-    const pkcs8 = new Uint8Array(key.export({ type: 'pkcs8', format: 'der' }))
-    if (type !== 'rsa') return { pkcs8, type, bits: undefined }
+    const pem = String(key.export({ type: 'pkcs8', format: 'pem' }))
+    if (type !== 'rsa') return { pem, type, bits: undefined }
     // Not asymmetricKeyDetails, which not every runtime has.
     const { n = '' } = key.export({ format: 'jwk' })
-    return { pkcs8, type, bits: Buffer.from(n, 'base64').length * 8 }
+    return { pem, type, bits: Buffer.from(n, 'base64').length * 8 }
   },
 }

@@ -18,7 +18,8 @@ export type WebCrypto = typeof globalThis.crypto
 
 /** A private key that was read. */
 export interface PemKey {
-  readonly pkcs8: Uint8Array<ArrayBuffer>
+  /** PEM text of PKCS#8. */
+  readonly pem: string
   /** The kind of key, as `node:crypto` calls it: `rsa`, `ec`, ... `undefined` when only the import will show it. */
   readonly type: string | undefined
   /** Length of the modulus. `undefined` when only the import will show it. */

@@ -12,8 +12,8 @@ export const platform: Platform = {
   // Web Crypto imports keys asynchronously, and PKCS#8 only. What can be seen at once is seen here.
   readPem(pem) {
     const [, label, base64 = ''] = /-----BEGIN ([A-Z ]+)-----([^-]*)/.exec(pem) ?? []
-    const pkcs8 = Uint8Array.from(atob(base64.replace(/\s/g, '')), (character) => character.charCodeAt(0))
-    if (label !== 'PRIVATE KEY') return { pkcs8, type: 'pkcs1', bits: undefined }
-    return { pkcs8, type: pkcs8.length < SHORTEST_RSA_BYTES ? 'short' : undefined, bits: undefined }
+    const { length } = atob(base64.replace(/\s/g, ''))
+    if (label !== 'PRIVATE KEY') return { pem, type: 'pkcs1', bits: undefined }
+    return { pem, type: length < SHORTEST_RSA_BYTES ? 'short' : undefined, bits: undefined }
   },
 }

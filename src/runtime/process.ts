@@ -4,7 +4,9 @@ type ProcessLike = {
   env?: Record<string, string | undefined>
   versions?: Record<string, string | undefined>
   emitWarning?: (message: string, options: { type: string; code: string }) => void
-  on?: (event: 'beforeExit', listener: () => void) => unknown
+  on?: (event: 'beforeExit' | 'exit', listener: () => void) => unknown
+  prependListener?: (event: 'beforeExit', listener: () => void) => unknown
+  nextTick?: (run: () => void) => void
 }
 
 export const runtimeProcess: ProcessLike | undefined = (globalThis as { process?: ProcessLike }).process

@@ -4,7 +4,7 @@ import type { CountTrusted } from './trust.ts'
 /** Reads a header by its name in lower case. Several lines are one text, with commas. */
 export type ReadHeader = (name: string) => string | undefined
 
-/** What a request says of its client, as far as it is to be believed. */
+/** The facts about the client of a request, as far as the proxies that state them are trusted. */
 export interface Client {
   readonly ip: string | undefined
   /** As the proxies say; `undefined` when none is trusted, or none says. */
@@ -50,7 +50,7 @@ export function readForwarded(
   }
 }
 
-/** What the outermost trusted proxy has said: proxies append, or replace what the client claims. */
+/** The value of the outermost trusted proxy: proxies append to the header, or replace the client's claim. */
 function fromOutermost<Value>(values: readonly Value[], trusted: number): Value | undefined {
   return values[Math.max(0, values.length - trusted)]
 }

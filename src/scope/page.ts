@@ -11,7 +11,7 @@ export interface Page {
 
 /** Of each part. A message has 32 KiB, and a client must not be able to fill it. */
 const MAX_LENGTH = 2_048
-/** What is looked at. Servers take no longer request lines either. */
+/** Only so much of a request line is read; servers do not accept longer ones either. */
 const MAX_TARGET = 16_384
 const HOST = /^(?:[\w.-]{1,255}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i
 

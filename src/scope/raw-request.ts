@@ -1,6 +1,6 @@
 import type { ReadHeader } from './forwarded.ts'
 
-/** What is read of a request, whatever made it. */
+/** The fields that are read of a request, of whatever framework. */
 export interface RawRequest {
   readonly url?: unknown
   /** In Express, what stood in the request line before a router took its part off. */

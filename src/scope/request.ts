@@ -39,7 +39,7 @@ export interface RequestScopeOptions {
   ip?: string | undefined
 }
 
-/** What a request says of its client: a {@link Scope} with a `context`. What the request does not say is left out. */
+/** The client of a request, as its headers describe it: a {@link Scope} with a `context`. Missing facts are left out. */
 export interface RequestScope extends Scope {
   /** `ip`, `userAgent`, `locale`, and `page` with `url`, `path`, `referrer` and `search`. */
   context: {

@@ -12,7 +12,7 @@ export type TrustProxy = false | number | readonly string[]
 export type CountTrusted = (chain: readonly (string | undefined)[]) => number
 
 const MAX_HOPS = 100
-/** Lists that were read. Programs have one; some write it anew for each request. */
+/** Lists that were read. Programs have one; some build it again for each request. */
 const lists = new Map<string, BlockList>()
 const MAX_LISTS = 16
 

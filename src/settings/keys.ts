@@ -6,7 +6,7 @@ export interface CryptoKeyLike {
   readonly algorithm: object
   /** Whether the key can be exported; it need not be. */
   readonly extractable: boolean
-  /** What the key is for: `sign` must be among them. */
+  /** The uses of the key: `sign` must be among them. */
   readonly usages: readonly string[]
 }
 

@@ -1,7 +1,7 @@
 /** A name further away than this is another word, not a slip of the finger. */
 const MAX_DISTANCE = 3
 
-/** What is wrong with the first name that is none of the known ones; it suggests the nearest. */
+/** A message about the first unknown name, which suggests the nearest known one. */
 export function unknownOption(
   given: object,
   known: readonly string[],

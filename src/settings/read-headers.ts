@@ -1,7 +1,7 @@
 import { SettingsError } from '../errors/errors.ts'
 import { mismatch, readObject } from './read.ts'
 
-/** What the client sets itself, and what belongs to the connection. */
+/** Headers that the client sets itself, and those of the connection. */
 const TAKEN = new Set(
   (
     'authorization content-type content-length content-encoding user-agent accept-encoding x-retry-count ' +

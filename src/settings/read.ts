@@ -17,15 +17,17 @@ export function readObject(name: string, value: unknown): object {
 }
 
 /**
- * What documentation prints where a key belongs, and what an environment variable that is not set turns into. Letters
+ * Placeholders that documentation prints for a key, and the text of an environment variable that is not set. Letters
  * and digits alone decide: `<YOUR-WRITE-KEY>` is one too.
  */
 const PLACEHOLDER = /^(?:your(?:segment|source|trackpost)?(?:write|api)?key(?:here)?|undefined|null|x{3,})$/i
 
 export function readWriteKey(value: unknown): string {
-  if (typeof value !== 'string') {
-    throw mismatch('writeKey', 'a string', value)
+  if (value === undefined) {
+    const remedy = "write new Analytics({ writeKey: '...' }), or set the variable that it is read from"
+    throw new SettingsError('writeKey', `expected a string, got undefined; ${remedy}`)
   }
+  if (typeof value !== 'string') throw mismatch('writeKey', 'a string', value)
   // Visible ASCII without the colon, which ends the user name in Basic credentials: RFC 7617, section 2.
   if (!/^[\x21-\x39\x3b-\x7e]{1,1024}$/.test(value)) {
     const got = value.includes(':') ? 'one with a colon' : offence(value)
@@ -182,7 +184,7 @@ export function mismatch(
   return new SettingsError(name, `expected ${expected}, got ${got}`)
 }
 
-/** What is wrong with a text that must be visible ASCII, without a part of it. */
+/** The problem of a text that must be visible ASCII; it quotes no part of the text. */
 function offence(text: string): string {
   if (text === '') return 'an empty string'
   if (text.length > 1024) return `a string of ${text.length} characters`

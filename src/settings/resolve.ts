@@ -6,6 +6,7 @@ import { redactor } from '../policy/redact.ts'
 import { Log, type Logger } from '../runtime/log.ts'
 import type { Spool } from '../spool/spool.ts'
 import type { Scope } from '../tracker.ts'
+import { doubtsAbout } from './doubts.ts'
 import {
   ownReader,
   readBoolean,
@@ -54,8 +55,16 @@ interface Optional {
   readonly waitUntil: ((promise: Promise<unknown>) => void) | undefined
 }
 
+/** Checks that concern several settings at once. */
+interface Derived {
+  /** Whether the caller named a number of retries, which is then obeyed literally. @see docs/spec.md, section 8.1 */
+  readonly isMaxRetriesGiven: boolean
+  /** Most events of one request: 1 with `flushAt: 1`, else 2,500, or `maxEventsInBatch` where that is less. */
+  readonly maxRequestEvents: number
+}
+
 /** The settings with every default in place. */
-export interface ResolvedSettings extends Defaulted, Optional {}
+export interface ResolvedSettings extends Defaulted, Optional, Derived {}
 
 /**
  * The OAuth settings with every default in place. `maxRetries` is infinite when not given; `clientKey` is as it was
@@ -72,8 +81,8 @@ export type ResolvedOAuthSettings = {
   }
 
 /**
- * Validates the settings and fills in the defaults. An explicit `undefined` means the default. Unknown names are
- * reported to the logger, or with a process warning.
+ * Validates the settings and fills in the defaults. An explicit `undefined` means the default. Unknown names, and
+ * settings that contradict each other, are reported to the logger, or with a process warning.
  *
  * @throws SettingsError naming the setting, what was expected and the type of what was given.
  */
@@ -89,14 +98,17 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     readBoolean(name, read(name)) ?? SETTINGS[name].default
   const region = readChoice('region', read('region'), SETTINGS.region)
   const path = readPath('path', orDefault(read('path'), SETTINGS.path.default))
+  const maxRetries = read('maxRetries')
+  const batching = readBatching(read('flushAt'), read('maxEventsInBatch'))
   const isSwitchedOff = KILL_SWITCHES.some(([name, off]) => readBoolean(name, read(name)) === off)
   const resolved: ResolvedSettings = {
     writeKey: readWriteKey(read('writeKey')),
     region,
     host: checkHost(readUrl('host', orDefault(read('host'), REGIONS[region].host)), path),
     path,
-    maxRetries: integer('maxRetries'),
-    flushAt: readFlushAt(read('flushAt'), read('maxEventsInBatch')),
+    maxRetries: readInteger('maxRetries', maxRetries, SETTINGS.maxRetries),
+    isMaxRetriesGiven: maxRetries !== undefined,
+    ...batching,
     flushInterval: integer('flushInterval'),
     httpRequestTimeout: integer('httpRequestTimeout'),
     disable: isSwitchedOff || readSwitch('disable', read('disable'), SETTINGS.disable),
@@ -120,8 +132,13 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
     exitTimeout: integer('exitTimeout'),
   }
   checkBytes(resolved)
+  if (resolved.spool !== undefined && resolved.overflow === 'drop-oldest') {
+    // The oldest are in memory, behind them those on the disk: the one that had to make room would be one of the middle.
+    throw new SettingsError('overflow', "expected 'drop-newest' with a spool, got 'drop-oldest'")
+  }
   const { warn } = new Log(resolved.logger, redactor([resolved.writeKey]))
   for (const message of unknown) warn('unknown_setting', message)
+  for (const [code, message] of doubtsAbout(resolved)) warn(code, message)
   return Object.freeze(resolved)
 }
 
@@ -130,10 +147,22 @@ function orDefault(value: unknown, fallback: string): unknown {
   return value === undefined ? fallback : value
 }
 
-/** A bad value is reported under the name that was used. */
-function readFlushAt(value: unknown, older: unknown): number {
-  const name = value === undefined && older !== undefined ? 'maxEventsInBatch' : 'flushAt'
-  return readInteger(name, value === undefined ? older : value, SETTINGS.flushAt)
+/**
+ * What a service is known to take in one request. The bytes alone would allow 5,400 events that a plugin has stripped.
+ *
+ * @see docs/spec.md, section 5
+ */
+const MAX_REQUEST_EVENTS = 2_500
+
+/** The older name bounds a request as well, as it did where callers know it from; `flushAt` only triggers a flush. */
+function readBatching(flushAt: unknown, older: unknown): { flushAt: number; maxRequestEvents: number } {
+  const most = older === undefined ? undefined : readInteger('maxEventsInBatch', older, SETTINGS.flushAt)
+  const trigger =
+    flushAt === undefined && most !== undefined ? most : readInteger('flushAt', flushAt, SETTINGS.flushAt)
+  return {
+    flushAt: trigger,
+    maxRequestEvents: trigger === 1 ? 1 : Math.min(most ?? MAX_REQUEST_EVENTS, MAX_REQUEST_EVENTS),
+  }
 }
 
 /** `https://api.example/v1/batch` is what other libraries call the host: the path would be there twice. */

@@ -6,7 +6,7 @@ import type { Scope } from '../tracker.ts'
 import type { CryptoKeyLike, KeyObjectLike } from './keys.ts'
 
 /**
- * What the constructor of `Analytics` takes. Only own properties count, and each is read once. An explicit `undefined`
+ * The settings of `Analytics`. Only own properties count, and each is read once. An explicit `undefined`
  * means the default. A bad value throws a `SettingsError`; an unknown name is reported with a process warning.
  *
  * @example
@@ -41,7 +41,10 @@ export interface AnalyticsSettings {
    * 1 to 1,000,000 events.
    */
   flushAt?: number | undefined
-  /** @deprecated The old name of `flushAt`, which wins where both are given. */
+  /**
+   * @deprecated The old name of `flushAt`, which wins where both are given. Under this name it also is the most events of
+   * one request. Default: none; 1 to 1,000,000 events.
+   */
   maxEventsInBatch?: number | undefined
   /**
    * Time after which queued events are sent even if there are fewer than `flushAt`. Default: 10,000; 1 to
@@ -81,7 +84,7 @@ export interface AnalyticsSettings {
   /**
    * Where the client writes what goes on, in place of process warnings: `console`, a logger of pino, or any object with
    * `debug`, `info`, `warn` and `error`, each called with fields and a message. No credential is ever written. One that
-   * throws or rejects harms nobody. Default: none.
+   * throws or rejects does no harm. Default: none.
    *
    * @example
    * new Analytics({ writeKey, logger: pino().child({ module: 'tracking' }) })
@@ -106,7 +109,7 @@ export interface AnalyticsSettings {
   maxQueueBytes?: number | undefined
   /**
    * Which event fails with `queue_full` when `maxQueueSize` or `maxQueueBytes` is reached: the one just tracked, or the
-   * one that has waited longest. Default: `'drop-newest'`.
+   * one that has waited longest. Default: `'drop-newest'`, the only one with a spool.
    */
   overflow?: 'drop-newest' | 'drop-oldest' | undefined
   /**
@@ -190,7 +193,7 @@ export interface OAuthSettings {
    * `https://oauth2.segment.io` or `https://oauth2.eu1.segmentapis.com`.
    */
   authServer?: string | undefined
-  /** What the token should permit: words separated by single spaces. Default: `tracking_api:write`. */
+  /** The permissions to ask for: words separated by single spaces. Default: `tracking_api:write`. */
   scope?: string | undefined
   /**
    * Retries of a token request; then the events that wait for the token fail with `retries_exhausted`, or with `auth` when

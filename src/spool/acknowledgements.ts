@@ -13,7 +13,7 @@ const MAGIC = Buffer.from('TRKSPACK', 'latin1')
 export class Acknowledgements {
   readonly #fs: FileSystem
   #path: string
-  /** What is not yet in the file. Stretches that touch are one: those of a delivered batch do. */
+  /** Ranges that are not yet in the file. Adjacent ones are joined: those of a delivered batch are adjacent. */
   #fresh: [start: number, end: number][] = []
   /** Bytes of the file; `undefined` before it is opened. */
   #length: number | undefined
@@ -101,7 +101,7 @@ export class Acknowledgements {
     try {
       return this.#fs.create(this.#path)
     } catch (error) {
-      // Left from an attempt that failed, or damaged: it is written anew.
+      // Left from an attempt that failed, or damaged: it is written again.
       if (codeOf(error) === 'EEXIST') return this.#fs.open(this.#path, 'write')
       throw error
     }

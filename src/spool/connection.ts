@@ -1,4 +1,4 @@
-import type { Holder, StoredMessage } from '../delivery/store.ts'
+import type { Holder, StoredMessage } from '../line/store.ts'
 import type {
   RecoveredMessage,
   Spool,
@@ -19,7 +19,7 @@ interface Spooled extends StoredMessage {
 /** The place of a message that is in the spool alone. */
 const SPILLED: StoredMessage = { bytes: 0 }
 
-/** Events in a row that nobody can tell apart but by their messages and kinds. */
+/** Events in a row that differ only by their messages and kinds. */
 interface Row {
   readonly entry: SpooledEntry
   readonly kinds: unknown[]
@@ -40,7 +40,7 @@ class Connection implements SpoolConnection {
   readonly #client: SpoolClient
   readonly #encoder = new TextEncoder()
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-  /** What waits in the spool alone, first in, first out. */
+  /** Messages that are in the spool alone, first in, first out. */
   #rows: Row[] = []
   length = 0
   /** Messages of this client that were given up, and that the spool will bring nevertheless. */
@@ -90,7 +90,7 @@ class Connection implements SpoolConnection {
     entry.stored = SPILLED
     if (this.#isPaused) this.#resume()
     const last = this.#rows[this.#rows.length - 1]
-    if (last !== undefined && isAlike(last.entry, entry)) last.kinds.push(entry.kind)
+    if (last !== undefined && isNext(last, entry)) last.kinds.push(entry.kind)
     else this.#rows.push({ entry, kinds: [entry.kind], next: 0 })
     return true
   }
@@ -129,7 +129,10 @@ class Connection implements SpoolConnection {
     this.#abandoned += this.length
     this.length = 0
     for (const row of rows) {
-      while (row.next < row.kinds.length) this.#client.conclude(takeFrom(row), true)
+      while (row.next < row.kinds.length) {
+        this.#client.conclude(takeFrom(row), true)
+        row.next++
+      }
     }
   }
 
@@ -149,7 +152,7 @@ class Connection implements SpoolConnection {
     const waiting = this.#client.waiting()
     const hasRoom =
       waiting.bytes < Math.min(READ_AHEAD_BYTES, limits.maxQueueBytes / 2) &&
-      waiting.length < Math.max(1, limits.maxQueueSize / 2)
+      waiting.size < Math.max(1, limits.maxQueueSize / 2)
     return hasRoom && (this.length > 0 || !this.#isPaused)
   }
 
@@ -207,6 +210,7 @@ class Connection implements SpoolConnection {
     if (row === undefined) return undefined
     this.length--
     const entry = takeFrom(row)
+    row.next++
     if (row.next === row.kinds.length) this.#rows.shift()
     return entry
   }
@@ -236,15 +240,18 @@ class Connection implements SpoolConnection {
   }
 }
 
-function takeFrom(row: Row): SpooledEntry {
-  return { ...row.entry, kind: row.kinds[row.next++] }
+function takeFrom({ entry, kinds, next }: Row): SpooledEntry {
+  if (kinds.length === 1) return entry
+  // What is known of the first is not known of the others.
+  return { ...entry, kind: kinds[next], seq: (entry.seq ?? 0) + next, ctx: undefined, messageId: undefined }
 }
 
-function isAlike(a: SpooledEntry, b: SpooledEntry): boolean {
+/** Whether it is told from the last of the row by its number alone. */
+function isNext({ entry: first, kinds }: Row, entry: SpooledEntry): boolean {
   return (
-    a.callback === undefined &&
-    b.callback === undefined &&
-    a.epoch === b.epoch &&
-    a.passedPlugins === b.passedPlugins
+    first.callback === undefined &&
+    entry.callback === undefined &&
+    entry.seq === (first.seq ?? 0) + kinds.length &&
+    first.passedPlugins === entry.passedPlugins
   )
 }

@@ -1,6 +1,6 @@
 /** The polynomial of Castagnoli, reversed. */
 const POLYNOMIAL = 0x82f63b78
-/** So many bytes are taken at a time, each with a table of its own. */
+/** So many bytes are taken at a time, each with its own table. */
 const SLICES = 8
 
 const tables = createTables()

@@ -1,10 +1,11 @@
 import { resolve } from 'node:path'
-import process, { nextTick } from 'node:process'
+import { nextTick } from 'node:process'
 import { describeCause } from '../errors/cause.ts'
 import { SettingsError } from '../errors/errors.ts'
 import { type Clock, soon, systemClock } from '../runtime/clock.ts'
 import { warn } from '../runtime/warn.ts'
 import { connect } from './connection.ts'
+import { isExiting, unwatchExit, watchExit } from './exit.ts'
 import { type FileSystem, isShortage, nodeFileSystem } from './file-system.ts'
 import { Folders } from './folders.ts'
 import { Leftovers } from './leftovers.ts'
@@ -15,12 +16,11 @@ import { SegmentLog } from './segment-log.ts'
 import { SegmentReader } from './segment-reader.ts'
 import type { RecoveredMessage, Spool, SpoolClient, SpoolConnection, SpoolRecord } from './spool.ts'
 
-/** How often a spool shows that its process lives, and looks whether others do not. */
+/** How often a spool shows that its process lives, and looks for dead ones. */
 const BEAT_MS = 15_000
-const BEATS_PER_SCAN = 4
 const READ_RETRY_MS = 1_000
 
-/** What a spool runs on. Tests have their own. */
+/** The clock, files and processes of a spool. Tests pass fakes. */
 export interface SpoolHost {
   readonly fs: FileSystem
   readonly clock: Clock
@@ -29,7 +29,7 @@ export interface SpoolHost {
 
 /** How a spool is doing. */
 export interface FileSpoolStats {
-  /** Bytes of the files of this process, those adopted from others included. */
+  /** Bytes of the files of this process, adopted ones included. */
   readonly bytes: number
   /** How often a file was synced to the disk. */
   readonly syncs: number
@@ -38,8 +38,6 @@ export interface FileSpoolStats {
   /** Whether events are written at present: not while the disk refuses them, nor once the spool is closed. */
   readonly isWriting: boolean
 }
-
-const open = new Set<FileSpool>()
 
 /**
  * Keeps events in files from the call to their outcome, so that they survive the process: what one has left, the next one
@@ -61,18 +59,18 @@ export class FileSpool implements Spool {
   /** Segments whose acknowledgements may be open. */
   readonly #acknowledged = new Set<Segment>()
   #warn = (text: string): void => warn('spool', text)
+  #isOpen = false
   #isAttached = false
   #isTurnScheduled = false
   #isClosed = false
   #cancelBeat: () => void = () => {}
-  #beats = 0
   /** Wakes up whoever waits for something to read. */
   #wake: () => void = () => {}
   /** Ends the wait before something is read once more. */
   #endRest: () => void = () => {}
 
   /**
-   * Opens the spool: makes the directory if it is not there, and locks a part of it for this process.
+   * Makes the directory if it is not there, and sees that it can be used. The spool opens with its client.
    *
    * @throws SettingsError when an option is invalid, or the directory cannot be made or written to; the message says why.
    */
@@ -83,7 +81,15 @@ export class FileSpool implements Spool {
     const path = resolve(directory)
     this.#clock = clock
     try {
-      this.#folders = new Folders({ fs, directory: path, processes, now: () => clock.now() })
+      this.#folders = new Folders({
+        fs,
+        directory: path,
+        processes,
+        now: () => clock.now(),
+        warn: (text) => this.#warn(text),
+      })
+      // It can be used. It is not locked before it is: nobody closes a spool whose client could not be made.
+      this.#folders.close()
     } catch (error) {
       throw new SettingsError('spool.directory', `${path} cannot be used: ${describeCause(error)}`)
     }
@@ -96,11 +102,9 @@ export class FileSpool implements Spool {
         this.#log.usedBytes += bytes
       },
     })
-    this.#armBeat()
-    watchExit(this)
   }
 
-  /** What the spool holds and does at this instant. */
+  /** The state of the spool at this instant. */
   get stats(): FileSpoolStats {
     const { usedBytes, syncs, isTroubled } = this.#log
     return {
@@ -120,12 +124,14 @@ export class FileSpool implements Spool {
       )
     }
     this.#isAttached = true
+    this.#open()
     this.#warn = (text) => client.warn(text)
     return connect(this, client)
   }
 
   append(message: Uint8Array, isHeld: boolean): SpoolRecord | undefined {
     if (this.#isClosed) return undefined
+    this.#open()
     const record = this.#log.append(message, isHeld)
     this.#scheduleTurn()
     return record
@@ -144,6 +150,7 @@ export class FileSpool implements Spool {
   }
 
   async *recover(): AsyncGenerator<readonly RecoveredMessage[], void, undefined> {
+    this.#open()
     this.#leftovers.scan()
     while (!this.#isClosed) {
       const messages = (await this.#readRun()) ?? (await this.#leftovers.next())
@@ -156,7 +163,7 @@ export class FileSpool implements Spool {
     if (this.#isClosed) return
     this.#endTurn()
     this.#isClosed = true
-    open.delete(this)
+    unwatchExit(this)
     this.#cancelBeat()
     this.#wake()
     this.#endRest()
@@ -176,11 +183,21 @@ export class FileSpool implements Spool {
     this.#endTurn()
   }
 
+  #open(): void {
+    if (this.#isOpen) return
+    this.#isOpen = true
+    this.#showLife()
+    this.#armBeat()
+    watchExit(this)
+  }
+
   /**
-   * What one turn of the event loop brings is written when it is over: behind all microtasks, which may bring more, and
+   * The messages of one turn of the event loop are written when it is over: behind all microtasks, which may bring more, and
    * before anything that waits for the system.
    */
   #scheduleTurn(): void {
+    // There is no later.
+    if (isExiting()) return this.#endTurn()
     if (this.#isTurnScheduled) return
     this.#isTurnScheduled = true
     soon(() => nextTick(this.#endTurn))
@@ -240,7 +257,7 @@ export class FileSpool implements Spool {
   #somethingToRead(): Promise<void> {
     return new Promise((wake) => {
       this.#wake = wake
-      // It may have come while there was nobody to wake up.
+      // It may have come while no reader was waiting.
       if (this.#isClosed || this.#log.runs.length > 0 || !this.#leftovers.isEmpty) wake()
     })
   }
@@ -252,32 +269,20 @@ export class FileSpool implements Spool {
     }, BEAT_MS)
   }
 
-  #beat(): void {
+  #showLife(): void {
     try {
       this.#folders.beat()
     } catch {
       // The directory cannot be written to: the log finds out by itself.
     }
+  }
+
+  #beat(): void {
+    this.#showLife()
     void this.#log.check()
     for (const segment of this.#acknowledged) if (segment.isRemoved) this.#acknowledged.delete(segment)
-    if (++this.#beats % BEATS_PER_SCAN > 0 || !this.#isAttached) return
+    if (!this.#isAttached) return
     this.#leftovers.scan()
     if (!this.#leftovers.isEmpty) this.#wake()
   }
 }
-
-/**
- * A process that ends within a turn, by `process.exit()` or an exception, still writes what the turn has brought. One
- * listener for all spools; it changes neither the exit code nor what is printed.
- */
-function watchExit(spool: FileSpool): void {
-  if (!isWatching) {
-    isWatching = true
-    process.on('exit', () => {
-      for (const one of open) one.flush()
-    })
-  }
-  open.add(spool)
-}
-
-let isWatching = false

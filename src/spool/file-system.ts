@@ -15,18 +15,24 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs'
+import process from 'node:process'
 import { promisify } from 'node:util'
+import { currentUser } from './rights.ts'
 
-/** What is known of a path. A symbolic link is neither a file nor a directory. */
+/** The type of a path. A symbolic link is neither a file nor a directory. */
 export interface PathInfo {
   readonly kind: 'file' | 'directory' | 'other'
   readonly size: number
   readonly modifiedMs: number
+  /** It belongs to another user. */
+  readonly isForeign?: boolean
+  /** Other users may write to it. */
+  readonly isOpenToOthers?: boolean
 }
 
 /**
- * What the spool does with files. All that can take long, because it waits for the disk, is asynchronous. Methods throw,
- * or reject, what the runtime does: errors with a `code` such as `ENOSPC`.
+ * The file operations of the spool. Those that can take long, because they wait for the disk, are asynchronous. Methods throw,
+ * or reject with, what the runtime does: errors with a `code` such as `ENOSPC`.
  */
 export interface FileSystem {
   /** Creates a file that only its owner may read, for reading and writing. Fails when there is one. */
@@ -59,11 +65,17 @@ const fsyncAsync = promisify(fsync)
 const openAsync = promisify<string, number, number>(open)
 
 const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR } = constants
+const WRITABLE_BY_OTHERS = 0o022
+/** Windows makes them up. */
+const hasModes = process.platform !== 'win32'
 /** Windows has no such flag. */
 const O_NOFOLLOW = constants.O_NOFOLLOW ?? 0
 
 /** Codes of systems on which a directory cannot be opened or synced: there, names are safe without it. */
 const NOT_FOR_DIRECTORIES = new Set(['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'EBADF', 'ENOTSUP'])
+
+/** Asked once. */
+let user: { readonly id: number | undefined } | undefined
 
 /** The files of the machine. */
 export const nodeFileSystem: FileSystem = {
@@ -78,7 +90,14 @@ export const nodeFileSystem: FileSystem = {
     try {
       const info = lstatSync(path)
       const kind = info.isFile() ? 'file' : info.isDirectory() ? 'directory' : 'other'
-      return { kind, size: info.size, modifiedMs: info.mtimeMs }
+      user ??= { id: currentUser() }
+      return {
+        kind,
+        size: info.size,
+        modifiedMs: info.mtimeMs,
+        isForeign: user.id !== undefined && info.uid !== user.id,
+        isOpenToOthers: hasModes && (info.mode & WRITABLE_BY_OTHERS) > 0,
+      }
     } catch (error) {
       if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined
       throw error
@@ -112,6 +131,11 @@ export const nodeFileSystem: FileSystem = {
 export function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' ? code : ''
+}
+
+/** The permission model of Node.js denies it. It denies `fsync` whatever is granted. */
+export function isDenied(error: unknown): boolean {
+  return codeOf(error) === 'ERR_ACCESS_DENIED'
 }
 
 const SHORTAGES = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'])

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { codeOf, type FileSystem } from './file-system.ts'
+import { codeOf, type FileSystem, type PathInfo } from './file-system.ts'
 import { isAlive, type Owner, type Processes, parseOwner } from './owner.ts'
 
 /** An owner's id, and the number of one of its folders. */
@@ -16,6 +16,7 @@ export interface FoldersOptions {
   readonly processes: Processes
   /** Milliseconds since the epoch. */
   readonly now: () => number
+  readonly warn: (text: string) => void
 }
 
 /**
@@ -29,6 +30,7 @@ export class Folders {
   readonly #lock: string
   #lockFile: number | undefined
   #adopted = 0
+  #hasToldOfOthers = false
 
   /** @throws when the directory cannot be made or written to; the message says why. */
   constructor(options: FoldersOptions) {
@@ -47,7 +49,7 @@ export class Folders {
     return this.#options.directory
   }
 
-  /** Makes the own folder if it is not there, and all that it lies in. */
+  /** Makes the folder of this process if it is not there, with its parents. */
   ensureOwn(): void {
     const { fs, directory } = this.#options
     if (fs.info(this.own) !== undefined) return
@@ -56,7 +58,7 @@ export class Folders {
     fs.makeDirectory(this.own)
   }
 
-  /** Shows that this owner lives. Makes the lock anew if somebody has removed it. */
+  /** Shows that this owner lives. Makes the lock again if it was removed. */
   beat(): void {
     const { fs } = this.#options
     if (this.#lockFile !== undefined && fs.info(this.#lock) === undefined) this.#closeLock()
@@ -77,7 +79,8 @@ export class Folders {
     for (const name of names) {
       const [, id] = FOLDER.exec(name) ?? []
       if (id === undefined || id === this.#id || this.#isAlive(id, owners)) continue
-      if (fs.info(join(directory, name))?.kind === 'directory') dead.push(name)
+      const info = fs.info(join(directory, name))
+      if (info?.kind === 'directory' && !this.isOthers(join(directory, name), info)) dead.push(name)
     }
     const age = (name: string): number => fs.info(join(directory, name))?.modifiedMs ?? 0
     const ages = new Map(dead.map((name) => [name, age(name)]))
@@ -85,10 +88,23 @@ export class Folders {
     const adopted = dead.map((name) => this.#take(join(directory, name))).filter(isDefined)
     for (const name of names) {
       const [, id] = LOCK.exec(name) ?? []
+      if (id === undefined || id === this.#id || this.#isAlive(id, owners)) continue
       // Its folders are gone by now, or were never there.
-      if (id !== undefined && id !== this.#id && !this.#isAlive(id, owners)) this.#removeIfThere(name)
+      if (fs.info(join(directory, name))?.isForeign !== true) this.#removeIfThere(name)
     }
     return adopted
+  }
+
+  /** Whether a path belongs to another user: who knows what it holds? It is left alone, and told of once. */
+  isOthers(path: string, info: PathInfo): boolean {
+    if (info.isForeign !== true) return false
+    if (!this.#hasToldOfOthers) {
+      this.#hasToldOfOthers = true
+      this.#options.warn(
+        `${path} belongs to another user, and is left alone: its events are not sent from here`,
+      )
+    }
+    return true
   }
 
   /** Where a damaged file goes. Makes room for it. */
@@ -124,7 +140,7 @@ export class Folders {
   #makeDirectory(path: string): void {
     const { fs } = this.#options
     const kind = fs.info(path)?.kind
-    if (kind === 'directory') return
+    if (kind === 'directory') return this.#refuseOthers(path)
     if (kind !== undefined) {
       throw Object.assign(new Error(`${path} is not a directory`), { code: 'ENOTDIR' })
     }
@@ -137,6 +153,15 @@ export class Folders {
       // Another process was faster.
       if (codeOf(error) !== 'EEXIST' || fs.info(path)?.kind !== 'directory') throw error
     }
+  }
+
+  /** What others can put there would be sent with our credentials. Those further up are the business of the system. */
+  #refuseOthers(path: string): void {
+    if (path !== this.#options.directory) return
+    const info = this.#options.fs.info(path)
+    const remedy = `give it to the user of this process alone (chmod 700), or name a directory inside it, which is made so`
+    if (info?.isForeign === true) throw new Error(`it belongs to another user; ${remedy}`)
+    if (info?.isOpenToOthers === true) throw new Error(`other users may write to it; ${remedy}`)
   }
 
   #writeLock(): void {

@@ -45,7 +45,7 @@ export function writeRecord(target: Buffer, at: number, message: Uint8Array): nu
   return end
 }
 
-/** What was found in a stretch of a segment. */
+/** The records of a stretch of a segment. */
 export type Found =
   /** A good record. */
   | { readonly kind: 'record'; readonly start: number; readonly end: number }

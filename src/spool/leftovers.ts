@@ -22,7 +22,7 @@ interface Reading {
   at: number
 }
 
-/** What earlier processes have left: found, adopted, and read one segment after the other. */
+/** Orphaned segments of earlier processes: found, adopted, and read one after the other. */
 export class Leftovers {
   readonly #options: LeftoversOptions
   /** Paths of segments that are to be read, the next one last. */
@@ -160,7 +160,7 @@ export class Leftovers {
         if (segmentNumber(name) !== undefined) {
           const info = fs.info(path)
           // A link is somebody's trap, or mistake.
-          if (info?.kind !== 'file') continue
+          if (info?.kind !== 'file' || folders.isOthers(path, info)) continue
           account(info.size)
           paths.push(path)
         } else this.#removeOrphan(path, names)
@@ -168,7 +168,7 @@ export class Leftovers {
       if (paths.length === 0) folders.removeIfEmpty(folder)
     } catch (error) {
       if (isShortage(error) && paths.length === 0) this.#postponed.folders.push(folder)
-      // One folder that may not be entered must not hide the others, which are adopted by now.
+      // One folder that may not be entered must not hide the rest, which are adopted by now.
     }
     return paths
   }

@@ -3,7 +3,7 @@ import { describe } from '../message/describe.ts'
 import { unknownOption } from '../settings/nearest.ts'
 import { ownReader, readChoice, readInteger, readObject } from '../settings/read.ts'
 
-/** What the constructor of `FileSpool` takes. */
+/** Options of `FileSpool`. */
 export interface FileSpoolOptions {
   /**
    * Where the files go. It is made if it is not there, for its owner only. Processes that send to the same source may
@@ -13,7 +13,7 @@ export interface FileSpoolOptions {
   /** Most bytes of all files of this process. Default: 104,857,600; 1,048,576 to 1,099,511,627,776 bytes. */
   maxBytes?: number | undefined
   /**
-   * What a power cut, or a crash of the whole machine, may take. The death of the process alone takes nothing in any mode.
+   * How much a power cut, or a crash of the whole machine, may cost. The death of the process alone costs nothing in any mode.
    *
    * - `'never'`: what the system has not written by itself, 30 seconds or so
    * - `'interval'`: the last 500 ms

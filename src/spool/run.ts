@@ -37,7 +37,7 @@ export class Run {
     const messages: RecoveredMessage[] = []
     for (const message of found) {
       this.#lose(messages, message.record.start)
-      // In a file that somebody has changed, a record may lie where none was written: nobody knows whose it is.
+      // In a file that was changed by hand, a record may be where none was written: its origin is unknown.
       if (this.#starts[this.#next] !== message.record.start) continue
       this.#next++
       messages.push(message)
@@ -47,7 +47,7 @@ export class Run {
     return messages
   }
 
-  /** What was not read, and starts before `end`, is lost. */
+  /** A record that was not read, and starts before `end`, is lost. */
   #lose(messages: RecoveredMessage[], end: number): void {
     for (let start = this.#nextBefore(end); start !== undefined; start = this.#nextBefore(end)) {
       const to = this.#starts[++this.#next] ?? this.end

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import type { Clock } from '../runtime/clock.ts'
-import { codeOf, type FileSystem } from './file-system.ts'
+import { codeOf, type FileSystem, isDenied } from './file-system.ts'
 import type { Folders } from './folders.ts'
 import { RECORD_HEADER_BYTES } from './format.ts'
 import { addToRun, type Run } from './run.ts'
-import { type FileRecord, Segment, segmentName } from './segment.ts'
+import { type FileRecord, Segment, segmentBytes, segmentName } from './segment.ts'
 import type { SegmentWriter } from './segment-writer.ts'
-import { Trouble } from './trouble.ts'
+import { SYNC_DENIED, Trouble } from './trouble.ts'
 
 export interface SegmentLogOptions {
   readonly fs: FileSystem
@@ -23,29 +23,26 @@ export interface SegmentLogOptions {
 export const SYNC_INTERVAL_MS = 500
 /** So much is written without waiting for the end of the turn. */
 const WRITE_AT_BYTES = 262_144
-const MAX_SEGMENT_BYTES = 8_388_608
-const MIN_SEGMENT_BYTES = 65_536
 /** A segment of which nothing is needed any more is removed before it is full, when it is larger than this. */
 const WORTH_REMOVING_BYTES = 4_194_304
-/** There is no room: trying elsewhere would not help. */
+/** Trying elsewhere would not help. */
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
-/** What this process writes: segments one after the other, of which it appends to the last. */
+/** The segments of this process, one after the other; it appends to the last. */
 export class SegmentLog {
   readonly #options: SegmentLogOptions
   readonly #segmentBytes: number
   readonly #trouble: Trouble
   #current: Segment | undefined
-  /** How many segments there were: each has a name of its own. */
+  /** How many segments there were: each has its own name. */
   #begun = 0
   /** Those that are full, and not on the disk yet. */
   readonly #unsynced = new Set<Segment>()
   /** Their files are not to be trusted, or gone. */
   readonly #misplaced = new Set<Segment>()
   readonly runs: Run[] = []
-  /** Bytes of all files, those that were adopted included. */
+  /** Bytes of all files, those that were adopted included, and times that one was synced. */
   usedBytes = 0
-  /** Times that a file was synced. */
   syncs = 0
   #hasNewNames = false
   #cancelSync: (() => void) | undefined
@@ -53,10 +50,12 @@ export class SegmentLog {
   #nextSync: Promise<boolean> | undefined
   #moving: Promise<void> = Promise.resolve()
   #isFull = false
+  /** The runtime denies every sync. */
+  #isSyncDenied = false
 
   constructor(options: SegmentLogOptions) {
     this.#options = options
-    this.#segmentBytes = Math.max(MIN_SEGMENT_BYTES, Math.min(MAX_SEGMENT_BYTES, options.maxBytes / 8))
+    this.#segmentBytes = segmentBytes(options.maxBytes)
     this.#trouble = new Trouble(options.clock, options.warn, {
       attempt: () => this.#recover(),
       onOver: () => void this.sync(),
@@ -72,7 +71,7 @@ export class SegmentLog {
     if (!this.#hasRoom(bytes)) return undefined
     const segment = this.#segmentFor()
     const writer = segment.writer as SegmentWriter
-    // What cannot be written waits in memory, with a bound; what the client does not hold has no place there.
+    // A message that cannot be written waits in memory, with a bound; one that the client does not hold cannot.
     if (this.isTroubled && (!isHeld || writer.buffered + bytes > this.#segmentBytes)) return undefined
     const record = segment.append(message)
     this.usedBytes += bytes
@@ -191,9 +190,7 @@ export class SegmentLog {
     segment.writer?.close()
   }
 
-  #nextPath(): string {
-    return join(this.#options.folders.own, segmentName(++this.#begun))
-  }
+  readonly #nextPath = (): string => join(this.#options.folders.own, segmentName(++this.#begun))
 
   #write(writer: SegmentWriter): void {
     if (!writer.isOpen) {
@@ -216,11 +213,11 @@ export class SegmentLog {
     if (this.isTroubled) return false
     for (const segment of this.#open()) await this.#syncOne(segment)
     await this.#settle()
-    return !this.isTroubled
+    return !this.isTroubled && !this.#isSyncDenied
   }
 
   #open(): Segment[] {
-    return this.#current === undefined ? [...this.#unsynced] : [...this.#unsynced, this.#current]
+    return [...this.#unsynced, ...(this.#current === undefined ? [] : [this.#current])]
   }
 
   /** Removed by somebody, or taken for a dead process's: what is written to it is lost. */
@@ -232,16 +229,20 @@ export class SegmentLog {
     const { writer } = segment
     if (writer === undefined || segment.isRemoved || !writer.isOpen) return
     try {
-      if (writer.written > writer.synced) {
+      if (writer.written > writer.synced && !this.#isSyncDenied) {
         this.syncs++
         await writer.sync()
       }
       if (segment.isRemoved) return
       if (this.#isGone(segment)) this.#misplace(segment)
       else if (segment.isComplete) this.#release(segment)
-    } catch {
+    } catch (error) {
       // After a failed sync the system has forgotten what it could not write: asking once more proves nothing.
-      this.#misplace(segment)
+      if (!isDenied(error)) return this.#misplace(segment)
+      // Here the file is sound: only a power cut can take what the system has not written yet.
+      if (!this.#isSyncDenied) this.#options.warn(SYNC_DENIED)
+      this.#isSyncDenied = true
+      if (segment.isComplete) this.#release(segment)
     }
   }
 
@@ -258,7 +259,7 @@ export class SegmentLog {
     const { fs, folders } = this.#options
     try {
       await this.#moveAll()
-      if (!this.#hasNewNames) return
+      if (!this.#hasNewNames || this.#isSyncDenied) return
       this.#hasNewNames = false
       await fs.syncDirectory(folders.own)
       await fs.syncDirectory(folders.directory)
@@ -268,7 +269,7 @@ export class SegmentLog {
     }
   }
 
-  /** One after the other: of two moves at once, each would take a segment to a place of its own. */
+  /** One after the other: of two moves at once, each would move a segment to a different place. */
   #moveAll(): Promise<void> {
     const moved = this.#moving.then(async () => {
       for (const segment of this.#misplaced) await this.#move(segment)

@@ -4,12 +4,12 @@ import type { RecoveredMessage } from './spool.ts'
 
 const CHUNK_BYTES = 262_144
 
-/** A message, with where it lies. */
+/** A message, with its place. */
 export interface FoundMessage extends RecoveredMessage {
   readonly record: FileRecord
 }
 
-/** What a stretch of a segment held. */
+/** The content of a stretch of a segment. */
 export interface Stretch {
   readonly messages: readonly FoundMessage[]
   /** Where the next stretch starts. */
@@ -52,12 +52,12 @@ export class SegmentReader {
     const messages: FoundMessage[] = []
     let hasDamage = false
     let at = 0
-    // What cannot be read is nothing: a file that was cut short ends early.
+    // A read that fails counts as the end: the file was cut short.
     let left = end - start
     while (left > 0 && at < length) {
       const found = readRecord(this.#bytes, at, length, left)
       if (found.kind === 'incomplete') {
-        // What is complete is handed on first: the rest is read again, from its start.
+        // Complete records are yielded first; the rest is read again, from its start.
         if (messages.length > 0) break
         const filled = await this.#fillWhole(start + at, end, found.bytes)
         if (filled < found.bytes) return { messages, end, hasDamage: true }

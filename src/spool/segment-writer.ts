@@ -1,4 +1,4 @@
-import { codeOf, type FileSystem, OpenFile } from './file-system.ts'
+import { codeOf, type FileSystem, isDenied, OpenFile } from './file-system.ts'
 import { createHeader, HEADER_BYTES, RECORD_HEADER_BYTES, writeRecord } from './format.ts'
 
 const FIRST_BUFFER_BYTES = 65_536
@@ -105,7 +105,9 @@ export class SegmentWriter {
           from += this.#fs.write(copy.file, chunk.subarray(from, count), position + from)
         }
       }
-      await copy.sync()
+      await copy.sync().catch((error) => {
+        if (!isDenied(error)) throw error
+      })
       this.close()
       this.#file = copy
       this.#path = path

@@ -8,7 +8,7 @@ import type { SpoolRecord } from './spool.ts'
 export class FileRecord implements SpoolRecord {
   constructor(
     readonly segment: Segment,
-    /** Where it lies in the file. */
+    /** Its offset in the file. */
     readonly start: number,
     readonly end: number,
   ) {}
@@ -62,7 +62,7 @@ export class Segment {
     return this.isComplete && this.live === 0 && !this.isMoving && !this.isRemoved
   }
 
-  /** Whether another process could read what lies before `end`. */
+  /** Whether another process could read the bytes before `end`. */
   isKept(end: number): boolean {
     return this.writer === undefined || end <= this.writer.written
   }
@@ -132,7 +132,7 @@ export class Segment {
     this.#file = undefined
   }
 
-  /** Removes its files. The order matters: acknowledgements without their segment harm nobody. */
+  /** Removes its files. The order matters: acknowledgements without their segment do no harm. */
   remove(): void {
     this.isRemoved = true
     this.close()
@@ -155,6 +155,14 @@ export class Segment {
 
 /** Where the records of a segment start. */
 export const FIRST_RECORD = HEADER_BYTES
+
+const MAX_SEGMENT_BYTES = 8_388_608
+const MIN_SEGMENT_BYTES = 65_536
+
+/** How large a segment gets, in a spool of `maxBytes`. */
+export function segmentBytes(maxBytes: number): number {
+  return Math.max(MIN_SEGMENT_BYTES, Math.min(MAX_SEGMENT_BYTES, maxBytes / 8))
+}
 
 const SEGMENT_NAME = /^(\d{8})\.seg$/
 

@@ -1,4 +1,4 @@
-import type { Holder, MessageStore, StoredMessage } from '../delivery/store.ts'
+import type { Holder, MessageStore, StoredMessage } from '../line/store.ts'
 
 /** One message in a spool. Made by the spool; the client only hands it back. */
 export interface SpoolRecord {
@@ -55,7 +55,7 @@ export interface Spool {
   /** A message has its outcome and need not be kept. It may come again after a crash: the service knows it by its id. */
   acknowledge(record: SpoolRecord): void
   /**
-   * What waits and is not held by the client: its own messages first, in the order in which they were appended, then
+   * Messages that wait and are not held by the client: its own first, in the order in which they were appended, then
    * those that earlier processes have left. Goes on until the spool is closed, and waits when there is nothing. Called
    * once.
    */
@@ -64,7 +64,7 @@ export interface Spool {
   close(): Promise<void>
 }
 
-/** What a spool knows of its client. Made by the client; handed on to `connect`. */
+/** The interface of the client for its spool. Made by the client; passed on to `connect`. */
 export interface SpoolClient {
   /** @internal Keeps messages in memory. */
   readonly memory: SpoolMemory
@@ -73,7 +73,7 @@ export interface SpoolClient {
   /** @internal No request is sent, and nothing is read that earlier processes have left. */
   readonly isDisabled: boolean
   /** @internal Events and bytes that wait in memory. */
-  waiting(): { readonly length: number; readonly bytes: number }
+  waiting(): { readonly size: number; readonly bytes: number }
   /** @internal Puts a message that was read among those that wait; returns `false` when it is none. */
   admit(json: string, stored: StoredMessage, entry: SpooledEntry | undefined): boolean
   /** @internal Gives an event that was in the spool alone its outcome: kept for the next process, or lost. */
@@ -92,11 +92,13 @@ export interface SpoolMemory extends MessageStore {
 export interface SpooledEntry extends Holder {
   readonly kind?: unknown
   readonly callback?: unknown
-  readonly epoch?: unknown
+  readonly seq?: number
+  readonly ctx?: unknown
+  readonly messageId?: unknown
   readonly passedPlugins?: boolean
 }
 
-/** What joins a client and its spool. Made by `connect`. */
+/** The connection of a client and its spool. Made by `connect`. */
 export interface SpoolConnection extends MessageStore {
   /** @internal Events that wait in the spool alone: what comes after them has to wait behind them. */
   readonly length: number

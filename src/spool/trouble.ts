@@ -4,6 +4,11 @@ import type { Clock } from '../runtime/clock.ts'
 const FIRST_RETRY_MS = 1_000
 const MAX_RETRY_MS = 30_000
 
+/** Said once; not a trouble: what is written is in the files. */
+export const SYNC_DENIED =
+  'the permission model of Node.js denies fsync: what the spool writes survives the process, and may not survive a power cut. ' +
+  "So stored() resolves to false; with sync: 'never', which promises no more than that, it is true"
+
 export interface TroubleHandlers {
   /** Tries again. Rejects when it has not helped. */
   attempt(): Promise<void>
@@ -18,7 +23,7 @@ export class Trouble {
   readonly #handlers: TroubleHandlers
   #cancel: (() => void) | undefined
   #delayMs = FIRST_RETRY_MS
-  /** What failed last. */
+  /** The last failure. */
   cause: unknown
   isThere = false
 

@@ -11,7 +11,7 @@ interface Timer {
 }
 
 /**
- * The real clock, but nobody has to wait for it: when events wait for time alone to pass, it goes to the next timer at
+ * The real clock without the waiting: when events wait for time alone to pass, it goes to the next timer at
  * once. Retries and rate limits take microtasks, in the order that they have in real time, whether or not the timers of the
  * runtime are faked.
  */

@@ -1,9 +1,18 @@
-/** By a registered symbol: matchers may come from another copy of this module than the client. */
+/** By registered symbols: matchers may come from another copy of this module than the client. */
 const MESSAGES: unique symbol = Symbol.for('trackpost.testing.messages') as never
+const UNDECIDED: unique symbol = Symbol.for('trackpost.testing.undecided') as never
 
-/** Lets {@link messagesOf} find the messages of a client. */
-export function markMessages(analytics: object, messages: readonly unknown[]): void {
+/** What matchers look at. */
+export interface Received {
+  readonly messages: readonly object[]
+  /** How many events are still on their way: inside plugins, where nobody knows yet what becomes of them. */
+  readonly undecided: number
+}
+
+/** Lets {@link receivedOf} find the messages of a client, and how many may still come. */
+export function markMessages(analytics: object, messages: readonly unknown[], undecided: () => number): void {
   Object.defineProperty(analytics, MESSAGES, { value: messages })
+  Object.defineProperty(messages, UNDECIDED, { value: undecided })
 }
 
 /**
@@ -11,7 +20,13 @@ export function markMessages(analytics: object, messages: readonly unknown[]): v
  *
  * @throws TypeError when it is none of these.
  */
-export function messagesOf(received: unknown): readonly object[] {
+export function receivedOf(received: unknown): Received {
+  const messages = messagesOf(received)
+  const { [UNDECIDED]: undecided } = messages as { [UNDECIDED]?: () => number }
+  return { messages, undecided: undecided?.() ?? 0 }
+}
+
+function messagesOf(received: unknown): readonly object[] {
   if (Array.isArray(received)) return received
   if (typeof received === 'object' && received !== null) {
     const { messages, [MESSAGES]: marked } = received as { messages?: unknown; [MESSAGES]?: unknown }

@@ -1,36 +1,84 @@
 import type { Analytics } from '../analytics.ts'
 import type { EventName, Kind } from '../message/types.ts'
-import { differences } from './differences.ts'
-import { messagesOf } from './marked.ts'
-import type { MessageOfKind, PartOf, TrackMessage } from './messages.ts'
-import { describe, reportNearest } from './report.ts'
+import { type AsymmetricMatcher, differences, type Equals, isAsymmetric } from './differences.ts'
+import { receivedOf } from './marked.ts'
+import type { FieldsOf, MessageOfKind, TrackMessage } from './messages.ts'
+import { type Diff, describe, reportNearest, show } from './report.ts'
 import type { TestClient } from './test-client.ts'
 
-/** What a matcher comes to, as Jest and Vitest take it. */
+/** The result of a matcher, in the form of Jest and Vitest. */
 export interface MatcherResult {
   /** Whether a message was found. */
   pass: boolean
-  /** What the runner says when that is not what was expected. */
+  /** The message of the runner when the assertion fails. */
   message(): string
 }
 
-function find(received: unknown, type: Kind, expected: object, call: string): MatcherResult {
-  const messages = messagesOf(received)
-  const wanted = { type, ...expected }
-  const found = messages.filter((message) => differences(wanted, message).length === 0)
-  if (found.length === 0) {
-    return { pass: false, message: () => reportNearest(`expected ${call}`, wanted, messages) }
-  }
-  const times = found.length === 1 ? 'once' : `${found.length} times`
-  const lines = found.slice(0, 3).map((message) => `  ${describe(message)}`)
-  return { pass: true, message: () => [`expected no ${call}; it was there ${times}:`, ...lines].join('\n') }
+/** What Jest and Vitest give a matcher as `this`. A matcher that is called by hand has none of it. */
+interface Runner {
+  readonly equals?: (one: unknown, other: unknown, testers?: unknown) => boolean
+  readonly customTesters?: unknown
+  readonly utils?: { readonly diff?: Diff }
 }
 
-/** Checks a matcher's argument: a part of a message that was misspelt as text would match everything. */
-function partOf(partial: unknown): object {
-  if (partial === undefined) return {}
-  if (typeof partial === 'object' && partial !== null && !Array.isArray(partial)) return partial
-  throw new TypeError('expected a part of a message, such as { userId: "ada", properties: { total: 42 } }')
+/** A message, or a part of one, of a kind. */
+interface Wanted {
+  readonly type: Kind
+}
+
+function find(
+  runner: unknown,
+  received: unknown,
+  wanted: Wanted,
+  call: string,
+  times?: number,
+): MatcherResult {
+  const { equals, customTesters, utils } = (runner ?? {}) as Runner
+  const isEqual: Equals = (actual, expected) => equals?.(actual, expected, customTesters) === true
+  const { messages, undecided } = receivedOf(received)
+  const found = messages.filter((message) => differences(wanted, message, isEqual).length === 0)
+  const report = (headline: string): string =>
+    reportNearest(headline, wanted, messages, { equals: isEqual, diff: utils?.diff })
+  // Neither answer would be known to be true. Thrown, so that it fails with `not` as well.
+  if (undecided > 0 && found.length <= (times ?? 0)) {
+    const who = undecided === 1 ? '1 event has' : `${undecided} events have`
+    const remedy = 'write `await client.analytics.flush()` before the assertion'
+    throw new Error(
+      report(`cannot tell yet: ${who} neither been sent nor dropped; ${remedy}\n\nlooked for ${call}`),
+    )
+  }
+  const count = found.length === 1 ? 'once' : `${found.length} times`
+  if (times === undefined ? found.length === 0 : found.length !== times) {
+    const headline =
+      times === undefined ? `expected ${call}` : `expected ${call} ${times} times; it was there ${count}`
+    return { pass: false, message: () => report(headline) }
+  }
+  const lines = found.slice(0, 3).map((message) => `  ${describe(message)}`)
+  const headline =
+    times === undefined
+      ? `expected no ${call}; it was there ${count}:`
+      : `expected ${call} any other number of times than ${times}:`
+  return { pass: true, message: () => [headline, ...lines].join('\n') }
+}
+
+/** The name of an event, or a matcher such as `expect.stringMatching(/^Order /)`. */
+function trackOf(event: unknown, partial: unknown): [wanted: Wanted, call: string] {
+  if (typeof event !== 'string' && !isAsymmetric(event)) {
+    throw new TypeError(
+      'expected the name of an event, or a matcher such as expect.stringMatching(/^Order /)',
+    )
+  }
+  const name = typeof event === 'string' ? `'${event}'` : show(event)
+  return [{ ...wantedOf('track', partial), event } as Wanted, `track call of ${name}`]
+}
+
+/** Refuses what is no part of a message: a text would match everything. */
+function wantedOf(type: Kind, partial: unknown = {}): Wanted {
+  if (typeof partial !== 'object' || partial === null || Array.isArray(partial)) {
+    throw new TypeError('expected a part of a message, such as { userId: "ada", properties: { total: 42 } }')
+  }
+  // The type stands first in what is shown, and is that of the matcher whatever the part says.
+  return Object.assign({ type }, partial, { type })
 }
 
 /**
@@ -44,29 +92,40 @@ function partOf(partial: unknown): object {
  */
 export const matchers = {
   /** A `track` message of this name; `partial` says what else it must have. */
-  toHaveTracked(received: unknown, event: string, partial?: unknown): MatcherResult {
-    if (typeof event !== 'string') throw new TypeError('toHaveTracked: expected the name of an event')
-    return find(received, 'track', { ...partOf(partial), event }, `track call of '${event}'`)
+  toHaveTracked(this: unknown, received: unknown, event: unknown, partial?: unknown): MatcherResult {
+    return find(this, received, ...trackOf(event, partial))
+  },
+  /** As many `track` messages of this name; `partial` says what else they must have. */
+  toHaveTrackedTimes(
+    this: unknown,
+    received: unknown,
+    event: unknown,
+    times: number,
+    partial?: unknown,
+  ): MatcherResult {
+    if (!Number.isInteger(times) || times < 0)
+      throw new TypeError('expected how many times: an integer from 0 on')
+    return find(this, received, ...trackOf(event, partial), times)
   },
   /** An `identify` message; `partial` says what it must have. */
-  toHaveIdentified(received: unknown, partial?: unknown): MatcherResult {
-    return find(received, 'identify', partOf(partial), 'identify call')
+  toHaveIdentified(this: unknown, received: unknown, partial?: unknown): MatcherResult {
+    return find(this, received, wantedOf('identify', partial), 'identify call')
   },
   /** A `page` message; `partial` says what it must have. */
-  toHavePaged(received: unknown, partial?: unknown): MatcherResult {
-    return find(received, 'page', partOf(partial), 'page call')
+  toHavePaged(this: unknown, received: unknown, partial?: unknown): MatcherResult {
+    return find(this, received, wantedOf('page', partial), 'page call')
   },
   /** A `screen` message; `partial` says what it must have. */
-  toHaveScreened(received: unknown, partial?: unknown): MatcherResult {
-    return find(received, 'screen', partOf(partial), 'screen call')
+  toHaveScreened(this: unknown, received: unknown, partial?: unknown): MatcherResult {
+    return find(this, received, wantedOf('screen', partial), 'screen call')
   },
   /** A `group` message; `partial` says what it must have. */
-  toHaveGrouped(received: unknown, partial?: unknown): MatcherResult {
-    return find(received, 'group', partOf(partial), 'group call')
+  toHaveGrouped(this: unknown, received: unknown, partial?: unknown): MatcherResult {
+    return find(this, received, wantedOf('group', partial), 'group call')
   },
   /** An `alias` message; `partial` says what it must have. */
-  toHaveAliased(received: unknown, partial?: unknown): MatcherResult {
-    return find(received, 'alias', partOf(partial), 'alias call')
+  toHaveAliased(this: unknown, received: unknown, partial?: unknown): MatcherResult {
+    return find(this, received, wantedOf('alias', partial), 'alias call')
   },
 }
 
@@ -79,22 +138,40 @@ type MapsOf<Received> =
       : // biome-ignore lint/suspicious/noExplicitAny: a list of messages may be of any client
         [any, any, any]
 
-type PartOfKind<Received, Type extends Kind> = PartOf<
+type PartOfKind<Received, Type extends Kind> = FieldsOf<
   Omit<MessageOfKind<Type, MapsOf<Received>[0], MapsOf<Received>[1], MapsOf<Received>[2]>, 'type'>
+>
+
+type PartOfTrack<Received, Name extends EventName<MapsOf<Received>[0]>> = FieldsOf<
+  Omit<TrackMessage<MapsOf<Received>[0], Name>, 'type' | 'event'>
 >
 
 /** The matchers as `expect(...)` has them, typed by the map of events of the client. */
 export interface TrackpostMatchers<Result = void, Received = unknown> {
   /**
-   * A `track` message of this name was sent.
+   * A `track` message of this name was sent. Fails, with `not` too, while an event is still inside a plugin: `await
+   * analytics.flush()` first.
    *
+   * @param event The name, or a matcher such as `expect.stringMatching(/^Order /)`.
    * @param partial What else it must have. Values may be asymmetric matchers.
    * @example
    * expect(client).toHaveTracked('Order Completed', { properties: { total: 42.5 } })
    */
   toHaveTracked<Name extends EventName<MapsOf<Received>[0]>>(
-    event: Name,
-    partial?: PartOf<Omit<TrackMessage<MapsOf<Received>[0], Name>, 'type' | 'event'>>,
+    event: Name | AsymmetricMatcher,
+    partial?: PartOfTrack<Received, Name>,
+  ): Result
+  /**
+   * Exactly `times` such `track` messages were sent.
+   *
+   * @param times From 0 on.
+   * @example
+   * expect(client).toHaveTrackedTimes('Order Completed', 1)
+   */
+  toHaveTrackedTimes<Name extends EventName<MapsOf<Received>[0]>>(
+    event: Name | AsymmetricMatcher,
+    times: number,
+    partial?: PartOfTrack<Received, Name>,
   ): Result
   /** An `identify` message was sent that has what `partial` says. */
   toHaveIdentified(partial?: PartOfKind<Received, 'identify'>): Result

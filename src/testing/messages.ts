@@ -1,5 +1,6 @@
 import type { EventProperties, GroupTraits, UserTraits } from '../message/shapes.ts'
 import type { AnyEvents, EventName, Kind, Message } from '../message/types.ts'
+import type { AsymmetricMatcher } from './differences.ts'
 
 /** A value as it is after its way through JSON: a `Date` is text, and what has `toJSON()` is what that returns. */
 export type AsJSON<Value> = 0 extends 1 & Value
@@ -23,7 +24,7 @@ type SentProperties<Properties> = 0 extends 1 & Properties
     ? Record<string, never>
     : AsJSON<Properties>
 
-/** What `track` sends, for one name of the map of events, or for each of them. */
+/** The message of `track`, for one name of the map of events, or for each of them. */
 export type TrackMessage<
   Events = AnyEvents,
   Name extends EventName<Events> = EventName<Events>,
@@ -38,15 +39,15 @@ export type TrackMessage<
     }
   : never
 
-/** What `identify` sends. */
+/** The message of `identify`. */
 export type IdentifyMessage<User = UserTraits> = Common & {
   /** The kind of the message. */
   type: 'identify'
-  /** What is known about the user; `{}` when the call said nothing. */
+  /** Facts about the user; `{}` when the call had none. */
   traits: AsJSON<User>
 }
 
-/** What `page` and `screen` send. */
+/** The message of `page` and `screen`. */
 export type ViewMessage<Type extends 'page' | 'screen' = 'page' | 'screen'> = Type extends unknown
   ? Common & {
       /** The kind of the message. */
@@ -60,17 +61,17 @@ export type ViewMessage<Type extends 'page' | 'screen' = 'page' | 'screen'> = Ty
     }
   : never
 
-/** What `group` sends. */
+/** The message of `group`. */
 export type GroupMessage<Group = GroupTraits> = Common & {
   /** The kind of the message. */
   type: 'group'
   /** Id of the company or team. */
   groupId: string
-  /** What is known about the group; `{}` when the call said nothing. */
+  /** Facts about the group; `{}` when the call had none. */
   traits: AsJSON<Group>
 }
 
-/** What `alias` sends. */
+/** The message of `alias`. */
 export type AliasMessage = Common & {
   /** The kind of the message. */
   type: 'alias'
@@ -100,11 +101,16 @@ export type MessageOfKind<
  */
 export type PartOf<Value> = 0 extends 1 & Value
   ? Value
-  : Value extends readonly unknown[]
-    ? { [Index in keyof Value]: PartOf<Value[Index]> }
-    : Value extends object
-      ? { [Name in keyof Value]?: PartOf<Value[Name]> | undefined }
-      : Value
+  :
+      | AsymmetricMatcher
+      | (Value extends readonly unknown[]
+          ? { [Index in keyof Value]: PartOf<Value[Index]> }
+          : Value extends object
+            ? FieldsOf<Value>
+            : Value)
+
+/** Some of the fields of an object, or parts of them. */
+export type FieldsOf<Value> = { [Name in keyof Value]?: PartOf<Value[Name]> | undefined }
 
 /** A part of a `track` message of this name. */
 export type TrackFilter<Events, Name extends EventName<Events>> = {
@@ -112,17 +118,17 @@ export type TrackFilter<Events, Name extends EventName<Events>> = {
   type?: 'track' | undefined
   /** Name of the action. */
   event: Name
-} & PartOf<Omit<TrackMessage<Events, Name>, 'type' | 'event'>>
+} & FieldsOf<Omit<TrackMessage<Events, Name>, 'type' | 'event'>>
 
 /** A part of a message of this kind. */
 export type KindFilter<Type extends Kind, Events, User, Group> = {
   /** The kind of the message. */
   type: Type
-} & PartOf<Omit<MessageOfKind<Type, Events, User, Group>, 'type'>>
+} & FieldsOf<Omit<MessageOfKind<Type, Events, User, Group>, 'type'>>
 
 /** A part of a message of any kind, or a function that says whether a message is meant. */
 export type AnyFilter<Events, User, Group> =
-  | (PartOf<Common> & {
+  | (FieldsOf<Common> & {
       /** Name a kind, and the filter is that of the kind. */
       type?: undefined
       /** Name an event, and the filter is that of the event. */

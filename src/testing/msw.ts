@@ -14,7 +14,7 @@ export interface ServiceRequest {
   readonly retryCount: number
 }
 
-/** What a mock responds with. */
+/** The response of a mock. */
 export interface ServiceResponse {
   /** The HTTP status. Default: 200. */
   status?: number | undefined
@@ -24,7 +24,7 @@ export interface ServiceResponse {
   body?: unknown
 }
 
-/** What the mocked service does. */
+/** Options of the mocked service. */
 export interface HandlerOptions {
   /** Base URL of the service, as in the setting `host`. Default: those of both regions. */
   host?: string | undefined

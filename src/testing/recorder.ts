@@ -1,9 +1,9 @@
-import { SlabStore } from '../delivery/slabs.ts'
-import type { Holder, MessageStore, StoredMessage } from '../delivery/store.ts'
+import { SlabStore } from '../line/slabs.ts'
+import type { Holder, MessageStore, StoredMessage } from '../line/store.ts'
 
 /** The usual store, which also keeps a copy of each message from the moment it is queued. */
 export class Recorder<Message> implements MessageStore {
-  /** What was taken, oldest first. One and the same list for the life of the client. */
+  /** The accepted messages, oldest first. One and the same list for the life of the client. */
   readonly messages: Message[] = []
   readonly #store = new SlabStore()
   /** Messages that have no outcome yet; those that were never in a request with their copy. */

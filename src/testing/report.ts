@@ -1,4 +1,5 @@
-import { type Difference, differences } from './differences.ts'
+import { describe as describeType } from '../message/describe.ts'
+import { type Difference, differences, type Equals, isEmptied, sidesOf } from './differences.ts'
 
 /** More would hide what matters. */
 const MAX_MESSAGES = 3
@@ -11,11 +12,31 @@ interface Candidate {
   readonly distance: number
 }
 
+/** The difference between two values as the test runner shows it, in colour where it can. */
+export type Diff = (expected: unknown, actual: unknown) => string | null | undefined
+
+/** What the test runner brings. */
+interface Runner {
+  readonly equals?: Equals | undefined
+  readonly diff?: Diff | undefined
+}
+
 /** A failure in words: what was looked for, and the messages that come nearest to it with what is different. */
-export function reportNearest(headline: string, expected: unknown, messages: readonly object[]): string {
-  const lines = [headline, '', ...(typeof expected === 'function' ? [] : [`expected: ${show(expected)}`, ''])]
+export function reportNearest(
+  headline: string,
+  expected: unknown,
+  messages: readonly object[],
+  { equals, diff }: Runner = {},
+): string {
+  const nearest = nearestTo(expected, messages, equals)
+  const lines = [headline, '']
+  if (typeof expected !== 'function') {
+    const [first] = nearest
+    const isOfKind = first !== undefined && first.differences[0]?.path !== 'type'
+    const difference = isOfKind ? diff?.(...sidesOf(expected, first.message, equals)) : undefined
+    lines.push(difference ?? `expected: ${show(expected)}`, '')
+  }
   if (messages.length === 0) return [...lines, 'nothing was sent at all'].join('\n')
-  const nearest = nearestTo(expected, messages)
   lines.push(nearest.length === messages.length ? 'sent:' : `sent: ${messages.length} messages; the nearest:`)
   for (const { message, differences } of nearest) {
     lines.push(`  ${describe(message)}`)
@@ -28,10 +49,10 @@ export function reportNearest(headline: string, expected: unknown, messages: rea
   return lines.join('\n')
 }
 
-function nearestTo(expected: unknown, messages: readonly object[]): Candidate[] {
+function nearestTo(expected: unknown, messages: readonly object[], equals: Equals | undefined): Candidate[] {
   const candidates = messages.map((message): Candidate => {
-    const all = typeof expected === 'function' ? [] : differences(expected, message)
-    // What else is different about a message of another kind says nothing.
+    const all = typeof expected === 'function' ? [] : differences(expected, message, equals)
+    // Further differences to a message of another kind would not help.
     const type = all.find(({ path }) => path === 'type')
     const found = type === undefined ? all : [type]
     return { message, differences: found, distance: distanceOf(found) }
@@ -87,6 +108,10 @@ function textOf(value: unknown): string {
   const { asymmetricMatch, toAsymmetricMatcher } = (value ?? {}) as Record<string, unknown>
   if (typeof asymmetricMatch === 'function') {
     return typeof toAsymmetricMatcher === 'function' ? String(toAsymmetricMatcher.call(value)) : String(value)
+  }
+  // A Date has no keys either, but is sent as text.
+  if (typeof value === 'object' && value !== null && isEmptied(value) && JSON.stringify(value) === '{}') {
+    return `{} (${describeType(value)})`
   }
   const replaceMatchers = (_: string, part: unknown): unknown =>
     typeof part === 'bigint' ||

@@ -12,6 +12,7 @@ import {
 import type { Context, ContextEvent } from '../pipeline/context.ts'
 import type { LogEntry, Metric } from '../pipeline/notes.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
+import type { PluginFunction } from '../pipeline/plugin-function.ts'
 import type { TestMessage } from './messages.ts'
 import { createTestClient, type TestClientSettings } from './test-client.ts'
 
@@ -42,7 +43,7 @@ export type PluginInput =
       type: 'alias'
     } & AliasParams)
 
-/** What a plugin made of one event: `event` or `dropped` is set, never both. */
+/** The result of one event in a plugin: `event` or `dropped` is set, never both. */
 export interface PluginRun {
   /** The event as it goes on after the plugin. Unset when it was dropped. */
   readonly event?: ContextEvent
@@ -52,14 +53,14 @@ export interface PluginRun {
   readonly logs: readonly LogEntry[]
   /** The measurements that were left with the event, by `ctx.stats`. */
   readonly metrics: readonly Metric[]
-  /** What the plugin threw, rejected with or reported, the first of it; `undefined` when it did none of that. */
+  /** The first error that the plugin threw, rejected with or reported; `undefined` when there was none. */
   readonly error: unknown
-  /** What would have been sent, the events that the plugin itself tracked included. */
+  /** The messages that would have been sent, those that the plugin itself tracked included. */
   readonly messages: readonly TestMessage[]
 }
 
 /**
- * Loads a plugin into a client of its own, runs one event through it, waits until the plugin has done with it, and unloads
+ * Loads a plugin into a new client, runs one event through it, waits until the plugin has finished with it, and unloads
  * the plugin. Time limits and the meaning of failures are those of production.
  *
  * @param settings Of the client, as for {@link createTestClient}.
@@ -68,7 +69,7 @@ export interface PluginRun {
  * const { event, dropped } = await runPlugin(redact, { type: 'track', userId: 'ada', event: 'Signed Up' })
  */
 export async function runPlugin(
-  plugin: Plugin,
+  plugin: Plugin | PluginFunction,
   message: PluginInput,
   settings: TestClientSettings = {},
 ): Promise<PluginRun> {
@@ -111,7 +112,7 @@ function outcomeOf(
   })
 }
 
-/** A cancellation is what the plugin meant to do; anything else that it threw is an error of its own. */
+/** A cancellation is what the plugin meant to do; any other exception is an error. */
 function droppedBy(failure: DeliveryError, earlier: unknown): Pick<PluginRun, 'dropped' | 'error'> {
   const cause = causeOf(failure)
   const isMeant = (cause as { name?: unknown } | null)?.name === 'ContextCancelation'

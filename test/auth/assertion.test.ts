@@ -1,8 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, exportJWK, importJWK, importPKCS8, jwtVerify } from 'jose'
 import { expect, test } from 'vitest'
-import { signAssertion } from '../../src/auth/assertion.ts'
-import { keySigner } from '../../src/auth/key-signer.ts'
+import { localKey, signAssertion } from '../../src/auth/assertion.ts'
 import { readPrivateKey } from '../../src/auth/private-key.ts'
 import type { Signer } from '../../src/auth/signer.ts'
 
@@ -10,7 +9,7 @@ const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 20
 const CLAIMS = { clientId: 'client_Zürich', keyId: 'key-7', audience: 'https://oauth2.example.test' }
 
 function createSigner() {
-  const signer = keySigner(readPrivateKey(privateKey))
+  const signer = localKey(readPrivateKey(privateKey))
   return { sign: (nowMs: number) => signAssertion(signer, CLAIMS, nowMs) }
 }
 
@@ -39,7 +38,7 @@ test('the times are integers, at most 60 s apart, around the given moment', asyn
   expect(exp * 1_000).toBeGreaterThan(nowMs + 50_000)
 })
 
-test('no two of 300 assertions, of two signers, have the same id, and each has 128 bits', async () => {
+test('no two of 300 assertions, of two signers, have the same id, and each is a UUID', async () => {
   const signers = [createSigner(), createSigner()]
 
   const assertions = await Promise.all(
@@ -50,7 +49,9 @@ test('no two of 300 assertions, of two signers, have the same id, and each has 1
 
   const ids = assertions.map((assertion) => decodeJwt(assertion).jti as string)
   expect(new Set(ids).size).toBe(300)
-  expect(ids.every((id) => /^[0-9a-f]{32}$/.test(id))).toBe(true)
+  expect(
+    ids.every((id) => /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id)),
+  ).toBe(true)
   expect(decodeProtectedHeader(assertions[0] as string).alg).toBe('RS256')
 })
 

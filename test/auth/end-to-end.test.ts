@@ -652,7 +652,7 @@ describe('tokens over plain http', () => {
     ['to this machine', { host: 'http://127.0.0.1:8080' }, { authServer: 'http://localhost:8081' }],
     ['to this machine by IPv6', { host: 'http://[::1]:8080' }, { authServer: 'http://auth.localhost' }],
     ['over https', { host: 'https://api.example.test' }, { authServer: 'https://oauth2.example.test' }],
-    ['that are not used', { host: 'http://api.example.test', oauthSettings: undefined }, {}],
+    ['that are not used', { oauthSettings: undefined }, { authServer: 'http://oauth2.example.test' }],
   ])('%s are no reason for a warning', (_, settings, oauth) => {
     expect(warningsOf(settings, oauth)).toEqual([])
   })

@@ -267,6 +267,31 @@ describe('renewing a token', () => {
     expect(wait.error?.code).toBe('auth')
   })
 
+  // Cloudflare Workers: what a request was waiting for never comes once that request is over.
+  test('P5: who waits for a request that never settles asks again by himself', async () => {
+    const tokens = new Tokens()
+    watch(tokens.credentials.authorization())
+    await tokens.clock.advance(5_000)
+    const second = watch(tokens.credentials.authorization())
+
+    await tokens.clock.advance(10_000)
+    expect(tokens.requests).toHaveLength(2)
+    await tokens.answer(token('newer'))
+
+    expect(second.value).toBe('Bearer newer')
+  })
+
+  test('P5: each caller waits for a promise of its own', async () => {
+    const tokens = new Tokens()
+
+    const [one, other] = [tokens.credentials.authorization(), tokens.credentials.authorization()]
+    await tokens.answer(token('first'))
+
+    expect(one).not.toBe(other)
+    expect(await Promise.all([one, other])).toEqual(['Bearer first', 'Bearer first'])
+    expect(tokens.requests).toHaveLength(1)
+  })
+
   test('a late token answer does not replace a newer one', async () => {
     const tokens = new Tokens()
     watch(tokens.credentials.authorization())

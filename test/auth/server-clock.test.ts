@@ -16,6 +16,7 @@ test('without a refusal it is the local time', () => {
   expect(clock.nowMs()).toBe(TRUE_MS)
 })
 
+// Row F64.
 describe.each([
   ['30 s ahead', 30_000],
   ['30 s behind', -30_000],

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, test, vi } from 'vitest'
-import { keySigner } from '../../src/auth/key-signer.ts'
+import { localKey } from '../../src/auth/assertion.ts'
 import { readPrivateKey } from '../../src/auth/private-key.ts'
 import { TokenClient, type TokenResult } from '../../src/auth/token-client.ts'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
@@ -30,7 +30,7 @@ function withTokens(reply: Reply, clock: FakeClock, scope = 'tracking_api:write'
       authServer: 'https://oauth2.example.test/eu',
       scope,
     },
-    signer: keySigner(readPrivateKey(CLIENT_KEY)),
+    signer: localKey(readPrivateKey(CLIENT_KEY)),
     client,
     timeoutMs: 10_000,
     userAgent: 'trackpost/test',

@@ -1,7 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { type Barrier, type Epoch, Ledger } from '../../src/client/ledger.ts'
+import { type Barrier, Ledger } from '../../src/client/ledger.ts'
 import { FAILURE_CODES } from '../../src/errors/errors.ts'
+import { createItem, type Item } from '../../src/line/item.ts'
+
+/** One more call. */
+const accept = (ledger: Ledger): Item => createItem('track', ledger.accept())
+/** What a client does with the outcome of an event. */
+function settle(ledger: Ledger, item: Item, code?: Parameters<Ledger['settle']>[1]): void {
+  item.state = 'done'
+  ledger.settle(item, code)
+}
 
 describe('the account', () => {
   test('at the start everything is zero, and every reason has its count', () => {
@@ -20,11 +29,11 @@ describe('the account', () => {
 
   test('each outcome is counted once, failures by reason', () => {
     const ledger = new Ledger()
-    const epochs = [1, 2, 3, 4].map(() => ledger.accept())
+    const items = [1, 2, 3, 4].map(() => accept(ledger))
 
-    ledger.settle(epochs[0] as Epoch, undefined)
-    ledger.settle(epochs[1] as Epoch, 'rejected')
-    ledger.settle(epochs[2] as Epoch, 'rejected')
+    settle(ledger, items[0] as Item, undefined)
+    settle(ledger, items[1] as Item, 'rejected')
+    settle(ledger, items[2] as Item, 'rejected')
 
     expect(ledger.stats()).toMatchObject({ accepted: 4, delivered: 1, failed: 2, pending: 1 })
     expect(ledger.stats().failures).toMatchObject({ rejected: 2, auth: 0 })
@@ -33,11 +42,11 @@ describe('the account', () => {
 
   test('what is deferred is no failure, and what is recovered is accepted', () => {
     const ledger = new Ledger()
-    const [own, recovered] = [ledger.accept(), ledger.recover()]
+    const [own, recovered] = [accept(ledger), createItem('track', ledger.recover())]
     const barrier = ledger.barrier()
 
-    ledger.settle(own, 'deferred')
-    ledger.settle(recovered, undefined)
+    settle(ledger, own, 'deferred')
+    settle(ledger, recovered, undefined)
 
     expect(ledger.stats()).toMatchObject({
       accepted: 2,
@@ -54,7 +63,7 @@ describe('the account', () => {
     const ledger = new Ledger()
     const before = ledger.stats()
 
-    ledger.settle(ledger.accept(), 'auth')
+    settle(ledger, accept(ledger), 'auth')
     ;(before.failures as Record<string, number>)['auth'] = 99
 
     expect(before.accepted).toBe(0)
@@ -65,16 +74,16 @@ describe('the account', () => {
 describe('barriers', () => {
   test('where nothing is open there is none', () => {
     const ledger = new Ledger()
-    ledger.settle(ledger.accept(), undefined)
+    settle(ledger, accept(ledger), undefined)
 
     expect(ledger.barrier()).toBeUndefined()
   })
 
   test('one that is reached before anybody asks tells at once', () => {
     const ledger = new Ledger()
-    const epoch = ledger.accept()
+    const item = accept(ledger)
     const barrier = ledger.barrier() as Barrier
-    ledger.settle(epoch, undefined)
+    settle(ledger, item, undefined)
     const reached = vi.fn()
 
     barrier.onceReached(reached)
@@ -83,16 +92,16 @@ describe('barriers', () => {
     expect(barrier.summary()).toEqual({ delivered: 1, failed: 0, pending: 0 })
   })
 
-  test('what ends in the epoch after it is not in its summary', () => {
+  test('what ends in the time after it is not in its summary', () => {
     const ledger = new Ledger()
-    const open = ledger.accept()
+    const open = accept(ledger)
     ledger.barrier()
-    ledger.settle(ledger.accept(), undefined)
-    ledger.settle(ledger.accept(), 'rejected')
+    settle(ledger, accept(ledger), undefined)
+    settle(ledger, accept(ledger), 'rejected')
 
     const second = ledger.barrier() as Barrier
-    ledger.settle(ledger.accept(), undefined)
-    ledger.settle(open, 'auth')
+    settle(ledger, accept(ledger), undefined)
+    settle(ledger, open, 'auth')
 
     expect(second.summary()).toEqual({ delivered: 0, failed: 1, pending: 0 })
   })
@@ -103,7 +112,7 @@ describe('barriers', () => {
     const costs: number[] = []
     for (const open of [100, 20_000]) {
       while (ledger.pending < open) {
-        ledger.accept()
+        accept(ledger)
         ledger.barrier()
       }
       let best = Number.POSITIVE_INFINITY
@@ -122,14 +131,14 @@ describe('barriers', () => {
 
   test('it is reached with the last outcome of what was accepted before it', () => {
     const ledger = new Ledger()
-    const epochs = [ledger.accept(), ledger.accept()] as const
+    const items = [accept(ledger), accept(ledger)] as const
     const reached = vi.fn()
     const barrier = ledger.barrier() as Barrier
     barrier.onceReached(reached)
 
-    ledger.settle(epochs[0], undefined)
+    settle(ledger, items[0], undefined)
     expect(reached).not.toHaveBeenCalled()
-    ledger.settle(epochs[1], 'too_large')
+    settle(ledger, items[1], 'too_large')
 
     expect(reached).toHaveBeenCalledTimes(1)
     expect(barrier.summary()).toEqual({ delivered: 1, failed: 1, pending: 0 })
@@ -137,15 +146,15 @@ describe('barriers', () => {
 
   test('what is accepted later does not hold it up and is not in its summary', () => {
     const ledger = new Ledger()
-    const early = ledger.accept()
+    const early = accept(ledger)
     const reached = vi.fn()
     const barrier = ledger.barrier() as Barrier
     barrier.onceReached(reached)
-    const late = ledger.accept()
+    const late = accept(ledger)
 
-    ledger.settle(late, undefined)
+    settle(ledger, late, undefined)
     expect(reached).not.toHaveBeenCalled()
-    ledger.settle(early, undefined)
+    settle(ledger, early, undefined)
 
     expect(reached).toHaveBeenCalledTimes(1)
     expect(barrier.summary()).toEqual({ delivered: 1, failed: 0, pending: 0 })
@@ -153,34 +162,34 @@ describe('barriers', () => {
 
   test('what had its outcome before it is not in its summary', () => {
     const ledger = new Ledger()
-    ledger.settle(ledger.accept(), undefined)
-    const epoch = ledger.accept()
+    settle(ledger, accept(ledger), undefined)
+    const item = accept(ledger)
 
     const barrier = ledger.barrier() as Barrier
-    ledger.settle(epoch, undefined)
+    settle(ledger, item, undefined)
 
     expect(barrier.summary()).toEqual({ delivered: 1, failed: 0, pending: 0 })
   })
 
   test('before it is reached, its summary says what is open', () => {
     const ledger = new Ledger()
-    const epoch = ledger.accept()
-    ledger.accept()
+    const item = accept(ledger)
+    accept(ledger)
     const barrier = ledger.barrier() as Barrier
 
-    ledger.settle(epoch, undefined)
+    settle(ledger, item, undefined)
 
     expect(barrier.summary()).toEqual({ delivered: 1, failed: 0, pending: 1 })
   })
 
   test('two at the same point are reached together', () => {
     const ledger = new Ledger()
-    const epoch = ledger.accept()
+    const item = accept(ledger)
     const reached: string[] = []
     ;(ledger.barrier() as Barrier).onceReached(() => reached.push('first'))
     ;(ledger.barrier() as Barrier).onceReached(() => reached.push('second'))
 
-    ledger.settle(epoch, undefined)
+    settle(ledger, item, undefined)
 
     expect(reached).toEqual(['first', 'second'])
   })
@@ -188,15 +197,15 @@ describe('barriers', () => {
   test('a later one waits for the events of the earlier one as well', () => {
     const ledger = new Ledger()
     const reached: string[] = []
-    const first = ledger.accept()
+    const first = accept(ledger)
     ;(ledger.barrier() as Barrier).onceReached(() => reached.push('first'))
-    const second = ledger.accept()
+    const second = accept(ledger)
     const later = ledger.barrier() as Barrier
     later.onceReached(() => reached.push('second'))
 
-    ledger.settle(second, undefined)
+    settle(ledger, second, undefined)
     expect(reached).toEqual([])
-    ledger.settle(first, 'deadline')
+    settle(ledger, first, 'deadline')
 
     expect(reached).toEqual(['first', 'second'])
     expect(later.summary()).toEqual({ delivered: 1, failed: 1, pending: 0 })
@@ -204,28 +213,28 @@ describe('barriers', () => {
 
   test('work that outlives an outcome holds it up', () => {
     const ledger = new Ledger()
-    const epoch = ledger.accept()
-    ledger.beginWork(epoch)
+    const item = accept(ledger)
+    ledger.beginWork(item)
     const reached = vi.fn()
     ;(ledger.barrier() as Barrier).onceReached(reached)
 
-    ledger.settle(epoch, undefined)
+    settle(ledger, item, undefined)
     expect(reached).not.toHaveBeenCalled()
-    ledger.endWork(epoch)
+    ledger.endWork(item)
 
     expect(reached).toHaveBeenCalledTimes(1)
   })
 
   test('work alone is something to wait for', () => {
     const ledger = new Ledger()
-    const epoch = ledger.accept()
-    ledger.beginWork(epoch)
-    ledger.settle(epoch, undefined)
+    const item = accept(ledger)
+    ledger.beginWork(item)
+    settle(ledger, item, undefined)
     const reached = vi.fn()
 
     const barrier = ledger.barrier()
     barrier?.onceReached(reached)
-    ledger.endWork(epoch)
+    ledger.endWork(item)
 
     expect(barrier).toBeDefined()
     expect(reached).toHaveBeenCalledTimes(1)
@@ -248,10 +257,10 @@ describe('barriers', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
         const ledger = new Ledger()
-        const open = new Map<number, Epoch>()
+        const open = new Map<number, Item>()
         const flushes: Model[] = []
         let id = 0
-        const settle = (chosen: number): void => {
+        const end = (chosen: number): void => {
           const ids = [...open.keys()]
           const settled = ids[chosen % ids.length] as number
           const isDelivered = chosen % 3 !== 0
@@ -260,7 +269,7 @@ describe('barriers', () => {
             if (isDelivered) flush.delivered++
             else flush.failed++
           }
-          ledger.settle(open.get(settled) as Epoch, isDelivered ? undefined : 'rejected')
+          settle(ledger, open.get(settled) as Item, isDelivered ? undefined : 'rejected')
           open.delete(settled)
         }
         const flush = (): void => {
@@ -276,9 +285,9 @@ describe('barriers', () => {
         }
 
         for (const what of steps) {
-          if (what === 'accept') open.set(id++, ledger.accept())
+          if (what === 'accept') open.set(id++, accept(ledger))
           else if (what === 'flush') flush()
-          else if (open.size > 0) settle(what)
+          else if (open.size > 0) end(what)
 
           expect(ledger.pending).toBe(open.size)
           for (const { barrier, open, delivered, failed, runs } of flushes) {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Signer } from '../../src/auth/signer.ts'
 import type { HTTPFetchFn } from '../../src/http/client.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
-import { settled } from '../support/fake-clock.ts'
+import { settled, untilSeen } from '../support/fake-clock.ts'
 import { silence, status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
@@ -155,9 +155,10 @@ describe('a client with access tokens', () => {
     }, 0)
     trackPurchases(analytics, 1)
     await untilAsked(signals)
-    const beforeExit = process.listeners('beforeExit').at(-1) as () => void
+    const beforeExit = process.listeners('beforeExit')[0] as () => void
 
     beforeExit()
+    await untilSeen()
 
     expect(signals.map(({ aborted }) => aborted)).toEqual([true])
     expect(analytics.stats.failures.shutdown_timeout).toBe(1)
@@ -185,13 +186,14 @@ describe('the end of the process', () => {
     }
     trackPurchases(analytics, 1, callback)
     const startMs = clock.monotonic()
-    const beforeExit = process.listeners('beforeExit').at(-1) as () => void
+    const beforeExit = process.listeners('beforeExit')[0] as () => void
     expect(process.listeners('beforeExit').length).toBeGreaterThanOrEqual(listeners)
 
     // As Node.js does: beforeExit, the work that it leads to, and again, until it leads to none.
     let heldMs = 0
     for (let round = 0; round < 100; round++) {
       beforeExit()
+      await untilSeen()
       await settled()
       if (clock.holdCount === 0) break
       for (; clock.holdCount > 0; heldMs += 5) await clock.advance(5)

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { TokenCredentials } from '../../src/auth/credentials.ts'
-import { SlabStore } from '../../src/delivery/slabs.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'
+import { SlabStore } from '../../src/line/slabs.ts'
 import {
   codesOf,
   createEntry,
@@ -167,15 +167,15 @@ describe('when a batch goes', () => {
     ['by count', { maxQueueSize: 3 }, 1],
     ['by bytes', { maxQueueBytes: 100_000 }, 40_000],
   ])(
-    'a queue that reservations fill %s goes although flushAt is not reached',
+    'a queue that events inside plugins fill %s goes although flushAt is not reached',
     async (_label, bound, bytes) => {
-      const { client, backlog, enqueue } = setUpDelivery({ settings: { flushAt: 1_000, ...bound } })
+      const { client, hold, enqueue } = setUpDelivery({ settings: { flushAt: 1_000, ...bound } })
 
       enqueue('a1')
-      backlog.reserve(bytes)
+      hold(bytes)
       await settled()
       expect(client.requests).toHaveLength(0)
-      backlog.reserve(bytes)
+      hold(bytes)
       await settled()
 
       expect(client.requests.map(({ messageIds }) => messageIds)).toEqual([['a1']])
@@ -305,27 +305,28 @@ describe('the bounds of the queue', () => {
   })
 
   test('what was refused, displaced, delivered or abandoned is not kept', async () => {
-    const { backlog, delivery, clock, enqueue, outcomes } = setUpDelivery({
+    const { line, hold, makeItem, delivery, clock, outcomes } = setUpDelivery({
       settings: { maxQueueSize: 2, overflow: 'drop-oldest' },
       replies: [status(200), silence],
     })
-    const all = ids(5).map((id) => createEntry(id))
-    const [refused, displaced, ...others] = all as [Entry, Entry, ...Entry[]]
+    const all = ids(5).map((id) => makeItem(id))
+    const [refused, ...others] = all
+    const add = (made = refused): boolean => made !== undefined && line.add(made.item, made.json, false)
 
-    backlog.reserve(0)
-    backlog.reserve(0)
-    expect(backlog.add(refused, refused.json, false)).toBe(false)
-    backlog.unreserve(0)
-    backlog.unreserve(0)
-    enqueue(displaced, ...others.slice(0, 2))
+    const ends = [hold(0), hold(0)]
+    expect(add(refused)).toBe(false)
+    for (const end of ends) end()
+    for (const made of others.slice(0, 3)) add(made)
     delivery.flush()
     await clock.advance(0)
-    enqueue(...others.slice(2))
-    expect(all.filter(({ stored }) => stored !== undefined).map(({ id }) => id)).toEqual(['a5'])
+    add(others[3])
+    const kept = all.filter(({ item }) => item.stored !== undefined)
+    expect(kept).toEqual([others[3]])
     delivery.abandon(new DeliveryError('shutdown_timeout', 'fini'))
 
     expect(codesOf(outcomes)).toEqual(['queue_full', 'delivered', 'delivered', 'shutdown_timeout'])
-    expect(all.map(({ stored }) => stored)).toEqual(new Array(5).fill(undefined))
+    expect(all.map(({ item }) => item.stored)).toEqual(new Array(5).fill(undefined))
+    expect([line.size, line.bytes]).toEqual([0, 0])
   })
 
   test('with drop-oldest as many make room as the bytes of the new one take', () => {
@@ -339,43 +340,65 @@ describe('the bounds of the queue', () => {
     expect(idsOf(outcomes)).toEqual(['a', 'b'])
   })
 
-  test('events with a reservation count, and cannot be displaced', () => {
-    const { backlog, enqueue, outcomes } = setUpDelivery({
+  test('events inside plugins count, and cannot be displaced', () => {
+    const { hold, enqueue, outcomes } = setUpDelivery({
       settings: { maxQueueSize: 3, overflow: 'drop-oldest' },
     })
 
-    backlog.reserve(0)
-    backlog.reserve(0)
+    hold(0)
+    hold(0)
     expect(enqueue('a')).toEqual([true])
-    backlog.reserve(0)
+    hold(0)
     expect(enqueue('b')).toEqual([false])
 
     expect(outcomes).toEqual([])
   })
 
-  test('where reservations leave no room for the bytes of a new one, nothing is displaced for it', () => {
-    const { backlog, enqueue, outcomes } = setUpDelivery({
+  test('where events inside plugins leave no room for the bytes of a new one, nothing is displaced', () => {
+    const { line, hold, enqueue, outcomes } = setUpDelivery({
       settings: { maxQueueBytes: 70_000, overflow: 'drop-oldest' },
     })
 
     enqueue(createEntry('a', 20_000))
-    backlog.reserve(45_000)
+    hold(45_000)
     expect(enqueue(createEntry('b', 30_000))).toEqual([false])
 
     expect(outcomes).toEqual([])
-    expect(backlog.length).toBe(1)
+    expect(line.ready.length).toBe(1)
   })
 
-  test('events in flight do not count', async () => {
-    const { enqueue } = setUpDelivery({
-      settings: { maxQueueSize: 2, flushAt: 2, maxConcurrentRequests: 1 },
-      replies: [silence],
+  // Row P12.
+  test('events in flight count, and cannot be displaced', async () => {
+    const { clock, delivery, enqueue, outcomes } = setUpDelivery({
+      settings: { maxQueueSize: 3, flushAt: 2, maxConcurrentRequests: 1, overflow: 'drop-oldest' },
+      replies: [silence, status(200)],
     })
 
     enqueue('a1', 'a2')
     await settled()
 
-    expect(enqueue('b1', 'b2', 'b3')).toEqual([true, true, false])
+    expect(enqueue('b1', 'b2', 'b3')).toEqual([true, true, true])
+    expect(idsOf(outcomes)).toEqual(['b1', 'b2'])
+    expect(codesOf(outcomes)).toEqual(['queue_full', 'queue_full'])
+    delivery.flush()
+    await clock.advance(20_000)
+    expect(idsOf(outcomes).slice(2).sort()).toEqual(['a1', 'a2', 'b3'])
+  })
+
+  // Row P12.
+  test('what is in flight counts with its bytes, and gives its room back with its outcome', async () => {
+    const { clock, line, enqueue } = setUpDelivery({
+      settings: { maxQueueBytes: 70_000, flushAt: 1 },
+      replies: [silence],
+    })
+
+    enqueue(createEntry('a', 30_000), createEntry('b', 30_000))
+    await settled()
+
+    expect(line.bytes).toBe(60_000)
+    expect(enqueue(createEntry('c', 20_000))).toEqual([false])
+    await clock.advance(70_000)
+    expect(line.ready.length + line.size).toBeGreaterThan(0)
   })
 })
 
@@ -713,9 +736,9 @@ describe('Retry-After', () => {
     expect(client.mostOpen).toBeLessThanOrEqual(4)
   })
 
-  test('when the gate opens, the batch that was refused goes before what came after it', async () => {
+  test('when the gate opens, what was refused goes before what came after it', async () => {
     const { clock, client, enqueue } = setUpDelivery({
-      settings: { flushAt: 2 },
+      settings: { flushAt: 2, maxEventsInBatch: 2 },
       replies: [status(429, { 'Retry-After': '5' }), status(200)],
     })
 
@@ -1250,18 +1273,12 @@ test('a body that is encoded while the gate shuts waits until it opens', async (
 
 describe('what comes back from a spool', () => {
   test('it is sent at once, in its order, before what is new, and counts in the bound without being refused', async () => {
-    const store = new SlabStore()
-    const { client, clock, backlog, enqueue, outcomes } = setUpDelivery({
+    const { client, clock, line, admit, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 100, maxQueueSize: 10 },
-      store,
     })
-    const old = ids(20, 'old').map((id) => createEntry(id))
 
-    for (const entry of old) {
-      entry.stored = store.put(entry.json)
-      backlog.admit(entry)
-    }
-    expect(backlog.length).toBe(20)
+    for (const id of ids(20, 'old')) admit(id)
+    expect(line.ready.length).toBe(20)
     expect(enqueue('new')).toEqual([false])
     await clock.advance(0)
     expect(enqueue('new')).toEqual([true])
@@ -1270,14 +1287,13 @@ describe('what comes back from a spool', () => {
 
     expect(client.requests.map(({ messageIds }) => messageIds)).toEqual([ids(20, 'old'), ['new']])
     expect(idsOf(outcomes)).toEqual([...ids(20, 'old'), 'new'])
-    expect(old.every(({ stored }) => stored === undefined)).toBe(true)
+    expect([line.size, line.bytes]).toEqual([0, 0])
   })
 
   test('a few go without waiting for more', async () => {
-    const store = new SlabStore()
-    const { backlog, client } = setUpDelivery({ store })
+    const { admit, client } = setUpDelivery()
 
-    backlog.admit({ ...createEntry('old1'), stored: store.put('{"messageId":"old1"}') })
+    admit('old1')
     await settled()
 
     expect(client.batchSizes).toEqual([1])
@@ -1308,8 +1324,6 @@ describe('code of the user that calls back in', () => {
 
     await clock.advance(11_000)
     await settled()
-    expect(idsOf(outcomes).sort()).toEqual(['a1', 'a2'])
-    await clock.advance(60_000)
 
     expect(idsOf(outcomes).sort()).toEqual(['a1', 'a2', 'late'])
     expect(codesOf(outcomes)).toEqual(['deadline', 'deadline', 'deadline'])

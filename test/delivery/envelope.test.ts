@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createBatch } from '../../src/delivery/batch.ts'
 import { Envelope } from '../../src/delivery/envelope.ts'
-import { SlabStore } from '../../src/delivery/slabs.ts'
+import { Range } from '../../src/delivery/range.ts'
+import { SlabStore } from '../../src/line/slabs.ts'
 import { storeAll } from '../support/stored.ts'
 
 const SENT_AT = '2026-11-20T09:30:00.000Z'
@@ -20,13 +20,13 @@ describe('the envelope', () => {
     )
   })
 
-  test('its bytes and those of a batch are the bytes of the body', () => {
+  test('its bytes and those of a range are the bytes of the body', () => {
     const envelope = new Envelope('wk_Zurich_7Qm4', store)
-    const batch = createBatch(storeAll([{ event: 'Thé' }, { event: '🍰' }, { n: 1 }], store), 0)
+    const range = new Range(storeAll([{ event: 'Thé' }, { event: '🍰' }, { n: 1 }], store))
 
-    const body = envelope.write(batch.entries, SENT_AT)
+    const body = envelope.write(range.items, SENT_AT)
 
-    expect(envelope.bytes + batch.bytes).toBe(body.length)
+    expect(envelope.bytes + range.bytes).toBe(body.length)
   })
 
   test('a body is what it holds, whatever that is', () => {

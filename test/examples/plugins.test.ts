@@ -22,7 +22,7 @@ function runExample(heading: string): Promise<Exit> {
 }
 
 test('every example of the document is run here', () => {
-  expect(document.match(/^```(?:ts|js)$/gm)).toHaveLength(6)
+  expect(document.match(/^```(?:ts|js)$/gm)).toHaveLength(8)
 })
 
 test('a tracking plan reports, drops nothing but unknown events, and sends what the schemas make', async () => {
@@ -97,4 +97,17 @@ test('rename gives an event its new name', async () => {
 
   expect(exit).toMatchObject({ code: 0, stderr: '', stdout: '{ delivered: 1, failed: 0, pending: 0 }\n' })
   expect(receiver.events).toMatchObject([{ event: 'Order Completed' }])
+})
+
+test('a function drops what it returns null for, and changes what it returns', async () => {
+  const exit = await runExample('A function')
+
+  expect(exit).toMatchObject({ code: 0, stderr: '', stdout: 'plugin\n1 1\n' })
+  expect(receiver.events).toMatchObject([{ anonymousId: 'v-18', properties: { release: '1.2.3' } }])
+})
+
+test('the trace that was active at the call is in the event', async () => {
+  const exit = await runExample('The trace')
+
+  expect(exit).toMatchObject({ code: 0, stderr: '', stdout: 'true\n' })
 })

@@ -57,10 +57,10 @@ test('the events go through the proxy, to a host that only the proxy can reach',
   const exit = await runNode([examplePath('proxy.mjs')], {
     WRITE_KEY,
     PROXY_URL: proxy.url,
-    TRACKPOST_HOST: 'http://tracking.invalid',
+    TRACKPOST_HOST: 'http://tracking-service',
   })
 
   expect(exit).toEqual({ code: 0, signal: null, stdout: 'delivered: 1, failed: 0\n', stderr: '' })
-  expect(proxy.targets).toEqual(['tracking.invalid:80'])
+  expect(proxy.targets).toEqual(['tracking-service:80'])
   expect(receiver.events).toMatchObject([{ type: 'track', userId: 'user-1042', event: 'Report Exported' }])
 })

@@ -24,9 +24,10 @@ export function examplePath(name: string): string {
   return fileURLToPath(new URL(`../../examples/${name}`, import.meta.url))
 }
 
-/** Starts Node.js with nothing in its environment but what is given. */
-export function startNode(args: string[], env: Record<string, string>): Running {
+/** Starts Node.js with nothing in its environment but what is given. @param cwd Default: that of the tests. */
+export function startNode(args: string[], env: Record<string, string>, cwd?: string): Running {
   const child = spawn(process.execPath, args, {
+    cwd,
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -54,6 +55,6 @@ export function startNode(args: string[], env: Record<string, string>): Running 
 }
 
 /** Runs Node.js to its end. */
-export function runNode(args: string[], env: Record<string, string>): Promise<Exit> {
-  return startNode(args, env).exit
+export function runNode(args: string[], env: Record<string, string>, cwd?: string): Promise<Exit> {
+  return startNode(args, env, cwd).exit
 }

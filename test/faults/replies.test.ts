@@ -7,7 +7,7 @@ for (const [name, raw, allowed] of [
   ['one 103', 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nOK', ['delivered']],
   ['fifty 103s', `${'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'.repeat(50)}OK`, ['delivered']],
   ['102', 'HTTP/1.1 102 Processing\r\n\r\nOK', ['delivered']],
-  ['100 Continue', 'HTTP/1.1 100 Continue\r\n\r\nOK', ['delivered', 'retries_exhausted']],
+  ['100 Continue', 'HTTP/1.1 100 Continue\r\n\r\nOK', ['delivered']],
   [
     '101',
     'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n',

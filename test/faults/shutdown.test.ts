@@ -553,7 +553,7 @@ row(
       for (let count = 0; count < 5; count++) more()
       // Before the others have resolved, so that all overlap.
       void client.flush()
-      const summaries = await Promise.all(flushes)
+      const summaries: readonly { delivered: number }[] = await Promise.all(flushes)
       // It has not rested: only the flushes before it have ended.
       await t.until(() => fromCallbacks >= 100, 5_000)
       isOver = true

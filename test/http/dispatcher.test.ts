@@ -6,12 +6,8 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { isConnectionLost } from '../../src/errors/cause.ts'
 import type { HTTPClientRequest } from '../../src/http/client.ts'
 import { defaultClient } from '../../src/http/default-client.node.ts'
-import {
-  type Dispatcher,
-  type DispatchHandler,
-  dispatchRequest,
-  fetchDispatcher,
-} from '../../src/http/dispatcher.ts'
+import { type Dispatcher, type DispatchHandler, dispatchRequest } from '../../src/http/dispatcher.ts'
+import { fetchDispatcher } from '../../src/http/node-fetch.ts'
 import { headerValue } from '../../src/http/response.ts'
 import { nextTurn } from '../../src/runtime/clock.ts'
 import { type Loopback, listen, readBody } from '../support/loopback.ts'

@@ -141,6 +141,8 @@ describe('where there is no fetch', () => {
   test('a request that could not load it does not stop the next one', async () => {
     server.use(http.post(URL, () => HttpResponse.json({ success: true })))
     vi.stubGlobal('fetch', undefined)
+    // As on Node.js 18, which has no other way of loading it.
+    const getBuiltinModule = vi.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined)
     const client = defaultClient()
 
     vi.doMock('node:https', () => {
@@ -150,6 +152,7 @@ describe('where there is no fetch', () => {
     vi.doUnmock('node:https')
 
     expect((await client.makeRequest(request())).status).toBe(200)
+    getBuiltinModule.mockRestore()
   })
 })
 

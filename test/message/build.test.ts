@@ -10,6 +10,7 @@ import {
   msOf,
   toIsoTime,
 } from '../../src/message/build.ts'
+import { serialize } from '../../src/message/serialize.ts'
 import { KINDS, type Kind, type Message } from '../../src/message/types.ts'
 
 const NOW = '2026-11-20T09:30:00.000Z'
@@ -775,5 +776,104 @@ describe('toIsoTime', () => {
         if (iso !== undefined) expect(new Date(iso).toISOString()).toBe(iso)
       }),
     )
+  })
+})
+
+describe('P18: what the prototype of all objects was polluted with', () => {
+  const POLLUTION = {
+    anonymousId: 'everybody',
+    userId: 'everybody',
+    messageId: 'one-for-all',
+    integrations: { All: false },
+    context: { ip: '203.0.113.7' },
+    timestamp: '2001-01-01',
+    category: 'polluted',
+    properties: { polluted: true },
+  }
+
+  test('reaches no event, neither by its call nor by its defaults', () => {
+    const params = { anonymousId: 'anon_42', event: 'Commande passée' }
+    let message: Message
+    Object.assign(Object.prototype, POLLUTION)
+    try {
+      message = build('track', params, {})
+    } finally {
+      for (const name of Object.keys(POLLUTION)) delete (Object.prototype as Record<string, unknown>)[name]
+    }
+
+    expect(message).toMatchObject({ anonymousId: 'anon_42', timestamp: NOW, properties: {} })
+    expect(message.userId).toBeUndefined()
+    expect(message.messageId).not.toBe('one-for-all')
+    expect(message.integrations).toEqual({})
+    expect(message.context).toEqual({ library: STAMP.library })
+  })
+
+  test('leaves the accessors of a class alone', () => {
+    class Placed {
+      get userId(): string {
+        return 'usr_Zoë'
+      }
+      readonly event = 'Commande passée'
+    }
+
+    expect(build('track', new Placed())).toMatchObject({ userId: 'usr_Zoë', event: 'Commande passée' })
+  })
+})
+
+describe('P19: a clock that cannot be read', () => {
+  test.each([Number.NaN, Number.POSITIVE_INFINITY])('is named: %d', (nowMs) => {
+    expect(() => buildMessage('track', LEAST.track, STAMP, nowMs)).toThrow(
+      'track: timestamp: the clock of this process (Date.now) shows no time',
+    )
+  })
+
+  test('is not needed where the call has a timestamp', () => {
+    const message = buildMessage('track', { ...LEAST.track, timestamp: NOW }, STAMP, Number.NaN)
+
+    expect(message.timestamp).toBe(NOW)
+  })
+})
+
+describe('P19, row B35: a field that throws as a whole', () => {
+  const revoked = (): object => {
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    revoke()
+    return proxy
+  }
+
+  test.each<[string, Kind, object]>([
+    ['properties', 'track', { properties: revoked() }],
+    ['traits', 'identify', { traits: revoked() }],
+    ['integrations', 'track', { integrations: revoked() }],
+  ])('%s has a stand-in, and the event goes', (name, kind, fields) => {
+    const message = build(kind, { ...LEAST[kind], ...fields })
+
+    expect(JSON.parse(serialize(message))).toMatchObject({ ...LEAST[kind], [name]: '[Throws]' })
+  })
+
+  test('a context keeps what can be read of it, and what the client adds', () => {
+    const throwing = {
+      ip: '203.0.113.7',
+      get locale(): string {
+        throw new Error('no')
+      },
+    }
+
+    expect(build('track', { ...LEAST.track, context: throwing }).context).toEqual({
+      ip: '203.0.113.7',
+      locale: '[Throws]',
+      library: STAMP.library,
+    })
+    expect(
+      build('track', { ...LEAST.track, context: revoked() }, { context: { ip: '::1' } }).context,
+    ).toEqual({
+      library: STAMP.library,
+    })
+  })
+
+  test('a page keeps its category', () => {
+    const page = { ...LEAST.page, category: 'Kasse', properties: revoked() }
+
+    expect(build('page', page).properties).toEqual({ category: 'Kasse' })
   })
 })

@@ -20,8 +20,11 @@ describe('message ids', () => {
     ['99 characters', 'é'.repeat(99), true],
     ['100 characters', 'é'.repeat(100), false],
     ['101 characters', 'é'.repeat(101), false],
-    ['49 emoji, of two UTF-16 units each', '🍰'.repeat(49), true],
-    ['50 emoji', '🍰'.repeat(50), false],
+    // Row P14: characters are counted, as in the collector.
+    ['99 emoji, of two UTF-16 units each', '🍰'.repeat(99), true],
+    ['100 emoji', '🍰'.repeat(100), false],
+    ['98 letters and an emoji', `${'a'.repeat(98)}🍰`, true],
+    ['99 letters and an emoji', `${'a'.repeat(99)}🍰`, false],
     ['empty text', '', false],
     ['a line break', 'commande\n17', false],
     ['NUL', 'commande\u0000', false],

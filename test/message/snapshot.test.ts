@@ -17,6 +17,11 @@ describe('what JSON.stringify can write', () => {
       return this.#owner
     }
   }
+  class Day extends Date {
+    override toISOString(): string {
+      return super.toISOString().slice(0, 10)
+    }
+  }
   const shared = { city: 'Łódź' }
   const withInherited = Object.assign(Object.create({ inherited: true }), { own: 1 })
   const withHidden = Object.defineProperty({ shown: 1 }, 'hidden', { value: 2, enumerable: false })
@@ -34,6 +39,13 @@ describe('what JSON.stringify can write', () => {
     ['an invalid Date', { at: new Date(Number.NaN) }],
     ['Dates far away', [new Date(8.64e15), new Date('-000044-03-15T00:00:00Z')]],
     ['a Date of another realm', { at: runInNewContext('new Date(0)') }],
+    [
+      'boxed values of another realm',
+      runInNewContext("[new Number(1), new String('é'), new Boolean(false)]"),
+    ],
+    ['a look-alike of a boxed value', [Object.assign(new (class {})(), { [Symbol.toStringTag]: 'Number' })]],
+    ['a subclass of Date', [new Day('2026-11-20T09:30:00Z')]],
+    ['a Date with a toISOString of its own', [Object.assign(new Date(0), { toISOString: () => 'epoch' })]],
     ['a look-alike of a Date', { at: { toJSON: () => '2026-11-20T09:30:00+01:00' } }],
     ['lone surrogates', { '\ud83c': 'a\udf70b', swapped: '\udf70\ud83c' }],
     ['control characters', { text: '\u0000\u0001\u001f\u007f\u2028\u2029\ufeff"\\/' }],

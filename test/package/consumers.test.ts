@@ -66,6 +66,20 @@ test.each(['named.mjs', 'default.mjs', 'named.cjs', 'default.cjs'])(
   },
 )
 
+test('the first frame of an uncaught SettingsError is the line to mend (E6)', async () => {
+  const program = "const { Analytics } = require('trackpost')\n\nnew Analytics({})\n"
+  const path = await project.write('forgetful.cjs', program)
+
+  const { code, stderr } = await runNode([path], {})
+
+  expect(code).not.toBe(0)
+  const [, header, frame] = /^SettingsError: (.*)\n {4}at (.*)$/m.exec(stderr) ?? []
+  expect(header).toBe(
+    "writeKey: expected a string, got undefined; write new Analytics({ writeKey: '...' }), or set the variable that it is read from",
+  )
+  expect(frame).toContain('forgetful.cjs:3:1')
+})
+
 test.each(['node16', 'nodenext'])(
   'strict TypeScript compiles and delivers, with module %s',
   async (module) => {

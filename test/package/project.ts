@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { copyFile, cp, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -63,18 +63,6 @@ declare module 'vitest' {
   }
 }
 
-/** Packs the package as it was built, and installs it into an empty project in a folder. */
-export async function install(folder: string): Promise<Installed> {
-  const tarball = await pack(folder)
-  const project = join(folder, 'project')
-  await mkdir(project)
-  await writeFile(join(project, 'package.json'), '{ "name": "a-user-of-trackpost", "private": true }')
-  const flags = ['--prefer-offline', '--no-package-lock', '--no-audit', '--no-fund']
-  const { code, output } = await run('npm', ['install', tarball.path, ...flags], project)
-  if (code !== 0) throw new Error(output)
-  return { folder: project, tarball }
-}
-
 /**
  * A project of a test file's own: a copy of the one that was installed for all of them.
  *
@@ -100,13 +88,4 @@ export async function createProject(parent = tmpdir()): Promise<Project> {
     },
     remove: () => rm(folder, { recursive: true }),
   }
-}
-
-async function pack(folder: string): Promise<Tarball> {
-  const packed = await run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', folder])
-  if (packed.code !== 0) throw new Error(packed.output)
-  const [{ filename, files }] = JSON.parse(packed.output.slice(packed.output.indexOf('['))) as [
-    { filename: string; files: { path: string }[] },
-  ]
-  return { path: join(folder, filename), files: files.map(({ path }) => path).sort() }
 }

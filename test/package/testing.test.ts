@@ -129,12 +129,16 @@ const ACCEPTED: Record<string, string> = {
     expect(client).toHaveTracked('Order Completed', { properties: { total: 1 }, userId: 'ada' })
     expect(client).toHaveTracked('Order Completed', { properties: { total: expect.any(Number) } })
     expect(client.analytics).not.toHaveTracked('Signed Up')
+    expect(client).toHaveTrackedTimes('Order Completed', 1, { properties: { total: 1 } })
+    expect(client).toHaveTracked(expect.stringMatching(/^Order /), { userId: 'ada' })
     expect(client).toHaveIdentified({ traits: { plan: 'pro' } })
     expect(client).toHaveGrouped({ groupId: 'g' })
     expect(loose.messages).toHaveTracked('Anything', { properties: { a: 1 } })`,
   'matchers of Jest': `${WITH_JEST}
     expect(client).toHaveTracked('Order Completed', { properties: { total: 1 }, userId: 'ada' })
     expect(client.analytics).not.toHaveTracked('Signed Up')
+    expect(client).toHaveTrackedTimes(expect.stringMatching(/^Order /), 2, { userId: expect.any(String) })
+    expect(client).toHaveTracked('Order Completed', { properties: { total: expect.any(Number) } })
     expect(client).toHavePaged({ name: 'Pricing' })`,
   'a plugin under test': `
     void runPlugin({ name: 'p', type: 'before' }, { type: 'group', userId: 'u', groupId: 'g' }).then((run) => {
@@ -174,6 +178,10 @@ const REFUSED: Record<string, [snippet: string, mentions: string]> = {
   'an unknown property in a matcher of Vitest': [
     `${WITH_VITEST} expect(client.analytics).toHaveTracked('Order Completed', { properties: { totl: 1 } })`,
     'totl',
+  ],
+  'an unknown event in a count': [
+    `${WITH_VITEST} expect(client).toHaveTrackedTimes('Order Complete', 1)`,
+    'Order Complete',
   ],
   'an unknown event in a matcher of Jest': [
     `${WITH_JEST} expect(client).toHaveTracked('Order Complete')`,

@@ -91,6 +91,36 @@ const TYPED = `
     interface Traits { plan: 'free' | 'pro' }
     declare const typed: Analytics<Events, Traits, { seats: number }>`
 
+/** Rows T1, T2 and T4. */
+const ACCEPTED_NAMES = {
+  'T1: the promise of a flush, wherever one of a summary or of nothing is declared': `
+    const stop = (): Promise<void> => analytics.closeAndFlush()
+    const all = (): Promise<void[]> => Promise.all([analytics.flush(), analytics.closeAndFlush({ timeout: 1 })])
+    const both = async (): Promise<number> => {
+      const [{ failed }, { pending }] = await Promise.all([analytics.flush(), analytics.with({ userId: 'u' }).flush()])
+      const summary: FlushSummary = await analytics.flush()
+      const known: FlushSummary | undefined = await (analytics as Analytics | undefined)?.flush()
+      return failed + pending + summary.delivered + (summary.deferred ?? 0) + (known?.failed ?? 0)
+    }
+    const done: Promise<void> = analytics.flush({ close: true })
+    process.once('SIGTERM', () => analytics.closeAndFlush())
+    console.log(stop, all, both, done)`,
+  'T2: a context made by a test, an event emitted by a program, and maxListeners': `
+    const event = 'Signed Up'
+    const ctx = new Context({ type: 'track', event, userId: 'u', properties: {} })
+    const library: string = ctx.event.context.library.name
+    analytics.emit('error', { code: 'mine', reason: 'a text', ctx }).emit('error', { code: 'mine' })
+    analytics.emit('warning', { code: 'mine', reason: new Error('e') })
+    analytics.on('error', ({ reason }) => console.log(reason.code, library))
+    analytics.maxListeners = analytics.maxListeners + 5`,
+  'T4: trackpost/compat, as @types/analytics-node declares it': `
+    const compat = new CompatAnalytics('k')
+    compat.track({ userId: 'u', event: 'e' }, (err: Error) => console.log(err.message))
+    compat.flush((err: Error, data: CompatData) => console.log(err, data.batch)).then(({ batch }) => batch.length)
+    const callback: (error?: Error, data?: CompatData) => void = () => {}
+    compat.identify({ userId: 'u' }, callback).page({ userId: 'u' }, () => {})`,
+}
+
 /** With a map of events. */
 const ACCEPTED_TYPED = {
   'typed events': `${TYPED}
@@ -122,7 +152,10 @@ const REFUSED_TYPED: Record<string, [snippet: string, mentions: string]> = {
     `typed.track({ userId: 'u', event: 'Order Completed', properties: { total: 1 } })`,
     'currency',
   ],
-  'properties that are missing': [`typed.track({ userId: 'u', event: 'Order Completed' })`, 'properties'],
+  'properties that are missing (T3)': [
+    `typed.track({ userId: 'u', event: 'Order Completed' })`,
+    `Property 'properties' is missing`,
+  ],
   'properties of an event that has none': [
     `typed.track({ userId: 'u', event: 'Signed Up', properties: { plan: 'pro' } })`,
     'never',
@@ -167,6 +200,7 @@ beforeAll(async () => {
   complaints = await compileAll({
     ...ACCEPTED,
     ...ACCEPTED_SHAPES,
+    ...ACCEPTED_NAMES,
     ...ACCEPTED_TYPED,
     ...REFUSED,
     ...Object.fromEntries(typed),
@@ -178,9 +212,10 @@ async function compileAll(snippets: Record<string, string>): Promise<Map<string,
   const names = Object.keys(snippets)
   const files = names.map((_, index) => `snippet-${index}.mts`)
   for (const [index, name] of names.entries()) {
-    const header = `import { Analytics, FetchHTTPClient, type Context, type HTTPResponse, type Plugin } from 'trackpost'
+    const header = `import { Analytics, Context, FetchHTTPClient, type FlushSummary, type HTTPResponse, type Plugin } from 'trackpost'
+      import { Analytics as CompatAnalytics, type CompatData } from 'trackpost/compat'
       declare const analytics: Analytics
-      export type { Context, HTTPResponse, Plugin, FetchHTTPClient, Analytics }\n`
+      export { Analytics, CompatAnalytics, Context, FetchHTTPClient, type CompatData, type FlushSummary, type HTTPResponse, type Plugin }\n`
     await project.write(files[index] as string, header + snippets[name])
   }
   const compilerOptions = {
@@ -206,6 +241,10 @@ test.each(Object.keys(ACCEPTED))('%s compiles', (name) => {
 })
 
 test.each(Object.keys(ACCEPTED_SHAPES))('%s compiles', (name) => {
+  expect(complaints.get(name)).toEqual([])
+})
+
+test.each(Object.keys(ACCEPTED_NAMES))('%s compile', (name) => {
   expect(complaints.get(name)).toEqual([])
 })
 

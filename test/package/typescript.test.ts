@@ -33,6 +33,13 @@ void planned.register(plan, redact({ keys: ['a', /b/] }))
 planned.track({ userId: 'u', event: 'Bought', properties: { total: 1 } })
 export const client: TestClient<{ Bought: { total: number } }> = createTestClient({ flushAt: 2 })
 export const totals: number[] = client.find({ event: 'Bought', userId: 'u' }).map(({ properties }) => properties.total)
+export const flushes: Promise<void[]> = Promise.all([analytics.flush(), analytics.closeAndFlush()])
+export const stop: () => Promise<void> = () => analytics.closeAndFlush({ timeout: 1 })
+export const failed: Promise<number> = analytics.flush().then((summary) => summary.failed)
+analytics.emit('error', { code: 'mine', reason: 'a text' }).maxListeners = 20
+export const ctx: Context = new Context({ type: 'track', event: 'e', userId: 'u', properties: {} })
+compat.track({ userId: 'u', event: 'e' }, (error: Error) => error.message)
+export const batches: Promise<number> = compat.flush().then(({ batch }) => batch.length)
 export const run: Promise<PluginRun> = runPlugin(plugin, { type: 'track', userId: 'u', event: 'Bought' })
 analytics.on('call_after_close', (message: Message) => message.event)
 export async function main(): Promise<Stats> {

@@ -130,6 +130,15 @@ test('a timer that fires moves it to the moment that the timer was set for', () 
   expect(clock.monotonic()).toBe(850)
 })
 
+test('P19: a clock of the host that throws shows no time, and nothing else', () => {
+  const below = new FakeClock()
+  below.now = () => {
+    throw new Error('mocked away')
+  }
+
+  expect(new SteadyClock(below).now()).toBeNaN()
+})
+
 test('where time goes by, timers change nothing', async () => {
   const below = new FakeClock()
   const clock = new SteadyClock(below)

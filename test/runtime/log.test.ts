@@ -163,7 +163,7 @@ describe('the setting logger', () => {
       await clock.advance(60_000)
 
       expect(analytics.stats).toMatchObject({ delivered: 1, failed: 1, pending: 0 })
-      expect(warned.filter((text) => text.includes('[503]'))).toHaveLength(1)
+      expect(warned.filter((text) => text.includes('was not delivered: [503]'))).toHaveLength(1)
       expect(warned.filter((text) => text.includes('the logger failed'))).toHaveLength(1)
       expect(warned.join()).not.toContain('disk full')
     },
@@ -231,6 +231,7 @@ describe('the setting logger', () => {
       .map((line) => JSON.parse(line))
     expect(lines).toMatchObject([
       { level: 30, waitMs: expect.any(Number), msg: expect.stringContaining('no request is sent') },
+      { level: 40, code: 'outage', msg: expect.stringContaining('[503] Service Unavailable') },
       { level: 50, code: 'retries_exhausted', msg: expect.stringContaining('[503] Service Unavailable') },
     ])
   })

@@ -8,15 +8,18 @@ import { createProject, type Project } from '../package/project.ts'
 
 /**
  * Bytes, minified and gzipped, dependencies included, of what is loaded at once: OAuth is loaded with the first token. Where
- * the build stands today, not where it should: 18 KB and 16 KB are the goals. Lower them whenever it gets smaller.
+ * the build stands today, not where it should: 28 KB and 27 KB are the goals. Lower them whenever it gets smaller.
  */
-const MAX_BUNDLE_BYTES = { node: 35_450, workerd: 34_250 }
+const MAX_BUNDLE_BYTES = { node: 39_600, workerd: 37_900 }
 /** KiB on disk, in blocks, as `du` counts. */
-const MAX_INSTALLED_KIB = 880
-/** This one and `dset`. */
-const MAX_PACKAGES = 2
-/** What Node.js parses for an import of the package: its own file and those of its small dependencies. */
-const MAX_IMPORT = { files: 4, characters: 168_000 }
+const MAX_INSTALLED_KIB = 1_090
+/** This one, `dset`, and `@lukeed/uuid` with its `@lukeed/csprng`. */
+const MAX_PACKAGES = 4
+/**
+ * What Node.js parses for an import of the package: its own files and those of its small dependencies. CommonJS has the code
+ * for OAuth in its one file, jose included: read over, and compiled with the first token.
+ */
+const MAX_IMPORT = { files: 6, characters: 207_000 }
 
 interface Loaded {
   readonly files: string[]
@@ -70,7 +73,7 @@ test.each([
   console.log(`bundle for ${name}: ${gzipped} bytes gzipped at once; later ${laterText}`)
   expect(gzipped).toBeLessThanOrEqual(MAX_BUNDLE_BYTES[name])
   expect(gzipped).toBeGreaterThan(5_000)
-  expect(later.some((path) => path.includes('create-oauth-credentials'))).toBe(true)
+  expect(later.some((path) => path.includes('/oauth-'))).toBe(true)
 })
 
 /** KiB on disk of a file or folder. */

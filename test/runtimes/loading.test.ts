@@ -109,7 +109,7 @@ describe.each([
     const outputs = Object.values(metafile.outputs)
     const first = outputs.find(({ entryPoint }) => entryPoint?.endsWith('edge.mjs'))
     const others = outputs.filter((output) => output !== first)
-    const isOAuth = (path: string): boolean => path.includes('/create-oauth-credentials-')
+    const isOAuth = (path: string): boolean => path.includes('/oauth-')
     expect(Object.keys(first?.inputs ?? {}).filter(isOAuth)).toEqual([])
     expect(others.some(({ inputs }) => Object.keys(inputs).some(isOAuth))).toBe(true)
     expect(first?.imports.filter(({ external }) => external)).toEqual([])
@@ -137,12 +137,12 @@ test('what edge runtimes load names no module of Node.js', async () => {
   const packages = new Set<string>()
   for (const file of files) {
     const text = await readFile(join(folder, file), 'utf8')
-    for (const [, name = ''] of text.matchAll(/\b(?:from|import)\s*(?:\(\s*\/\*.*?\*\/\s*)?"([^"]+)"/g)) {
+    for (const [, name = ''] of text.matchAll(/\b(?:from|import)\s*(?:\(\s*\/\*.*?\*\/\s*)?"([^"\s]+)"/g)) {
       ;(name.startsWith('.') ? files : packages).add(name)
     }
   }
 
-  expect([...files].some((name) => name.startsWith('./create-oauth-credentials-'))).toBe(true)
+  expect([...files].some((name) => name.startsWith('./oauth-'))).toBe(true)
   expect([...packages].sort()).toEqual(['#platform', 'dset'])
 })
 

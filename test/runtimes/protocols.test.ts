@@ -12,8 +12,9 @@ import { runtime } from '../support/runtimes.ts'
 const TLS = fileURLToPath(new URL('../support/tls/', import.meta.url))
 
 const PROGRAM = `
-const { Analytics } = require('trackpost')
-const analytics = new Analytics({ writeKey: 'wk', host: process.env.API, maxRetries: 0 })
+const { Analytics, FetchHTTPClient } = require('trackpost')
+const httpClient = process.env.USES_FETCH ? new FetchHTTPClient() : undefined
+const analytics = new Analytics({ writeKey: 'wk', host: process.env.API, maxRetries: 0, httpClient })
 analytics.on('error', ({ reason }) => console.error(reason))
 analytics.track({ userId: 'u', event: 'Commande passée' })
 analytics.closeAndFlush({ timeout: 5000 }).then((summary) => console.log(JSON.stringify(summary)))
@@ -38,7 +39,7 @@ function run(node: number, flags: string[], env: Record<string, string>): Promis
 const DELIVERED = `${JSON.stringify({ delivered: 1, failed: 0, pending: 0 })}\n`
 
 // `fetch` of Node.js 26 speaks HTTP/2; that of the older versions does not.
-test('on Node.js 26 a service that speaks HTTP/2 only gets its events', async () => {
+test('on Node.js 26 a service that speaks HTTP/2 only gets its events over fetch', async () => {
   const versions: string[] = []
   const server = createSecureServer(
     {
@@ -56,6 +57,7 @@ test('on Node.js 26 a service that speaks HTTP/2 only gets its events', async ()
     const output = await run(26, [], {
       API: `https://localhost:${(server.address() as AddressInfo).port}`,
       NODE_EXTRA_CA_CERTS: join(TLS, 'localhost.pem'),
+      USES_FETCH: '1',
     })
 
     expect(output).toBe(DELIVERED)

@@ -12,7 +12,7 @@ describe('references', () => {
     'https://nodejs.org/api/events.html',
     `${BLOB}/docs/spec.md`,
     `${BLOB}/docs/spec.md#8-what-the-client-does-about-a-response`,
-    `${BLOB}/docs/settings.md#consent`,
+    `${BLOB}/docs/settings.md#disable`,
   ])('%s leads somewhere', (reference) => {
     expect(brokenReference(reference)).toBeUndefined()
   })

@@ -9,7 +9,11 @@ import { version } from '../../package.json' with { type: 'json' }
 const script = fileURLToPath(new URL('../../scripts/publish.mjs', import.meta.url))
 
 /** Runs the script with an npm that only notes how it was called. @param has Packages that the registry has. */
-function publish(has: readonly string[], failing = ''): { status: number | null; calls: string[] } {
+function publish(
+  has: readonly string[],
+  failing = '',
+  ...args: string[]
+): { status: number | null; calls: string[] } {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-publish-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const log = join(folder, 'log')
@@ -21,7 +25,7 @@ function publish(has: readonly string[], failing = ''): { status: number | null;
   chmodSync(join(folder, 'npm'), 0o755)
   writeFileSync(log, '')
   const env = { ...process.env, PATH: `${folder}${delimiter}${process.env['PATH']}` }
-  const { status } = spawnSync(process.execPath, [script], { env })
+  const { status } = spawnSync(process.execPath, [script, ...args], { env })
   return { status, calls: readFileSync(log, 'utf8').split('\n').filter(Boolean) }
 }
 
@@ -45,5 +49,14 @@ test('a package that cannot be published stops those behind it', () => {
   expect(publish([], `${FLAGS} --workspace collector`)).toEqual({
     status: 1,
     calls: [FLAGS, `${FLAGS} --workspace collector`],
+  })
+})
+
+test('a dry run uploads nothing, and says so to npm for each package', () => {
+  const dry = 'publish --dry-run --access public'
+
+  expect(publish([], '', '--dry-run')).toEqual({
+    status: 0,
+    calls: [dry, `${dry} --workspace collector`, `${dry} --workspace cli`],
   })
 })

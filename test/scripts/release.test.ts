@@ -84,8 +84,9 @@ describe('the changelog', () => {
 
   test('the one of this repository can be released', () => {
     const text = readFileSync(new URL('../../CHANGELOG.md', import.meta.url), 'utf8')
+    const changed = text.replace('## [Unreleased]\n', '## [Unreleased]\n\n- One more.\n')
 
-    expect(releaseChangelog(text, '99.0.0', '2026-11-21')).toContain('## [99.0.0] - 2026-11-21')
+    expect(releaseChangelog(changed, '99.0.0', '2026-11-21')).toContain('## [99.0.0] - 2026-11-21')
   })
 })
 
@@ -115,11 +116,12 @@ describe('in a repository', () => {
     folder = mkdtempSync(join(tmpdir(), 'trackpost-release-'))
     mkdirSync(join(folder, 'src'))
     for (const path of [
-      ...['package.json', 'package-lock.json', 'src/version.ts', 'CHANGELOG.md'],
+      ...['package.json', 'package-lock.json', 'src/version.ts'],
       ...['collector/package.json', 'cli/package.json'],
     ]) {
       cpSync(join(project, path), join(folder, path))
     }
+    writeFileSync(join(folder, 'CHANGELOG.md'), CHANGELOG)
     git('init', '--quiet', '--initial-branch=main')
     git('add', '.')
     git('commit', '--quiet', '--message', 'Everything')
@@ -159,6 +161,30 @@ describe('in a repository', () => {
       expect([version, lock.packages[folder].version]).toEqual(['99.0.0', '99.0.0'])
     }
     expect(read('src/version.ts')).toContain("VERSION = '99.0.0'")
+  })
+
+  test('the first release may have the version of the packages, and the second may not', () => {
+    const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+
+    const { status, stderr } = release(version)
+
+    expect([status, stderr]).toEqual([0, ''])
+    expect(git('tag')).toBe(`v${version}\n`)
+    expect(readFileSync(join(folder, 'CHANGELOG.md'), 'utf8')).toContain(`\n## [${version}] - `)
+    expect(release(version).stderr).toContain(`the tag v${version} exists already`)
+  })
+
+  test('of a version that is dated already, only the tag is missing', () => {
+    const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    writeFileSync(join(folder, 'CHANGELOG.md'), releaseChangelog(CHANGELOG, version, '2026-11-22'))
+    git('commit', '--quiet', '--all', '--message', 'Dated')
+    const before = git('rev-parse', 'HEAD')
+
+    const { status, stderr } = release(version)
+
+    expect([status, stderr]).toEqual([0, ''])
+    expect(git('tag')).toBe(`v${version}\n`)
+    expect(git('rev-parse', 'HEAD')).toBe(before)
   })
 
   test.each([

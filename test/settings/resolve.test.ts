@@ -39,7 +39,9 @@ describe('defaults', () => {
       host: 'https://api.segment.io',
       path: '/v1/batch',
       maxRetries: 3,
+      isMaxRetriesGiven: false,
       flushAt: 15,
+      maxRequestEvents: 2_500,
       flushInterval: 10_000,
       httpRequestTimeout: 10_000,
       disable: false,
@@ -121,6 +123,15 @@ describe('numbers', () => {
     },
   )
 
+  test.each([
+    [{}, false],
+    [{ maxRetries: undefined }, false],
+    [{ maxRetries: 3 }, true],
+    [{ maxRetries: 0 }, true],
+  ])('with %j, whether maxRetries was given is %s', (settings, isGiven) => {
+    expect(resolveWith(settings).isMaxRetriesGiven).toBe(isGiven)
+  })
+
   test('zero retries and a zero exit time are values, not absences', () => {
     const resolved = resolveWith({ maxRetries: 0, exitTimeout: 0 })
 
@@ -165,6 +176,25 @@ describe('maxEventsInBatch', () => {
 
   test('it counts where flushAt is an explicit undefined', () => {
     expect(resolveWith({ maxEventsInBatch: 40, flushAt: undefined }).flushAt).toBe(40)
+  })
+
+  test.each([
+    [{ maxEventsInBatch: 40 }, 40],
+    [{ maxEventsInBatch: 40, flushAt: 100 }, 40],
+    [{ maxEventsInBatch: 40, flushAt: 1 }, 1],
+    [{ maxEventsInBatch: 5_000 }, 2_500],
+    [{ flushAt: 40 }, 2_500],
+    [{ flushAt: 5_000 }, 2_500],
+    [{ flushAt: 1 }, 1],
+    [{ maxEventsInBatch: 1 }, 1],
+  ])('%j allows requests of %i events (P11)', (settings, most) => {
+    expect(resolveWith(settings).maxRequestEvents).toBe(most)
+  })
+
+  test('a bad value beside a good flushAt is refused too', () => {
+    expect(refusalOf({ writeKey: WRITE_KEY, flushAt: 7, maxEventsInBatch: 0 }).setting).toBe(
+      'maxEventsInBatch',
+    )
   })
 
   test('a bad value is reported under the name that the caller wrote', () => {
@@ -227,7 +257,11 @@ describe('choices and switches', () => {
 
 describe('writeKey', () => {
   test.each([
-    { label: 'nothing', value: undefined, got: 'undefined' },
+    {
+      label: 'nothing',
+      value: undefined,
+      got: "undefined; write new Analytics({ writeKey: '...' }), or set the variable that it is read from",
+    },
     { label: 'null', value: null, got: 'null' },
     { label: 'a number', value: 4711, got: 'a number' },
     { label: 'an object', value: {}, got: 'an object' },
@@ -324,6 +358,88 @@ describe('unknown names', () => {
   test('known names are not reported', () => {
     resolveWith(Object.fromEntries(SETTING_NAMES.slice(1).map((name) => [name, undefined])))
 
+    expect(warnings()).toEqual([])
+  })
+})
+
+describe('settings that can hardly be meant (E7)', () => {
+  const emitWarning = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  const warnings = (): string[] => emitWarning.mock.calls.map(([message]) => String(message))
+  beforeEach(() => emitWarning.mockClear())
+
+  test.each([
+    [
+      { maxQueueSize: 5, flushAt: 50 },
+      'maxQueueSize (5) is less than flushAt (50): the queue is full before there are enough events to be sent',
+    ],
+    [
+      { maxQueueSize: 14 },
+      'maxQueueSize (14) is less than flushAt (15): the queue is full before there are enough events to be sent',
+    ],
+    ...[
+      'http://c.example/base',
+      'http://1.2.3.4',
+      'http://172.32.0.1',
+      'http://[2001:db8::1]:80',
+      'http://10.evil.example',
+    ].map((host): [object, string] => [
+      { host },
+      `host: the write key and all events for ${new URL(host).hostname} are sent over plain http, where others can read them; write 'https://...'`,
+    ]),
+    ...['WRITE_KEY', '<write-key>', 'SEGMENT_WRITE_KEY', 'KEY'].map((writeKey): [object, string] => [
+      { writeKey },
+      'writeKey: this looks like a placeholder, which the service does not take',
+    ]),
+  ])('%j is told', (settings, message) => {
+    resolveWith(settings as Record<string, unknown>)
+
+    expect(warnings()).toEqual([message])
+  })
+
+  test.each([
+    { maxQueueSize: 15 },
+    { maxQueueSize: 1, flushAt: 1 },
+    { writeKey: 'WRITE_KEY', host: 'http://localhost:4000' },
+    { writeKey: 'wk_key_7' },
+    { writeKey: 'monkey' },
+    { writeKey: 'key7' },
+    ...[
+      ...[
+        'localhost',
+        'app.localhost',
+        '127.0.0.1',
+        '127.9.9.9',
+        '[::1]',
+        '10.1.2.3',
+        '192.168.0.7',
+        '172.16.0.1',
+        '172.31.0.1',
+      ],
+      ...[
+        '169.254.1.1',
+        '[fd00::1]',
+        '[fe80::1]',
+        'collector',
+        'collector.default.svc.cluster.local',
+        'a.internal',
+        'box.lan',
+      ],
+    ].map((name) => ({ host: `http://${name}:8080` })),
+    { host: 'https://c.example' },
+  ])('%j is not', (settings) => {
+    resolveWith(settings)
+
+    expect(warnings()).toEqual([])
+  })
+
+  test('the logger is told, where there is one', () => {
+    const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() }
+    resolveWith({ maxQueueSize: 5, logger })
+
+    expect(logger.warn).toHaveBeenCalledExactlyOnceWith(
+      { code: 'contradiction' },
+      expect.stringContaining('maxQueueSize (5)'),
+    )
     expect(warnings()).toEqual([])
   })
 })
@@ -543,4 +659,14 @@ describe('the settings object', () => {
     expect(refusalOf({}).setting).toBe('writeKey')
     expect(refusalOf([]).setting).toBe('writeKey')
   })
+})
+
+test("Q6: overflow 'drop-oldest' and a spool, which keeps the oldest, exclude each other", () => {
+  const spool = { attach() {}, append() {}, sync() {}, acknowledge() {}, recover() {}, close() {} }
+  const settings = { writeKey: WRITE_KEY, spool: spool as never }
+
+  expect(() => resolveSettings({ ...settings, overflow: 'drop-oldest' })).toThrow(
+    "overflow: expected 'drop-newest' with a spool",
+  )
+  expect(resolveSettings(settings).overflow).toBe('drop-newest')
 })

@@ -1,13 +1,16 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
+import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { extname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findBrowser } from '../../collector/scripts/find-browser.mjs'
 import { BROWSER_ARGS } from '../../collector/test/browser-args.ts'
+import { search } from '../../docs/.vitepress/search.mjs'
+import { QUESTIONS } from './search-questions.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 const SITE = join(REPOSITORY, 'docs/.vitepress/dist')
@@ -50,7 +53,8 @@ beforeAll(async () => {
   await new Promise((resolve) => server.once('listening', resolve))
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   if (executablePath !== undefined) browser = await chromium.launch({ executablePath, args: BROWSER_ARGS })
-})
+  // The build takes a minute, and several beside other work.
+}, 1_200_000)
 afterAll(async () => {
   await browser?.close()
   server?.close()
@@ -59,6 +63,31 @@ afterAll(async () => {
 test('the site builds without a warning, a link that leads nowhere or an export without a docstring', () => {
   expect(build.output).toContain('links')
   expect(build.code, build.output).toBe(0)
+})
+
+describe('the search', () => {
+  let find: (question: string) => string[]
+
+  beforeAll(async () => {
+    // The search engine of VitePress, with the index that it has written into the site.
+    const MiniSearch = createRequire(import.meta.resolve('vitepress'))('minisearch')
+    const chunks = join(SITE, 'assets/chunks')
+    const name = readdirSync(chunks).find((one) => one.startsWith('@localSearchIndexroot'))
+    const { default: json } = await import(pathToFileURL(join(chunks, name ?? '')).href)
+    const { options, searchOptions } = search.options.miniSearch
+    const fields = { fields: ['title', 'titles', 'text'], storeFields: ['title', 'titles'] }
+    const index = MiniSearch.loadJSON(json, { ...fields, searchOptions, ...options })
+    find = (question) =>
+      index.search(question).map(({ id }: { id: string }) => id.split('#')[0]?.replace(/\.html$/, '') ?? '')
+  })
+
+  test('has at least 30 questions of users to answer', () => {
+    expect(new Set(QUESTIONS.map(([question]) => question)).size).toBeGreaterThanOrEqual(30)
+  })
+
+  test.each(QUESTIONS)('%s: %s comes first', (question, page) => {
+    expect(find(question)[0]).toBe(page)
+  })
 })
 
 /** Opens a page of the site; whatever it writes to its console fails the test. */
@@ -85,6 +114,7 @@ describe('in a browser', () => {
     ['Retry-After', 'delivery', 'What is retried'],
     ['createTestClient', 'testing', 'A client for tests'],
     ['maxQueueBytes', 'settings', 'Settings'],
+    ['queue_full', 'errors', 'Errors and what to do'],
   ])('the search finds %s in the guide %s, and leads there', async (words, guide, heading) => {
     await open('/', async (page) => {
       await page.locator('#local-search button').click()
@@ -105,6 +135,36 @@ describe('in a browser', () => {
 
       await page.locator('.results a[href^="/api/"]').first().waitFor()
     })
+  })
+
+  browserTest('a sentence highlights the words that matter, and no letters of others', async () => {
+    await open('/', async (page) => {
+      await page.locator('#local-search button').click()
+      await page.locator('#localsearch-input').fill('how do I flush in lambda')
+      await page.locator('.results mark').first().waitFor()
+
+      const marked = await page.locator('.results mark').allTextContents()
+      expect(marked.filter((text) => !/^(?:flush|lambda|aws-lambda)/i.test(text))).toEqual([])
+    })
+  })
+
+  browserTest.each([1_440, 768, 390])('no code is cut at %i px', async (width) => {
+    const cut: string[] = []
+    const look = async (page: Page): Promise<void> => {
+      for (const name of ['', 'five-minutes', 'self-hosted', 'typed-events', 'migration/segment']) {
+        await page.goto(`${origin}/${name}`, { waitUntil: 'load' })
+        const wide = await page.evaluate(() =>
+          [...document.querySelectorAll('.vp-doc pre')]
+            .filter((block) => block.scrollWidth > block.clientWidth)
+            .map((block) => block.textContent ?? ''),
+        )
+        cut.push(...wide.map((text) => `${name}: ${text}`))
+      }
+    }
+
+    await open('/', look, width)
+
+    expect(cut).toEqual([])
   })
 
   browserTest('no page is wider than a phone', async () => {
@@ -134,7 +194,18 @@ describe('in a browser', () => {
   })
 })
 
+test('the pages for contributors are not among those for users', () => {
+  const { '/': users } = JSON.parse(
+    readFileSync(join(REPOSITORY, 'docs/.vitepress/pages/sidebar.json'), 'utf8'),
+  )
+  const links = users.flatMap(({ items }: { items: { link: string }[] }) => items.map(({ link }) => link))
+
+  expect(links).toContain('/settings')
+  expect(links.filter((link: string) => /spec|faults|mutation|contributing/.test(link))).toEqual([])
+})
+
 function sidebarLinks(): string[] {
   const sidebar = JSON.parse(readFileSync(join(REPOSITORY, 'docs/.vitepress/pages/sidebar.json'), 'utf8'))
-  return sidebar['/'].flatMap(({ items }: { items: { link: string }[] }) => items.map(({ link }) => link))
+  const groups: { items: { link: string }[] }[] = [...sidebar['/'], ...sidebar['/spec']]
+  return groups.flatMap(({ items }) => items.map(({ link }) => link))
 }

@@ -1,7 +1,8 @@
 import { channel } from 'node:diagnostics_channel'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { SettingsError } from '../../src/errors/errors.ts'
 import type { AnalyticsSettings } from '../../src/settings/schema.ts'
 import type { FileSpool } from '../../src/spool/file-spool.ts'
 import {
@@ -37,6 +38,11 @@ function createHost(directory = temporaryDirectory()) {
 }
 
 const unavailable = status(503)
+
+/** Open files of this process, where the system tells. */
+function countDescriptors(): number {
+  return existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0
+}
 
 describe('after the death of a process', () => {
   test('the next one delivers what was tracked, as it was, and counts it', async () => {
@@ -89,6 +95,31 @@ describe('after the death of a process', () => {
     await second.analytics.closeAndFlush()
 
     expect(second.client.requests[0]?.body).toContain('wk_of_the_day')
+  })
+})
+
+describe('P16: a client that could not be made', () => {
+  const bad: [string, Partial<AnalyticsSettings>][] = [
+    ['a bad write key', { writeKey: '' }],
+    [
+      'a key for tokens that cannot be read',
+      { oauthSettings: { clientId: 'c', keyId: 'k', clientKey: 'no key' } },
+    ],
+  ]
+  test.each(bad)('leaves neither file nor lock nor timer of its spool: %s', async (_, settings) => {
+    const directory = temporaryDirectory()
+    const clock = new FakeClock()
+    const spool = new FileSpoolOn({ directory }, { clock })
+    const descriptors = countDescriptors()
+
+    expect(() => createAnalytics({ spool, ...settings }, [], clock)).toThrow(SettingsError)
+
+    expect([readdirSync(directory), clock.timerCount]).toEqual([[], 0])
+    expect(countDescriptors()).toBeLessThanOrEqual(descriptors)
+    // The spool is as good as new for the next attempt.
+    const { analytics } = createAnalytics({ spool }, [], clock)
+    trackPurchases(analytics, 1)
+    expect(await analytics.closeAndFlush()).toMatchObject({ delivered: 1 })
   })
 })
 

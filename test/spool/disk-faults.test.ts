@@ -332,3 +332,58 @@ test('the channel of outcomes has the kind of each event that is lost', async ()
   fs.faults.read = undefined
   await analytics.closeAndFlush()
 })
+
+describe('Q1: where the runtime denies every sync', () => {
+  const denied = (): string => 'ERR_ACCESS_DENIED'
+
+  test('it writes on, says so once, and stored() does not promise what it cannot keep', async () => {
+    const directory = temporaryDirectory()
+    const disk = createDisk()
+    Object.assign(disk.faults, { sync: denied, syncDirectory: denied })
+    const alive = new Set<number>()
+    const first = createProcess(alive)
+    const spool = open(directory, disk, new FakeClock(), { sync: 'always' }, first)
+    const { analytics } = createAnalytics({ spool, flushAt: 1_000 })
+    const warnings: string[] = []
+    analytics.on('warning', ({ reason }) => warnings.push(String((reason as Error).message)))
+
+    for (let count = 0; count < 3; count++) {
+      analytics.track({ userId: 'usr_Zoë', event: 'Order Completed' })
+      expect(await analytics.stored()).toBe(false)
+    }
+    first.end()
+
+    expect(warnings).toEqual([expect.stringMatching(/denies fsync.*sync: 'never'/)])
+    expect(spool.stats).toMatchObject({ isWriting: true, syncs: 1 })
+    expect(
+      await readMessages(open(directory, nodeFileSystem, new FakeClock(), {}, createProcess(alive)), 3),
+    ).toHaveLength(3)
+  })
+
+  test('files that somebody has removed are made again', async () => {
+    const directory = temporaryDirectory()
+    const disk = createDisk()
+    Object.assign(disk.faults, { sync: denied, syncDirectory: denied })
+    const clock = new FakeClock()
+    const spool = open(directory, disk, clock, { sync: 'always' })
+    spool.append(bytesOf('{"a":1}'), true)
+    await spool.sync()
+    rmSync(directory, { recursive: true })
+
+    await clock.advance(BEAT_MS)
+    await until(() => filesIn(directory).some((name) => name.endsWith('.seg')))
+
+    expect(spool.stats.isWriting).toBe(true)
+    await spool.close()
+  })
+
+  test("sync: 'never' asks for none, and keeps its promise", async () => {
+    const disk = createDisk()
+    Object.assign(disk.faults, { sync: denied, syncDirectory: denied })
+    const spool = open(temporaryDirectory(), disk)
+    spool.append(bytesOf('{"a":1}'), true)
+
+    expect(await spool.sync()).toBe(true)
+    await spool.close()
+  })
+})

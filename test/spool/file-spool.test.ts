@@ -1,7 +1,19 @@
-import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { FileSpool } from '../../src/spool/file-spool.ts'
+import { type FileSystem, nodeFileSystem } from '../../src/spool/file-system.ts'
+import { createAnalytics, trackPurchases } from '../support/create-analytics.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import {
   bytesOf,
   createProcess,
@@ -191,6 +203,28 @@ describe('a directory that cannot be used', () => {
     expect(() => new FileSpool({ directory: '/proc/spool' })).toThrow(/cannot be used: E/)
   })
 
+  const isRoot = process.getuid?.() === 0
+
+  // S30, Q4.
+  test.each([0o777, 0o770, 0o702])('one that others may write to, %o', (mode) => {
+    const directory = temporaryDirectory()
+    chmodSync(directory, mode)
+
+    expect(() => new FileSpool({ directory })).toThrow(
+      /cannot be used: other users may write to it; .*chmod 700.*a directory inside it/,
+    )
+    const inside = join(directory, 'spool')
+    new FileSpool({ directory: inside })
+    expect(lstatSync(inside).mode & 0o777).toBe(0o700)
+  })
+
+  test.skipIf(!isRoot)("another user's, for which the test must be root", () => {
+    const directory = temporaryDirectory()
+    chownSync(directory, 12_345, 12_345)
+
+    expect(() => new FileSpool({ directory })).toThrow(/cannot be used: it belongs to another user/)
+  })
+
   test('no path at all', () => {
     for (const [directory, got] of [
       ['', 'an empty string'],
@@ -217,6 +251,56 @@ test.each([
 
   expect(() => new FileSpool({ directory, [name]: 1 })).toThrow(`spool.${name}: unknown option; ${hint}`)
   expect(existsSync(directory)).toBe(false)
+})
+
+// S30, S35, Q4: as any system but Windows has it, and as a file system tells it that has several users.
+describe("another user's files in the directory", () => {
+  const foreign = (isForeign: (path: string) => boolean): FileSystem => ({
+    ...nodeFileSystem,
+    info(path) {
+      const info = nodeFileSystem.info(path)
+      return info && { ...info, isForeign: isForeign(path) }
+    },
+  })
+
+  test.each([
+    ['a folder', (path: string) => path.endsWith('.0')],
+    ['a file in a folder', (path: string) => path.endsWith('.seg')],
+  ])('are neither sent nor touched, and told of once: %s', async (_, isForeign) => {
+    const directory = temporaryDirectory()
+    const alive = new Set<number>()
+    for (let count = 0; count < 2; count++) {
+      const theirs = createProcess(alive)
+      open(directory, theirs).append(bytesOf('{"theirs":1}'), true)
+      await turn()
+      theirs.end()
+    }
+    const before = filesIn(directory).filter((name) => name.endsWith('.seg')).length
+    const own = createProcess(alive)
+    const clock = new FakeClock()
+    const spool = new FileSpoolOn(
+      { directory, sync: 'never' },
+      { processes: own, clock, fs: foreign(isForeign) },
+    )
+    const warnings: string[] = []
+    const logger = {
+      debug() {},
+      info() {},
+      error() {},
+      warn: (_: object, text: string) => warnings.push(text),
+    }
+    const { analytics, client } = createAnalytics({ spool, logger }, [], clock)
+
+    await clock.advance(60_000)
+    trackPurchases(analytics, 1)
+    await analytics.closeAndFlush()
+
+    expect(client.requests.flatMap(({ batch }) => batch.map(({ event }) => event))).toEqual([
+      'Commande passée',
+    ])
+    expect(warnings).toEqual([expect.stringMatching(/belongs to another user, and is left alone/)])
+    expect(filesIn(directory).filter((name) => name.endsWith('.seg'))).toHaveLength(before)
+  })
 })
 
 test('a spool that is closed writes nothing more, and says so', async () => {

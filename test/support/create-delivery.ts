@@ -1,13 +1,14 @@
-import { basicAuthorization } from '../../src/auth/basic.ts'
 import type { Credentials } from '../../src/auth/credentials.ts'
-import { Sender } from '../../src/delivery/attempt.ts'
-import { Backlog } from '../../src/delivery/backlog.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
 import type { EncodedBody, Encoder } from '../../src/delivery/encode.ts'
 import { Envelope } from '../../src/delivery/envelope.ts'
-import { SlabStore } from '../../src/delivery/slabs.ts'
-import type { Holder, MessageStore } from '../../src/delivery/store.ts'
+import type { OutageObserver } from '../../src/delivery/results.ts'
+import { Sender } from '../../src/delivery/sender.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'
+import { type Callback, createItem, type Item } from '../../src/line/item.ts'
+import { Line } from '../../src/line/line.ts'
+import { SlabStore } from '../../src/line/slabs.ts'
+import type { MessageStore } from '../../src/line/store.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
 import type { AnalyticsSettings } from '../../src/settings/schema.ts'
 import { FakeClock } from './fake-clock.ts'
@@ -16,9 +17,11 @@ import { type Reply, ScriptedClient, status } from './scripted-client.ts'
 export const WRITE_KEY = 'wk_Zurich_7Qm4'
 const URL = 'https://api.segment.io/v1/batch'
 
-export interface Entry extends Holder {
+/** An event as a test knows it. */
+export interface Entry {
   readonly id: string
   readonly json: string
+  readonly callback?: Callback
 }
 
 export interface Outcome {
@@ -31,7 +34,7 @@ export interface Outcome {
 export function createEntry(id: string, bytes = 0): Entry {
   const frame = Buffer.byteLength(JSON.stringify({ messageId: id, note: '' }))
   const note = 'x'.repeat(Math.max(0, bytes - frame))
-  return { id, json: JSON.stringify({ messageId: id, note }), stored: undefined }
+  return { id, json: JSON.stringify({ messageId: id, note }) }
 }
 
 /** Encodes a body as a test wants it. */
@@ -56,6 +59,8 @@ export interface SetUp {
   isRefused?: (status: number) => boolean
   store?: MessageStore
   clock?: FakeClock
+  /** Told of outages. */
+  told?: Partial<OutageObserver>
 }
 
 export function setUpDelivery({
@@ -67,12 +72,21 @@ export function setUpDelivery({
   isRefused,
   store = new SlabStore(),
   clock = new FakeClock(),
+  told = {},
 }: SetUp = {}) {
   const client = new ScriptedClient(clock, replies)
   const resolved = resolveSettings({ writeKey: WRITE_KEY, ...settings })
   const outcomes: Outcome[] = []
-  const given = credentials ?? basicAuthorization(WRITE_KEY)
-  const observer = { onRequest() {}, onResponse() {}, wantsBodies: false }
+  const given = credentials ?? `Basic ${btoa(`${WRITE_KEY}:`)}`
+  const observer = {
+    onRequest() {},
+    onResponse() {},
+    wantsBodies: false,
+    onOutage() {},
+    onRefusal() {},
+    onRecovery() {},
+    ...told,
+  }
   const envelope = new Envelope(WRITE_KEY, store)
   const sender = new Sender({
     url: URL,
@@ -90,27 +104,54 @@ export function setUpDelivery({
     outcomes.push(outcome)
     onSettle?.(outcome)
   }
-  const backlog = new Backlog<Entry>({
+  const ids = new Map<Item, string>()
+  const idOf = (item: Item): string => ids.get(item) as string
+  const line = new Line({
     settings: resolved,
     store,
-    displace: ({ id }) => note({ id, error: new DeliveryError('queue_full', ''), attempts: 0 }),
+    displace: (item) => note({ id: idOf(item), error: new DeliveryError('queue_full', ''), attempts: 0 }),
   })
-  const delivery = new Delivery<Entry>({
+  const delivery = new Delivery({
     settings: resolved,
-    backlog,
+    line,
     maxMessagesBytes: 500_000 - envelope.bytes,
     sender,
     credentials: given,
     clock,
-    outcomes: { settle: ({ id }, error, attempts) => note({ id, error, attempts }) },
+    observer,
+    outcomes: {
+      settle(item, error) {
+        item.state = 'done'
+        note({ id: idOf(item), error, attempts: item.attempts })
+      },
+    },
   })
+  let calls = 0
+  const makeItem = (given: string | Entry): { item: Item; json: string } => {
+    const { id, json, callback } = typeof given === 'string' ? createEntry(given) : given
+    const item = createItem('track', ++calls, callback)
+    ids.set(item, id)
+    return { item, json }
+  }
   /** Enqueues events with these ids; says which were taken. */
   const enqueue = (...entries: (string | Entry)[]): boolean[] =>
     entries.map((given) => {
-      const entry = typeof given === 'string' ? createEntry(given) : given
-      return backlog.add(entry, entry.json, false)
+      const { item, json } = makeItem(given)
+      return line.add(item, json, false)
     })
-  return { clock, client, backlog, delivery, outcomes, enqueue }
+  /** Takes an event back that an earlier process has left. */
+  const admit = (given: string | Entry): void => {
+    const { item, json } = makeItem(given)
+    item.stored = store.put(json)
+    line.admit(item)
+  }
+  /** Holds room as an event inside an asynchronous plugin does; the returned function gives it back. */
+  const hold = (bytes: number): (() => void) => {
+    const item = createItem('track', ++calls)
+    line.enterPlugins(item, bytes)
+    return () => line.leavePlugins(item)
+  }
+  return { clock, client, line, delivery, outcomes, enqueue, admit, hold, makeItem }
 }
 
 /** `count` ids: a1, a2, ... */

@@ -10,6 +10,11 @@ export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
+/** Resolves when the client has seen that the process has run out of work: behind all other listeners. */
+export function untilSeen(): Promise<void> {
+  return new Promise((resolve) => void Promise.resolve().then(() => process.nextTick(resolve)))
+}
+
 /** A host whose time stands still until it is advanced, and whose chance is seeded. */
 export class FakeClock implements Clock {
   /** Timers that were set and neither ran nor were cancelled, in the order in which they were set. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { TIER } from '../../scripts/tiers.mjs'
 import { Analytics } from '../../src/analytics.ts'
 import type { FlushSummary } from '../../src/client/ledger.ts'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
@@ -6,8 +7,8 @@ import { KINDS } from '../../src/message/types.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { FakeClock, settled } from './fake-clock.ts'
 
-/** Interleavings of each test; `PROPERTY_RUNS=100000` for a night's worth. */
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 2_500)
+/** Interleavings of each of the four tests; `PROPERTY_RUNS=100000` for a night's worth. */
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? (TIER === 'default' ? 250 : 2_500))
 
 /** A plain comparison: expect() in this loop would take most of the time. */
 function check(holds: boolean, message: string): void {

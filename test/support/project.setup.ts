@@ -1,15 +1,20 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { install } from '../package/project.ts'
+import { installPacked } from '../../scripts/install-packed.mjs'
 
-/** Packs and installs the package once for all test files of a suite. */
-export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
+/** Packs and installs the package once for all test files of a suite, unless scripts/test.mjs has done so for all suites. */
+export default async function setup({ provide }: TestProject): Promise<(() => Promise<void>) | undefined> {
+  const packed = process.env['PACKED']
+  if (packed !== undefined) {
+    provide('installed', JSON.parse(await readFile(join(packed, 'installed.json'), 'utf8')))
+    return undefined
+  }
   const folder = await mkdtemp(join(tmpdir(), 'trackpost-installed-'))
   const remove = () => rm(folder, { recursive: true, force: true })
   try {
-    provide('installed', await install(folder))
+    provide('installed', installPacked(folder))
   } catch (cause) {
     await remove()
     throw cause

@@ -1,13 +1,17 @@
-import { SlabStore } from '../../src/delivery/slabs.ts'
-import type { Holder, MessageStore, StoredMessage } from '../../src/delivery/store.ts'
+import { createItem, type Item } from '../../src/line/item.ts'
+import { SlabStore } from '../../src/line/slabs.ts'
+import type { Holder, MessageStore, StoredMessage } from '../../src/line/store.ts'
 import { serialize } from '../../src/message/serialize.ts'
 
-/** These messages, stored one behind the other. */
+/** Items with these messages, stored one behind the other. */
 export function storeAll(
   messages: readonly object[],
   store: MessageStore = new SlabStore(),
-): { stored: StoredMessage }[] {
-  return messages.map((message) => ({ stored: store.put(serialize(message)) }))
+): (Item & { stored: StoredMessage })[] {
+  return messages.map((message, index) => {
+    const stored = store.put(serialize(message))
+    return Object.assign(createItem('track', index + 1), { stored })
+  })
 }
 
 /** The JSON of what is stored. */

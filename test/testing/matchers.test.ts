@@ -1,5 +1,8 @@
+import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { createTestClient, matchers } from '../../src/testing.ts'
+
+expect.extend(matchers)
 
 interface Events {
   'Signed Up': undefined
@@ -23,8 +26,15 @@ function createShop() {
   return client
 }
 
-const { toHaveTracked, toHaveIdentified, toHavePaged, toHaveScreened, toHaveGrouped, toHaveAliased } =
-  matchers
+const {
+  toHaveTracked,
+  toHaveTrackedTimes,
+  toHaveIdentified,
+  toHavePaged,
+  toHaveScreened,
+  toHaveGrouped,
+  toHaveAliased,
+} = matchers
 
 describe('a matcher passes', () => {
   test.each([
@@ -41,6 +51,10 @@ describe('a matcher passes', () => {
         properties: expect.objectContaining({ total: expect.closeTo(42.5) }),
       }),
     ],
+    ['for a matcher in the place of the name', toHaveTracked(createShop(), expect.stringMatching(/^Order /))],
+    ['for as many as there are', toHaveTrackedTimes(createShop(), 'Order Completed', 2)],
+    ['for as many as have it', toHaveTrackedTimes(createShop(), 'Order Completed', 1, { userId: 'zoe' })],
+    ['for none, where none is expected', toHaveTrackedTimes(createShop(), 'Signed Up', 0)],
     ['for what undefined leaves open', toHaveTracked(createShop(), 'Order Completed', { userId: undefined })],
     ['of identify', toHaveIdentified(createShop(), { traits: { plan: 'pro' } })],
     ['of page', toHavePaged(createShop(), { name: 'Pricing' })],
@@ -62,6 +76,9 @@ describe('a matcher fails', () => {
       'when no one message has it all',
       toHaveTracked(createShop(), 'Order Completed', { userId: 'zoe', properties: { total: 42.5 } }),
     ],
+    ['for a matcher that no name matches', toHaveTracked(createShop(), expect.stringMatching(/^Basket /))],
+    ['for fewer than there are', toHaveTrackedTimes(createShop(), 'Order Completed', 1)],
+    ['for more than there are', toHaveTrackedTimes(createShop(), 'Order Completed', 3)],
     ['for a shorter list', toHaveTracked(createShop(), 'Order Completed', { properties: { items: [] } })],
     [
       'for a list that should be an object',
@@ -133,6 +150,196 @@ describe('the message of a failure', () => {
       'expected no track call of \'Order Completed\'; it was there 2 times:\n  track Order Completed {"userId":"ada"',
     )
   })
+})
+
+describe('what was passed is compared as it was sent (E2)', () => {
+  class Money {
+    constructor(readonly cents: number) {}
+  }
+  class Secret {
+    readonly #value = 7
+    get isSeven(): boolean {
+      return this.#value === 7
+    }
+  }
+  const passed: [label: string, value: unknown, others: unknown[]][] = [
+    ['NaN', Number.NaN, [0, 1, 'NaN']],
+    ['Infinity', Number.NEGATIVE_INFINITY, [0, '-Infinity']],
+    ['minus zero', -0, [1]],
+    ['a bigint', 12n, [12, '13']],
+    ['a Date', new Date(0), [0, '1970']],
+    ['a Date that is none', new Date(Number.NaN), ['Invalid Date', {}]],
+    ['a boxed number', Object(5), ['5', 6]],
+    ['a Map', new Map([['a', 1]]), [{ a: 1 }, [], 'x']],
+    ['a Set', new Set([1]), [{ 0: 1 }, [1]]],
+    ['an Error', new Error('no'), [{ message: 'no' }]],
+    ['an instance', new Money(5), [{ cents: 6 }, {}]],
+    ['a list of them', [Number.NaN, new Map()], [[null], [null, { a: 1 }]]],
+    ['what toJSON returns', { toJSON: () => ({ at: Number.NaN }) }, [{ at: 0 }]],
+  ]
+
+  test.each(passed)('%s', (_label, value, others) => {
+    const client = createTestClient()
+    client.analytics.track({ userId: 'ada', event: 'E', properties: { value } })
+
+    expect(toHaveTracked(client, 'E', { properties: { value } }).pass).toBe(true)
+    for (const other of others) {
+      const list = [{ type: 'track', event: 'E', properties: { value: other } }]
+      expect(toHaveTracked(list, 'E', { properties: { value } }).pass, String(other)).toBe(false)
+    }
+  })
+
+  test('an instance of which nothing is sent', () => {
+    const client = createTestClient()
+    client.analytics.track({ userId: 'ada', event: 'E', properties: { value: new Secret() } })
+
+    expect(toHaveTracked(client, 'E', { properties: { value: new Secret() } }).pass).toBe(true)
+    const other = [{ type: 'track', event: 'E', properties: { value: { a: 1 } } }]
+    expect(toHaveTracked(other, 'E', { properties: { value: new Secret() } }).pass).toBe(false)
+  })
+
+  test('a function is in no message, whatever was forgotten around it', () => {
+    const client = createTestClient()
+    client.analytics.track({ userId: 'ada', event: 'E', properties: { total: 5 } })
+
+    expect(toHaveTracked(client, 'E', { properties: { total: Number } }).pass).toBe(false)
+    expect(toHaveTracked(client, 'E', { properties: { sum: Number } }).pass).toBe(false)
+  })
+
+  test('a difference can be seen', () => {
+    const list = [{ type: 'track', event: 'E', properties: { total: 1, tags: { a: 1 } } }]
+
+    const message = toHaveTracked(list, 'E', { properties: { total: Number.NaN, tags: new Map() } }).message()
+
+    expect(message).toContain('properties.total: expected null, got 1')
+    expect(message).toContain('properties.tags: expected {} (a Map), got {"a":1}')
+  })
+})
+
+describe('while an event is inside a plugin (E1)', () => {
+  async function createSlow() {
+    const client = createTestClient()
+    let answer: (() => void) | undefined
+    const asked = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    await client.analytics.register({
+      name: 'consent',
+      type: 'before',
+      track: async (ctx) => {
+        await asked
+        return ctx.event.userId === 'ada' ? null : ctx
+      },
+    })
+    return { ...client, answer: () => answer?.() }
+  }
+
+  test.each(['the client', 'its analytics', 'its messages'])(
+    'no answer of a matcher that is given %s passes',
+    async (what) => {
+      const client = await createSlow()
+      client.analytics.on('error', () => {})
+      client.analytics.track({ userId: 'ada', event: 'Signed Up' })
+      const given =
+        what === 'the client' ? client : what === 'its analytics' ? client.analytics : client.messages
+      const undecided =
+        'cannot tell yet: 1 event has neither been sent nor dropped; write `await client.analytics.flush()`'
+
+      expect(() => expect(given).not.toHaveTracked('Signed Up')).toThrow(undecided)
+      expect(() => expect(given).toHaveTracked('Signed Up')).toThrow(undecided)
+      expect(() => expect(given).toHaveTrackedTimes('Signed Up', 0)).toThrow(undecided)
+      expect(() => expect(given).not.toHaveTrackedTimes('Signed Up', 1)).toThrow(undecided)
+      expect(() => expect(given).not.toHaveIdentified()).toThrow(undecided)
+      client.answer()
+      await client.analytics.flush()
+
+      expect(given).not.toHaveTracked('Signed Up')
+      expect(given).toHaveTrackedTimes('Signed Up', 0)
+    },
+  )
+
+  test('what is there already is there', async () => {
+    const client = await createSlow()
+    client.analytics.identify({ userId: 'zoe' })
+    client.analytics.track({ userId: 'zoe', event: 'Signed Up' })
+
+    expect(client).toHaveIdentified({ userId: 'zoe' })
+    client.answer()
+    await client.analytics.flush()
+
+    expect(client).toHaveTracked('Signed Up')
+  })
+
+  test('an event that waits for the load of a plugin counts too', async () => {
+    const client = createTestClient()
+    let isLoaded: (() => void) | undefined
+    const load = () =>
+      new Promise<void>((resolve) => {
+        isLoaded = resolve
+      })
+    const registered = client.analytics.register({ name: 'p', type: 'before', load, track: () => null })
+    client.analytics.on('error', () => {})
+    client.analytics.track({ userId: 'ada', event: 'Signed Up' })
+
+    expect(() => expect(client).not.toHaveTracked('Signed Up')).toThrow('cannot tell yet')
+    isLoaded?.()
+    await registered
+    await client.analytics.flush()
+
+    expect(client).not.toHaveTracked('Signed Up')
+  })
+
+  test('an event that was sent and has no outcome yet is no reason to wait', async () => {
+    const client = createTestClient({ flushAt: 100 })
+    client.analytics.track({ userId: 'ada', event: 'Signed Up' })
+
+    expect(client.analytics.stats.pending).toBe(1)
+    expect(client).toHaveTracked('Signed Up')
+    expect(client).not.toHaveTracked('Order Completed')
+    await client.analytics.flush()
+  })
+})
+
+describe('in the runner', () => {
+  test('a failure shows its diff of what was asked for', () => {
+    let text = ''
+    try {
+      expect(createShop()).toHaveTracked('Order Completed', { userId: 'ada', properties: { total: 43 } })
+    } catch (error) {
+      text = stripVTControlCharacters(String(error))
+    }
+
+    expect(text).toContain('-     "total": 43,\n+     "total": 42.5,')
+    expect(text.slice(0, text.indexOf('sent:'))).not.toContain('"items"')
+    expect(text).toContain('properties.total: expected 43, got 42.5')
+  })
+
+  test('its testers of equality are asked', () => {
+    class Money {
+      constructor(readonly cents: number) {}
+    }
+    expect.addEqualityTesters([
+      (one, other) => (other instanceof Money ? one === `${other.cents / 100}` : undefined),
+    ])
+    const client = createTestClient()
+    client.analytics.track({ userId: 'ada', event: 'E', properties: { total: '42.5' } })
+
+    expect(client).toHaveTracked('E', { properties: { total: new Money(4_250) } })
+    expect(client).not.toHaveTracked('E', { properties: { total: new Money(4_300) } })
+  })
+})
+
+test.each([-1, 1.5, Number.NaN, '1', undefined])('%s is no number of times', (times) => {
+  expect(() => toHaveTrackedTimes(createShop(), 'Order Completed', times as number)).toThrow('how many times')
+})
+
+test('the key of a test client is no word that its own text has', async () => {
+  const { analytics, failNext } = createTestClient()
+  failNext({ status: 400 })
+
+  await expect(analytics.promises.track({ userId: 'ada', event: 'E' })).rejects.toThrow(
+    'as the test asked for',
+  )
 })
 
 test('what is no test client, no part and no name is refused', () => {

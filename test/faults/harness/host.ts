@@ -85,8 +85,19 @@ function searchForSecrets(value: unknown, where: string): void {
 function create(overrides: Record<string, unknown> = {}): Client {
   const client = new subject.Analytics({ ...job.settings, ...overrides } as Settings)
   clients.push(client)
+  const settleForgotten = (
+    ctx: Parameters<Parameters<typeof client.on<'track'>>[1]>[0] | undefined,
+    code?: string,
+  ): void => {
+    const n = ctx?.event.properties?.['n']
+    if (!job.forgets || typeof n !== 'number') return
+    open.set(client, (open.get(client) ?? 0) - 1)
+    settle(n, code)
+  }
+  client.on('track', (ctx) => settleForgotten(ctx))
   client.on('error', (event) => {
     const { reason } = event
+    settleForgotten(event.ctx, reason.code)
     report.errors[reason.code] = (report.errors[reason.code] ?? 0) + 1
     if (reason.status !== undefined) {
       report.statuses[reason.status] = (report.statuses[reason.status] ?? 0) + 1
@@ -114,10 +125,12 @@ function track(client: Client, n: number, bytes?: number): void {
   const startMs = clock.now()
   try {
     open.set(client, (open.get(client) ?? 0) + 1)
-    client.track(call, (error) => {
-      open.set(client, (open.get(client) ?? 0) - 1)
-      settle(n, error?.code)
-    })
+    if (job.forgets) client.track(call)
+    else
+      client.track(call, (error) => {
+        open.set(client, (open.get(client) ?? 0) - 1)
+        settle(n, error?.code)
+      })
   } finally {
     isInCall = false
     report.longestCallMs = Math.max(report.longestCallMs, clock.now() - startMs)

@@ -33,6 +33,8 @@ export interface Job {
   format: 'esm' | 'cjs'
   reportFile: string
   canaries: string[]
+  /** Nobody waits for its events: they have no callback, and listeners are told of their outcome. */
+  forgets?: boolean
 }
 
 export interface CloseRecord {

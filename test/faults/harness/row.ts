@@ -2,6 +2,7 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
+import { FULL_ROWS, TIER } from '../../../scripts/tiers.mjs'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
 
@@ -45,6 +46,7 @@ export function row(
   body: (row: Row) => Promise<void>,
   { timeoutMs = 60_000 }: RowOptions = {},
 ): void {
+  if (TIER !== 'full' && FULL_ROWS.includes(id) !== (TIER === 'rest')) return
   test.concurrent(
     `${id} ${injected}: ${title}`,
     async () => {
@@ -94,6 +96,7 @@ export type Proof = { row: string } | { file: string; test: string }
 
 /** A row that other tests prove: listed with where, and failed if there is no such test. */
 export function elsewhere(id: string, injected: string, proof: Proof): void {
+  if (TIER === 'rest') return
   const where = 'row' in proof ? `in ${proof.row}` : `${proof.file}: ${proof.test}`
   test(`${id} ${injected}: proved ${where}`, () => {
     const isThere = 'row' in proof ? hasRow(proof.row) : hasTest(proof.file, proof.test)

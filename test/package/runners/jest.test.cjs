@@ -19,8 +19,12 @@ test('the matchers', () => {
 
   expect(client).toHaveTracked('Order Completed', { properties: { total: expect.any(Number) } })
   expect(client).not.toHaveTracked('Order Completed', { userId: 'zoe' })
+  expect(client).toHaveTrackedTimes(expect.stringMatching(/^Order /), 1)
   expect(client.analytics).toHaveIdentified({ userId: 'ada' })
   expect(() => expect(client).toHaveTracked('Order Complete')).toThrow(
     'event: expected "Order Complete", got "Order Completed"',
+  )
+  expect(() => expect(client).toHaveTracked('Order Completed', { properties: { total: 43 } })).toThrow(
+    /- +"total": 43,[\s\S]+\+ +"total": 42.5,/,
   )
 })

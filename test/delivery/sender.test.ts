@@ -1,12 +1,11 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { TokenCredentials } from '../../src/auth/credentials.ts'
-import { Sender } from '../../src/delivery/attempt.ts'
-import { createBatch } from '../../src/delivery/batch.ts'
 import { Compression } from '../../src/delivery/compression.ts'
 import type { Encoder } from '../../src/delivery/encode.ts'
 import { Envelope } from '../../src/delivery/envelope.ts'
 import type { RequestInfo, ResponseInfo } from '../../src/delivery/observer.ts'
-import { SlabStore } from '../../src/delivery/slabs.ts'
+import { Range } from '../../src/delivery/range.ts'
+import { Sender } from '../../src/delivery/sender.ts'
 import type {
   ByteHTTPClient,
   HTTPClient,
@@ -14,6 +13,7 @@ import type {
   HTTPHeaders,
   HTTPResponse,
 } from '../../src/http/client.ts'
+import { SlabStore } from '../../src/line/slabs.ts'
 import { loadEncoder } from '../support/create-delivery.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import {
@@ -62,7 +62,7 @@ function setUpWith<Client extends HTTPClient>(
     loadEncoder,
     headers,
   })
-  const batch = createBatch(
+  const range = new Range(
     storeAll(
       [
         { messageId: 'a', event: 'Commande passée' },
@@ -70,9 +70,8 @@ function setUpWith<Client extends HTTPClient>(
       ],
       store,
     ),
-    0,
   )
-  return { clock, client, store, envelope, sender, batch, requests, responses }
+  return { clock, client, store, envelope, sender, range, requests, responses }
 }
 
 /** A client that takes bytes, and holds on to what it was given. */
@@ -96,27 +95,27 @@ class ByteClient implements ByteHTTPClient {
 describe('a client that takes bytes', () => {
   test.each([true, false])('gets the same body whether it does now or not: %s', async (isWilling) => {
     const clock = new FakeClock('2026-11-20T09:30:00.000Z')
-    const { client, store, envelope, sender, batch } = setUpWith(new ByteClient(isWilling), clock)
-    const longer = createBatch(
-      [...batch.entries, ...storeAll([{ messageId: 'c', event: 'Crème '.repeat(200) }], store)],
-      0,
-    )
+    const { client, store, envelope, sender, range } = setUpWith(new ByteClient(isWilling), clock)
+    const longer = new Range([
+      ...range.items,
+      ...storeAll([{ messageId: 'c', event: 'Crème '.repeat(200) }], store),
+    ])
 
-    await Promise.all([batch, longer, batch].map((one) => sender.send(one, AUTHORIZATION).result))
+    await Promise.all([range, longer, range].map((one) => sender.send(one, AUTHORIZATION).result))
 
     const sentAt = '2026-11-20T09:30:00.000Z'
-    const expected = [batch, longer, batch].map(({ entries }) =>
-      Buffer.from(envelope.write(entries, sentAt)).toString('utf8'),
+    const expected = [range, longer, range].map(({ items }) =>
+      Buffer.from(envelope.write(items, sentAt)).toString('utf8'),
     )
     expect(client.copies).toEqual(expected)
     expect(client.given).toHaveLength(isWilling ? 3 : 0)
   })
 
   test('finds them untouched for as long as it keeps them', async () => {
-    const { client, store, sender, batch } = setUpWith(new ByteClient(true), new FakeClock())
-    const other = createBatch(storeAll([{ messageId: 'z', event: 'Ein anderes Ereignis' }], store), 0)
+    const { client, store, sender, range } = setUpWith(new ByteClient(true), new FakeClock())
+    const other = new Range(storeAll([{ messageId: 'z', event: 'Ein anderes Ereignis' }], store))
 
-    await Promise.all([batch, other].map((one) => sender.send(one, AUTHORIZATION).result))
+    await Promise.all([range, other].map((one) => sender.send(one, AUTHORIZATION).result))
 
     expect(client.given.map((bytes) => Buffer.from(bytes).toString('utf8'))).toEqual(client.copies)
   })
@@ -124,9 +123,9 @@ describe('a client that takes bytes', () => {
 
 describe('one attempt', () => {
   test('it goes out with its headers and the body of the envelope', async () => {
-    const { client, sender, batch } = setUp()
+    const { client, sender, range } = setUp()
 
-    const { result } = sender.send(batch, AUTHORIZATION)
+    const { result } = sender.send(range, AUTHORIZATION)
     await result
 
     const [sent] = client.requests as [SentRequest]
@@ -150,10 +149,10 @@ describe('one attempt', () => {
     const client = new ScriptedClient(clock, [status(503)])
     // The settings refuse the second one; the sender does not rely on it.
     const headers = { 'X-Tenant': 'zürich-1', Authorization: 'Basic evil' }
-    const { sender, batch } = setUpWith(client, clock, undefined, headers)
+    const { sender, range } = setUpWith(client, clock, undefined, headers)
 
-    await sender.send(batch, AUTHORIZATION).result
-    await sender.send(batch, AUTHORIZATION).result
+    await sender.send(range, AUTHORIZATION).result
+    await sender.send(range, AUTHORIZATION).result
 
     expect(client.requests.map(({ headers }) => [headers['X-Tenant'], headers['Authorization']])).toEqual([
       ['zürich-1', AUTHORIZATION],
@@ -168,14 +167,14 @@ describe('one attempt', () => {
       status: 402,
       statusText: 'no key-of-the-gateway for tenant-17 with sid=0123456789',
     })
-    const { sender, batch, requests, responses } = setUpWith(
+    const { sender, range, requests, responses } = setUpWith(
       new ScriptedClient(clock, [reply]),
       clock,
       undefined,
       headers,
     )
 
-    const result = await sender.send(batch, AUTHORIZATION).result
+    const result = await sender.send(range, AUTHORIZATION).result
 
     expect(requests[0]?.headers).toMatchObject({
       'X-Tenant': 'tenant-17',
@@ -188,25 +187,25 @@ describe('one attempt', () => {
   })
 
   test('another attempt has its number and a new time of sending, and the same messages', async () => {
-    const { clock, client, sender, batch } = setUp(status(503))
-    await sender.send(batch, AUTHORIZATION).result
+    const { clock, client, sender, range } = setUp(status(503))
+    await sender.send(range, AUTHORIZATION).result
     clock.stall(1_500)
 
-    await sender.send(batch, AUTHORIZATION).result
-    await sender.send(batch, AUTHORIZATION).result
+    await sender.send(range, AUTHORIZATION).result
+    await sender.send(range, AUTHORIZATION).result
 
     const [first, second, third] = client.requests as [SentRequest, SentRequest, SentRequest]
     expect(first.headers).not.toHaveProperty('X-Retry-Count')
     expect(second.headers['X-Retry-Count']).toBe('1')
     expect(third.headers['X-Retry-Count']).toBe('2')
     expect(second.body).toBe(first.body.replace('09:30:00.000', '09:30:01.500'))
-    expect(batch.attempts).toBe(3)
+    expect(range.attempts).toBe(3)
   })
 
   test('its result is what the response says, and it ends with the exchange', async () => {
-    const { sender, batch } = setUp(status(429, { 'Retry-After': '2' }))
+    const { sender, range } = setUp(status(429, { 'Retry-After': '2' }))
 
-    const attempt = sender.send(batch, AUTHORIZATION)
+    const attempt = sender.send(range, AUTHORIZATION)
 
     expect(await attempt.result).toMatchObject({ status: 'limited', waitMs: 2_000 })
     await expect(attempt.finished).resolves.toBeUndefined()
@@ -214,7 +213,7 @@ describe('one attempt', () => {
 
   test.each([
     ['there will be others', true, { status: 'renew' }],
-    ['there will be no others', false, { status: 'failed', code: 'auth' }],
+    ['there will be no others', false, { status: 'refused', code: 'auth' }],
   ])('refused credentials are reported; %s', async (_label, hasOthers, expected) => {
     const refused: string[] = []
     const tokens: TokenCredentials = {
@@ -230,9 +229,9 @@ describe('one attempt', () => {
     }
     const clock = new FakeClock('2026-11-20T09:30:00.000Z')
     const client = new ScriptedClient(clock, [status(401)])
-    const { sender, batch } = setUpWith(client, clock, undefined, undefined, tokens)
+    const { sender, range } = setUpWith(client, clock, undefined, undefined, tokens)
 
-    const result = await sender.send(batch, AUTHORIZATION).result
+    const result = await sender.send(range, AUTHORIZATION).result
 
     expect(result).toMatchObject(expected)
     expect(refused).toEqual([AUTHORIZATION])
@@ -240,9 +239,9 @@ describe('one attempt', () => {
 
   test('its credentials are taken out of errors, with and without their scheme', async () => {
     const quoted = `${AUTHORIZATION}, ${AUTHORIZATION.slice(6)} and ${WRITE_KEY}`
-    const { sender, batch } = setUp(() => ({ status: 402, statusText: quoted }))
+    const { sender, range } = setUp(() => ({ status: 402, statusText: quoted }))
 
-    const result = await sender.send(batch, AUTHORIZATION).result
+    const result = await sender.send(range, AUTHORIZATION).result
 
     expect(result.status === 'failed' && result.toError('rejected').message).toBe(
       '[402] [redacted], [redacted] and [redacted]',
@@ -250,13 +249,13 @@ describe('one attempt', () => {
   })
 
   test('a body that is encoded later goes out encoded, with its headers', async () => {
-    const { client, sender, batch } = setUpWith(
+    const { client, sender, range } = setUpWith(
       new ScriptedClient(new FakeClock(), [status(200)]),
       new FakeClock(),
       loadEncoder((body) => ({ bytes: Buffer.concat([body, Buffer.from('\n')]), encoding: 'x-line' })),
     )
 
-    const { status: outcome } = await sender.send(batch, AUTHORIZATION).result
+    const { status: outcome } = await sender.send(range, AUTHORIZATION).result
 
     const [sent] = client.requests as [SentRequest]
     expect(outcome).toBe('delivered')
@@ -265,29 +264,29 @@ describe('one attempt', () => {
   })
 
   test('a body whose time was over while it was being encoded is not sent', async () => {
-    const { client, sender, batch, requests } = setUpWith(
+    const { client, sender, range, requests } = setUpWith(
       new ScriptedClient(new FakeClock(), [status(200)]),
       new FakeClock(),
       loadEncoder((bytes) => ({ bytes, encoding: undefined })),
     )
     let mayGo = true
 
-    const attempt = sender.send(batch, AUTHORIZATION, () => mayGo)
+    const attempt = sender.send(range, AUTHORIZATION, () => mayGo)
     mayGo = false
 
     expect(await attempt.result).toEqual({ status: 'unsent', error: undefined })
     expect(client.requests).toEqual([])
     // Nobody was told of it, and it was no attempt.
     expect(requests).toEqual([])
-    expect(batch.attempts).toBe(0)
+    expect(range.attempts).toBe(0)
   })
 })
 
 describe('observers', () => {
   test('they see the request without its credentials', async () => {
-    const { sender, batch, requests } = setUp()
+    const { sender, range, requests } = setUp()
 
-    await sender.send(batch, AUTHORIZATION).result
+    await sender.send(range, AUTHORIZATION).result
 
     expect(requests).toEqual([
       {
@@ -307,9 +306,9 @@ describe('observers', () => {
   })
 
   test('changing what they see changes nothing that is sent', async () => {
-    const { client, sender, batch, requests } = setUp()
+    const { client, sender, range, requests } = setUp()
 
-    await sender.send(batch, AUTHORIZATION).result
+    await sender.send(range, AUTHORIZATION).result
     ;(requests[0] as RequestInfo).headers['Authorization'] = 'volé'
 
     expect(client.requests[0]?.headers['Authorization']).toBe(AUTHORIZATION)
@@ -341,14 +340,14 @@ describe('observers', () => {
     ],
   ]
   test.each(answers)('they see an answer with %s', async (_label, headers, seen) => {
-    const { sender, batch, responses } = setUp(() => ({
+    const { sender, range, responses } = setUp(() => ({
       status: 200,
       statusText: 'OK',
       ...(headers === undefined ? {} : { headers }),
       text: async () => `{"key":"${WRITE_KEY}"}`,
     }))
 
-    await sender.send(batch, AUTHORIZATION).finished
+    await sender.send(range, AUTHORIZATION).finished
     await settled()
 
     expect(responses).toEqual([
@@ -359,11 +358,11 @@ describe('observers', () => {
   test('a web page as the response to events is warned of once', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const headers = { 'content-type': 'text/html; charset=utf-8' }
-    const { sender, batch } = setUp(() => ({ status: 200, statusText: 'OK', headers }))
+    const { sender, range } = setUp(() => ({ status: 200, statusText: 'OK', headers }))
 
     const results = [
-      await sender.send(batch, AUTHORIZATION).result,
-      await sender.send(batch, AUTHORIZATION).result,
+      await sender.send(range, AUTHORIZATION).result,
+      await sender.send(range, AUTHORIZATION).result,
     ]
 
     expect(results.map(({ status }) => status)).toEqual(['delivered', 'delivered'])
@@ -374,9 +373,9 @@ describe('observers', () => {
   })
 
   test('where there is no answer they see none', async () => {
-    const { sender, batch, responses } = setUp(() => Promise.reject(new Error('refusé')))
+    const { sender, range, responses } = setUp(() => Promise.reject(new Error('refusé')))
 
-    await sender.send(batch, AUTHORIZATION).finished
+    await sender.send(range, AUTHORIZATION).finished
     await settled()
 
     expect(responses).toEqual([])
@@ -385,8 +384,8 @@ describe('observers', () => {
 
 describe('aborting', () => {
   test('everything under way ends, and no timer is left', async () => {
-    const { clock, sender, batch, client } = setUp(hangUntilAborted)
-    const attempts = [sender.send(batch, AUTHORIZATION), sender.send(batch, AUTHORIZATION)]
+    const { clock, sender, range, client } = setUp(hangUntilAborted)
+    const attempts = [sender.send(range, AUTHORIZATION), sender.send(range, AUTHORIZATION)]
 
     sender.abort()
     const results = await Promise.all(attempts.map(({ result }) => result))
@@ -403,9 +402,9 @@ describe('aborting', () => {
     const gzip = () => new Promise<Uint8Array>(() => {})
     const takesBytes = { makeRequest: client.makeRequest, takesBytes: () => true }
     const compression = new Compression({ ...options, client: takesBytes as HTTPClient, gzip })
-    const { sender, batch } = setUpWith(client, clock, async () => compression)
+    const { sender, range } = setUpWith(client, clock, async () => compression)
     let mayGo = true
-    const attempt = sender.send(batch, AUTHORIZATION, () => mayGo)
+    const attempt = sender.send(range, AUTHORIZATION, () => mayGo)
     await settled()
     expect(clock.timerCount).toBe(1)
 
@@ -417,8 +416,8 @@ describe('aborting', () => {
   })
 
   test('what has ended is not aborted', async () => {
-    const { sender, batch, client } = setUp()
-    await sender.send(batch, AUTHORIZATION).finished
+    const { sender, range, client } = setUp()
+    await sender.send(range, AUTHORIZATION).finished
 
     sender.abort()
 

@@ -11,8 +11,8 @@ export interface Holder {
 }
 
 /**
- * Keeps serialised messages from the call to the outcome, as UTF-8 bytes. Injected into the backlog, so that messages
- * can lie elsewhere than in memory.
+ * Keeps serialised messages from the call to the outcome, as UTF-8 bytes. Injected into the line, so that messages can be
+ * kept elsewhere than in memory.
  */
 export interface MessageStore {
   /** Stores one message. */
@@ -27,4 +27,16 @@ export interface MessageStore {
   copy(holders: readonly Holder[], target: Uint8Array, at: number): void
   /** Gives up the place of a message. A second release does nothing. */
   release(message: StoredMessage): void
+}
+
+/** Bytes of the messages and the commas between them. */
+export function totalBytes(holders: readonly Holder[]): number {
+  let total = -1
+  for (const { stored } of holders) total += bytesOf(stored) + 1
+  return total
+}
+
+/** The bytes of a message; 0 when there is none. */
+export function bytesOf(stored: StoredMessage | undefined): number {
+  return stored === undefined ? 0 : stored.bytes
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { totalBytes } from '../../src/delivery/batch.ts'
-import { SlabStore } from '../../src/delivery/slabs.ts'
-import type { Holder, MessageStore, StoredMessage } from '../../src/delivery/store.ts'
+import { SlabStore } from '../../src/line/slabs.ts'
+import type { Holder, MessageStore, StoredMessage } from '../../src/line/store.ts'
+import { totalBytes } from '../../src/line/store.ts'
 import { serialize } from '../../src/message/serialize.ts'
 import { storeAll } from '../support/stored.ts'
 
@@ -47,11 +47,11 @@ describe('a stored message', () => {
 
   test('is nowhere once it is released, and again changes nothing', () => {
     const store = new SlabStore()
-    const [first, second] = storeAll([{ n: 1 }, { n: 2 }], store) as [Stored, Stored]
+    const [first, second] = storeAll([{ n: 1 }, { n: 2 }], store) as unknown as [Stored, Stored]
 
     store.release(first.stored)
     store.release(first.stored)
-    const [third] = storeAll([{ n: 3 }], store) as [Stored]
+    const [third] = storeAll([{ n: 3 }], store) as unknown as [Stored]
 
     expect([first, second, third].map((entry) => textOf(store, entry))).toEqual(['', '{"n":2}', '{"n":3}'])
   })
@@ -82,11 +82,11 @@ test.each([4_094, 4_095, 4_096, 4_097])(
 describe('memory', () => {
   test('what is refused one after the other takes no more of it', () => {
     const store = new SlabStore()
-    const [waiting] = storeAll([{ event: 'waits' }], store) as [Stored]
+    const [waiting] = storeAll([{ event: 'waits' }], store) as unknown as [Stored]
     const slabs = new Set<unknown>()
 
     for (let count = 0; count < 1_000; count++) {
-      const [refused] = storeAll([messageOf(1_000)], store) as [Stored]
+      const [refused] = storeAll([messageOf(1_000)], store) as unknown as [Stored]
       slabs.add(placeOf(refused).slab)
       store.release(refused.stored)
     }
@@ -101,7 +101,7 @@ describe('memory', () => {
     const slabs = new Set<unknown>()
 
     for (let count = 0; count < 1_000; count++) {
-      const [one] = storeAll([messageOf(1_000)], store) as [Stored]
+      const [one] = storeAll([messageOf(1_000)], store) as unknown as [Stored]
       places.add(String(placeOf(one).start))
       slabs.add(placeOf(one).slab)
       store.release(one.stored)

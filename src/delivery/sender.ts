@@ -7,12 +7,12 @@ import { read } from '../message/utf8.ts'
 import { isSecretHeader, REDACTED, redactor } from '../policy/redact.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
-import type { Batch } from './batch.ts'
+
 import type { EncodedBody, Encoder } from './encode.ts'
 import type { Envelope } from './envelope.ts'
 import type { Observer, OnEnd, Probe } from './observer.ts'
+import type { Range } from './range.ts'
 import { explainProbe, isHtml, readResult, type SendResult, toDeliveryError } from './result.ts'
-import type { Holder } from './store.ts'
 
 export interface SenderOptions {
   readonly url: string
@@ -51,7 +51,7 @@ export interface Attempt {
 
 const SECRET_RESPONSE_HEADERS = new Set(['authorization', 'proxy-authorization', 'cookie', 'set-cookie'])
 
-/** Makes one attempt to send a batch. Knows the wire; knows no retry. */
+/** Makes one attempt to send a range of events. Knows the wire; knows no retry. */
 export class Sender {
   readonly #options: SenderOptions
   #encoder: Encoder | undefined
@@ -70,13 +70,13 @@ export class Sender {
    * @param authorization The value of that header.
    * @param mayGo Asked after what takes time, and before the request: whether it may still be made. Must not throw.
    */
-  send(batch: Batch<Holder>, authorization: string, mayGo: () => boolean = () => true): Attempt {
+  send(range: Range, authorization: string, mayGo: () => boolean = () => true): Attempt {
     const onFailure = (error: unknown): Attempt => ({
       result: Promise.resolve(this.#failed(error, authorization)),
       finished: Promise.resolve(),
     })
     try {
-      const attempt = this.#begin(batch, authorization, mayGo)
+      const attempt = this.#begin(range, authorization, mayGo)
       if (!(attempt instanceof Promise)) return attempt
       const begun = attempt.catch(onFailure)
       return {
@@ -106,47 +106,47 @@ export class Sender {
     return { status, problem }
   }
 
-  #begin(batch: Batch<Holder>, authorization: string, mayGo: () => boolean): Attempt | Promise<Attempt> {
+  #begin(range: Range, authorization: string, mayGo: () => boolean): Attempt | Promise<Attempt> {
     const { envelope, clock, loadEncoder } = this.#options
     const sentAtMs = clock.now()
-    const bytes = envelope.write(batch.entries, isoTime(sentAtMs))
+    const bytes = envelope.write(range.items, isoTime(sentAtMs))
     const plain = { bytes, encoding: undefined }
     // No await where there is nothing to wait for: the request goes out in this very turn.
-    if (loadEncoder === undefined) return this.#start(batch, plain, authorization, sentAtMs)
+    if (loadEncoder === undefined) return this.#start(range, plain, authorization, sentAtMs)
     const encode = async (): Promise<Attempt> => {
       this.#encoder ??= await loadEncoder()
-      const encoded = mayGo() ? await this.#encoder.encode(bytes, batch) : plain
-      if (mayGo()) return this.#start(batch, encoded, authorization, sentAtMs)
+      const encoded = mayGo() ? await this.#encoder.encode(bytes, range) : plain
+      if (mayGo()) return this.#start(range, encoded, authorization, sentAtMs)
       return { result: Promise.resolve(UNSENT), finished: Promise.resolve() }
     }
     return encode()
   }
 
-  #start(batch: Batch<Holder>, body: EncodedBody, authorization: string, sentAtMs: number): Attempt {
+  #start(range: Range, body: EncodedBody, authorization: string, sentAtMs: number): Attempt {
     const { url, envelope, observer } = this.#options
     const headers = this.#headers(authorization)
-    if (batch.attempts > 0) headers['X-Retry-Count'] = String(batch.attempts)
+    const { attempts, items } = range
+    if (attempts > 0) headers['X-Retry-Count'] = String(attempts)
     if (body.encoding !== undefined) headers['Content-Encoding'] = body.encoding
-    const { entries } = batch
     observer.onRequest(() => ({
       url,
       method: 'POST',
       headers: redactHeaders(headers, isSecretHeader),
-      body: read(envelope.writeRedacted(entries, new Date(sentAtMs).toISOString())),
+      body: read(envelope.writeRedacted(items, new Date(sentAtMs).toISOString())),
     }))
     const onEnd = observer.onStart?.({
       url,
-      attempt: batch.attempts + 1,
-      events: entries.length,
+      attempt: attempts + 1,
+      events: items.length,
       bytes: body.bytes.length,
     })
     const keptBytes = observer.wantsBodies ? EXCERPT_BYTES : 0
     const exchange = this.#exchange(headers, body.bytes, keptBytes)
-    batch.attempts++
+    for (const item of items) item.attempts++
     return {
       result: exchange.result.then((response) => {
         const result = this.#read(response, authorization, sentAtMs, onEnd)
-        return this.#mustResend(response, batch, body) && result.status !== 'delivered'
+        return this.#mustResend(response, range, body) && result.status !== 'delivered'
           ? { status: 'resend', toError: result.toError }
           : result
       }),
@@ -154,8 +154,8 @@ export class Sender {
     }
   }
 
-  #mustResend({ status }: ExchangeResult, batch: Batch<Holder>, body: EncodedBody): boolean {
-    return status !== undefined && this.#encoder?.isRefused(body, batch, status) === true
+  #mustResend({ status }: ExchangeResult, range: Range, body: EncodedBody): boolean {
+    return status !== undefined && this.#encoder?.isRefused(body, range, status) === true
   }
 
   /** Those of every request. The object may be changed. */
@@ -214,7 +214,7 @@ export class Sender {
       if (response.status !== undefined && isHtml(response)) this.#warnOfHtml(response.status)
     }
     if (result.status !== 'renew' || tokens?.onUnauthorized(authorization)) return result
-    return { status: 'failed', code: 'auth', toError: result.toError }
+    return { status: 'refused', code: 'auth', kind: String(response.status), toError: result.toError }
   }
 
   #failed(error: unknown, authorization: string): SendResult {

@@ -1,0 +1,130 @@
+import type { DeliveryError, FailureCode } from '../errors/errors.ts'
+import type { ToError } from './result.ts'
+
+/** A wait that is over for what was waiting at its beginning: after an outage, and after a rate limit, that lasts too long. */
+export class Deadline {
+  readonly #durationMs: number
+  /** Up to which place of the line events have waited since when. */
+  readonly #marks: { upTo: number; readonly sinceMs: number }[] = []
+
+  /** @param durationMs How long events may wait. */
+  constructor(durationMs: number) {
+    this.#durationMs = durationMs
+  }
+
+  /** Events up to this place wait, from now on if they did not before. */
+  begin(upTo: number, nowMs: number): void {
+    const last = this.#marks[this.#marks.length - 1]
+    if (last !== undefined && upTo <= last.upTo) return
+    // A thousandth of the time makes no difference, and bounds how many there are.
+    if (last !== undefined && nowMs - last.sinceMs < this.#durationMs / 1_000) last.upTo = upTo
+    else this.#marks.push({ upTo, sinceMs: nowMs })
+  }
+
+  /** The wait is over for all. */
+  end(): void {
+    this.#marks.length = 0
+  }
+
+  /** The moment at which the next events have waited too long. */
+  get nextMs(): number {
+    const first = this.#marks[0]
+    return first === undefined ? Number.POSITIVE_INFINITY : first.sinceMs + this.#durationMs
+  }
+
+  /** Up to which place events have waited too long; each place is told once. */
+  takeExpired(nowMs: number): number | undefined {
+    let upTo: number | undefined
+    while (this.#marks.length > 0 && this.nextMs <= nowMs) upTo = this.#marks.shift()?.upTo
+    return upTo
+  }
+}
+
+/** Somebody waits for all events up to a place of the line, a flush for instance. */
+interface Awaiting {
+  readonly seq: number
+  /** Failures in a row since. */
+  failures: number
+}
+
+/**
+ * Failures of the service in a row, with no request accepted between them, and who has seen how many of them.
+ *
+ * @see docs/spec.md, section 8.1
+ */
+export class Outage {
+  readonly #maxFailures: number
+  /** Up to which place events were due at each of the latest failures. */
+  readonly #seen: number[] = []
+  readonly #awaiting = new Set<Awaiting>()
+  #failures = 0
+  #toError: ToError | undefined
+  /** What the events end with that it ends: the code of the refusal, where the service refuses the settings. */
+  #code: FailureCode | undefined
+  /** The monotonic moment at which it began. */
+  sinceMs = 0
+
+  /** @param maxFailures More failures in a row than an awaited event is worth. */
+  constructor(maxFailures: number) {
+    this.#maxFailures = maxFailures
+  }
+
+  /** Failures in a row. */
+  get failures(): number {
+    return this.#failures
+  }
+
+  /** Somebody waits for the calls up to this one, until the returned function is called. */
+  await(seq: number): () => void {
+    const awaiting = { seq, failures: 0 }
+    this.#awaiting.add(awaiting)
+    return () => this.#awaiting.delete(awaiting)
+  }
+
+  /**
+   * One more failure in a row.
+   *
+   * @param upTo The last place of the line that is due.
+   * @param code Left out where the service is just not there.
+   */
+  fail(upTo: number, nowMs: number, toError: ToError, code: FailureCode | undefined): void {
+    if (this.#failures++ === 0) this.sinceMs = nowMs
+    this.#toError = toError
+    this.#code = code
+    this.#seen.push(upTo)
+    if (this.#seen.length > this.#maxFailures) this.#seen.shift()
+    for (const awaiting of this.#awaiting) awaiting.failures++
+  }
+
+  /** A failure that is tried again at once, and does not count. */
+  note(toError: ToError): void {
+    this.#toError ??= toError
+  }
+
+  /** A request was accepted. */
+  end(): void {
+    this.#toError = undefined
+    if (this.#failures === 0) return
+    this.#failures = 0
+    this.#seen.length = 0
+    for (const awaiting of this.#awaiting) awaiting.failures = 0
+  }
+
+  /** Up to which place of the line events have seen too many failures; `undefined` for none. */
+  get exhaustedUpTo(): number | undefined {
+    return this.#seen.length < this.#maxFailures ? undefined : this.#seen[0]
+  }
+
+  /** Up to which call somebody has waited for too many failures. */
+  get awaitedUpTo(): number {
+    let upTo = 0
+    for (const { seq, failures } of this.#awaiting)
+      if (failures >= this.#maxFailures) upTo = Math.max(upTo, seq)
+    return upTo
+  }
+
+  /** What the service said last, with this code; `undefined` when nothing is wrong. */
+  toError(code: FailureCode): DeliveryError | undefined {
+    return this.#toError?.(this.#code ?? code)
+  }
+}

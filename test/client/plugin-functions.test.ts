@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest'
+import type { PluginFunction } from '../../src/pipeline/plugin-function.ts'
+import { createTestClient, runPlugin } from '../../src/testing.ts'
+
+const call = { userId: 'ada', event: 'Signed Up', properties: { password: 'engine', plan: 'pro' } }
+
+describe('a function as a plugin', () => {
+  test('is given each event of every kind, and what it returns goes on', async () => {
+    const { analytics, messages } = createTestClient()
+    await analytics.register((event) => ({
+      ...event,
+      context: { ...event.context, app: { version: event.type } },
+    }))
+
+    analytics.track(call)
+    analytics.alias({ userId: 'ada', previousId: 'v-17' })
+    await analytics.flush()
+
+    expect(messages.map(({ context }) => context['app'])).toEqual([
+      { version: 'track' },
+      { version: 'alias' },
+    ])
+    expect(messages[0]).toMatchObject({ messageId: expect.any(String), properties: call.properties })
+  })
+
+  test('may change the event in place, and return nothing', async () => {
+    const { event } = await runPlugin(
+      (event) => {
+        delete event.properties?.['password']
+      },
+      { type: 'track', ...call },
+    )
+
+    expect(event?.properties).toEqual({ plan: 'pro' })
+  })
+
+  test.each([null, false] as const)('drops the event with %s, at once or later', async (answer) => {
+    const message = { type: 'track', ...call } as const
+
+    expect((await runPlugin(() => answer, message)).dropped).toContain(`it returned ${answer}`)
+    expect((await runPlugin(async () => answer, message)).dropped).toContain(`it returned ${answer}`)
+  })
+
+  test('that throws, or returns what is no event, costs the event and not the others', async () => {
+    const { analytics, messages } = createTestClient()
+    const codes: unknown[] = []
+    analytics.on('error', ({ reason }) => codes.push(reason.code))
+    await analytics.register((event) => {
+      if (event.userId === 'ada') throw new Error('no')
+      return event.userId === 'eve' ? ('text' as never) : event
+    })
+
+    for (const userId of ['ada', 'eve', 'zoe']) analytics.track({ ...call, userId })
+    await analytics.flush()
+
+    expect(codes).toEqual(['plugin', 'plugin'])
+    expect(messages.map(({ userId }) => userId)).toEqual(['zoe'])
+  })
+
+  test('has the name of the function, and others of that name have one of their own', async () => {
+    const { analytics, messages } = createTestClient()
+    const registered: string[][] = []
+    analytics.on('register', (names) => registered.push(names))
+    const mark = (name: string): PluginFunction => {
+      const put: PluginFunction = (event) => {
+        event.properties = { ...event.properties, [name]: true }
+      }
+      return Object.defineProperty(put, 'name', { value: name })
+    }
+    const marks = ['scrubEmails', 'scrubEmails', ''].map(mark)
+    await analytics.register(...marks)
+
+    analytics.track({ userId: 'ada', event: 'Signed Up' })
+    await analytics.flush()
+    await analytics.deregister('scrubEmails')
+
+    expect(registered[0]?.[0]).toBe('scrubEmails')
+    expect(new Set(registered[0]).size).toBe(3)
+    expect(messages[0]).toMatchObject({ properties: { scrubEmails: true, '': true } })
+  })
+
+  test('is registered once, as any plugin', async () => {
+    const { analytics } = createTestClient()
+    const warnings: unknown[] = []
+    analytics.on('warning', ({ reason }) => warnings.push(String(reason)))
+    const keep: PluginFunction = (event) => event
+
+    await analytics.register(keep, keep)
+
+    expect(warnings).toEqual([expect.stringContaining("there is one named 'keep' already")])
+  })
+
+  test('is not a class that was meant to be an instance', async () => {
+    const { analytics, messages } = createTestClient()
+    const warnings: unknown[] = []
+    analytics.on('warning', ({ reason }) => warnings.push(String(reason)))
+    class Consent {
+      name = 'consent'
+    }
+
+    await analytics.register(Consent as never)
+    analytics.track(call)
+
+    expect(warnings).toEqual([
+      expect.stringContaining("expected an instance of Consent, got the class; write 'new'"),
+    ])
+    expect(messages).toHaveLength(1)
+  })
+})

@@ -1,0 +1,207 @@
+import { describe, expect, test } from 'vitest'
+import type { Plugin } from '../../src/pipeline/plugin.ts'
+import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
+import { settled } from '../support/fake-clock.ts'
+
+const sent = (client: { requests: readonly { body: string }[] }): { properties: Record<string, unknown> }[] =>
+  client.requests.flatMap(({ body }) => JSON.parse(body).batch)
+
+/** A plugin of this type that notes for which purchases it was called. */
+function recorder(type: Plugin['type'], seen: unknown[], name = `a ${type}`): Plugin {
+  return {
+    name,
+    type,
+    track(ctx) {
+      seen.push(ctx.event.properties?.['number'])
+      return ctx
+    },
+  }
+}
+
+// Row P8.
+describe('a plugin that is registered in a turn', () => {
+  test('redacts what was tracked before it in that turn', async () => {
+    const { analytics, client } = createAnalytics()
+
+    trackPurchases(analytics, 2)
+    void analytics.register({
+      name: 'no prices',
+      type: 'before',
+      track(ctx) {
+        ctx.updateEvent('properties.price', undefined)
+        return ctx
+      },
+    })
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(sent(client).map(({ properties }) => properties)).toEqual(
+      [1, 2, 1].map((number) => ({ number, article: 'Thé à la menthe' })),
+    )
+  })
+
+  test.each(['before', 'enrichment', 'destination', 'after', 'utility'] as const)(
+    'is called once for each event of the turn, as %s',
+    async (type) => {
+      const { analytics } = createAnalytics({ flushAt: 1 })
+      const seen: unknown[] = []
+
+      trackPurchases(analytics, 2)
+      void analytics.register(recorder(type, seen))
+      trackPurchases(analytics, 1)
+      await analytics.flush()
+
+      expect(seen.sort()).toEqual([1, 1, 2])
+    },
+  )
+
+  test('that loads for a while is waited for by what was tracked before it', async () => {
+    const { analytics, client, clock } = createAnalytics({ flushAt: 1 })
+    const load = () =>
+      new Promise<void>((resolve) => {
+        clock.setTimer(resolve, 1_000)
+      })
+    const seen: unknown[] = []
+
+    trackPurchases(analytics, 2)
+    void analytics.register({ ...recorder('before', seen), load })
+    await settled()
+    expect(client.requests).toEqual([])
+    await clock.advance(1_000)
+    await analytics.flush()
+
+    expect(seen).toEqual([1, 2])
+    expect(analytics.stats).toMatchObject({ delivered: 2, pending: 0 })
+  })
+
+  test('is called for what is inside an asynchronous plugin, and drops what it drops', async () => {
+    const { analytics } = createAnalytics()
+    const { outcomes, callback } = recordOutcomes()
+    await analytics.register({ name: 'slow', type: 'enrichment', track: async (ctx) => ctx })
+
+    trackPurchases(analytics, 1, callback)
+    void analytics.register({ name: 'no', type: 'before', track: () => null as never })
+    await analytics.flush()
+
+    expect(outcomes).toEqual(['plugin'])
+  })
+
+  test('does not see what an earlier turn has tracked', async () => {
+    const { analytics } = createAnalytics()
+    const seen: unknown[] = []
+
+    trackPurchases(analytics, 2)
+    await settled()
+    void analytics.register(recorder('before', seen))
+    await analytics.flush()
+
+    expect(seen).toEqual([])
+    expect(analytics.stats.delivered).toBe(2)
+  })
+})
+
+// Row P9.
+describe('a handler that flushes or closes', () => {
+  test.each(['before', 'enrichment', 'destination', 'after'] as const)(
+    'as %s is not waited for by itself, and its event is delivered',
+    async (type) => {
+      const { analytics, clock } = createAnalytics({ flushAt: 1 })
+      const { outcomes, callback } = recordOutcomes()
+      const summaries: unknown[] = []
+      await analytics.register({
+        name: 'flushes',
+        type,
+        async track(ctx) {
+          summaries.push(await analytics.flush())
+          return ctx
+        },
+      })
+
+      trackPurchases(analytics, 2, callback)
+      const flushed = analytics.flush()
+      await settled()
+      await clock.advance(0)
+
+      expect(summaries).toHaveLength(2)
+      expect(outcomes).toEqual(['delivered', 'delivered'])
+      expect(await flushed).toEqual({ delivered: 2, failed: 0, pending: 0 })
+    },
+  )
+
+  test('waits for all other events', async () => {
+    const { analytics, clock } = createAnalytics({ flushAt: 100 })
+    const seen: unknown[] = []
+    trackPurchases(analytics, 3)
+    await settled()
+    await analytics.register({
+      name: 'flushes',
+      type: 'before',
+      async track(ctx) {
+        seen.push(await analytics.flush())
+        return ctx
+      },
+    })
+
+    trackPurchases(analytics, 1)
+    await settled()
+    await clock.advance(0)
+
+    expect(seen).toEqual([{ delivered: 3, failed: 0, pending: 0 }])
+  })
+
+  test('by closing takes no new events, and its own goes its way afterwards', async () => {
+    const { analytics, clock } = createAnalytics({ flushAt: 100 })
+    const { outcomes, callback } = recordOutcomes()
+    const summaries: unknown[] = []
+    await analytics.register({
+      name: 'closes',
+      type: 'before',
+      async track(ctx) {
+        summaries.push(await analytics.closeAndFlush())
+        return ctx
+      },
+    })
+
+    trackPurchases(analytics, 1, callback)
+    await settled()
+    await clock.advance(0)
+    trackPurchases(analytics, 1, callback)
+    await settled()
+
+    expect(summaries).toEqual([{ delivered: 0, failed: 0, pending: 0 }])
+    expect(outcomes.sort()).toEqual(['closed', 'delivered'])
+    expect(clock.timerCount).toBe(0)
+    expect(clock.holdCount).toBe(0)
+  })
+})
+
+// Row P13.
+test('after plugins run when asynchronous destinations are done with the event', async () => {
+  const { analytics, clock } = createAnalytics({ flushAt: 1 })
+  const order: string[] = []
+  const note = (name: string) => (): undefined => {
+    order.push(name)
+  }
+  await analytics.register(
+    {
+      name: 'slow',
+      type: 'destination',
+      track: (ctx) =>
+        new Promise((resolve) => {
+          clock.setTimer(() => {
+            order.push('destination')
+            resolve(ctx)
+          }, 1_000)
+        }),
+    },
+    { name: 'after', type: 'after', track: note('after') },
+    { name: 'utility', type: 'utility', track: note('utility') },
+  )
+
+  trackPurchases(analytics, 1, note('callback'))
+  const flushed = analytics.flush()
+  await clock.advance(1_000)
+  await flushed
+
+  expect(order).toEqual(['callback', 'destination', 'after', 'utility'])
+})

@@ -1,0 +1,258 @@
+import { describe, expect, test } from 'vitest'
+import { Deadline } from '../../src/delivery/outage.ts'
+import { codesOf, createEntry, type Entry, ids, idsOf, setUpDelivery } from '../support/create-delivery.ts'
+import { settled } from '../support/fake-clock.ts'
+import { networkError, type SentRequest, status } from '../support/scripted-client.ts'
+
+const HOUR_MS = 3_600_000
+
+/** An event that somebody waits for. */
+const awaited = (id: string): Entry => ({ ...createEntry(id), callback: () => {} })
+const isBad = ({ messageIds }: SentRequest): boolean => messageIds.some((id) => id.startsWith('bad'))
+
+describe('an outage, with default settings', () => {
+  // Row P1.
+  test('of an hour costs what nobody awaits nothing, and at most 15 requests a minute', async () => {
+    let isUp = false
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      replies: [(request) => (isUp ? status(200) : networkError('ECONNREFUSED'))(request)],
+    })
+    const sentBy: number[] = []
+
+    for (let second = 0; second < 3_600; second++) {
+      enqueue(...ids(10, `s${second}-`))
+      await clock.advance(1_000)
+      if (second % 60 === 59) sentBy.push(client.requests.length)
+    }
+    expect(outcomes).toEqual([])
+    isUp = true
+    await clock.advance(75_000)
+
+    const perMinute = sentBy.map((count, minute) => count - (sentBy[minute - 1] ?? 0))
+    expect(Math.max(...perMinute)).toBeLessThanOrEqual(15)
+    expect(sentBy.at(-1)).toBeGreaterThan(60)
+    expect(codesOf(outcomes)).toEqual(new Array(36_000).fill('delivered'))
+  })
+
+  test('ends what somebody awaits after four failures in a row, whether or not it was in them', async () => {
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      settings: { maxEventsInBatch: 2, flushAt: 6, maxConcurrentRequests: 1 },
+      replies: [status(503)],
+    })
+
+    enqueue(awaited('a1'), 'b1', awaited('a2'), 'b2', awaited('a3'), 'b3')
+    await clock.advance(3_000)
+    expect(client.requests).toHaveLength(3)
+    expect(outcomes).toEqual([])
+    await clock.advance(4_000)
+
+    expect(client.requests).toHaveLength(4)
+    expect(idsOf(outcomes)).toEqual(['a1', 'a2', 'a3'])
+    expect(codesOf(outcomes)).toEqual(['retries_exhausted', 'retries_exhausted', 'retries_exhausted'])
+    expect(outcomes.map(({ attempts }) => attempts)).toEqual([4, 0, 0])
+    expect(outcomes[0]?.error?.message).toBe('[503] Service Unavailable')
+  })
+
+  test('what becomes due in its midst sees four failures of its own', async () => {
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      replies: [status(503)],
+      settings: { flushAt: 1 },
+    })
+
+    enqueue('a1')
+    await clock.advance(10_000)
+    const before = client.requests.length
+    enqueue(awaited('late'))
+    for (let second = 0; second < 600 && outcomes.length === 0; second++) await clock.advance(1_000)
+
+    expect(idsOf(outcomes)).toEqual(['late'])
+    expect(client.requests.length - before).toBe(4)
+  })
+
+  test('a flush awaits what it covers for as long as it is open', async () => {
+    const { clock, delivery, enqueue, outcomes } = setUpDelivery({ replies: [status(503)] })
+
+    enqueue('a1', 'a2')
+    delivery.flush()
+    await clock.advance(20_000)
+    expect(outcomes).toEqual([])
+    const end = delivery.await(1)
+    for (let second = 0; second < 600 && outcomes.length === 0; second++) await clock.advance(1_000)
+    expect(idsOf(outcomes)).toEqual(['a1'])
+    end()
+    await clock.advance(HOUR_MS)
+
+    expect(idsOf(outcomes)).toEqual(['a1'])
+  })
+
+  test('ends with the time: deadline, with what the service said last', async () => {
+    const { clock, enqueue, outcomes } = setUpDelivery({
+      settings: { maxTotalBackoffDuration: 100, flushAt: 1 },
+      replies: [status(503)],
+    })
+
+    enqueue('a1')
+    await clock.advance(50_000)
+    enqueue('a2')
+    await clock.advance(51_000)
+    expect(idsOf(outcomes)).toEqual(['a1'])
+    await clock.advance(120_000)
+
+    expect(codesOf(outcomes)).toEqual(['deadline', 'deadline'])
+    expect(outcomes[0]?.error?.message).toContain('[503] Service Unavailable')
+  })
+
+  test('is told of when it has lasted, and when it is over', async () => {
+    const told: string[] = []
+    const { clock, enqueue } = setUpDelivery({
+      settings: { flushAt: 1 },
+      replies: [...new Array(6).fill(status(503)), status(200)],
+      told: {
+        onOutage: (_durationMs, problem) => told.push(`outage: ${problem}`),
+        onRecovery: (durationMs) => told.push(`over after ${durationMs > 20_000}`),
+      },
+    })
+
+    enqueue('a1')
+    await clock.advance(3_000)
+    expect(told).toEqual([])
+    await clock.advance(120_000)
+
+    expect(told).toEqual(['outage: [503] Service Unavailable', 'over after true'])
+  })
+})
+
+describe('a number of retries that was set', () => {
+  test.each([0, 1, 3])('of %i is obeyed literally, awaited or not', async (maxRetries) => {
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      settings: { maxRetries, flushAt: 2 },
+      replies: [status(503)],
+    })
+
+    enqueue('a1', awaited('a2'))
+    await clock.advance(60_000)
+
+    expect(client.requests).toHaveLength(maxRetries + 1)
+    expect(codesOf(outcomes)).toEqual(['retries_exhausted', 'retries_exhausted'])
+  })
+})
+
+describe('an event that the service cannot take', () => {
+  // Row P3.
+  test.each([500, 403])('fails alone when it gets %i while others are accepted', async (code) => {
+    const { clock, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 5 },
+      replies: [(request) => status(isBad(request) ? code : 200)(request)],
+    })
+
+    enqueue(...ids(5, 'before'))
+    await clock.advance(1_000)
+    enqueue(...ids(99), 'bad', ...ids(100, 'b'))
+    for (let second = 0; second < 300; second++) {
+      enqueue(`later${second}`)
+      await clock.advance(1_000)
+    }
+    await clock.advance(30_000)
+
+    const failed = outcomes.filter(({ error }) => error !== undefined)
+    expect(idsOf(failed)).toEqual(['bad'])
+    expect(codesOf(failed)).toEqual([code === 403 ? 'auth' : 'retries_exhausted'])
+    expect(outcomes).toHaveLength(505)
+  })
+
+  test('does not hold up the others during an outage that it seems to be', async () => {
+    const { clock, enqueue, outcomes } = setUpDelivery({
+      settings: { maxEventsInBatch: 10, flushAt: 10 },
+      replies: [(request) => status(isBad(request) ? 500 : 200)(request)],
+    })
+
+    enqueue('bad', ...ids(9))
+    await settled()
+    enqueue(...ids(10, 'b'))
+    await clock.advance(3_000)
+
+    expect(idsOf(outcomes)).toEqual(expect.arrayContaining(ids(10, 'b')))
+  })
+})
+
+// Row P2.
+describe.each([301, 401, 403, 404, 405])('%i, which is about the address or the credentials', (code) => {
+  const name = code === 401 || code === 403 ? 'auth' : 'rejected'
+
+  test('fails at once before the service has accepted anything', async () => {
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 2 },
+      replies: [status(code)],
+    })
+
+    enqueue('a1', awaited('a2'))
+    await clock.advance(0)
+
+    expect(client.requests).toHaveLength(1)
+    expect(codesOf(outcomes)).toEqual([name, name])
+  })
+
+  test('waits once it has, is told of once, and ends with its own code', async () => {
+    const refusals: string[] = []
+    const { clock, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 1, maxTotalBackoffDuration: 3_600 },
+      replies: [status(200), status(code)],
+      told: { onRefusal: (problem) => refusals.push(problem) },
+    })
+
+    enqueue('first')
+    await clock.advance(0)
+    enqueue('a1', awaited('a2'))
+    await clock.advance(60_000)
+    expect(codesOf(outcomes)).toEqual(['delivered', name])
+    await clock.advance(HOUR_MS)
+
+    expect(idsOf(outcomes)).toEqual(['first', 'a2', 'a1'])
+    expect(codesOf(outcomes)).toEqual(['delivered', name, name])
+    expect(refusals).toHaveLength(1)
+    expect(refusals[0]).toContain(`[${code}]`)
+  })
+
+  test('costs nothing when it is over before the time is', async () => {
+    const { clock, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 1 },
+      replies: [status(200), ...new Array(8).fill(status(code)), status(200)],
+    })
+
+    enqueue('first')
+    await clock.advance(0)
+    enqueue(...ids(20))
+    await clock.advance(600_000)
+
+    expect(codesOf(outcomes)).toEqual(new Array(21).fill('delivered'))
+  })
+})
+
+describe('a deadline', () => {
+  test('tells each place once, when it has waited for so long', () => {
+    const deadline = new Deadline(1_000)
+    expect(deadline.nextMs).toBe(Number.POSITIVE_INFINITY)
+
+    deadline.begin(5, 100)
+    deadline.begin(5, 500)
+    deadline.begin(9, 600)
+
+    expect(deadline.nextMs).toBe(1_100)
+    expect(deadline.takeExpired(1_099)).toBeUndefined()
+    expect(deadline.takeExpired(1_100)).toBe(5)
+    expect(deadline.takeExpired(1_599)).toBeUndefined()
+    expect(deadline.takeExpired(2_000)).toBe(9)
+    expect(deadline.nextMs).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  test('keeps few marks, whatever comes', () => {
+    const deadline = new Deadline(1_000_000)
+
+    for (let ms = 0; ms < 1_000_000; ms += 10) deadline.begin(ms, ms)
+
+    let marks = 0
+    while (deadline.takeExpired(deadline.nextMs) !== undefined) marks++
+    expect(marks).toBeGreaterThan(900)
+    expect(marks).toBeLessThanOrEqual(1_001)
+  })
+})

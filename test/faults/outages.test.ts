@@ -1,0 +1,83 @@
+/** Section 8.1 of the specification, from the built package over real sockets: nobody waits, so it can wait. */
+import { expect } from 'vitest'
+import { expectOracleRules, runHost, serve } from './harness/lab.ts'
+import { row } from './harness/row.ts'
+
+for (const fault of ['500', '404', '403', '401', '301', '405', 'reset']) {
+  row(
+    'P2',
+    `${fault} for a minute in the middle of load, default settings, nobody waits`,
+    '0 lost; at most 15 requests a minute; one warning at least',
+    async (row) => {
+      const scale = 20
+      const events = 2_000
+      const server = await serve({
+        state: { fault, outageMs: 60_000 / scale, accepted: 0, startMs: 0 },
+        script: (_request, io) => {
+          io.state['accepted'] = Number(io.state['accepted']) + 1
+          // What came first was accepted: the settings are right.
+          if (Number(io.state['accepted']) <= 2) return io.reply(200)
+          io.state['startMs'] ||= Date.now()
+          if (Date.now() - Number(io.state['startMs']) >= Number(io.state['outageMs'])) return io.reply(200)
+          io.count('failed')
+          if (io.state['fault'] === 'reset') return io.reset()
+          io.reply(Number(io.state['fault']))
+        },
+      })
+
+      const run = await runHost(
+        { host: server.url, args: { events, ms: 60_000 / scale }, scale, forgets: true },
+        async (t) => {
+          const client = t.create()
+          await t.trackAll(client, 0, 20)
+          await t.until(() => client.stats.delivered > 0, 20_000)
+          await t.trackFor(client, 20, t.args.events, t.args.ms)
+          // No flush before it is over: a flush waits.
+          await t.until(() => client.stats.pending === 0, 40_000)
+          await t.close(client)
+        },
+      )
+
+      const ledger = await server.report()
+      const report = expectOracleRules(run, [ledger])
+      const failed = ledger.counts['failed'] ?? 0
+      row.injected(failed, 3)
+      // A connection that is lost is tried again once at once.
+      expect(failed).toBeLessThanOrEqual(15)
+      expect(report.byOutcome).toEqual({ delivered: events })
+      expect(report.warnings.length).toBeGreaterThan(0)
+      row.note(`${failed} requests failed`)
+    },
+  )
+}
+
+row(
+  'P10',
+  'an address where nothing listens, closed after the first failures',
+  'each event names what the service failed with, and has it as its cause',
+  async (row) => {
+    const server = await serve({ script: (_request, io) => io.reset() })
+
+    const run = await runHost({ host: server.url, scale: 20 }, async (t) => {
+      const client = t.create()
+      const causes: unknown[] = []
+      client.on('error', ({ reason }) => {
+        causes.push([
+          reason.code,
+          reason.message.includes('the service failed with'),
+          (reason.cause as Error)?.message,
+        ])
+      })
+      client.track({ userId: 'u', event: 'Lost' })
+      await t.until(() => client.status.lastError !== undefined, 10_000)
+      await t.close(client, { timeout: 100 })
+      return causes
+    })
+
+    const causes = run.report?.result as [string, boolean, string][]
+    row.injected(1)
+    expect(causes).toHaveLength(1)
+    expect(causes[0]?.slice(0, 2)).toEqual(['shutdown_timeout', true])
+    expect(causes[0]?.[2]).toMatch(/ECONNRESET|socket|closed/i)
+  },
+)

@@ -1,0 +1,34 @@
+import { createHash } from 'node:crypto'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { REPOSITORY, run } from './project.ts'
+
+function digests(folder: string): Record<string, string> {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((one) => one.isFile())
+  const paths = files.map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1)).sort()
+  const digest = (path: string) =>
+    createHash('sha256')
+      .update(readFileSync(join(folder, path)))
+      .digest('hex')
+  return Object.fromEntries(paths.map((path) => [path, digest(path)]))
+}
+
+test('S41: built again elsewhere, every file is the same', async () => {
+  // Below the repository, so that the tools of the build are found.
+  mkdirSync(join(REPOSITORY, '.cache'), { recursive: true })
+  const folder = realpathSync(mkdtempSync(join(REPOSITORY, '.cache', 'rebuilt-')))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  for (const name of ['src', 'package.json', 'tsconfig.json', 'tsup.config.ts']) {
+    cpSync(join(REPOSITORY, name), join(folder, name), { recursive: true })
+  }
+  // Where they are decides their order in the file.
+  for (const name of ['jose', 'dset', '@lukeed/uuid']) {
+    cpSync(join(REPOSITORY, 'node_modules', name), join(folder, 'node_modules', name), { recursive: true })
+  }
+
+  const { code, output } = await run('npx', ['tsup', '--silent'], folder)
+
+  expect(code, output).toBe(0)
+  expect(digests(join(folder, 'dist'))).toEqual(digests(join(REPOSITORY, 'dist')))
+}, 600_000)

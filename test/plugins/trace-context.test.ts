@@ -1,0 +1,119 @@
+import { context, trace } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { KINDS } from '../../src/message/types.ts'
+import { traceContext } from '../../src/plugins.ts'
+import { createTestClient } from '../../src/testing.ts'
+
+beforeAll(() => {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  trace.setGlobalTracerProvider(new BasicTracerProvider())
+})
+afterAll(() => {
+  trace.disable()
+  context.disable()
+})
+
+const signedUp = { userId: 'ada', event: 'Signed Up' }
+
+/** Calls `run` inside a span of the real SDK, and returns the ids of the span. */
+function inSpan(run: () => unknown): { traceId: string; spanId: string } {
+  return trace.getTracer('shop').startActiveSpan('checkout', (span) => {
+    run()
+    span.end()
+    const { traceId, spanId } = span.spanContext()
+    return { traceId, spanId }
+  })
+}
+
+describe('with the SDK of OpenTelemetry', () => {
+  test('each event has the span that was active at its call', async () => {
+    const { analytics, messages } = createTestClient()
+    await analytics.register(traceContext(trace))
+
+    const first = inSpan(() => {
+      for (const kind of KINDS) analytics[kind]({ ...signedUp, groupId: 'g', previousId: 'p' } as never)
+    })
+    const second = inSpan(() => analytics.track(signedUp))
+    await analytics.flush()
+
+    expect(first.traceId).toMatch(/^[\da-f]{32}$/)
+    expect(messages.map((message) => message.context['trace'])).toEqual([...KINDS.map(() => first), second])
+    expect(second).not.toEqual(first)
+  })
+
+  test('an event that waits for an asynchronous plugin has it too, whatever is active when it goes on', async () => {
+    const { analytics, last } = createTestClient()
+    let goOn: (() => void) | undefined
+    const asked = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    await analytics.register(
+      { name: 'consent', type: 'before', track: async (ctx) => asked.then(() => ctx) },
+      traceContext(trace),
+    )
+
+    const ids = inSpan(() => analytics.track(signedUp))
+    inSpan(() => goOn?.())
+    await analytics.flush()
+
+    expect(last()?.context['trace']).toEqual(ids)
+  })
+
+  test('an event that waits for a plugin to be loaded has it too', async () => {
+    const { analytics, last } = createTestClient()
+    let isLoaded: (() => void) | undefined
+    const load = () =>
+      new Promise<void>((resolve) => {
+        isLoaded = resolve
+      })
+    const registered = analytics.register(traceContext(trace), { name: 'p', type: 'before', load })
+
+    const ids = inSpan(() => analytics.track(signedUp))
+    inSpan(() => isLoaded?.())
+    await registered
+    await analytics.flush()
+
+    expect(last()?.context['trace']).toEqual(ids)
+  })
+
+  test('without a span, and with a trace of the call, nothing changes', async () => {
+    const { analytics, messages } = createTestClient()
+    await analytics.register(traceContext(trace))
+
+    analytics.track(signedUp)
+    inSpan(() => analytics.track({ ...signedUp, context: { trace: 'mine' } }))
+    const invalid = trace.wrapSpanContext({ traceId: '0'.repeat(32), spanId: '0'.repeat(16), traceFlags: 0 })
+    context.with(trace.setSpan(context.active(), invalid), () => analytics.track(signedUp))
+    await analytics.flush()
+
+    expect(messages.map((message) => message.context['trace'])).toEqual([undefined, 'mine', undefined])
+  })
+})
+
+test('a tracer that throws costs no event', async () => {
+  const { analytics, messages } = createTestClient()
+  const warnings: unknown[] = []
+  analytics.on('warning', ({ plugin }) => warnings.push(plugin))
+  const getActiveSpan = (): never => {
+    throw new Error('no')
+  }
+  await analytics.register(traceContext({ getActiveSpan }, { name: 'spans' }))
+
+  analytics.track(signedUp)
+  await analytics.flush()
+
+  expect(messages).toHaveLength(1)
+  expect(warnings).toEqual(['spans'])
+})
+
+test.each([undefined, null, {}, 'trace', { trace }])('what is not the API is refused: %o', (given) => {
+  expect(() => traceContext(given as never)).toThrow(
+    "traceContext: trace: expected the trace of '@opentelemetry/api'",
+  )
+})
+
+test('options are checked', () => {
+  expect(() => traceContext(trace, { nam: 'x' } as never)).toThrow("there is no option 'nam'")
+})

@@ -1,0 +1,62 @@
+/** P7: what is tracked when the process has run out of work, on each runtime that has processes. */
+import { execFile } from 'node:child_process'
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createProject, type Project, REPOSITORY } from '../package/project.ts'
+import { type Loopback, listen, readBody } from '../support/loopback.ts'
+import { runtime } from '../support/runtimes.ts'
+
+let project: Project
+let api: Loopback
+let received: string[]
+
+beforeAll(async () => {
+  project = await createProject()
+  await cp(join(REPOSITORY, 'test/runtimes/scenario'), join(project.folder, 'scenario'), { recursive: true })
+  api = await listen(async (request, response) => {
+    const { batch } = JSON.parse(await readBody(request)) as { batch: { event: string }[] }
+    received.push(...batch.map(({ event }) => event))
+    response.end('{}')
+  })
+})
+beforeEach(() => {
+  received = []
+})
+afterAll(async () => {
+  await Promise.all([api?.close(), project?.remove()])
+})
+
+/** Runs the program to its end. What keeps it for ever fails the test by the time limit of its process. */
+function run(binary: string, mode: string): Promise<{ outcomes: string[]; stderr: string }> {
+  const args = binary === 'deno' ? ['run', '--allow-net', '--allow-env', '--node-modules-dir=manual'] : []
+  const options = { cwd: project.folder, timeout: 100_000, env: { PATH: '/usr/bin:/bin', NO_COLOR: '1' } }
+  const program = [...args, 'scenario/exit.mjs', api.url, mode]
+  return new Promise((resolve, reject) => {
+    execFile(runtime(binary), program, options, (error, stdout, stderr) => {
+      if (error !== null) reject(new Error(`${error.message}\n${stdout}\n${stderr}`))
+      else resolve({ outcomes: stdout.split('\n').filter(Boolean), stderr })
+    })
+  })
+}
+
+describe.each(['node-16', 'node-20', 'node-22', 'node-24', 'node-26', 'bun', 'deno'])('on %s', (binary) => {
+  test.each(['once', 'behind a promise'])(
+    'an event tracked in a beforeExit listener, %s, is delivered',
+    async (mode) => {
+      const { outcomes, stderr } = await run(binary, mode)
+
+      const events = mode === 'once' ? ['Script Ended'] : ['Script Started', 'Script Ended']
+      expect(received).toEqual(events)
+      expect({ outcomes, stderr }).toEqual({ outcomes: events.map(() => 'delivered'), stderr: '' })
+    },
+  )
+
+  test('a listener that tracks each time does not keep the process for ever, and is told', async () => {
+    const { outcomes, stderr } = await run(binary, 'each time')
+
+    expect(received).toEqual(['Script Started', 'Script Ended'])
+    expect(outcomes).toEqual(['delivered', 'delivered', 'shutdown_timeout'])
+    expect(stderr).toContain("process.once('beforeExit', ...)")
+  })
+})

@@ -1,0 +1,19 @@
+// Programs whose last event comes when the process has run out of work. Each outcome is a line.
+import { writeSync } from 'node:fs'
+import process from 'node:process'
+import { Analytics } from 'trackpost'
+
+const [host, mode] = process.argv.slice(2)
+const track = (event) =>
+  analytics.track({ userId: 'usr_Zoë', event }, (error) => writeSync(1, `${error?.code ?? 'delivered'}\n`))
+
+const analytics = new Analytics({ writeKey: 'wk_Exit_7', host })
+if (mode === 'once') process.once('beforeExit', () => track('Script Ended'))
+if (mode === 'each time') process.on('beforeExit', () => track('Script Ended'))
+if (mode === 'behind a promise') {
+  process.once('beforeExit', async () => {
+    await null
+    track('Script Ended')
+  })
+}
+if (mode !== 'once') track('Script Started')

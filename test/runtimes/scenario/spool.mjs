@@ -1,0 +1,63 @@
+// A process with a spool. Usage: spool.mjs HOST DIRECTORY MODE
+import process from 'node:process'
+import { isMainThread, Worker, workerData } from 'node:worker_threads'
+import { Analytics } from 'trackpost'
+import { FileSpool } from 'trackpost/spool'
+
+const [host, directory, mode] = isMainThread ? process.argv.slice(2) : workerData
+const [kind, argument] = mode.split(' ')
+const create = (sync = 'always') =>
+  new Analytics({
+    writeKey: 'wk_Spool_7',
+    host,
+    flushInterval: 20,
+    spool: new FileSpool({ directory, sync }),
+  })
+const trackAll = (analytics, name, count) => {
+  for (let number = 1; number <= count; number++) {
+    analytics.track({ userId: 'usr_Zoë', event: `${name} ${number}` })
+  }
+}
+const delivered = async (analytics, count) => {
+  while (analytics.stats.delivered < count) await new Promise((resolve) => setTimeout(resolve, 5))
+  console.log('delivered')
+}
+const stay = () => setInterval(() => {}, 1_000)
+
+if (kind === 'burst') {
+  const analytics = create()
+  trackAll(analytics, 'Burst', Number(argument))
+  console.log(`stored ${await analytics.stored()}`)
+  console.log(`stored ${await analytics.stored()}`)
+  stay()
+} else if (kind === 'deliver') {
+  const analytics = create()
+  await delivered(analytics, Number(argument))
+  await analytics.closeAndFlush()
+} else if (kind === 'thread' && !isMainThread) {
+  const analytics = create()
+  trackAll(analytics, 'Thread', 50)
+  const isStored = await analytics.stored()
+  const { parentPort } = await import('node:worker_threads')
+  parentPort.postMessage(isStored)
+  // In the middle of its work.
+  for (;;) await new Promise((resolve) => setTimeout(resolve, 1))
+} else if (kind === 'thread') {
+  const worker = new Worker(new URL(import.meta.url), { workerData: [host, directory, mode] })
+  const isStored = await new Promise((resolve, reject) => worker.on('message', resolve).on('error', reject))
+  await worker.terminate()
+  process.once('SIGUSR2', () => void delivered(create(), 50))
+  console.log(isStored ? 'thread stored' : 'not stored')
+  stay()
+} else if (kind === 'listener') {
+  const track = (event) => analytics.track({ userId: 'usr_Zoë', event })
+  process.on('exit', () => track('Added Before'))
+  const analytics = create('never')
+  process.on('exit', () => {
+    track('Added After')
+    track('Tracked Again')
+  })
+  track('Tracked')
+  if (argument === 'exit') process.exit(3)
+  throw new Error('as intended')
+}

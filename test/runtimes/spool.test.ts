@@ -1,0 +1,210 @@
+/** Q1 to Q5: the spool where platforms are different: the permission model, worker threads, the end of a process, Deno. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs'
+import { cp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createProject, type Project, REPOSITORY } from '../package/project.ts'
+import { type Loopback, listen, readBody } from '../support/loopback.ts'
+import { runtime, skip } from '../support/runtimes.ts'
+
+let project: Project
+let api: Loopback
+let directory: string
+let isDown: boolean
+let received: string[]
+let running: ChildProcess[]
+
+beforeAll(async () => {
+  project = await createProject()
+  await cp(join(REPOSITORY, 'test/runtimes/scenario'), join(project.folder, 'scenario'), { recursive: true })
+  api = await listen(async (request, response) => {
+    const { batch } = JSON.parse(await readBody(request)) as { batch: { event: string }[] }
+    if (!isDown) received.push(...batch.map(({ event }) => event))
+    response.writeHead(isDown ? 503 : 200).end('{}')
+  })
+})
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'trackpost-spool-'))
+  isDown = true
+  received = []
+  running = []
+})
+afterEach(() => {
+  for (const child of running) child.kill('SIGKILL')
+  rmSync(directory, { recursive: true, force: true })
+})
+afterAll(async () => {
+  await Promise.all([api?.close(), project?.remove()])
+})
+
+interface Life {
+  readonly child: ChildProcess
+  /** Resolves to the next line that the program prints. */
+  line(): Promise<string>
+  /** Resolves when it has written this to stderr. */
+  says(text: string): Promise<void>
+  /** Resolves when it has ended, to all that it wrote to stderr. */
+  readonly ended: Promise<{ code: number | null; stderr: string }>
+}
+
+const program = (mode: string): string[] => [
+  join(project.folder, 'scenario/spool.mjs'),
+  api.url,
+  directory,
+  mode,
+]
+
+function start(binary: string, args: readonly string[], mode?: string): Life {
+  const child = spawn(binary, [...args, ...(mode === undefined ? [] : program(mode))], {
+    cwd: project.folder,
+    env: { PATH: '/usr/bin:/bin', HOME: project.folder, NO_COLOR: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  running.push(child)
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  let stderr = ''
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk
+  })
+  return {
+    child,
+    line: async () => {
+      const { value, done } = await lines.next()
+      if (done) throw new Error(`it ended without a line: ${stderr}`)
+      return value
+    },
+    says: async (text) => {
+      while (!stderr.includes(text)) await once(child.stderr, 'data')
+    },
+    ended: once(child, 'close').then(([code]) => ({ code, stderr })),
+  }
+}
+
+/** Delivers what is left in the directory, and returns it. */
+async function deliverLeft(count: number): Promise<string[]> {
+  isDown = false
+  const next = start(process.execPath, [], `deliver ${count}`)
+  expect(await next.line()).toBe('delivered')
+  await next.ended
+  return received.sort()
+}
+
+const numbered = (name: string, count: number): string[] =>
+  Array.from({ length: count }, (_, index) => `${name} ${index + 1}`).sort()
+
+describe('Q1: under the permission model of Node.js', () => {
+  test.each([
+    ['node-20', '--experimental-permission'],
+    ['node-24', '--permission'],
+    ['node-26', '--permission'],
+  ])('on %s, SIGKILL takes nothing; what is denied is said once', async (name, flag) => {
+    const grants = ['--allow-fs-read=*', `--allow-fs-write=${directory}/*`]
+    // From version 25 on, the network has to be granted as well.
+    const net = name === 'node-26' ? ['--allow-net'] : []
+    const life = start(runtime(name), [flag, ...grants, ...net], 'burst 200')
+
+    expect(await life.line()).toBe('stored false')
+    // Several syncs later it is still said once.
+    expect(await life.line()).toBe('stored false')
+    await life.says('denies fsync')
+    life.child.kill('SIGKILL')
+    const { stderr } = await life.ended
+
+    expect(stderr.match(/denies fsync/g)).toHaveLength(1)
+    expect(stderr).not.toContain('cannot write')
+    expect(await deliverLeft(200)).toEqual(numbered('Burst', 200))
+  })
+
+  test.each([
+    ['node-20', '--experimental-permission'],
+    ['node-24', '--permission'],
+    ['node-26', '--permission'],
+  ])('on %s, a directory that may not be written to is refused at construction', async (name, flag) => {
+    const { code, stderr } = await start(runtime(name), [flag, '--allow-fs-read=*'], 'burst 1').ended
+
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/spool\.directory: .* cannot be used: .*(--allow-fs-write|restricted)/)
+  })
+})
+
+describe.each(['node-16', 'node-20', 'node-26', 'bun'])('Q2: worker threads, on %s', (name) => {
+  test('what a terminated thread has left is adopted while its process lives', async () => {
+    const life = start(runtime(name), [], 'thread')
+    expect(await life.line()).toBe('thread stored')
+
+    // The thread is gone and its process is not. As if it had been silent for as long as it takes.
+    const silentSince = Date.now() / 1_000 - 61
+    const locks = readdirSync(directory).filter((file) => file.endsWith('.lock'))
+    expect(locks).toHaveLength(1)
+    for (const lock of locks) utimesSync(join(directory, lock), silentSince, silentSince)
+    isDown = false
+    life.child.kill('SIGUSR2')
+
+    expect(await life.line()).toBe('delivered')
+    expect(received.sort()).toEqual(numbered('Thread', 50))
+  })
+})
+
+describe.each(['node-16', 'node-20', 'node-26', 'bun', 'deno'])('Q3: the end of a process, on %s', (name) => {
+  const args = name === 'deno' ? ['run', '-A', '--node-modules-dir=manual'] : []
+  test.each(['exit', 'throw'])(
+    'what listeners of exit track is kept, whenever they were added: %s',
+    async (end) => {
+      const { code } = await start(runtime(name), args, `listener ${end}`).ended
+
+      expect(code).toBe(end === 'exit' ? 3 : 1)
+      // A Deno program that throws ends without its listeners of exit.
+      const kept = name === 'deno' && end === 'throw' ? [] : ['Added After', 'Added Before', 'Tracked Again']
+      expect(await deliverLeft(kept.length + 1)).toEqual([...kept, 'Tracked'].sort())
+    },
+  )
+})
+
+describe('Q5: Deno', () => {
+  const rights = (): string[] => [
+    'run',
+    `--allow-read=${project.folder},${directory}`,
+    `--allow-write=${directory}`,
+    '--allow-net',
+    '--allow-env',
+    '--node-modules-dir=manual',
+  ]
+
+  test('without a terminal, with the rights that the guide names', async () => {
+    const life = start(runtime('deno'), rights(), 'burst 20')
+
+    expect(await life.line()).toBe('stored true')
+    life.child.kill('SIGKILL')
+    const { stderr } = await life.ended
+
+    expect(stderr).toBe('')
+    for (const file of readdirSync(directory)) {
+      // Without the process table, who is dead is told by silence.
+      if (file.endsWith('.lock')) utimesSync(join(directory, file), 0, 0)
+    }
+    expect(await deliverLeft(20)).toEqual(numbered('Burst', 20))
+  })
+
+  test('in a terminal nobody is asked for anything', async () => {
+    try {
+      execFileSync('script', ['--version'])
+    } catch {
+      skip('the command `script` makes a terminal, and is not here')
+    }
+    const command = [runtime('deno'), ...rights(), ...program('burst 20')]
+      .map((word) => `'${word}'`)
+      .join(' ')
+    const life = start('script', ['-qec', command, '/dev/null'])
+    const seen: string[] = []
+    for (;;) {
+      seen.push((await life.line()).trim())
+      if (/stored|permission|Allow/i.test(seen.at(-1) ?? '')) break
+    }
+
+    expect(seen).toEqual(['stored true'])
+  })
+})

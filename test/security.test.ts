@@ -1,0 +1,173 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import manifest from '../package.json' with { type: 'json' }
+
+const repository = fileURLToPath(new URL('..', import.meta.url))
+const read = (path: string): string => readFileSync(`${repository}${path}`, 'utf8')
+const filesBelow = (...folders: string[]): string[] =>
+  execFileSync('git', ['ls-files', ...folders], { cwd: repository, encoding: 'utf8' })
+    .split('\n')
+    .filter((path) => path !== '' && existsSync(`${repository}${path}`))
+
+/** Where each row of the security list, docs/faults.md, section 3, is proved: a test file, and a part of a title in it. */
+const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: string])[]>> = {
+  S01: [
+    ['test/faults/settings.test.ts', "'S01'"],
+    ['test/auth/end-to-end.test.ts', 'by errors, events, inspection and JSON, whatever the servers answer'],
+  ],
+  S02: [
+    [
+      'test/delivery/sender.test.ts',
+      'further headers that look like secrets are redacted, in http_request and in what quotes them',
+    ],
+  ],
+  S03: [['test/auth/end-to-end.test.ts', 'by errors, events, inspection and JSON']],
+  S04: [['test/faults/settings.test.ts', '0 occurrences outside the request itself']],
+  S05: [
+    ['test/auth/private-key.test.ts', 'a key that is accepted'],
+    ['test/auth/assertion.test.ts', 'a signer elsewhere names its algorithm and its key'],
+  ],
+  S06: [['collector/test/oauth.test.ts', 'an assertion with alg none, or HS256 under the public key']],
+  S07: [
+    ['test/auth/assertion.test.ts', 'the times are integers, at most 60 s apart'],
+    ['test/auth/assertion.test.ts', 'have the same id, and each is a UUID'],
+  ],
+  S08: [['test/auth/oauth.test.ts', 'leaves no timer and forgets the token']],
+  S09: [['test/auth/end-to-end.test.ts', 'by a redirect is not followed, and nothing is sent to its target']],
+  S10: [['test/auth/end-to-end.test.ts', "two clients never use each other's token"]],
+  S11: [['test/auth/end-to-end.test.ts', 'tokens over plain http']],
+  S13: [['test/faults/replies.test.ts', 'redirects 301, 302, 303, 307, 308 to the same path']],
+  S14: [['test/faults/settings.test.ts', 'settings changed or frozen after construction, with getters']],
+  S15: [['test/settings/headers.test.ts', 'the setting headers']],
+  S16: [['test/faults/replies.test.ts', 'at most 64 KiB read, RSS bounded']],
+  S17: [['test/faults/transport.test.ts', 'one deadline for headers and body']],
+  S18: [['test/faults/transport.test.ts', '2xx bodies that never end']],
+  S20: [
+    ['test/pipeline/context.test.ts', '__proto__.polluted'],
+    ['test/faults/poison.test.ts', "'B36'"],
+  ],
+  S21: [['test/faults/poison.test.ts', '--disable-proto']],
+  S22: [
+    ['test/auth/private-key.test.ts', 'hostile text costs in proportion to its length'],
+    ['test/scope/request.test.ts', 'costs no more than reading it a few times'],
+  ],
+  S23: [
+    ['test/policy/response.test.ts', 'whatever arrives, the answer is no wait or one of 0 to five minutes'],
+    ['test/auth/private-key.test.ts', 'a key cut at any byte of its DER never passes'],
+  ],
+  S24: [['test/message/serialize.test.ts', 'is JSON within the limit, whatever goes in']],
+  S25: [
+    ['test/faults/overload.test.ts', "'F09'"],
+    ['test/faults/overload.test.ts', "'F70'"],
+    ['test/spool/file-spool.test.ts', 'it takes no more than maxBytes'],
+  ],
+  S26: [['test/runtime/log.test.ts', 'a control character cannot forge a line']],
+  S27: [['test/faults/plugins.test.ts', 'one warning for 1,000 losses']],
+  S30: [['test/spool/file-spool.test.ts', 'its files are for its owner alone']],
+  S31: [['test/spool/file-spool.test.ts', 'a link to nothing']],
+  S32: [['test/spool/client.test.ts', 'nothing secret is in the files']],
+  S33: [
+    ['test/spool/client.test.ts', 'nothing secret is in the files'],
+    ['test/spool/file-spool.test.ts', 'it is gone from the disk when all of it is acknowledged'],
+  ],
+  S34: [['test/spool/faults.test.ts', 'every byte of a record changed']],
+  S35: [['test/spool/client.test.ts', 'with credentials of its own: nothing secret is in the files']],
+  S37: [['test/package/contents.test.ts', 'nothing runs when the package is installed']],
+  S38: [['test/github.test.ts', 'installs what the lockfile names, without install scripts']],
+  S39: [['test/github.test.ts', 'a release has provenance and an identity of its own']],
+  S40: [
+    ['test/package/contents.test.ts', 'the tarball holds these files and no others'],
+    ['test/package/contents.test.ts', 'no file in the tarball knows where it was built'],
+  ],
+  S41: [['test/package/reproducible.test.ts', 'built again elsewhere, every file is the same']],
+  S42: [
+    ['test/github.test.ts', 'pins every action to a commit, and names its version'],
+    ['test/github.test.ts', 'may read the repository, and no more by default'],
+  ],
+  S43: [['test/github.test.ts', 'S43']],
+  S44: [['test/github.test.ts', 'S44']],
+  S45: [['test/faults/settings.test.ts', '--permission without a right to the file system']],
+  S46: [['collector/test/hostile.test.ts', 'a public address is refused unless it is allowed']],
+  S47: [['collector/test/oauth.test.ts', 'failed logins are limited by address']],
+  S48: [
+    ['collector/test/hostile.test.ts', 'headers over 16 KB are answered 431'],
+    ['collector/test/hostile.test.ts', 'headers that trickle are answered 408 at their time'],
+    ['collector/test/hostile.test.ts', 'connections over the limit are dropped'],
+  ],
+  S49: [
+    ['collector/test/hostile.test.ts', 'every response forbids sniffing, and input comes back only as JSON'],
+  ],
+  S50: [['collector/test/oauth.test.ts', 'an assertion is good once, in parallel too']],
+}
+
+/** Rows that tests of this file prove. */
+const PROVED_HERE = ['S12', 'S19', 'S28', 'S29', 'S36']
+
+describe('the security list', () => {
+  const rows = [...read('docs/faults.md').matchAll(/^\| (S\d\d) \|/gm)].map(([, row]) => row ?? '')
+
+  test('every row is proved somewhere, and nothing is proved that is no row', () => {
+    expect([...Object.keys(PROVED), ...PROVED_HERE].sort()).toEqual([...rows].sort())
+  })
+
+  test.each(Object.entries(PROVED))('%s: its tests are there', (_row, tests) => {
+    for (const [file, title] of tests) expect(read(file), file).toContain(title)
+  })
+})
+
+describe('the fault matrix', () => {
+  const rows = [...read('docs/faults.md').matchAll(/^\| ([FB]\d+) \|/gm)].map(([, row]) => row ?? '')
+
+  test('every row is named by a test, by itself or within a range', () => {
+    const named = new Set<string>()
+    const pattern =
+      /(?<![\w#/+-])([FB])(\d{2,3})(?:(?:\s?[-–]\s?|\s(?:to|through)\s)\1?(\d{2,3}))?(?![\w/+-]|\.\w)/g
+    const tests = filesBelow('test', 'collector/test', 'cli/test').filter(
+      (path) => /\.(?:ts|mjs|cjs)$/.test(path) && !path.endsWith('security.test.ts'),
+    )
+    for (const path of tests) {
+      for (const [, kind, first, last = first] of read(path).matchAll(pattern)) {
+        for (let n = Number(first); n <= Number(last); n++) named.add(`${kind}${String(n).padStart(2, '0')}`)
+      }
+    }
+
+    expect(rows.length).toBeGreaterThan(180)
+    expect(rows.filter((row) => !named.has(row))).toEqual([])
+  })
+})
+
+describe('the sources of what users install', () => {
+  const sources = filesBelow('src', 'collector/src', 'cli/src').filter((path) => path.endsWith('.ts'))
+  const withText = (pattern: RegExp): string[] => sources.filter((path) => pattern.test(read(path)))
+
+  test('S12: no setting turns the check of certificates off', () => {
+    expect(sources.length).toBeGreaterThan(300)
+    expect(withText(/rejectUnauthorized|NODE_TLS_REJECT_UNAUTHORIZED|checkServerIdentity/)).toEqual([])
+  })
+
+  test('S19: the SDK takes no proxy from the environment', () => {
+    const ofSDK = filesBelow('src').filter((path) => path.endsWith('.ts'))
+    expect(ofSDK.filter((path) => /(?:https?|no|all)_proxy/i.test(read(path)))).toEqual([])
+  })
+
+  test('S28: the SDK evaluates no text and starts no process', () => {
+    const ofSDK = filesBelow('src').filter((path) => path.endsWith('.ts'))
+    const pattern = /\beval\(|new Function\(|\bFunction\(['"`]|child_process|process\.dlopen/
+    expect(ofSDK.filter((path) => pattern.test(read(path)))).toEqual([])
+  })
+
+  test('S29: Math.random spreads waits, and makes no id', () => {
+    expect(withText(/Math\.random/).sort()).toEqual([
+      'cli/src/tail/follow.ts',
+      'collector/src/clock.ts',
+      'src/runtime/clock.ts',
+    ])
+  })
+
+  test('S36: each dependency that a user gets has its reason in CONTRIBUTING.md', () => {
+    const table = read('CONTRIBUTING.md').split('## Dependencies')[1] ?? ''
+    for (const name of Object.keys(manifest.dependencies)) expect(table).toContain(`| \`${name}\` |`)
+  })
+})
