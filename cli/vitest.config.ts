@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { filesOfTier } from '../scripts/tiers.mjs'
 
 const source = (path: string): string => fileURLToPath(new URL(`../src/${path}`, import.meta.url))
 
@@ -12,7 +13,7 @@ export default defineConfig({
   },
   test: {
     name: 'cli',
-    include: ['test/**/*.test.ts'],
+    ...filesOfTier({ include: ['test/**/*.test.ts'], below: 'cli/', root: 'cli/' }),
     globalSetup: ['test/build.setup.ts'],
     // A limit that only a test reaches which hangs.
     testTimeout: 120_000,

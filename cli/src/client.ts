@@ -3,7 +3,7 @@ import { NodeHTTPClient } from 'trackpost/node'
 import { UsageError } from './errors.ts'
 import { printable } from './output/text.ts'
 
-/** What a client says beside the outcomes of its events. */
+/** Reports of a client beside the outcomes of its events. */
 export interface ClientListener {
   /** Something is doubtful, and cost no event. */
   warn(text: string): void
@@ -25,7 +25,11 @@ export function createClient(settings: AnalyticsSettings, listener: ClientListen
       const { waitMs } = fields as { waitMs?: number }
       if (waitMs !== undefined) listener.pause?.(waitMs, analytics.status.lastError?.message)
     },
-    warn: (_fields: object, message: string) => listener.warn(printable(message.replace(PREFIX, ''))),
+    warn: (fields: object, message: string) => {
+      // Callbacks tell what the service said, and a pause tells how long there is none.
+      if ((fields as { code?: string }).code !== 'outage')
+        listener.warn(printable(message.replace(PREFIX, '')))
+    },
     error: () => {},
   }
   let analytics: Analytics

@@ -1,4 +1,4 @@
-/** What the process ends with. */
+/** Exit codes of the process. */
 export const EXIT = { delivered: 0, failed: 1, usage: 2, interrupted: 130 } as const
 
 /** An end with one clear line and an exit code; nothing else is printed of it. */
@@ -20,7 +20,7 @@ export class UsageError extends CommandError {
   }
 }
 
-/** What went wrong with a file, in a few words. */
+/** The problem with a file, in a few words. */
 export function fileProblem(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   const known: Record<string, string> = {

@@ -1,4 +1,4 @@
-import { CommanderError } from 'commander'
+import { type Command, CommanderError } from 'commander'
 import type { CommandContext } from './commands/context.ts'
 import { CommandError, EXIT } from './errors.ts'
 import { createProgram } from './program.ts'
@@ -14,7 +14,7 @@ export async function main(args: readonly string[]): Promise<number> {
     const program = createProgram(context, (code) => {
       exitCode = code
     })
-    await program.parseAsync([...args], { from: 'user' })
+    await program.parseAsync(withoutHelpOfNothing(program, args), { from: 'user' })
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.delivered : EXIT.usage
     if (!(error instanceof CommandError)) throw error
@@ -24,12 +24,24 @@ export async function main(args: readonly string[]): Promise<number> {
   return exitCode
 }
 
+/** An unknown command has no help: asked for it, the general one would be printed as if nothing was wrong. */
+function withoutHelpOfNothing(program: Command, args: readonly string[]): string[] {
+  let command = program
+  for (const [index, name] of args.entries()) {
+    if (name.startsWith('-') || name === 'help' || command.commands.length === 0) break
+    const next = command.commands.find((one) => one.name() === name)
+    if (next === undefined) return args.slice(0, index + 1)
+    command = next
+  }
+  return [...args]
+}
+
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 function onInterrupt(run: () => void): () => void {
   let isAsked = false
   const take = (): void => {
-    // What is done so far is written down once a second: the end may come at any time.
+    // Progress is saved once a second: the process may be ended at any time.
     if (isAsked) process.exit(EXIT.interrupted)
     isAsked = true
     run()

@@ -6,6 +6,30 @@ import { ndjson, newFile, newFolder, run, shareCollector, startServer } from './
 const collector = shareCollector()
 const NOWHERE = 'http://127.0.0.1:1'
 
+test.each([['nonsense'], ['send', 'nonsense']])(
+  'an unknown command has no help: %s %s (E9)',
+  async (...names) => {
+    for (const flag of ['--help', '-h']) {
+      const { code, stdout, stderr } = await run([...names.filter((name) => name !== undefined), flag])
+
+      expect([code, stdout]).toEqual([2, ''])
+      expect(stderr).toContain("trackpost: unknown command 'nonsense'")
+    }
+  },
+)
+
+test.each([
+  ['--help'],
+  ['send', '--help'],
+  ['send', 'track', '--help'],
+  ['help', 'send'],
+  ['send', 'help', 'track'],
+])('the help of a command that there is: %s %s %s', async (...args) => {
+  const { code, stdout } = await run(args.filter((arg) => arg !== undefined))
+
+  expect([code, stdout]).toEqual([0, expect.stringContaining('Usage: trackpost')])
+})
+
 describe('send', () => {
   test.each([
     [

@@ -22,6 +22,14 @@ test('the package holds its code and its launcher, and neither tests nor sources
   expect(files.filter((path) => path.startsWith('dist/') && !path.endsWith('.js'))).toEqual([])
 })
 
+test('an install brings 7 packages at most (E9)', () => {
+  const { packages } = JSON.parse(
+    readFileSync(join(inject('project'), 'node_modules/.package-lock.json'), 'utf8'),
+  ) as { packages: Record<string, unknown> }
+
+  expect(Object.keys(packages).length, Object.keys(packages).join(', ')).toBeLessThanOrEqual(7)
+})
+
 test('publint has nothing to say', () => {
   const tarball = readdirSync(inject('project')).find((name) => name.endsWith('.tgz')) as string
   const output = execFileSync(

@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
+import { createDescription } from '../src/output/progress.ts'
 import { launcher, ndjson, newFile, startServer } from './support.ts'
 
 const hasTerminal = spawnSync('script', ['--version']).status === 0
@@ -23,11 +24,27 @@ test.skipIf(!hasTerminal)(
 
     expect(code).toBe(1)
     expect(output).toMatch(/[█░]{24} \d+ %, [\d,]+ lines?, [\d,]+\/s, .*failed/)
-    // The bar ends at the place that was saved last; what is printed before must lie above it.
+    // What is printed must lie above the bar, which is drawn anew below it.
     const [, afterProblem = ''] = output.split('userId or anonymousId, got neither')
-    expect(afterProblem.startsWith('\r\n\u001b7')).toBe(true)
-    const [screen = ''] = output.split('\u001b8').slice(-1)
-    expect(screen).toContain('\u001b[2K')
+    expect(afterProblem.startsWith('\r\n\r\u001b[K')).toBe(true)
+    const [screen = ''] = output.split('\r\u001b[K').slice(-1)
     expect(screen).toContain('2,000 delivered, 1 refused')
+    expect(screen).not.toMatch(/[█░]/)
+    expect(output).not.toContain('\u001b[?25l')
   },
 )
+
+test('the time left is told once the rate is known, and not from the first connection (E9)', () => {
+  let nowMs = 0
+  const describe = createDescription(() => nowMs)
+  const at = (ms: number, share: number): string => {
+    nowMs = ms
+    return describe({ done: Math.round(share * 100_000), failed: 0, share, paused: undefined })
+  }
+
+  expect(at(500, 0.00002)).not.toContain('left')
+  expect(at(2_900, 0.02)).not.toContain('left')
+  expect(at(3_000, 0.03)).toContain('1 min 37 s left')
+  expect(at(20_000, 0.2)).toMatch(/left/)
+  expect(at(21_000, 1)).not.toContain('left')
+})

@@ -3,7 +3,7 @@ import type { Command, Option } from 'commander'
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 
-/** What may follow the words `path`. */
+/** The words that may follow `path`. */
 interface Node {
   /** Names of subcommands, joined with blanks: `send track`. */
   readonly path: string

@@ -1,4 +1,4 @@
-/** What a command has of the process: its streams, its environment, and how it is told to end. */
+/** The part of the process that a command uses: its streams, its environment, and the signal to end. */
 export interface CommandContext {
   readonly stdout: NodeJS.WriteStream
   readonly stderr: NodeJS.WriteStream

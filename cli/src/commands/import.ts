@@ -85,7 +85,7 @@ export async function runImport(file: string, flags: ImportFlags, context: Comma
   }
 }
 
-/** What an earlier import of this file has left, when it is to go on. */
+/** The state of an earlier import of this file, if this one continues it. */
 async function findEarlier(
   path: string,
   flags: ImportFlags,
@@ -238,7 +238,7 @@ class ImportRun {
     )
   }
 
-  /** What is known of JSON only when all of it was read. */
+  /** Facts about a JSON file that are known only at its end. */
   #noteUnseen(): void {
     const { file, input, mapper } = this.#parts
     if (input.format === 'csv') return

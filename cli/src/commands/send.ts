@@ -10,7 +10,7 @@ import { printable } from '../output/text.ts'
 import { type ConnectionFlags, readConnection, requireKey } from '../settings/connection.ts'
 import type { CommandContext } from './context.ts'
 
-/** What the command line says about one event. */
+/** The options of the command line for one event. */
 export interface SendFlags extends ConnectionFlags {
   readonly userId?: string
   readonly anonymousId?: string

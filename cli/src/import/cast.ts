@@ -5,7 +5,7 @@ import type { Problem } from './record.ts'
 export const CASTS = ['text', 'number', 'boolean', 'json', 's', 'ms'] as const
 export type Cast = (typeof CASTS)[number]
 
-/** What a cast makes of a value: the value, or what is wrong with it. */
+/** The result of a cast: the value, or the problem with it. */
 export type CastResult = { readonly value: unknown } | { readonly problem: Omit<Problem, 'column'> }
 
 const NUMBER = /^-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i

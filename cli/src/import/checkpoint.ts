@@ -3,14 +3,14 @@ import type { Position } from './record.ts'
 import type { Rejects } from './rejects.ts'
 import { type State, writeState } from './state.ts'
 
-/** What the state says that changes while an import runs. */
+/** The part of the state that changes while an import runs. */
 export interface Standing {
   readonly frontier: Position
   readonly delivered: number
   readonly refused: number
 }
 
-/** What stays as it is. */
+/** The part that stays as it is. */
 export type Setting = Pick<State, 'version' | 'format' | 'fingerprint' | 'target'>
 
 const INTERVAL_MS = 1_000

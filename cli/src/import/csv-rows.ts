@@ -32,7 +32,7 @@ export class CsvRowSplitter implements Splitter {
   readonly #limit: number
   #offset: number
   #line: number
-  /** What has not been cut into rows yet. */
+  /** Text that has not been cut into rows yet. */
   #rest: Buffer = Buffer.alloc(0)
   #isFinished = false
   /** Inside a line over the limit, whose end has not been read yet. */

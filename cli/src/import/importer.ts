@@ -28,7 +28,7 @@ export interface ImporterOptions {
 const WINDOW = { lines: 4_000, bytes: 4_194_304 }
 /** A service that refuses this many lines in a row refuses more than lines. */
 const MAX_REFUSED_IN_A_ROW = 500
-/** What is in flight when an import is stopped gets this long. */
+/** Requests in flight when an import is stopped get this long. */
 const STOP_TIMEOUT_MS = 10_000
 
 /**
@@ -39,7 +39,7 @@ export class Importer {
   delivered = 0
   refused = 0
   readonly reasons = new Map<string, number>()
-  /** Events that say no time of their own. */
+  /** Events without a time. */
   untimed = 0
   /** Why it ended early. */
   problem: CommandError | undefined
@@ -88,7 +88,7 @@ export class Importer {
     return this.#stop.signal
   }
 
-  /** What keeps requests back at this instant. */
+  /** The reason why no request is sent at this instant. */
   get pausedNow(): string | undefined {
     return performance.now() < this.#pausedUntilMs ? this.paused : undefined
   }
@@ -119,7 +119,7 @@ export class Importer {
         if (this.#stop.signal.aborted) break
       }
     } catch (error) {
-      // Reading is ended by closing the source, which is no problem of its own.
+      // Reading is ended by closing the source, which is not a problem by itself.
       if (error instanceof CommandError) this.stop(error)
       else if (!this.#stop.signal.aborted) this.stop(new CommandError((error as Error).message))
     }

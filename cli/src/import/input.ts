@@ -130,7 +130,7 @@ function readHeader(row: SourceRecord, delimiter: string): readonly string[] {
   throw new UsageError(`line ${row.line}: the header cannot be read: ${problem?.message}`)
 }
 
-/** What lies behind `offset` of what was `read` and of `chunks`. */
+/** The bytes behind `offset`, of those `read` already and of `chunks`. */
 async function* skipTo(
   offset: number,
   read: readonly Buffer[],

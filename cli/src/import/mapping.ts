@@ -39,7 +39,7 @@ export interface Mapping {
   readonly rest: boolean
 }
 
-/** What the command line says about the mapping. */
+/** The options of the command line about the mapping. */
 export interface MappingFlags {
   readonly map?: readonly string[]
   readonly mapFile?: string

@@ -7,7 +7,7 @@ import { type Fields, isObject } from './json.ts'
 import { isTarget, type Mapping, OBJECT_FIELDS, parseTarget } from './mapping.ts'
 import type { Problem } from './record.ts'
 
-/** What becomes of a line: a call of the client, or the reason why it is none. */
+/** The result of a line: a call of the client, or the reason why there is none. */
 export type MappedRecord =
   | { readonly kind: Kind; readonly params: Params; readonly messageId: string | undefined }
   | { readonly problem: Problem }
@@ -29,7 +29,7 @@ export const NOTE_FIELD = '_trackpost'
 export const NOTE_COLUMNS = ['_trackpost_message_id', '_trackpost_reason'] as const
 
 const KINDS = new Set<unknown>(['identify', 'track', 'page', 'screen', 'group', 'alias'])
-/** What other libraries and services add to messages; the client makes its own. */
+/** Fields that other libraries and services add to messages; the client makes its own. */
 const TRANSPORT_FIELDS = new Set(
   'sentAt receivedAt originalTimestamp writeKey channel version projectId _metadata'.split(' '),
 )
@@ -82,7 +82,7 @@ export function createRowMapper(header: readonly string[], mapping: Mapping): Ma
     unused,
     columnOf: (target) => columns.get(target) ?? target,
     map(row) {
-      // A row of a rejects file that could not be read has no notes; mended, it still has none.
+      // A row of a rejects file that could not be read has no notes; corrected, it still has none.
       if (row.length !== names.length && row.length !== withoutNotes) {
         const message = `expected ${withoutNotes} columns, got ${row.length}`
         return { problem: { reason: 'invalid_csv', message } }

@@ -1,7 +1,7 @@
 import type { DeliveryError } from 'trackpost'
 import type { Problem } from './record.ts'
 
-/** What an error of the client means for the line that it belongs to. */
+/** The meaning of a client error for its line. */
 export type LineOutcome =
   /** The line is to blame: another one may well be taken. */
   | { readonly outcome: 'refused'; readonly problem: Problem }

@@ -1,6 +1,6 @@
 /** Why a line is not sent. */
 export interface Problem {
-  /** What kind of problem, for counts: a reason of the SDK, or one of the file's. */
+  /** The kind of problem, for counts: a reason of the SDK, or one of the file's. */
   readonly reason: string
   /** For people. */
   readonly message: string
@@ -20,7 +20,7 @@ export interface SourceRecord {
   readonly end: number
   /** Its bytes without the line end. Empty for one over the limit, which is not kept. */
   readonly bytes: Buffer
-  /** What is wrong with it as a whole. */
+  /** The problem of the record as a whole. */
   readonly problem?: Problem
 }
 

@@ -10,7 +10,7 @@ import { NEWLINE, type Problem, type SourceRecord } from './record.ts'
 import type { Format } from './sniff.ts'
 import type { PendingLine } from './window.ts'
 
-/** What has been written of the rejects file. */
+/** The state of the rejects file. */
 export interface RejectsMark {
   readonly path: string
   readonly bytes: number
@@ -25,7 +25,7 @@ export interface RejectsStyle {
   readonly header: readonly string[]
 }
 
-/** The name of the rejects file of an input. One that is there, perhaps half mended, is never overwritten. */
+/** The name of the rejects file of an input. An existing one, perhaps half corrected, is never overwritten. */
 export function rejectsPath(input: string, format: Format): string {
   const stem =
     input === '-' ? 'stdin' : input.replace(/\.gz$/i, '').replace(/\.(?:csv|tsv|json|ndjson|jsonl)$/i, '')
@@ -102,7 +102,7 @@ export class Rejects {
   }
 
   /**
-   * What was written behind the mark comes from lines that are read again, and is taken off. A file that has been edited since
+   * Rows behind the mark come from lines that are read again, and are removed. A file that has been edited since
    * is left alone.
    */
   #goOn({ bytes, sha256 }: RejectsMark): void {
@@ -136,7 +136,7 @@ function toText({ record, messageId, problem }: PendingLine, style: RejectsStyle
   const why = `${reason}: ${message}`
   const noted =
     style.format === 'csv' ? notedRow(record, messageId, why, style) : notedObject(record, messageId, why)
-  // What cannot be read is copied as it is, to be mended by hand.
+  // A line that cannot be read is copied as it is, to be corrected by hand.
   if (noted === undefined) return Buffer.concat([bytes, Buffer.from('\n')])
   return Buffer.from(`${noted}\n`)
 }

@@ -6,7 +6,7 @@ export interface ListedProblem extends Problem {
   readonly line: number
 }
 
-/** What an import, or a part of one, came to. */
+/** The counts of an import, or of a part of one. */
 export interface ImportResult {
   readonly file: string
   readonly isDryRun: boolean
@@ -25,7 +25,7 @@ export interface ImportResult {
   readonly rejects: string | undefined
   /** Lines over the limit, which the rejects file does not have. */
   readonly dropped: number
-  /** Lines that say no time of their own. */
+  /** Lines without a time. */
   readonly untimed: number
   /** The first ones. */
   readonly problems: readonly ListedProblem[]

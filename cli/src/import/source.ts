@@ -11,7 +11,7 @@ const CHUNK_BYTES = 65_536
 /** So many bytes at the beginning tell one file from another. */
 const HEAD_BYTES = 65_536
 
-/** What tells whether a file is the one that an earlier import has read. */
+/** The marks by which a file is recognised as the one that an earlier import has read. */
 export interface Fingerprint {
   readonly headBytes: number
   readonly headSha256: string
@@ -25,7 +25,7 @@ export interface Source {
   readonly name: string
   /** Size of the file, packed or not; `undefined` for a pipe. */
   readonly totalBytes: number | undefined
-  /** How much of `totalBytes` lies before an offset in what is unpacked; of a packed file, how much has been read. */
+  /** How much of `totalBytes` is before an offset in what is unpacked; of a packed file, how much has been read. */
   bytesBefore(offset: number): number
   /** `undefined` for a pipe, which cannot be read twice. */
   fingerprint(bytes?: number): Promise<Fingerprint | undefined>

@@ -31,7 +31,7 @@ export function statePath(input: string): string | undefined {
 }
 
 /**
- * What an earlier import has left; `undefined` when there is none.
+ * The state of an earlier import; `undefined` when there is none.
  *
  * @throws UsageError when the file is there and cannot be used.
  */

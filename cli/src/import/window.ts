@@ -3,7 +3,7 @@ import type { Position, Problem, SourceRecord } from './record.ts'
 /** A line on its way, until all lines before it have their outcome too. */
 export interface PendingLine {
   readonly record: SourceRecord
-  /** What stands in its columns, for the notes of a refused row. */
+  /** The values of its columns, for the notes of a refused row. */
   readonly messageId: string | undefined
   /** `undefined` while it has no outcome. */
   outcome?: 'delivered' | 'refused' | 'undelivered'
@@ -92,7 +92,7 @@ export class Window {
       this.#frontier = { offset: line.record.end, line: line.record.nextLine }
       this.#onPass(line)
     }
-    // Not at each line: that would move all others.
+    // Not at each line: that would move all the rest.
     if (this.#first > 1_024) {
       this.#lines = this.#lines.slice(this.#first)
       this.#first = 0

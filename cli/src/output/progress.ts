@@ -1,4 +1,3 @@
-import { SingleBar } from 'cli-progress'
 import { counted, duration } from './text.ts'
 
 /** How far a long command is. */
@@ -23,66 +22,82 @@ const BAR_FPS = 5
 const BAR_SIZE = 24
 /** The rate is that of the last seconds: it is what the time left depends on. */
 const RATE_WINDOW_MS = 10_000
+/** Before that, the time left would be that of the first connection: hours for a minute's work. */
+const SETTLING_MS = 3_000
+
+/** Back to the first column, and away with what stands in the line. */
+const CLEAR = '\r\u001b[K'
 
 /** @param read Asked for the figures each time they are shown. */
 export function showProgress(read: () => Progress, stream: NodeJS.WriteStream): ProgressDisplay {
-  const meter = new RateMeter(() => performance.now())
-  const line = (): string => describe(read(), meter)
+  const describe = createDescription(() => performance.now())
   if (!stream.isTTY) {
-    const timer = setInterval(() => stream.write(`${line()}\n`), PLAIN_INTERVAL_MS)
+    const timer = setInterval(() => stream.write(`${describe(read())}\n`), PLAIN_INTERVAL_MS)
     timer.unref()
     return { log: (text) => void stream.write(`${text}\n`), stop: () => clearInterval(timer) }
   }
-  const bar = new SingleBar({
-    stream,
-    fps: BAR_FPS,
-    hideCursor: true,
-    clearOnComplete: true,
-    format: () => {
-      const { share } = read()
-      if (share === undefined) return line()
-      const filled = Math.round(share * BAR_SIZE)
-      return `${'█'.repeat(filled)}${'░'.repeat(BAR_SIZE - filled)} ${line()}`
-    },
-  })
-  bar.start(1, 0)
+  const draw = (): void => {
+    const progress = read()
+    const { share } = progress
+    const filled = Math.round((share ?? 0) * BAR_SIZE)
+    const bar = share === undefined ? '' : `${'█'.repeat(filled)}${'░'.repeat(BAR_SIZE - filled)} `
+    // A line that wraps could not be taken back. Some terminals say that they have no columns.
+    const text = `${bar}${describe(progress)}`.slice(0, (stream.columns || 80) - 1)
+    stream.write(`${CLEAR}${text}`)
+  }
+  const timer = setInterval(draw, 1_000 / BAR_FPS)
+  timer.unref()
+  draw()
   return {
-    // The bar ends where the cursor was saved: below this line from now on.
-    log: (text) => void stream.write(`\r\u001b[K${text}\n\u001b7`),
-    stop: () => bar.stop(),
+    log(text) {
+      stream.write(`${CLEAR}${text}\n`)
+      draw()
+    },
+    stop() {
+      clearInterval(timer)
+      stream.write(CLEAR)
+    },
   }
 }
 
-function describe({ done, failed, share, paused }: Progress, meter: RateMeter): string {
-  const rate = meter.measure(done, share)
-  const parts = [counted(done, 'line'), `${Math.round(rate.lines).toLocaleString('en-US')}/s`]
-  if (share !== undefined) {
-    parts.unshift(`${Math.floor(share * 100)} %`)
-    if (rate.share > 0 && share < 1) parts.push(`${duration(((1 - share) / rate.share) * 1_000)} left`)
+/** Says in one line how far it is. @param now Milliseconds. */
+export function createDescription(now: () => number): (progress: Progress) => string {
+  const meter = new RateMeter(now)
+  return ({ done, failed, share, paused }) => {
+    const rate = meter.measure(done, share)
+    const parts = [counted(done, 'line'), `${Math.round(rate.lines).toLocaleString('en-US')}/s`]
+    if (share !== undefined) {
+      parts.unshift(`${Math.floor(share * 100)} %`)
+      if (rate.isSettled && rate.share > 0 && share < 1)
+        parts.push(`${duration(((1 - share) / rate.share) * 1_000)} left`)
+    }
+    parts.push(`${failed.toLocaleString('en-US')} failed`)
+    if (paused !== undefined) parts.push(paused)
+    return parts.join(', ')
   }
-  parts.push(`${failed.toLocaleString('en-US')} failed`)
-  if (paused !== undefined) parts.push(paused)
-  return parts.join(', ')
 }
 
 class RateMeter {
   readonly #now: () => number
+  readonly #startedAtMs: number
   #samples: { atMs: number; done: number; share: number }[] = []
 
   constructor(now: () => number) {
     this.#now = now
-    this.#samples.push({ atMs: now(), done: 0, share: 0 })
+    this.#startedAtMs = now()
+    this.#samples.push({ atMs: this.#startedAtMs, done: 0, share: 0 })
   }
 
   /** Per second. */
-  measure(done: number, share = 0): { lines: number; share: number } {
+  measure(done: number, share = 0): { lines: number; share: number; isSettled: boolean } {
     const atMs = this.#now()
+    const isSettled = atMs - this.#startedAtMs >= SETTLING_MS
     this.#samples.push({ atMs, done, share })
     while (this.#samples.length > 2 && atMs - (this.#samples[0]?.atMs ?? 0) > RATE_WINDOW_MS)
       this.#samples.shift()
     const [first] = this.#samples
     const seconds = (atMs - (first?.atMs ?? atMs)) / 1_000
-    if (first === undefined || seconds === 0) return { lines: 0, share: 0 }
-    return { lines: (done - first.done) / seconds, share: (share - first.share) / seconds }
+    if (first === undefined || seconds === 0) return { lines: 0, share: 0, isSettled }
+    return { lines: (done - first.done) / seconds, share: (share - first.share) / seconds, isSettled }
   }
 }

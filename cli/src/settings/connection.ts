@@ -5,7 +5,7 @@ import type { AnalyticsSettings } from 'trackpost'
 import { fileProblem, UsageError } from '../errors.ts'
 import { nearest, printable } from '../output/text.ts'
 
-/** What the command line says about the service. */
+/** The options of the command line about the service. */
 export interface ConnectionFlags {
   readonly writeKeyFile?: string
   readonly writeKey?: string
@@ -21,7 +21,7 @@ export type Connection = Pick<AnalyticsSettings, 'host' | 'region'> & {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** What one source of settings says. */
+/** The settings of one source. */
 interface Layer {
   readonly source: string
   readonly writeKey?: string | undefined
@@ -77,7 +77,7 @@ function keyOf({ source, writeKey, writeKeyFile }: Layer): string {
   return text
 }
 
-/** No config file of the current folder is read: a checkout of others could send events elsewhere. */
+/** No config file of the current folder is read: a checkout of a foreign repository could send events elsewhere. */
 function readConfig(flag: string | undefined, env: Environment): Layer[] {
   const named = flag ?? (env['TRACKPOST_CONFIG'] || undefined)
   const path = named ?? join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'trackpost', 'config.json')

@@ -22,7 +22,7 @@ export interface EventPage {
   readonly head: string
 }
 
-/** What the stream tells: that there is something new, not what. */
+/** The stream says that there is something new, not what. */
 export interface News {
   readonly head: string
   /** Falls when another collector has taken the place of this one. */
@@ -74,7 +74,7 @@ export class CollectorApi {
       limit.renew(SILENCE_MS)
       for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
         parser.feed(decoder.decode(chunk, { stream: true }))
-        // What is done with it may take its time.
+        // The consumer may take its time.
         limit.end()
         yield* waiting.splice(0)
         limit.renew(SILENCE_MS)

@@ -19,7 +19,7 @@ export const MAX_LIMIT = 1_000
 const MAX_WAIT_MS = 5_000
 
 /**
- * The events that a collector receives, in their order, each once. A lost connection is made anew; what came meanwhile follows.
+ * The events that a collector receives, in their order, each once. A lost connection is made again; events that came meanwhile follow.
  *
  * @throws CommandError when the collector refuses what is asked.
  */
@@ -48,7 +48,7 @@ export async function* follow(api: CollectorApi, options: FollowOptions): AsyncG
   }
 }
 
-/** What is new since a place in the log, as far as it has been read. */
+/** New records since a place in the log, as far as they have been read. */
 interface Pass {
   readonly after: string | undefined
   cursor?: string | undefined
