@@ -8,7 +8,7 @@ import {
 } from '@opentelemetry/sdk-metrics'
 import { Analytics } from 'trackpost'
 
-// Your service has this already, with an exporter of its own.
+// Your service has this already, with its own exporter.
 const provider = new MeterProvider({
   readers: [new PeriodicExportingMetricReader({ exporter: new ConsoleMetricExporter() })],
 })

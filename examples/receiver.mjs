@@ -88,7 +88,7 @@ export async function startReceiver({
   }
 
   const server = createServer((request, response) => {
-    // A client that goes away in the middle of its request is no concern of the others.
+    // A client that disconnects in the middle of its request must not disturb the rest.
     answer(request, response).catch(() => response.destroy())
   })
   await new Promise((resolve, reject) => {
@@ -122,7 +122,7 @@ function readMessages(path, body) {
   }
 }
 
-/** What is wrong with a request, as the answer to give; `undefined` when nothing is. */
+/** The response that refuses a request; `undefined` for a good one. */
 function check(request, path, body, messages, secrets) {
   const isBatch = path === '/v1/batch'
   if (request.method !== 'POST' || !(isBatch || KINDS.includes(path.replace('/v1/', '')))) {

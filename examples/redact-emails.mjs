@@ -25,7 +25,7 @@ function redact(ctx) {
   return ctx
 }
 
-/** The same value with every address in it replaced, however deep it lies, in keys as well. */
+/** The same value with every address in it replaced, at any depth, in keys as well. */
 function redacted(value) {
   if (typeof value === 'string') return value.replace(EMAIL, '[e-mail]')
   if (Array.isArray(value)) return value.map(redacted)

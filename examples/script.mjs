@@ -19,7 +19,7 @@ analytics.track({
 })
 
 // Sends what waits and says what became of it. Without this line the events would be sent all the same
-// when the script has nothing left to do, but nobody would hear of a failure.
+// when the script has nothing left to do, but a failure would go unnoticed.
 const { delivered, failed } = await analytics.closeAndFlush()
 
 console.log(`delivered: ${delivered}, failed: ${failed}`)

@@ -24,7 +24,7 @@ for (let order = 1; order <= orders; order++) {
   if (order % 100 > 0) continue
   if (await analytics.stored()) console.log(`stored ${order}`)
 }
-// What an earlier process has left is read in the background.
+// Events of an earlier process are read in the background.
 while (orders === 0 && spool.stats.bytes > 0) await new Promise((resolve) => setTimeout(resolve, 20))
 
 await analytics.closeAndFlush()

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitepress'
+import { search } from './search.mjs'
 
 const REPOSITORY = 'https://github.com/trackpost/trackpost'
 
@@ -31,23 +32,17 @@ export default defineConfig({
   // The index for the search is one file, and loaded with the first search.
   vite: { build: { chunkSizeWarningLimit: 4_000 } },
   themeConfig: {
-    search: {
-      provider: 'local',
-      options: {
-        detailedView: true,
-        // A guide explains what the reference, a table of differences or a fault merely names.
-        miniSearch: {
-          searchOptions: {
-            boostDocument: (id) => (/^\/(?:api\/|migration\/|faults|mutation)/.test(id) ? 0.2 : 1),
-          },
-        },
-      },
-    },
+    search,
     outline: [2, 3],
     externalLinkIcon: true,
     nav: [
-      { text: 'Guide', link: '/five-minutes', activeMatch: '^/(?!api/)' },
+      {
+        text: 'Guide',
+        link: '/five-minutes',
+        activeMatch: '^/(?!$|api/|spec|faults|mutation|contributing/)',
+      },
       { text: 'API', link: '/api/', activeMatch: '^/api/' },
+      { text: 'Contributors', link: '/spec', activeMatch: '^/(?:spec|faults|mutation|contributing/)' },
     ],
     // Written by scripts/build-docs.mjs, with the titles of the documents.
     sidebar: read('./pages/sidebar.json'),

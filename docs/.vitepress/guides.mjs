@@ -6,12 +6,56 @@ export const GUIDES = [
   },
   {
     text: 'In your program',
-    pages: ['serverless', 'typed-events', 'scopes', 'plugins', 'testing'],
+    pages: ['serverless', 'typed-events', 'scopes', 'plugins', 'privacy', 'recipes', 'testing'],
   },
   {
     text: 'In production',
     pages: ['observability', 'spool', 'oauth', 'self-hosted', 'cluster', 'performance'],
   },
-  { text: 'Migration', pages: ['migration/*'] },
-  { text: 'Reference', pages: ['spec', 'faults', 'mutation'] },
+  { text: 'Changing over', pages: ['compared', 'migration/*'] },
 ]
+
+/** For people who work on the library itself: a sidebar of its own. */
+export const CONTRIBUTORS = [
+  { text: 'The product', pages: ['spec', 'faults'] },
+  { text: 'The code', pages: ['contributing/decisions', 'contributing/experiments', 'mutation'] },
+]
+
+/** The entry points, each with the sentence that the reference has about it. */
+export const ENTRIES = {
+  index: 'The client: the six calls, settings, outcomes, errors and the types of events.',
+  node: '`NodeHTTPClient`, which sends over `node:http`, and `closeOn`, which delivers before a signal ends the process.',
+  plugins: 'Ready plugins: tracking plans, redaction, filters, samples and new names.',
+  scope: 'The visitor, address and page of the current request, for every event that is tracked in it.',
+  spool: 'What waits for delivery, kept on disk: it survives the process.',
+  testing: 'A client for tests with the service in memory, and matchers for Vitest and Jest.',
+  msw: 'Handlers for msw 2 that answer as the tracking API does.',
+  compat: 'The shapes of `analytics-node` 6 and of `@rudderstack/rudder-sdk-node` 3.',
+}
+
+/** The members of the client in the reference, grouped by what a reader looks for. One that is missing fails the build. */
+export const MEMBERS_OF_ANALYTICS = {
+  Calls: ['identify', 'track', 'page', 'screen', 'group', 'alias', 'promises', 'with'],
+  'Flush and close': ['flush', 'closeAndFlush', 'stored', '[asyncDispose]'],
+  'What goes on': ['stats', 'status', 'verify', 'VERSION', 'toJSON'],
+  Plugins: ['register', 'deregister', 'ready'],
+  'Local events': [
+    'on',
+    'once',
+    'off',
+    'emit',
+    'addListener',
+    'prependListener',
+    'prependOnceListener',
+    'removeListener',
+    'removeAllListeners',
+    'eventNames',
+    'listenerCount',
+    'listeners',
+    'rawListeners',
+    'getMaxListeners',
+    'maxListeners',
+    'setMaxListeners',
+    'onListenerError',
+  ],
+}

@@ -1,5 +1,5 @@
 // Express: WRITE_KEY=... PORT=8080 node express.mjs
-// What is tracked anywhere below a request carries that request's user, address and page. No function passes them on.
+// Every event that is tracked below a request carries that request's user, address and page. No function passes them on.
 import express from 'express'
 import { Analytics } from 'trackpost'
 import { currentScope, requestScope, runWithScope } from 'trackpost/scope'

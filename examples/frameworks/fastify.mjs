@@ -1,5 +1,5 @@
 // Fastify: WRITE_KEY=... PORT=8080 node fastify.mjs
-// What is tracked anywhere below a request carries that request's user, address and page. No function passes them on.
+// Every event that is tracked below a request carries that request's user, address and page. No function passes them on.
 import Fastify from 'fastify'
 import { Analytics } from 'trackpost'
 import { currentScope, requestScope, runWithScope } from 'trackpost/scope'

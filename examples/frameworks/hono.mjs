@@ -1,5 +1,5 @@
 // Hono on Node.js: WRITE_KEY=... PORT=8080 node hono.mjs
-// What is tracked anywhere below a request carries that request's user, address and page. No function passes them on.
+// Every event that is tracked below a request carries that request's user, address and page. No function passes them on.
 import { serve } from '@hono/node-server'
 import { getConnInfo } from '@hono/node-server/conninfo'
 import { Hono } from 'hono'

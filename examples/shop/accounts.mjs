@@ -11,7 +11,7 @@ export function collectorAccount(records) {
 }
 
 /**
- * What does not agree between the visits, the SDK's own account and the collector's, as texts; empty when every
+ * The differences between the visits, the SDK's counts and the collector's, as texts; empty when every
  * event is accounted for.
  */
 export function findProblems({ expected, log, exit, recorded, requests, startedMs, endedMs }) {

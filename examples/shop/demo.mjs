@@ -1,5 +1,5 @@
 /**
- * Sends a few hundred visits to the shop, a process of its own, whose events go through a relay with a bad moment
+ * Sends a few hundred visits to the shop, a separate process, whose events go through a relay with a bad moment
  * to the collector; stops the shop; and compares three accounts of every event: what the visits lead to, what the
  * SDK says, what the collector recorded. Exits 0 only if they agree.
  *

@@ -58,7 +58,7 @@ function trafficLines(requests, { events }) {
   ]
 }
 
-/** What came of the requests that the service did not take. */
+/** The outcome of requests that the service refused. */
 function troubleLines(requests) {
   return requests.flatMap((request, index) => {
     if (request.status === 200) return []

@@ -79,7 +79,7 @@ function signUp(visit) {
   analytics.identify({ ...visit.common, userId, traits }, outcomeOf('identify', visit.id))
 }
 
-/** What this visitor did before belongs to a user whom the shop knows already. */
+/** Earlier events of this visitor belong to a known user. */
 function logIn(visit) {
   const { anonymousId, ...common } = visit.common
   analytics.alias(

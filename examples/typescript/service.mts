@@ -73,7 +73,7 @@ type Code = DeliveryError['code']
 
 const losses = new Map<Code, number>()
 
-/** What to do about a loss; the compiler tells when a code is forgotten. */
+/** The reaction to a loss; the compiler reports a forgotten code. */
 function isOurFault(code: Code): boolean {
   switch (code) {
     case 'invalid':

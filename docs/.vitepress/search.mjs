@@ -1,0 +1,44 @@
+// How the search of the site works. VitePress writes these functions into the page as text: each has to stand alone.
+
+/** Guides explain what the reference and the contributors' pages merely name. */
+function boostDocument(id) {
+  if (id.startsWith('/api/')) return 0.15
+  if (/^\/(?:#|$)/.test(id)) return 0.3
+  if (/^\/(?:spec|faults|mutation|contributing\/)/.test(id)) return 0.1
+  return /^\/(?:migration\/|cluster)/.test(id) ? 0.5 : 1
+}
+
+/**
+ * Identifiers are one word: `queue_full`, `flushInterval`. Of `Retry-After` and `posthog-node`, the index has the parts too.
+ * The field is given while the index is made, and not for a query.
+ */
+function tokenize(text, field) {
+  const words = text.match(/[\p{L}\p{N}_$]+(?:[-.][\p{L}\p{N}_$]+)*/gu) ?? []
+  if (field === undefined) return words
+  return words.flatMap((word) => (/[-.]/.test(word) ? [word, ...word.split(/[-.]/)] : [word]))
+}
+
+/** Words that say nothing about the subject are neither found nor highlighted. */
+function processTerm(term) {
+  const word = term.toLowerCase()
+  const ignored =
+    'a an and any are as at be been but by can could did do does for from get had has have how i if in into is it its me my no not of on one or our out should so such than that the their them then there these they this to up us use using want was we were what when where which who why will with would you your'
+  return ignored.split(' ').includes(word) ? null : word
+}
+
+export const search = {
+  provider: 'local',
+  options: {
+    detailedView: true,
+    miniSearch: {
+      options: { tokenize, processTerm },
+      searchOptions: {
+        boost: { title: 4, text: 2, titles: 1 },
+        boostDocument,
+        prefix: (term) => term.length > 2,
+        // A slip in a name is forgiven; in a short word or a code, it would be another one.
+        fuzzy: (term) => (term.length > 4 && !/[_\d]/.test(term) ? 0.2 : false),
+      },
+    },
+  },
+}
