@@ -6,8 +6,9 @@ import { execFile } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { GUIDES } from '../docs/.vitepress/guides.mjs'
+import { CONTRIBUTORS, ENTRIES, GUIDES, MEMBERS_OF_ANALYTICS } from '../docs/.vitepress/guides.mjs'
 import { brokenLinks } from './check-links.mjs'
+import { groupMembers } from './group-members.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const DOCS = join(ROOT, 'docs')
@@ -78,7 +79,7 @@ function copyGuides() {
   }
 }
 
-/** What lies outside docs/ is not on the site, but in the repository. */
+/** Links to files outside docs/ lead to the repository: they are not on the site. */
 function toPage(name, markdown) {
   return markdown
     .replace(/<!-- (?:before|after)\n[\s\S]*?-->\n/g, '')
@@ -93,18 +94,35 @@ function toPage(name, markdown) {
 async function makeReference() {
   const options = ['--options', 'docs/.vitepress/typedoc.json', '--out', join(PAGES, 'api')]
   await run('npx', ['typedoc', ...options, ...entries.map((name) => `src/${name}.ts`)], /warning/)
-  for (const name of ['index', ...entries.map((name) => `${name}/index`)]) {
-    const path = join(PAGES, 'api', `${name}.md`)
-    writeFileSync(path, withImportNames(readFileSync(path, 'utf8')))
+  writeFileSync(join(PAGES, 'api/index.md'), overview())
+  for (const name of entries) {
+    const path = join(PAGES, 'api', `${name}/index.md`)
+    const markdown = readFileSync(path, 'utf8')
+    writeFileSync(path, markdown.replace(/^# .*$/m, `# ${importNameOf(name)}\n\n${ENTRIES[name]}`))
   }
+  const client = join(PAGES, 'api/index/classes/Analytics.md')
+  writeFileSync(client, groupMembers(readFileSync(client, 'utf8'), MEMBERS_OF_ANALYTICS))
 }
 
-/** Modules are called by what is written in an import. */
-function withImportNames(markdown) {
-  const nameOf = (module) => (module === 'index' ? 'trackpost' : `trackpost/${module}`)
-  return markdown
-    .replace(/^# (\w+)$/m, (heading, module) => (entries.includes(module) ? `# ${nameOf(module)}` : heading))
-    .replace(/^- \[(\w+)\]\((\w+\/index\.md)\)/gm, (_, module, link) => `- [${nameOf(module)}](${link})`)
+/** Entry points are called by what is written in an import. */
+function importNameOf(entry) {
+  return entry === 'index' ? 'trackpost' : `trackpost/${entry}`
+}
+
+function overview() {
+  const lines = entries.map((name) => {
+    if (ENTRIES[name] === undefined) fail(`docs/.vitepress/guides.mjs has no sentence for ${name}`)
+    return `| [\`${importNameOf(name)}\`](${name}/index.md) | ${ENTRIES[name]} |`
+  })
+  return `# API
+
+Every exported name, by the entry point that it is imported from. The [client](index/classes/Analytics.md) and its
+[settings](index/interfaces/AnalyticsSettings.md) are what most programs need; the guides explain how to use them.
+
+| import from | to get |
+|---|---|
+${lines.join('\n')}
+`
 }
 
 function sidebar() {
@@ -115,22 +133,32 @@ function sidebar() {
     page.endsWith('/*')
       ? all.filter((name) => name.startsWith(page.slice(0, -1))).sort()
       : [page].filter((name) => all.includes(name))
-  const groups = GUIDES.map(({ text, pages }) => ({
-    text,
-    items: pages.flatMap(expand).map((name) => ({ text: titleOf(name), link: `/${name}` })),
-  })).filter(({ items }) => items.length > 0)
-  const shown = groups.flatMap(({ items }) => items.map(({ link }) => link.slice(1)))
-  const missing = all.filter((name) => !shown.includes(name))
+  const toGroups = (groups) =>
+    groups
+      .map(({ text, pages }) => ({
+        text,
+        items: pages.flatMap(expand).map((name) => ({ text: titleOf(name), link: `/${name}` })),
+      }))
+      .filter(({ items }) => items.length > 0)
+  const guides = toGroups(GUIDES)
+  const contributors = toGroups(CONTRIBUTORS)
+  const pagesOf = (groups) => groups.flatMap(({ items }) => items.map(({ link }) => link))
+  const missing = all.filter((name) => ![...pagesOf(guides), ...pagesOf(contributors)].includes(`/${name}`))
   if (missing.length > 0) fail(`not named in docs/.vitepress/guides.mjs: ${missing.join(', ')}`)
   const reference = {
     text: 'API',
     items: [
       { text: 'Overview', link: '/api/' },
       ...entries.map((name) => ({
-        text: name === 'index' ? 'trackpost' : `trackpost/${name}`,
+        text: importNameOf(name),
         link: `/api/${name}/`,
       })),
     ],
   }
-  return { '/api/': [reference, ...groups], '/': [...groups, reference] }
+  const forContributors = pagesOf(contributors).map((link) => [link, contributors])
+  return {
+    '/api/': [reference, ...guides],
+    ...Object.fromEntries(forContributors),
+    '/': [...guides, reference],
+  }
 }

@@ -61,7 +61,7 @@ function membersOf(declaration, checker) {
   })
 }
 
-/** A docstring that stands at a declaration without a symbol of its own, such as a constructor or an index signature. */
+/** A docstring that stands at a declaration without its own symbol, such as a constructor or an index signature. */
 function ownText(node) {
   return ts
     .getJSDocCommentsAndTags(node)
@@ -69,7 +69,7 @@ function ownText(node) {
     .join('')
 }
 
-/** What is wrong with the public documentation of declaration files, one line each, and how much there is of it. */
+/** The problems of the public documentation of declaration files, one line each, and the number of names that were checked. */
 export function checkDocs(entries) {
   const program = ts.createProgram(entries, {
     target: ts.ScriptTarget.ES2022,

@@ -1,4 +1,4 @@
-/** What is installed, exactly. */
+/** The exact version that is installed. */
 export interface Pin {
   package: string
   version: string

@@ -1,5 +1,6 @@
 // Publishes the packages of this repository, the SDK first: `node scripts/publish.mjs`, in the release workflow. A version that
-// the registry has already is left out, so that a workflow that failed half way can be started again.
+// the registry has already is left out, so that a workflow that failed half way can be started again. With --dry-run, npm does
+// all of it but the upload; build first.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
@@ -13,6 +14,8 @@ function npm(args, options) {
   return spawnSync('npm', args, { cwd: ROOT, encoding: 'utf8', ...options })
 }
 
+const isDryRun = process.argv.includes('--dry-run')
+const flags = isDryRun ? ['--dry-run', '--access', 'public'] : ['--provenance', '--access', 'public']
 const { workspaces } = readManifest('.')
 for (const folder of ['.', ...workspaces]) {
   const { name, version } = readManifest(folder)
@@ -22,7 +25,7 @@ for (const folder of ['.', ...workspaces]) {
     continue
   }
   const where = folder === '.' ? [] : ['--workspace', folder]
-  const { status } = npm(['publish', '--provenance', '--access', 'public', ...where], { stdio: 'inherit' })
+  const { status } = npm(['publish', ...flags, ...where], { stdio: 'inherit' })
   if (status !== 0) {
     console.error(`publish: ${name}@${version} could not be published`)
     process.exit(1)

@@ -50,10 +50,20 @@ export function releaseChangelog(text, version, date) {
   )
 }
 
-/** What each file becomes, by its path. */
+/** Whether packages and CHANGELOG.md have the version already, dated: then only the tag is missing. */
+function isPrepared(read, version) {
+  return (
+    JSON.parse(read('package.json')).version === version &&
+    read('CHANGELOG.md').includes(`\n## [${version}] - `)
+  )
+}
+
+/** The new content of each file, by its path. */
 export function releaseFiles(read, version, date) {
   const manifest = JSON.parse(read('package.json'))
-  requireNewer(manifest.version, version)
+  // The first release has the version that the packages have had from the start.
+  const isFirst = !/^## \[\d/m.test(read('CHANGELOG.md'))
+  if (!isFirst || version !== manifest.version) requireNewer(manifest.version, version)
   const lock = JSON.parse(read('package-lock.json'))
   lock.version = version
   lock.packages[''].version = version
@@ -65,8 +75,9 @@ export function releaseFiles(read, version, date) {
     lock.packages[folder].version = version
   }
   const source = read('src/version.ts')
+  if (!source.includes(`'${manifest.version}'`))
+    throw new Error(`src/version.ts does not name ${manifest.version}`)
   const versioned = source.replace(`'${manifest.version}'`, `'${version}'`)
-  if (versioned === source) throw new Error(`src/version.ts does not name ${manifest.version}`)
   return {
     'package.json': `${JSON.stringify({ ...manifest, version }, null, 2)}\n`,
     ...workspaces,
@@ -82,16 +93,19 @@ function main(args) {
   const git = (...command) => execFileSync('git', command, { encoding: 'utf8' }).trim()
   const folder = git('rev-parse', '--show-toplevel')
   const date = new Date().toISOString().slice(0, 10)
-  const files = releaseFiles((path) => readFileSync(join(folder, path), 'utf8'), version, date)
+  const read = (path) => readFileSync(join(folder, path), 'utf8')
+  const files = isPrepared(read, version) ? {} : releaseFiles(read, version, date)
   if (git('status', '--porcelain') !== '') throw new Error('the working copy has changes; commit them first')
   if (git('rev-parse', '--abbrev-ref', 'HEAD') !== 'main') throw new Error('releases are made on main')
   if (git('tag', '--list', `v${version}`) !== '') throw new Error(`the tag v${version} exists already`)
   if (isDryRun) {
-    console.log(`would release ${version}: ${Object.keys(files).join(', ')}, commit, tag v${version}`)
+    const steps = Object.keys(files).length === 0 ? [] : [Object.keys(files).join(', '), 'commit']
+    console.log(`would release ${version}: ${[...steps, `tag v${version}`].join(', ')}`)
     return
   }
   for (const [path, text] of Object.entries(files)) writeFileSync(join(folder, path), text)
-  git('commit', '--quiet', '--message', `release: ${version}`, '--', ...Object.keys(files))
+  if (Object.keys(files).length > 0)
+    git('commit', '--quiet', '--message', `release: ${version}`, '--', ...Object.keys(files))
   git('tag', '--annotate', `v${version}`, '--message', version)
   console.log(`released ${version}; publish it with: git push --follow-tags`)
 }

@@ -1,61 +1,109 @@
 // Runs the steps of `npm test`, each whatever came of the others, and adds up what they report. Usage:
-//   node scripts/test.mjs [step...] [--full] [arguments for the runner of that step]
-// With --full, the steps that have a smaller size by default run in full.
+//   node scripts/test.mjs                         the default form: what it leaves out is in tiers.mjs, and printed at the end
+//   node scripts/test.mjs --full                  everything
+//   node scripts/test.mjs --rest                  what the default form leaves out
+//   node scripts/test.mjs step... [--full] [...]  whole steps by name; with --full in the sizes of the fault matrix
+// Other arguments go to the runner of a step.
 // Parallel steps run two at a time, in their order; what such a step prints appears when it is over.
-// What all read is built once, before them: `IS_BUILT=1` tells their setups not to build it under the others' feet. From outside, it
-// says that both packages are built already.
+// What all read is built once, before them, and packed and installed once: `IS_BUILT=1` tells their setups not to build it under the
+// others' feet. From outside, it says that both packages are built already.
 // The last line is 'N passed, N failed, N skipped'. The exit code is 1 if anything failed.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { BOTH_FILES, FULL_FILES, FULL_STEPS } from './tiers.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const RESULTS = `${ROOT}test-results`
+/** The project that has the packed package installed, for all suites of a run. */
+const PACKED = `${ROOT}.cache/packed-${process.pid}`
 
+const MUTATION = ['node', 'scripts/mutation/run.mjs', '--sample', '6']
 const VITEST = 'node_modules/vitest/vitest.mjs'
 const vitest = (...projects) => ['node', VITEST, 'run', ...projects.map((name) => `--project=${name}`)]
 
 /**
  * Name to command. A step with `reports` is counted by its tests, any other counts as one. Parallel steps build nothing that
- * others read; the longest come first, so that the last two end at about the same time.
+ * others read; the longest come first, so that the last two end at about the same time. `inFull` belongs to the full form alone,
+ * `inRest` is a step of both of which the default form leaves out a part.
  */
 const STEPS = {
   lint: { command: ['npm', 'run', '--silent', 'lint'] },
-  build: { command: ['npm', 'run', '--silent', 'build', '--', '--silent'] },
+  build: { command: ['npm', 'run', '--silent', 'build', '--', '--silent'], inRest: true },
   'build:collector': {
     command: ['npm', 'run', '--silent', 'build', '--workspace', 'collector', '--', '--silent'],
+    inRest: true,
   },
-  browser: { command: ['sh', 'collector/scripts/ensure-chromium.sh'], mayFail: 'the tests in a browser' },
-  postgres: { command: ['sh', 'collector/scripts/ensure-postgres.sh'], mayFail: 'the tests on PostgreSQL' },
-  nats: { command: ['sh', 'collector/scripts/ensure-nats.sh'], mayFail: 'the tests with the log' },
-  clickhouse: { command: ['node', 'collector/scripts/chdb.mjs'], mayFail: 'the tests on ClickHouse' },
-  collector: { command: ['npm', 'test', '--workspace', 'collector', '--'], reports: true, isParallel: true },
-  package: { command: vitest('package'), reports: true, isParallel: true },
-  runtimes: { command: vitest('runtimes', 'serverless'), reports: true, isParallel: true },
-  unit: { command: vitest('unit'), reports: true, isParallel: true },
-  faults: { command: ['node', 'test/faults/run.mjs'], reports: true, isParallel: true },
-  cli: { command: ['npm', 'test', '--workspace', 'cli', '--'], reports: true, isParallel: true },
-  examples: { command: vitest('examples', 'frameworks'), reports: true, isParallel: true },
-  site: { command: vitest('site'), reports: true, isParallel: true },
+  pack: { command: ['node', 'scripts/install-packed.mjs', PACKED], inRest: true },
+  browser: {
+    command: ['sh', 'collector/scripts/ensure-chromium.sh'],
+    mayFail: 'the tests in a browser',
+    inFull: true,
+  },
+  postgres: {
+    command: ['sh', 'collector/scripts/ensure-postgres.sh'],
+    mayFail: 'the tests on PostgreSQL',
+    inFull: true,
+  },
+  nats: {
+    command: ['sh', 'collector/scripts/ensure-nats.sh'],
+    mayFail: 'the tests with the log',
+    inFull: true,
+  },
+  promtool: {
+    command: ['sh', 'collector/scripts/ensure-promtool.sh'],
+    mayFail: 'the tests of alert rules',
+    inFull: true,
+  },
+  clickhouse: {
+    command: ['node', 'collector/scripts/chdb.mjs'],
+    mayFail: 'the tests on ClickHouse',
+    inFull: true,
+  },
+  collector: {
+    command: ['npm', 'test', '--workspace', 'collector', '--'],
+    reports: true,
+    isParallel: true,
+    inRest: true,
+  },
+  package: { command: vitest('package'), reports: true, isParallel: true, inRest: true },
+  runtimes: { command: vitest('runtimes', 'serverless'), reports: true, isParallel: true, inFull: true },
+  unit: { command: vitest('unit'), reports: true, isParallel: true, inRest: true },
+  faults: { command: ['node', 'test/faults/run.mjs'], reports: true, isParallel: true, inRest: true },
+  cli: {
+    command: ['npm', 'test', '--workspace', 'cli', '--'],
+    reports: true,
+    isParallel: true,
+    inRest: true,
+  },
+  examples: { command: vitest('examples'), reports: true, isParallel: true, inRest: true },
+  frameworks: { command: vitest('frameworks'), reports: true, isParallel: true, inFull: true },
+  site: { command: vitest('site'), reports: true, isParallel: true, inFull: true },
   'end-to-end': { command: vitest('end-to-end'), reports: true, isParallel: true },
   spool: { command: vitest('spool/proof'), reports: true, isParallel: true },
   types: { command: ['npm', 'run', '--silent', 'types'], isParallel: true },
   way: { command: ['node', 'scripts/measure-way.mjs', '--check'] },
-  'bench:guard': { command: ['node', 'bench/guard.mjs'] },
+  // A few changes of one file: the whole is for a night, and a documented command that nobody runs stops working.
+  mutation: {
+    command: [...MUTATION, '--only', 'src/message/utf8.ts', '--tests', 'test/message/utf8'],
+    inFull: true,
+  },
+  'bench:guard': { command: ['node', 'bench/guard.mjs'], inFull: true },
   // Not part of `npm test`: the README's other command, for the continuous integration.
   demo: { command: ['npm', 'run', 'demo'], isExtra: true },
 }
 
 /** What one step needs of the others when it is asked for by name. */
 const NEEDS = {
-  package: ['build'],
+  package: ['build', 'pack'],
   examples: ['build', 'build:collector'],
+  frameworks: ['build', 'pack'],
   faults: ['build'],
   spool: ['build'],
-  runtimes: ['build'],
+  runtimes: ['build', 'pack'],
   site: ['build', 'browser'],
-  collector: ['build', 'build:collector', 'browser', 'postgres', 'nats', 'clickhouse'],
+  collector: ['build', 'build:collector', 'browser', 'postgres', 'nats', 'promtool', 'clickhouse'],
   cli: ['build', 'build:collector'],
   'bench:guard': ['build'],
 }
@@ -64,8 +112,11 @@ const given = process.argv.slice(2)
 const firstFlag = given.findIndex((argument) => argument.startsWith('-'))
 const names = firstFlag < 0 ? given : given.slice(0, firstFlag)
 const flags = firstFlag < 0 ? [] : given.slice(firstFlag)
+const isWhole = names.length === 0
 const isFull = flags.includes('--full')
-const passedOn = flags.filter((flag) => flag !== '--' && flag !== '--full')
+const passedOn = flags.filter((flag) => !['--', '--full', '--rest'].includes(flag))
+/** A step that is asked for by name is run as a whole. */
+const tier = isFull || !isWhole ? 'full' : flags.includes('--rest') ? 'rest' : 'default'
 const unknown = names.filter((name) => STEPS[name] === undefined)
 if (unknown.length > 0) {
   console.error(`no such step: ${unknown.join(', ')}; there are ${Object.keys(STEPS).join(', ')}`)
@@ -74,7 +125,7 @@ if (unknown.length > 0) {
 const wanted = new Set(names.flatMap((name) => [...(NEEDS[name] ?? []), name]))
 const isBuilt = process.env.IS_BUILT === '1'
 const chosen = Object.keys(STEPS)
-  .filter((name) => (names.length > 0 ? wanted.has(name) : !STEPS[name].isExtra))
+  .filter((name) => (isWhole ? isOfTier(STEPS[name]) : wanted.has(name)))
   .filter((name) => !isBuilt || !['build', 'build:collector'].includes(name))
 
 mkdirSync(RESULTS, { recursive: true })
@@ -90,12 +141,25 @@ for (const phase of phases(chosen)) {
   await Promise.all([work(), work()])
 }
 console.log(`\n${chosen.map((name) => lines.get(name)).join('\n')}\n`)
+if (tier === 'default') {
+  const left = [...Object.values(FULL_STEPS), ...Object.keys(FULL_FILES), ...Object.keys(BOTH_FILES)]
+  console.log(
+    `Left to the full form, \`npm test -- --full\`:\n${left.map((what) => `  ${what}`).join('\n')}\n`,
+  )
+}
+rmSync(PACKED, { recursive: true, force: true })
 writeFileSync(
-  `${RESULTS}/summary${names.length > 0 ? `-${names.join('-').replaceAll(':', '-')}` : ''}.json`,
+  `${RESULTS}/summary-${[tier, ...names].join('-').replaceAll(':', '-')}.json`,
   JSON.stringify(total),
 )
 console.log(summaryOf(total))
 process.exitCode = total.failed > 0 ? 1 : 0
+
+function isOfTier({ isExtra, inFull = false, inRest = false }) {
+  if (isExtra) return false
+  if (tier === 'default') return !inFull
+  return tier === 'full' || inFull || inRest
+}
 
 /** What runs one after the other: single steps, and neighbours that are parallel. */
 function phases(steps) {
@@ -126,9 +190,16 @@ async function runCommand(name, isCaptured) {
   const reporters = reports
     ? ['--reporter=default', '--reporter=json', `--outputFile.json=${reportOf(name)}`]
     : []
-  const further = reports && (names.includes(name) || names.length === 0) ? passedOn : []
+  const further = reports && (names.includes(name) || isWhole) ? passedOn : []
   const [program, ...args] = [...command, ...reporters, ...further]
-  const env = { ...process.env, TEST_FULL: isFull ? '1' : '0', IS_BUILT: reports ? '1' : '0' }
+  const env = {
+    ...process.env,
+    TEST_TIER: tier,
+    // The figures of the fault matrix take an hour: suite by suite.
+    TEST_FULL: isFull && !isWhole ? '1' : '0',
+    IS_BUILT: reports ? '1' : '0',
+    ...(chosen.includes('pack') && { PACKED }),
+  }
   const stdio = isCaptured ? ['ignore', 'pipe', 'pipe'] : 'inherit'
   const child = spawn(program, args, { cwd: ROOT, stdio, env })
   let output = ''

@@ -71,7 +71,7 @@ function write(root, text, visitMutant) {
 
 function asleep(number, to, kind, inner) {
   const isAwake = `globalThis.isMutant(${number})`
-  // In braces of its own: an `else` that follows belongs to the `if` around it.
+  // In its own braces: an `else` that follows belongs to the `if` around it.
   if (kind === 'no call') return `{ if (!${isAwake}) { ${inner} } }`
   if (kind === 'empty body') return `{ if (${isAwake}) return; ${inner.slice(1)}`
   return `(${isAwake} ? (${to}) : (${inner}))`

@@ -1,0 +1,1 @@
+export function groupMembers(markdown: string, groups: Record<string, readonly string[]>): string

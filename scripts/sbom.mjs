@@ -1,0 +1,55 @@
+// Writes a software bill of materials for each package into sbom/NAME.cdx.json (CycloneDX): the package as it is published, and what an
+// install of it brings, with versions, licences and hashes of the lockfile. Usage: node scripts/sbom.mjs.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const readJSON = (path) => JSON.parse(readFileSync(join(ROOT, path), 'utf8'))
+
+const { workspaces } = readJSON('package.json')
+mkdirSync(join(ROOT, 'sbom'), { recursive: true })
+for (const folder of ['', ...workspaces]) {
+  const { name, components } = writeBill(folder)
+  console.log(`sbom/${name}.cdx.json: ${components} component(s) beside the package`)
+}
+
+/** npm describes the content of a folder, so each package gets a temporary one: its manifest as installed, and its part of the lockfile. */
+function writeBill(folder) {
+  const manifest = asInstalled(readJSON(join(folder, 'package.json')))
+  const lock = readJSON('package-lock.json')
+  const alone = mkdtempSync(join(tmpdir(), 'trackpost-sbom-'))
+  try {
+    const { [folder]: own, ...packages } = lock.packages
+    lock.packages = { '': asInstalled(own), ...packagesFor(folder, packages) }
+    writeFileSync(join(alone, 'package.json'), JSON.stringify(manifest))
+    writeFileSync(join(alone, 'package-lock.json'), JSON.stringify({ ...lock, name: manifest.name }))
+    const npm = (...args) =>
+      execFileSync('npm', args, { cwd: alone, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+    const bill = npm('sbom', '--package-lock-only', '--sbom-format=cyclonedx')
+    writeFileSync(join(ROOT, 'sbom', `${manifest.name}.cdx.json`), bill)
+    return { name: manifest.name, components: JSON.parse(bill).components.length }
+  } finally {
+    rmSync(alone, { recursive: true })
+  }
+}
+
+/** Without what an install of the package does not bring: optional peers, what develops it, and its neighbours. */
+function asInstalled({ devDependencies, workspaces, peerDependencies, peerDependenciesMeta, ...rest }) {
+  return rest
+}
+
+/** Entries of the lockfile, with those in a folder of the package moved to its top, and without links and other packages. */
+function packagesFor(folder, packages) {
+  const top = `${folder}/node_modules/`
+  const entries = Object.entries(packages).filter(
+    ([path, { link }]) => path.startsWith('node_modules/') && link !== true,
+  )
+  const nested = Object.entries(packages).filter(([path]) => folder !== '' && path.startsWith(top))
+  return Object.fromEntries([
+    ...entries,
+    ...nested.map(([path, entry]) => [path.slice(folder.length + 1), entry]),
+  ])
+}

@@ -1,0 +1,14 @@
+/** Name of a step to what it proves. */
+export declare const FULL_STEPS: Readonly<Record<string, string>>
+/** What is proved to the files and folders that prove it. */
+export declare const FULL_FILES: Readonly<Record<string, readonly string[]>>
+export declare const FULL_ROWS: readonly string[]
+export declare const BOTH_FILES: Readonly<Record<string, readonly string[]>>
+export declare const TIER: 'default' | 'rest' | 'full'
+/** The patterns of a vitest project in this form of `npm test`. */
+export declare function filesOfTier(project: {
+  include: string[]
+  exclude?: string[]
+  below: string
+  root?: string
+}): { include: string[]; exclude: string[] }

@@ -1,0 +1,110 @@
+// The two forms of `npm test`: the tests that its default form leaves to `npm test -- --full`, and why. A file that is not named
+// here belongs to both. Paths are those of the repository; a folder stands for everything below it.
+
+/** Steps of scripts/test.mjs that only the full form has: what they prove. */
+export const FULL_STEPS = {
+  runtimes: 'the package on Node.js 16 to 26, Bun, Deno and workerd',
+  frameworks: 'the examples with web frameworks',
+  site: 'the documentation site, in a real Chromium',
+  mutation: 'that tests notice changes of the sources: six of one file',
+  'bench:guard': 'CPU per event beside the floor',
+}
+
+/** Test files that only the full form runs, by what they need or what makes them long. */
+export const FULL_FILES = {
+  'the package in bundlers, in test runners, under every TypeScript, and beside other libraries': [
+    'test/package/bundlers.test.ts',
+    'test/package/compat.test.ts',
+    'test/package/migration.test.ts',
+    'test/package/ported.test.ts',
+    'test/package/reproducible.test.ts',
+    'test/package/testing.test.ts',
+    'test/package/typescript.test.ts',
+  ],
+  'examples that are measured or that stand beside another library': [
+    'test/examples/observability.test.ts',
+    'test/examples/opentelemetry.test.ts',
+    'test/examples/proxy.test.ts',
+  ],
+  'the collector on PostgreSQL': [
+    'collector/test/conformance/postgres.test.ts',
+    'collector/test/ops/postgres.test.ts',
+    'collector/test/store/postgres',
+  ],
+  'the collector on NATS': [
+    'collector/test/log/late-store.test.ts',
+    'collector/test/log/nats.test.ts',
+    'collector/test/log/page.test.ts',
+    'collector/test/log/processes.test.ts',
+    'collector/test/log/three-servers.test.ts',
+    'collector/test/log/tokens.test.ts',
+    'collector/test/tls.test.ts',
+    'collector/test/log/unusable.test.ts',
+    'collector/test/ops/log.test.ts',
+    'collector/test/ops/silent-store.test.ts',
+    'collector/test/ops/silent.test.ts',
+  ],
+  'clusters of collectors whose parts die': ['collector/test/cluster'],
+  'the destination on ClickHouse': ['collector/test/destinations/clickhouse.test.ts'],
+  'the page of the collector, but for its list of events': [
+    'collector/test/clients/segment-analytics-next.test.ts',
+    'collector/test/page/admin.test.ts',
+    'collector/test/page/connection.test.ts',
+    'collector/test/page/hostile-text.test.ts',
+    'collector/test/page/layout.test.ts',
+    'collector/test/page/screens.test.ts',
+  ],
+  'the collector as a package, as an image, and as its operators start, watch and restore it': [
+    'collector/test/deploy/image.test.ts',
+    'collector/test/deploy/monitoring.test.ts',
+    'collector/test/deploy/restore.test.ts',
+    'collector/test/deploy/without-docker.test.ts',
+    'collector/test/package/package.test.ts',
+  ],
+  'memory of the command line with 100,000 lines and lines of 200 MB': ['cli/test/memory.test.ts'],
+}
+
+/** Rows of the fault matrix whose fault lasts for seconds of real time, whatever the speed of the clock: in the full form only. */
+export const FULL_ROWS = [
+  ...['F03', 'F06', 'F07', 'F08', 'F09', 'F10', 'F11', 'F13', 'F14', 'F15', 'F16', 'F20', 'F29'],
+  ...['F48', 'F49', 'F78', 'F79', 'F85', 'F103', 'F106'],
+]
+
+/** Files that the full form runs in another size, or with more of their tests. */
+export const BOTH_FILES = {
+  '10,000 interleavings instead of 1,000': ['test/interleavings-1.test.ts', 'test/interleavings-2.test.ts'],
+  'what is asked of the store of the collector, on PostgreSQL': [
+    'collector/test/api/contract.test.ts',
+    'collector/test/search/events.test.ts',
+    'collector/test/store/postgres-reader.test.ts',
+    'collector/test/store/questions/questions.test.ts',
+  ],
+  [`rows of the fault matrix that wait in real time: ${FULL_ROWS.join(', ')}`]: [
+    'test/faults/overload.test.ts',
+    'test/faults/plugins.test.ts',
+    'test/faults/rates.test.ts',
+    'test/faults/shutdown.test.ts',
+    'test/faults/transport.test.ts',
+  ],
+}
+
+/** `default`, `rest` (what the default form leaves out) or `full`, which is what a runner without scripts/test.mjs has. */
+export const TIER = process.env.TEST_TIER ?? 'full'
+
+/**
+ * What a project of vitest runs in this form.
+ *
+ * @param below The folder of the repository that its files are in; patterns are made for it.
+ * @param root The folder of the repository that patterns begin at.
+ */
+export function filesOfTier({ include, exclude = [], below, root = '' }) {
+  const pick = (lists) =>
+    Object.values(lists)
+      .flat()
+      .filter((path) => `${path}/`.startsWith(below))
+      .map((path) => path.slice(root.length))
+      .map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.test.ts`))
+  if (TIER === 'default') return { include, exclude: [...exclude, ...pick(FULL_FILES)] }
+  if (TIER === 'full') return { include, exclude }
+  return { include: [...pick(FULL_FILES), ...pick(BOTH_FILES)], exclude }
+}
