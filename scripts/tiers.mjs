@@ -46,12 +46,14 @@ export const FULL_FILES = {
   ],
   'clusters of collectors whose parts die': ['collector/test/cluster'],
   'the destination on ClickHouse': ['collector/test/destinations/clickhouse.test.ts'],
-  'the page of the collector, but for its list of events': [
+  'the page of the collector, in a real Chromium': [
     'collector/test/clients/segment-analytics-next.test.ts',
     'collector/test/page/admin.test.ts',
     'collector/test/page/connection.test.ts',
+    'collector/test/page/events.test.ts',
     'collector/test/page/hostile-text.test.ts',
     'collector/test/page/layout.test.ts',
+    'collector/test/page/odd.test.ts',
     'collector/test/page/screens.test.ts',
   ],
   'the collector as a package, as an image, and as its operators start, watch and restore it': [

@@ -1,24 +1,29 @@
 import { type Browser, chromium } from 'playwright-core'
-import { afterAll, beforeAll, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach } from 'vitest'
 import { findBrowser } from '../scripts/find-browser.mjs'
 import { BROWSER_ARGS } from './browser-args.ts'
 
 const executablePath = findBrowser()
+let running: Browser | undefined
 
-/** `test`, or `test.skip` where there is no Chromium: the count of skipped tests then says so. */
-export const browserTest = executablePath === undefined ? test.skip : test
-
-/** Starts a Chromium for the tests of this file, and ends it after them. */
-export function useBrowser(): () => Browser {
-  let browser: Browser | undefined
+/** Starts one Chromium for the tests of a file. Where there is none they are skipped, and the count says so. */
+export function useBrowser(): void {
   beforeAll(async () => {
     if (executablePath !== undefined) {
-      browser = await chromium.launch({ executablePath, args: BROWSER_ARGS })
+      running = await chromium.launch({ executablePath, args: BROWSER_ARGS })
     }
   }, 60_000)
-  afterAll(() => browser?.close())
-  return () => {
-    if (browser === undefined) throw new Error('no browser was found')
-    return browser
-  }
+  beforeEach(({ skip }) => {
+    skip(
+      executablePath === undefined,
+      'no Chromium was found: collector/scripts/ensure-chromium.sh installs one',
+    )
+  })
+  afterAll(() => running?.close())
+}
+
+/** The browser that `useBrowser` started. */
+export function browser(): Browser {
+  if (running === undefined) throw new Error('useBrowser() is missing')
+  return running
 }

@@ -37,6 +37,21 @@ describe('the two forms of npm test', () => {
     expect(files.some((name) => readFileSync(join(folder, name), 'utf8').includes(`'${id}'`))).toBe(true)
   })
 
+  test('the default form starts no browser', () => {
+    const tests = execFileSync('git', ['ls-files', 'collector/test/*.test.ts'], {
+      cwd: ROOT,
+      encoding: 'utf8',
+    })
+    const withBrowser = tests
+      .split('\n')
+      .filter(
+        (path) => path !== '' && /from '[./]*\/browser\.ts'/.test(readFileSync(join(ROOT, path), 'utf8')),
+      )
+
+    expect(withBrowser.length).toBeGreaterThan(5)
+    expect(withBrowser.filter((path) => !paths.includes(path))).toEqual([])
+  })
+
   test('the default form and the rest are together the full form', () => {
     const left = FULL_FILES['the destination on ClickHouse'] as readonly string[]
     const [path] = left.map((one) => one.replace('collector/', ''))

@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { Page } from 'playwright-core'
-import { beforeAll, expect, onTestFinished } from 'vitest'
-import { browserTest, useBrowser } from '../browser.ts'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { browser, useBrowser } from '../browser.ts'
 import { openCollector } from '../support.ts'
 
-const browser = useBrowser()
+useBrowser()
 
 /** The package as it is, for the browser. */
 let library = ''
@@ -66,7 +66,7 @@ const strategies: Array<[name: string, deliveryStrategy: object | undefined]> = 
   ['in batches', { strategy: 'batching', config: { size: 6, timeout: 200 } }],
 ]
 
-browserTest.each(strategies)(
+test.each(strategies)(
   '@segment/analytics-next, unchanged, sends %s from a page of another origin',
   async (_how, deliveryStrategy) => {
     const collector = await openCollector()
@@ -100,7 +100,7 @@ browserTest.each(strategies)(
   },
 )
 
-browserTest('@segment/analytics-next is led here by cdnURL alone', async () => {
+test('@segment/analytics-next is led here by cdnURL alone', async () => {
   const collector = await openCollector()
   const { page, problems } = await openShop()
 
@@ -111,36 +111,33 @@ browserTest('@segment/analytics-next is led here by cdnURL alone', async () => {
   expect(problems).toEqual([])
 })
 
-browserTest(
-  'a page of a site that is not allowed reaches neither events nor data, whatever it tries',
-  async () => {
-    const collector = await openCollector({ config: { browserOrigins: ['https://shop.example'] } })
-    const { page } = await openShop()
+test('a page of a site that is not allowed reaches neither events nor data, whatever it tries', async () => {
+  const collector = await openCollector({ config: { browserOrigins: ['https://shop.example'] } })
+  const { page } = await openShop()
 
-    const outcome = await page.evaluate(async (url) => {
-      const attempt = (path: string, init: RequestInit) =>
-        fetch(`${url}${path}`, init).then(
-          (response) => response.type,
-          () => 'refused',
-        )
-      const body = JSON.stringify({ userId: 'u', event: 'forged', writeKey: 'k' })
-      return [
-        await attempt('/v1/t', { method: 'POST', body }),
-        await attempt('/v1/t', { method: 'POST', body, headers: { 'content-type': 'application/json' } }),
-        await attempt('/v1/t', { method: 'POST', body, mode: 'no-cors' }),
-        navigator.sendBeacon(`${url}/v1/t`, body) && 'sent',
-        await attempt('/api/events', {}),
-        await attempt('/api/events', { method: 'DELETE' }),
-        await attempt('/api/events?text=x', { mode: 'no-cors' }),
-      ]
-    }, collector.url)
+  const outcome = await page.evaluate(async (url) => {
+    const attempt = (path: string, init: RequestInit) =>
+      fetch(`${url}${path}`, init).then(
+        (response) => response.type,
+        () => 'refused',
+      )
+    const body = JSON.stringify({ userId: 'u', event: 'forged', writeKey: 'k' })
+    return [
+      await attempt('/v1/t', { method: 'POST', body }),
+      await attempt('/v1/t', { method: 'POST', body, headers: { 'content-type': 'application/json' } }),
+      await attempt('/v1/t', { method: 'POST', body, mode: 'no-cors' }),
+      navigator.sendBeacon(`${url}/v1/t`, body) && 'sent',
+      await attempt('/api/events', {}),
+      await attempt('/api/events', { method: 'DELETE' }),
+      await attempt('/api/events?text=x', { mode: 'no-cors' }),
+    ]
+  }, collector.url)
 
-    expect(outcome).toEqual(['refused', 'refused', 'opaque', 'sent', 'refused', 'refused', 'opaque'])
-    // Behind everything that the page has sent.
-    await page.evaluate(
-      (url) => fetch(`${url}/v1/t`, { method: 'POST', mode: 'no-cors', body: '{}' }),
-      collector.url,
-    )
-    expect(collector.count()).toBe(0)
-  },
-)
+  expect(outcome).toEqual(['refused', 'refused', 'opaque', 'sent', 'refused', 'refused', 'opaque'])
+  // Behind everything that the page has sent.
+  await page.evaluate(
+    (url) => fetch(`${url}/v1/t`, { method: 'POST', mode: 'no-cors', body: '{}' }),
+    collector.url,
+  )
+  expect(collector.count()).toBe(0)
+})

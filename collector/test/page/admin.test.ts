@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { browser, useBrowser } from '../browser.ts'
 import { basic, openCollector, post, track } from '../support.ts'
-import { browser, names, useBrowser } from './support.ts'
+import { names } from './support.ts'
 
 useBrowser()
 

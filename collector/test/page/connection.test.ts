@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import { browser, useBrowser } from '../browser.ts'
 import { openCollector, post, track } from '../support.ts'
-import { browser, names, openPage, panel, row, search, shows, useBrowser } from './support.ts'
+import { names, openPage, panel, row, search, shows } from './support.ts'
 
 useBrowser()
 

@@ -5,8 +5,9 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { Analytics } from '../../../src/index.ts'
 import type { Collector } from '../../src/index.ts'
+import { useBrowser } from '../browser.ts'
 import { basic, openCollector, post, track } from '../support.ts'
-import { names, openPage, panel, row, search, shows, useBrowser } from './support.ts'
+import { names, openPage, panel, row, search, shows } from './support.ts'
 
 useBrowser()
 

@@ -9,8 +9,9 @@ import { gzipSync } from 'node:zlib'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Collector } from '../../src/index.ts'
+import { browser, useBrowser } from '../browser.ts'
 import { openCollector, post, track } from '../support.ts'
-import { browser, openPage, screenshot, useBrowser } from './support.ts'
+import { openPage, screenshot } from './support.ts'
 
 useBrowser()
 

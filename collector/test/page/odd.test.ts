@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { useBrowser } from '../browser.ts'
 import { basic, openCollector, post, track } from '../support.ts'
-import { openPage, panel, row, useBrowser } from './support.ts'
+import { openPage, panel, row } from './support.ts'
 
 useBrowser()
 

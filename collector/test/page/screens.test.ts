@@ -2,8 +2,9 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { useBrowser } from '../browser.ts'
 import { basic, openCollector, post, track } from '../support.ts'
-import { openPage, panel, row, search, useBrowser } from './support.ts'
+import { openPage, panel, row, search } from './support.ts'
 
 useBrowser()
 

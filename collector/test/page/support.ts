@@ -1,34 +1,14 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { expect, onTestFinished } from 'vitest'
 import type { Collector } from '../../src/index.ts'
-import { BROWSER_ARGS } from '../browser-args.ts'
+import { browser } from '../browser.ts'
 
-const CHROMIUM = '/usr/bin/chromium'
 /** Where pictures of the page are put, to be looked at. */
 export const artefacts = fileURLToPath(new URL('../../test-results/', import.meta.url))
-
-let running: Browser | undefined
-
-/** Starts one browser for the tests of a file. */
-export function useBrowser(): void {
-  beforeAll(async () => {
-    if (!existsSync(CHROMIUM)) {
-      throw new Error(`${CHROMIUM} is missing; run collector/scripts/ensure-chromium.sh`)
-    }
-    mkdirSync(artefacts, { recursive: true })
-    running = await chromium.launch({ executablePath: CHROMIUM, args: BROWSER_ARGS })
-  }, 60_000)
-  afterAll(() => running?.close())
-}
-
-/** The browser that `useBrowser` started. */
-export function browser(): Browser {
-  if (running === undefined) throw new Error('useBrowser() is missing')
-  return running
-}
+mkdirSync(artefacts, { recursive: true })
 
 export interface PageOptions extends BrowserContextOptions {
   /** Where on the page to begin, such as `events?q=user:ada`. */
