@@ -6,7 +6,7 @@ import type { MessageStore, StoredMessage } from '../line/store.ts'
 import { buildMessage, type MessageDefaults, type MessageStamp } from '../message/build.ts'
 import { estimateBytes } from '../message/estimate.ts'
 import { isMessageId } from '../message/message-id.ts'
-import { requireSize, serialize } from '../message/serialize.ts'
+import { serialize } from '../message/serialize.ts'
 import type { ContextEvent, Kind, Message } from '../message/types.ts'
 import { copyToContextEvent, kindOf, toContextEvent, toWire } from '../message/wire.ts'
 import { Context } from '../pipeline/context.ts'
@@ -233,7 +233,7 @@ export class Intake {
     }
     const onDone = (error: DeliveryError | undefined, ctx: Context): void => {
       item.ctx = ctx
-      line.leavePlugins(item)
+      line.leave(item)
       // It was abandoned while it was inside a plugin.
       if (item.state === 'done') return
       if (error === undefined) this.#leavePlugins(item, ctx, message, plugins !== undefined)
@@ -273,7 +273,6 @@ export class Intake {
     }
     try {
       const json = serialize(original === undefined ? message : toWire(message), settings.maxMessageBytes)
-      if (isDisabled) requireSize(json, settings.maxMessageBytes)
       item.passedPlugins = original !== undefined
       const isTaken = !isDisabled && line.add(item, json, item.isUrgent || ledger.isCovered(item.seq))
       if (isTaken) return true

@@ -77,7 +77,7 @@ export class Delivery {
       new Deadline(settings.maxTotalBackoffDuration * 1_000),
       new Deadline(settings.maxRateLimitDuration * 1_000),
     )
-    line.onTurn = () => this.#onTurn()
+    line.onTurn = (isNearlyFull) => this.#onTurn(isNearlyFull)
   }
 
   /** Requests under way, the wait for an access token included. */
@@ -110,7 +110,7 @@ export class Delivery {
 
   /** Sends all that waits as soon as the gate lets it. */
   flush(): void {
-    this.#options.line.ready.makeAllDue()
+    this.#options.line.makeAllDue()
     this.#pump()
   }
 
@@ -128,12 +128,12 @@ export class Delivery {
     for (const item of items) this.#end(item, error)
   }
 
-  #onTurn(): void {
+  #onTurn(isNearlyFull: boolean): void {
     const { line, settings } = this.#options
     const { ready } = line
     // A full body or a full line is reason enough as well: waiting longer gains nothing.
-    const isFull = line.isNearlyFull || ready.bytes >= this.#limit.bytes
-    if (isFull || ready.length >= settings.flushAt) ready.makeAllDue()
+    const isFull = isNearlyFull || ready.bytes >= this.#limit.bytes
+    if (isFull || ready.length >= settings.flushAt) line.makeAllDue()
     if (ready.isDue && !this.#isBlocked) this.#pump()
     this.#armInterval()
   }
@@ -187,7 +187,7 @@ export class Delivery {
     const resend = this.#resends.first
     const first = ready.isDue ? ready.first : undefined
     const isFair = this.#outage.failures > 0 && settings.maxConcurrentRequests > 1
-    const fresh = isFair && first !== undefined ? ready.freshest : first
+    const fresh = isFair && first !== undefined ? line.freshest : first
     const isResendNext =
       resend !== undefined &&
       (fresh === undefined || (isFair ? resend.attempts <= fresh.attempts : resend.order < fresh.order))

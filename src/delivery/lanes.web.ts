@@ -1,6 +1,5 @@
 import { DeliveryError, type FailureCode } from '../errors/errors.ts'
 import type { Line } from '../line/line.ts'
-import { bytesOf } from '../line/store.ts'
 import type { Delivery } from './delivery.ts'
 import type { Courier, LanesOptions, OpenLanes } from './lanes.ts'
 
@@ -92,7 +91,7 @@ class Lanes implements Courier {
       own,
       {
         settle: (item, error) => {
-          line.discount(bytesOf(item.stored))
+          line.discount(item.bytes)
           lane.open--
           lane.lostAtMs = this.#lostAtMs(0)
           if (lane.open === 0) this.#lanes.delete(lane)

@@ -1,6 +1,5 @@
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
 import type { Item } from '../line/item.ts'
-import { bytesOf, totalBytes } from '../line/store.ts'
 
 /** What the parts of one range share, however often it is halved. */
 export interface Origin {
@@ -69,7 +68,9 @@ export class Range {
 
   /** The messages and the commas between them. */
   get bytes(): number {
-    return totalBytes(this.#items)
+    let bytes = this.#items.length - 1
+    for (const item of this.#items) bytes += item.bytes
+    return bytes
   }
 
   /** The events for which `isMeant` holds are no longer part of it. */
@@ -83,8 +84,8 @@ export class Range {
   countWithin(maxBytes: number): number {
     let bytes = -1
     let count = 0
-    for (const { stored } of this.#items) {
-      bytes += bytesOf(stored) + 1
+    for (const item of this.#items) {
+      bytes += item.bytes + 1
       if (bytes > maxBytes) break
       count++
     }

@@ -236,7 +236,7 @@ export class ResultHandler {
   /** Ends what waits and is meant. All is taken out before the first outcome is told: a callback may flush. */
   #endAll(isMeant: (item: Item) => boolean, upTo: number, toError: () => DeliveryError): void {
     const { line, resends, end } = this.#options
-    const items = [...resends.drop(isMeant), ...line.ready.find(upTo, isMeant)]
+    const items = [...resends.drop(isMeant), ...line.find(upTo, isMeant)]
     if (items.length === 0) return
     const error = toError()
     for (const item of items) line.leave(item)
@@ -256,7 +256,7 @@ export class ResultHandler {
       const failed = range.next === undefined ? [] : this.#continue(proceed(range.next))
       for (const [part, error] of failed) this.#end(part, error)
     } else if (range.isPart) resends.add(range)
-    else line.ready.giveBack(range.take())
+    else line.giveBack(range.take())
   }
 
   #shrink(range: Range, pass: Pass): void {

@@ -39,6 +39,8 @@ export interface Item extends Holder {
   messageId: string | undefined
   /** Made when plugins or a failure before the line need one; else from the stored message, when somebody asks. */
   ctx: Context | undefined
+  /** Bytes of its message; those that it is expected to have, while it is inside plugins. */
+  bytes: number
   /** Its place among all that became ready, set when it does. */
   order: number
   /** Requests that have carried it. */
@@ -76,6 +78,7 @@ export function createItem(
     passedPlugins: false,
     messageId: undefined,
     ctx: undefined,
+    bytes: 0,
     order: 0,
     attempts: 0,
     retries: 0,

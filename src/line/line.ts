@@ -1,11 +1,9 @@
-import { requireSize } from '../message/serialize.ts'
 import { byteLength } from '../message/utf8.ts'
 import { soon } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { SpoolConnection } from '../spool/spool.ts'
 import type { Item } from './item.ts'
-import { ReadyList } from './ready-list.ts'
-import { bytesOf, type MessageStore } from './store.ts'
+import type { MessageStore } from './store.ts'
 
 export interface LineOptions {
   readonly settings: Pick<ResolvedSettings, 'maxQueueSize' | 'maxQueueBytes' | 'maxMessageBytes' | 'overflow'>
@@ -16,44 +14,58 @@ export interface LineOptions {
   readonly displace: (item: Item) => void
 }
 
+/** Events that wait to be sent, for the first time or again, in the order in which they became ready. */
+export interface Ready {
+  first: Item | undefined
+  last: Item | undefined
+  length: number
+  /** The bytes of their messages. */
+  bytes: number
+  /** The place that was given out last, and up to which of them events are sent without waiting for more. */
+  lastOrder: number
+  dueOrder: number
+  /** Something is to be sent without waiting for more. */
+  isDue: boolean
+}
+
 /**
- * Events without an outcome, in plugins and in flight included: the only owner of the bound on them.
+ * Events without an outcome, in plugins and in flight included: the only owner of the bound on them. Those that wait form
+ * a linked list, so that leaving costs the same wherever an event stands, and one that is sent again goes back to its place.
  *
  * @see docs/spec.md, section 5
  */
 export class Line {
+  /** All that count in the bound, and their bytes. Changed here alone. */
+  size = 0
+  bytes = 0
+  /** Nothing more will be taken, however small. */
+  isFull = false
   readonly #options: LineOptions
-  /** All that count in the bound. */
-  #size = 0
-  #bytes = 0
-  /** Those of them that wait to be sent. */
-  readonly ready = new ReadyList()
-  /** Those inside asynchronous plugins, with the bytes that each is expected to need. */
-  readonly #inPlugins = new Map<Item, number>()
+  readonly #ready: Ready = {
+    first: undefined,
+    last: undefined,
+    length: 0,
+    bytes: 0,
+    lastOrder: 0,
+    dueOrder: 0,
+    isDue: false,
+  }
+  readonly ready: Readonly<Ready> = this.#ready
+  readonly #inPlugins = new Set<Item>()
   /** Waits for events to leave their plugins. */
   readonly #leaving = new Set<{ readonly items: Set<Item>; readonly resolve: () => void }>()
-  /** Told once for each turn in which something was added. Set by the delivery, which then decides what goes. */
-  onTurn: () => void = () => {}
+  /**
+   * Told once for each turn in which something was added. Set by the delivery, which then decides what goes.
+   *
+   * @param isNearlyFull A message may come that has no room: waiting for more events gains nothing.
+   */
+  onTurn: (isNearlyFull: boolean) => void = () => {}
   #isTurnScheduled = false
   /** The place that was given out last before this turn. */
   #orderBefore = 0
 
   constructor(options: LineOptions) {
     this.#options = options
-  }
-
-  get store(): MessageStore {
-    return this.#options.store
-  }
-
-  /** Events that count in the bound. */
-  get size(): number {
-    return this.#size
-  }
-
-  /** Their bytes. */
-  get bytes(): number {
-    return this.#bytes
   }
 
   /**
@@ -63,39 +75,40 @@ export class Line {
    * @param json The message. It is kept as bytes until the event has its outcome.
    * @param isDue It is sent without waiting for more.
    * @returns Whether there was room. With `drop-oldest`, older events make room.
-   * @throws DeliveryError `too_large` when the message is over the limit.
    */
   add(item: Item, json: string, isDue: boolean): boolean {
-    const { settings, store, spool } = this.#options
-    requireSize(json, settings.maxMessageBytes)
-    if (spool !== undefined && this.#spills(spool, json) && spool.spill(item, json)) return true
+    const { store, spool } = this.#options
+    // There is no room for it, or others wait in the spool before it.
+    if (
+      spool !== undefined &&
+      (spool.length > 0 || !this.#fits(byteLength(json))) &&
+      spool.spill(item, json)
+    ) {
+      return true
+    }
     const stored = store.put(json)
     if (!this.#makeRoom(stored.bytes)) {
       store.release(stored)
       return false
     }
+    this.#append(item, stored.bytes)
     item.stored = stored
-    try {
-      this.ready.append(item)
-    } catch (error) {
-      // A stack overflow: what is stored counts as waiting.
-      item.stored = undefined
-      throw error
-    }
-    this.#size++
-    this.#bytes += stored.bytes
-    if (isDue) this.ready.makeAllDue()
+    if (isDue) this.makeAllDue()
     this.#scheduleTurn()
     return true
   }
 
   /** Takes an event back that was accepted before, and whose message is stored. It is due, and never refused. */
   admit(item: Item): void {
-    this.ready.append(item)
-    this.#size++
-    this.#bytes += bytesOf(item.stored)
-    this.ready.makeAllDue()
+    this.#append(item, item.stored?.bytes ?? 0)
+    this.makeAllDue()
     this.#scheduleTurn()
+  }
+
+  /** From now on, all that waits is to be sent without waiting for more. */
+  makeAllDue(): void {
+    this.#ready.dueOrder = this.#ready.lastOrder
+    this.#ready.isDue = this.#ready.length > 0
   }
 
   /**
@@ -104,8 +117,18 @@ export class Line {
    * @param maxBytes Bound on the messages and the commas between them. The first event is taken whatever its size.
    * @param first Where to begin. Default: at the front.
    */
-  take(maxBytes: number, maxItems: number, first: Item | undefined = this.ready.first): Item[] {
-    const taken = this.ready.take(maxBytes, maxItems, first)
+  take(maxBytes: number, maxItems: number, first: Item | undefined = this.#ready.first): Item[] {
+    const taken: Item[] = []
+    let bytes = -1
+    for (let item = first; item !== undefined && taken.length < maxItems; ) {
+      bytes += item.bytes + 1
+      if (bytes > maxBytes && taken.length > 0) break
+      const { next }: Item = item
+      this.#remove(item)
+      item.state = 'sent'
+      taken.push(item)
+      item = next
+    }
     this.#options.spool?.refill()
     return taken
   }
@@ -115,20 +138,40 @@ export class Line {
     return this.take(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
   }
 
-  /** An event has its outcome, or goes back into plugins: its room is free. Its message stays until it is released. */
+  /** Puts events that were taken back into their places. They are in their order, and due. */
+  giveBack(items: readonly Item[]): void {
+    const ready = this.#ready
+    let next = ready.first
+    for (const item of items) {
+      while (next !== undefined && next.order < item.order) next = next.next
+      const previous = next === undefined ? ready.last : next.previous
+      item.previous = previous
+      item.next = next
+      if (previous === undefined) ready.first = item
+      else previous.next = item
+      if (next === undefined) ready.last = item
+      else next.previous = item
+      item.state = 'ready'
+      ready.length++
+      ready.bytes += item.bytes
+      if (item.order > ready.dueOrder) ready.dueOrder = item.order
+      ready.isDue = true
+    }
+  }
+
+  /** An event has its outcome, or leaves its plugins, or goes back into some: its room is free. Its message stays. */
   leave(item: Item): void {
-    const { state, stored } = item
-    if (state === 'plugins') return this.leavePlugins(item)
-    if (state === 'ready') this.ready.remove(item)
+    const { state } = item
+    if (state === 'plugins') this.#leavePlugins(item)
+    else if (state === 'ready') this.#remove(item)
     else if (state !== 'sent') return
     item.state = 'new'
-    this.discount(bytesOf(stored))
+    this.discount(item.bytes)
   }
 
   /** Frees the room of an event that another line has taken from this one. */
   discount(bytes: number): void {
-    this.#size--
-    this.#bytes -= bytes
+    this.#count(-1, -bytes)
     this.#options.spool?.refill()
   }
 
@@ -138,46 +181,45 @@ export class Line {
     item.stored = undefined
   }
 
+  /** The first of the events that are due and that the fewest requests have carried. */
+  get freshest(): Item | undefined {
+    const { first, dueOrder } = this.#ready
+    let freshest = first
+    for (let item = first; item !== undefined && (freshest as Item).attempts > 0; item = item.next) {
+      if (item.order > dueOrder) break
+      if (item.attempts < (freshest as Item).attempts) freshest = item
+    }
+    return freshest
+  }
+
+  /** The events that wait up to this place and for which `isMeant` holds. */
+  find(upTo: number, isMeant: (item: Item) => boolean): Item[] {
+    const found: Item[] = []
+    for (let item = this.#ready.first; item !== undefined && item.order <= upTo; item = item.next) {
+      if (isMeant(item)) found.push(item)
+    }
+    return found
+  }
+
   /** The events of this turn that wait. */
   get ofThisTurn(): Item[] {
-    const found: Item[] = []
-    for (let item = this.ready.last; item !== undefined; item = item.previous) {
-      if (item.order <= this.#orderBefore) break
-      found.push(item)
-    }
-    return found.reverse()
+    return this.find(this.#ready.lastOrder, ({ order }) => order > this.#orderBefore)
   }
 
   /** An event is inside asynchronous plugins. Ask {@link Line.hasRoom} first. */
   enterPlugins(item: Item, bytes: number): void {
     item.state = 'plugins'
-    this.#inPlugins.set(item, bytes)
-    this.#size++
-    this.#bytes += bytes
+    item.bytes = bytes
+    this.#inPlugins.add(item)
+    this.#count(1, bytes)
     // It may have filled the line, with what waits in it.
-    if (this.ready.length > 0) this.#scheduleTurn()
-  }
-
-  /** Does nothing for an event that is in none. */
-  leavePlugins(item: Item): void {
-    const bytes = this.#inPlugins.get(item)
-    if (bytes === undefined) return
-    this.#inPlugins.delete(item)
-    item.state = 'new'
-    this.discount(bytes)
-    for (const one of this.#leaving) {
-      one.items.delete(item)
-      if (one.items.size > 0) continue
-      this.#leaving.delete(one)
-      // Where it goes next, it goes in this very turn.
-      soon(one.resolve)
-    }
+    if (this.#ready.length > 0) this.#scheduleTurn()
   }
 
   /** Takes out all that are inside asynchronous plugins. */
   takeFromPlugins(): Item[] {
-    const items = [...this.#inPlugins.keys()]
-    for (const item of items) this.leavePlugins(item)
+    const items = [...this.#inPlugins]
+    for (const item of items) this.leave(item)
     return items
   }
 
@@ -189,33 +231,62 @@ export class Line {
   /** Resolves when those that are inside plugins now have left them. */
   leftPlugins(): Promise<void> {
     if (this.#inPlugins.size === 0) return Promise.resolve()
-    return new Promise((resolve) => this.#leaving.add({ items: new Set(this.#inPlugins.keys()), resolve }))
+    return new Promise((resolve) => this.#leaving.add({ items: new Set(this.#inPlugins), resolve }))
   }
 
   /** Whether one more event of `bytes` has room. With `drop-oldest`, older events make room for it. */
   hasRoom(bytes: number): boolean {
-    if (this.#options.spool === undefined) return this.#makeRoom(bytes)
     // The spool takes what has left the plugins: only what cannot go there fills the memory.
-    return this.#fitsBeside(bytes)
+    return this.#options.spool === undefined ? this.#makeRoom(bytes) : this.#fits(bytes, this.#ready)
   }
 
-  /** A message may come that has no room: waiting for more events gains nothing. */
-  get isNearlyFull(): boolean {
-    const { maxQueueSize, maxQueueBytes, maxMessageBytes } = this.#options.settings
-    return this.#size >= maxQueueSize || this.#bytes + maxMessageBytes > maxQueueBytes
+  /** Calls nothing that could leave it half done after the count: a stack overflow must not. */
+  #append(item: Item, bytes: number): void {
+    this.#count(1, bytes)
+    const ready = this.#ready
+    const { last } = ready
+    item.order = ++ready.lastOrder
+    item.bytes = bytes
+    item.state = 'ready'
+    item.previous = last
+    if (last === undefined) ready.first = item
+    else last.next = item
+    ready.last = item
+    ready.length++
+    ready.bytes += bytes
   }
 
-  /** Nothing more will be taken, however small. */
-  get isFull(): boolean {
+  #remove(item: Item): void {
+    const ready = this.#ready
+    const { previous, next } = item
+    if (previous === undefined) ready.first = next
+    else previous.next = next
+    if (next === undefined) ready.last = previous
+    else next.previous = previous
+    item.previous = undefined
+    item.next = undefined
+    ready.length--
+    ready.bytes -= item.bytes
+    ready.isDue = ready.first !== undefined && ready.first.order <= ready.dueOrder
+  }
+
+  #count(events: number, bytes: number): void {
     const { settings, spool } = this.#options
-    const { overflow, maxQueueSize, maxQueueBytes } = settings
-    if (overflow !== 'drop-newest' || spool !== undefined) return false
-    return this.#size >= maxQueueSize || this.#bytes >= maxQueueBytes
+    this.size += events
+    this.bytes += bytes
+    const isOver = this.size >= settings.maxQueueSize || this.bytes >= settings.maxQueueBytes
+    this.isFull = isOver && settings.overflow === 'drop-newest' && spool === undefined
   }
 
-  /** There is no room for it, or others wait in the spool before it. */
-  #spills(spool: SpoolConnection, json: string): boolean {
-    return spool.length > 0 || !this.#fits(byteLength(json))
+  #leavePlugins(item: Item): void {
+    this.#inPlugins.delete(item)
+    for (const one of this.#leaving) {
+      one.items.delete(item)
+      if (one.items.size > 0) continue
+      this.#leaving.delete(one)
+      // Where it goes next, it goes in this very turn.
+      soon(one.resolve)
+    }
   }
 
   #scheduleTurn(): void {
@@ -226,18 +297,19 @@ export class Line {
   }
 
   readonly #endTurn = (): void => {
+    const { maxQueueSize, maxQueueBytes, maxMessageBytes } = this.#options.settings
     this.#isTurnScheduled = false
-    this.#orderBefore = this.ready.lastOrder
-    this.onTurn()
+    this.#orderBefore = this.#ready.lastOrder
+    this.onTurn(this.size >= maxQueueSize || this.bytes + maxMessageBytes > maxQueueBytes)
   }
 
   #makeRoom(bytes: number): boolean {
     if (this.#fits(bytes)) return true
     if (this.#options.settings.overflow === 'drop-newest') return false
     // Only what waits can be displaced: where the rest leaves no room, displacing it would gain nothing.
-    if (!this.#fitsBeside(bytes)) return false
+    if (!this.#fits(bytes, this.#ready)) return false
     while (!this.#fits(bytes)) {
-      const oldest = this.ready.first
+      const oldest = this.#ready.first
       if (oldest === undefined) return false
       this.leave(oldest)
       this.#options.displace(oldest)
@@ -246,15 +318,11 @@ export class Line {
     return true
   }
 
-  #fits(bytes: number): boolean {
+  /** @param without What does not count. */
+  #fits(bytes: number, without: { readonly length: number; readonly bytes: number } = NOTHING): boolean {
     const { maxQueueSize, maxQueueBytes } = this.#options.settings
-    return this.#size < maxQueueSize && this.#bytes + bytes <= maxQueueBytes
-  }
-
-  /** Whether it would fit if nothing waited. */
-  #fitsBeside(bytes: number): boolean {
-    const { maxQueueSize, maxQueueBytes } = this.#options.settings
-    const { length, bytes: waiting } = this.ready
-    return this.#size - length < maxQueueSize && this.#bytes - waiting + bytes <= maxQueueBytes
+    return this.size - without.length < maxQueueSize && this.bytes - without.bytes + bytes <= maxQueueBytes
   }
 }
+
+const NOTHING = { length: 0, bytes: 0 }

@@ -9,8 +9,8 @@ import { byteLength } from './utf8.ts'
  * The native serialiser comes first. What it cannot write (a BigInt, a cycle, a getter that throws) goes
  * through {@link snapshot}, so that one odd value does not cost the event.
  *
- * @param maxBytes Most bytes that the message may have, for that second way. Default: 32,768.
- * @throws DeliveryError `unserializable` when neither can; `too_large` when the second one sees it early.
+ * @param maxBytes Most bytes that the message may have. Default: 32,768 for that second way, else no limit.
+ * @throws DeliveryError `unserializable` when neither can; `too_large` when it has more bytes.
  */
 export function serialize(message: object, maxBytes?: number): string {
   let json: string | undefined
@@ -21,14 +21,14 @@ export function serialize(message: object, maxBytes?: number): string {
   }
   // A plugin put a `toJSON` that returns nothing into the event.
   if (json === undefined) throw new DeliveryError('unserializable', 'the message has no JSON')
+  if (maxBytes !== undefined) requireSize(json, maxBytes)
   return json
 }
 
 /** UTF-8 takes at most this many bytes for a UTF-16 unit. */
 const MAX_BYTES_PER_UNIT = 3
 
-/** @throws DeliveryError `too_large` when the message has more than `maxBytes` UTF-8 bytes. */
-export function requireSize(json: string, maxBytes: number): void {
+function requireSize(json: string, maxBytes: number): void {
   // Exact counting is for the few that may be too large.
   if (json.length * MAX_BYTES_PER_UNIT <= maxBytes) return
   const bytes = byteLength(json)

@@ -1,5 +1,4 @@
-import { SlabStore } from '../line/slabs.ts'
-import type { Holder, MessageStore, StoredMessage } from '../line/store.ts'
+import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '../line/store.ts'
 
 /** The usual store, which also keeps a copy of each message from the moment it is queued. */
 export class Recorder<Message> implements MessageStore {

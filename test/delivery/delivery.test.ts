@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { TokenCredentials } from '../../src/auth/credentials.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'
-import { SlabStore } from '../../src/line/slabs.ts'
+import { SlabStore } from '../../src/line/store.ts'
 import {
   codesOf,
   createEntry,

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Envelope } from '../../src/delivery/envelope.ts'
 import { Range } from '../../src/delivery/range.ts'
-import { SlabStore } from '../../src/line/slabs.ts'
+import { SlabStore } from '../../src/line/store.ts'
 import { storeAll } from '../support/stored.ts'
 
 const SENT_AT = '2026-11-20T09:30:00.000Z'

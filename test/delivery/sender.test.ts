@@ -13,7 +13,7 @@ import type {
   HTTPHeaders,
   HTTPResponse,
 } from '../../src/http/client.ts'
-import { SlabStore } from '../../src/line/slabs.ts'
+import { SlabStore } from '../../src/line/store.ts'
 import { loadEncoder } from '../support/create-delivery.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import {

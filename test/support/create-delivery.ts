@@ -7,8 +7,7 @@ import { Sender } from '../../src/delivery/sender.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'
 import { type Callback, createItem, type Item } from '../../src/line/item.ts'
 import { Line } from '../../src/line/line.ts'
-import { SlabStore } from '../../src/line/slabs.ts'
-import type { MessageStore } from '../../src/line/store.ts'
+import { type MessageStore, SlabStore } from '../../src/line/store.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
 import type { AnalyticsSettings } from '../../src/settings/schema.ts'
 import { FakeClock } from './fake-clock.ts'
@@ -149,7 +148,7 @@ export function setUpDelivery({
   const hold = (bytes: number): (() => void) => {
     const item = createItem('track', ++calls)
     line.enterPlugins(item, bytes)
-    return () => line.leavePlugins(item)
+    return () => line.leave(item)
   }
   return { clock, client, line, delivery, outcomes, enqueue, admit, hold, makeItem }
 }

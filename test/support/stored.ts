@@ -1,6 +1,5 @@
 import { createItem, type Item } from '../../src/line/item.ts'
-import { SlabStore } from '../../src/line/slabs.ts'
-import type { Holder, MessageStore, StoredMessage } from '../../src/line/store.ts'
+import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '../../src/line/store.ts'
 import { serialize } from '../../src/message/serialize.ts'
 
 /** Items with these messages, stored one behind the other. */
@@ -10,7 +9,7 @@ export function storeAll(
 ): (Item & { stored: StoredMessage })[] {
   return messages.map((message, index) => {
     const stored = store.put(serialize(message))
-    return Object.assign(createItem('track', index + 1), { stored })
+    return Object.assign(createItem('track', index + 1), { stored, bytes: stored.bytes })
   })
 }
 

@@ -1,8 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { SlabStore } from '../../src/line/slabs.ts'
-import type { Holder, MessageStore, StoredMessage } from '../../src/line/store.ts'
-import { totalBytes } from '../../src/line/store.ts'
+import {
+  type Holder,
+  type MessageStore,
+  SlabStore,
+  type StoredMessage,
+  totalBytes,
+} from '../../src/line/store.ts'
 import { serialize } from '../../src/message/serialize.ts'
 import { storeAll } from '../support/stored.ts'
 

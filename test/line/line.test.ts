@@ -1,31 +1,42 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createItem, type Item } from '../../src/line/item.ts'
-import { ReadyList } from '../../src/line/ready-list.ts'
-import { bytesOf, totalBytes } from '../../src/line/store.ts'
+import { Line } from '../../src/line/line.ts'
+import { SlabStore, totalBytes } from '../../src/line/store.ts'
+import { resolveSettings } from '../../src/settings/resolve.ts'
 
 const ALL = Number.POSITIVE_INFINITY
+const settings = resolveSettings({ writeKey: 'wk_Zurich_7Qm4' })
 
-function itemOf(seq: number, bytes: number): Item {
-  return Object.assign(createItem('track', seq), { stored: { bytes } })
+/** A line that holds messages of these sizes. */
+function fill(...sizes: number[]): Line {
+  const sized: SlabStore = new SlabStore()
+  sized.put = (json) => ({ bytes: Number(json) })
+  const line = new Line({ settings, store: sized, displace: () => {} })
+  for (const [index, bytes] of sizes.entries()) append(line, index, bytes)
+  return line
 }
 
-function fill(...sizes: number[]): ReadyList {
-  const list = new ReadyList()
-  for (const [index, bytes] of sizes.entries()) list.append(itemOf(index, bytes))
-  return list
+function append(line: Line, seq: number, bytes: number): Item {
+  const item = createItem('track', seq)
+  line.add(item, String(bytes), false)
+  return item
 }
 
-const take = (list: ReadyList, maxBytes: number, maxItems = ALL): number[] =>
-  seqsOf(list.take(maxBytes, maxItems, list.first))
+const take = (line: Line, maxBytes: number, maxItems = ALL): number[] => seqsOf(line.take(maxBytes, maxItems))
 const seqsOf = (items: readonly Item[]): number[] => items.map(({ seq }) => seq)
 
 describe('taking', () => {
-  test('an empty list gives nothing', () => {
-    const list = fill()
+  test('an empty line gives nothing', () => {
+    const line = fill()
 
-    expect(take(list, 1_000)).toEqual([])
-    expect([list.length, list.bytes, list.first, list.last]).toEqual([0, 0, undefined, undefined])
+    expect(take(line, 1_000)).toEqual([])
+    expect([line.ready.length, line.ready.bytes, line.ready.first, line.ready.last]).toEqual([
+      0,
+      0,
+      undefined,
+      undefined,
+    ])
   })
 
   test.each([
@@ -35,23 +46,23 @@ describe('taking', () => {
     ['all', 32, [0, 1, 2]],
     ['one byte less than all', 31, [0, 1]],
   ])('it takes %s', (_label, maxBytes, seqs) => {
-    const list = fill(10, 10, 10)
+    const line = fill(10, 10, 10)
 
-    expect(take(list, maxBytes)).toEqual(seqs)
-    expect(list.length).toBe(3 - seqs.length)
+    expect(take(line, maxBytes)).toEqual(seqs)
+    expect(line.ready.length).toBe(3 - seqs.length)
   })
 
   test('it takes no more items than asked for', () => {
-    const list = fill(1, 1, 1)
+    const line = fill(1, 1, 1)
 
-    expect(take(list, 1_000, 2)).toEqual([0, 1])
-    expect(take(list, 1_000, 0)).toEqual([])
+    expect(take(line, 1_000, 2)).toEqual([0, 1])
+    expect(take(line, 1_000, 0)).toEqual([])
   })
 
   test('a large item behind small ones waits for the next request, and does not let later ones pass', () => {
-    const list = fill(10, 500, 10)
+    const line = fill(10, 500, 10)
 
-    expect([take(list, 100), take(list, 100), take(list, 100)]).toEqual([[0], [1], [2]])
+    expect([take(line, 100), take(line, 100), take(line, 100)]).toEqual([[0], [1], [2]])
   })
 
   // Row F71.
@@ -61,9 +72,9 @@ describe('taking', () => {
 
     fc.assert(
       fc.property(sizes, (sizes) => {
-        const list = fill(...sizes)
+        const line = fill(...sizes)
         const ranges: Item[][] = []
-        while (list.length > 0) ranges.push(list.take(limit, ALL, list.first))
+        while (line.ready.length > 0) ranges.push(line.take(limit, ALL))
 
         expect(seqsOf(ranges.flat())).toEqual(sizes.map((_, index) => index))
         for (const [index, range] of ranges.entries()) {
@@ -80,31 +91,31 @@ describe('taking', () => {
 
 describe('what is due', () => {
   test('is what was there when all was made due, and what was given back', () => {
-    const list = fill(1, 1)
-    expect(list.isDue).toBe(false)
+    const line = fill(1, 1)
+    expect(line.ready.isDue).toBe(false)
 
-    list.makeAllDue()
-    list.append(itemOf(2, 1))
-    const taken = list.take(ALL, 3, list.first)
-    list.append(itemOf(3, 1))
-    expect(list.isDue).toBe(false)
-    list.giveBack(taken)
+    line.makeAllDue()
+    append(line, 2, 1)
+    const taken = line.take(ALL, 3)
+    append(line, 3, 1)
+    expect(line.ready.isDue).toBe(false)
+    line.giveBack(taken)
 
-    expect(list.isDue).toBe(true)
-    expect(take(list, ALL)).toEqual([0, 1, 2, 3])
+    expect(line.ready.isDue).toBe(true)
+    expect(take(line, ALL)).toEqual([0, 1, 2, 3])
   })
 
   test('the freshest is the first that the fewest requests have carried, and is due', () => {
-    const list = fill(1, 1, 1, 1)
-    for (const [index, item] of list.find(ALL, () => true).entries()) item.attempts = [2, 1, 1, 0][index] ?? 0
-    expect(list.freshest?.seq).toBe(0)
+    const line = fill(1, 1, 1, 1)
+    for (const [index, item] of line.find(ALL, () => true).entries()) item.attempts = [2, 1, 1, 0][index] ?? 0
+    expect(line.freshest?.seq).toBe(0)
 
-    list.makeAllDue()
-    expect(list.freshest?.seq).toBe(3)
-    list.append(itemOf(4, 1))
-    list.take(1, 1, list.freshest)
+    line.makeAllDue()
+    expect(line.freshest?.seq).toBe(3)
+    append(line, 4, 1)
+    line.take(1, 1, line.freshest)
 
-    expect(list.freshest?.seq).toBe(1)
+    expect(line.freshest?.seq).toBe(1)
   })
 })
 
@@ -129,20 +140,18 @@ test('it behaves as a sorted list does, whatever is taken, given back and remove
 
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const list = new ReadyList()
+      const line = fill()
       let model: Item[] = []
       const out: Item[][] = []
       let seq = 0
       for (const one of steps) {
         if (one.kind === 'append') {
           for (let count = 0; count < one.count; count++) {
-            const item = itemOf(++seq, 1 + ((seq * 37) % 97))
-            list.append(item)
-            model.push(item)
+            model.push(append(line, ++seq, 1 + ((seq * 37) % 97)))
           }
         } else if (one.kind === 'take') {
           const first = model.length === 0 ? undefined : model[one.from % model.length]
-          const taken = list.take(one.maxBytes, one.maxItems, first)
+          const taken = line.take(one.maxBytes, one.maxItems, first)
           const index = first === undefined ? 0 : model.indexOf(first)
           expect(taken).toEqual(model.splice(index, taken.length))
           if (taken.length > 1) expect(totalBytes(taken)).toBeLessThanOrEqual(one.maxBytes)
@@ -150,17 +159,20 @@ test('it behaves as a sorted list does, whatever is taken, given back and remove
           if (taken.length > 0) out.push(taken)
         } else if (one.kind === 'giveBack' && out.length > 0) {
           const [given = []] = out.splice(one.which % out.length, 1)
-          list.giveBack(given)
+          line.giveBack(given)
           model = [...model, ...given].sort((a, b) => a.order - b.order)
         } else if (one.kind === 'remove' && model.length > 0) {
           const [removed] = model.splice(one.which % model.length, 1)
-          list.remove(removed as Item)
+          line.leave(removed as Item)
         }
 
-        expect(seqsOf(list.find(ALL, () => true))).toEqual(seqsOf(model))
-        expect(list.length).toBe(model.length)
-        expect(list.bytes).toBe(model.reduce((sum, { stored }) => sum + bytesOf(stored), 0))
-        expect([list.first, list.last]).toEqual([model[0], model[model.length - 1]])
+        expect(seqsOf(line.find(ALL, () => true))).toEqual(seqsOf(model))
+        expect(line.ready.length).toBe(model.length)
+        expect(line.ready.bytes).toBe(model.reduce((sum, { stored }) => sum + (stored?.bytes ?? 0), 0))
+        expect([line.ready.first, line.ready.last]).toEqual([model[0], model[model.length - 1]])
+        const isDue = model[0] !== undefined && model[0].order <= line.ready.dueOrder
+        expect(line.ready.isDue).toBe(isDue)
+        expect(line.size).toBe(model.length + out.flat().length)
         expect(model.every(({ state }) => state === 'ready')).toBe(true)
       }
     }),
