@@ -1,14 +1,22 @@
 import { compose, type Parts } from './client/compose.ts'
 import { bindMethods, methodsOf } from './client/detachable.ts'
 import { Emitter } from './client/emitter.ts'
+import type {
+  AnalyticsEvents,
+  EmittedEvents,
+  FlushCallback,
+  FlushOptions,
+  FlushResult,
+} from './client/events.ts'
 import { readOptions } from './client/flush-options.ts'
 import type { FlushSummary, Stats } from './client/ledger.ts'
 import type { Status } from './client/status.ts'
+import type { ScopedTracker } from './client/trackers.ts'
 import { createPromises, createScope } from './client/trackers.ts'
 import type { Verification } from './client/verify.ts'
 import { fromCaller, guard } from './errors/guard.ts'
-import type { AnalyticsEvents, EmittedEvents, FlushCallback, FlushOptions, FlushResult } from './events.ts'
 import type { MessageStore } from './line/store.ts'
+import type { Scope } from './message/scope.ts'
 import type { GroupTraits, UserTraits } from './message/shapes.ts'
 import type {
   AliasParams,
@@ -20,13 +28,14 @@ import type {
   ScreenParams,
   TrackParams,
 } from './message/types.ts'
+import type { Callback } from './pipeline/context.ts'
 import type { Plugin, PluginHost } from './pipeline/plugin.ts'
 import type { PluginFunction } from './pipeline/plugin-function.ts'
+import type { Tracker, TrackerPromises } from './pipeline/tracker.ts'
 import { type Clock, soon, systemClock } from './runtime/clock.ts'
 import { publicSettings } from './settings/public-settings.ts'
 import { type ResolvedSettings, resolveSettings } from './settings/resolve.ts'
 import type { AnalyticsSettings } from './settings/schema.ts'
-import type { Callback, Scope, ScopedTracker, Tracker, TrackerPromises } from './tracker.ts'
 import { VERSION } from './version.ts'
 
 /** The names of all methods: each can be detached. Found when the first client is made. */

@@ -1,12 +1,12 @@
+import type { FlushOptions } from './client/events.ts'
 import type { FlushSummary } from './client/ledger.ts'
 import type { DeliveryError } from './errors/errors.ts'
-import type { FlushOptions } from './events.ts'
 import { describe } from './message/describe.ts'
 import { createMessageId } from './message/message-id.ts'
 import type { GroupTraits, UserTraits } from './message/shapes.ts'
 import { type AnyEvents, KINDS, type Kind } from './message/types.ts'
-import type { Context } from './pipeline/context.ts'
-import type { Callback, Tracker } from './tracker.ts'
+import type { Callback, Context } from './pipeline/context.ts'
+import type { Tracker } from './pipeline/tracker.ts'
 
 /** A part of {@link combine}: a client, or anything that can record and flush. */
 export interface CombinedClient<Events = AnyEvents, User = UserTraits, Group = GroupTraits>

@@ -1,5 +1,4 @@
 export { Analytics, Analytics as default } from './analytics.ts'
-export type { Signer } from './auth/signer.ts'
 export type {
   AcceptedMessage,
   ClientMessage,
@@ -10,9 +9,19 @@ export type {
   ResponseMessage,
 } from './client/diagnostics.ts'
 export type { Emitter } from './client/emitter.ts'
+export type {
+  AnalyticsEvents,
+  EmittedEvents,
+  ErrorEvent,
+  FlushCallback,
+  FlushOptions,
+  FlushResult,
+  WarningEvent,
+} from './client/events.ts'
 export type { FlushSummary, Stats } from './client/ledger.ts'
 export type { LastError } from './client/monitor.ts'
 export type { Status } from './client/status.ts'
+export type { ScopedTracker } from './client/trackers.ts'
 export type { Verification } from './client/verify.ts'
 export { type CombinedClient, combine } from './combine.ts'
 export type { RequestFacts, RequestInfo, ResponseInfo } from './delivery/observer.ts'
@@ -23,16 +32,6 @@ export {
   SettingsError,
   TrackpostError,
 } from './errors/errors.ts'
-export type {
-  AnalyticsEvents,
-  EmittedEvents,
-  ErrorEvent,
-  FlushCallback,
-  FlushOptions,
-  FlushResult,
-  PublicSettings,
-  WarningEvent,
-} from './events.ts'
 export {
   type AbortSignalLike,
   type AbortSignalOf,
@@ -46,6 +45,7 @@ export {
   type HTTPHeaders,
   type HTTPResponse,
 } from './http/client.ts'
+export type { Scope } from './message/scope.ts'
 export type {
   Address,
   Campaign,
@@ -80,6 +80,7 @@ export type {
   TypedEvent,
 } from './message/types.ts'
 export { ContextCancelation, type ContextCancelationOptions } from './pipeline/cancelation.ts'
+export type { Callback } from './pipeline/context.ts'
 export {
   Context,
   type ContextEvent,
@@ -90,7 +91,9 @@ export {
 export type { ContextLogger, ContextStats, LogEntry, LogLevel, Metric } from './pipeline/notes.ts'
 export type { Handler, HandlerResult, Plugin, PluginHost, PluginType } from './pipeline/plugin.ts'
 export type { EventResult, PluginFunction } from './pipeline/plugin-function.ts'
+export type { Tracker, TrackerPromises } from './pipeline/tracker.ts'
 export type { Logger } from './runtime/log.ts'
 export type { CryptoKeyLike, KeyObjectLike } from './settings/keys.ts'
+export type { PublicSettings } from './settings/public-settings.ts'
 export type { AnalyticsSettings, OAuthSettings } from './settings/schema.ts'
-export type { Callback, Scope, ScopedTracker, Tracker, TrackerPromises } from './tracker.ts'
+export type { Signer } from './settings/signer.ts'

@@ -2,9 +2,9 @@ import { encode } from 'jose/base64url'
 import { CompactSign } from 'jose/jws/compact/sign'
 import { importPKCS8 } from 'jose/key/import'
 import { platform } from '../runtime/platform.node.ts'
+import type { Signer } from '../settings/signer.ts'
 import { type CryptoKey, checkCryptoKey } from './crypto-key.ts'
 import type { PrivateKey } from './private-key.ts'
-import type { Signer } from './signer.ts'
 
 /** What an assertion says, apart from its times and its id. */
 export interface AssertionClaims {

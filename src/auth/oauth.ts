@@ -4,11 +4,11 @@ import { backoffMs } from '../policy/backoff.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
 import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
+import type { Signer } from '../settings/signer.ts'
 import { localKey } from './assertion.ts'
 import type { TokenCredentials } from './credentials.ts'
 import type { PrivateKey } from './private-key.ts'
 import { ServerClock } from './server-clock.ts'
-import type { Signer } from './signer.ts'
 import { TokenClient, type TokenFailure, type TokenRequest, type TokenResult } from './token-client.ts'
 
 /** What access tokens are made of. */

@@ -9,8 +9,8 @@ import { classify, parseHttpDate, type ReadHeader, rateLimitMs, retryAfterMs } f
 import type { Clock } from '../runtime/clock.ts'
 import { TIMEOUT, within } from '../runtime/within.ts'
 import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
+import type { Signer } from '../settings/signer.ts'
 import { type AssertionClaims, type LocalKey, signAssertion } from './assertion.ts'
-import type { Signer } from './signer.ts'
 
 /** What one token request came to. No retry and no policy here. */
 export type TokenResult =

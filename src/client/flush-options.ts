@@ -1,4 +1,4 @@
-import type { FlushCallback, FlushOptions } from '../events.ts'
+import type { FlushCallback, FlushOptions } from './events.ts'
 
 /** Options that throw when they are read are none. */
 export function readOptions(options: FlushOptions | FlushCallback | null): FlushOptions {

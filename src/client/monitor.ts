@@ -1,13 +1,13 @@
 import type { Observer, OnEnd, RequestFacts, RequestInfo, ResponseInfo } from '../delivery/observer.ts'
 import type { OutageObserver } from '../delivery/results.ts'
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
-import type { AnalyticsEvents } from '../events.ts'
 import type { Kind } from '../message/types.ts'
 import type { Channel } from '../runtime/channels.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import { channels } from './diagnostics.ts'
 import type { Emitter } from './emitter.ts'
+import type { AnalyticsEvents } from './events.ts'
 import type { Warnings } from './warnings.ts'
 
 /** The last thing that went wrong. */

@@ -1,10 +1,10 @@
 import { describeCause } from '../errors/cause.ts'
 import { DeliveryError } from '../errors/errors.ts'
-import type { AnalyticsEvents } from '../events.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
 import { asPlugin, type PluginFunction } from '../pipeline/plugin-function.ts'
 import type { Emitter } from './emitter.ts'
+import type { AnalyticsEvents } from './events.ts'
 import type { Warnings } from './warnings.ts'
 
 /** Takes plugins in and out, reports what is no plugin, and tells listeners which ones take part. */

@@ -2,7 +2,7 @@ import type { MessageDefaults } from '../message/build.ts'
 import { toIsoTime } from '../message/build.ts'
 import { describe, isRecord } from '../message/describe.ts'
 import { mergeDeep } from '../message/merge.ts'
-import type { Scope } from '../tracker.ts'
+import type { Scope } from '../message/scope.ts'
 import type { Warnings } from './warnings.ts'
 
 type Fields = Record<string, unknown>

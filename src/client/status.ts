@@ -1,6 +1,6 @@
 import type { Courier } from '../delivery/lanes.ts'
+import type { SpoolConnection } from '../line/spool.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { SpoolConnection } from '../spool/spool.ts'
 import type { LastError, Monitor } from './monitor.ts'
 
 /** How a client is doing at this instant: for health checks, dashboards and metrics. */

@@ -1,14 +1,27 @@
 import type { DeliveryError } from '../errors/errors.ts'
-import type { FlushOptions, FlushResult } from '../events.ts'
 import type { MessageDefaults } from '../message/build.ts'
-import type { Kind } from '../message/types.ts'
+import type { Scope } from '../message/scope.ts'
+import type { GroupTraits, UserTraits } from '../message/shapes.ts'
+import type { AnyEvents, Kind, ScopedIdentity } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
-import type { Scope, ScopedTracker, TrackerPromises } from '../tracker.ts'
+import type { Tracker, TrackerPromises } from '../pipeline/tracker.ts'
+import type { FlushOptions, FlushResult } from './events.ts'
 import { readOptions } from './flush-options.ts'
 import type { Intake } from './intake.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { mergeScopes } from './scopes.ts'
 import type { Warnings } from './warnings.ts'
+
+/** The six calls with the defaults of a scope. Shares queue and connections with its client. Its methods may be detached. */
+export interface ScopedTracker<Events = AnyEvents, User = UserTraits, Group = GroupTraits>
+  extends Tracker<Events, User, Group, ScopedIdentity> {
+  /** The six calls as promises, with the defaults of this scope. */
+  readonly promises: TrackerPromises<Events, User, Group, ScopedIdentity>
+  /** A scope within this one: what it says wins. */
+  with(scope: Scope): ScopedTracker<Events, User, Group>
+  /** Flushes the whole client, as `analytics.flush()` does. */
+  flush(options?: Pick<FlushOptions, 'timeout'>): Promise<FlushResult>
+}
 
 /** What a scope shares with its client. */
 export interface ScopeParts {

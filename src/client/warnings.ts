@@ -1,8 +1,8 @@
-import type { AnalyticsEvents, WarningEvent } from '../events.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { PluginFailure } from '../pipeline/failure.ts'
 import type { Log } from '../runtime/log.ts'
 import type { Emitter } from './emitter.ts'
+import type { AnalyticsEvents, WarningEvent } from './events.ts'
 
 /** Failures that cost no event: told to `warning` listeners, or once for each kind to the log. */
 export class Warnings {

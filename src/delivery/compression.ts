@@ -1,21 +1,7 @@
-import type { ByteHTTPClient, HTTPClient } from '../http/client.ts'
-import type { Clock } from '../runtime/clock.ts'
+import type { ByteHTTPClient } from '../http/client.ts'
 import { gzip as platformGzip } from '../runtime/compress.node.ts'
-import type { Gzip } from '../runtime/compress.ts'
 import { type Bounded, within } from '../runtime/within.ts'
-import type { EncodedBody, Encoder } from './encode.ts'
-
-export interface CompressionOptions {
-  /** Default: that of the runtime. */
-  readonly gzip?: Gzip
-  /** Only what takes bytes can be given compressed ones. */
-  readonly client: HTTPClient
-  /** Bound on the compression of one body, in milliseconds. */
-  readonly timeoutMs: number
-  readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>
-  /** Told once when nothing more is compressed: why, and what went wrong. Must not throw. */
-  readonly onGivenUp: (why: string, error?: unknown) => void
-}
+import type { CompressionOptions, EncodedBody, Encoder } from './encode.ts'
 
 const CLOSED = new Error('the client was closed')
 

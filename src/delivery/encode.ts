@@ -1,6 +1,8 @@
 import { describeCause } from '../errors/cause.ts'
+import type { HTTPClient } from '../http/client.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Gzip } from '../runtime/compress.ts'
 import type { Warn } from '../runtime/warn.ts'
-import type { CompressionOptions } from './compression.ts'
 
 /** A request body as it goes over the wire. */
 export interface EncodedBody {
@@ -21,6 +23,18 @@ export interface Encoder {
   isRefused(body: EncodedBody, batch: object, status: number): boolean
   /** Gives up what is being encoded: it goes as it is. */
   abort(): void
+}
+
+export interface CompressionOptions {
+  /** Default: that of the runtime. */
+  readonly gzip?: Gzip
+  /** Only what takes bytes can be given compressed ones. */
+  readonly client: HTTPClient
+  /** Bound on the compression of one body, in milliseconds. */
+  readonly timeoutMs: number
+  readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>
+  /** Told once when nothing more is compressed: why, and what went wrong. Must not throw. */
+  readonly onGivenUp: (why: string, error?: unknown) => void
 }
 
 /** Sends every body as it is. */

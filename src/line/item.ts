@@ -1,17 +1,7 @@
-import type { DeliveryError } from '../errors/errors.ts'
 import type { Kind } from '../message/types.ts'
-import type { Context } from '../pipeline/context.ts'
+import type { Callback, Context } from '../pipeline/context.ts'
 import type { CapturedContext } from '../runtime/async-context.ts'
 import type { Holder } from './store.ts'
-
-/**
- * Called once with the outcome of its event, as soon as it is known and never before the call has returned. A callback that
- * throws or rejects harms nobody: the failure is reported.
- *
- * @param error Why the event was not delivered; `undefined` when it was.
- * @param ctx The event; `undefined` when the call was too malformed to make one.
- */
-export type Callback = (error: DeliveryError | undefined, ctx: Context | undefined) => unknown
 
 /** One accepted call until it has its outcome: the only form of an unfinished event. */
 export interface Item extends Holder {

@@ -1,12 +1,17 @@
 import { byteLength } from '../message/utf8.ts'
 import { soon } from '../runtime/clock.ts'
-import type { ResolvedSettings } from '../settings/resolve.ts'
-import type { SpoolConnection } from '../spool/spool.ts'
 import type { Item } from './item.ts'
+import type { SpoolConnection } from './spool.ts'
 import type { MessageStore } from './store.ts'
 
 export interface LineOptions {
-  readonly settings: Pick<ResolvedSettings, 'maxQueueSize' | 'maxQueueBytes' | 'maxMessageBytes' | 'overflow'>
+  /** Settings of the client, of the same names. */
+  readonly settings: {
+    readonly maxQueueSize: number
+    readonly maxQueueBytes: number
+    readonly maxMessageBytes: number
+    readonly overflow: 'drop-newest' | 'drop-oldest'
+  }
   readonly store: MessageStore
   /** Where events go for which there is no room. */
   readonly spool?: SpoolConnection | undefined

@@ -9,6 +9,15 @@ import { ContextLogger, ContextStats, type LogEntry, type LogLevel, type Metric 
 
 export type { ContextEvent, ContextInput } from '../message/types.ts'
 
+/**
+ * Called once with the outcome of its event, as soon as it is known and never before the call has returned. A callback that
+ * throws or rejects harms nobody: the failure is reported.
+ *
+ * @param error Why the event was not delivered; `undefined` when it was.
+ * @param ctx The event; `undefined` when the call was too malformed to make one.
+ */
+export type Callback = (error: DeliveryError | undefined, ctx: Context | undefined) => unknown
+
 /** Why an event failed. */
 export interface FailedDelivery {
   /** Its `code` is the precise reason. */

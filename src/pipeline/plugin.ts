@@ -1,5 +1,5 @@
-import type { Tracker } from '../tracker.ts'
 import type { Context, ContextEvent } from './context.ts'
+import type { Tracker } from './tracker.ts'
 
 /**
  * Where a plugin stands and what its failure means. They run in this order.

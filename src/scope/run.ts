@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { assertScope, makeConstant, mergeScopes } from '../client/scopes.ts'
 import { describeCause } from '../errors/cause.ts'
+import type { Scope } from '../message/scope.ts'
 import { warn } from '../runtime/warn.ts'
-import type { Scope } from '../tracker.ts'
 
 /**
  * One for the process: a program may load this module twice, as ES module and as CommonJS, or in two bundles of a

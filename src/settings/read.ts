@@ -1,9 +1,9 @@
-import type { Signer } from '../auth/signer.ts'
 import { SettingsError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
+import type { Spool } from '../line/spool.ts'
 import { describe } from '../message/describe.ts'
 import type { Logger } from '../runtime/log.ts'
-import type { Spool } from '../spool/spool.ts'
+import type { Signer } from './signer.ts'
 
 /** Own properties only: a polluted `Object.prototype` must not configure the client. */
 export function ownReader(given: object): (name: string) => unknown {

@@ -1,11 +1,10 @@
-import type { Signer } from '../auth/signer.ts'
 import { SettingsError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
+import type { Spool } from '../line/spool.ts'
 import { describe } from '../message/describe.ts'
+import type { Scope } from '../message/scope.ts'
 import { redactor } from '../policy/redact.ts'
 import { Log, type Logger } from '../runtime/log.ts'
-import type { Spool } from '../spool/spool.ts'
-import type { Scope } from '../tracker.ts'
 import { doubtsAbout } from './doubts.ts'
 import {
   ownReader,
@@ -34,6 +33,7 @@ import {
   REGIONS,
   SETTINGS,
 } from './schema.ts'
+import type { Signer } from './signer.ts'
 import { checkNames, checkOAuthNames, KILL_SWITCHES } from './suggest.ts'
 
 /** Each setting with its default in place; the old name of `flushAt` is gone. */

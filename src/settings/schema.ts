@@ -1,9 +1,9 @@
-import type { Signer } from '../auth/signer.ts'
 import type { ByteHTTPClient, HTTPClient, HTTPFetchFn } from '../http/client.ts'
+import type { Spool } from '../line/spool.ts'
+import type { Scope } from '../message/scope.ts'
 import type { Logger } from '../runtime/log.ts'
-import type { Spool } from '../spool/spool.ts'
-import type { Scope } from '../tracker.ts'
 import type { CryptoKeyLike, KeyObjectLike } from './keys.ts'
+import type { Signer } from './signer.ts'
 
 /**
  * The settings of `Analytics`. Only own properties count, and each is read once. An explicit `undefined`

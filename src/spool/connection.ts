@@ -1,4 +1,3 @@
-import type { Holder, StoredMessage } from '../line/store.ts'
 import type {
   RecoveredMessage,
   Spool,
@@ -6,7 +5,8 @@ import type {
   SpoolConnection,
   SpooledEntry,
   SpoolRecord,
-} from './spool.ts'
+} from '../line/spool.ts'
+import type { Holder, StoredMessage } from '../line/store.ts'
 
 /** At most so many bytes are read ahead of what is sent: enough for several requests. */
 const READ_AHEAD_BYTES = 2_097_152

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { nextTick } from 'node:process'
 import { describeCause } from '../errors/cause.ts'
 import { SettingsError } from '../errors/errors.ts'
+import type { RecoveredMessage, Spool, SpoolClient, SpoolConnection, SpoolRecord } from '../line/spool.ts'
 import { type Clock, soon, systemClock } from '../runtime/clock.ts'
 import { warn } from '../runtime/warn.ts'
 import { connect } from './connection.ts'
@@ -14,7 +15,6 @@ import { type Processes, systemProcesses } from './owner.ts'
 import { FIRST_RECORD, FileRecord, type Segment } from './segment.ts'
 import { SegmentLog } from './segment-log.ts'
 import { SegmentReader } from './segment-reader.ts'
-import type { RecoveredMessage, Spool, SpoolClient, SpoolConnection, SpoolRecord } from './spool.ts'
 
 /** How often a spool shows that its process lives, and looks for dead ones. */
 const BEAT_MS = 15_000

@@ -1,9 +1,9 @@
 import { basename, dirname, join } from 'node:path'
+import type { RecoveredMessage } from '../line/spool.ts'
 import { type FileSystem, isShortage } from './file-system.ts'
 import type { Folders } from './folders.ts'
 import { acknowledgementsOf, Segment, segmentNumber } from './segment.ts'
 import { readHeader, SegmentReader } from './segment-reader.ts'
-import type { RecoveredMessage } from './spool.ts'
 
 export interface LeftoversOptions {
   readonly fs: FileSystem

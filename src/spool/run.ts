@@ -1,6 +1,6 @@
+import type { RecoveredMessage } from '../line/spool.ts'
 import { FileRecord, type Segment } from './segment.ts'
 import type { FoundMessage } from './segment-reader.ts'
-import type { RecoveredMessage } from './spool.ts'
 
 /**
  * Records in a row that the client does not hold. Where each of them starts is known: the client tells its events apart

@@ -1,6 +1,6 @@
+import type { RecoveredMessage } from '../line/spool.ts'
 import { HEADER_BYTES, RECORD_HEADER_BYTES, readRecord, readVersion, VERSION } from './format.ts'
 import { FileRecord, type Segment } from './segment.ts'
-import type { RecoveredMessage } from './spool.ts'
 
 const CHUNK_BYTES = 262_144
 

@@ -1,8 +1,8 @@
+import type { SpoolRecord } from '../line/spool.ts'
 import { Acknowledgements } from './acknowledgements.ts'
 import { type FileSystem, OpenFile } from './file-system.ts'
 import { HEADER_BYTES } from './format.ts'
 import { SegmentWriter } from './segment-writer.ts'
-import type { SpoolRecord } from './spool.ts'
 
 /** A record of a {@link Segment}. */
 export class FileRecord implements SpoolRecord {

@@ -3,7 +3,7 @@ import { decodeJwt, decodeProtectedHeader, exportJWK, importJWK, importPKCS8, jw
 import { expect, test } from 'vitest'
 import { localKey, signAssertion } from '../../src/auth/assertion.ts'
 import { readPrivateKey } from '../../src/auth/private-key.ts'
-import type { Signer } from '../../src/auth/signer.ts'
+import type { Signer } from '../../src/settings/signer.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const CLAIMS = { clientId: 'client_Zürich', keyId: 'key-7', audience: 'https://oauth2.example.test' }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Signer } from '../../src/auth/signer.ts'
 import type { HTTPFetchFn } from '../../src/http/client.ts'
+import type { Signer } from '../../src/settings/signer.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { settled, untilSeen } from '../support/fake-clock.ts'
 import { silence, status } from '../support/scripted-client.ts'

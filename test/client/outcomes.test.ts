@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { on, once } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import type { ErrorEvent, WarningEvent } from '../../src/events.ts'
+import type { ErrorEvent, WarningEvent } from '../../src/client/events.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'

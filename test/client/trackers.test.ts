@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { combine } from '../../src/combine.ts'
-import type { Scope } from '../../src/tracker.ts'
+import type { Scope } from '../../src/message/scope.ts'
 import { createAnalytics } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'

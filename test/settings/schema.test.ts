@@ -6,7 +6,10 @@ import { OAUTH_SETTINGS, type Rule, SETTINGS } from '../../src/settings/schema.t
 
 const folder = fileURLToPath(new URL('../../src/settings/', import.meta.url))
 const schema = readFileSync(`${folder}schema.ts`, 'utf8')
-const events = readFileSync(fileURLToPath(new URL('../../src/events.ts', import.meta.url)), 'utf8')
+const events = readFileSync(
+  fileURLToPath(new URL('../../src/settings/public-settings.ts', import.meta.url)),
+  'utf8',
+)
 
 /** The docstring of each member of an interface, on one line. */
 function docstrings(interfaceName: string, text = schema): Map<string, string> {

@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
-import type { Spool } from '../../src/spool/spool.ts'
+import type { Spool } from '../../src/line/spool.ts'
 import { describeConformance } from './conformance.ts'
 import { createProcess, FileSpoolOn, temporaryDirectory } from './support.ts'
 

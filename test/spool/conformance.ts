@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Spool, SpoolRecord } from '../../src/spool/spool.ts'
+import type { Spool, SpoolRecord } from '../../src/line/spool.ts'
 import { bytesOf, readMessages, readRecords, turn } from './support.ts'
 
 /** A store of its own, and processes on it, one after the other. */

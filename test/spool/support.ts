@@ -2,11 +2,11 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach } from 'vitest'
+import type { RecoveredMessage, Spool } from '../../src/line/spool.ts'
 import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 import { FileSpool, type SpoolHost } from '../../src/spool/file-spool.ts'
 import type { FileSpoolOptions } from '../../src/spool/options.ts'
 import type { Processes } from '../../src/spool/owner.ts'
-import type { RecoveredMessage, Spool } from '../../src/spool/spool.ts'
 
 /** The constructor with its second parameter, which is not declared for users. */
 export const FileSpoolOn = FileSpool as unknown as new (

@@ -1,8 +1,8 @@
 /** F89, F92, F96: what is true of every sequence of calls, deaths of processes, power cuts and faults of the disk. */
 import { expect, test } from 'vitest'
+import type { RecoveredMessage, SpoolRecord } from '../../../src/line/spool.ts'
 import type { FileSpool } from '../../../src/spool/file-spool.ts'
 import { SILENCE_MS } from '../../../src/spool/owner.ts'
-import type { RecoveredMessage, SpoolRecord } from '../../../src/spool/spool.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { FakeDisk } from '../fake-disk.ts'
 import { bytesOf, createProcess, FileSpoolOn } from '../support.ts'

@@ -1,6 +1,4 @@
-import type { FlushOptions, FlushResult } from './events.ts'
-import type { Callback } from './line/item.ts'
-import type { ExtraContext, GroupTraits, Id, Integrations, Timestamp, UserTraits } from './message/shapes.ts'
+import type { GroupTraits, UserTraits } from '../message/shapes.ts'
 import type {
   AliasParams,
   AnyEvents,
@@ -9,13 +7,10 @@ import type {
   IdentifyParams,
   Identity,
   PageParams,
-  ScopedIdentity,
   ScreenParams,
   TrackParams,
-} from './message/types.ts'
-import type { Context } from './pipeline/context.ts'
-
-export type { Callback } from './line/item.ts'
+} from '../message/types.ts'
+import type { Callback, Context } from './context.ts'
 
 /**
  * The six calls: what a client can record, and anything that stands in for one.
@@ -87,23 +82,6 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
 }
 
 /**
- * Defaults for the events of a scope. The call wins; `context` and `integrations` are merged level by
- * level.
- */
-export interface Scope {
-  /** Identity of a known user. */
-  userId?: Id | null | undefined
-  /** Identity of a visitor. `alias` has no such field and ignores it. */
-  anonymousId?: Id | null | undefined
-  /** Facts about the messages, for example `ip` and `userAgent`. */
-  context?: ExtraContext | null | undefined
-  /** Destination switches. */
-  integrations?: Integrations | null | undefined
-  /** When it happened. */
-  timestamp?: Timestamp | null | undefined
-}
-
-/**
  * The six calls as promises. What is called so in one turn of the event loop leaves in one request when the turn is over,
  * without waiting for `flushAt` or `flushInterval`.
  *
@@ -150,15 +128,4 @@ export interface TrackerPromises<Events = AnyEvents, User = UserTraits, Group = 
    * @returns Resolves to the context when the event is delivered, rejects with its `DeliveryError` when it is not.
    */
   alias(params: AliasParams): Promise<Context>
-}
-
-/** The six calls with the defaults of a scope. Shares queue and connections with its client. Its methods may be detached. */
-export interface ScopedTracker<Events = AnyEvents, User = UserTraits, Group = GroupTraits>
-  extends Tracker<Events, User, Group, ScopedIdentity> {
-  /** The six calls as promises, with the defaults of this scope. */
-  readonly promises: TrackerPromises<Events, User, Group, ScopedIdentity>
-  /** A scope within this one: what it says wins. */
-  with(scope: Scope): ScopedTracker<Events, User, Group>
-  /** Flushes the whole client, as `analytics.flush()` does. */
-  flush(options?: Pick<FlushOptions, 'timeout'>): Promise<FlushResult>
 }

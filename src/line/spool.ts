@@ -1,4 +1,4 @@
-import type { Holder, MessageStore, StoredMessage } from '../line/store.ts'
+import type { Holder, MessageStore, StoredMessage } from './store.ts'
 
 /** One message in a spool. Made by the spool; the client only hands it back. */
 export interface SpoolRecord {

@@ -1,8 +1,9 @@
-import type { FlushSummary } from './client/ledger.ts'
-import type { RequestInfo, ResponseInfo } from './delivery/observer.ts'
-import type { DeliveryError } from './errors/errors.ts'
-import type { Message } from './message/types.ts'
-import type { Context } from './pipeline/context.ts'
+import type { RequestInfo, ResponseInfo } from '../delivery/observer.ts'
+import type { DeliveryError } from '../errors/errors.ts'
+import type { Message } from '../message/types.ts'
+import type { Context } from '../pipeline/context.ts'
+import type { PublicSettings } from '../settings/public-settings.ts'
+import type { FlushSummary } from './ledger.ts'
 
 /** The argument of an `error` listener: one event was lost. */
 export interface ErrorEvent {
@@ -76,48 +77,6 @@ export interface EmittedEvents extends Omit<AnalyticsEvents, 'error' | 'warning'
   error: [{ code: string; reason?: unknown; ctx?: Context | undefined }]
   /** As {@link WarningEvent}, with a code of your own. */
   warning: [{ code: string; reason?: unknown; plugin?: string | undefined; ctx?: Context | undefined }]
-}
-
-/** The settings in force, without secrets and functions. Each is described at `AnalyticsSettings`. */
-export interface PublicSettings {
-  /** Region that decides the defaults of `host` and of the token server. */
-  readonly region: 'default' | 'eu'
-  /** Base URL of the API. */
-  readonly host: string
-  /** Path of the API below `host`. */
-  readonly path: string
-  /** Retries of a batch after its first attempt. */
-  readonly maxRetries: number
-  /** Events queued before a batch is sent. */
-  readonly flushAt: number
-  /** Milliseconds after which queued events are sent. */
-  readonly flushInterval: number
-  /** Longest time for one request, in milliseconds. */
-  readonly httpRequestTimeout: number
-  /** Whether no requests are sent; left out where a function decides. */
-  readonly disable?: boolean
-  /** How request bodies are compressed. */
-  readonly compress: 'none' | 'gzip'
-  /** Most events that may wait. */
-  readonly maxQueueSize: number
-  /** Most bytes that may wait. */
-  readonly maxQueueBytes: number
-  /** Which event fails when the queue is full. */
-  readonly overflow: 'drop-newest' | 'drop-oldest'
-  /** Most bytes of one message. */
-  readonly maxMessageBytes: number
-  /** Most bytes of one request body. */
-  readonly maxBodyBytes: number
-  /** Most requests in flight. */
-  readonly maxConcurrentRequests: number
-  /** Longest time a batch is retried, in seconds. */
-  readonly maxTotalBackoffDuration: number
-  /** Longest time a batch waits for a rate limit to end, in seconds. */
-  readonly maxRateLimitDuration: number
-  /** Whether invalid calls throw. */
-  readonly strict: boolean
-  /** How long a process with nothing else to do stays alive to deliver, in milliseconds. */
-  readonly exitTimeout: number
 }
 
 /** Options of `flush` and `closeAndFlush`. */

@@ -1,0 +1,120 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+import { describe, expect, test } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+/**
+ * The rooms of a package from the top to the bottom, a line for each floor: a file may import from its own room and from the floors
+ * below, types included, and from no room beside it. A room is a folder or a file directly below `src`.
+ */
+const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  src: [
+    ['index.ts', 'node.ts', 'compat.ts', 'msw.ts', 'plugins.ts', 'scope.ts', 'spool.ts', 'testing.ts'],
+    ['testing', 'compat'],
+    ['analytics.ts', 'combine.ts', 'platform.node.ts', 'platform.web.ts'],
+    ['scope'],
+    ['client'],
+    ['delivery', 'spool', 'plugins'],
+    ['auth'],
+    ['settings'],
+    ['line'],
+    ['pipeline'],
+    ['http', 'version.ts'],
+    ['message'],
+    ['errors', 'policy'],
+    ['runtime'],
+  ],
+}
+
+/** What may not import a room, although it stands above it: the client does not load what has an entry point of its own. */
+const OWN_ENTRIES = ['compat', 'plugins', 'scope', 'spool', 'testing']
+
+interface Import {
+  readonly from: string
+  readonly to: string
+  /** Loaded later, if at all. */
+  readonly isDynamic: boolean
+}
+
+/** The imports between the files of a package, types included. */
+function importsOf(root: string): { files: string[]; imports: Import[] } {
+  const files = readdirSync(join(ROOT, root), { recursive: true, encoding: 'utf8' })
+    .map((path) => path.replaceAll('\\', '/'))
+    .filter((path) => /\.tsx?$/.test(path))
+  const imports = files.flatMap((from) => {
+    const text = readFileSync(join(ROOT, root, from), 'utf8')
+    return ts
+      .preProcessFile(text)
+      .importedFiles.filter(({ fileName }) => fileName.startsWith('.'))
+      .map(({ fileName, pos }) => ({
+        from,
+        to: normalize(join(dirname(from), fileName)).replaceAll('\\', '/'),
+        isDynamic: /\bimport\(\s*(?:\/\*.*?\*\/\s*)?['"`]?$/.test(text.slice(0, pos)),
+      }))
+  })
+  return { files, imports: imports.filter(({ to }) => files.includes(to)) }
+}
+
+const roomOf = (path: string): string => path.split('/')[0] ?? path
+
+/** Files that reach themselves by imports, each with its way round. */
+function cyclesOf(files: readonly string[], imports: readonly Import[]): string[] {
+  const done = new Set<string>()
+  const found: string[] = []
+  const visit = (path: string, way: readonly string[]): void => {
+    if (way.includes(path)) found.push([...way.slice(way.indexOf(path)), path].join(' > '))
+    if (way.includes(path) || done.has(path)) return
+    for (const { from, to, isDynamic } of imports) {
+      if (from === path && !isDynamic) visit(to, [...way, path])
+    }
+    done.add(path)
+  }
+  for (const file of files) visit(file, [])
+  return found
+}
+
+describe.each(Object.entries(FLOORS))('%s', (root, floors) => {
+  const { files, imports } = importsOf(root)
+  const floorOf = (path: string): number => floors.findIndex((rooms) => rooms.includes(roomOf(path)))
+
+  test('each room has its floor, and each floor its rooms', () => {
+    const rooms = [...new Set(files.map(roomOf))].sort()
+
+    expect(rooms).toEqual([...new Set(floors.flat())].sort())
+    expect(floors.flat().length).toBe(rooms.length)
+  })
+
+  test('imports point down, types included', () => {
+    const upwards = imports.filter(
+      ({ from, to }) => roomOf(from) !== roomOf(to) && floorOf(from) >= floorOf(to),
+    )
+
+    expect(imports.length).toBeGreaterThan(files.length)
+    expect(upwards.map(({ from, to }) => `${from} > ${to}`)).toEqual([])
+  })
+
+  test('no file reaches itself', () => {
+    expect(cyclesOf(files, imports)).toEqual([])
+  })
+})
+
+test('the client loads no room that has an entry point of its own', () => {
+  const { imports } = importsOf('src')
+  const reached = new Set(['index.ts'])
+  for (const file of reached) {
+    for (const { from, to } of imports) if (from === file) reached.add(to)
+  }
+
+  expect(reached.size).toBeGreaterThan(50)
+  expect([...reached].filter((path) => OWN_ENTRIES.includes(roomOf(path)))).toEqual([])
+})
+
+test('the check finds a cycle, by types too, and none through what is loaded later', () => {
+  const line = (from: string, to: string, isDynamic = false) => ({ from, to, isDynamic })
+
+  expect(cyclesOf(['a', 'b', 'c'], [line('a', 'b'), line('b', 'c'), line('c', 'b')])).toEqual(['b > c > b'])
+  expect(cyclesOf(['a', 'b'], [line('a', 'b'), line('b', 'a', true)])).toEqual([])
+})
