@@ -10,7 +10,7 @@ const VOLATILE = ['receivedAt', 'sentAt', 'timestamp', '_metadata'] as const
 export const BATCHES_COMPARED = 16
 
 /** A message as it is kept. */
-interface Content {
+export interface Content {
   body: string | null
   /** What it takes over from its batch. */
   inherited?: string | null | undefined

@@ -9,7 +9,7 @@ import { systemClock } from '../../src/clock.ts'
 import { Checkpointer, checkpointThread } from '../../src/store/sqlite/checkpointer.ts'
 import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
 import { fakeClock, openCollector, post, track } from '../support.ts'
-import { newEvent } from './new-event.ts'
+import { batchOf, newEvent } from './new-event.ts'
 
 const nobody = { hold() {}, resume() {} }
 
@@ -131,7 +131,7 @@ test('commits are held up only for the last pass', async () => {
   let results = 0
   threads[0]?.on('message', () => results++)
 
-  store.commit([newEvent('first')])
+  store.commit(batchOf([newEvent('first')]))
   checkpointer.committed(20_000)
   // Nothing is written meanwhile: the first pass takes everything, and nobody is held up.
   await expect.poll(() => results).toBe(1)
@@ -139,7 +139,7 @@ test('commits are held up only for the last pass', async () => {
 
   checkpointer.committed(20_000)
   while (!writer.told.includes('hold')) {
-    store.commit([newEvent(`m${Math.random()}`)])
+    store.commit(batchOf([newEvent(`m${Math.random()}`)]))
     // Where no commit fell into a pass, that was the last one, and the next fold begins at once.
     checkpointer.committed(20_000)
     await nextTurn()
@@ -147,7 +147,7 @@ test('commits are held up only for the last pass', async () => {
   await expect.poll(() => writer.told).toEqual(['hold', 'resume'])
 
   // The next commit begins the log anew.
-  store.commit([newEvent('last')])
+  store.commit(batchOf([newEvent('last')]))
   const [log] = store.database.pragma<{ log: number }>('wal_checkpoint(PASSIVE)')
   expect(log?.log).toBeLessThan(16)
 })
@@ -260,7 +260,7 @@ test('after its thread was killed, the log is folded in as before', async () => 
   })
   onTestFinished(() => checkpointer.close())
   const before = statSync(database).size
-  store.commit(Array.from({ length: 1000 }, (_, index) => newEvent(`m${index}`)))
+  store.commit(batchOf(Array.from({ length: 1000 }, (_, index) => newEvent(`m${index}`))))
   expect(statSync(database).size).toBe(before)
 
   await threads[0]?.terminate()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import Database from 'libsql'
 import { expect, onTestFinished, test } from 'vitest'
 import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
-import { newEvent } from './new-event.ts'
+import { batchOf, newEvent } from './new-event.ts'
 
 /** The tables as version 1 made them. */
 const VERSION_1 = `
@@ -68,7 +68,9 @@ test('a file of version 1 is brought forward: events, memory of ids, deliveries 
       expect.objectContaining({ source: 'shop', kind: 'identify', reason: '', count: 1 }),
     ]),
   )
-  expect(store.commit([newEvent('m1'), newEvent('m3')]).map(({ seq, reason }) => [seq, reason])).toEqual([
+  expect(
+    store.commit(batchOf([newEvent('m1'), newEvent('m3')])).map(({ seq, reason }) => [seq, reason]),
+  ).toEqual([
     [10, 'dedup_conflict'],
     [11, null],
   ])
@@ -105,7 +107,7 @@ test('two that open an old file at the same moment both work on it', () => {
   const [first, second] = [openStore(path), openStore(path)]
 
   expect(first.opening).not.toBe(second.opening)
-  first.commit([newEvent('x')])
-  second.commit([newEvent('y')])
+  first.commit(batchOf([newEvent('x')]))
+  second.commit(batchOf([newEvent('y')]))
   expect(first.count()).toBe(5)
 })

@@ -1,4 +1,10 @@
 import type { NewEvent, NewRequest } from '../../src/store/ports.ts'
+import type { Batch } from '../../src/store/writing/batch.ts'
+
+/** Events and requests that are written in one transaction. */
+export function batchOf(events: readonly NewEvent[], requests: readonly NewRequest[] = []): Batch {
+  return { groups: [{ key: 'any', events }], requests, isOnce: false }
+}
 
 /** An accepted track of the source `shop`. */
 export function newEvent(messageId: string, fields: Partial<NewEvent> = {}): NewEvent {

@@ -8,14 +8,14 @@ import { type Query, raw } from '../../src/store/sql.ts'
 import { WorkerReader } from '../../src/store/sqlite/reader.ts'
 import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
 import { runInTurns } from '../../src/store/sqlite/work.ts'
-import { newEvent } from './new-event.ts'
+import { batchOf, newEvent } from './new-event.ts'
 
 /** A reader of a file with one event. */
 function openReader() {
   const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
   const store = new SyncStore({ path, durability: 'process', maxEvents: 1e9 })
   onTestFinished(() => store.close())
-  store.commit([newEvent('m1')])
+  store.commit(batchOf([newEvent('m1')]))
   const faults: string[] = []
   const reader = new WorkerReader({ path, plan: null }, Date.now, (what) => faults.push(what))
   onTestFinished(() => reader.close())

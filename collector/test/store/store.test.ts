@@ -6,7 +6,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import type { NewEvent } from '../../src/store/ports.ts'
 import { Retention } from '../../src/store/sqlite/retention.ts'
 import { SyncStore, type SyncStoreOptions } from '../../src/store/sqlite/sync-store.ts'
-import { newEvent } from './new-event.ts'
+import { batchOf, newEvent } from './new-event.ts'
 
 function openStore(options: Partial<SyncStoreOptions> = {}): SyncStore {
   const store = new SyncStore({ path: ':memory:', durability: 'process', maxEvents: 1_000_000, ...options })
@@ -29,18 +29,18 @@ function accepted(events: ReadonlyArray<{ reason: string | null }>): number {
 test('thousands of ids in one commit are all told apart, and known again in the next', () => {
   const store = openStore()
 
-  expect(accepted(store.commit(newEvents(5000)))).toBe(5000)
-  expect(accepted(store.commit([...newEvents(5000), newEvent('fresh')]))).toBe(1)
+  expect(accepted(store.commit(batchOf(newEvents(5000))))).toBe(5000)
+  expect(accepted(store.commit(batchOf([...newEvents(5000), newEvent('fresh')])))).toBe(1)
 })
 
 test('ids older than the window are accepted again, and are deleted', () => {
   const path = newPath()
   let nowMs = 0
   const store = openStore({ path, dedupWindowMs: 1000, now: () => nowMs })
-  store.commit(newEvents(3000, 10_000))
+  store.commit(batchOf(newEvents(3000, 10_000)))
 
-  expect(accepted(store.commit(newEvents(3000, 10_999)))).toBe(0)
-  expect(accepted(store.commit(newEvents(1000, 11_000)))).toBe(1000)
+  expect(accepted(store.commit(batchOf(newEvents(3000, 10_999))))).toBe(0)
+  expect(accepted(store.commit(batchOf(newEvents(1000, 11_000))))).toBe(1000)
   nowMs = 11_999
   for (let more = true; more; more = store.trim().hasMore);
 
@@ -55,7 +55,7 @@ test('the retention limit keeps up with what comes', () => {
   const store = openStore({ maxEvents: 2000 })
 
   for (let turn = 0; turn < 10; turn++) {
-    store.commit(Array.from({ length: 1000 }, (_, index) => newEvent(`${turn}-${index}`)))
+    store.commit(batchOf(Array.from({ length: 1000 }, (_, index) => newEvent(`${turn}-${index}`))))
     store.trim()
   }
 
@@ -66,9 +66,9 @@ test('the retention limit keeps up with what comes', () => {
 test('what is owed for a deleted event is deleted with it', async () => {
   const store = openStore({ maxEvents: 1000 })
   const deliveries = [{ destination: 'Hook' }]
-  store.commit(Array.from({ length: 1000 }, (_, index) => newEvent(`old-${index}`, { deliveries })))
+  store.commit(batchOf(Array.from({ length: 1000 }, (_, index) => newEvent(`old-${index}`, { deliveries }))))
 
-  store.commit(Array.from({ length: 1000 }, (_, index) => newEvent(`new-${index}`)))
+  store.commit(batchOf(Array.from({ length: 1000 }, (_, index) => newEvent(`new-${index}`))))
   store.trim()
 
   expect(await store.outbox.nextDueMs('Hook')).toBeUndefined()
@@ -78,9 +78,9 @@ test('a commit that fails leaves nothing behind, and the next one works', () => 
   const store = openStore({ maxBytes: 200_000 })
   const big = newEvent('big', { body: 'x'.repeat(400_000) })
 
-  expect(() => store.commit([newEvent('a'), big])).toThrow(/full/)
+  expect(() => store.commit(batchOf([newEvent('a'), big]))).toThrow(/full/)
   expect(store.count()).toBe(0)
-  expect(accepted(store.commit([newEvent('a')]))).toBe(1)
+  expect(accepted(store.commit(batchOf([newEvent('a')])))).toBe(1)
   expect(store.events()).toMatchObject([{ source: 'shop', messageId: 'a' }])
 })
 
@@ -96,7 +96,7 @@ test('a file of another version is refused', () => {
 test('after closing, the file alone has everything', () => {
   const path = newPath()
   const store = new SyncStore({ path, durability: 'power', maxEvents: 10 })
-  store.commit(newEvents(10))
+  store.commit(batchOf(newEvents(10)))
   store.close()
   const copy = newPath()
   copyFileSync(path, copy)
@@ -118,7 +118,7 @@ test('the counts are those of the tables, whatever comes, goes and is cleared', 
     const events = Array.from({ length: 700 }, (_, index) =>
       newEvent(`${turn % 4}-${index}`, { name: `E${index % 3}`, deliveries, receivedAtMs: turn * 60_000 }),
     )
-    store.commit(events)
+    store.commit(batchOf(events))
     while (store.trim().hasMore);
 
     const { value } = reader.prepare('SELECT count(*) AS value FROM event').get() as { value: number }
@@ -140,7 +140,7 @@ test('few events are kept when few are asked for, and the totals say so', () => 
   const store = openStore({ maxEvents: 100 })
 
   for (let turn = 0; turn < 30; turn++) {
-    store.commit(Array.from({ length: 100 }, (_, index) => newEvent(`${turn}-${index}`)))
+    store.commit(batchOf(Array.from({ length: 100 }, (_, index) => newEvent(`${turn}-${index}`))))
     while (store.trim().hasMore);
   }
 
@@ -150,34 +150,34 @@ test('few events are kept when few are asked for, and the totals say so', () => 
 
 test('what was cleared is not known any more, at once and before its rows are gone', () => {
   const store = openStore()
-  store.commit(newEvents(3000))
+  store.commit(batchOf(newEvents(3000)))
   store.clear()
 
   expect(store.events()).toEqual([])
-  const again = store.commit(newEvents(3000))
+  const again = store.commit(batchOf(newEvents(3000)))
   expect(accepted(again)).toBe(3000)
   expect(again[0]?.seq).toBe(3001)
   while (store.trim().hasMore);
-  expect(accepted(store.commit(newEvents(3000)))).toBe(0)
+  expect(accepted(store.commit(batchOf(newEvents(3000))))).toBe(0)
 })
 
 test('numbers go on after a clear and a restart', () => {
   const path = newPath()
   const first = new SyncStore({ path, durability: 'process', maxEvents: 1000 })
-  first.commit(newEvents(10))
+  first.commit(batchOf(newEvents(10)))
   first.clear()
   while (first.trim().hasMore);
   first.close()
 
-  expect(openStore({ path }).commit([newEvent('next')])[0]?.seq).toBe(11)
+  expect(openStore({ path }).commit(batchOf([newEvent('next')]))[0]?.seq).toBe(11)
 })
 
 test('names and ids that differ only in U+0000 or in lone surrogates stay apart', () => {
   const store = openStore()
   const ids = ['a\u0000b', 'a\u0000c', 'a', '\ud800', '\ud801']
 
-  expect(accepted(store.commit(ids.map((id) => newEvent(id, { name: id, source: id }))))).toBe(5)
-  expect(accepted(store.commit(ids.map((id) => newEvent(id, { source: 'one' }))))).toBe(5)
+  expect(accepted(store.commit(batchOf(ids.map((id) => newEvent(id, { name: id, source: id })))))).toBe(5)
+  expect(accepted(store.commit(batchOf(ids.map((id) => newEvent(id, { source: 'one' })))))).toBe(5)
   const kept = store.events({ limit: 5 })
   expect(new Set(kept.map(({ name }) => name)).size).toBe(5)
   expect(new Set(kept.map(({ source }) => source)).size).toBe(5)
@@ -187,7 +187,7 @@ test('a disk that is too full to delete anything is cleared by a new file; numbe
   const path = newPath()
   const deliveries = [{ destination: 'Hook' }]
   const store = openStore({ path })
-  store.commit([newEvent('a', { deliveries })])
+  store.commit(batchOf([newEvent('a', { deliveries })]))
   const [before] = await store.outbox.claim('Hook', 1, 1000)
   expect(await store.assertions.use('j1', 5000, 0)).toBe(true)
   expect(store.tokenKeys.keep(undefined, 'keys')).toBe(true)
@@ -200,7 +200,7 @@ test('a disk that is too full to delete anything is cleared by a new file; numbe
 
   expect(store.events()).toEqual([])
   expect(store.isInPlace()).toBe(true)
-  expect(store.commit([newEvent('a', { deliveries })])).toMatchObject([{ seq: 2, reason: null }])
+  expect(store.commit(batchOf([newEvent('a', { deliveries })]))).toMatchObject([{ seq: 2, reason: null }])
   const [after] = await store.outbox.claim('Hook', 1, 1000)
   expect([before?.key, after?.key].map((key) => key?.split('-'))).toEqual([
     [expect.any(String), '1'],
@@ -213,13 +213,13 @@ test('a disk that is too full to delete anything is cleared by a new file; numbe
 test('a file that was removed takes nothing any more', () => {
   const path = newPath()
   const store = openStore({ path })
-  store.commit([newEvent('a')])
+  store.commit(batchOf([newEvent('a')]))
   expect(store.isInPlace()).toBe(true)
 
   for (const end of ['', '-wal', '-shm']) rmSync(`${path}${end}`)
 
   expect(store.isInPlace()).toBe(false)
-  expect(() => store.commit([newEvent('b')])).toThrow(/removed/)
+  expect(() => store.commit(batchOf([newEvent('b')]))).toThrow(/removed/)
 })
 
 test('the keys of groups are forgotten after some days, and not before', () => {
@@ -228,7 +228,7 @@ test('the keys of groups are forgotten after some days, and not before', () => {
   const group = { key: 'a', events: [newEvent('', { messageId: null })] }
   const afterDays = (days: number) => {
     nowMs += days * 24 * 60 * 60 * 1000
-    return store.commitOnce([group]).length
+    return store.commit({ groups: [group], requests: [], isOnce: true }).length
   }
 
   expect([afterDays(0), afterDays(2.9), afterDays(0.2), afterDays(1)]).toEqual([1, 0, 1, 0])
@@ -240,7 +240,9 @@ test('events that are too old are deleted in whole segments, with their counts; 
   const day = 24 * 60 * 60 * 1000
   const commit = (prefix: string) =>
     store.commit(
-      Array.from({ length: 4500 }, (_, index) => newEvent(`${prefix}${index}`, { receivedAtMs: nowMs })),
+      batchOf(
+        Array.from({ length: 4500 }, (_, index) => newEvent(`${prefix}${index}`, { receivedAtMs: nowMs })),
+      ),
     )
   const trimAll = () => {
     while (store.trim().hasMore);

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Writer } from '../../src/store/sqlite/writer.ts'
+import { systemClock } from '../../src/clock.ts'
 import { summaryOf } from '../../src/store/summary.ts'
+import { Writer } from '../../src/store/writing/writer.ts'
 import { fakeClock } from '../support.ts'
 import { newEvent, newRequest } from './new-event.ts'
 
@@ -10,14 +11,15 @@ function open() {
   const commits: Array<[events: number, requests: number]> = []
   let seq = 0
   const writer = new Writer({
-    commit: (events, requests) => {
+    commit: ({ groups, requests }) => {
+      const events = groups.flatMap((group) => group.events)
       commits.push([events.length, requests.length])
       return events.map((event) => summaryOf(++seq, null, event, []))
     },
-    commitOnce: (groups) => {
-      commits.push([groups.flatMap(({ events }) => events).length, 0])
-      return []
-    },
+    isOfData: () => false,
+    isPassing: () => false,
+    commitsAtATime: 1,
+    restMs: 4,
     onCommit: () => {},
     onFault: () => {},
     opening: 1,
@@ -96,7 +98,7 @@ test('what is too much for one commit does not wait', async () => {
   expect((await all).map(({ length }) => length)).toEqual(Array(12).fill(400))
 })
 
-test('a writer that is held writes nothing, and everything when it is let go or flushed', async () => {
+test('a writer that is held writes nothing, and everything when it is let go or closed', async () => {
   const { commits, writer, append, turns } = open()
   append(2)
   writer.hold()
@@ -109,7 +111,7 @@ test('a writer that is held writes nothing, and everything when it is let go or 
   expect(commits).toEqual([[5, 0]])
   writer.hold()
   append(1)
-  writer.flush()
+  await writer.close()
   expect(commits).toEqual([
     [5, 0],
     [1, 0],
@@ -146,4 +148,37 @@ test('of many requests as many are written at a time as fit, one after the other
     [0, 1000],
     [0, 500],
   ])
+})
+
+test('large events that wait for a database are bounded by their size, and there is room again when they are written', async () => {
+  let commit = () => {}
+  const held = new Promise<void>((resolve) => {
+    commit = resolve
+  })
+  let written = 0
+  const writer = new Writer({
+    commit: async ({ groups }) => {
+      await held
+      written += groups.reduce((sum, { events }) => sum + events.length, 0)
+      return []
+    },
+    isOfData: () => false,
+    isPassing: () => false,
+    commitsAtATime: 2,
+    restMs: 0,
+    onCommit: () => {},
+    onFault: () => {},
+    opening: 1,
+    clock: systemClock,
+  })
+  // One text, however often it is named.
+  const large = newEvent('', { messageId: null, body: 'x'.repeat(1024 * 1024) })
+
+  const results = Promise.allSettled(Array.from({ length: 200 }, () => writer.append([large])))
+  commit()
+  const refused = (await results).filter(({ status }) => status === 'rejected')
+
+  expect([written, refused.length]).toEqual([128, 72])
+  await writer.append([large])
+  expect(written).toBe(129)
 })

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import type { NewRequest, RequestLog } from '../../store/ports.ts'
-import { requestIds } from '../../store/request-ids.ts'
+import { requestIds } from '../../store/writing/request-ids.ts'
 import { encodeRequests } from '../codec.ts'
 
 const MAX_WAITING = 2000

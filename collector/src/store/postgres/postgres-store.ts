@@ -14,9 +14,10 @@ import type {
   TokenKeyStore,
 } from '../ports.ts'
 import type { EventReader } from '../queries.ts'
+import { Writer } from '../writing/writer.ts'
 import { Assertions } from './assertions.ts'
 import { Commit } from './commit.ts'
-import { Database } from './database.ts'
+import { Database, isOfData } from './database.ts'
 import { migrate } from './migrations.ts'
 import { Outbox } from './outbox.ts'
 import { makePartitions } from './partitions.ts'
@@ -25,7 +26,6 @@ import { SharedRateLimits } from './rate-limits.ts'
 import { clearAll, Retention } from './retention.ts'
 import { type LogState, READ_STATE, Tail } from './tail.ts'
 import { TokenKeys } from './token-keys.ts'
-import { Writer } from './writer.ts'
 
 /** How the store is opened. */
 export interface PostgresStoreOptions {
@@ -120,6 +120,10 @@ export class PostgresStore implements EventStore {
     const commit = new Commit(database, dedupWindowMs, now)
     this.#writer = new Writer({
       commit: (batch) => commit.run(batch),
+      isOfData,
+      isPassing,
+      commitsAtATime: 2,
+      restMs: 0,
       onCommit: (summaries, requests) => this.#committed(summaries, requests),
       onFault,
       opening,

@@ -1,11 +1,10 @@
-import type { DestinationOutcome, EventSummary, Reason } from '../../record.ts'
+import type { EventSummary } from '../../record.ts'
 import { BUCKET_MS } from '../buckets.ts'
 import { escapeForStore } from '../escape.ts'
-import { inheritedPlaces } from '../inherited.ts'
-import type { NewEvent, NewRequest } from '../ports.ts'
-import { requestRow } from '../request-row.ts'
-import { BATCHES_COMPARED, contentComparer } from '../same-content.ts'
-import { outcome, summaryOf } from '../summary.ts'
+import type { EventGroup, NewRequest } from '../ports.ts'
+import { BATCHES_COMPARED } from '../same-content.ts'
+import { type Batch, factsOf, type Known, NewEvents } from '../writing/batch.ts'
+import { requestRow } from '../writing/request-row.ts'
 import type { Database, SqlValue } from './database.ts'
 import { inheritedOf } from './inherited.ts'
 import { Counts, RowInsert } from './row-insert.ts'
@@ -18,6 +17,8 @@ const REQUEST_COLUMNS =
 const FLOOR = "(SELECT value FROM meta WHERE key = 'floor')"
 const NAMED_KINDS: ReadonlySet<string | null> = new Set(['track', 'page', 'screen'])
 const MAX_SOURCE_IDS = 10_000
+/** So long the keys of groups are remembered: what comes again later than that has its messageIds left to be known by. */
+const KEYS_KEPT_MS = 3 * 24 * 60 * 60 * 1000
 
 /** Writes events and requests, with deduplication and all that is counted. Works inside a transaction of the caller. */
 export class Commit {
@@ -54,13 +55,11 @@ export class Commit {
     this.#requestTally = new Counts(database, 'request_tally', ['bucket', 'status', 'code'])
   }
 
-  /** Writes and says what became of each event, in order. */
-  run(events: readonly NewEvent[], requests: readonly NewRequest[]): EventSummary[] {
-    const summaries = events.length === 0 ? [] : this.#insert(events)
-    this.#requests.run(requests.map(requestRow))
-    for (const { atMs, status, problem } of requests) {
-      this.#requestTally.add([Math.floor(atMs / BUCKET_MS), status, problem?.code ?? ''])
-    }
+  /** Writes and says what became of each event of the groups that were not left out, in order. */
+  run({ groups, requests, isOnce }: Batch, nowMs: number): EventSummary[] {
+    const written = new NewEvents(isOnce ? this.#unknown(groups, nowMs) : groups)
+    const summaries = written.events.length === 0 ? [] : this.#insert(written)
+    this.#insertRequests(requests)
     for (const counts of this.#counts) counts.flush()
     return summaries
   }
@@ -76,78 +75,69 @@ export class Commit {
     return [this.#tally, this.#total, this.#deliveryTally, this.#requestTally]
   }
 
-  #insert(events: readonly NewEvent[]): EventSummary[] {
+  /** Notes the keys of groups, and returns the groups whose keys were not known. */
+  #unknown(groups: readonly EventGroup[], nowMs: number): EventGroup[] {
+    this.#database.run('DELETE FROM consumed WHERE at < ?', nowMs - KEYS_KEPT_MS)
+    const note = 'INSERT INTO consumed (key, at) VALUES (?, ?) ON CONFLICT DO NOTHING'
+    return groups.filter(({ key }) => this.#database.run(note, key, nowMs) === 1)
+  }
+
+  #insertRequests(requests: readonly NewRequest[]): void {
+    this.#requests.run(requests.map(requestRow))
+    for (const { atMs, status, problem } of requests)
+      this.#requestTally.add([Math.floor(atMs / BUCKET_MS), status, problem?.code ?? ''])
+  }
+
+  #insert(written: NewEvents): EventSummary[] {
     const newest = this.#database.value<number>(
       `SELECT max(coalesce((SELECT max(seq) FROM event), 0), ${FLOOR}) AS value`,
     )
     const firstSeq = (newest ?? 0) + 1
-    const reasons = this.#deduplicate(events, firstSeq)
-    const rows: SqlValue[][] = []
-    const inherited: SqlValue[][] = []
-    const deliveries: SqlValue[][] = []
-    const places = inheritedPlaces(events)
-    const summaries: EventSummary[] = []
-    for (const [index, event] of events.entries()) {
-      const seq = firstSeq + index
-      const reason = reasons[index] ?? null
-      const place = places[index] ?? null
-      if (place === index) inherited.push([seq, event.inherited ?? ''])
-      rows.push([...this.#eventRow(seq, reason, event), place === null ? null : firstSeq + place])
-      const destinations = reason === null ? this.#plan(seq, event, deliveries) : []
-      summaries.push(summaryOf(seq, reason, event, destinations))
-    }
-    this.#events.run(rows)
-    this.#inherited.run(inherited)
-    this.#deliveries.run(deliveries)
-    this.#markSegments(events, firstSeq)
-    return summaries
+    const sourceIds = written.sources.map((name) => this.#sourceId(name))
+    this.#deduplicate(written, sourceIds, firstSeq)
+    this.#events.run(this.#eventRows(written, sourceIds, firstSeq))
+    this.#inherited.run(
+      written.events.flatMap(({ inherited }, index) =>
+        written.inheritedFrom[index] === index ? [[firstSeq + index, inherited ?? '']] : [],
+      ),
+    )
+    this.#insertDeliveries(written, firstSeq)
+    this.#markSegments(written, firstSeq)
+    return written.summaries(firstSeq)
   }
 
-  #eventRow(seq: number, reason: Reason | null, event: NewEvent): SqlValue[] {
-    const sourceId = this.#sourceId(event.source)
-    const { kind, receivedAtMs } = event
-    const name = escapeForStore(event.name)
-    this.#tally.add([
-      Math.floor(receivedAtMs / BUCKET_MS),
-      sourceId,
-      kind ?? '',
-      NAMED_KINDS.has(kind) ? (name ?? '') : '',
-      reason ?? '',
-    ])
-    this.#total.add([sourceId, kind ?? '', reason ?? ''])
-    return [
-      seq,
-      sourceId,
-      reason === null ? 1 : 0,
-      reason,
-      kind,
-      name,
-      escapeForStore(event.userId),
-      escapeForStore(event.anonymousId),
-      escapeForStore(event.messageId),
-      receivedAtMs,
-      event.timestampMs,
-      event.body,
-      event.requestId === undefined ? null : Number(event.requestId),
-      event.sent === undefined ? null : JSON.stringify(event.sent),
-      list(event.warnings),
-      list(event.violations),
-    ]
-  }
-
-  #plan(seq: number, event: NewEvent, rows: SqlValue[][]): DestinationOutcome[] {
-    const bucket = Math.floor(event.receivedAtMs / BUCKET_MS)
-    return event.deliveries.map(({ destination, skippedBecause }) => {
-      const state = skippedBecause === undefined ? 'pending' : 'skipped'
-      const reason = skippedBecause ?? null
-      rows.push([seq, destination, state, reason])
-      this.#deliveryTally.add([bucket, destination, state, reason ?? ''])
-      return outcome({ destination, state, reason, attempts: 0 })
+  #eventRows(written: NewEvents, sourceIds: readonly number[], firstSeq: number): SqlValue[][] {
+    return written.events.map((event, index) => {
+      const sourceId = sourceIds[written.sourceIndexes[index] ?? 0] ?? 0
+      const reason = written.reasons[index] ?? null
+      const { kind, receivedAtMs } = event
+      const { name, userId, anonymousId, messageId, requestId, sent, warnings, violations } = factsOf(event)
+      const bucket = Math.floor(receivedAtMs / BUCKET_MS)
+      const counted = NAMED_KINDS.has(kind) ? (name ?? '') : ''
+      this.#tally.add([bucket, sourceId, kind ?? '', counted, reason ?? ''])
+      this.#total.add([sourceId, kind ?? '', reason ?? ''])
+      const status = reason === null ? 1 : 0
+      const from = written.inheritedFrom[index] ?? null
+      // biome-ignore format: in the order of the columns
+      return [
+        firstSeq + index, sourceId, status, reason, kind, name, userId, anonymousId, messageId, receivedAtMs,
+        event.timestampMs, event.body, requestId, sent, warnings, violations, from === null ? null : firstSeq + from,
+      ]
     })
   }
 
+  #insertDeliveries({ events, deliveries }: NewEvents, firstSeq: number): void {
+    this.#deliveries.run(
+      deliveries.map(({ index, destination, state, reason }) => {
+        const bucket = Math.floor((events[index]?.receivedAtMs ?? 0) / BUCKET_MS)
+        this.#deliveryTally.add([bucket, destination, state, reason ?? ''])
+        return [firstSeq + index, destination, state, reason]
+      }),
+    )
+  }
+
   /** Notes the times between which the events of each segment lie. */
-  #markSegments(events: readonly NewEvent[], firstSeq: number): void {
+  #markSegments({ events }: NewEvents, firstSeq: number): void {
     const mark = this.#database.statement(
       `INSERT INTO segment VALUES (?, ?, ?) ON CONFLICT (n) DO UPDATE
        SET first_at = min(first_at, excluded.first_at), last_at = max(last_at, excluded.last_at)`,
@@ -166,24 +156,22 @@ export class Commit {
     }
   }
 
-  /** The final reason of each event: its own, or that its messageId is known. */
-  #deduplicate(events: readonly NewEvent[], firstSeq: number): Array<Reason | null> {
-    const reasons = events.map((event) => event.reason)
+  #deduplicate(written: NewEvents, sourceIds: readonly number[], firstSeq: number): void {
+    const { events } = written
     const rows: SqlValue[][] = []
-    for (const [index, event] of events.entries()) {
-      if (event.reason !== null || event.messageId === null) continue
-      rows.push([
-        this.#sourceId(event.source),
-        escapeForStore(event.messageId),
-        firstSeq + index,
-        event.receivedAtMs,
-      ])
+    for (const [index, { reason, messageId, receivedAtMs }] of events.entries()) {
+      if (reason !== null || messageId === null) continue
+      const sourceId = sourceIds[written.sourceIndexes[index] ?? 0] ?? 0
+      rows.push([sourceId, escapeForStore(messageId), firstSeq + index, receivedAtMs])
     }
-    if (this.#seen.run(rows) === rows.length) return reasons
+    // Usually all are new. Otherwise whose row carries this event's own number is new; all others came too late.
+    if (this.#seen.run(rows) < rows.length) written.deduplicate(this.#known(written, rows, firstSeq))
+  }
 
-    const isSame = contentComparer()
+  /** The events before these that have one of their messageIds. */
+  #known({ events }: NewEvents, rows: readonly SqlValue[][], firstSeq: number): Known[] {
+    const known: Known[] = []
     const texts = new Map<number, string | null>()
-    // Some were known. Whose row carries this event's own seq is new; all others came too late.
     for (const [sourceId, messageId, seq] of rows) {
       const first = this.#database.get<{ seq: number; body: string | null; inherited: number | null }>(
         `SELECT seen.seq AS seq, body, inherited FROM seen LEFT JOIN event ON event.seq = seen.seq
@@ -191,33 +179,25 @@ export class Commit {
         sourceId as number,
         messageId as string,
       )
-      if (first === undefined || first.seq === seq) continue
+      if (first === undefined || first.seq >= firstSeq) continue
       const index = Number(seq) - firstSeq
-      const event = events[index] as NewEvent
-      // The first one may have come in this very commit, and is then not in the table yet.
       const isCompared = texts.size < BATCHES_COMPARED || texts.has(first.inherited ?? 0)
-      const earlier = events[first.seq - firstSeq] ?? {
-        body: first.body,
-        inherited: isCompared ? inheritedOf(this.#database, first.inherited, texts) : event.inherited,
-      }
-      reasons[index] = isSame(earlier, event) ? 'duplicate' : 'dedup_conflict'
+      const inherited = isCompared
+        ? inheritedOf(this.#database, first.inherited, texts)
+        : events[index]?.inherited
+      known.push({ index, body: first.body, inherited })
     }
-    return reasons
+    return known
   }
 
-  #sourceId(given: string): number {
-    const known = this.#sourceIds.get(given)
+  #sourceId(name: string): number {
+    const known = this.#sourceIds.get(name)
     if (known !== undefined) return known
-    const name = escapeForStore(given)
     this.#database.run('INSERT INTO source (name) VALUES (?) ON CONFLICT DO NOTHING', name)
     const id = this.#database.value<number>('SELECT id AS value FROM source WHERE name = ?', name) as number
     // Bounded: with any write key taken, a caller chooses the names.
     if (this.#sourceIds.size >= MAX_SOURCE_IDS) this.#sourceIds.clear()
-    this.#sourceIds.set(given, id)
+    this.#sourceIds.set(name, id)
     return id
   }
-}
-
-function list(values: readonly unknown[] | undefined): string | null {
-  return values === undefined || values.length === 0 ? null : JSON.stringify(values)
 }

@@ -194,6 +194,17 @@ function migrate(database: Database): void {
   })
 }
 
+/** Codes of errors that lie in the data, not in the disk or in others who use the file. */
+const DATA = /^SQLITE_(?:CONSTRAINT|TOOBIG|MISMATCH|RANGE)/
+
+/** Whether it is what was given that failed: it fails again, and others do not. */
+export function isOfData(cause: unknown): boolean {
+  const { code, message } = cause as { code?: unknown; message?: unknown }
+  if (typeof code === 'string' && DATA.test(code)) return true
+  // What the library says, without a code, of a value that is none of SQLite's.
+  return cause instanceof TypeError || /can only bind/.test(String(message))
+}
+
 /** A value that is kept beside the tables. */
 export function readMeta<T extends SqlValue>(database: Database, key: string): T {
   return database.value<T>('SELECT value FROM meta WHERE key = ?', key) as T

@@ -1,45 +1,80 @@
 import type { Database, SqlValue } from './database.ts'
 
-// One statement for many rows: crossing into the native library costs more than the row itself.
-const ROWS_PER_STATEMENT = 25
+/** Rows of one statement: crossing into the native library costs more than the row itself. */
+const SIZES = [25, 5, 1] as const
+/** Statements that are kept for one table; rows of yet other shapes have each of their values bound. */
+const MAX_SHAPES = 40
 
-/** Inserts any number of rows, most of them by the statement for many. */
+/**
+ * Inserts any number of rows, most of them by a statement for many.
+ *
+ * To bind a value costs about as much as to store it: a column that has the same value in all rows of a statement is bound once.
+ */
 export class RowInsert {
   readonly #database: Database
-  readonly #sql: (rows: number) => string
+  readonly #head: string
   readonly #columns: number
+  readonly #conflict: string
+  /** By their size and the columns that all rows share, a bit for each. */
+  readonly #statements = new Map<number, string>()
 
   constructor(database: Database, table: string, columns: number, conflict = '') {
     this.#database = database
+    this.#head = `INSERT INTO ${table} VALUES `
     this.#columns = columns
-    const row = `(${Array(columns).fill('?').join(',')})`
-    const head = `INSERT INTO ${table} VALUES `
-    const [one, many] = [1, ROWS_PER_STATEMENT].map(
-      (rows) => `${head}${Array(rows).fill(row).join(',')} ${conflict}`,
-    )
-    this.#sql = (rows) => (rows === 1 ? one : many) as string
+    this.#conflict = conflict
   }
 
   /** Returns how many rows were added or replaced. */
   run(rows: readonly SqlValue[][]): number {
     let changes = 0
-    let next = 0
-    if (rows.length >= ROWS_PER_STATEMENT) {
-      const many = this.#database.statement(this.#sql(ROWS_PER_STATEMENT))
-      const values: SqlValue[] = Array(ROWS_PER_STATEMENT * this.#columns).fill(null)
-      for (; next + ROWS_PER_STATEMENT <= rows.length; next += ROWS_PER_STATEMENT) {
-        // By hand: `flat()` adds the values one by one, by the slowest way there is.
-        let at = 0
-        for (let index = next; index < next + ROWS_PER_STATEMENT; index++) {
-          for (const value of rows[index] as SqlValue[]) values[at++] = value
-        }
-        changes += many.run(values).changes
+    for (let start = 0; start < rows.length; ) {
+      const size = SIZES.find((size) => start + size <= rows.length) ?? 1
+      changes += this.#insert(rows.slice(start, start + size))
+      start += size
+    }
+    return changes
+  }
+
+  #insert(rows: readonly SqlValue[][]): number {
+    const [first = []] = rows
+    if (rows.length === 1) return this.#database.statement(this.#sql(1, 0)).run(first).changes
+    let shared = 0
+    for (let column = 0; column < first.length; column++) {
+      const value = first[column]
+      if (rows.every((row) => row[column] === value)) shared |= 1 << column
+    }
+    const key = shared * 32 + rows.length
+    if (!this.#statements.has(key) && this.#statements.size >= MAX_SHAPES) shared = 0
+    const values = first.filter((_, column) => shared & (1 << column))
+    for (const row of rows) {
+      for (let column = 0; column < row.length; column++) {
+        if (!(shared & (1 << column))) values.push(row[column] as SqlValue)
       }
     }
-    if (next === rows.length) return changes
-    const one = this.#database.statement(this.#sql(1))
-    for (; next < rows.length; next++) changes += one.run(rows[next]).changes
-    return changes
+    return this.#database.statement(this.#sql(rows.length, shared)).run(values).changes
+  }
+
+  /** The statement for so many rows: the values that they share come first, in the order of the columns. */
+  #sql(size: number, shared: number): string {
+    const key = shared * 32 + size
+    const known = this.#statements.get(key)
+    if (known !== undefined) return known
+    const columns = Array.from({ length: this.#columns }, (_, column) => column)
+    const common = columns.filter((column) => shared & (1 << column))
+    let next = common.length
+    const rows = Array.from({ length: size }, () => {
+      const values = columns.map((column) => {
+        const place = common.indexOf(column)
+        if (place >= 0) return `?${place + 1}`
+        next++
+        return `?${next}`
+      })
+      return `(${values.join(',')})`
+    })
+    const sql = `${this.#head}${rows.join(',')} ${this.#conflict}`
+    this.#statements.set(key, sql)
+    return sql
   }
 }
 

@@ -4,12 +4,11 @@ import type { EventRecord, EventSummary } from '../../record.ts'
 import { type EventFilter, type EventQuery, searchOf } from '../../search/filter.ts'
 import { inNumbers } from '../cursor.ts'
 import type { Totals } from '../event-store.ts'
-import type { EventGroup, NewEvent, NewRequest } from '../ports.ts'
 import { countEvents, findEvents } from '../queries/find.ts'
 import { recordsOf } from '../queries/records.ts'
+import type { Batch } from '../writing/batch.ts'
 import { Assertions } from './assertions.ts'
 import { Commit } from './commit.ts'
-import { unknownOf } from './consumed.ts'
 import {
   type Database,
   type OpenOptions,
@@ -120,29 +119,10 @@ export class SyncStore {
    *
    * @throws when the database cannot write; then nothing of it is kept.
    */
-  commit(events: readonly NewEvent[], requests: readonly NewRequest[] = []): EventSummary[] {
-    return this.#write(() => this.#commit.run(events, requests))
-  }
-
-  /**
-   * Records the events of the groups whose keys are not known, and requests, in one transaction, and says what became of each event.
-   *
-   * @throws when the database cannot write; then nothing of it is kept.
-   */
-  commitOnce(groups: readonly EventGroup[], requests: readonly NewRequest[] = []): EventSummary[] {
-    return this.#write(() => {
-      const added = unknownOf(this.database, groups, this.#now())
-      return this.#commit.run(
-        added.flatMap(({ events }) => events),
-        requests,
-      )
-    })
-  }
-
-  #write(run: () => EventSummary[]): EventSummary[] {
+  commit(batch: Batch): EventSummary[] {
     this.#requirePlace()
     try {
-      const summaries = this.database.transaction(run)
+      const summaries = this.database.transaction(() => this.#commit.run(batch, this.#now()))
       // Also after it: what went into a file that was removed meanwhile is not kept.
       this.#requirePlace()
       this.#retention.committed(summaries.length)

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { startCollector } from '../../../src/start.ts'
-import { withPlainSslMode } from '../../../src/store/address.ts'
+import { withoutPassword, withPlainSslMode } from '../../../src/store/address.ts'
 import { describeWithPostgres, newDatabase } from '../../support/postgres.ts'
 
 test('TLS is what the client makes of it, by its plain name; a caller who says libpq gets libpq', () => {
@@ -16,6 +16,12 @@ test('TLS is what the client makes of it, by its plain name; a caller who says l
   ]) {
     expect(withPlainSslMode(kept)).toBe(kept)
   }
+})
+
+test('a password with a stray percent sign is taken out as well', () => {
+  const address = 'postgres://me:100%secret@host/events'
+
+  expect(withoutPassword('100%secret is wrong', address)).toBe('*** is wrong')
 })
 
 test('a parameter that nobody knows, and a file that is not there, are refused at the start, also where a store may come later', async () => {

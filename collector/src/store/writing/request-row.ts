@@ -1,4 +1,4 @@
-import type { NewRequest } from './ports.ts'
+import type { NewRequest } from '../ports.ts'
 
 /** A request as a row, in the order of the columns of the stores. */
 export function requestRow(request: NewRequest): Array<string | number | null> {
