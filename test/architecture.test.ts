@@ -22,9 +22,10 @@ const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['settings'],
     ['line'],
     ['pipeline'],
+    ['policy'],
     ['http', 'version.ts'],
     ['message'],
-    ['errors', 'policy'],
+    ['errors'],
     ['runtime'],
   ],
 }

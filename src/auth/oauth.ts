@@ -1,6 +1,6 @@
 import { DeliveryError, type FailureCode } from '../errors/errors.ts'
 import type { HTTPClient } from '../http/client.ts'
-import { backoffMs } from '../policy/backoff.ts'
+import { backoffMs } from '../policy/response.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
 import type { ResolvedOAuthSettings } from '../settings/resolve.ts'

@@ -3,9 +3,9 @@ import { SettingsError } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
 import type { HTTPClient } from '../http/client.ts'
 import { type ExchangeResult, startExchange } from '../http/exchange.ts'
-import { headerValue, MAX_RESPONSE_BYTES } from '../http/response.ts'
+import { MAX_RESPONSE_BYTES } from '../http/response.ts'
 import { redactor } from '../policy/redact.ts'
-import { classify, parseHttpDate, type ReadHeader, rateLimitMs, retryAfterMs } from '../policy/response.ts'
+import { headerValue, judge, parseHttpDate } from '../policy/response.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { TIMEOUT, within } from '../runtime/within.ts'
 import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
@@ -143,20 +143,20 @@ export class TokenClient {
       return retry({ message, cause: copyCause(response.cause, redact) })
     }
     const { status, statusText, headers } = response
-    const read: ReadHeader = (name) => headerValue(headers, name)
     const nowMs = this.#options.clock.now()
     const body = readObject(response.body)
     const message = printable(redact(`[${status}] ${statusText}`))
-    switch (classify(status, false)) {
+    const { action, waitMs } = judge(response, false, nowMs)
+    switch (action) {
       case 'delivered':
         return readToken(body) ?? retry({ message: `${message} without a usable access token`, status })
       case 'retry':
-        return retry({ message, status }, retryAfterMs(read, nowMs))
+        return retry({ message, status }, waitMs)
       case 'limited':
-        return retry({ message, status }, rateLimitMs(read, nowMs), true)
+        return retry({ message, status }, waitMs, true)
     }
     const error = printable(redact([body['error'], body['error_description']].filter(isText).join(': ')))
-    const date = read('date')
+    const date = headerValue(headers, 'date')
     return refused(
       { message: error === '' ? message : `${message}: ${error}`, status },
       date === undefined ? undefined : parseHttpDate(date, nowMs),

@@ -27,7 +27,7 @@ export function refuse(range: Range, text: string): Refusal {
   if (range.half === 'second' && origin.firstHalfRefusal === text) {
     return isWaitingFirst ? { failed: [range, next], next: next.next } : { failed: [range], next }
   }
-  if (range.length === 1) return { failed: [range], next }
+  if (range.items.length === 1) return { failed: [range], next }
   range.knownBad = 'sent'
   if (range.half === 'first' && next?.half === 'second') return { failed: [], next: swap(range, next) }
   if (range.half === 'second' && isWaitingFirst) return proceed(swap(range, next))
@@ -42,7 +42,7 @@ export function refuse(range: Range, text: string): Refusal {
 export function proceed(range: Range | undefined): Refusal {
   const failed: Range[] = []
   let next = range
-  while (next?.knownBad !== undefined && next.length > 1) {
+  while (next?.knownBad !== undefined && next.items.length > 1) {
     const halved = halve(next)
     if (halved !== undefined) return { failed, next: halved }
     // No request is left to look for the bad event. What was not sent since may still be sent as a whole.

@@ -1,7 +1,41 @@
-import type { ByteHTTPClient } from '../http/client.ts'
+import type { ByteHTTPClient, HTTPClient } from '../http/client.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { gzip as platformGzip } from '../runtime/compress.node.ts'
+import type { Gzip } from '../runtime/compress.ts'
 import { type Bounded, within } from '../runtime/within.ts'
-import type { CompressionOptions, EncodedBody, Encoder } from './encode.ts'
+
+/** A request body as it goes over the wire. */
+export interface EncodedBody {
+  readonly bytes: Uint8Array
+  /** Says how it is encoded, for the header `Content-Encoding`; `undefined` when it goes as it is. */
+  readonly encoding: string | undefined
+}
+
+/** Encodes request bodies, and learns from the responses whether the service understands them. */
+export interface Encoder {
+  /**
+   * Encodes one body; never rejects: what cannot be encoded goes as it is. Must not write to `body`.
+   *
+   * @param batch What it is the body of: the same object at each attempt.
+   */
+  encode(body: Uint8Array, batch: object): Promise<EncodedBody>
+  /** Whether this response means that the same batch must be sent again, as it is. */
+  isRefused(body: EncodedBody, batch: object, status: number): boolean
+  /** Gives up what is being encoded: it goes as it is. */
+  abort(): void
+}
+
+export interface CompressionOptions {
+  /** Default: that of the runtime. */
+  readonly gzip?: Gzip
+  /** Only what takes bytes can be given compressed ones. */
+  readonly client: HTTPClient
+  /** Bound on the compression of one body, in milliseconds. */
+  readonly timeoutMs: number
+  readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>
+  /** Told once when nothing more is compressed: why, and what went wrong. Must not throw. */
+  readonly onGivenUp: (why: string, error?: unknown) => void
+}
 
 const CLOSED = new Error('the client was closed')
 

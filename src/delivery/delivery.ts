@@ -2,18 +2,15 @@ import type { Credentials } from '../auth/credentials.ts'
 import { describeCause } from '../errors/cause.ts'
 import { DeliveryError, type FailureCode } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
-import type { Item } from '../line/item.ts'
 import type { Line } from '../line/line.ts'
 import { AsyncResource } from '../runtime/async-context.node.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
-import { BodyLimit } from './body-limit.ts'
 import { Gate, type Pass } from './gate.ts'
-import { Deadline, Outage } from './outage.ts'
-import { Range } from './range.ts'
-import { countWaiting, Resends } from './resends.ts'
-import { type OutageObserver, ResultHandler } from './results.ts'
+import { Outage } from './outage.ts'
+import { BodyLimit, countWaiting, Range, Resends } from './range.ts'
+import { type OutageObserver, ResultHandler, type ResultHandlerOptions } from './results.ts'
 import { type Attempt, type Ending, type Sender, UNSENT } from './sender.ts'
 
 export interface DeliveryOptions {
@@ -29,11 +26,7 @@ export interface DeliveryOptions {
   /** No request is sent for this long. Must not throw. */
   readonly onPause?: (waitMs: number) => void
   readonly observer?: OutageObserver
-  /**
-   * Takes the outcome of each event, exactly once and while its message is still stored: delivered without an error.
-   * Never throws.
-   */
-  readonly outcomes: { settle(item: Item, error: DeliveryError | undefined): void }
+  readonly outcomes: ResultHandlerOptions['outcomes']
 }
 
 /** Nobody is told. */
@@ -61,22 +54,18 @@ export class Delivery {
     const { settings, clock, line } = options
     this.#gate = new Gate(settings.maxConcurrentRequests, clock, options.onPause)
     this.#limit = new BodyLimit(options.maxMessagesBytes)
-    this.#outage = new Outage(settings.maxRetries + 1)
-    this.#results = new ResultHandler(
-      {
-        settings,
-        clock,
-        line,
-        gate: this.#gate,
-        limit: this.#limit,
-        resends: this.#resends,
-        outage: this.#outage,
-        observer: options.observer ?? SILENT,
-        end: (item, error) => this.#end(item, error),
-      },
-      new Deadline(settings.maxTotalBackoffDuration * 1_000),
-      new Deadline(settings.maxRateLimitDuration * 1_000),
-    )
+    this.#outage = new Outage(settings)
+    this.#results = new ResultHandler({
+      settings,
+      clock,
+      line,
+      gate: this.#gate,
+      limit: this.#limit,
+      resends: this.#resends,
+      outage: this.#outage,
+      observer: options.observer ?? SILENT,
+      outcomes: options.outcomes,
+    })
     line.onTurn = (isNearlyFull) => this.#onTurn(isNearlyFull)
   }
 
@@ -93,9 +82,8 @@ export class Delivery {
   /** Events that wait to be sent, for the first time or again, and the bytes of their messages. */
   get waiting(): { readonly count: number; readonly bytes: number } {
     const { length, bytes } = this.#options.line.ready
-    const again = this.#resends.waiting
-    const later = countWaiting([...this.#inFlight].map(({ next }) => next))
-    return { count: length + again.count + later.count, bytes: bytes + again.bytes + later.bytes }
+    const parts = countWaiting([...this.#resends.ranges, ...[...this.#inFlight].map(({ next }) => next)])
+    return { count: length + parts.count, bytes: bytes + parts.bytes }
   }
 
   /** What the service said last, with this code; `undefined` when nothing is wrong with it. */
@@ -125,7 +113,7 @@ export class Delivery {
     this.#wakeUp = undefined
     this.#isBlocked = false
     this.#options.sender.abort()
-    for (const item of items) this.#end(item, error)
+    for (const item of items) this.#results.end(item, error)
   }
 
   #onTurn(isNearlyFull: boolean): void {
@@ -164,7 +152,7 @@ export class Delivery {
 
   #sendDue(): void {
     this.#isBlocked = false
-    while (this.#resends.length > 0 || this.#options.line.ready.isDue) {
+    while (this.#resends.ranges.length > 0 || this.#options.line.ready.isDue) {
       const waitMs = this.#gate.waitMs()
       if (waitMs > 0) {
         this.#isBlocked = true
@@ -184,7 +172,7 @@ export class Delivery {
   #next(): Range {
     const { line, settings } = this.#options
     const { ready } = line
-    const resend = this.#resends.first
+    const [resend] = this.#resends.ranges
     const first = ready.isDue ? ready.first : undefined
     const isFair = this.#outage.failures > 0 && settings.maxConcurrentRequests > 1
     const fresh = isFair && first !== undefined ? line.freshest : first
@@ -197,8 +185,8 @@ export class Delivery {
 
   /** Wakes up at this moment or when something has waited too long, whichever comes first. */
   #wakeUpAt(gateOpensAtMs: number): void {
-    const isWaiting = this.#resends.length + this.#options.line.ready.length > 0
-    const atMs = isWaiting ? Math.min(gateOpensAtMs, this.#results.nextExpiryMs) : Number.POSITIVE_INFINITY
+    const isWaiting = this.#resends.ranges.length + this.#options.line.ready.length > 0
+    const atMs = isWaiting ? Math.min(gateOpensAtMs, this.#outage.nextExpiryMs) : Number.POSITIVE_INFINITY
     // A timer that is set stays: where tests drive the timers, what is left of a wait is known to the timer alone.
     if (this.#wakeUp?.atMs === atMs) return
     this.#wakeUp?.cancel()
@@ -219,16 +207,17 @@ export class Delivery {
   async #attempt(range: Range): Promise<void> {
     const pass = this.#gate.enter()
     this.#inFlight.add(range)
-    const mayGo = (): boolean => !range.isEmpty && this.#gate.isCurrent(pass)
+    const mayGo = (): boolean => range.items.length > 0 && this.#gate.isCurrent(pass)
     let attempt: Attempt | undefined
     try {
       let ending: Ending
       const given = this.#authorization()
       // No await where the value is at hand: the request goes out in this very turn.
-      const authorization = given instanceof Promise ? await given : given
-      if (typeof authorization !== 'string') ending = { status: 'unsent', error: authorization }
+      const isAtHand = !(given instanceof Promise)
+      const authorization = isAtHand ? given : await given
+      if (typeof authorization !== 'string') ending = { action: 'unsent', error: authorization }
       // While the credentials were fetched, the range was given up, or the gate shut.
-      else if (!mayGo()) ending = UNSENT
+      else if (!isAtHand && !mayGo()) ending = UNSENT
       else {
         attempt = this.#options.sender.send(range, authorization, mayGo)
         ending = await attempt.result
@@ -259,14 +248,14 @@ export class Delivery {
   }
 
   #conclude(range: Range, pass: Pass, ending: Ending): void {
-    if (ending.status !== 'unsent') {
-      if (!range.isEmpty) return this.#results.handle(range, pass, ending)
+    if (ending.action !== 'unsent') {
+      if (range.items.length > 0) return this.#results.handle(range, pass, ending)
       // Abandoned meanwhile. Should this have been the probe, the next request is.
       return this.#gate.probe(pass)
     }
     const { error } = ending
-    if (pass.isProbe && (error === undefined || range.isEmpty)) this.#gate.probe(pass)
-    if (range.isEmpty) return
+    if (pass.isProbe && (error === undefined || range.items.length === 0)) this.#gate.probe(pass)
+    if (range.items.length === 0) return
     if (error === undefined) return this.#resends.add(range)
     range.failure = () => error
     this.#results.refuse(range, pass, 'auth', 'token')
@@ -290,14 +279,6 @@ export class Delivery {
       'delivery_fault',
       `the delivery was interrupted and goes on: ${describeCause(error)}`,
     )
-  }
-
-  #end(item: Item, error: DeliveryError | undefined): void {
-    const { line, outcomes } = this.#options
-    // Its room is free before it is told of: a callback may track again.
-    line.leave(item)
-    outcomes.settle(item, error)
-    line.release(item)
   }
 }
 

@@ -1,4 +1,4 @@
-import { backoffMs } from '../policy/backoff.ts'
+import { backoffMs } from '../policy/response.ts'
 import type { Clock } from '../runtime/clock.ts'
 
 /** The right to make one request. */
@@ -98,17 +98,23 @@ export class Gate {
     return pass.generation === this.#generation
   }
 
-  /** The service responded, so it is there. */
-  succeed(pass: Pass): void {
-    if (!this.isCurrent(pass)) return
+  /**
+   * The service responded, so it is there.
+   *
+   * @returns Whether the gate is open. It has shut meanwhile when another request has failed.
+   */
+  succeed(pass: Pass): boolean {
+    if (!this.isCurrent(pass)) return false
     this.#failures = 0
     this.#tooLarge = 0
     this.#isProbing = false
     this.#isProbeOut = false
     this.#successes++
-    if (this.#successes < CALM_AFTER || this.#allowed === this.#maxConcurrent) return
-    this.#allowed++
-    this.#successes = 0
+    if (this.#successes >= CALM_AFTER && this.#allowed < this.#maxConcurrent) {
+      this.#allowed++
+      this.#successes = 0
+    }
+    return true
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
+import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { ToError } from './result.ts'
 
 /** A wait that is over for what was waiting at its beginning: after an outage, and after a rate limit, that lasts too long. */
@@ -48,7 +49,8 @@ interface Awaiting {
 }
 
 /**
- * Failures of the service in a row, with no request accepted between them, and who has seen how many of them.
+ * Failures of the service in a row, with no request accepted between them, and who has seen how many of them; rate limits
+ * that hold up what waits.
  *
  * @see docs/spec.md, section 8.1
  */
@@ -57,21 +59,29 @@ export class Outage {
   /** Up to which place events were due at each of the latest failures. */
   readonly #seen: number[] = []
   readonly #awaiting = new Set<Awaiting>()
-  #failures = 0
+  /** Failures in a row. */
+  failures = 0
+  /** Nothing is wrong, and nothing waits for a rate limit. */
+  isQuiet = true
+  /** For how long events may wait in an outage, and for rate limits. */
+  readonly backoff: Deadline
+  readonly rateLimit: Deadline
   #toError: ToError | undefined
+  #toLimitError: ToError | undefined
   /** What the events end with that it ends: the code of the refusal, where the service refuses the settings. */
   #code: FailureCode | undefined
   /** The monotonic moment at which it began. */
   sinceMs = 0
 
-  /** @param maxFailures More failures in a row than an awaited event is worth. */
-  constructor(maxFailures: number) {
-    this.#maxFailures = maxFailures
-  }
-
-  /** Failures in a row. */
-  get failures(): number {
-    return this.#failures
+  constructor({
+    maxRetries,
+    maxTotalBackoffDuration,
+    maxRateLimitDuration,
+  }: Pick<ResolvedSettings, 'maxRetries' | 'maxTotalBackoffDuration' | 'maxRateLimitDuration'>) {
+    // One more than an awaited event has retries.
+    this.#maxFailures = maxRetries + 1
+    this.backoff = new Deadline(maxTotalBackoffDuration * 1_000)
+    this.rateLimit = new Deadline(maxRateLimitDuration * 1_000)
   }
 
   /** Somebody waits for the calls up to this one, until the returned function is called. */
@@ -88,7 +98,9 @@ export class Outage {
    * @param code Left out where the service is just not there.
    */
   fail(upTo: number, nowMs: number, toError: ToError, code: FailureCode | undefined): void {
-    if (this.#failures++ === 0) this.sinceMs = nowMs
+    if (this.failures++ === 0) this.sinceMs = nowMs
+    this.isQuiet = false
+    this.backoff.begin(upTo, nowMs)
     this.#toError = toError
     this.#code = code
     this.#seen.push(upTo)
@@ -98,15 +110,25 @@ export class Outage {
 
   /** A failure that is tried again at once, and does not count. */
   note(toError: ToError): void {
+    this.isQuiet = false
     this.#toError ??= toError
+  }
+
+  /** The service asks to wait. */
+  limit(upTo: number, nowMs: number, toError: ToError | undefined): void {
+    this.isQuiet = false
+    this.#toLimitError = toError
+    this.rateLimit.begin(upTo, nowMs)
   }
 
   /** A request was accepted. */
   end(): void {
+    this.isQuiet = true
     this.#toError = undefined
-    if (this.#failures === 0) return
-    this.#failures = 0
+    this.failures = 0
     this.#seen.length = 0
+    this.backoff.end()
+    this.rateLimit.end()
     for (const awaiting of this.#awaiting) awaiting.failures = 0
   }
 
@@ -126,5 +148,15 @@ export class Outage {
   /** What the service said last, with this code; `undefined` when nothing is wrong. */
   toError(code: FailureCode): DeliveryError | undefined {
     return this.#toError?.(this.#code ?? code)
+  }
+
+  /** What the service said last when it asked to wait. */
+  toLimitError(code: FailureCode): DeliveryError | undefined {
+    return this.#toLimitError?.(code)
+  }
+
+  /** When the next event has waited too long. */
+  get nextExpiryMs(): number {
+    return Math.min(this.backoff.nextMs, this.rateLimit.nextMs)
   }
 }

@@ -32,51 +32,36 @@ export class Range {
   knownBad: 'sent' | 'inferred' | undefined
   /** It is sent as it is, and not together with other events. */
   isPart = false
-  #items: readonly Item[]
 
   constructor(
-    items: readonly Item[],
+    /** Its events; none once they have their outcome, or went back into the line. */
+    public items: readonly Item[],
     readonly origin: Origin = { addedRequests: 0, firstHalfRefusal: undefined, bytesBefore413: undefined },
-  ) {
-    this.#items = items
-  }
-
-  get items(): readonly Item[] {
-    return this.#items
-  }
-
-  get length(): number {
-    return this.#items.length
-  }
+  ) {}
 
   /** Its place: that of its first event. */
   get order(): number {
-    return this.#items[0]?.order ?? 0
+    return this.items[0]?.order ?? 0
   }
 
   /** Requests that have carried one of its events. */
   get attempts(): number {
     let most = 0
-    for (const { attempts } of this.#items) if (attempts > most) most = attempts
+    for (const { attempts } of this.items) if (attempts > most) most = attempts
     return most
-  }
-
-  /** Its events have their outcome, or went back into the line. */
-  get isEmpty(): boolean {
-    return this.#items.length === 0
   }
 
   /** The messages and the commas between them. */
   get bytes(): number {
-    let bytes = this.#items.length - 1
-    for (const item of this.#items) bytes += item.bytes
+    let bytes = this.items.length - 1
+    for (const item of this.items) bytes += item.bytes
     return bytes
   }
 
   /** The events for which `isMeant` holds are no longer part of it. */
   drop(isMeant: (item: Item) => boolean): Item[] {
-    const dropped = this.#items.filter(isMeant)
-    if (dropped.length > 0) this.#items = this.#items.filter((item) => !isMeant(item))
+    const dropped = this.items.filter(isMeant)
+    if (dropped.length > 0) this.items = this.items.filter((item) => !isMeant(item))
     return dropped
   }
 
@@ -84,7 +69,7 @@ export class Range {
   countWithin(maxBytes: number): number {
     let bytes = -1
     let count = 0
-    for (const item of this.#items) {
+    for (const item of this.items) {
       bytes += item.bytes + 1
       if (bytes > maxBytes) break
       count++
@@ -97,8 +82,8 @@ export class Range {
    *
    * @param middle How many events the first part has. Default: half of them.
    */
-  split(middle: number = this.length >> 1): Range {
-    const [first, second] = [this.#part(0, middle), this.#part(middle, this.length)]
+  split(middle: number = this.items.length >> 1): Range {
+    const [first, second] = [this.#part(0, middle), this.#part(middle, this.items.length)]
     first.next = second
     second.next = this.next
     // What comes after is no longer the other half of what goes before it.
@@ -110,25 +95,122 @@ export class Range {
   takeAll(): Item[] {
     const items: Item[] = []
     for (let part: Range | undefined = this; part !== undefined; part = part.next) {
-      items.push(...part.#items)
-      part.#items = []
+      items.push(...part.items)
+      part.items = []
     }
     return items
   }
 
   /** Its events, which are no longer part of it. */
   take(): readonly Item[] {
-    const items = this.#items
-    this.#items = []
+    const items = this.items
+    this.items = []
     return items
   }
 
   #part(start: number, end: number): Range {
-    const part = new Range(this.#items.slice(start, end), this.origin)
+    const part = new Range(this.items.slice(start, end), this.origin)
     part.isPart = true
     part.isFreeRetryUsed = this.isFreeRetryUsed
     part.isRenewed = this.isRenewed
     part.failure = this.failure
     return part
+  }
+}
+
+/** Ranges that are sent again as they are, parts of halved ones among them, in the order of their events. */
+export class Resends {
+  /** The oldest first. */
+  readonly ranges: Range[] = []
+
+  /** Adds a range, or the first part of a chain, in its place. Does nothing when it is there. */
+  add(range: Range): void {
+    let index = this.ranges.length
+    while (index > 0 && (this.ranges[index - 1] as Range).order >= range.order) index--
+    if (this.ranges[index] !== range) this.ranges.splice(index, 0, range)
+  }
+
+  take(range: Range): Range {
+    const index = this.ranges.indexOf(range)
+    if (index >= 0) this.ranges.splice(index, 1)
+    return range
+  }
+
+  takeAll(): Range[] {
+    return this.ranges.splice(0)
+  }
+
+  /** Takes out the events for which `isMeant` holds; parts that are left without any are gone. */
+  drop(isMeant: (item: Item) => boolean): Item[] {
+    const dropped: Item[] = []
+    for (const first of this.takeAll()) {
+      let head: Range | undefined
+      let last: Range | undefined
+      for (let part: Range | undefined = first; part !== undefined; part = part.next) {
+        dropped.push(...part.drop(isMeant))
+        if (part.items.length === 0) continue
+        if (last === undefined) head = part
+        else last.next = part
+        last = part
+      }
+      if (last !== undefined) last.next = undefined
+      if (head !== undefined) this.ranges.push(head)
+    }
+    return dropped
+  }
+}
+
+/** Events of these chains, and the bytes of their messages. */
+export function countWaiting(firsts: Iterable<Range | undefined>): { count: number; bytes: number } {
+  let [count, bytes] = [0, 0]
+  for (const first of firsts) {
+    for (let part = first; part !== undefined; part = part.next) {
+      count += part.items.length
+      // Without the commas between them.
+      bytes += part.bytes - part.items.length + 1
+    }
+  }
+  return { count, bytes }
+}
+
+/** Successes that it takes to let the bound grow once. */
+const SUCCESSES_TO_GROW = 20
+/** By this share of itself. */
+const GROWTH = 0.1
+
+/**
+ * Bound on the messages of one request, as far as the service's 413s have shown. A 413 may come from a proxy that is
+ * replaced the next day, so the bound grows back.
+ *
+ * @see docs/spec.md, section 8
+ */
+export class BodyLimit {
+  /** UTF-8 bytes of the messages and the commas between them. */
+  bytes: number
+  /** What a request may hold when no 413 says otherwise. */
+  readonly maxBytes: number
+  #successes = 0
+
+  constructor(maxBytes: number) {
+    this.maxBytes = maxBytes
+    this.bytes = maxBytes
+  }
+
+  /** A request with this many bytes of messages was too large: later ones hold half of that. */
+  shrink(refusedBytes: number): void {
+    this.bytes = Math.min(this.bytes, Math.floor(refusedBytes / 2))
+    this.#successes = 0
+  }
+
+  /** The refusal was one event's fault: the bound returns to what it was before. */
+  restore(bytes: number): void {
+    this.bytes = Math.max(this.bytes, bytes)
+  }
+
+  /** A request was accepted. */
+  succeed(): void {
+    if (this.bytes === this.maxBytes || ++this.#successes < SUCCESSES_TO_GROW) return
+    this.#successes = 0
+    this.bytes = Math.min(this.maxBytes, this.bytes + Math.ceil(this.bytes * GROWTH))
   }
 }

@@ -1,8 +1,7 @@
-import { copyCause, describeCause, isConnectionLost } from '../errors/cause.ts'
+import { copyCause, describeCause } from '../errors/cause.ts'
 import { DeliveryError, type FailureCode } from '../errors/errors.ts'
 import type { ExchangeResult, ResponseHead } from '../http/exchange.ts'
-import { headerValue } from '../http/response.ts'
-import { classify, type ReadHeader, rateLimitMs, retryAfterMs } from '../policy/response.ts'
+import { type Action, headerValue, isHtml } from '../policy/response.ts'
 
 const TOO_LARGE = 'the service, or a proxy on the way, takes no event of this size; make it smaller'
 const EMPTY_TOO_LARGE =
@@ -11,84 +10,19 @@ const EMPTY_TOO_LARGE =
 /** What went wrong, once it is known which failure it amounts to. */
 export type ToError = (code: FailureCode) => DeliveryError
 
-/**
- * What one request came to. Nothing above it reads a status or a header.
- *
- * - `delivered`: every event of the request arrived; the service may ask for a rest
- * - `retry`: a counted retry, not before `floorMs`
- * - `limited`: everything waits for `waitMs`; a counted retry when the response did not say how long
- * - `split`: the range was refused for its size, or for what it holds; `text` is what the service said
- * - `resend`: the service does not take the body encoded; the next attempt sends it as it is
- * - `renew`: the credentials were refused, and there will be others
- * - `refused`: the settings were refused, not the events; `kind` tells refusals apart
- * - `failed`: final
- */
-export type SendResult =
-  | { readonly status: 'delivered'; readonly restMs: number | undefined }
-  | {
-      readonly status: 'retry'
-      readonly floorMs: number | undefined
-      /** The connection broke before any response. */
-      readonly isConnectionLost: boolean
-      readonly toError: ToError
-    }
-  | { readonly status: 'limited'; readonly waitMs: number | undefined; readonly toError: ToError }
-  | { readonly status: 'split'; readonly cause: 'too_large'; readonly toError: ToError }
-  | {
-      readonly status: 'split'
-      readonly cause: 'refused'
-      /** Only for comparison: may hold what the request held, credentials included. */
-      readonly text: string
-      readonly toError: ToError
-    }
-  | { readonly status: 'resend'; readonly toError: ToError }
-  | { readonly status: 'renew'; readonly toError: ToError }
-  | {
-      readonly status: 'refused'
-      readonly code: 'auth' | 'rejected'
-      readonly kind: string
-      readonly toError: ToError
-    }
-  | { readonly status: 'failed'; readonly code: FailureCode; readonly toError: ToError }
-
-/**
- * Reads a response, or the lack of one.
- *
- * @param isRenewable Whether other credentials can be had.
- * @param nowMs Milliseconds since the epoch, for dates in headers.
- */
-export function readResult(
-  result: ExchangeResult,
-  isRenewable: boolean,
-  nowMs: number,
-  toError: ToError,
-): SendResult {
-  const { status } = result
-  if (status === undefined) {
-    return { status: 'retry', floorMs: undefined, isConnectionLost: isConnectionLost(result.cause), toError }
-  }
-  const read: ReadHeader = (name) => headerValue(result.headers, name)
-  const action = classify(status, isRenewable)
-  switch (action) {
-    case 'delivered':
-      return { status: 'delivered', restMs: retryAfterMs(read, nowMs) }
-    case 'retry':
-      return { status: 'retry', floorMs: retryAfterMs(read, nowMs), isConnectionLost: false, toError }
-    case 'limited':
-      return { status: 'limited', waitMs: rateLimitMs(read, nowMs), toError }
-    case 'split':
-      return { status: action, cause: 'too_large', toError }
-    case 'refuse':
-      return { status: 'split', cause: 'refused', text: `${status} ${result.body}`, toError }
-    case 'renew':
-      return { status: action, toError }
-    case 'auth':
-      return { status: 'refused', code: action, kind: String(status), toError }
-    case 'address':
-      return { status: 'refused', code: 'rejected', kind: String(status), toError }
-    default:
-      return { status: 'failed', code: action, toError }
-  }
+/** What one request came to. Nothing above it reads a status or a header. */
+export interface SendResult {
+  /** `resend`: the service does not take the body encoded; the next attempt sends it as it is. */
+  readonly action: Action | 'resend'
+  /** How long the service asks to wait, if it does. */
+  readonly waitMs: number | undefined
+  /** Tells refusals apart; `undefined` without a response. */
+  readonly status: number | undefined
+  /** What the service said. Only for comparison: it may hold what the request held, credentials included. */
+  readonly text: string
+  /** The connection broke before any response. */
+  readonly isConnectionLost: boolean
+  readonly toError: ToError
 }
 
 /**
@@ -122,11 +56,6 @@ export function explainProbe(result: ExchangeResult, url: string, redact: (text:
   return result.status === 413 ? message.replace(TOO_LARGE, EMPTY_TOO_LARGE) : message
 }
 
-/** Whether the body of a response is a web page: no service that speaks this API sends one. */
-export function isHtml({ headers }: ResponseHead): boolean {
-  return /^\s*(?:text\/html|application\/xhtml\+xml)\b/i.test(headerValue(headers, 'content-type') ?? '')
-}
-
 function explain(response: ResponseHead, url: string, redact: (text: string) => string): string {
   const { status, headers } = response
   if (status >= 300 && status < 400) return explainRedirect(headerValue(headers, 'location'), url, redact)
@@ -135,7 +64,7 @@ function explain(response: ResponseHead, url: string, redact: (text: string) => 
   if (status === 405) return `${url} takes no POST; check host and path`
   // Proxies that refuse it for its size do so with a web page.
   if (status === 413) return TOO_LARGE
-  if (isHtml(response)) return `${url} responded with a web page; check host, and proxies on the way`
+  if (isHtml(headers)) return `${url} responded with a web page; check host, and proxies on the way`
   return status === 403
     ? 'the credentials may not send events here; check writeKey, oauthSettings.scope and region'
     : ''

@@ -4,11 +4,9 @@ import type { Line } from '../line/line.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { inferFromDelivery, proceed, type Refusal, refuse } from './bisection.ts'
-import type { BodyLimit } from './body-limit.ts'
 import type { Gate, Pass } from './gate.ts'
-import type { Deadline, Outage } from './outage.ts'
-import type { Range } from './range.ts'
-import type { Resends } from './resends.ts'
+import type { Outage } from './outage.ts'
+import type { BodyLimit, Range, Resends } from './range.ts'
 import type { SendResult, ToError } from './result.ts'
 
 export interface ResultHandlerOptions {
@@ -24,8 +22,11 @@ export interface ResultHandlerOptions {
   readonly outage: Outage
   /** Tells of an outage as it begins, as it is refused, and as it ends. Must not throw. */
   readonly observer: OutageObserver
-  /** Takes the outcome of one event: delivered without an error. */
-  readonly end: (item: Item, error: DeliveryError | undefined) => void
+  /**
+   * Takes the outcome of each event, exactly once and while its message is still stored: delivered without an error.
+   * Never throws.
+   */
+  readonly outcomes: { settle(item: Item, error: DeliveryError | undefined): void }
 }
 
 /** What is told of an outage. */
@@ -43,36 +44,32 @@ export class ResultHandler {
   readonly #options: ResultHandlerOptions
   /** Requests that the service has accepted. */
   #accepted = 0
-  readonly #backoff: Deadline
-  readonly #rateLimit: Deadline
   readonly #refusals = new Set<string>()
   #isOutageTold = false
-  /** The error that the last response stands for which asked to wait. */
-  #toLimitError: ToError | undefined
 
-  constructor(options: ResultHandlerOptions, backoff: Deadline, rateLimit: Deadline) {
+  constructor(options: ResultHandlerOptions) {
     this.#options = options
-    this.#backoff = backoff
-    this.#rateLimit = rateLimit
   }
 
   handle(range: Range, pass: Pass, result: SendResult): void {
     const { limit, gate, resends } = this.#options
-    if (result.status !== 'delivered') range.failure = result.toError
-    switch (result.status) {
+    const { action, waitMs } = result
+    if (action !== 'delivered') range.failure = result.toError
+    switch (action) {
       case 'delivered':
         this.#accepted++
         this.#succeed(pass)
-        limit.succeed()
-        if (result.restMs !== undefined && result.restMs > 0) gate.rest(pass, result.restMs)
+        if (limit.bytes < limit.maxBytes) limit.succeed()
+        if (waitMs !== undefined && waitMs > 0) gate.rest(pass, waitMs)
         if (range.next !== undefined) inferFromDelivery(range.next)
         return this.#settle(range, undefined)
       case 'retry':
         return this.#retry(range, pass, result)
       case 'limited':
-        return this.#wait(range, pass, result.waitMs)
+        return this.#wait(range, pass, waitMs)
       case 'split':
-        if (result.cause === 'too_large') return this.#shrink(range, pass)
+        return this.#shrink(range, pass)
+      case 'refuse':
         this.#succeed(pass)
         return this.#follow(refuse(range, result.text))
       case 'resend':
@@ -83,17 +80,19 @@ export class ResultHandler {
         gate.succeed(pass)
         range.isRenewed = true
         return resends.add(range)
-      case 'refused':
-        return this.refuse(range, pass, result.code, result.kind)
-      case 'failed':
+      case 'auth':
+        return this.refuse(range, pass, action, String(result.status))
+      case 'address':
+        return this.refuse(range, pass, 'rejected', String(result.status))
+      case 'rejected':
         this.#succeed(pass)
-        return this.#settle(range, errorOf(range, result.code))
+        return this.#settle(range, errorOf(range, action))
     }
   }
 
   /** Something on this side threw. It counts like a network error: the events have their next request after a wait. */
   handleFault(range: Range, pass: Pass, toError: ToError): void {
-    if (range.isEmpty) return this.#options.gate.probe(pass)
+    if (range.items.length === 0) return this.#options.gate.probe(pass)
     range.failure = toError
     this.#later(range, pass, undefined, undefined)
   }
@@ -119,11 +118,13 @@ export class ResultHandler {
 
   /** Gives up what has waited too long. The error names the setting that says so. */
   expire(): void {
-    const { clock, settings } = this.#options
+    const { clock, settings, outage } = this.#options
+    // First of all: while the clock throws, nothing is sent.
     const nowMs = clock.monotonic()
+    if (outage.isQuiet) return
     const deadlines = [
-      [this.#rateLimit, 'maxRateLimitDuration'],
-      [this.#backoff, 'maxTotalBackoffDuration'],
+      [outage.rateLimit, 'maxRateLimitDuration'],
+      [outage.backoff, 'maxTotalBackoffDuration'],
     ] as const
     for (const [deadline, name] of deadlines) {
       const upTo = deadline.takeExpired(nowMs)
@@ -132,20 +133,13 @@ export class ResultHandler {
         ({ order }) => order <= upTo,
         upTo,
         () => {
-          const error = this.#lastError(
-            'deadline',
-            deadline === this.#rateLimit ? this.#toLimitError : undefined,
-          )
+          const limited = deadline === outage.rateLimit ? outage.toLimitError('deadline') : undefined
+          const error = limited ?? this.#lastError('deadline')
           const message = `${error.message}; given up after ${settings[name]} s (${name})`
           return new DeliveryError(error.code, message, error)
         },
       )
     }
-  }
-
-  /** When the next event has waited too long. */
-  get nextExpiryMs(): number {
-    return Math.min(this.#backoff.nextMs, this.#rateLimit.nextMs)
   }
 
   /** Each failed request counts. What a spool keeps does not hurry: it ends with its time alone. */
@@ -156,19 +150,14 @@ export class ResultHandler {
 
   #succeed(pass: Pass): void {
     const { clock, gate, outage, observer } = this.#options
-    gate.succeed(pass)
-    if (!gate.isOpenFor(pass)) return
-    this.#backoff.end()
-    this.#rateLimit.end()
-    if (outage.failures === 0) return outage.end()
-    const durationMs = clock.monotonic() - outage.sinceMs
+    if (!gate.succeed(pass) || outage.isQuiet) return
     outage.end()
     if (!this.#isOutageTold) return
     this.#isOutageTold = false
-    observer.onRecovery(durationMs)
+    observer.onRecovery(clock.monotonic() - outage.sinceMs)
   }
 
-  #retry(range: Range, pass: Pass, result: SendResult & { readonly status: 'retry' }): void {
+  #retry(range: Range, pass: Pass, result: SendResult): void {
     const { gate, outage, resends } = this.#options
     // A kept-alive connection that the server had just closed says nothing about the service: try again at
     // once, once, uncounted. After an outage has begun, it is one failure like any other.
@@ -177,16 +166,15 @@ export class ResultHandler {
       outage.note(result.toError)
       return resends.add(range)
     }
-    this.#later(range, pass, result.floorMs, undefined)
+    this.#later(range, pass, result.waitMs, undefined)
   }
 
   #wait(range: Range, pass: Pass, waitMs: number | undefined): void {
     if (waitMs === undefined) return this.#later(range, pass, undefined, undefined)
-    const { clock, gate, line } = this.#options
+    const { clock, gate, line, outage } = this.#options
     gate.limit(pass, waitMs)
-    this.#toLimitError = range.failure
     this.#giveBack(range)
-    this.#rateLimit.begin(line.ready.dueOrder, clock.monotonic())
+    outage.limit(line.ready.dueOrder, clock.monotonic(), range.failure)
   }
 
   /** The request failed: its events are sent again after a wait, unless they have been often enough. */
@@ -202,21 +190,18 @@ export class ResultHandler {
     const isTooMany = ({ retries }: Item): boolean => retries > maxRetries
     const isEnough = (isLiteral || isAlone) && range.items.some(isTooMany)
     const ended: Item[] = []
-    if (isEnough && (isLiteral || range.length === 1)) ended.push(...range.drop(isTooMany))
+    if (isEnough && (isLiteral || range.items.length === 1)) ended.push(...range.drop(isTooMany))
     else if (isEnough) this.#options.resends.add(range.split())
     if (!isEnough || ended.length > 0) this.#giveBack(range)
     const { dueOrder } = line.ready
     const nowMs = clock.monotonic()
-    if (isNew) {
-      outage.fail(dueOrder, nowMs, toError, code)
-      this.#backoff.begin(dueOrder, nowMs)
-    }
+    if (isNew) outage.fail(dueOrder, nowMs, toError, code)
     if (outage.failures > maxRetries && !this.#isOutageTold) {
       this.#isOutageTold = true
       observer.onOutage(nowMs - outage.sinceMs, toError('retries_exhausted').message)
     }
     const error = ended.length > 0 ? toError(code ?? 'retries_exhausted') : undefined
-    for (const item of ended) this.#options.end(item, error)
+    for (const item of ended) this.end(item, error)
     this.#endExhausted()
   }
 
@@ -235,24 +220,22 @@ export class ResultHandler {
 
   /** Ends what waits and is meant. All is taken out before the first outcome is told: a callback may flush. */
   #endAll(isMeant: (item: Item) => boolean, upTo: number, toError: () => DeliveryError): void {
-    const { line, resends, end } = this.#options
+    const { line, resends } = this.#options
     const items = [...resends.drop(isMeant), ...line.find(upTo, isMeant)]
     if (items.length === 0) return
     const error = toError()
     for (const item of items) line.leave(item)
-    for (const item of items) end(item, error)
+    for (const item of items) this.end(item, error)
   }
 
-  #lastError(code: FailureCode, toError?: ToError): DeliveryError {
-    return (
-      toError?.(code) ?? this.#options.outage.toError(code) ?? new DeliveryError(code, 'the service failed')
-    )
+  #lastError(code: FailureCode): DeliveryError {
+    return this.#options.outage.toError(code) ?? new DeliveryError(code, 'the service failed')
   }
 
   /** A part is sent again as it is; the events of a whole range wait with the others, in their places. */
   #giveBack(range: Range): void {
     const { line, resends } = this.#options
-    if (range.isEmpty) {
+    if (range.items.length === 0) {
       const failed = range.next === undefined ? [] : this.#continue(proceed(range.next))
       for (const [part, error] of failed) this.#end(part, error)
     } else if (range.isPart) resends.add(range)
@@ -263,7 +246,7 @@ export class ResultHandler {
     const { gate, limit, resends } = this.#options
     const { origin } = range
     gate.refuseSize(pass)
-    if (range.length === 1) {
+    if (range.items.length === 1) {
       if (origin.bytesBefore413 !== undefined) limit.restore(origin.bytesBefore413)
       return this.#settle(range, errorOf(range, 'too_large'))
     }
@@ -295,13 +278,24 @@ export class ResultHandler {
     const { limit, resends } = this.#options
     if (next !== undefined) {
       const count = next.countWithin(limit.bytes)
-      resends.add(count < next.length ? next.split(count) : next)
+      resends.add(count < next.items.length ? next.split(count) : next)
     }
     return failed.map((part) => [part, errorOf(part, 'rejected')] as const)
   }
 
   #end(range: Range, error: DeliveryError | undefined): void {
-    for (const item of range.take()) this.#options.end(item, error)
+    const { items } = range
+    range.items = []
+    for (const item of items) this.end(item, error)
+  }
+
+  /** Gives one event its outcome: delivered without an error. */
+  end(item: Item, error: DeliveryError | undefined): void {
+    const { line, outcomes } = this.#options
+    // Its room is free before it is told of: a callback may track again.
+    line.leave(item)
+    outcomes.settle(item, error)
+    line.release(item)
   }
 }
 

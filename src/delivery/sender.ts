@@ -1,18 +1,20 @@
 import type { TokenCredentials } from '../auth/credentials.ts'
+import { isConnectionLost } from '../errors/cause.ts'
 import type { DeliveryError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPHeaders } from '../http/client.ts'
 import { EXCERPT_BYTES, type Exchange, type ExchangeResult, startExchange } from '../http/exchange.ts'
 import { isoTime } from '../message/build.ts'
 import { read } from '../message/utf8.ts'
 import { isSecretHeader, REDACTED, redactor } from '../policy/redact.ts'
+import { isHtml, judge } from '../policy/response.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
 
-import type { EncodedBody, Encoder } from './encode.ts'
-import type { Envelope } from './envelope.ts'
+import type { Envelope } from './body.ts'
+import type { EncodedBody, Encoder } from './compression.ts'
 import type { Observer, OnEnd, Probe } from './observer.ts'
 import type { Range } from './range.ts'
-import { explainProbe, isHtml, readResult, type SendResult, toDeliveryError } from './result.ts'
+import { explainProbe, type SendResult, type ToError, toDeliveryError } from './result.ts'
 
 export interface SenderOptions {
   readonly url: string
@@ -36,10 +38,10 @@ export interface SenderOptions {
 }
 
 /** How an attempt went: to be handled, or no request was made. */
-export type Ending = SendResult | { readonly status: 'unsent'; readonly error: DeliveryError | undefined }
+export type Ending = SendResult | { readonly action: 'unsent'; readonly error: DeliveryError | undefined }
 
 /** It was given up, or the gate shut, before there was a request. */
-export const UNSENT: Ending = { status: 'unsent', error: undefined }
+export const UNSENT: Ending = { action: 'unsent', error: undefined }
 
 /** One attempt in flight. */
 export interface Attempt {
@@ -100,7 +102,7 @@ export class Sender {
     const body = JSON.stringify({ batch: [], writeKey, sentAt: new Date(clock.now()).toISOString() })
     const response = await this.#exchange(this.#headers(authorization), body, 0).result
     const { status } = response
-    const isFine = status !== undefined && status >= 200 && status < 300 && !isHtml(response)
+    const isFine = status !== undefined && status >= 200 && status < 300 && !isHtml(response.headers)
     const redact = this.#redactor(authorization ?? '')
     const problem = isFine ? undefined : explainProbe(response, url, redact)
     return { status, problem }
@@ -146,9 +148,8 @@ export class Sender {
     return {
       result: exchange.result.then((response) => {
         const result = this.#read(response, authorization, sentAtMs, onEnd)
-        return this.#mustResend(response, range, body) && result.status !== 'delivered'
-          ? { status: 'resend', toError: result.toError }
-          : result
+        const mustResend = this.#mustResend(response, range, body) && result.action !== 'delivered'
+        return mustResend ? { ...result, action: 'resend' } : result
       }),
       finished: exchange.finished,
     }
@@ -204,28 +205,32 @@ export class Sender {
       }))
     }
     // Dates in headers are measured from the time of the request, which is known to be one.
-    const result = readResult(response, tokens !== undefined, sentAtMs, (code) =>
-      toDeliveryError(code, response, url, redact),
-    )
-    const describe = result.status === 'delivered' ? undefined : () => result.toError('rejected').message
-    onEnd?.(response.status, describe)
-    if (result.status === 'delivered') {
+    const result = this.#judge(response, sentAtMs, redact)
+    const { action, status } = result
+    onEnd?.(status, action === 'delivered' ? undefined : () => result.toError('rejected').message)
+    if (action === 'delivered') {
       tokens?.onAccepted(authorization)
-      if (response.status !== undefined && isHtml(response)) this.#warnOfHtml(response.status)
+      if (response.status !== undefined && isHtml(response.headers)) this.#warnOfHtml(response.status)
     }
-    if (result.status !== 'renew' || tokens?.onUnauthorized(authorization)) return result
-    return { status: 'refused', code: 'auth', kind: String(response.status), toError: result.toError }
+    if (action !== 'renew' || tokens?.onUnauthorized(authorization)) return result
+    return { ...result, action: 'auth' }
   }
 
-  #failed(error: unknown, authorization: string): SendResult {
-    const { url } = this.#options
-    const redact = this.#redactor(authorization)
-    return {
-      status: 'retry',
-      floorMs: undefined,
-      isConnectionLost: false,
-      toError: (code) => toDeliveryError(code, { status: undefined, cause: error }, url, redact),
+  #judge(response: ExchangeResult, sentAtMs: number, redact: (text: string) => string): SendResult {
+    const { url, tokens } = this.#options
+    const { status } = response
+    const toError: ToError = (code) => toDeliveryError(code, response, url, redact)
+    if (status === undefined) {
+      const isLost = isConnectionLost(response.cause)
+      return { action: 'retry', waitMs: undefined, status, text: '', isConnectionLost: isLost, toError }
     }
+    const { action, waitMs } = judge(response, tokens !== undefined, sentAtMs)
+    return { action, waitMs, status, text: `${status} ${response.body}`, isConnectionLost: false, toError }
+  }
+
+  #failed(cause: unknown, authorization: string): SendResult {
+    const result = this.#judge({ status: undefined, cause }, 0, this.#redactor(authorization))
+    return { ...result, isConnectionLost: false }
   }
 
   #redactor(authorization: string): (text: string) => string {

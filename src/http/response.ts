@@ -168,28 +168,3 @@ function toResponse(error: StatusError | null | undefined): HTTPResponse | undef
     text: async () => (typeof body === 'string' ? body : ''),
   }
 }
-
-/**
- * The value of one response header, whatever shape the headers have; `undefined` when absent, when not text,
- * and when the headers of a custom client throw.
- *
- * @param name In lower case.
- */
-export function headerValue(headers: HTTPHeaders | undefined, name: string): string | undefined {
-  if (headers === undefined || headers === null) return undefined
-  try {
-    if (typeof headers.get === 'function') return textOf(headers.get(name))
-    for (const [key, value] of Object.entries(headers)) {
-      if (key.toLowerCase() === name) return textOf(value)
-    }
-  } catch {
-    // As if it were absent: the status alone decides.
-  }
-  return undefined
-}
-
-function textOf(value: unknown): string | undefined {
-  if (typeof value === 'string') return value
-  if (typeof value === 'number') return String(value)
-  return Array.isArray(value) ? value.join(', ') : undefined
-}

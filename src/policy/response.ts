@@ -1,5 +1,9 @@
+import type { HTTPHeaders } from '../http/client.ts'
+
 /** No response makes the client wait longer than this. @see docs/spec.md, section 8 */
 export const MAX_WAIT_MS = 300_000
+const FIRST_BACKOFF_MS = 1_000
+const MAX_BACKOFF_MS = 60_000
 /** Longer header values are no list of times but an attack on the parser. */
 const MAX_HEADER_LENGTH = 1_024
 
@@ -12,6 +16,36 @@ const ASCTIME = new RegExp(`^[A-Z][a-z]{2} ([A-Z][a-z]{2}) ([ \\d]\\d) ${CLOCK} 
 
 /** Reads one response header by its lower-case name. */
 export type ReadHeader = (name: string) => string | undefined
+
+/**
+ * The value of one response header, whatever shape the headers have; `undefined` when absent, when not text,
+ * and when the headers of a custom client throw.
+ *
+ * @param name In lower case.
+ */
+export function headerValue(headers: HTTPHeaders | undefined, name: string): string | undefined {
+  if (headers === undefined || headers === null) return undefined
+  try {
+    if (typeof headers.get === 'function') return textOf(headers.get(name))
+    for (const [key, value] of Object.entries(headers)) {
+      if (key.toLowerCase() === name) return textOf(value)
+    }
+  } catch {
+    // As if it were absent: the status alone decides.
+  }
+  return undefined
+}
+
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number') return String(value)
+  return Array.isArray(value) ? value.join(', ') : undefined
+}
+
+/** Whether the body of a response is a web page: no service that speaks this API sends one. */
+export function isHtml(headers: HTTPHeaders | undefined): boolean {
+  return /^\s*(?:text\/html|application\/xhtml\+xml)\b/i.test(headerValue(headers, 'content-type') ?? '')
+}
 
 /**
  * Milliseconds to wait from `Retry-After`: delay-seconds or any legal HTTP-date, the longest of several.
@@ -128,6 +162,31 @@ export type Action =
   | 'address'
   | 'rejected'
 
+/** What to do about a response, and how long it asks to wait, in milliseconds. */
+export interface Verdict {
+  readonly action: Action
+  /** For `delivered`, `retry` and `limited`; `undefined` when the response does not say. */
+  readonly waitMs: number | undefined
+}
+
+/**
+ * The one place that decides what a response means.
+ *
+ * @param renewable Whether the credentials can be renewed.
+ * @param nowMs Milliseconds since the epoch, for dates in headers.
+ */
+export function judge(
+  { status, headers }: { readonly status: number; readonly headers: HTTPHeaders | undefined },
+  renewable: boolean,
+  nowMs: number,
+): Verdict {
+  const read: ReadHeader = (name) => headerValue(headers, name)
+  const action = classify(status, renewable)
+  if (action === 'limited') return { action, waitMs: rateLimitMs(read, nowMs) }
+  const maySay = action === 'delivered' || action === 'retry'
+  return { action, waitMs: maySay ? retryAfterMs(read, nowMs) : undefined }
+}
+
 /**
  * The status policy of the client.
  *
@@ -165,4 +224,18 @@ export function classify(status: number, renewable: boolean): Action {
   // Not an HTTP status: the response is broken, and the next one may not be.
   if (status < 200 || status >= 600) return 'retry'
   return status >= 500 ? 'retry' : 'rejected'
+}
+
+/**
+ * Milliseconds to wait after `failures` failures in a row (1 and up): 1 s doubling to 60 s, drawn from the
+ * upper half, so 0.5-1 s, 1-2 s, ... 30-60 s. Jittered at the cap too: clients that failed together must
+ * not come back together.
+ *
+ * @param random A number in [0, 1).
+ * @see docs/spec.md, section 8
+ */
+export function backoffMs(failures: number, random: number): number {
+  // Clamp the exponent, not only the result: 2 ** 1024 is Infinity.
+  const boundMs = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(failures - 1, 30))
+  return boundMs / 2 + (random * boundMs) / 2
 }

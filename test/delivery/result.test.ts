@@ -1,8 +1,9 @@
 import { STATUS_CODES } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { isHtml, toDeliveryError } from '../../src/delivery/result.ts'
+import { toDeliveryError } from '../../src/delivery/result.ts'
 import type { HTTPHeaders } from '../../src/http/client.ts'
 import { redactor } from '../../src/policy/redact.ts'
+import { isHtml } from '../../src/policy/response.ts'
 
 const URL = 'https://api.segment.io/v1/batch'
 const asIs = (text: string): string => text
@@ -167,5 +168,5 @@ test.each([
   ['application/json', false],
   ['text/htmlx', false],
 ])('%s is a web page: %s', (type, expected) => {
-  expect(isHtml({ status: 200, statusText: '', headers: { 'content-type': type }, body: '' })).toBe(expected)
+  expect(isHtml({ 'content-type': type })).toBe(expected)
 })

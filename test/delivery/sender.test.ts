@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { TokenCredentials } from '../../src/auth/credentials.ts'
+import { Envelope } from '../../src/delivery/body.ts'
+import type { Encoder } from '../../src/delivery/compression.ts'
 import { Compression } from '../../src/delivery/compression.ts'
-import type { Encoder } from '../../src/delivery/encode.ts'
-import { Envelope } from '../../src/delivery/envelope.ts'
 import type { RequestInfo, ResponseInfo } from '../../src/delivery/observer.ts'
 import { Range } from '../../src/delivery/range.ts'
 import { Sender } from '../../src/delivery/sender.ts'
@@ -183,7 +183,7 @@ describe('one attempt', () => {
     })
     const text = 'no [redacted] for tenant-17 with [redacted]'
     expect(responses[0]?.statusText).toBe(text)
-    expect(result.status === 'failed' && result.toError('rejected').message).toBe(`[402] ${text}`)
+    expect(result.action === 'rejected' && result.toError('rejected').message).toBe(`[402] ${text}`)
   })
 
   test('another attempt has its number and a new time of sending, and the same messages', async () => {
@@ -207,13 +207,13 @@ describe('one attempt', () => {
 
     const attempt = sender.send(range, AUTHORIZATION)
 
-    expect(await attempt.result).toMatchObject({ status: 'limited', waitMs: 2_000 })
+    expect(await attempt.result).toMatchObject({ action: 'limited', waitMs: 2_000 })
     await expect(attempt.finished).resolves.toBeUndefined()
   })
 
   test.each([
-    ['there will be others', true, { status: 'renew' }],
-    ['there will be no others', false, { status: 'refused', code: 'auth' }],
+    ['there will be others', true, { action: 'renew' }],
+    ['there will be no others', false, { action: 'auth' }],
   ])('refused credentials are reported; %s', async (_label, hasOthers, expected) => {
     const refused: string[] = []
     const tokens: TokenCredentials = {
@@ -243,7 +243,7 @@ describe('one attempt', () => {
 
     const result = await sender.send(range, AUTHORIZATION).result
 
-    expect(result.status === 'failed' && result.toError('rejected').message).toBe(
+    expect(result.action === 'rejected' && result.toError('rejected').message).toBe(
       '[402] [redacted], [redacted] and [redacted]',
     )
   })
@@ -255,7 +255,7 @@ describe('one attempt', () => {
       loadEncoder((body) => ({ bytes: Buffer.concat([body, Buffer.from('\n')]), encoding: 'x-line' })),
     )
 
-    const { status: outcome } = await sender.send(range, AUTHORIZATION).result
+    const { action: outcome } = await sender.send(range, AUTHORIZATION).result
 
     const [sent] = client.requests as [SentRequest]
     expect(outcome).toBe('delivered')
@@ -274,7 +274,7 @@ describe('one attempt', () => {
     const attempt = sender.send(range, AUTHORIZATION, () => mayGo)
     mayGo = false
 
-    expect(await attempt.result).toEqual({ status: 'unsent', error: undefined })
+    expect(await attempt.result).toEqual({ action: 'unsent', error: undefined })
     expect(client.requests).toEqual([])
     // Nobody was told of it, and it was no attempt.
     expect(requests).toEqual([])
@@ -365,7 +365,7 @@ describe('observers', () => {
       await sender.send(range, AUTHORIZATION).result,
     ]
 
-    expect(results.map(({ status }) => status)).toEqual(['delivered', 'delivered'])
+    expect(results.map(({ action }) => action)).toEqual(['delivered', 'delivered'])
     expect(warned.mock.calls.map(([message]) => message)).toEqual([
       expect.stringContaining(`${URL} responded with status 200 and a web page`),
     ])
@@ -390,7 +390,7 @@ describe('aborting', () => {
     sender.abort()
     const results = await Promise.all(attempts.map(({ result }) => result))
 
-    expect(results.map(({ status }) => status)).toEqual(['retry', 'retry'])
+    expect(results.map(({ action }) => action)).toEqual(['retry', 'retry'])
     expect(client.requests.every(({ signal }) => signal?.aborted)).toBe(true)
     expect(clock.timerCount).toBe(0)
   })
@@ -411,7 +411,7 @@ describe('aborting', () => {
     mayGo = false
     sender.abort()
 
-    expect(await attempt.result).toMatchObject({ status: 'unsent' })
+    expect(await attempt.result).toMatchObject({ action: 'unsent' })
     expect(clock.timerCount).toBe(0)
   })
 

@@ -11,7 +11,7 @@ import {
 } from '../../src/http/client.ts'
 import { defaultClient } from '../../src/http/default-client.node.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
-import { headerValue } from '../../src/http/response.ts'
+import { headerValue } from '../../src/policy/response.ts'
 
 const URL = 'https://api.segment.io/v1/batch'
 const server = setupServer()

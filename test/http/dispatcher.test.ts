@@ -8,7 +8,7 @@ import type { HTTPClientRequest } from '../../src/http/client.ts'
 import { defaultClient } from '../../src/http/default-client.node.ts'
 import { type Dispatcher, type DispatchHandler, dispatchRequest } from '../../src/http/dispatcher.ts'
 import { fetchDispatcher } from '../../src/http/node-fetch.ts'
-import { headerValue } from '../../src/http/response.ts'
+import { headerValue } from '../../src/policy/response.ts'
 import { nextTurn } from '../../src/runtime/clock.ts'
 import { type Loopback, listen, readBody } from '../support/loopback.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { backoffMs } from '../../src/policy/backoff.ts'
+import { backoffMs } from '../../src/policy/response.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const BOUNDS = [

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { BodyLimit } from '../../src/delivery/body-limit.ts'
+import { BodyLimit } from '../../src/delivery/range.ts'
 
 function succeed(limit: BodyLimit, times: number): void {
   for (let time = 0; time < times; time++) limit.succeed()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Envelope } from '../../src/delivery/envelope.ts'
+import { Envelope } from '../../src/delivery/body.ts'
 import { Range } from '../../src/delivery/range.ts'
 import { SlabStore } from '../../src/line/store.ts'
 import { storeAll } from '../support/stored.ts'

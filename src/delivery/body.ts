@@ -1,5 +1,8 @@
+import { describeCause } from '../errors/cause.ts'
 import { type Holder, type MessageStore, totalBytes } from '../line/store.ts'
 import { allocate, byteLength } from '../message/utf8.ts'
+import type { Warn } from '../runtime/warn.ts'
+import type { CompressionOptions, Encoder } from './compression.ts'
 
 /** Writes request bodies around stored messages. The messages are byte-equal in every attempt. */
 export class Envelope {
@@ -43,4 +46,29 @@ const HEAD = '{"batch":['
 
 function tail(writeKeyJson: string, sentAt: string): string {
   return `],"writeKey":${writeKeyJson},"sentAt":"${sentAt}"}`
+}
+
+/** Sends every body as it is. */
+const PLAIN: Encoder = {
+  encode: async (bytes) => ({ bytes, encoding: undefined }),
+  isRefused: () => false,
+  abort() {},
+}
+
+/** Few clients compress: only they load the code. Never rejects: without it, nothing is compressed. */
+export async function loadCompression(
+  options: Omit<CompressionOptions, 'onGivenUp'>,
+  warn: Warn,
+): Promise<Encoder> {
+  const onGivenUp = (why: string, error?: unknown): void => {
+    const cause = error === undefined ? '' : `: ${describeCause(error)}`
+    warn('compress', `request bodies are sent uncompressed from now on: ${why}${cause}`)
+  }
+  try {
+    const { Compression } = await import(/* webpackMode: "eager" */ './compression.ts')
+    return new Compression({ ...options, onGivenUp })
+  } catch (error) {
+    onGivenUp('the code could not be loaded', error)
+    return PLAIN
+  }
 }
