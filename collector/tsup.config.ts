@@ -1,29 +1,13 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { writeFileSync } from 'node:fs'
 import { defineConfig, type Options } from 'tsup'
+import { licenses } from '../scripts/licenses.mjs'
 
 const common: Options = {
   target: 'node20',
   platform: 'node',
   // The test run rebuilds in place; a folder emptied first would break a collector running beside it.
   clean: false,
-  esbuildPlugins: [{ name: 'licenses', setup: (build) => build.onEnd(writeLicenses) }],
-}
-
-const bundled = new Map<string, string>()
-
-/** What is built in of other packages is shipped under their licenses. */
-async function writeLicenses({ metafile }: { metafile?: { inputs: object } | undefined }): Promise<void> {
-  for (const path of Object.keys(metafile?.inputs ?? {})) {
-    const [, folder, name] = /^(.*node_modules\/((?:@[^/]+\/)?[^/]+))\//.exec(path) ?? []
-    if (folder === undefined || name === undefined || bundled.has(name)) continue
-    const file = (await readdir(folder)).find((one) => /^licen[sc]e/i.test(one))
-    const { license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { license: string }
-    bundled.set(name, file === undefined ? license : readFileSync(join(folder, file), 'utf8').trim())
-  }
-  const parts = [...bundled].sort().map(([name, text]) => `${name}\n\n${text}\n`)
-  writeFileSync('dist/LICENSES.txt', parts.join(`\n${'-'.repeat(80)}\n\n`))
+  esbuildPlugins: [licenses('dist/LICENSES.txt')],
 }
 
 /** The types are made once, as those of CommonJS: ES modules can import them, and not the other way round. */
