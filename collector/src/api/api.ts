@@ -4,7 +4,7 @@ import { typescriptOf } from '../catalogue/schema.ts'
 import { SKIP_REASONS } from '../destinations/select.ts'
 import { helpFor } from '../help.ts'
 import { goneSignal } from '../http/gone.ts'
-import { HttpProblem, replyJson, SECURITY_HEADERS } from '../http/reply.ts'
+import { HttpProblem, JSON_TYPE, replyJson, SECURITY_HEADERS } from '../http/reply.ts'
 import { decoded } from '../http/target.ts'
 import { Gate } from '../live/gate.ts'
 import type { Stats } from '../live/stats.ts'
@@ -270,7 +270,7 @@ async function catalogue(
   const named = (type: string) =>
     Object.fromEntries(all.filter((one) => one.type === type).map(({ name, schema }) => [name, schema]))
   const single = (type: string) => all.find((one) => one.type === type)?.schema
-  return {
+  const plan = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Tracking plan',
     additionalEvents: true,
@@ -280,4 +280,8 @@ async function catalogue(
     identify: single('identify') ?? { type: 'object' },
     group: single('group') ?? { type: 'object' },
   }
+  // A file for people, who go on with it.
+  const text = `${JSON.stringify(plan, null, 2)}\n`
+  response.writeHead(200, { ...SECURITY_HEADERS, 'content-type': JSON_TYPE }).end(text)
+  return DONE
 }

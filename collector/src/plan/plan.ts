@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
+import { findJsonError } from '../ingest/json-error.ts'
 import type { Violation } from '../store/ports.ts'
 
 type Schema = Record<string, unknown> | boolean
@@ -137,6 +138,9 @@ export function readPlanFile(path: string): TrackingPlanFile {
   try {
     return JSON.parse(text) as TrackingPlanFile
   } catch (cause) {
-    throw new PlanError(`${path} is not JSON: ${(cause as Error).message}`)
+    const found = findJsonError(text)
+    if (found === undefined) throw cause
+    const { line, column, message } = found
+    throw new PlanError(`${path}:${line}:${column}: ${message.replace('the body', 'the plan')}`)
   }
 }

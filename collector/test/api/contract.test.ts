@@ -250,6 +250,8 @@ describe.each(stores)('with the store in %s', (where) => {
     ])
     const text = await (await fetch(`${collector.url}/api/catalogue?format=typescript`)).text()
     expect(text).toMatch(/"Order Completed": \{\n {4}total: (number \| string|string \| number)\n {2}\}/)
+    const plan = await (await fetch(`${collector.url}/api/catalogue?format=schema`)).text()
+    expect(plan).toContain('\n  "track": {\n    "Order Completed": {\n')
   })
 
   test('a user is followed over ids, with traits as they grew', async () => {

@@ -104,8 +104,10 @@ test('violations are marked, searched for, waited for and counted; the event is 
 test('a plan that cannot be read ends the start, in one line', async () => {
   const path = join(newFolder(), 'plan.json')
   await expect(startCollector({ port: 0, plan: path })).rejects.toThrow(/plan: .* cannot be read \(ENOENT\)/)
-  writeFileSync(path, '{')
-  await expect(startCollector({ port: 0, plan: path })).rejects.toThrow(/plan: .* is not JSON/)
+  writeFileSync(path, '{\n  "track": [}')
+  await expect(startCollector({ port: 0, plan: path })).rejects.toThrow(
+    `${path}:2:13: expected a value, but "}" stands there`,
+  )
 })
 
 test('a database is checked against a plan after the fact', async () => {
