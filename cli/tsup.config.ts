@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Plugin } from 'esbuild'
 import { defineConfig } from 'tsup'
+import { licenses } from '../scripts/licenses.mjs'
 
 const root = new URL('..', import.meta.url)
 const { exports } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as {
@@ -20,13 +21,28 @@ const sdk: Plugin = {
   },
 }
 
+/** json-schema-to-typescript loads prettier, megabytes of it, and is asked to format nothing. */
+const withoutPrettier: Plugin = {
+  name: 'without-prettier',
+  setup(build) {
+    build.onResolve({ filter: /^prettier$/ }, ({ path }) => ({ path, namespace: 'without-prettier' }))
+    build.onLoad({ filter: /./, namespace: 'without-prettier' }, () => ({ contents: 'module.exports = {}' }))
+  },
+}
+
 export default defineConfig({
   entry: ['src/main.ts'],
   format: ['esm'],
   target: 'node18',
   platform: 'node',
   clean: true,
-  // The SDK goes into the build, with what it depends on: one version of both, and one package less to install.
-  noExternal: [/^trackpost(\/|$)/, /^@lukeed\/uuid/],
-  esbuildPlugins: [sdk],
+  // The SDK goes into the build, with what it depends on: one version of both, and one package less to install. So does what
+  // types are made with, which would bring fifteen packages and 25 MB.
+  noExternal: [/^trackpost(\/|$)/, /^@lukeed\/uuid/, /^json-schema-to-typescript$/, /^jsonc-parser$/, /^ajv/],
+  esbuildPlugins: [sdk, withoutPrettier, licenses('dist/LICENSES.txt', { jose: '../dist/LICENSE-jose.md' })],
+  banner: {
+    js: "import { createRequire as newRequire } from 'node:module'; const require = newRequire(import.meta.url);",
+  },
+  // A library writes what it does to stdout where this is set, between the types.
+  define: { 'process.env.VERBOSE': 'undefined' },
 })

@@ -64,6 +64,7 @@ export const FULL_FILES = {
     'collector/test/package/package.test.ts',
   ],
   'memory of the command line with 100,000 lines and lines of 200 MB': ['cli/test/memory.test.ts'],
+  'the guide on tracking plans, with the collector and the compiler': ['cli/test/tracking-plans.test.ts'],
 }
 
 /** Rows of the fault matrix whose fault lasts for seconds of real time, whatever the speed of the clock: in the full form only. */

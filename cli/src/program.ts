@@ -5,6 +5,7 @@ import type { CommandContext } from './commands/context.ts'
 import { type ImportFlags, runImport } from './commands/import.ts'
 import { runSend, type SendFlags } from './commands/send.ts'
 import { runTail, type TailFlags } from './commands/tail.ts'
+import { runTypes, type TypesFlags } from './commands/types.ts'
 import { runVerify, type VerifyFlags } from './commands/verify.ts'
 import { FORMATS } from './import/sniff.ts'
 import { MAX_LIMIT } from './tail/follow.ts'
@@ -18,13 +19,13 @@ Settings come from flags, then the environment, then the config file:
   ~/.config/trackpost/config.json: { "writeKeyFile": "...", "host": "..." }
 `
 const EXIT_HELP = `
-Exit codes: 0 all delivered, 1 some failed, 2 wrong usage (nothing was sent), 130 ended by Ctrl+C.
+Exit codes: 0 all delivered, 1 some failed, 2 wrong usage (nothing was sent or written), 130 ended by Ctrl+C.
 `
 
 /** The commands, their options and their help. @param onExit Called with the exit code of the command that ran. */
 export function createProgram(context: CommandContext, onExit: OnExit): Command {
   const program = new Command('trackpost')
-    .description('Send, verify, import and watch tracking events.')
+    .description('Send, verify, import and watch tracking events, and write their types.')
     .version(version, '--version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
@@ -37,6 +38,7 @@ export function createProgram(context: CommandContext, onExit: OnExit): Command 
   addSend(program, context, onExit)
   addVerify(program, context, onExit)
   addImport(program, context, onExit)
+  addTypes(program, context, onExit)
   addTail(program, context, onExit)
   program
     .command('completion')
@@ -159,6 +161,16 @@ function addImport(program: Command, context: CommandContext, onExit: OnExit): v
     .option('--problems <number>', 'how many problems are listed one by one', wholeNumber(0, 1_000_000), 100)
     .action(async (file: string, flags: ImportFlags) => onExit(await runImport(file, flags, context)))
   addConnection(command)
+}
+
+function addTypes(program: Command, context: CommandContext, onExit: OnExit): void {
+  program
+    .command('types')
+    .description('write the TypeScript types of a tracking plan')
+    .argument('<file>', 'the plan, or - for stdin')
+    .option('--out <path>', 'file for the types; default: they are printed')
+    .option('--check', 'write nothing; exit code 1 if the file of --out is not as the plan has it')
+    .action(async (file: string, flags: TypesFlags) => onExit(await runTypes(file, flags, context)))
 }
 
 function addTail(program: Command, context: CommandContext, onExit: OnExit): void {

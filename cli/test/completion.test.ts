@@ -14,11 +14,12 @@ async function script(shell: string): Promise<string> {
 
 /** What each shell offers behind these words. */
 const CASES = [
-  ['trackpost ', ['send', 'verify', 'import', 'tail', 'completion']],
+  ['trackpost ', ['send', 'verify', 'import', 'types', 'tail', 'completion']],
   ['trackpost send ', ['track', 'identify', 'page', 'screen', 'group', 'alias']],
   ['trackpost send track --us', ['--user-id']],
   ['trackpost send alias --ev', []],
   ['trackpost import --dry', ['--dry-run']],
+  ['trackpost types --ch', ['--check']],
   ['trackpost import --format ', ['ndjson', 'json', 'csv']],
   ['trackpost completion f', ['fish']],
 ] as const

@@ -19,7 +19,9 @@ test('the package holds its code and its launcher, and neither tests nor sources
     'bin/trackpost.js',
     'package.json',
   ])
-  expect(files.filter((path) => path.startsWith('dist/') && !path.endsWith('.js'))).toEqual([])
+  expect(files.filter((path) => path.startsWith('dist/') && !path.endsWith('.js'))).toEqual([
+    'dist/LICENSES.txt',
+  ])
 })
 
 test('an install brings 7 packages at most (E9)', () => {
@@ -28,6 +30,13 @@ test('an install brings 7 packages at most (E9)', () => {
   ) as { packages: Record<string, unknown> }
 
   expect(Object.keys(packages).length, Object.keys(packages).join(', ')).toBeLessThanOrEqual(7)
+})
+
+test('what the build takes in of other packages comes with its licence', () => {
+  const path = join(inject('project'), 'node_modules/trackpost-cli/dist/LICENSES.txt')
+  const names = readFileSync(path, 'utf8').match(/^@?[a-z][\w/-]+$/gm)
+
+  expect(names).toEqual(expect.arrayContaining(['ajv', 'jose', 'json-schema-to-typescript', 'jsonc-parser']))
 })
 
 test('publint has nothing to say', () => {
@@ -90,6 +99,7 @@ test('the README names every flag that it shows as it is, and no other', async (
     ['send', 'page'],
     ['verify'],
     ['import'],
+    ['types'],
     ['tail'],
   ]
   const help = (await Promise.all(commands.map((command) => run([...command, '--help']))))

@@ -6,7 +6,16 @@ export const GUIDES = [
   },
   {
     text: 'In your program',
-    pages: ['serverless', 'typed-events', 'scopes', 'plugins', 'privacy', 'recipes', 'testing'],
+    pages: [
+      'serverless',
+      'typed-events',
+      'tracking-plans',
+      'scopes',
+      'plugins',
+      'privacy',
+      'recipes',
+      'testing',
+    ],
   },
   {
     text: 'In production',

@@ -8,8 +8,10 @@ import { runNode, WRITE_KEY } from '../examples/run-node.ts'
 import { type Example, examplesOf } from '../support/guide.ts'
 import { createProject, type Project, REPOSITORY, run, runTool } from './project.ts'
 
-/** Documents without programs, and one whose programs have tests of their own. */
-const OTHERS = ['faults', 'mutation', 'observability', 'spec'].map((name) => `docs/${name}.md`)
+/** Documents without programs, and two whose programs have tests of their own. */
+const OTHERS = ['faults', 'mutation', 'observability', 'spec', 'tracking-plans'].map(
+  (name) => `docs/${name}.md`,
+)
 
 const documents = readdirSync(join(REPOSITORY, 'docs'), { recursive: true })
   .map((path) => `docs/${String(path).replaceAll('\\', '/')}`)

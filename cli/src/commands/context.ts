@@ -9,16 +9,18 @@ export interface CommandContext {
   onInterrupt(run: () => void): () => void
 }
 
-/** A command's arguments for a shell, without the key: what is printed may be kept. */
-export function commandLine(args: readonly string[], added: string): string {
+/** A command's arguments for a shell, with another flag or without one. The key is left out: what is printed may be kept. */
+export function commandLine(
+  args: readonly string[],
+  { added = [], dropped }: { added?: readonly string[]; dropped: readonly string[] },
+): string {
   const kept: string[] = []
   for (let index = 0; index < args.length; index++) {
     const arg = args[index] as string
     if (arg === '--write-key') index++
-    else if (!arg.startsWith('--write-key=') && arg !== '--restart' && arg !== added)
-      kept.push(shellQuoted(arg))
+    else if (!arg.startsWith('--write-key=') && !dropped.includes(arg)) kept.push(shellQuoted(arg))
   }
-  return ['trackpost', ...kept, added].join(' ')
+  return ['trackpost', ...kept, ...added].join(' ')
 }
 
 function shellQuoted(text: string): string {

@@ -276,7 +276,12 @@ class ImportRun {
       elapsedMs,
     }
     context.stdout.write(
-      flags.json === true ? toJson(result) : summarize(result, commandLine(context.args, '--resume')),
+      flags.json === true
+        ? toJson(result)
+        : summarize(
+            result,
+            commandLine(context.args, { added: ['--resume'], dropped: ['--resume', '--restart'] }),
+          ),
     )
     if (isInterrupted) return EXIT.interrupted
     return isComplete && refused === 0 ? EXIT.delivered : (problem?.exitCode ?? EXIT.failed)

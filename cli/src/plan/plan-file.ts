@@ -1,0 +1,140 @@
+import { readFileSync } from 'node:fs'
+import { text as textOf } from 'node:stream/consumers'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { findNodeAtLocation, type Node, parseTree } from 'jsonc-parser'
+// Copied into the build: it depends on nothing.
+import { findJsonError, position } from '../../../collector/src/ingest/json-error.ts'
+import { fileProblem, UsageError } from '../errors.ts'
+import { isObject } from '../import/json.ts'
+import { decode, NOT_UTF8 } from '../import/utf8.ts'
+import { nearest, printable, quoted } from '../output/text.ts'
+
+/** A JSON Schema of draft 2020-12. */
+export type Schema = boolean | { readonly [keyword: string]: unknown }
+
+/** A tracking plan as the collector reads it: one JSON Schema for the properties or traits of each event. */
+export interface TrackingPlan {
+  readonly title?: string
+  readonly description?: string
+  readonly track?: Readonly<Record<string, Schema>>
+  readonly identify?: Schema
+  readonly group?: Schema
+}
+
+/** The keys and indexes that lead to a part of the plan. */
+export type Path = readonly (string | number)[]
+
+/** A plan whose schemas are in order, and the text that it was read from. */
+export interface PlanFile {
+  readonly plan: TrackingPlan
+  /** The refusal of a part of the plan: where it stands, by line and column and as a JSON Pointer. */
+  refusal(path: Path, message: string): UsageError
+}
+
+const NAMED = ['track', 'page', 'screen'] as const
+const BY_KIND = ['identify', 'group'] as const
+const KEYS = ['$schema', '$id', 'title', 'description', 'additionalEvents', ...NAMED, ...BY_KIND]
+
+/**
+ * Reads a tracking plan, from stdin for `-`.
+ *
+ * @throws UsageError when it cannot be read, is no JSON, names something twice, or holds what is no JSON Schema.
+ */
+export async function readPlanFile(path: string): Promise<PlanFile> {
+  const name = path === '-' ? 'stdin' : printable(path)
+  const text = await readText(path, name)
+  const plan = parse(text, name)
+  const tree = parseTree(text) as Node
+  const refusal = (at: Path, message: string): UsageError => {
+    const node = findNodeAtLocation(tree, [...at]) ?? tree
+    const { line, column } = position(text, node.offset)
+    return new UsageError(`${name}:${line}:${column}: ${printable(`${pointer(at)}: ${message}`)}`)
+  }
+  requireOnce(tree, text, name)
+  requirePlan(plan, refusal)
+  return { plan: plan as TrackingPlan, refusal }
+}
+
+/** `/track/Order Completed/properties/total`; the plan itself is `the plan`. @see RFC 6901 */
+export function pointer(path: Path): string {
+  const keys = path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`)
+  return path.length === 0 ? 'the plan' : keys.join('')
+}
+
+/** A key of a JSON Pointer. */
+export function unescaped(key: string): string {
+  return key.replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
+async function readText(path: string, name: string): Promise<string> {
+  let bytes: Buffer
+  try {
+    bytes = path === '-' ? Buffer.from(await textOf(process.stdin)) : readFileSync(path)
+  } catch (error) {
+    throw new UsageError(`${name}: ${fileProblem(error)}`)
+  }
+  const text = decode(bytes)
+  if (text === undefined) throw new UsageError(`${name}: ${NOT_UTF8.message}`)
+  return text.replace(/^\uFEFF/, '')
+}
+
+function parse(text: string, name: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    const found = findJsonError(text)
+    if (found === undefined) throw cause
+    const { line, column, message } = found
+    throw new UsageError(`${name}:${line}:${column}: ${message.replace('the body', 'the plan')}`)
+  }
+}
+
+/** JSON takes the last of two equal keys without a word: a schema would be gone. */
+function requireOnce(node: Node, text: string, name: string): void {
+  const known = new Map<string, Node>()
+  for (const child of node.children ?? []) {
+    if (child.type === 'property') {
+      const key = child.children?.[0] as Node
+      const first = known.get(key.value)
+      if (first !== undefined) {
+        const { line, column } = position(text, key.offset)
+        throw new UsageError(
+          `${name}:${line}:${column}: ${quoted(key.value)} stands in line ${position(text, first.offset).line} already, and only the last one would count; remove or rename one`,
+        )
+      }
+      known.set(key.value, key)
+    }
+    requireOnce(child, text, name)
+  }
+}
+
+function requirePlan(plan: unknown, refusal: PlanFile['refusal']): void {
+  if (!isObject(plan)) throw refusal([], `expected an object with track, got ${quoted(plan)}`)
+  for (const key of Object.keys(plan)) {
+    if (KEYS.includes(key)) continue
+    const meant = nearest(key, KEYS)
+    const hint = meant === undefined ? `expected one of ${KEYS.join(', ')}` : `did you mean ${meant}?`
+    throw refusal([key], `this is no part of a plan; ${hint}`)
+  }
+  // Formats and patterns say nothing about types.
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false })
+  for (const kind of NAMED) {
+    const schemas = plan[kind] ?? {}
+    if (!isObject(schemas)) throw refusal([kind], 'expected an object: a schema for each name')
+    for (const [name, schema] of Object.entries(schemas)) requireSchema(ajv, schema, [kind, name], refusal)
+  }
+  for (const kind of BY_KIND) if (kind in plan) requireSchema(ajv, plan[kind], [kind], refusal)
+}
+
+function requireSchema(ajv: Ajv2020, schema: unknown, at: Path, refusal: PlanFile['refusal']): void {
+  if (!isObject(schema) && typeof schema !== 'boolean') throw refusal(at, 'expected a JSON Schema: an object')
+  // Which version of JSON Schema, the collector says too: this one.
+  const { $schema: _, ...rest } = isObject(schema) ? schema : {}
+  if (ajv.validateSchema(rest) === true) return
+  const [error] = ajv.errors ?? []
+  const keys = (error?.instancePath ?? '').split('/').slice(1)
+  const path = keys.map((key) => unescaped(key))
+  const { allowedValues } = (error?.params ?? {}) as { allowedValues?: readonly unknown[] }
+  const choice = allowedValues === undefined ? '' : `: ${allowedValues.join(', ')}`
+  throw refusal([...at, ...path], `${error?.message ?? 'this is no JSON Schema'}${choice}`)
+}

@@ -1,0 +1,84 @@
+import { compile } from 'json-schema-to-typescript'
+import type { PlanFile, Schema } from './plan-file.ts'
+import { SchemaShapes, type Shape, TYPE_NAMES } from './schema-shapes.ts'
+
+/** The first line of every file of types: by it, it is known that the file may be written anew. */
+export const HEADER = '// Made by `trackpost types` from a tracking plan: change the plan, not this file.'
+
+/** TypeScript in a file, and how many events it is for. */
+export interface PlanTypes {
+  readonly text: string
+  readonly events: number
+}
+
+/**
+ * The types of a plan, for `new Analytics<Events, UserTraits, GroupTraits>()`. The same plan gives the same text.
+ *
+ * @throws UsageError for what no type can be made of, by line and column.
+ */
+export async function createTypes(file: PlanFile): Promise<PlanTypes> {
+  const { track = {}, identify, group, title, description } = file.plan
+  const names = Object.keys(track)
+  const shapes = names.map((name) => {
+    // The library loses it, and no program has an event of that name.
+    if (name === 'hasOwnProperty') throw file.refusal(['track', name], 'is no name for an event')
+    return [name, shapeOf(file, ['track', name], track[name] as Schema)] as const
+  })
+  const text = description ?? title
+  const events: Shape = {
+    title: TYPE_NAMES.events,
+    ...(typeof text === 'string' && { description: text }),
+    type: 'object',
+    properties: Object.fromEntries(shapes),
+    required: names,
+    additionalProperties: false,
+  }
+  const traits = [
+    [TYPE_NAMES.user, 'identify', identify],
+    [TYPE_NAMES.group, 'group', group],
+  ] as const
+  const planned = traits.flatMap(([name, kind, schema]) =>
+    schema === undefined
+      ? []
+      : [[name, Object.assign(shapeOf(file, [kind], schema), { title: name })] as const],
+  )
+  const properties = { [TYPE_NAMES.events]: events, ...Object.fromEntries(planned) }
+  const code = await compile(
+    { title: TYPE_NAMES.root, type: 'object', properties, required: Object.keys(properties) },
+    TYPE_NAMES.root,
+    { bannerComment: '', format: false, additionalProperties: false, ignoreMinAndMaxItems: true },
+  )
+  const absent = traits.filter(([, , schema]) => schema === undefined).map(([name]) => name)
+  const defaults =
+    absent.length === 0 ? [] : [`export type { ${absent.sort().join(', ')} } from 'trackpost'`, '']
+  const lines = [HEADER, '', ...defaults, layOut(withoutRoot(code))]
+  return { text: `${lines.join('\n')}\n`, events: names.length }
+}
+
+function shapeOf(file: PlanFile, path: readonly string[], schema: Schema): Shape {
+  return new SchemaShapes(file, path, schema).make()
+}
+
+/** The whole was only there for the names: those of its parts are given once. */
+function withoutRoot(code: string): string {
+  return code.replace(/^export interface Plan \{\n(?:\w+: \w+\n)*\}\n/m, '')
+}
+
+/** Indents, and sets declarations apart: prettier, which the library has for that, is no part of the build. */
+function layOut(code: string): string {
+  let depth = 0
+  let isComment = false
+  const lines: string[] = []
+  for (const raw of code.replace(/\{\n\n\}/g, '{}').split('\n')) {
+    const line = raw.trimEnd()
+    if (line === '') continue
+    if (!isComment && line.startsWith('}')) depth--
+    const isDeclared = depth === 0 && !isComment && /^(?:\/\*\*|export )/.test(line)
+    if (isDeclared && lines.length > 0 && !/^ \*\/$/.test(lines.at(-1) as string)) lines.push('')
+    lines.push(`${'  '.repeat(depth)}${line}`)
+    if (line === '/**') isComment = true
+    else if (line === ' */') isComment = false
+    else if (!isComment && line.endsWith('{')) depth++
+  }
+  return lines.join('\n')
+}

@@ -1,0 +1,350 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { newFile, newFolder, run } from './support.ts'
+
+const plan = (content: unknown): string => newFile('plan.json', JSON.stringify(content, null, 2))
+
+/** The types of a schema for the properties of one event. */
+async function typeOf(schema: unknown): Promise<string> {
+  const { code, stdout, stderr } = await run(['types', plan({ track: { Paid: schema } })])
+  expect([code, stderr]).toEqual([0, ''])
+  return stdout.slice(stdout.indexOf('export interface Events'))
+}
+
+const paid = (type: string): string => `export interface Events {\n  Paid: ${type}\n}\n`
+
+describe('types', () => {
+  test('of events and traits, with descriptions, and those of the SDK where the plan says nothing', async () => {
+    const path = plan({
+      title: 'Shop',
+      track: {
+        'Order Completed': {
+          description: 'Somebody has paid.',
+          type: 'object',
+          properties: {
+            total: { type: 'number', description: 'In EUR.' },
+            currency: { enum: ['EUR', 'CHF'], deprecated: true },
+            lines: {
+              type: 'array',
+              items: {
+                type: 'object',
+                properties: { 'unit price': { type: 'integer' } },
+                required: ['unit price'],
+              },
+            },
+          },
+          required: ['total'],
+        },
+        'Signed Up': {},
+      },
+      identify: { type: 'object', properties: { plan: { type: ['string', 'null'] } } },
+    })
+
+    const { code, stdout, stderr } = await run(['types', path])
+
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toBe(`// Made by \`trackpost types\` from a tracking plan: change the plan, not this file.
+
+export type { GroupTraits } from 'trackpost'
+
+/**
+ * Shop
+ */
+export interface Events {
+  /**
+   * Somebody has paid.
+   */
+  "Order Completed": {
+    /**
+     * In EUR.
+     */
+    total: number
+    /**
+     * @deprecated
+     */
+    currency?: ("EUR" | "CHF")
+    lines?: {
+      "unit price": number
+    }[]
+  }
+  "Signed Up": { [k: string]: unknown }
+}
+
+export interface UserTraits {
+  plan?: (string | null)
+}
+`)
+    // A library that writes its log where this is set must not write it between the types.
+    expect((await run(['types', '-'], { input: readFileSync(path), env: { VERBOSE: '1' } })).stdout).toBe(
+      stdout,
+    )
+  })
+
+  test.each([
+    ['anything', true, '{ [k: string]: unknown }'],
+    ['any object', { type: 'object' }, '{ [k: string]: unknown }'],
+    [
+      'an object without properties',
+      { type: 'object', additionalProperties: false },
+      '{ [k: string]: never }',
+    ],
+    [
+      'other properties, when the schema says so',
+      { properties: { a: {} }, additionalProperties: true },
+      '{\n    a?: unknown\n    [k: string]: unknown\n  }',
+    ],
+    ['a map', { additionalProperties: { type: 'number' } }, '{\n    [k: string]: number\n  }'],
+    [
+      'what is required and not described',
+      { properties: { a: { type: 'string' } }, required: ['b'] },
+      '{\n    a?: string\n    b: unknown\n  }',
+    ],
+    [
+      'conditions that no type can say',
+      { properties: { a: { not: { type: 'string' } } }, oneOf: [{ required: ['a'] }, { required: ['b'] }] },
+      '{\n    a?: unknown\n  }',
+    ],
+    [
+      'one of several',
+      { oneOf: [{ properties: { a: { const: 1 } } }, { properties: { b: { type: 'boolean' } } }] },
+      '({\n    a?: 1\n  } | {\n    b?: boolean\n  })',
+    ],
+    [
+      'tuples',
+      { properties: { a: { prefixItems: [{ type: 'string' }, { type: 'number' }], items: false } } },
+      '{\n    a?: [string, number]\n  }',
+    ],
+  ])('%s', async (_label, schema, type) => {
+    expect(await typeOf(schema)).toBe(paid(type))
+  })
+
+  test('definitions have names, also those that refer to themselves or are called like a type of ours', async () => {
+    const types = await typeOf({
+      properties: {
+        from: { $ref: '#/$defs/postal%20address' },
+        to: { $ref: '#/$defs/postal%20address', description: 'Where to.' },
+        tree: { $ref: '#/$defs/Events' },
+        again: { $ref: '#/$defs/alias' },
+      },
+      $defs: {
+        'postal address': { properties: { city: { type: 'string' } } },
+        Events: { properties: { children: { type: 'array', items: { $ref: '#/$defs/Events' } } } },
+        alias: { $ref: '#/$defs/Events' },
+      },
+    })
+
+    expect(types).toBe(`export interface Events {
+  Paid: {
+    from?: PostalAddress
+    /**
+     * Where to.
+     */
+    to?: PostalAddress
+    tree?: EventsDefinition
+    again?: EventsDefinition
+  }
+}
+
+export interface PostalAddress {
+  city?: string
+}
+
+export interface EventsDefinition {
+  children?: EventsDefinition[]
+}
+`)
+  })
+
+  test('nothing of a plan becomes code', async () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is text of a plan
+    const name = 'x"\n}; evil() //`${evil()}\u2028'
+    const types = await typeOf({
+      title: '*/ evil() {',
+      tsType: 'string }; evil(); type X = {',
+      properties: { [name]: { const: `"${name}`, tsEnumNames: ['evil'] }, constructor: { type: 'string' } },
+    })
+
+    expect(types).toContain(
+      `${JSON.stringify(name)}?: ${JSON.stringify(`"${name}`)}\n    constructor?: string`,
+    )
+    expect(types).toContain('* * / evil() {')
+    expect(types).not.toContain('string }')
+  })
+})
+
+describe('what no types can be made of is told by line and column, and nothing is written', () => {
+  const track = (schema: unknown): string => JSON.stringify({ track: { Paid: schema } }, null, 2)
+
+  test.each([
+    [
+      'no JSON',
+      '{\n  "track": {\n    "Paid": {,}\n',
+      ':3:14: expected a key in double quotes, but "," stands there',
+    ],
+    ['an empty file', '', ':1:1: expected a value, but the plan ends'],
+    ['a plan that is a list', '[]', ':1:1: the plan: expected an object with track, got []'],
+    [
+      'a part that there is not',
+      '{ "tracks": {} }',
+      ':1:13: /tracks: this is no part of a plan; did you mean track?',
+    ],
+    [
+      'a schema that is none',
+      '{\n  "track": { "Paid": "number" }\n}',
+      ':2:22: /track/Paid: expected a JSON Schema: an object',
+    ],
+    [
+      'a type that there is not',
+      track({ properties: { 'a/b': { type: 'text' } } }),
+      ':6:19: /track/Paid/properties/a~1b/type: must be equal to one of the allowed values: array, boolean, integer, null, number, object, string',
+    ],
+    [
+      'properties that are no object',
+      track({ type: 'string' }),
+      ':4:15: /track/Paid/type: properties and traits are an object: expected "object"',
+    ],
+    [
+      'a name that stands there twice',
+      '{ "track": {\n "Paid": {},\n "Paid": {} } }',
+      ':3:2: "Paid" stands in line 2 already, and only the last one would count; remove or rename one',
+    ],
+    [
+      'a reference that leads nowhere',
+      track({ properties: { a: { $ref: '#/$defs/A' } } }),
+      ':6:19: /track/Paid/properties/a/$ref: "#/$defs/A" leads nowhere: there is no such part of the schema',
+    ],
+    [
+      'a reference to elsewhere',
+      track({ properties: { a: { $ref: 'http://127.0.0.1/a.json' } } }),
+      ':6:19: /track/Paid/properties/a/$ref: "http://127.0.0.1/a.json" does not lead into this schema; expected "#/$defs/..."',
+    ],
+    [
+      'references in a circle',
+      track({ $ref: '#/$defs/A', $defs: { A: { $ref: '#/$defs/B' }, B: { $ref: '#/$defs/A' } } }),
+      ':4:15: /track/Paid/$ref: "#/$defs/A" leads back to itself',
+    ],
+    [
+      '__proto__',
+      '{ "track": { "Paid": { "properties": { "__proto__": {} } } } }',
+      ':1:53: /track/Paid/properties/__proto__: __proto__ is no name for a property; call it something else',
+    ],
+    [
+      'hasOwnProperty',
+      track({ properties: { hasOwnProperty: {} } }),
+      ':5:27: /track/Paid/properties/hasOwnProperty: hasOwnProperty is no name for a property; call it something else',
+    ],
+    [
+      'an event of that name',
+      '{ "track": { "hasOwnProperty": {} } }',
+      ':1:32: /track/hasOwnProperty: is no name for an event',
+    ],
+    [
+      'a schema without an end',
+      `{"track":{"Paid":${'{"properties":{"a":'.repeat(60)}{}${'}}'.repeat(60)}}}`,
+      ': nested deeper than 100',
+    ],
+    [
+      'a plan without an end',
+      `{"track":{"Paid":${'{"items":'.repeat(20_000)}{}${'}'.repeat(20_000)}}}`,
+      ': nested too deeply for a plan',
+    ],
+  ])('%s', async (_label, content, message) => {
+    const path = newFile('plan.json', content)
+    const { code, stdout, stderr } = await run(['types', path, '--out', join(dirname(path), 'events.ts')])
+
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr.startsWith(`trackpost: ${path}:`)).toBe(true)
+    expect(stderr).toContain(message)
+    expect(stderr.split('\n').length).toBe(2)
+    expect(readdirSync(dirname(path))).toEqual(['plan.json'])
+  })
+
+  test.each([
+    [['types'], "missing required argument 'file'"],
+    [['types', '/nowhere.json'], '/nowhere.json: there is no such file'],
+    [['types', '.'], '.: it is a folder'],
+    [['types', 'plan.json', '--output', 'events.ts'], "unknown option '--output'"],
+    [['types', 'plan.json', '--check'], '--check: say with --out <path> which file it is about'],
+  ])('%j', async (args, message) => {
+    const { code, stdout, stderr } = await run(args)
+
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toContain(`trackpost: ${message}`)
+  })
+
+  test('a plan in another encoding', async () => {
+    const { code, stderr } = await run([
+      'types',
+      newFile('plan.json', Buffer.from('{"title":"Größe"}', 'latin1')),
+    ])
+
+    expect([code, stderr]).toEqual([2, expect.stringContaining('this is not UTF-8')])
+  })
+})
+
+describe('--out and --check', () => {
+  const one = { track: { Paid: { properties: { total: { type: 'number' } } } } }
+
+  test('a file that is as the plan has it, that is not, and that is missing', async () => {
+    const folder = newFolder()
+    const [path, out] = [join(folder, 'plan.json'), join(folder, 'my events.ts')]
+    writeFileSync(path, JSON.stringify(one))
+    const args = ['types', path, '--out', out]
+
+    const missing = await run([...args, '--check'])
+    const written = await run(args)
+    const same = await run([...args, '--check'])
+    // As git checks it out on Windows.
+    writeFileSync(out, readFileSync(out, 'utf8').replaceAll('\n', '\r\n'))
+    const { mtimeMs } = statSync(out)
+    expect([await run([...args, '--check']), await run(args)]).toMatchObject([{ code: 0 }, { code: 0 }])
+    expect(statSync(out).mtimeMs).toBe(mtimeMs)
+    writeFileSync(path, JSON.stringify(one).replace('number', 'string'))
+    const other = await run([...args, '--check'])
+
+    const remedy = `make it anew with: trackpost types ${path} --out '${out}'\n`
+    expect(missing).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `trackpost: ${out}: there is no such file; ${remedy}`,
+    })
+    expect(written).toMatchObject({ code: 0, stdout: `${out}: 1 event\n`, stderr: '' })
+    expect(same).toMatchObject({ code: 0, stdout: '', stderr: '' })
+    expect(other).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `trackpost: ${out}: line 7 is not as the plan has it; ${remedy}`,
+    })
+    expect((await run(args)).code).toBe(0)
+    expect(readFileSync(out, 'utf8')).toContain('total?: string')
+    expect(readdirSync(folder).sort()).toEqual(['my events.ts', 'plan.json'])
+  })
+
+  test('a file that this command has not made is not overwritten', async () => {
+    const path = plan(one)
+    const content = readFileSync(path, 'utf8')
+
+    const { code, stderr } = await run(['types', path, '--out', path])
+
+    expect([code, stderr]).toEqual([2, expect.stringContaining('was not made by this command')])
+    expect(readFileSync(path, 'utf8')).toBe(content)
+  })
+
+  test('a folder that is not there, and one that nothing can be written to', async () => {
+    const [path, locked] = [plan(one), join(newFolder(), 'locked')]
+    mkdirSync(locked)
+    chmodSync(locked, 0o500)
+
+    const absent = await run(['types', path, '--out', '/nowhere/events.ts'])
+    const refused = await run(['types', path, '--out', join(locked, 'events.ts')])
+
+    expect([absent.code, absent.stderr]).toEqual([
+      1,
+      'trackpost: /nowhere/events.ts cannot be written: there is no such file\n',
+    ])
+    if (process.getuid?.() !== 0)
+      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('no permission') })
+    expect(existsSync(join(locked, 'events.ts.tmp'))).toBe(false)
+  })
+})
