@@ -173,6 +173,33 @@ function minify(options: Parameters<NonNullable<Options['esbuildOptions']>>[0]):
   options.supported = { 'optional-chain': true }
 }
 
+/** With `WITHOUT_TYPES=1` the build leaves them out: they take ten times as long as the code. */
+const declarations: Options[] = [
+  {
+    entry: FOREIGN_TYPES.map((name) => `src/${name}.ts`),
+    format: 'esm',
+    dts: { only: true, compilerOptions: { stripInternal: true } },
+  },
+  {
+    // Together: a `Context` of one entry must be that of the others.
+    entry: ['index', ...ENTRIES].map((name) => `src/${name}.ts`),
+    format: 'cjs',
+    dts: {
+      only: true,
+      compilerOptions: { stripInternal: true },
+      // For `await using`, as TypeScript's own library and @types/node have it. Not by a reference to that library:
+      // TypeScript before 5.2 does not know it.
+      banner: [
+        'declare global {',
+        '  interface SymbolConstructor { readonly dispose: unique symbol; readonly asyncDispose: unique symbol }',
+        '  interface Disposable { [Symbol.dispose](): void }',
+        '  interface AsyncDisposable { [Symbol.asyncDispose](): PromiseLike<void> }',
+        '}',
+      ].join('\n'),
+    },
+  },
+]
+
 export default defineConfig(async () => {
   // Not by `clean`: they run at the same time, and none may remove what another one has just written.
   rmSync('dist', { recursive: true, force: true })
@@ -193,28 +220,6 @@ export default defineConfig(async () => {
       esm([`src/${name}.ts`], [importFrom('./index.js', PUBLIC), importFrom('./shared.js', shared)]),
       commonJS(`src/${name}.ts`, [importFrom('./index.cjs', PUBLIC)]),
     ]),
-    {
-      entry: FOREIGN_TYPES.map((name) => `src/${name}.ts`),
-      format: 'esm',
-      dts: { only: true, compilerOptions: { stripInternal: true } },
-    },
-    {
-      // Together: a `Context` of one entry must be that of the others.
-      entry: ['index', ...ENTRIES].map((name) => `src/${name}.ts`),
-      format: 'cjs',
-      dts: {
-        only: true,
-        compilerOptions: { stripInternal: true },
-        // For `await using`, as TypeScript's own library and @types/node have it. Not by a reference to that library:
-        // TypeScript before 5.2 does not know it.
-        banner: [
-          'declare global {',
-          '  interface SymbolConstructor { readonly dispose: unique symbol; readonly asyncDispose: unique symbol }',
-          '  interface Disposable { [Symbol.dispose](): void }',
-          '  interface AsyncDisposable { [Symbol.asyncDispose](): PromiseLike<void> }',
-          '}',
-        ].join('\n'),
-      },
-    },
+    ...(process.env['WITHOUT_TYPES'] === '1' ? [] : declarations),
   ]
 })

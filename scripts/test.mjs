@@ -4,7 +4,8 @@
 //   node scripts/test.mjs --rest                  what the default form leaves out
 //   node scripts/test.mjs step... [--full] [...]  whole steps by name; with --full in the sizes of the fault matrix
 // Other arguments go to the runner of a step.
-// Parallel steps run two at a time, in their order; what such a step prints appears when it is over.
+// Parallel steps run three at a time, in their order: a third of the time they wait for processes, servers and browsers. What such a
+// step prints appears when it is over.
 // What all read is built once, before them, and packed and installed once: `IS_BUILT=1` tells their setups not to build it under the
 // others' feet. From outside, it says that both packages are built already.
 // The last line is 'N passed, N failed, N skipped'. The exit code is 1 if anything failed.
@@ -25,7 +26,7 @@ const vitest = (...projects) => ['node', VITEST, 'run', ...projects.map((name) =
 
 /**
  * Name to command. A step with `reports` is counted by its tests, any other counts as one. Parallel steps build nothing that
- * others read; the longest come first, so that the last two end at about the same time. `inFull` belongs to the full form alone,
+ * others read; the longest come first, so that the last ones end at about the same time. `inFull` belongs to the full form alone,
  * `inRest` is a step of both of which the default form leaves out a part.
  */
 const STEPS = {
@@ -138,7 +139,7 @@ for (const phase of phases(chosen)) {
       await runStep(name, phase.length > 1)
     }
   }
-  await Promise.all([work(), work()])
+  await Promise.all([work(), work(), work()])
 }
 console.log(`\n${chosen.map((name) => lines.get(name)).join('\n')}\n`)
 if (tier === 'default') {

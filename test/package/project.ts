@@ -29,9 +29,9 @@ export interface Result {
 }
 
 /** Runs a command to its end; stdout and stderr are one text. */
-export function run(command: string, args: string[], folder = REPOSITORY): Promise<Result> {
+export function run(command: string, args: string[], folder = REPOSITORY, env = {}): Promise<Result> {
   return new Promise((resolve) => {
-    const options = { cwd: folder, env: environment(), maxBuffer: 16_777_216 }
+    const options = { cwd: folder, env: { ...environment(), ...env }, maxBuffer: 16_777_216 }
     execFile(command, args, options, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: stdout + stderr })
     })
