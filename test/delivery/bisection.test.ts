@@ -149,6 +149,26 @@ describe('a batch that is refused for what it holds', () => {
     expect(client.batchSizes.at(-1)).toBe(16)
   })
 
+  test('a half that was refused and is not sent again fails, though the part before it ends by its retries', async () => {
+    const judge = refusing([...ids(32), 'a40'])
+    const reply: Reply = (request) =>
+      request.messageIds[0] === 'a17' ? status(503)(request) : judge(request)
+    const { client, outcomes, clock } = await send(64, reply, { maxRetries: 0 })
+    await clock.advance(3_600_000)
+
+    // The first request, both halves of it, and the parts of the first half until no further one is left to look with.
+    expect(client.requests.map(({ messageIds }) => messageIds.length).slice(0, 4)).toEqual([64, 32, 32, 16])
+    const codeOf = new Map(outcomes.map(({ id, error }) => [id, error?.code]))
+    expect([...codeOf.keys()].sort()).toEqual([...ids(64)].sort())
+    expect([codeOf.get('a16'), codeOf.get('a17'), codeOf.get('a32')]).toEqual([
+      'rejected',
+      'retries_exhausted',
+      'retries_exhausted',
+    ])
+    expect([codeOf.get('a33'), codeOf.get('a64')]).toEqual(['rejected', 'rejected'])
+    expect(client.requests.length).toBeLessThanOrEqual(25)
+  })
+
   test.each([2, 3, 4, 7])('of %i events the bad one fails alone', async (count) => {
     for (const bad of ids(count)) {
       const { outcomes } = await send(count, refusing([bad]))
