@@ -1,6 +1,5 @@
 import { compose, type Parts } from './client/compose.ts'
-import { bindMethods, methodsOf } from './client/detachable.ts'
-import { Emitter } from './client/emitter.ts'
+import { Emitter, type Listeners } from './client/emitter.ts'
 import type {
   AnalyticsEvents,
   EmittedEvents,
@@ -38,9 +37,6 @@ import { type ResolvedSettings, resolveSettings } from './settings/resolve.ts'
 import type { AnalyticsSettings } from './settings/schema.ts'
 import { VERSION } from './version.ts'
 
-/** The names of all methods: each can be detached. Found when the first client is made. */
-let methodNames: readonly string[] | undefined
-
 /** Where the runtime has no such symbol (Node.js 16), the one that compilers put in its place. */
 const asyncDispose: typeof Symbol.asyncDispose =
   Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose)
@@ -75,11 +71,13 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     clock: Clock = systemClock,
     ...seams: [store?: MessageStore, pluginClock?: Clock]
   ) {
-    super()
+    const listeners: Listeners<AnalyticsEvents> = new Map()
+    super(listeners)
     let resolved: ResolvedSettings
     try {
       resolved = resolveSettings(settings)
-      this.#parts = compose(resolved, clock, this as Emitter<AnalyticsEvents> & PluginHost, ...seams)
+      const client = this as Emitter<AnalyticsEvents> & PluginHost
+      this.#parts = compose(resolved, clock, client, listeners, ...seams)
     } catch (error) {
       throw fromCaller(error, new.target)
     }
@@ -266,5 +264,31 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
       return summary
     })
     return told as Promise<FlushResult>
+  }
+}
+
+/** The names of all methods: each can be detached. Found when the first client is made. */
+let methodNames: readonly string[] | undefined
+
+/** The names of the methods of these classes, those with symbols left out. */
+function methodsOf(...classes: readonly { readonly prototype: object }[]): string[] {
+  const names = classes
+    .flatMap(({ prototype }) => Object.entries(Object.getOwnPropertyDescriptors(prototype)))
+    .filter(([name, { value }]) => typeof value === 'function' && name !== 'constructor')
+    .map(([name]) => name)
+  // One class overrides what another one has.
+  return [...new Set(names)]
+}
+
+/**
+ * Lets methods be detached from their client: `const { track } = analytics`. Each call looks the method up on the class, so
+ * that what patches the class later is heeded.
+ */
+function bindMethods(client: object, names: readonly string[]): void {
+  const methods = Object.getPrototypeOf(client) as Record<string, (...args: unknown[]) => unknown>
+  for (const name of names) {
+    const value = (...args: unknown[]): unknown => methods[name]?.apply(client, args)
+    // Not enumerable, and writable: tests of our users replace methods by their own.
+    Object.defineProperty(client, name, { value, writable: true, configurable: true })
   }
 }

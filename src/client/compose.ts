@@ -22,7 +22,7 @@ import { Log } from '../runtime/log.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { VERSION } from '../version.ts'
 import { disableReader } from './consent.ts'
-import type { Emitter } from './emitter.ts'
+import type { Emitter, Listeners } from './emitter.ts'
 import type { AnalyticsEvents } from './events.ts'
 import { Intake } from './intake.ts'
 import { Ledger } from './ledger.ts'
@@ -60,14 +60,15 @@ export function compose(
   settings: ResolvedSettings,
   givenClock: Clock,
   client: Emitter<AnalyticsEvents> & PluginHost,
+  listeners: Listeners<AnalyticsEvents>,
   givenStore?: MessageStore,
   pluginClock: Clock = givenClock,
 ): Parts {
   const clock = new SteadyClock(givenClock)
   const ledger = new Ledger()
   const log = new Log(settings.logger, redactor(secretsOf(settings)))
-  const warnings = new Warnings(client, log)
-  const monitor = new Monitor(client, log, clock, warnings, () => ledger.pending)
+  const warnings = new Warnings(client, listeners, log)
+  const monitor = new Monitor(client, listeners, log, clock, warnings, () => ledger.pending)
   const pipeline = new Pipeline({
     clock: pluginClock === givenClock ? clock : new SteadyClock(pluginClock),
     client,
@@ -98,6 +99,7 @@ export function compose(
     spool,
     clock,
     emitter: client,
+    listeners,
     warnings,
     log,
     monitor,

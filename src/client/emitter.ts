@@ -5,6 +5,9 @@ import type { CapturedContext } from '../runtime/async-context.ts'
 // biome-ignore lint/suspicious/noExplicitAny: listeners of all events lie in one map
 type Listener = (...args: any[]) => unknown
 
+/** The listeners of an emitter, by event: who only asks whether anybody listens asks here. Events without any are not in it. */
+export type Listeners<Events> = Map<keyof Events, readonly Registration[]>
+
 interface Registration {
   readonly listener: Listener
   readonly once: boolean
@@ -23,8 +26,13 @@ export class Emitter<
   Events extends { [Name in keyof Events]: unknown[] },
   Emitted extends { [Name in keyof Events]: unknown[] } = Events,
 > {
-  readonly #registrations = new Map<keyof Events, readonly Registration[]>()
+  readonly #registrations: Listeners<Events>
   #maxListeners = 0
+
+  /** @internal */
+  constructor(registrations: Listeners<Events> = new Map()) {
+    this.#registrations = registrations
+  }
 
   /** Calls `listener` each time `name` is emitted. */
   on<Name extends keyof Events>(name: Name, listener: (...args: Events[Name]) => unknown): this {

@@ -52,20 +52,11 @@ export class Intake {
   /** Calls in progress, and those that a stack overflow cut short. */
   #open: Item[] = []
   #isCheckScheduled = false
-  #isClosed = false
+  /** Nothing more is taken: every call fails with `closed`. */
+  isClosed = false
 
   constructor(options: IntakeOptions) {
     this.#options = options
-  }
-
-  /** Nothing more is taken. */
-  get isClosed(): boolean {
-    return this.#isClosed
-  }
-
-  /** From now on every call fails with `closed`. */
-  close(): void {
-    this.#isClosed = true
   }
 
   /**
@@ -77,7 +68,7 @@ export class Intake {
   submit(kind: Kind, params: unknown, callback: Callback | undefined, defaults?: MessageDefaults): void {
     const message = this.#build(kind, params, defaults)
     const { settings } = this.#options
-    if (settings.strict && message instanceof DeliveryError && !this.#isClosed) throw message
+    if (settings.strict && message instanceof DeliveryError && !this.isClosed) throw message
     const hasCallback = typeof callback === 'function'
     const captured = hasCallback ? new AsyncResource('Trackpost') : undefined
     const isUrgent = hasCallback && this.#options.isCallbackUrgent
@@ -122,7 +113,7 @@ export class Intake {
       this.#open.push(item)
       if (channels.outcome.hasSubscribers) item.messageId = idOf(message)
       onAccepted?.()
-      if (this.#isClosed) this.#refuseClosed(item, params, message)
+      if (this.isClosed) this.#refuseClosed(item, params, message)
       else if (message instanceof DeliveryError) outcomes.settleLater(item, message)
       else this.#place(item, message)
       if (channels.accepted.hasSubscribers) monitor.onAccepted(kind, idOf(message))
@@ -275,7 +266,7 @@ export class Intake {
     try {
       const json = serialize(original === undefined ? message : toWire(message), settings.maxMessageBytes)
       item.passedPlugins = original !== undefined
-      const isTaken = !isDisabled && line.add(item, json, item.isUrgent || ledger.isCovered(item.seq))
+      const isTaken = !isDisabled && line.add(item, json, item.isUrgent || item.seq <= ledger.lastCovered)
       if (isTaken) return true
       if (isDisabled || outcomes.isWanted(item)) item.ctx ??= new Context(undefined, json, clock)
     } catch (error) {

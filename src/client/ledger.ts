@@ -93,7 +93,8 @@ export class Ledger {
   readonly #covers: Cover[] = []
   /** Outcomes and plugin work that are missing, of calls that nothing covers. */
   #openUncovered = 0
-  #lastCovered = 0
+  /** The last call that a flush covers. */
+  lastCovered = 0
   /** What came of covered calls, and of those whose cover is closed. */
   readonly #covered = { delivered: 0, failed: 0, deferred: 0 }
   readonly #closed = { delivered: 0, failed: 0, deferred: 0 }
@@ -153,11 +154,6 @@ export class Ledger {
     if (this.#exemptions.size > 0) this.#endExemptions()
   }
 
-  /** Whether a flush covers this call already. */
-  isCovered(seq: number): boolean {
-    return seq <= this.#lastCovered
-  }
-
   /**
    * Covers what was accepted so far.
    *
@@ -214,14 +210,14 @@ export class Ledger {
     if (this.#openUncovered > 0) {
       const counts = { open: this.#openUncovered, delivered: 0, failed: 0, deferred: 0 }
       this.#covers.push({ last: this.#accepted, ...counts, waiters: [], ownWaiters: [], totals: undefined })
-      this.#lastCovered = this.#accepted
+      this.lastCovered = this.#accepted
       this.#openUncovered = 0
     }
     return this.#covers[this.#covers.length - 1]
   }
 
   #coverOf(seq: number): Cover | undefined {
-    if (seq > this.#lastCovered) return undefined
+    if (seq > this.lastCovered) return undefined
     let [low, high] = [0, this.#covers.length - 1]
     while (low < high) {
       const middle = (low + high) >> 1

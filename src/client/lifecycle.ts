@@ -75,7 +75,7 @@ export class Lifecycle {
       this.#closing = new Promise((resolve) => {
         closed = resolve
       })
-      this.#options.intake.close()
+      this.#options.intake.isClosed = true
       void this.#close(limitOf(timeout, CLOSE_TIMEOUT_MS)).then(closed)
     }
     return this.#closing

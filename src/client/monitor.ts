@@ -1,4 +1,4 @@
-import type { Observer, OnEnd, RequestFacts, RequestInfo, ResponseInfo } from '../delivery/observer.ts'
+import type { Observer, OnEnd, RequestFacts, RequestInfo } from '../delivery/observer.ts'
 import type { OutageObserver } from '../delivery/results.ts'
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
 import type { Kind } from '../message/types.ts'
@@ -6,7 +6,7 @@ import type { Channel } from '../runtime/channels.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import { channels } from './diagnostics.ts'
-import type { Emitter } from './emitter.ts'
+import type { Emitter, Listeners } from './emitter.ts'
 import type { AnalyticsEvents } from './events.ts'
 import type { Warnings } from './warnings.ts'
 
@@ -25,6 +25,7 @@ export interface LastError {
 /** Follows what a client does: for its log, its channels, its `status` and the listeners of requests. Never throws. */
 export class Monitor implements Observer, OutageObserver {
   readonly #client: Emitter<AnalyticsEvents>
+  readonly #listeners: Listeners<AnalyticsEvents>
   readonly #log: Log
   readonly #clock: Clock
   readonly #warnings: Warnings
@@ -34,6 +35,7 @@ export class Monitor implements Observer, OutageObserver {
 
   constructor(
     client: Emitter<AnalyticsEvents>,
+    listeners: Listeners<AnalyticsEvents>,
     log: Log,
     clock: Clock,
     warnings: Warnings,
@@ -42,6 +44,7 @@ export class Monitor implements Observer, OutageObserver {
     this.#warnings = warnings
     this.#countPending = countPending
     this.#client = client
+    this.#listeners = listeners
     this.#log = log
     this.#clock = clock
   }
@@ -60,27 +63,23 @@ export class Monitor implements Observer, OutageObserver {
   }
 
   get wantsBodies(): boolean {
-    return this.#client.listenerCount('http_response') > 0
-  }
-
-  onRequest(info: () => RequestInfo): void {
-    if (this.#client.listenerCount('http_request') > 0) this.#client.emit('http_request', info())
-  }
-
-  onResponse(info: () => ResponseInfo): void {
-    if (this.wantsBodies) this.#client.emit('http_response', info())
+    return this.#listeners.has('http_response')
   }
 
   /** A request goes out. */
-  onStart(request: RequestFacts): OnEnd {
+  onStart(request: RequestFacts, toInfo: () => RequestInfo): OnEnd {
+    const client = this.#client
     const log = this.#log
-    const startedAtMs = this.#clock.monotonic()
+    if (this.#listeners.has('http_request')) client.emit('http_request', toInfo())
+    const isTimed = log.isVerbose || channels.response.hasSubscribers
+    const startedAtMs = isTimed ? this.#clock.monotonic() : undefined
     if (log.isVerbose) log.note('debug', 'request', request)
     this.#publish(channels.request, () => ({ request }))
-    return (status, describe) => {
+    return (status, describe, toInfo) => {
+      if (toInfo !== undefined && this.wantsBodies) client.emit('http_response', toInfo())
       if (describe === undefined) this.#lastDeliveredAtMs = this.#nowMs()
       else this.#keep(() => ({ message: describe(), ...(status !== undefined && { status }) }))
-      if (!log.isVerbose && !channels.response.hasSubscribers) return
+      if (startedAtMs === undefined) return
       const durationMs = this.#clock.monotonic() - startedAtMs
       const problem = describe?.()
       if (log.isVerbose) log.note('debug', 'response', { ...request, status, durationMs, problem })

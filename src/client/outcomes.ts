@@ -8,7 +8,7 @@ import type { Pipeline } from '../pipeline/pipeline.ts'
 import { type Clock, soon } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import { channels } from './diagnostics.ts'
-import type { Emitter } from './emitter.ts'
+import type { Emitter, Listeners } from './emitter.ts'
 import type { AnalyticsEvents, ErrorEvent } from './events.ts'
 import type { Ledger } from './ledger.ts'
 import type { Monitor } from './monitor.ts'
@@ -21,6 +21,7 @@ export interface OutcomesOptions {
   readonly spool: SpoolConnection | undefined
   readonly clock: Clock
   readonly emitter: Emitter<AnalyticsEvents>
+  readonly listeners: Listeners<AnalyticsEvents>
   readonly warnings: Warnings
   readonly log: Log
   readonly monitor: Monitor
@@ -53,14 +54,14 @@ export class Outcomes {
 
   /** Whether anybody will look at the context of this event if it fails. */
   isWanted({ callback }: Item): boolean {
-    return callback !== undefined || this.#options.emitter.listenerCount('error') > 0
+    return callback !== undefined || this.#options.listeners.has('error')
   }
 
   /** Whether anybody will be told of the outcome of this event, or is at work on its context. */
   isFollowed({ callback, kind }: Item): boolean {
-    const { emitter, pipeline } = this.#options
+    const { listeners, pipeline } = this.#options
     if (callback !== undefined || channels.outcome.hasSubscribers || pipeline.isFollowed(kind)) return true
-    return emitter.listenerCount(kind) > 0 || emitter.listenerCount('error') > 0
+    return listeners.has(kind) || listeners.has('error')
   }
 
   /** Gives an event that was in the spool alone its outcome. */
@@ -76,17 +77,18 @@ export class Outcomes {
   settle(item: Item, given: DeliveryError | undefined): void {
     if (item.state === 'done') return
     item.state = 'done'
-    const { ledger, emitter, pipeline, monitor } = this.#options
+    const { ledger, emitter, listeners, pipeline, monitor } = this.#options
     const error = given?.code === 'shutdown_timeout' && this.#defers(item) ? this.#deferred : given
     const { kind, attempts, callback } = item
     const isDeferred = error?.code === 'deferred'
-    const isHeard = !isDeferred && emitter.listenerCount(error === undefined ? kind : 'error') > 0
+    const isHeard = !isDeferred && listeners.has(error === undefined ? kind : 'error')
     const isFollowed = item.passedPlugins && pipeline.isFollowed(kind)
     const ctx = item.ctx ?? this.#contextOf(item, isHeard || isFollowed)
     ctx?.conclude(error, attempts)
 
-    const idOf = (): string | undefined => ctx?.id ?? this.#idOf(item)
-    monitor.onOutcome(kind, idOf, attempts, error)
+    if (error !== undefined || channels.outcome.hasSubscribers) {
+      monitor.onOutcome(kind, () => ctx?.id ?? this.#idOf(item), attempts, error)
+    }
     // After-plugins run after the outcome, and a flush waits for them: what covers them must not end before.
     ledger.beginWork(item)
     ledger.settle(item, error?.code)
@@ -146,7 +148,7 @@ export class Outcomes {
   /** This event had to make room for a newer one. */
   displace(item: Item): void {
     // Its message is gone when the outcome is told.
-    item.ctx ??= this.#contextOf(item, this.#options.emitter.listenerCount('error') > 0)
+    item.ctx ??= this.#contextOf(item, this.#options.listeners.has('error'))
     this.#displaced ??= this.#queueFull('the queue is full, and this was the oldest')
     this.settleLater(item, this.#displaced)
   }

@@ -1,23 +1,25 @@
 import type { Context } from '../pipeline/context.ts'
 import type { PluginFailure } from '../pipeline/failure.ts'
 import type { Log } from '../runtime/log.ts'
-import type { Emitter } from './emitter.ts'
+import type { Emitter, Listeners } from './emitter.ts'
 import type { AnalyticsEvents, WarningEvent } from './events.ts'
 
 /** Failures that cost no event: told to `warning` listeners, or once for each kind to the log. */
 export class Warnings {
   readonly #emitter: Emitter<AnalyticsEvents>
+  readonly #listeners: Listeners<AnalyticsEvents>
   readonly #log: Log
   readonly #warned = new Set<string>()
 
-  constructor(emitter: Emitter<AnalyticsEvents>, log: Log) {
+  constructor(emitter: Emitter<AnalyticsEvents>, listeners: Listeners<AnalyticsEvents>, log: Log) {
     this.#emitter = emitter
+    this.#listeners = listeners
     this.#log = log
   }
 
   /** @returns Whether anybody listens. */
   emit(code: WarningEvent['code'], reason: unknown, ctx?: Context, plugin?: string): boolean {
-    if (this.#emitter.listenerCount('warning') === 0) return false
+    if (!this.#listeners.has('warning')) return false
     const event: WarningEvent = { code, reason }
     if (plugin !== undefined) event.plugin = plugin
     if (ctx !== undefined) event.ctx = ctx

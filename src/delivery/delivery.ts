@@ -158,8 +158,9 @@ export class Delivery {
         this.#isBlocked = true
         return this.#wakeUpAt(Number.isFinite(waitMs) ? this.#gate.opensAtMs : waitMs)
       }
+      const pass = this.#gate.enter()
       const range = this.#next()
-      void this.#asyncContext.runInAsyncScope(() => this.#attempt(range))
+      void this.#asyncContext.runInAsyncScope(() => this.#attempt(range, pass))
     }
     this.#wakeUpAt(Number.POSITIVE_INFINITY)
   }
@@ -203,9 +204,8 @@ export class Delivery {
     this.#wakeUp = { atMs, cancel }
   }
 
-  /** Takes a place for one range, sends it, has the result handled and gives the place back. Never rejects. */
-  async #attempt(range: Range): Promise<void> {
-    const pass = this.#gate.enter()
+  /** Sends one range, has the result handled and gives its place back. Never rejects. */
+  async #attempt(range: Range, pass: Pass): Promise<void> {
     this.#inFlight.add(range)
     const mayGo = (): boolean => range.items.length > 0 && this.#gate.isCurrent(pass)
     let attempt: Attempt | undefined

@@ -36,8 +36,15 @@ export interface RequestFacts {
   readonly bytes: number
 }
 
-/** Told how a request ended. `describe` says what went wrong; it is left out when the events were delivered. */
-export type OnEnd = (status: number | undefined, describe: (() => string) | undefined) => void
+/**
+ * Told how a request ended. `describe` says what went wrong; it is left out when the events were delivered. The info is left
+ * out when there was no response.
+ */
+export type OnEnd = (
+  status: number | undefined,
+  describe: (() => string) | undefined,
+  toInfo: (() => ResponseInfo) | undefined,
+) => void
 
 /** What a request without events has shown. */
 export interface Probe {
@@ -48,10 +55,8 @@ export interface Probe {
 
 /** Told of each request and response. The info is made only when somebody wants it. */
 export interface Observer {
-  onRequest(info: () => RequestInfo): void
-  onResponse(info: () => ResponseInfo): void
   /** A request goes out. Returns what is told how it ended. Must not throw. */
-  onStart?(request: RequestFacts): OnEnd
+  onStart(request: RequestFacts, toInfo: () => RequestInfo): OnEnd
   /** Whether anybody looks at the bodies of responses. */
   readonly wantsBodies: boolean
 }

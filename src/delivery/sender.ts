@@ -2,7 +2,13 @@ import type { TokenCredentials } from '../auth/credentials.ts'
 import { isConnectionLost } from '../errors/cause.ts'
 import type { DeliveryError } from '../errors/errors.ts'
 import type { HTTPClient, HTTPHeaders } from '../http/client.ts'
-import { EXCERPT_BYTES, type Exchange, type ExchangeResult, startExchange } from '../http/exchange.ts'
+import {
+  EXCERPT_BYTES,
+  type Exchange,
+  type ExchangeResult,
+  type ResponseHead,
+  startExchange,
+} from '../http/exchange.ts'
 import { isoTime } from '../message/build.ts'
 import { read } from '../message/utf8.ts'
 import { isSecretHeader, REDACTED, redactor } from '../policy/redact.ts'
@@ -12,7 +18,7 @@ import { type Warn, warn } from '../runtime/warn.ts'
 
 import type { Envelope } from './body.ts'
 import type { EncodedBody, Encoder } from './compression.ts'
-import type { Observer, OnEnd, Probe } from './observer.ts'
+import type { Observer, OnEnd, Probe, ResponseInfo } from './observer.ts'
 import type { Range } from './range.ts'
 import { explainProbe, type SendResult, type ToError, toDeliveryError } from './result.ts'
 
@@ -130,18 +136,13 @@ export class Sender {
     const { attempts, items } = range
     if (attempts > 0) headers['X-Retry-Count'] = String(attempts)
     if (body.encoding !== undefined) headers['Content-Encoding'] = body.encoding
-    observer.onRequest(() => ({
+    const facts = { url, attempt: attempts + 1, events: items.length, bytes: body.bytes.length }
+    const onEnd = observer.onStart(facts, () => ({
       url,
       method: 'POST',
       headers: redactHeaders(headers, isSecretHeader),
       body: read(envelope.writeRedacted(items, new Date(sentAtMs).toISOString())),
     }))
-    const onEnd = observer.onStart?.({
-      url,
-      attempt: attempts + 1,
-      events: items.length,
-      bytes: body.bytes.length,
-    })
     const keptBytes = observer.wantsBodies ? EXCERPT_BYTES : 0
     const exchange = this.#exchange(headers, body.bytes, keptBytes)
     for (const item of items) item.attempts++
@@ -185,34 +186,21 @@ export class Sender {
     return exchange
   }
 
-  #read(
-    response: ExchangeResult,
-    authorization: string,
-    sentAtMs: number,
-    onEnd: OnEnd | undefined,
-  ): SendResult {
-    const { url, tokens, observer } = this.#options
+  #read(response: ExchangeResult, authorization: string, sentAtMs: number, onEnd: OnEnd): SendResult {
+    const { url, tokens } = this.#options
     const redact = this.#redactor(authorization)
-    if (response.status !== undefined) {
-      const { status, statusText, headers, body } = response
-      observer.onResponse(() => ({
-        url,
-        status,
-        // A server may quote the request, credentials included.
-        statusText: redact(statusText),
-        headers: readableHeaders(headers, redact),
-        body: redact(body),
-      }))
-    }
     // Dates in headers are measured from the time of the request, which is known to be one.
     const result = this.#judge(response, sentAtMs, redact)
-    const { action, status } = result
-    onEnd?.(status, action === 'delivered' ? undefined : () => result.toError('rejected').message)
-    if (action === 'delivered') {
-      tokens?.onAccepted(authorization)
-      if (response.status !== undefined && isHtml(response.headers)) this.#warnOfHtml(response.status)
-    }
-    if (action !== 'renew' || tokens?.onUnauthorized(authorization)) return result
+    const isDelivered = result.action === 'delivered'
+    const isPage = isDelivered && response.status !== undefined && isHtml(response.headers)
+    onEnd(
+      response.status,
+      isDelivered ? undefined : () => result.toError('rejected').message,
+      response.status === undefined ? undefined : () => infoOf(response, url, redact),
+    )
+    if (isDelivered) tokens?.onAccepted(authorization)
+    if (isPage) this.#warnOfHtml(response.status)
+    if (result.action !== 'renew' || tokens?.onUnauthorized(authorization)) return result
     return { ...result, action: 'auth' }
   }
 
@@ -253,6 +241,18 @@ export class Sender {
       `${url} responded with status ${status} and a web page. The events count as delivered, but no tracking API ` +
         'responds like that; check the setting host.',
     )
+  }
+}
+
+/** A server may quote the request, credentials included. */
+function infoOf(response: ResponseHead, url: string, redact: (text: string) => string): ResponseInfo {
+  const { status, statusText, headers, body } = response
+  return {
+    url,
+    status,
+    statusText: redact(statusText),
+    headers: readableHeaders(headers, redact),
+    body: redact(body),
   }
 }
 

@@ -157,7 +157,7 @@ export class FetchHTTPClient implements ByteHTTPClient {
 }
 
 /** A client that asks no more of a signal than {@link AbortSignalLike}. */
-const takesPlainSignal: unique symbol = Symbol.for('trackpost.takesPlainSignal')
+export const takesPlainSignal: unique symbol = Symbol.for('trackpost.takesPlainSignal')
 
 /**
  * Says so of a `makeRequest`. Of the function, and not of the client: a subclass that overrides it, and a wrapper, are
@@ -165,52 +165,6 @@ const takesPlainSignal: unique symbol = Symbol.for('trackpost.takesPlainSignal')
  */
 export function takePlainSignal(makeRequest: HTTPClient['makeRequest']): void {
   Object.defineProperty(makeRequest, takesPlainSignal, { value: true })
-}
-
-/** A signal for one request to `client`, and the function that aborts it. */
-export function createAbort(client: HTTPClient): Pick<AbortController, 'signal' | 'abort'> {
-  try {
-    if ((client.makeRequest as { [takesPlainSignal]?: true })[takesPlainSignal]) return new PlainAbort()
-  } catch {
-    // A client that throws when it is read throws again when it is called, and that is heard.
-  }
-  return new AbortController()
-}
-
-/** An `AbortController` and its signal in one, at a tenth of the cost: each request needs one, and hardly any uses it. */
-class PlainAbort implements AbortSignalLike {
-  aborted = false
-  reason: unknown
-  #listener: (() => void) | undefined
-
-  /** Typed as what it stands in for. */
-  get signal(): AbortSignal {
-    return this as AbortSignalLike as AbortSignal
-  }
-
-  abort(reason: unknown): void {
-    if (this.aborted) return
-    this.aborted = true
-    this.reason = reason
-    this.#listener?.()
-  }
-
-  addEventListener(_type: 'abort', listener: () => void): void {
-    this.#listener = listener
-  }
-
-  removeEventListener(): void {
-    this.#listener = undefined
-  }
-}
-
-/** A real signal in the place of one that may be plain. */
-export function toAbortSignal(signal: AbortSignal): AbortSignal {
-  if (!(signal instanceof PlainAbort)) return signal
-  const controller = new AbortController()
-  if (signal.aborted) controller.abort(signal.reason)
-  else signal.addEventListener('abort', () => controller.abort(signal.reason))
-  return controller.signal
 }
 
 /** The signal of a request; one without a signal of its own is aborted when its time is over. */

@@ -6,9 +6,9 @@ import {
   type OwnHTTPClient,
   takePlainSignal,
   textUnlessCompressed,
-  toAbortSignal,
 } from './client.ts'
 import { dispatchRequest } from './dispatcher.ts'
+import { toAbortSignal } from './exchange.ts'
 import { NodeHTTPClient } from './node-client.ts'
 import { fetchDispatcher, isNodeFetch, isUnaskedContinue } from './node-fetch.ts'
 

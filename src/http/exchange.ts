@@ -1,12 +1,13 @@
 import { read } from '../message/utf8.ts'
 import { type Clock, nextTurn, setDeadline } from '../runtime/clock.ts'
 import {
+  type AbortSignalLike,
   type ByteHTTPClient,
-  createAbort,
   type HTTPClient,
   type HTTPClientRequest,
   type HTTPHeaders,
   type HTTPResponse,
+  takesPlainSignal,
 } from './client.ts'
 import { BodyReader, cancelBody, carriedResponse } from './response.ts'
 
@@ -106,8 +107,8 @@ class ClientExchange implements Exchange {
 
   #onResponse(response: HTTPResponse): void {
     if (this.#isOver) return cancelBody(response)
-    this.#cancelTimer()
     const head = readHead(response)
+    this.#cancelTimer()
     if (typeof head === 'string') {
       cancelBody(response)
       return this.#end(new TypeError(head))
@@ -199,4 +200,50 @@ function readHead(response: HTTPResponse | null | undefined): Omit<ResponseHead,
   } catch {
     return 'the HTTP client resolved with an object that throws'
   }
+}
+
+/** A signal for one request to `client`, and the function that aborts it. */
+export function createAbort(client: HTTPClient): Pick<AbortController, 'signal' | 'abort'> {
+  try {
+    if ((client.makeRequest as { [takesPlainSignal]?: true })[takesPlainSignal]) return new PlainAbort()
+  } catch {
+    // A client that throws when it is read throws again when it is called, and that is heard.
+  }
+  return new AbortController()
+}
+
+/** An `AbortController` and its signal in one, at a tenth of the cost: each request needs one, and hardly any uses it. */
+class PlainAbort implements AbortSignalLike {
+  aborted = false
+  reason: unknown
+  #listener: (() => void) | undefined
+
+  /** Typed as what it stands in for. */
+  get signal(): AbortSignal {
+    return this as AbortSignalLike as AbortSignal
+  }
+
+  abort(reason: unknown): void {
+    if (this.aborted) return
+    this.aborted = true
+    this.reason = reason
+    this.#listener?.()
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.#listener = listener
+  }
+
+  removeEventListener(): void {
+    this.#listener = undefined
+  }
+}
+
+/** A real signal in the place of one that may be plain. */
+export function toAbortSignal(signal: AbortSignal): AbortSignal {
+  if (!(signal instanceof PlainAbort)) return signal
+  const controller = new AbortController()
+  if (signal.aborted) controller.abort(signal.reason)
+  else signal.addEventListener('abort', () => controller.abort(signal.reason))
+  return controller.signal
 }

@@ -54,8 +54,12 @@ function setUpWith<Client extends HTTPClient>(
     tokens,
     envelope,
     observer: {
-      onRequest: (info) => requests.push(info()),
-      onResponse: (info) => responses.push(info()),
+      onStart(_facts, toInfo) {
+        requests.push(toInfo())
+        return (_status, _describe, toInfo) => {
+          if (toInfo !== undefined) responses.push(toInfo())
+        }
+      },
       wantsBodies: true,
     },
     clock,

@@ -2,7 +2,6 @@ import { HttpResponse, http } from 'msw'
 import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import {
-  createAbort,
   FetchHTTPClient,
   type HTTPClient,
   type HTTPClientRequest,
@@ -10,6 +9,7 @@ import {
   type HTTPHeaders,
 } from '../../src/http/client.ts'
 import { defaultClient } from '../../src/http/default-client.node.ts'
+import { createAbort } from '../../src/http/exchange.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
 import { headerValue } from '../../src/policy/response.ts'
 

@@ -79,8 +79,7 @@ export function setUpDelivery({
   const outcomes: Outcome[] = []
   const given = credentials ?? `Basic ${btoa(`${WRITE_KEY}:`)}`
   const observer = {
-    onRequest() {},
-    onResponse() {},
+    onStart: () => () => {},
     wantsBodies: false,
     onOutage() {},
     onRefusal() {},
