@@ -28,6 +28,41 @@ const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['errors'],
     ['runtime'],
   ],
+  'collector/src': [
+    ['index.ts', 'cli'],
+    ['start.ts'],
+    ['collector.ts'],
+    ['backend.ts'],
+    ['api'],
+    ['router.ts', 'shared.ts'],
+    ['options.ts', 'ingest'],
+    ['destinations'],
+    ['handle.ts', 'auth'],
+    ['assets.ts', 'faults', 'live', 'ops'],
+    ['clients.ts', 'workers', 'http', 'log'],
+    ['store'],
+    ['catalogue'],
+    ['help.ts', 'limited.ts', 'config', 'plan', 'search'],
+    ['clock.ts', 'json', 'listeners.ts', 'network-address.ts', 'record.ts', 'version.ts', 'worker-url.ts'],
+  ],
+  'collector/page/src': [['main.tsx'], ['app.tsx'], ['screens'], ['components'], ['lib']],
+  'cli/src': [
+    ['main.ts'],
+    ['program.ts'],
+    ['commands'],
+    ['plan'],
+    ['import'],
+    ['client.ts', 'settings', 'tail'],
+    ['errors.ts', 'output', 'version.ts'],
+  ],
+}
+
+/** Sources of other packages that one may take, to be compiled in: of the client and the collector none, of the page types alone. */
+const FROM_OTHERS: Readonly<Record<string, RegExp>> = {
+  src: /^$/,
+  'collector/src': /^$/,
+  'collector/page/src': /^collector\/src\/(?:log|record|store|search)\b/,
+  'cli/src': /^(?:collector\/src\/json|src\/settings\/nearest)\b/,
 }
 
 /** What may not import a room, although it stands above it: the client does not load what has an entry point of its own. */
@@ -41,7 +76,7 @@ interface Import {
 }
 
 /** The imports between the files of a package, types included. */
-function importsOf(root: string): { files: string[]; imports: Import[] } {
+function importsOf(root: string): { files: string[]; imports: Import[]; foreign: string[] } {
   const files = readdirSync(join(ROOT, root), { recursive: true, encoding: 'utf8' })
     .map((path) => path.replaceAll('\\', '/'))
     .filter((path) => /\.tsx?$/.test(path))
@@ -56,7 +91,8 @@ function importsOf(root: string): { files: string[]; imports: Import[] } {
         isDynamic: /\bimport\(\s*(?:\/\*.*?\*\/\s*)?['"`]?$/.test(text.slice(0, pos)),
       }))
   })
-  return { files, imports: imports.filter(({ to }) => files.includes(to)) }
+  const foreign = imports.filter(({ to }) => to.startsWith('../')).map(({ to }) => normalize(join(root, to)))
+  return { files, imports: imports.filter(({ to }) => files.includes(to)), foreign }
 }
 
 const roomOf = (path: string): string => path.split('/')[0] ?? path
@@ -78,7 +114,7 @@ function cyclesOf(files: readonly string[], imports: readonly Import[]): string[
 }
 
 describe.each(Object.entries(FLOORS))('%s', (root, floors) => {
-  const { files, imports } = importsOf(root)
+  const { files, imports, foreign } = importsOf(root)
   const floorOf = (path: string): number => floors.findIndex((rooms) => rooms.includes(roomOf(path)))
 
   test('each room has its floor, and each floor its rooms', () => {
@@ -95,6 +131,10 @@ describe.each(Object.entries(FLOORS))('%s', (root, floors) => {
 
     expect(imports.length).toBeGreaterThan(files.length)
     expect(upwards.map(({ from, to }) => `${from} > ${to}`)).toEqual([])
+  })
+
+  test('of other packages it takes what is agreed', () => {
+    expect(foreign.filter((path) => FROM_OTHERS[root]?.test(path.replaceAll('\\', '/')) !== true)).toEqual([])
   })
 
   test('no file reaches itself', () => {

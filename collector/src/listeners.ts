@@ -1,5 +1,3 @@
-import type { CollectorOptions } from './options.ts'
-
 /** What a collector tells of itself, to whom it may concern. Never throws. */
 export interface Listeners {
   onFault(what: string, cause: unknown): void
@@ -11,7 +9,7 @@ export interface Listeners {
  * The listeners of the options, made safe: one that throws, or is asynchronous and rejects, would end a watch, or the process, over a
  * line in a log. What it threw is a warning of the process.
  */
-export function listenersOf({ onFault, onRecovery }: CollectorOptions): Listeners {
+export function listenersOf({ onFault, onRecovery }: Partial<Listeners>): Listeners {
   return { onFault: safe('onFault', onFault), onRecovery: safe('onRecovery', onRecovery) }
 }
 

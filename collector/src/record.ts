@@ -149,3 +149,12 @@ export interface EventRecord extends EventSummary {
    */
   message: Message | null
 }
+
+/** One way in which an event breaks the tracking plan. */
+export interface Violation {
+  /** Dotted path into the message; empty for the message as a whole. */
+  path: string
+  /** Keyword of JSON Schema, or `unplanned` for a name that the plan does not have. */
+  keyword: string
+  message: string
+}

@@ -7,9 +7,9 @@ import { RunningCollector } from './collector.ts'
 import type { Config } from './config/schema.ts'
 import { Faults } from './faults/rules.ts'
 import type { Collector } from './handle.ts'
-import { withoutBrackets } from './http/address.ts'
 import { listenersOf } from './listeners.ts'
 import type { LogParts } from './log/open.ts'
+import { withoutBrackets } from './network-address.ts'
 import {
   adminAccess,
   type CollectorOptions,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { findJsonError } from '../src/ingest/json-error.ts'
+import { findJsonError } from '../src/json/json-error.ts'
 
 test.each([
   ['', 0, 'a value'],

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
-import { TrustedProxies } from '../src/http/address.ts'
+import { TrustedProxies } from '../src/network-address.ts'
 import { openCollector, post, track } from './support.ts'
 
 function callerOf(trusted: string[], remoteAddress: string, forwarded?: string | string[]): string {

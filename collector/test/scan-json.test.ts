@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { scanJson } from '../src/ingest/scan-json.ts'
+import { scanJson } from '../src/json/scan-json.ts'
 
 const limits = { maxDepth: 64, maxItems: 1000, maxItemBytes: 32_768 }
 

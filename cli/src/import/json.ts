@@ -1,5 +1,5 @@
 // Copied into the build: it depends on nothing.
-import { findJsonError } from '../../../collector/src/ingest/json-error.ts'
+import { findJsonError } from '../../../collector/src/json/json-error.ts'
 import type { ParsedRecord } from './csv.ts'
 import type { Problem, SourceRecord } from './record.ts'
 import { decode, NOT_UTF8 } from './utf8.ts'

@@ -3,7 +3,7 @@ import { text as textOf } from 'node:stream/consumers'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { findNodeAtLocation, type Node, parseTree } from 'jsonc-parser'
 // Copied into the build: it depends on nothing.
-import { findJsonError, position } from '../../../collector/src/ingest/json-error.ts'
+import { findJsonError, position } from '../../../collector/src/json/json-error.ts'
 import { fileProblem, UsageError } from '../errors.ts'
 import { isObject } from '../import/json.ts'
 import { decode, NOT_UTF8 } from '../import/utf8.ts'

@@ -1,6 +1,6 @@
 import { get } from 'node:http'
 import { isIPv6 } from 'node:net'
-import { withoutBrackets } from '../http/address.ts'
+import { withoutBrackets } from '../network-address.ts'
 
 const LIMIT_MS = 4000
 const ADVICE = 'is the collector running, and are --host and --port the ones that it was started with?'

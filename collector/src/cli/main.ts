@@ -57,7 +57,7 @@ async function runCheck(args: readonly string[]): Promise<number> {
   if (values.plan === undefined) throw new ConfigError('check: expected --plan <path>')
   const [{ loadPlan }, { checkDatabase }] = await Promise.all([
     import('../plan/plan.ts'),
-    import('../plan/check-database.ts'),
+    import('./check-database.ts'),
   ])
   const search = values.search === undefined ? {} : { q: values.search }
   const { checked, broken } = await checkDatabase(storeOf(values), loadPlan(values.plan), search)

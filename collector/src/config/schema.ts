@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import { isAddressOrNetwork } from '../http/address.ts'
+import { isAddressOrNetwork } from '../network-address.ts'
 
 const name = z.string().min(1).max(200)
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'expected 64 lower-case hexadecimal digits')

@@ -1,6 +1,5 @@
 import type { Source } from '../auth/sources.ts'
 import type { DestinationConfig } from '../config/schema.ts'
-import type { ReadMessage } from '../ingest/message.ts'
 import type { PlannedDelivery } from '../store/ports.ts'
 
 const HOUR_MS = 3_600_000
@@ -41,7 +40,7 @@ export function isSwitchedOn(integrations: Integrations, names: readonly string[
 export function planDeliveries(
   destinations: readonly DestinationConfig[],
   source: Source,
-  message: Pick<ReadMessage, 'integrations' | 'timestampMs'>,
+  message: { readonly integrations: Integrations; readonly timestampMs: number },
   receivedAtMs: number,
 ): PlannedDelivery[] {
   const planned: PlannedDelivery[] = []

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
+import { findJsonError, position } from '../json/json-error.ts'
+import { type JsonShape, type Slice, scanJson } from '../json/scan-json.ts'
 import { type Kind, REASONS, type Reason, type Warning } from '../record.ts'
 import type { RequestProblem } from '../store/ports.ts'
-import { findJsonError, position } from './json-error.ts'
 import { MAX_EVENT_BYTES } from './message.ts'
-import { type JsonShape, type Slice, scanJson } from './scan-json.ts'
 
 /** The limit of the service, read as 500 x 1024 bytes. */
 export const MAX_BATCH_BYTES = 500 * 1024

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
-import { findJsonError } from '../ingest/json-error.ts'
-import type { Violation } from '../store/ports.ts'
+import { findJsonError } from '../json/json-error.ts'
+import type { Violation } from '../record.ts'
 
 type Schema = Record<string, unknown> | boolean
 

@@ -1,4 +1,4 @@
-import type { DestinationOutcome, EventSummary, Kind, Reason, Warning } from '../record.ts'
+import type { DestinationOutcome, EventSummary, Kind, Reason, Violation, Warning } from '../record.ts'
 
 /**
  * What the collector asks of its store. Nothing outside of the folder of a store knows what it is made of; what it is asked,
@@ -25,15 +25,6 @@ export interface SentDifference {
   changed: Readonly<Record<string, unknown>>
   /** Paths that were taken out, credentials above all; their values are not kept. */
   removed: readonly string[]
-}
-
-/** One way in which an event breaks the tracking plan. */
-export interface Violation {
-  /** Dotted path into the message; empty for the message as a whole. */
-  path: string
-  /** Keyword of JSON Schema, or `unplanned` for a name that the plan does not have. */
-  keyword: string
-  message: string
 }
 
 /** One message on its way into the store. */

@@ -1,8 +1,7 @@
 import type { FoundField } from '../catalogue/infer.ts'
 import type { JsonSchema } from '../catalogue/schema.ts'
 import type { Help, Severity } from '../help.ts'
-import type { EventRecord, EventSummary, Message } from '../record.ts'
-import type { Violation } from './ports.ts'
+import type { EventRecord, EventSummary, Message, Violation } from '../record.ts'
 import type { ShownDifference } from './sent.ts'
 
 /** A page of a list; `head` is the end of the log when it was made. */

@@ -1,6 +1,5 @@
-import type { EventRecord } from '../../record.ts'
+import type { EventRecord, Violation } from '../../record.ts'
 import { numberOf } from '../cursor.ts'
-import type { Violation } from '../ports.ts'
 import type { EventDetail, ShownDelivery } from '../query-results.ts'
 import { type AttemptRow, type DeliveryRow, shownDelivery } from '../results/delivery.ts'
 import { clockSkewMs, REPEATS_SHOWN, type SentRow, sentFacts } from '../results/event.ts'

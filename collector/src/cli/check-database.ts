@@ -3,12 +3,12 @@ import { requireClients } from '../clients.ts'
 import { systemClock } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { DEFAULT_CONFIG } from '../config/defaults.ts'
+import type { TrackingPlan } from '../plan/plan.ts'
 import type { EventRecord } from '../record.ts'
 import { type EventFilter, searchOf } from '../search/filter.ts'
 import { isPostgres } from '../store/address.ts'
 import { openStore } from '../store/open.ts'
 import type { Cursor } from '../store/ports.ts'
-import type { TrackingPlan } from './plan.ts'
 
 const PAGE = 1000
 
