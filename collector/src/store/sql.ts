@@ -1,5 +1,5 @@
 /** A value of a statement; a list only where a dialect takes one. */
-export type SqlValue = string | number | null | readonly (string | number)[]
+export type SqlValue = string | number | null | readonly (string | number | null)[]
 
 /** A part of a statement, or a whole one: a `?` for each of its values. */
 export interface Sql {

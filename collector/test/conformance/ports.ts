@@ -344,6 +344,28 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     expect(await first.deliveries.retry('Hook')).toBe(2)
   })
 
+  test('of many attempts the newest twenty are kept, those of each event', async () => {
+    const { deliveries, log, reader } = await openOne()
+    const [a, b] = await log.append(['a', 'b'].map((id) => newEvent(id, { deliveries: hook })))
+    const attemptsOf = async (id = '') => {
+      const detail = await reader.ask('event', { id })
+      return detail?.destinations[0]?.history.map(({ attempt }) => attempt)
+    }
+
+    for (let attempts = 1; attempts <= 25; attempts++) {
+      const attempt = { atMs: 1000 * attempts, durationMs: 1, result: 'retry' as const }
+      const tried = { state: 'pending' as const, reason: 'answered 503', attempts, dueAtMs: 0, attempt }
+      const ids = attempts <= 3 ? [a?.id, b?.id] : [a?.id]
+      await deliveries.settle(
+        'Hook',
+        ids.map((eventId = '') => ({ eventId, ...tried })),
+      )
+    }
+
+    expect(await attemptsOf(a?.id)).toEqual(Array.from({ length: 20 }, (_, index) => index + 6))
+    expect(await attemptsOf(b?.id)).toEqual([1, 2, 3])
+  })
+
   test('requests have ids of their own in every process, and lead to their events', async () => {
     const { first, second } = await openTwo()
     const ids = [first, second, first, second].map(({ requests }) => requests.nextId())

@@ -50,6 +50,7 @@ test('C13: each question is written once, and nothing outside of the stores writ
     'store/search',
     'store/sqlite',
     'store/sqlite/search',
+    'store/writing',
   ])
   expect(files.filter((file) => /store\/(sqlite|postgres)\/queries/.test(file))).toEqual([])
 })

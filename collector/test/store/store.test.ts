@@ -190,7 +190,7 @@ test('a disk that is too full to delete anything is cleared by a new file; numbe
   store.commit(batchOf([newEvent('a', { deliveries })]))
   const [before] = await store.outbox.claim('Hook', 1, 1000)
   expect(await store.assertions.use('j1', 5000, 0)).toBe(true)
-  expect(store.tokenKeys.keep(undefined, 'keys')).toBe(true)
+  expect(await store.tokenKeys.replace(undefined, 'keys')).toBe('keys')
   const full = vi.spyOn(Retention.prototype, 'clear').mockImplementationOnce(() => {
     throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
   })
@@ -207,7 +207,7 @@ test('a disk that is too full to delete anything is cleared by a new file; numbe
     [before?.key.split('-')[0], '2'],
   ])
   expect(await store.assertions.use('j1', 5000, 0)).toBe(false)
-  expect(store.tokenKeys.kept()).toBe('keys')
+  expect(await store.tokenKeys.read()).toMatchObject({ text: 'keys' })
 })
 
 test('a file that was removed takes nothing any more', () => {

@@ -87,22 +87,26 @@ export class Database implements Queryable {
   /**
    * Runs several statements in one transaction on a connection of their own; nothing of it stays when it throws.
    *
-   * @param timeoutMs How long one of the statements may take.
+   * @param options How long one of the statements may take, and what it begins with.
    */
   async transaction<T>(
     run: (connection: Queryable) => Promise<T>,
-    timeoutMs = STATEMENT_TIMEOUT_MS,
+    { timeoutMs = STATEMENT_TIMEOUT_MS, begin = 'BEGIN' } = {},
   ): Promise<T> {
-    return marking(() => this.#transaction(run, timeoutMs))
+    return marking(() => this.#transaction(run, timeoutMs, begin))
   }
 
-  async #transaction<T>(run: (connection: Queryable) => Promise<T>, timeoutMs: number): Promise<T> {
+  async #transaction<T>(
+    run: (connection: Queryable) => Promise<T>,
+    timeoutMs: number,
+    begin: string,
+  ): Promise<T> {
     const client = await checkOut(this.#writing)
     this.#inTransaction.add(client)
     let failure: Error | undefined
     try {
       if (this.#isEnding) throw new Error('Connection terminated: the store is closed')
-      await client.query('BEGIN')
+      await client.query(begin)
       const result = await run({
         query: async <R>(text: string, values: readonly SqlValue[] = []) =>
           (await client.query<R & pg.QueryResultRow>(limited(text, storable(values), timeoutMs))).rows,

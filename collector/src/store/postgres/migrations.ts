@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import type { Database, Queryable } from './database.ts'
-import { DELIVERY_FUNCTIONS } from './delivery-functions.ts'
 import { FUNCTIONS } from './functions.ts'
 import { INHERITED_TABLE, SHARED_TABLES, TABLES } from './tables.ts'
 
@@ -23,7 +22,7 @@ BEGIN
   END LOOP;
 END
 $drop$;
-${FUNCTIONS}${DELIVERY_FUNCTIONS}`
+${FUNCTIONS}`
 
 /** Version of the tables that this collector knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
@@ -67,24 +66,29 @@ export async function migrate(
         "CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
     )
   }
-  await database.transaction(async (connection) => {
-    await connection.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK])
-    const version = await versionOf(connection)
-    if (version === SCHEMA_VERSION) return
-    if (version > SCHEMA_VERSION) {
-      throw new NewerTables(
-        `its tables are of version ${version}, and this collector knows up to ${SCHEMA_VERSION}; ` +
-          'update this collector, or name another database',
-      )
-    }
-    for (const migration of [...MIGRATIONS.slice(version), REMAKE_FUNCTIONS])
-      await connection.query(migration)
-    await connection.query('INSERT INTO migration (version, applied_at) VALUES ($1, now())', [SCHEMA_VERSION])
-    if (version > 0) return
-    // Another epoch than that of any database before: a page that was open then must not mix the two.
-    const id = randomBytes(6).toString('hex')
-    await connection.query('INSERT INTO log_head (id, epoch) VALUES ($1, $2)', [id, epoch])
-  }, MIGRATION_MS)
+  await database.transaction(
+    async (connection) => {
+      await connection.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK])
+      const version = await versionOf(connection)
+      if (version === SCHEMA_VERSION) return
+      if (version > SCHEMA_VERSION) {
+        throw new NewerTables(
+          `its tables are of version ${version}, and this collector knows up to ${SCHEMA_VERSION}; ` +
+            'update this collector, or name another database',
+        )
+      }
+      for (const migration of [...MIGRATIONS.slice(version), REMAKE_FUNCTIONS])
+        await connection.query(migration)
+      await connection.query('INSERT INTO migration (version, applied_at) VALUES ($1, now())', [
+        SCHEMA_VERSION,
+      ])
+      if (version > 0) return
+      // Another epoch than that of any database before: a page that was open then must not mix the two.
+      const id = randomBytes(6).toString('hex')
+      await connection.query('INSERT INTO log_head (id, epoch) VALUES ($1, $2)', [id, epoch])
+    },
+    { timeoutMs: MIGRATION_MS },
+  )
 }
 
 async function versionOf(connection: Queryable): Promise<number> {

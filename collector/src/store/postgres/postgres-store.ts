@@ -14,18 +14,18 @@ import type {
   TokenKeyStore,
 } from '../ports.ts'
 import type { EventReader } from '../queries.ts'
+import { Outbox } from '../writing/outbox.ts'
+import { Assertions, TokenKeys } from '../writing/shared-values.ts'
 import { Writer } from '../writing/writer.ts'
-import { Assertions } from './assertions.ts'
 import { Commit } from './commit.ts'
 import { Database, isOfData } from './database.ts'
 import { migrate } from './migrations.ts'
-import { Outbox } from './outbox.ts'
 import { makePartitions } from './partitions.ts'
 import { isPassing, stateOf } from './passing.ts'
 import { SharedRateLimits } from './rate-limits.ts'
 import { clearAll, Retention } from './retention.ts'
 import { type LogState, READ_STATE, Tail } from './tail.ts'
-import { TokenKeys } from './token-keys.ts'
+import { stepRunner } from './write-dialect.ts'
 
 /** How the store is opened. */
 export interface PostgresStoreOptions {
@@ -138,9 +138,10 @@ export class PostgresStore implements EventStore {
     })
     this.log = this.#writer
     this.requests = this.#writer.requests
-    this.deliveries = new Outbox(database, id, clock, () => this.tail.revised())
-    this.assertions = new Assertions(database)
-    this.tokenKeys = new TokenKeys(database)
+    const runner = stepRunner(database, clock)
+    this.deliveries = new Outbox(runner, id, () => this.tail.revised())
+    this.assertions = new Assertions(runner)
+    this.tokenKeys = new TokenKeys(runner)
     this.rateLimits = new SharedRateLimits(database, clock)
     this.reader = options.newReader(database)
   }

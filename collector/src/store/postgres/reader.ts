@@ -3,7 +3,8 @@ import { Budget, QUERY_MS } from '../budget.ts'
 import { inNumbers } from '../cursor.ts'
 import { stepsOf } from '../queries/index.ts'
 import type { EventReader, QueryName, QueryParameters, QueryResult } from '../queries.ts'
-import type { Database } from './database.ts'
+import type { Query } from '../sql.ts'
+import type { Database, Queryable } from './database.ts'
 import { queryDialect } from './query-dialect.ts'
 import { numbered } from './search/dialect.ts'
 import { readSpan } from './span.ts'
@@ -39,16 +40,21 @@ export class PostgresReader implements EventReader {
       // From here on: the wait for a connection is not the question's.
       const budget = new Budget(this.#queryMs)
       const dialect = queryDialect(await readSpan(connection))
-      const steps = stepsOf({ dialect, budget, nowMs: this.#now(), plan: this.#plan }, name, parameters)
-      let step = steps.next([])
-      while (!step.done) {
-        signal?.throwIfAborted()
-        const statement = step.value
-        step = steps.next(
-          statement === undefined ? [] : await connection.query(numbered(statement.sql), statement.values),
-        )
-      }
-      return step.value
+      const context = { dialect, budget, nowMs: this.#now(), plan: this.#plan }
+      return runOn(connection, stepsOf(context, name, parameters), signal)
     })
   }
+}
+
+/** Runs steps on a connection; throws the reason of the signal, between two of them, when it is aborted. */
+export async function runOn<T>(connection: Queryable, steps: Query<T>, signal?: AbortSignal): Promise<T> {
+  let step = steps.next([])
+  while (!step.done) {
+    signal?.throwIfAborted()
+    const statement = step.value
+    step = steps.next(
+      statement === undefined ? [] : await connection.query(numbered(statement.sql), statement.values),
+    )
+  }
+  return step.value
 }

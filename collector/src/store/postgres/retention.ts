@@ -89,21 +89,24 @@ export class Retention {
 
   /** Drops what was taken out, and takes it out of the counts in the same transaction. */
   async #dropDay(day: string): Promise<boolean> {
-    return this.#database.transaction(async (connection) => {
-      const [lock] = await connection.query<{ is_mine: boolean }>(
-        'SELECT pg_try_advisory_xact_lock($1) AS is_mine',
-        [DROP_LOCK],
-      )
-      // Somebody else is at it, for as long as that takes.
-      if (!lock?.is_mine) return false
-      if (!(await detachedDays(connection)).includes(day)) return false
-      // Taken out half: the next run goes on.
-      if ((await this.#attached(connection, day)).length > 0) return false
-      for (const statement of uncount(day)) await connection.query(statement)
-      await connection.query(`DROP TABLE ${PARTITIONED.map((table) => partitionOf(table, day)).join(', ')}`)
-      await connection.query('DELETE FROM log_day WHERE day = $1', [day])
-      return true
-    }, ADDING_UP_MS)
+    return this.#database.transaction(
+      async (connection) => {
+        const [lock] = await connection.query<{ is_mine: boolean }>(
+          'SELECT pg_try_advisory_xact_lock($1) AS is_mine',
+          [DROP_LOCK],
+        )
+        // Somebody else is at it, for as long as that takes.
+        if (!lock?.is_mine) return false
+        if (!(await detachedDays(connection)).includes(day)) return false
+        // Taken out half: the next run goes on.
+        if ((await this.#attached(connection, day)).length > 0) return false
+        for (const statement of uncount(day)) await connection.query(statement)
+        await connection.query(`DROP TABLE ${PARTITIONED.map((table) => partitionOf(table, day)).join(', ')}`)
+        await connection.query('DELETE FROM log_day WHERE day = $1', [day])
+        return true
+      },
+      { timeoutMs: ADDING_UP_MS },
+    )
   }
 
   async #attached(connection: Queryable, day: string): Promise<string[]> {

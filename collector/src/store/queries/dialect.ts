@@ -49,8 +49,8 @@ export interface QueryDialect extends Dialect {
   ): Query<ReasonExample[]>
 }
 
-/** Tables whose rows have the number of an event. */
-export type SequencedTable = 'event' | 'delivery' | 'attempt' | 'inherited'
+/** Tables whose rows have the number of an event; `newer` is one that a statement calls so. */
+export type SequencedTable = 'event' | 'delivery' | 'attempt' | 'newer' | 'inherited'
 
 /** How much a statement reads for each number: the rows, an index that is much smaller, or the few rows that an index finds. */
 export type SliceKind = 'rows' | 'index' | 'few'

@@ -7,7 +7,8 @@ import type { Totals } from '../event-store.ts'
 import { countEvents, findEvents } from '../queries/find.ts'
 import { recordsOf } from '../queries/records.ts'
 import type { Batch } from '../writing/batch.ts'
-import { Assertions } from './assertions.ts'
+import { Outbox } from '../writing/outbox.ts'
+import { Assertions, TokenKeys } from '../writing/shared-values.ts'
 import { Commit } from './commit.ts'
 import {
   type Database,
@@ -15,16 +16,16 @@ import {
   openDatabase,
   openForReading,
   prepareForWriting,
+  type Row,
   readMeta,
   writeMeta,
 } from './database.ts'
-import { Outbox } from './outbox.ts'
 import { newestSeq } from './query-dialect.ts'
 import { answerNow } from './reader.ts'
 import { Retention, type Trimmed } from './retention.ts'
-import { TokenKeys } from './token-keys.ts'
 import { totalsOf } from './totals.ts'
 import { tryToWrite } from './trial.ts'
+import { stepRunner } from './write-dialect.ts'
 
 /** How the database is opened. */
 export interface SyncStoreOptions {
@@ -96,9 +97,6 @@ export class SyncStore {
         dedupWindowMs,
         retentionDays === undefined ? undefined : retentionDays * DAY_MS,
       )
-      this.tokenKeys = new TokenKeys(this.database, () => this.#requirePlace())
-      this.assertions = new Assertions(this.database)
-      this.outbox = new Outbox(this.database, this.#now, options.onOutcomes ?? (() => {}))
       this.opening = this.database.transaction(() => {
         const opening = readMeta<number>(this.database, 'openings') + 1
         writeMeta(this.database, 'openings', opening)
@@ -106,6 +104,10 @@ export class SyncStore {
       })
       this.#id = readMeta<string>(this.database, 'id')
       this.#inode = this.#readInode()
+      const runner = stepRunner(this.database, this.#now, () => this.#requirePlace())
+      this.tokenKeys = new TokenKeys(runner)
+      this.assertions = new Assertions(runner)
+      this.outbox = new Outbox(runner, this.#id, options.onOutcomes ?? (() => {}))
     } catch (cause) {
       this.database.close()
       throw cause
@@ -182,14 +184,14 @@ export class SyncStore {
     const kept = { id: readMeta(database, 'id'), openings: readMeta(database, 'openings') }
     const epoch = readMeta<number>(database, 'epoch') + 1
     const meta = { ...kept, epoch, floor: newestSeq(database) }
-    const assertions = this.assertions.kept()
-    const keys = this.tokenKeys.kept()
+    const assertions = database.all<Row>('SELECT jti, expires_at FROM assertion')
+    const keys = database.all<Row>("SELECT key, value FROM meta WHERE key = 'token_keys'")
     database.startOver()
     prepareForWriting(database, this.#openOptions)
     database.transaction(() => {
       for (const [key, value] of Object.entries(meta)) writeMeta(database, key, value)
-      this.assertions.keep(assertions)
-      if (keys !== undefined) this.tokenKeys.keep(undefined, keys)
+      for (const row of assertions) database.run('INSERT INTO assertion VALUES (?, ?)', ...Object.values(row))
+      for (const row of keys) database.run('INSERT INTO meta VALUES (?, ?)', ...Object.values(row))
     })
     this.#commit.failed()
     this.#inode = this.#readInode()

@@ -173,29 +173,32 @@ describeWithPostgres('a connection that is lost in a commit', () => {
     expect(await rowsOf(client, 'SELECT name FROM event ORDER BY seq')).toEqual([['a'], ['b']])
   })
 
-  test('what an attempt came to is written down once', async () => {
-    const { proxy, store, client } = await openBehindProxy()
-    await store.log.append([unnamed('a')])
-    const settle = async (attempts: number, state: 'pending' | 'delivered') => {
-      const [claimed] = await store.deliveries.claim('Hook', 1, 0)
-      const attempt = { atMs: 1000 * attempts, durationMs: 1, result: 'retry' as const }
-      proxy.loseNextResponse('SELECT settle(')
-      await store.deliveries.settle('Hook', [
-        { eventId: claimed?.eventId ?? '', state, reason: 'no', attempts, dueAtMs: 0, attempt },
+  test.each(['UPDATE delivery', 'COMMIT'])(
+    'what an attempt came to is written down once, when %s gets no response',
+    async (lost) => {
+      const { proxy, store, client } = await openBehindProxy()
+      await store.log.append([unnamed('a')])
+      const settle = async (attempts: number, state: 'pending' | 'delivered') => {
+        const [claimed] = await store.deliveries.claim('Hook', 1, 0)
+        const attempt = { atMs: 1000 * attempts, durationMs: 1, result: 'retry' as const }
+        proxy.loseNextResponse(lost)
+        await store.deliveries.settle('Hook', [
+          { eventId: claimed?.eventId ?? '', state, reason: 'no', attempts, dueAtMs: 0, attempt },
+        ])
+      }
+
+      await settle(1, 'pending')
+      await settle(2, 'pending')
+      await settle(3, 'delivered')
+
+      expect(proxy.lost()).toBe(3)
+      expect(await rowsOf(client, 'SELECT attempt, at FROM attempt ORDER BY 1')).toEqual([
+        [1, '1000'],
+        [2, '2000'],
       ])
-    }
-
-    await settle(1, 'pending')
-    await settle(2, 'pending')
-    await settle(3, 'delivered')
-
-    expect(proxy.lost()).toBe(3)
-    expect(await rowsOf(client, 'SELECT attempt, at FROM attempt ORDER BY 1')).toEqual([
-      [1, '1000'],
-      [2, '2000'],
-    ])
-    expect(await rowsOf(client, 'SELECT state, count FROM delivery_tally WHERE count <> 0')).toEqual([
-      ['delivered', '1'],
-    ])
-  })
+      expect(await rowsOf(client, 'SELECT state, count FROM delivery_tally WHERE count <> 0')).toEqual([
+        ['delivered', '1'],
+      ])
+    },
+  )
 })

@@ -1,11 +1,15 @@
+import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
-import { Database } from '../../../src/store/postgres/database.ts'
+import { Database, type Queryable, type SqlValue } from '../../../src/store/postgres/database.ts'
 import { migrate } from '../../../src/store/postgres/migrations.ts'
 import { PostgresStore } from '../../../src/store/postgres/postgres-store.ts'
 import { PostgresReader } from '../../../src/store/postgres/reader.ts'
 import { Retention } from '../../../src/store/postgres/retention.ts'
 import { PARTITIONED } from '../../../src/store/postgres/tables.ts'
+import { stepRunner } from '../../../src/store/postgres/write-dialect.ts'
+import { all, sql } from '../../../src/store/sql.ts'
+import { Outbox } from '../../../src/store/writing/outbox.ts'
 import { describeWithPostgres, newDatabase } from '../../support/postgres.ts'
 import { newEvent } from '../new-event.ts'
 import { connect, openPostgres, rowsOf } from './open.ts'
@@ -168,32 +172,54 @@ describeWithPostgres('what goes on beside appends', () => {
     await store.log.append(
       Array.from({ length: 12 }, (_, nth) => newEvent(`${nth}`, { deliveries: hook, receivedAtMs: nth })),
     )
-    const client = await connect(address)
-    // The server tells of the plan of each statement, also of those in functions.
+    const database = new Database(address)
+    onTestFinished(() => database.close())
+    const client = database.newClient()
+    await client.connect()
+    onTestFinished(() => client.end())
+    // The server tells of the plan of each statement.
     await client.query(
       "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET client_min_messages = log",
     )
-    await client.query('SET auto_explain.log_nested_statements = on')
     let plans = ''
     client.on('notice', ({ message }) => {
       plans += message
     })
-    const touched = async (statement: string) => {
+    const connection: Queryable = {
+      query: async <T>(text: string, values: readonly SqlValue[] = []) =>
+        (await client.query<T & pg.QueryResultRow>(text, [...values])).rows,
+    }
+    const transaction: Database['transaction'] = (run) => run(connection)
+    const outbox = new Outbox(stepRunner({ ...connection, transaction }, systemClock), 'id', () => {})
+    const touched = async (work: Promise<unknown>) => {
       plans = ''
-      await client.query(statement)
+      await work
       return new Set(plans.match(/\bevent_([0-9]{8}|other)\b/g)).size
     }
 
-    // Often enough for a plan to be kept.
     for (let seq = 1; seq <= 12; seq++) {
-      const claimed = await touched(`SELECT * FROM claim('Hook', 1, 1, 1000000)`)
-      const settled = await touched(
-        `SELECT settle('Hook', '{${seq}}', '{delivered}', '{NULL}', '{1}', '{0}', '{${seq}}', '{1}')`,
-      )
-      const replayed = await touched(`SELECT redeliver('Hook', '{${seq}}', '{delivered}', 1)`)
+      const claimed = await touched(outbox.claim('Hook', 1, 1_000_000))
+      const tried = { eventId: `${seq}`, reason: null, attempts: 1, dueAtMs: 1_000_000 }
+      const attempt = { atMs: seq, durationMs: 1, result: 'delivered' as const }
+      const settled = await touched(outbox.settle('Hook', [{ ...tried, attempt, state: 'delivered' }]))
+      const replayed = await touched(outbox.replay('Hook', `${seq}`))
       expect([claimed, settled, replayed]).toEqual([1, 1, 1])
-      await client.query(`UPDATE delivery SET due_at = 2 WHERE seq = ${seq}`)
+      await outbox.settle('Hook', [{ ...tried, state: 'failed' }])
     }
+  })
+
+  test('a process that stops in the middle of what it settles does not hold up the others for long', async () => {
+    const database = new Database(await newDatabase())
+    onTestFinished(() => database.close())
+    await migrate(database, 1)
+
+    const [limits] = await stepRunner(database, systemClock).write(() =>
+      all<{ idle: string; lock: string }>(
+        sql`SELECT current_setting('idle_in_transaction_session_timeout') AS idle, current_setting('lock_timeout') AS lock`,
+      ),
+    )
+
+    expect(limits).toEqual({ idle: '5s', lock: '10s' })
   })
 
   test('the form of dates that a database prefers does not matter', async () => {

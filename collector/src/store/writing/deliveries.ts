@@ -1,0 +1,242 @@
+import { BUCKET_MS } from '../buckets.ts'
+import { numberOf } from '../cursor.ts'
+import { escapeForStore } from '../escape.ts'
+import type { DeliveryUpdate } from '../ports.ts'
+import type { Bounds } from '../queries/dialect.ts'
+import { inheritedOf } from '../queries/records.ts'
+import { all, first, type Query, raw, sql } from '../sql.ts'
+import type { WriteContext, WriteDialect } from './dialect.ts'
+
+/** Attempts that are kept for each event and destination, the one in the row of the delivery included. */
+const ATTEMPTS_KEPT = 20
+
+/** A delivery that was claimed, with the event and what this takes over from its batch. */
+export interface ClaimedRow {
+  seq: number
+  attempts: number
+  round: number
+  source: string
+  message_id: string | null
+  body: string
+  inherited: string | undefined
+}
+
+/** A delivery as it is before it changes. */
+interface DeliveryBefore {
+  seq: number
+  state: string
+  reason: string | null
+  attempts: number
+  last_at: number | null
+  last_ms: number | null
+  received_at: number
+}
+
+type Change = { seq: number; before: DeliveryBefore; state: string; reason: string | null }
+
+/** Takes what is due, oldest first: it is due again only when the lease ends. */
+export function* claim(
+  { dialect, nowMs }: WriteContext,
+  destination: string,
+  limit: number,
+  leaseMs: number,
+): Query<ClaimedRow[]> {
+  const due = yield* all<{ seq: number; attempts: number; round: number }>(
+    sql`SELECT seq, attempts, round FROM delivery
+        WHERE destination = ${destination} AND state = 'pending' AND due_at <= ${nowMs} AND seq >= ${dialect.first}
+        ORDER BY due_at, seq LIMIT ${limit} ${dialect.lockFree}`,
+  )
+  if (due.length === 0) return []
+  const seqs = due.map(({ seq }) => seq)
+  yield* setDue(dialect, destination, seqs, Math.ceil(nowMs + leaseMs))
+  const events = yield* all<Omit<ClaimedRow, 'inherited'> & { inherited: number | null }>(
+    sql`SELECT event.seq AS seq, source.name AS source, message_id, body, inherited
+        FROM event JOIN source ON source.id = source_id WHERE ${dialect.among(seqs)}`,
+  )
+  const texts = yield* inheritedOf(
+    dialect,
+    events.map(({ inherited }) => inherited),
+  )
+  const bySeq = new Map(events.map((event) => [event.seq, event]))
+  return due.flatMap((delivery) => {
+    const event = bySeq.get(delivery.seq)
+    return event === undefined ? [] : [{ ...event, ...delivery, inherited: texts.get(event.inherited ?? 0) }]
+  })
+}
+
+/** Gives deliveries back untried. */
+export function* release(
+  { dialect }: WriteContext,
+  destination: string,
+  ids: readonly string[],
+): Query<void> {
+  yield* setDue(dialect, destination, numbersOf(ids), 0)
+}
+
+function* setDue(
+  dialect: WriteDialect,
+  destination: string,
+  seqs: readonly number[],
+  dueAtMs: number,
+): Query<void> {
+  if (seqs.length === 0) return
+  yield sql`UPDATE delivery SET due_at = ${dueAtMs}
+    WHERE ${dialect.among(seqs, 'delivery')} AND destination = ${destination} AND state = 'pending'`
+}
+
+/**
+ * Writes down what attempts came to. What was settled by somebody else meanwhile, or deleted, is left alone. The last attempt is in
+ * the row of the delivery itself, so that one that succeeds at once costs no further row.
+ */
+export function* settle(
+  { dialect }: WriteContext,
+  destination: string,
+  updates: readonly DeliveryUpdate[],
+): Query<void> {
+  const bySeq = new Map(updates.map((update) => [numberOf(update.eventId) ?? 0, update]))
+  const pending = yield* locked(dialect, destination, [...bySeq.keys()], ['pending'])
+  if (pending.length === 0) return
+  const changes = pending.flatMap((before) => {
+    const update = bySeq.get(before.seq)
+    return update === undefined
+      ? []
+      : [{ ...update, seq: before.seq, before, reason: escapeForStore(update.reason) }]
+  })
+  yield* keepAttempts(
+    dialect,
+    destination,
+    changes
+      // The same attempt comes again when the connection was lost after it had been written down.
+      .filter(({ before, attempt }) => before.last_at !== rounded(attempt?.atMs))
+      .map(({ before, attempts }) => ({ ...before, attempts: attempts - 1 })),
+  )
+  const given = dialect.given({
+    seq: { type: 'number', values: changes.map(({ seq }) => seq) },
+    state: { type: 'text', values: changes.map(({ state }) => state) },
+    reason: { type: 'text', values: changes.map(({ reason }) => reason) },
+    attempts: { type: 'number', values: changes.map(({ attempts }) => attempts) },
+    due_at: { type: 'number', values: changes.map(({ dueAtMs }) => Math.ceil(dueAtMs)) },
+    last_at: { type: 'number', values: changes.map(({ attempt }) => rounded(attempt?.atMs)) },
+    last_ms: { type: 'number', values: changes.map(({ attempt }) => rounded(attempt?.durationMs)) },
+  })
+  yield sql`UPDATE delivery SET state = given.state, reason = given.reason, attempts = given.attempts,
+      due_at = given.due_at, last_at = given.last_at, last_ms = given.last_ms
+    FROM ${given} WHERE delivery.seq = given.seq AND delivery.destination = ${destination}
+      AND ${dialect.within(boundsOf(changes.map(({ seq }) => seq)), 'delivery')}`
+  yield* count(dialect, destination, changes)
+  yield dialect.tellOutcomes
+}
+
+/** Makes deliveries due again that are in one of the states, with a key of their own when `rounds` is 1. Returns how many. */
+export function* redeliver(
+  { dialect }: WriteContext,
+  destination: string,
+  seqs: readonly number[],
+  states: readonly string[],
+  rounds: 0 | 1,
+): Query<number> {
+  const before = yield* locked(dialect, destination, seqs, states)
+  if (before.length === 0) return 0
+  yield* keepAttempts(dialect, destination, before)
+  const found = before.map(({ seq }) => seq)
+  yield sql`UPDATE delivery SET state = 'pending', attempts = 0, due_at = 0, last_at = NULL, last_ms = NULL, round = round + ${rounds}
+    WHERE ${dialect.among(found, 'delivery')} AND destination = ${destination}`
+  const changes = before.map((one) => ({ seq: one.seq, before: one, state: 'pending', reason: null }))
+  yield* count(dialect, destination, changes)
+  yield dialect.tellOutcomes
+  return before.length
+}
+
+/** The deliveries that are in one of the states, locked in one order, so that nobody waits for another in a circle. */
+function* locked(
+  dialect: WriteDialect,
+  destination: string,
+  seqs: readonly number[],
+  states: readonly string[],
+): Query<DeliveryBefore[]> {
+  if (seqs.length === 0) return []
+  return yield* all<DeliveryBefore>(
+    sql`SELECT delivery.seq AS seq, state, delivery.reason AS reason, attempts, last_at, last_ms, received_at
+        FROM delivery JOIN event ON event.seq = delivery.seq AND ${dialect.within(boundsOf(seqs))}
+        WHERE ${dialect.among(seqs, 'delivery')} AND destination = ${destination}
+          AND state IN (${raw(states.map((state) => `'${state}'`).join(', '))})
+        ORDER BY delivery.seq ${dialect.lockDeliveries}`,
+  )
+}
+
+/** Keeps the last attempt of each delivery, which is in its row so far, and forgets the oldest ones. */
+function* keepAttempts(
+  dialect: WriteDialect,
+  destination: string,
+  deliveries: readonly DeliveryBefore[],
+): Query<void> {
+  const tried = deliveries.filter(({ last_at }) => last_at !== null)
+  if (tried.length === 0) return
+  const given = dialect.given({
+    seq: { type: 'number', values: tried.map(({ seq }) => seq) },
+    at: { type: 'number', values: tried.map(({ last_at }) => last_at) },
+    attempt: { type: 'number', values: tried.map(({ attempts }) => attempts) },
+    ms: { type: 'number', values: tried.map(({ last_ms }) => last_ms ?? 0) },
+    result: { type: 'text', values: tried.map(({ state }) => (state === 'pending' ? 'retry' : state)) },
+    reason: { type: 'text', values: tried.map(({ reason }) => reason) },
+  })
+  yield sql`INSERT INTO attempt (${dialect.dayColumn}seq, destination, at, attempt, ms, result, reason)
+    SELECT ${dialect.dayOfGiven}given.seq, ${destination}, given.at, given.attempt, given.ms, given.result, given.reason
+    FROM ${given} WHERE TRUE ON CONFLICT DO NOTHING`
+  const seqs = tried.map(({ seq }) => seq)
+  yield sql`DELETE FROM attempt WHERE ${dialect.among(seqs, 'attempt')} AND destination = ${destination}
+    AND (at, attempt) < (
+      SELECT newer.at, newer.attempt FROM attempt AS newer
+      WHERE newer.seq = attempt.seq AND newer.destination = attempt.destination AND ${dialect.within(boundsOf(seqs), 'newer')}
+      ORDER BY newer.at DESC, newer.attempt DESC LIMIT 1 OFFSET ${ATTEMPTS_KEPT - 2})`
+}
+
+/** Moves what left one state and came into another in the counts. In the order of their keys, as all do who write them. */
+function* count(dialect: WriteDialect, destination: string, changes: readonly Change[]): Query<void> {
+  const counts = new Map<string, { bucket: number; state: string; reason: string; count: number }>()
+  const add = (bucket: number, state: string, given: string | null, by: number) => {
+    const reason = state === 'pending' ? '' : (given ?? '')
+    const key = `${bucket} ${state} ${reason}`
+    const counted = counts.get(key) ?? { bucket, state, reason, count: 0 }
+    counts.set(key, { ...counted, count: counted.count + by })
+  }
+  for (const { before, state, reason } of changes) {
+    if (before.state === state && state === 'pending') continue
+    const bucket = Math.floor(before.received_at / BUCKET_MS)
+    add(bucket, before.state, before.reason, -1)
+    add(bucket, state, reason, 1)
+  }
+  const changed = [...counts.values()].filter(({ count }) => count !== 0)
+  if (changed.length === 0) return
+  const given = dialect.given({
+    bucket: { type: 'number', values: changed.map(({ bucket }) => bucket) },
+    state: { type: 'text', values: changed.map(({ state }) => state) },
+    reason: { type: 'text', values: changed.map(({ reason }) => reason) },
+    count: { type: 'number', values: changed.map(({ count }) => count) },
+  })
+  yield sql`INSERT INTO delivery_tally (bucket, destination, state, reason, count)
+    SELECT given.bucket, ${destination}, given.state, given.reason, given.count FROM ${given} WHERE TRUE ORDER BY 1, 3, 4
+    ON CONFLICT (${dialect.deliveryTallyKey}) DO UPDATE SET count = delivery_tally.count + excluded.count`
+}
+
+/** When something is due next, milliseconds since the epoch. */
+export function* nextDue({ dialect }: WriteContext, destination: string): Query<number | undefined> {
+  const next = yield* first<{ due_at: number }>(
+    sql`SELECT due_at FROM delivery WHERE destination = ${destination} AND state = 'pending' AND seq >= ${dialect.first}
+        ORDER BY due_at, seq LIMIT 1`,
+  )
+  return next?.due_at
+}
+
+/** Each number once, and no ids that were never given out. */
+export function numbersOf(ids: readonly string[]): number[] {
+  return [...new Set(ids.map(numberOf).filter((seq) => seq !== undefined))]
+}
+
+function boundsOf(seqs: readonly number[]): Bounds {
+  return { first: Math.min(...seqs), last: Math.max(...seqs) }
+}
+
+function rounded(value: number | undefined): number | null {
+  return value === undefined ? null : Math.round(value)
+}

@@ -1,0 +1,118 @@
+import { mergedText } from '../inherited.ts'
+import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate, UnattendedDestination } from '../ports.ts'
+import { all, type Query, sql } from '../sql.ts'
+import { claim, nextDue, numbersOf, redeliver, release, settle } from './deliveries.ts'
+import type { StepRunner, WriteContext } from './dialect.ts'
+
+const ROWS_PER_RETRY = 5000
+
+/** What is owed to destinations, in the table of deliveries. */
+export class Outbox implements DeliveryQueue {
+  readonly #runner: StepRunner
+  readonly #id: string
+  readonly #onChange: () => void
+
+  /**
+   * @param id Of the database: makes keys unique among all that a receiver may know.
+   * @param onChange Told when outcomes were written.
+   */
+  constructor(runner: StepRunner, id: string, onChange: () => void) {
+    this.#runner = runner
+    this.#id = id
+    this.#onChange = onChange
+  }
+
+  async claim(destination: string, limit: number, leaseMs: number): Promise<ClaimedDelivery[]> {
+    // Most of the time nothing is due; that is found out without a lock.
+    const isDue = await this.#runner.read(function* (context) {
+      const nextMs = yield* nextDue(context, destination)
+      return nextMs !== undefined && nextMs <= context.nowMs
+    })
+    if (!isDue) return []
+    const rows = await this.#runner.write((context) => claim(context, destination, limit, leaseMs))
+    return rows.map(({ seq, attempts, round, source, message_id, body, inherited }) => ({
+      eventId: String(seq),
+      attempts,
+      source,
+      messageId: message_id,
+      body: mergedText(body, inherited),
+      key: `${this.#id}-${seq}${round === 0 ? '' : `-${round}`}`,
+    }))
+  }
+
+  async settle(destination: string, updates: readonly DeliveryUpdate[]): Promise<void> {
+    if (updates.length === 0) return
+    // What was attempted is worth some patience: what is not written down is attempted again.
+    await this.#runner.write((context) => settle(context, destination, updates), true)
+    this.#onChange()
+  }
+
+  async release(destination: string, eventIds: readonly string[]): Promise<void> {
+    if (eventIds.length > 0)
+      await this.#runner.write((context) => release(context, destination, eventIds), true)
+  }
+
+  nextDueMs(destination: string): Promise<number | undefined> {
+    return this.#runner.read((context) => nextDue(context, destination))
+  }
+
+  async retry(destination: string, eventIds?: readonly string[]): Promise<number> {
+    const seqs =
+      eventIds === undefined
+        ? await this.#runner.read((context) => unfinished(context, destination))
+        : numbersOf(eventIds)
+    return this.#redeliver(destination, seqs, ['failed', 'pending'], 0)
+  }
+
+  /** One that waits for its turn is delivered anyhow. A replay is a delivery of its own: a receiver that remembers keys must take it. */
+  async replay(destination: string, eventId: string): Promise<boolean> {
+    return (await this.#redeliver(destination, numbersOf([eventId]), ['delivered', 'failed'], 1)) > 0
+  }
+
+  async #redeliver(
+    destination: string,
+    seqs: readonly number[],
+    states: readonly string[],
+    rounds: 0 | 1,
+  ): Promise<number> {
+    const count = await this.#runner.write(function* (context) {
+      const there = seqs.filter((seq) => seq >= context.dialect.first)
+      return yield* redeliver(context, destination, there, states, rounds)
+    })
+    if (count > 0) this.#onChange()
+    return count
+  }
+
+  async attend(destinations: readonly string[]): Promise<void> {
+    if (destinations.length === 0) return
+    // In order, so that of several processes none waits for another in a circle.
+    await this.#runner.write(function* ({ dialect }) {
+      const given = dialect.given({ name: { type: 'text', values: destinations } })
+      yield sql`INSERT INTO ${dialect.keptTable} (${dialect.keptName}, value)
+        SELECT 'attended ' || given.name, CAST(${dialect.now} AS text) FROM ${given} WHERE TRUE ORDER BY 1
+        ON CONFLICT (${dialect.keptName}) DO UPDATE SET value = excluded.value`
+    })
+  }
+
+  unattended(withinMs: number): Promise<UnattendedDestination[]> {
+    return this.#runner.read(({ dialect }) => {
+      const key = sql`'attended ' || destination`
+      // The cast is of nothing but times, in whatever order the conditions are looked at: other values are no numbers.
+      const at = sql`CASE WHEN ${dialect.keptName} = ${key} THEN CAST(value AS bigint) END`
+      return all<UnattendedDestination>(
+        sql`SELECT destination, sum(count) AS pending FROM delivery_tally
+            WHERE state = 'pending' AND NOT EXISTS (SELECT 1 FROM ${dialect.keptTable} WHERE ${at} > ${dialect.now} - ${withinMs})
+            GROUP BY destination HAVING sum(count) > 0 ORDER BY destination`,
+      )
+    })
+  }
+}
+
+/** The deliveries that failed, or wait after an attempt. */
+function* unfinished({ dialect }: WriteContext, destination: string): Query<number[]> {
+  const rows = yield* all<{ seq: number }>(
+    sql`SELECT seq FROM delivery WHERE destination = ${destination} AND seq >= ${dialect.first}
+        AND (state = 'failed' OR (state = 'pending' AND attempts > 0)) LIMIT ${ROWS_PER_RETRY}`,
+  )
+  return rows.map(({ seq }) => seq)
+}

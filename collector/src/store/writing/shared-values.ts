@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto'
+import type { AssertionMemory, KeptText, TokenKeyStore } from '../ports.ts'
+import { first, type Query, sql } from '../sql.ts'
+import type { StepRunner, WriteContext } from './dialect.ts'
+
+/** Longer ones are remembered by their hash: an index does not hold them. */
+const MAX_CHARACTERS = 200
+/** So far the clocks of processes may be apart: what has expired for one may be good for another. */
+const CLOCKS_MS = 3_600_000
+const ROWS_PER_DELETE = 100
+
+/** Remembers client assertions for all processes on one database. Those that expired long ago are deleted on the way. */
+export class Assertions implements AssertionMemory {
+  readonly #runner: StepRunner
+
+  constructor(runner: StepRunner) {
+    this.#runner = runner
+  }
+
+  use(jti: string, expiresAtMs: number, nowMs: number): Promise<boolean> {
+    const key = jti.length <= MAX_CHARACTERS ? jti : createHash('sha256').update(jti).digest('hex')
+    return this.#runner.write((context) => use(context, key, Math.ceil(expiresAtMs), Math.floor(nowMs)))
+  }
+}
+
+/** Whichever comes first inserts the row; one that has expired is as good as none. */
+function* use({ dialect }: WriteContext, key: string, expiresAtMs: number, nowMs: number): Query<boolean> {
+  yield sql`DELETE FROM assertion WHERE jti IN (
+    SELECT jti FROM assertion WHERE expires_at < ${nowMs - CLOCKS_MS} LIMIT ${ROWS_PER_DELETE} ${dialect.lockFree})`
+  const used = yield* first(
+    sql`INSERT INTO assertion (jti, expires_at) VALUES (${key}, ${expiresAtMs})
+        ON CONFLICT (jti) DO UPDATE SET expires_at = excluded.expires_at WHERE assertion.expires_at < ${nowMs}
+        RETURNING 1 AS used`,
+  )
+  return used !== undefined
+}
+
+/** The keys of tokens, for all processes on one database. A text is its own version. */
+export class TokenKeys implements TokenKeyStore {
+  readonly #runner: StepRunner
+
+  constructor(runner: StepRunner) {
+    this.#runner = runner
+  }
+
+  async read(): Promise<KeptText | undefined> {
+    const row = await this.#runner.read(({ dialect: { keptTable, keptName, tokenKeys } }) =>
+      first<{ value: string }>(sql`SELECT value FROM ${keptTable} WHERE ${keptName} = ${tokenKeys}`),
+    )
+    return row === undefined ? undefined : { text: row.value, version: row.value }
+  }
+
+  async replace(version: string | undefined, text: string): Promise<string | undefined> {
+    const changed = await this.#runner.write(({ dialect: { keptTable, keptName, tokenKeys } }) =>
+      first(
+        version === undefined
+          ? sql`INSERT INTO ${keptTable} (${keptName}, value) VALUES (${tokenKeys}, ${text}) ON CONFLICT DO NOTHING RETURNING 1 AS kept`
+          : sql`UPDATE ${keptTable} SET value = ${text} WHERE ${keptName} = ${tokenKeys} AND value = ${version} RETURNING 1 AS kept`,
+      ),
+    )
+    return changed === undefined ? undefined : text
+  }
+}
