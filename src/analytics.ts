@@ -32,9 +32,8 @@ import type { Plugin, PluginHost } from './pipeline/plugin.ts'
 import type { PluginFunction } from './pipeline/plugin-function.ts'
 import type { Tracker, TrackerPromises } from './pipeline/tracker.ts'
 import { type Clock, soon, systemClock } from './runtime/clock.ts'
-import { publicSettings } from './settings/public-settings.ts'
-import { type ResolvedSettings, resolveSettings } from './settings/resolve.ts'
-import type { AnalyticsSettings } from './settings/schema.ts'
+import { publicSettings, type ResolvedSettings, resolveSettings } from './settings/resolve.ts'
+import type { AnalyticsSettings } from './settings/settings.ts'
 import { VERSION } from './version.ts'
 
 /** Where the runtime has no such symbol (Node.js 16), the one that compilers put in its place. */

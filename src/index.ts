@@ -93,7 +93,11 @@ export type { Handler, HandlerResult, Plugin, PluginHost, PluginType } from './p
 export type { EventResult, PluginFunction } from './pipeline/plugin-function.ts'
 export type { Tracker, TrackerPromises } from './pipeline/tracker.ts'
 export type { Logger } from './runtime/log.ts'
-export type { CryptoKeyLike, KeyObjectLike } from './settings/keys.ts'
-export type { PublicSettings } from './settings/public-settings.ts'
-export type { AnalyticsSettings, OAuthSettings } from './settings/schema.ts'
+export type {
+  AnalyticsSettings,
+  CryptoKeyLike,
+  KeyObjectLike,
+  OAuthSettings,
+  PublicSettings,
+} from './settings/settings.ts'
 export type { Signer } from './settings/signer.ts'

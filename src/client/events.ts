@@ -2,7 +2,7 @@ import type { RequestInfo, ResponseInfo } from '../delivery/observer.ts'
 import type { DeliveryError } from '../errors/errors.ts'
 import type { Message } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
-import type { PublicSettings } from '../settings/public-settings.ts'
+import type { PublicSettings } from '../settings/settings.ts'
 import type { FlushSummary } from './ledger.ts'
 
 /** The argument of an `error` listener: one event was lost. */

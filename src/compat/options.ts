@@ -1,7 +1,7 @@
 import { SettingsError } from '../errors/errors.ts'
 import type { ByteHTTPClient, HTTPResponse } from '../http/client.ts'
 import { describe, isRecord } from '../message/describe.ts'
-import type { AnalyticsSettings } from '../settings/schema.ts'
+import type { AnalyticsSettings } from '../settings/settings.ts'
 
 /** The part of an axios instance that is used. */
 export interface AxiosLike {

@@ -5,12 +5,12 @@ import { describe } from '../message/describe.ts'
 import type { Scope } from '../message/scope.ts'
 import { redactor } from '../policy/redact.ts'
 import { Log, type Logger } from '../runtime/log.ts'
-import { doubtsAbout } from './doubts.ts'
 import {
   ownReader,
   readBoolean,
   readChoice,
   readFunction,
+  readHeaders,
   readHttpClient,
   readInteger,
   readLogger,
@@ -24,15 +24,8 @@ import {
   readWord,
   readWriteKey,
 } from './read.ts'
-import { readHeaders } from './read-headers.ts'
-import {
-  type AnalyticsSettings,
-  type NamesOf,
-  OAUTH_SETTINGS,
-  type OAuthSettings,
-  REGIONS,
-  SETTINGS,
-} from './schema.ts'
+import { type NamesOf, OAUTH_SETTINGS, REGIONS, SETTINGS } from './schema.ts'
+import type { AnalyticsSettings, OAuthSettings, PublicSettings } from './settings.ts'
 import type { Signer } from './signer.ts'
 import { checkNames, checkOAuthNames, KILL_SWITCHES } from './suggest.ts'
 
@@ -214,4 +207,39 @@ function readOAuth(value: unknown, authServer: string, unknown: string[]): Resol
     httpClient: readHttpClient('oauthSettings.httpClient', read('httpClient')),
   }
   return Object.freeze(resolved)
+}
+
+/** Addresses of loopback and of private networks, and names that no public server has: RFC 1918, 4193, 6761, 6762, 9476. */
+const LOCAL_HOST =
+  /^(?:(?:127|10)\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|169\.254\.[\d.]+|\[(?:::1|f[cd].*|fe[89ab].*)\]|(?:.+\.)?(?:localhost|local|internal|lan)|[^.[]+)\.?$/
+
+/** What documentation prints where a key belongs. A collector on this machine takes it, the service does not. */
+const PRINTED_KEY = /^(?:segment|source|trackpost)?(?:write|api)?key$/
+
+/** Settings that can be obeyed, but hardly are what was meant: one message each, by the code of its warning. */
+function doubtsAbout(settings: ResolvedSettings): [code: string, message: string][] {
+  const { writeKey, host, maxQueueSize, flushAt, oauthSettings } = settings
+  const { protocol, hostname } = new URL(host)
+  const isLocal = LOCAL_HOST.test(hostname)
+  const doubts: [string, string][] = []
+  if (maxQueueSize < flushAt) {
+    const settings = `maxQueueSize (${maxQueueSize}) is less than flushAt (${flushAt})`
+    doubts.push(['contradiction', `${settings}: the queue is full before there are enough events to be sent`])
+  }
+  // With OAuth, the credentials say it: a token is worth more than a key.
+  if (protocol === 'http:' && !isLocal && oauthSettings === undefined) {
+    const risk = `the write key and all events for ${hostname} are sent over plain http, where others can read them`
+    doubts.push(['insecure', `host: ${risk}; write 'https://...'`])
+  }
+  if (!isLocal && PRINTED_KEY.test(writeKey.replace(/[^a-z0-9]/gi, '').toLowerCase())) {
+    doubts.push(['placeholder', 'writeKey: this looks like a placeholder, which the service does not take'])
+  }
+  return doubts
+}
+
+/** The settings that `initialize` listeners see: nothing that may be a secret, and no functions. */
+export function publicSettings(settings: ResolvedSettings): PublicSettings {
+  const { writeKey, headers, logger, httpClient, oauthSettings, scope, spool, waitUntil, ...shown } = settings
+  const { isMaxRetriesGiven, maxRequestEvents, disable, ...rest } = shown
+  return typeof disable === 'boolean' ? { ...rest, disable } : rest
 }

@@ -5,7 +5,7 @@ import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { Analytics } from '../../src/analytics.ts'
 import type { ErrorEvent } from '../../src/client/events.ts'
 import { type Clock, systemClock } from '../../src/runtime/clock.ts'
-import type { AnalyticsSettings, OAuthSettings } from '../../src/settings/schema.ts'
+import type { AnalyticsSettings, OAuthSettings } from '../../src/settings/settings.ts'
 import { trackPurchases, WRITE_KEY } from '../support/create-analytics.ts'
 import { type Loopback, listen, readBody } from '../support/loopback.ts'
 import {

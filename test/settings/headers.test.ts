@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { SettingsError } from '../../src/errors/errors.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
-import type { AnalyticsSettings } from '../../src/settings/schema.ts'
+import type { AnalyticsSettings } from '../../src/settings/settings.ts'
 
 const WRITE_KEY = 'wk_Zurich_7Qm4'
 

@@ -1,8 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { SettingsError } from '../../src/errors/errors.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
-import { type AnalyticsSettings, type NamesOf, REGIONS, SETTINGS } from '../../src/settings/schema.ts'
-import { KILL_SWITCHES, SETTING_NAMES } from '../../src/settings/suggest.ts'
+import { type NamesOf, REGIONS, SETTINGS } from '../../src/settings/schema.ts'
+import type { AnalyticsSettings } from '../../src/settings/settings.ts'
+import { KILL_SWITCHES } from '../../src/settings/suggest.ts'
+
+/** Every name that the constructor knows. */
+const SETTING_NAMES = [...Object.keys(SETTINGS), 'maxEventsInBatch']
 
 const WRITE_KEY = 'wk_Zurich_7Qm4'
 

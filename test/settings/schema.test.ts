@@ -5,14 +5,11 @@ import { describe, expect, test } from 'vitest'
 import { OAUTH_SETTINGS, type Rule, SETTINGS } from '../../src/settings/schema.ts'
 
 const folder = fileURLToPath(new URL('../../src/settings/', import.meta.url))
+const settings = readFileSync(`${folder}settings.ts`, 'utf8')
 const schema = readFileSync(`${folder}schema.ts`, 'utf8')
-const events = readFileSync(
-  fileURLToPath(new URL('../../src/settings/public-settings.ts', import.meta.url)),
-  'utf8',
-)
 
 /** The docstring of each member of an interface, on one line. */
-function docstrings(interfaceName: string, text = schema): Map<string, string> {
+function docstrings(interfaceName: string, text = settings): Map<string, string> {
   const source = ts.createSourceFile('source.ts', text, ts.ScriptTarget.ES2022, true)
   const found = source.statements.find(
     (node): node is ts.InterfaceDeclaration =>
@@ -72,11 +69,11 @@ test('PublicSettings has every setting but secrets and functions', () => {
   ]
   const shown = Object.keys(SETTINGS).filter((name) => !hidden.includes(name))
 
-  expect([...docstrings('PublicSettings', events).keys()].sort()).toEqual(shown.sort())
+  expect([...docstrings('PublicSettings').keys()].sort()).toEqual(shown.sort())
 })
 
-/** What the compiler says of the settings when `schema.ts` is another text. */
-function complaints(text: string): string[] {
+/** What the compiler says of the settings when `settings.ts` and `schema.ts` are other texts. */
+function complaints(types: string, table = schema): string[] {
   const options: ts.CompilerOptions = {
     target: ts.ScriptTarget.ES2022,
     module: ts.ModuleKind.ESNext,
@@ -92,9 +89,11 @@ function complaints(text: string): string[] {
   const host = ts.createCompilerHost(options)
   const { getSourceFile } = host
   host.getSourceFile = (name, version, ...rest) =>
-    name.endsWith('settings/schema.ts')
-      ? ts.createSourceFile(name, text, version)
-      : getSourceFile(name, version, ...rest)
+    name.endsWith('settings/settings.ts')
+      ? ts.createSourceFile(name, types, version)
+      : name.endsWith('settings/schema.ts')
+        ? ts.createSourceFile(name, table, version)
+        : getSourceFile(name, version, ...rest)
   const program = ts.createProgram([`${folder}resolve.ts`], options, host)
   return program
     .getSourceFiles()
@@ -107,13 +106,13 @@ function complaints(text: string): string[] {
 }
 
 describe('a setting that is declared', () => {
-  const declared = schema.replace(
+  const declared = settings.replace(
     '  writeKey: string\n',
     '  writeKey: string\n  colour?: string | undefined\n',
   )
 
   test('compiles as it stands', { timeout: 60_000 }, () => {
-    expect(complaints(schema)).toEqual([])
+    expect(complaints(settings)).toEqual([])
   })
 
   test('and is neither in the table nor resolved does not compile', { timeout: 60_000 }, () => {
@@ -125,11 +124,13 @@ describe('a setting that is declared', () => {
   })
 
   test('and is in the table but not resolved does not compile', { timeout: 60_000 }, () => {
-    const inTable = declared.replace(
+    const inTable = schema.replace(
       "  writeKey: { type: 'string',",
       "  colour: { type: 'string', default: 'bleu' },\n  writeKey: { type: 'string',",
     )
 
-    expect(complaints(inTable)).toEqual([expect.stringMatching(/^resolve.ts: .*'colour' is missing/)])
+    expect(complaints(declared, inTable)).toEqual([
+      expect.stringMatching(/^resolve.ts: .*'colour' is missing/),
+    ])
   })
 })

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { SettingsError } from '../../src/errors/errors.ts'
-import { nearestName } from '../../src/settings/nearest.ts'
-import { checkNames, checkOAuthNames, SETTING_NAMES } from '../../src/settings/suggest.ts'
+import { SETTINGS } from '../../src/settings/schema.ts'
+import { checkNames, checkOAuthNames, nearestName } from '../../src/settings/suggest.ts'
+
+/** Every name that the constructor knows. */
+const SETTING_NAMES = [...Object.keys(SETTINGS), 'maxEventsInBatch']
 
 describe('the nearest name', () => {
   test.each([

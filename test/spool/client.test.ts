@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { SettingsError } from '../../src/errors/errors.ts'
-import type { AnalyticsSettings } from '../../src/settings/schema.ts'
+import type { AnalyticsSettings } from '../../src/settings/settings.ts'
 import type { FileSpool } from '../../src/spool/file-spool.ts'
 import {
   createAnalytics,

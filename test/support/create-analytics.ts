@@ -1,7 +1,7 @@
 import { Analytics } from '../../src/analytics.ts'
 import type { Callback } from '../../src/pipeline/context.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
-import type { AnalyticsSettings } from '../../src/settings/schema.ts'
+import type { AnalyticsSettings } from '../../src/settings/settings.ts'
 import { FakeClock } from './fake-clock.ts'
 import { type Reply, ScriptedClient } from './scripted-client.ts'
 

@@ -10,7 +10,7 @@ import { Line } from '../../src/line/line.ts'
 import { type MessageStore, SlabStore } from '../../src/line/store.ts'
 import type { Callback } from '../../src/pipeline/context.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
-import type { AnalyticsSettings } from '../../src/settings/schema.ts'
+import type { AnalyticsSettings } from '../../src/settings/settings.ts'
 import { FakeClock } from './fake-clock.ts'
 import { type Reply, ScriptedClient, status } from './scripted-client.ts'
 

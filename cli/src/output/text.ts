@@ -1,4 +1,4 @@
-import { editDistance } from '../../../src/settings/nearest.ts'
+import { editDistance } from '../../../src/settings/suggest.ts'
 
 /** Control characters, and those that reorder what is displayed: a file could use them to forge lines. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
