@@ -12,15 +12,17 @@ export const FULL_STEPS = {
 
 /** Test files that only the full form runs, by what they need or what makes them long. */
 export const FULL_FILES = {
-  'the package in bundlers, in test runners, under every TypeScript, and beside other libraries': [
-    'test/package/bundlers.test.ts',
-    'test/package/compat.test.ts',
-    'test/package/migration.test.ts',
-    'test/package/ported.test.ts',
-    'test/package/reproducible.test.ts',
-    'test/package/testing.test.ts',
-    'test/package/typescript.test.ts',
-  ],
+  'the package in bundlers, in test runners, under every TypeScript, beside other libraries, and its types beside their reports':
+    [
+      'test/package/bundlers.test.ts',
+      'test/package/compat.test.ts',
+      'test/package/migration.test.ts',
+      'test/package/ported.test.ts',
+      'test/package/public-types.test.ts',
+      'test/package/reproducible.test.ts',
+      'test/package/testing.test.ts',
+      'test/package/typescript.test.ts',
+    ],
   'examples that are measured or that stand beside another library': [
     'test/examples/observability.test.ts',
     'test/examples/opentelemetry.test.ts',

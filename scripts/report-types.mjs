@@ -1,0 +1,68 @@
+// Writes the public types of the packages to test/package/public-types/: a report of each entry point, by API Extractor. A change of the
+// public types is a change of these files, which a reviewer sees. Usage, after a build of the SDK and of the collector:
+//   node scripts/report-types.mjs           writes the reports
+//   node scripts/report-types.mjs --check   fails when a report is not what the build has
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Extractor, ExtractorConfig, ExtractorLogLevel } from '@microsoft/api-extractor'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const REPORTS = `${ROOT}test/package/public-types`
+const isCheck = process.argv.includes('--check')
+const { exports } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8'))
+
+/** Report name to the declarations that it is of. */
+const ENTRIES = {
+  ...Object.fromEntries(
+    Object.entries(exports)
+      .filter(([, target]) => target.require?.types !== undefined)
+      .map(([path, target]) => [path.replace('.', 'trackpost').replace('/', '-'), target.require.types]),
+  ),
+  'trackpost-collector': './collector/dist/index.d.cts',
+}
+
+/** Of what API Extractor has to say, only what keeps it from reading the types: docstrings are checked by `npm run docs`. */
+const messages = {
+  compilerMessageReporting: { default: { logLevel: ExtractorLogLevel.Error } },
+  extractorMessageReporting: { default: { logLevel: ExtractorLogLevel.None } },
+  tsdocMessageReporting: { default: { logLevel: ExtractorLogLevel.None } },
+}
+
+mkdirSync(REPORTS, { recursive: true })
+const reportTempFolder = mkdtempSync(join(tmpdir(), 'trackpost-types-'))
+for (const [name, declarations] of Object.entries(ENTRIES)) {
+  const config = ExtractorConfig.prepare({
+    configObject: {
+      projectFolder: ROOT,
+      mainEntryPointFilePath: join(ROOT, declarations),
+      compiler: { tsconfigFilePath: join(ROOT, 'tsconfig.json') },
+      // Types that are not exported are part of those that are.
+      apiReport: {
+        enabled: true,
+        reportFileName: name,
+        reportFolder: REPORTS,
+        reportTempFolder,
+        includeForgottenExports: true,
+      },
+      docModel: { enabled: false },
+      dtsRollup: { enabled: false },
+      tsdocMetadata: { enabled: false },
+      messages,
+    },
+    configObjectFullPath: undefined,
+    packageJsonFullPath: `${ROOT}package.json`,
+  })
+  const { apiReportChanged, errorCount } = Extractor.invoke(config, {
+    localBuild: !isCheck,
+    messageCallback(message) {
+      message.handled = message.logLevel !== ExtractorLogLevel.Error
+    },
+  })
+  if (errorCount > 0) process.exitCode = 1
+  if (!apiReportChanged) continue
+  if (isCheck) process.exitCode = 1
+  console.log(`${name}: ${isCheck ? 'other types than test/package/public-types has' : 'written'}`)
+}
+rmSync(reportTempFolder, { recursive: true })

@@ -1,0 +1,11 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { REPOSITORY, run } from './project.ts'
+
+test('the public types are those of the reports under version control', async () => {
+  const script = join(REPOSITORY, 'scripts/report-types.mjs')
+  const { code, output } = await run(process.execPath, [script, '--check'])
+
+  expect(output, '`npm run report:types` writes them').toBe('')
+  expect(code).toBe(0)
+})
