@@ -94,39 +94,16 @@ export class LateStore implements EventStore {
     return this.#store
   }
 
-  readonly log: EventLog = {
-    append: async (events) => this.#opened.log.append(events),
-    appendOnce: async (groups) => this.#opened.log.appendOnce(groups),
-  }
+  readonly log: EventLog = late(() => this.#opened.log)
+  readonly deliveries: DeliveryQueue = late(() => this.#opened.deliveries)
+  readonly reader: EventReader = late(() => this.#opened.reader)
+  readonly assertions: AssertionMemory = late(() => this.#opened.assertions)
+  readonly tokenKeys: TokenKeyStore = late(() => this.#opened.tokenKeys)
 
   /** Requests may be lost, and are while the store is away. */
   readonly requests: RequestLog = {
     nextId: () => this.#opened.requests.nextId(),
     append: (request) => this.#store?.requests.append(request),
-  }
-
-  readonly deliveries: DeliveryQueue = {
-    claim: async (...given) => this.#opened.deliveries.claim(...given),
-    settle: async (...given) => this.#opened.deliveries.settle(...given),
-    release: async (...given) => this.#opened.deliveries.release(...given),
-    nextDueMs: async (...given) => this.#opened.deliveries.nextDueMs(...given),
-    retry: async (...given) => this.#opened.deliveries.retry(...given),
-    replay: async (...given) => this.#opened.deliveries.replay(...given),
-    attend: async (...given) => this.#opened.deliveries.attend(...given),
-    unattended: async (...given) => this.#opened.deliveries.unattended(...given),
-  }
-
-  readonly reader: EventReader = {
-    ask: async (...given) => this.#opened.reader.ask(...given),
-  }
-
-  readonly assertions: AssertionMemory = {
-    use: async (...given) => this.#opened.assertions.use(...given),
-  }
-
-  readonly tokenKeys: TokenKeyStore = {
-    read: async () => this.#opened.tokenKeys.read(),
-    replace: async (...given) => this.#opened.tokenKeys.replace(...given),
   }
 
   readonly tail: EventTail = {
@@ -169,4 +146,14 @@ export class LateStore implements EventStore {
     await limited(this.#opening, OPENING_LIMIT_MS, this.#parts.clock, () => {})
     await this.#store?.close()
   }
+}
+
+/** A port of which each method is asynchronous, and rejects until there is the one that is meant. */
+function late<P extends object>(port: () => P): P {
+  return new Proxy({} as P, {
+    get:
+      (_, method) =>
+      async (...given: unknown[]) =>
+        (port() as Record<string | symbol, (...given: unknown[]) => unknown>)[method]?.(...given),
+  })
 }

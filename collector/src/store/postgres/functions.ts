@@ -1,5 +1,5 @@
 import { BUCKET_MS } from '../buckets.ts'
-import { TALLY_NAME } from './tables.ts'
+import { TALLY_NAME } from '../writing/counts.ts'
 
 /** What processes listen to, to hear that something was written. */
 export const CHANNEL = 'trackpost'

@@ -2,7 +2,7 @@ import { type Clock, sleep } from '../../clock.ts'
 import { limited } from '../../limited.ts'
 import type { EventSummary } from '../../record.ts'
 import { withoutPassword } from '../address.ts'
-import type { EventStore, StoreListener, Total, Totals } from '../event-store.ts'
+import type { EventStore, StoreListener, Totals } from '../event-store.ts'
 import type { PartHealth } from '../part-health.ts'
 import type {
   AssertionMemory,
@@ -13,6 +13,7 @@ import type {
   RequestLog,
   TokenKeyStore,
 } from '../ports.ts'
+import { totals } from '../queries/totals.ts'
 import type { EventReader } from '../queries.ts'
 import { Outbox } from '../writing/outbox.ts'
 import { Assertions, TokenKeys } from '../writing/shared-values.ts'
@@ -23,6 +24,7 @@ import { migrate } from './migrations.ts'
 import { makePartitions } from './partitions.ts'
 import { isPassing, stateOf } from './passing.ts'
 import { SharedRateLimits } from './rate-limits.ts'
+import { runOn } from './reader.ts'
 import { clearAll, Retention } from './retention.ts'
 import { type LogState, READ_STATE, Tail } from './tail.ts'
 import { stepRunner } from './write-dialect.ts'
@@ -153,15 +155,7 @@ export class PostgresStore implements EventStore {
   }
 
   async totals(): Promise<Totals> {
-    const [events, [sums]] = await Promise.all([
-      this.#database.read<Total>(
-        'SELECT source.name AS source, kind, reason, count FROM total JOIN source ON source.id = source_id WHERE count <> 0',
-      ),
-      this.#database.read<{ requests: number | null; refused: number | null }>(
-        'SELECT sum(count) AS requests, sum(count) FILTER (WHERE status >= 400) AS refused FROM request_tally',
-      ),
-    ])
-    return { events, requests: sums?.requests ?? 0, refused: sums?.refused ?? 0 }
+    return this.#database.reading((connection) => runOn(connection, totals()))
   }
 
   async health(): Promise<PartHealth[]> {

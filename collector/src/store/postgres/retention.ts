@@ -1,4 +1,5 @@
 import { BUCKET_MS } from '../buckets.ts'
+import { countsOf } from '../writing/counts.ts'
 import type { Database, Queryable } from './database.ts'
 import {
   detachDay,
@@ -9,7 +10,7 @@ import {
   shownDay,
   TODAY,
 } from './partitions.ts'
-import { PARTITIONED, TALLY_NAME } from './tables.ts'
+import { PARTITIONED } from './tables.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 /** Adding up a day of many millions of events takes its time, and holds up nobody. */
@@ -139,18 +140,13 @@ export class Retention {
 
 /** Takes the rows of a day out of the counts. They are added up first: only then nobody else may write counts for a moment. */
 function uncount(day: string): string[] {
-  const [event, delivery, request] = (['event', 'delivery', 'request'] as const).map((table) =>
-    partitionOf(table, day),
-  )
-  const gone = 'ON COMMIT DROP AS SELECT'
+  const counts = countsOf(partitionOf('event', day), partitionOf('delivery', day))
+  const gone = 'ON COMMIT DROP AS'
   return [
-    `CREATE TEMP TABLE gone_events ${gone} received_at / ${BUCKET_MS} AS bucket, source_id, coalesce(kind, '') AS kind,
-       ${TALLY_NAME} AS name, coalesce(reason, '') AS reason, count(*) AS count FROM ${event} GROUP BY 1, 2, 3, 4, 5`,
-    `CREATE TEMP TABLE gone_deliveries ${gone} received_at / ${BUCKET_MS} AS bucket, destination, state,
-       CASE WHEN state = 'pending' THEN '' ELSE coalesce(delivery.reason, '') END AS reason, count(*) AS count
-       FROM ${delivery} AS delivery JOIN ${event} AS event ON event.seq = delivery.seq GROUP BY 1, 2, 3, 4`,
-    `CREATE TEMP TABLE gone_requests ${gone} at / ${BUCKET_MS} AS bucket, status, coalesce(code, '') AS code, count(*) AS count
-       FROM ${request} GROUP BY 1, 2, 3`,
+    `CREATE TEMP TABLE gone_events ${gone} ${counts.tally}`,
+    `CREATE TEMP TABLE gone_deliveries ${gone} ${counts.delivery_tally}`,
+    `CREATE TEMP TABLE gone_requests ${gone} SELECT at / ${BUCKET_MS} AS bucket, status, coalesce(code, '') AS code, count(*) AS count
+       FROM ${partitionOf('request', day)} GROUP BY 1, 2, 3`,
     'SELECT FROM log_head FOR UPDATE',
     // Everything was forgotten since it was taken out: nothing of it is in the counts.
     ...['gone_events', 'gone_deliveries'].map(

@@ -4,9 +4,6 @@ export const PARTITIONED = ['event', 'delivery', 'attempt', 'request', 'inherite
 /** Texts of more characters are indexed by `brief`. */
 const BRIEF_CHARACTERS = 200
 
-/** The name under which an event is counted: one for each kind whose names are somebody's ids. */
-export const TALLY_NAME = "CASE WHEN kind IN ('track', 'page', 'screen') THEN coalesce(name, '') ELSE '' END"
-
 /** The partition of what was stored before that of its day was made. */
 function otherDays(table: string): string {
   return `CREATE TABLE ${table}_other PARTITION OF ${table} DEFAULT;`

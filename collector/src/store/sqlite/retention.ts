@@ -1,11 +1,18 @@
 import { BUCKET_MS } from '../buckets.ts'
+import { countsOf } from '../writing/counts.ts'
 import { type Database, readMeta, writeMeta } from './database.ts'
 import { newestSeq } from './query-dialect.ts'
-import { SEGMENT_SIZE, segmentOf, TALLY_NAME } from './schema.ts'
+import { SEGMENT_SIZE, segmentOf } from './schema.ts'
 
 const ROWS_PER_TRIM = 1000
 const ROWS_PER_SWEEP = 5000
 const MAX_REQUESTS = 1_000_000
+/** By what is counted, in the order of the columns. */
+const KEYS = {
+  tally: 'bucket, source_id, kind, name, reason',
+  total: 'source_id, kind, reason',
+  delivery_tally: 'bucket, destination, state, reason',
+} as const
 
 /** What a trim has done. */
 export interface Trimmed {
@@ -118,27 +125,15 @@ export class Retention {
 
   #uncount(first: number, last: number): void {
     const database = this.#database
-    const range = 'WHERE event.seq BETWEEN ? AND ?'
-    const upsert = 'WHERE true ON CONFLICT DO UPDATE SET count = count + excluded.count'
-    database.run(
-      `INSERT INTO tally SELECT * FROM (SELECT received_at / ${BUCKET_MS}, source_id, coalesce(kind, ''), ${TALLY_NAME}, coalesce(reason, ''), -count(*)
-       FROM event ${range} GROUP BY 1, 2, 3, 4, 5) ${upsert}`,
-      first,
-      last,
-    )
-    database.run(
-      `INSERT INTO total SELECT * FROM (SELECT source_id, coalesce(kind, ''), coalesce(reason, ''), -count(*)
-       FROM event ${range} GROUP BY 1, 2, 3) ${upsert}`,
-      first,
-      last,
-    )
-    database.run(
-      `INSERT INTO delivery_tally SELECT * FROM (SELECT received_at / ${BUCKET_MS}, destination, state,
-         CASE WHEN state = 'pending' THEN '' ELSE coalesce(delivery.reason, '') END, -count(*)
-       FROM delivery JOIN event ON event.seq = delivery.seq ${range} GROUP BY 1, 2, 3, 4) ${upsert}`,
-      first,
-      last,
-    )
+    const counts = countsOf('event', 'delivery', 'WHERE event.seq BETWEEN ? AND ?')
+    for (const [table, rows] of Object.entries(counts)) {
+      const columns = KEYS[table as keyof typeof counts]
+      database.run(
+        `INSERT INTO ${table} SELECT ${columns}, -count FROM (${rows}) WHERE true ON CONFLICT DO UPDATE SET count = count + excluded.count`,
+        first,
+        last,
+      )
+    }
     const lastMs = database.value<number>(
       'SELECT max(received_at) AS value FROM event WHERE seq BETWEEN ? AND ?',
       first,

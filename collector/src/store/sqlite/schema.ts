@@ -1,4 +1,4 @@
-import { BUCKET_MS } from '../buckets.ts'
+import { countsOf } from '../writing/counts.ts'
 
 /** Version of the tables, kept in the file. Older ones are brought forward, newer ones refused. */
 export const SCHEMA_VERSION = 4
@@ -186,15 +186,11 @@ ALTER TABLE delivery ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
 /** What brings versions 1 to 3 forward. */
 export const FROM_VERSION_3 = 'ALTER TABLE event ADD COLUMN inherited INTEGER;'
 
-/** The name under which an event is counted: one for each kind whose names are somebody's ids. */
-export const TALLY_NAME = "CASE WHEN kind IN ('track', 'page', 'screen') THEN coalesce(name, '') ELSE '' END"
+const COUNTS = countsOf('event', 'delivery')
 
 export const COUNTS_FROM_TABLES = `
 INSERT INTO segment SELECT seq >> ${SEGMENT_BITS}, min(received_at), max(received_at) FROM event GROUP BY 1;
-INSERT INTO tally SELECT received_at / ${BUCKET_MS}, source_id, coalesce(kind, ''), ${TALLY_NAME}, coalesce(reason, ''), count(*)
-  FROM event GROUP BY 1, 2, 3, 4, 5;
-INSERT INTO total SELECT source_id, coalesce(kind, ''), coalesce(reason, ''), count(*) FROM event GROUP BY 1, 2, 3;
-INSERT INTO delivery_tally SELECT event.received_at / ${BUCKET_MS}, destination, state,
-  CASE WHEN state = 'pending' THEN '' ELSE coalesce(delivery.reason, '') END, count(*)
-  FROM delivery JOIN event ON event.seq = delivery.seq GROUP BY 1, 2, 3, 4;
+INSERT INTO tally ${COUNTS.tally};
+INSERT INTO total ${COUNTS.total};
+INSERT INTO delivery_tally ${COUNTS.delivery_tally};
 `

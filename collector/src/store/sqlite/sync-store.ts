@@ -6,6 +6,7 @@ import { inNumbers } from '../cursor.ts'
 import type { Totals } from '../event-store.ts'
 import { countEvents, findEvents } from '../queries/find.ts'
 import { recordsOf } from '../queries/records.ts'
+import { totals } from '../queries/totals.ts'
 import type { Batch } from '../writing/batch.ts'
 import { Outbox } from '../writing/outbox.ts'
 import { Assertions, TokenKeys } from '../writing/shared-values.ts'
@@ -23,8 +24,8 @@ import {
 import { newestSeq } from './query-dialect.ts'
 import { answerNow } from './reader.ts'
 import { Retention, type Trimmed } from './retention.ts'
-import { totalsOf } from './totals.ts'
 import { tryToWrite } from './trial.ts'
+import { answerOn, runNow } from './work.ts'
 import { stepRunner } from './write-dialect.ts'
 
 /** How the database is opened. */
@@ -150,7 +151,7 @@ export class SyncStore {
   }
 
   totals(): Totals {
-    return totalsOf(this.database)
+    return runNow(totals(), answerOn(this.database))
   }
 
   get newestSeq(): number {

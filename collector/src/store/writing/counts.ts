@@ -1,0 +1,24 @@
+import { BUCKET_MS } from '../buckets.ts'
+
+/** The name under which an event is counted: one for each kind whose names are somebody's ids. */
+export const TALLY_NAME = "CASE WHEN kind IN ('track', 'page', 'screen') THEN coalesce(name, '') ELSE '' END"
+
+/**
+ * The rows of `tally`, `total` and `delivery_tally` that stand for some events: the columns of their keys, and how many there are.
+ *
+ * @param events `event` or a part of it, and `deliveries` the same of `delivery`.
+ * @param where Which of them; empty for all.
+ */
+export function countsOf(events: string, deliveries: string, where = '') {
+  const kind = "coalesce(kind, '') AS kind"
+  const reason = "coalesce(event.reason, '') AS reason"
+  const bucket = `received_at / ${BUCKET_MS} AS bucket`
+  return {
+    tally: `SELECT ${bucket}, source_id, ${kind}, ${TALLY_NAME} AS name, ${reason}, count(*) AS count
+      FROM ${events} AS event ${where} GROUP BY 1, 2, 3, 4, 5`,
+    total: `SELECT source_id, ${kind}, ${reason}, count(*) AS count FROM ${events} AS event ${where} GROUP BY 1, 2, 3`,
+    delivery_tally: `SELECT ${bucket}, destination, state,
+        CASE WHEN state = 'pending' THEN '' ELSE coalesce(delivery.reason, '') END AS reason, count(*) AS count
+      FROM ${deliveries} AS delivery JOIN ${events} AS event ON event.seq = delivery.seq ${where} GROUP BY 1, 2, 3, 4`,
+  }
+}
