@@ -26,6 +26,8 @@ export type { Verification } from './client/verify.ts'
 export { type CombinedClient, combine } from './combine.ts'
 export type { RequestFacts, RequestInfo, ResponseInfo } from './delivery/observer.ts'
 export {
+  ContextCancelation,
+  type ContextCancelationOptions,
   DeliveryError,
   FAILURE_CODES,
   type FailureCode,
@@ -79,9 +81,8 @@ export type {
   TrackParams,
   TypedEvent,
 } from './message/types.ts'
-export { ContextCancelation, type ContextCancelationOptions } from './pipeline/cancelation.ts'
-export type { Callback } from './pipeline/context.ts'
 export {
+  type Callback,
   Context,
   type ContextEvent,
   type ContextInput,
@@ -90,7 +91,7 @@ export {
 } from './pipeline/context.ts'
 export type { ContextLogger, ContextStats, LogEntry, LogLevel, Metric } from './pipeline/notes.ts'
 export type { Handler, HandlerResult, Plugin, PluginHost, PluginType } from './pipeline/plugin.ts'
-export type { EventResult, PluginFunction } from './pipeline/plugin-function.ts'
+export type { EventResult, PluginFunction } from './pipeline/registration.ts'
 export type { Tracker, TrackerPromises } from './pipeline/tracker.ts'
 export type { Logger } from './runtime/log.ts'
 export type {

@@ -1,5 +1,5 @@
 import type { Context } from '../pipeline/context.ts'
-import type { PluginFailure } from '../pipeline/failure.ts'
+import type { PluginFailure } from '../pipeline/handler-result.ts'
 import type { Log } from '../runtime/log.ts'
 import type { Emitter, Listeners } from './emitter.ts'
 import type { AnalyticsEvents, WarningEvent } from './events.ts'

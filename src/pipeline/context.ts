@@ -1,10 +1,9 @@
+import { dset } from 'dset'
 import { describeCause } from '../errors/cause.ts'
-import type { DeliveryError } from '../errors/errors.ts'
+import { ContextCancelation, type DeliveryError } from '../errors/errors.ts'
 import { describe } from '../message/describe.ts'
 import type { ContextEvent, ContextInput, Message } from '../message/types.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
-import { ContextCancelation } from './cancelation.ts'
-import { setAtPath } from './event-path.ts'
 import { ContextLogger, ContextStats, type LogEntry, type LogLevel, type Metric } from './notes.ts'
 
 export type { ContextEvent, ContextInput } from '../message/types.ts'
@@ -258,4 +257,25 @@ export class Context {
     this.#failure = failure
     this.#attempts = attempts
   }
+}
+
+/** Paths that were split: plugins use few, again and again. Bounded, because some put ids into them. */
+const keysByPath = new Map<string, string[]>()
+const MAX_PATHS = 256
+
+/**
+ * Sets what lies at a dotted path, and creates the objects on the way to it. A path through `__proto__`,
+ * `constructor` or `prototype` is ignored.
+ */
+function setAtPath(target: object, path: string, value: unknown): void {
+  dset(target, keysOf(path), value)
+}
+
+function keysOf(path: string): string[] {
+  let keys = keysByPath.get(path)
+  if (keys === undefined) {
+    keys = path.split('.')
+    if (keysByPath.size < MAX_PATHS) keysByPath.set(path, keys)
+  }
+  return keys
 }

@@ -1,7 +1,8 @@
+import { describeCause } from '../errors/cause.ts'
+import { ContextCancelation, DeliveryError } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
 import { describe } from '../message/describe.ts'
 import { type ContextEvent, KINDS } from '../message/types.ts'
-import { ContextCancelation } from './cancelation.ts'
 import { Context } from './context.ts'
 import type { Registration } from './registration.ts'
 
@@ -57,4 +58,32 @@ function complete(event: ContextEvent, former: ContextEvent): ContextEvent {
   const missing = CARRIED_OVER.filter((field) => event[field] === undefined)
   if (missing.length === 0) return event
   return { ...event, ...Object.fromEntries(missing.map((field) => [field, former[field]])) }
+}
+
+/** A failure of a plugin that cost no event. */
+export interface PluginFailure {
+  /** The name of the plugin. */
+  readonly plugin: string
+  /** What it did, in words of ours: the same for all failures of one sort. */
+  readonly verb: string
+  /** `plugin`, with the plugin's name, the verb and the cause in its message. */
+  readonly reason: DeliveryError
+  /** The event that it was handling, if it was handling one. */
+  readonly ctx: Context | undefined
+}
+
+/** Takes failures that cost no event. Never throws. */
+export type Report = (failure: PluginFailure) => void
+
+export function pluginFailure(
+  plugin: string,
+  verb: string,
+  cause: unknown,
+  ctx: Context | undefined,
+): PluginFailure {
+  return { plugin, verb, reason: pluginError(plugin, verb, cause), ctx }
+}
+
+export function pluginError(plugin: string, verb: string, cause: unknown): DeliveryError {
+  return new DeliveryError('plugin', `the plugin '${plugin}' ${verb}: ${describeCause(cause)}`, { cause })
 }

@@ -1,7 +1,7 @@
 import { SettingsError } from '../errors/errors.ts'
 import { isThenable } from '../errors/guard.ts'
 import { Context } from './context.ts'
-import { pluginFailure, type Report } from './failure.ts'
+import { pluginFailure, type Report } from './handler-result.ts'
 import type { Plugin, PluginHost } from './plugin.ts'
 import { createRegistration, type Registration } from './registration.ts'
 import type { TimeLimits } from './time-limits.ts'

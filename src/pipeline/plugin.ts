@@ -10,9 +10,7 @@ import type { Tracker } from './tracker.ts'
  * - `after`: runs when the event has its outcome
  * - `utility`: loaded and kept; its handlers, if it has any, run after those of `after`
  */
-export type PluginType = (typeof PLUGIN_TYPES)[number]
-
-export const PLUGIN_TYPES = ['before', 'enrichment', 'destination', 'after', 'utility'] as const
+export type PluginType = 'before' | 'enrichment' | 'destination' | 'after' | 'utility'
 
 /** What a plugin may do with the client that it is loaded into. */
 export interface PluginHost extends Tracker {

@@ -3,7 +3,10 @@ import { describe } from '../message/describe.ts'
 import { KINDS, type Kind } from '../message/types.ts'
 import { AsyncResource } from '../runtime/async-context.node.ts'
 import type { CapturedContext } from '../runtime/async-context.ts'
-import { type Handler, PLUGIN_TYPES, type Plugin, type PluginType } from './plugin.ts'
+import type { ContextEvent } from './context.ts'
+import type { Handler, Plugin, PluginType } from './plugin.ts'
+
+export const PLUGIN_TYPES: readonly PluginType[] = ['before', 'enrichment', 'destination', 'after', 'utility']
 
 /** A plugin that is registered. What is read of it again and again is read once, when it cannot throw any more. */
 export interface Registration {
@@ -65,4 +68,78 @@ function isDeclaredAsync(handler: unknown): boolean {
 
 function bad(expected: string, got: unknown): SettingsError {
   return new SettingsError('plugin', `expected ${expected}, got ${describe(got)}`)
+}
+
+/** The handlers of one kind of event, in the order in which they run. */
+export interface Stages {
+  /** `before`, then `enrichment`. */
+  readonly front: readonly Registration[]
+  readonly destinations: readonly Registration[]
+  readonly after: readonly Registration[]
+  readonly utilities: readonly Registration[]
+}
+
+/** The plugins of each kind of event. Those of one type keep their order. */
+export function stagesOf(registrations: readonly Registration[]): Record<Kind, Stages> {
+  const entries = KINDS.map((kind): [Kind, Stages] => {
+    const of = (type: PluginType): Registration[] =>
+      registrations.filter((one) => one.type === type && handles(one, kind))
+    return [
+      kind,
+      {
+        front: [...of('before'), ...of('enrichment')],
+        destinations: of('destination'),
+        after: of('after'),
+        utilities: of('utility'),
+      },
+    ]
+  })
+  return Object.fromEntries(entries) as Record<Kind, Stages>
+}
+
+/** What goes on after a {@link PluginFunction}: the event that it returns. `null` and `false` drop the event. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a function may have no return statement, or be declared so
+export type EventResult = ContextEvent | null | false | undefined | void
+
+/**
+ * A plugin in one function: it is given each event before it is sent, of every kind, and returns the one that goes on. As a `before`
+ * plugin: when it throws, the event fails with `plugin`; given 5 s when it returns a promise. It is deregistered by its own name.
+ *
+ * @example
+ * analytics.register((event) => (event.event === 'Health Checked' ? null : event))
+ */
+export type PluginFunction = (event: ContextEvent) => EventResult | PromiseLike<EventResult>
+
+/** One function has one name, so that registering it twice is refused, as for any plugin. */
+const names = new WeakMap<PluginFunction, string>()
+const counts = new Map<string, number>()
+
+/** The plugin that a function stands for; a plugin as it is. @throws SettingsError for a class. */
+export function asPlugin(given: Plugin | PluginFunction): Plugin {
+  if (typeof given !== 'function') return given
+  if (/^class\b/.test(Function.prototype.toString.call(given))) {
+    throw new SettingsError(
+      'plugin',
+      `expected an instance of ${given.name || 'the class'}, got the class; write 'new'`,
+    )
+  }
+  const name = nameOf(given)
+  // Kept apart, since only a function that is declared so is known to be asynchronous before its first event.
+  const isAsync = Object.prototype.toString.call(given) === '[object AsyncFunction]'
+  return {
+    name,
+    type: 'before',
+    all: isAsync ? async ({ event }) => given(event) : ({ event }) => given(event),
+  }
+}
+
+function nameOf(given: PluginFunction): string {
+  const known = names.get(given)
+  if (known !== undefined) return known
+  const own = typeof given.name === 'string' && given.name !== '' ? given.name : 'function'
+  const count = (counts.get(own) ?? 0) + 1
+  counts.set(own, count)
+  const name = count === 1 ? own : `${own} ${count}`
+  names.set(given, name)
+  return name
 }

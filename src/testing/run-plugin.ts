@@ -12,7 +12,7 @@ import {
 import type { Context, ContextEvent } from '../pipeline/context.ts'
 import type { LogEntry, Metric } from '../pipeline/notes.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
-import type { PluginFunction } from '../pipeline/plugin-function.ts'
+import type { PluginFunction } from '../pipeline/registration.ts'
 import type { TestMessage } from './messages.ts'
 import { createTestClient, type TestClientSettings } from './test-client.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { PluginFunction } from '../../src/pipeline/plugin-function.ts'
+import type { PluginFunction } from '../../src/pipeline/registration.ts'
 import { createTestClient, runPlugin } from '../../src/testing.ts'
 
 const call = { userId: 'ada', event: 'Signed Up', properties: { password: 'engine', plan: 'pro' } }

@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { DeliveryError } from '../../src/errors/errors.ts'
-import { ContextCancelation } from '../../src/pipeline/cancelation.ts'
+import { ContextCancelation, DeliveryError } from '../../src/errors/errors.ts'
 import { Context, type ContextEvent } from '../../src/pipeline/context.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ContextCancelation } from '../../src/pipeline/cancelation.ts'
+import { ContextCancelation } from '../../src/errors/errors.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { redact } from '../../src/plugins.ts'
 import { runPlugin } from '../../src/testing.ts'
