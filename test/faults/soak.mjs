@@ -1,7 +1,7 @@
 /**
- * The soak: 1,000 events a second into a server that does something else wrong every 5 s, for as long as
- * wanted. `npm run soak -- --minutes 60`. Prints its progress and a summary, and fails when an event is lost,
- * a repeat differs, memory grows by 1 MB an hour or more, or file descriptors do not go back.
+ * The soak: 1,000 events a second into a server that does something else wrong every 5 s, for as long as wanted, with OAuth (a
+ * token lasts 40 s, and each third token request fails) and a spool. `npm run soak -- --minutes 60`. Prints its progress and a summary,
+ * and fails when an event is lost, a repeat differs, memory grows by 1 MB an hour or more, or file descriptors do not go back.
  */
 import { fork } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util'
 const EVENTS_PER_SECOND = 1_000
 const FAULT_EVERY_MS = 5_000
 const SAMPLE_EVERY_MS = 5_000
+const TOKEN_SECONDS = 40
 const KEY = 'canaryWriteKey7f3a9c51e2'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -20,12 +21,17 @@ if (process.argv[2] === '--host') await runSender(JSON.parse(process.argv[3]))
 else await runSoak()
 
 /** In a process of its own: tracks, and tells the figures. */
-async function runSender({ url, payload, packageFile, durationMs, rate }) {
-  const { Analytics } = await import(pathToFileURL(packageFile).href)
+async function runSender({ url, payload, dist, durationMs, rate, oauthSettings, spoolFolder }) {
+  const { Analytics } = await import(pathToFileURL(join(dist, 'index.js')).href)
+  const { FileSpool } = await import(pathToFileURL(join(dist, 'spool.js')).href)
   const { trackCall } = await import(pathToFileURL(payload).href)
   const warnings = []
-  process.on('warning', ({ name, message }) => warnings.push(`${name}: ${message}`))
-  const client = new Analytics({ writeKey: KEY, host: url, maxRetries: 10 })
+  process.on('warning', ({ name, code, message }) => {
+    // An outage is what the server is for.
+    if (code !== 'TRACKPOST_OUTAGE') warnings.push(`${name}: ${message}`)
+  })
+  const spool = new FileSpool({ directory: spoolFolder })
+  const client = new Analytics({ writeKey: KEY, host: url, maxRetries: 10, oauthSettings, spool })
   let errors = 0
   client.on('error', () => {
     errors++
@@ -101,7 +107,10 @@ async function runSoak() {
   mkdirSync(join(root, '.cache'), { recursive: true })
   const scratch = mkdtempSync(join(root, '.cache', 'soak-'))
   buildSync({
-    entryPoints: ['oracle', 'payload'].map((name) => join(import.meta.dirname, 'harness', `${name}.ts`)),
+    entryPoints: ['faults/harness/oracle', 'faults/harness/payload', 'support/token-server'].map((name) =>
+      join(root, 'test', `${name}.ts`),
+    ),
+    entryNames: '[name]',
     outdir: scratch,
     outExtension: { '.js': '.mjs' },
     bundle: true,
@@ -129,6 +138,13 @@ async function runSoak() {
   })
   const tell = (source) => ask({ name: 'run', server: id, source: String(source) })
 
+  const tokens = await import(pathToFileURL(join(scratch, 'token-server.mjs')).href)
+  const tokenServer = await tokens.TokenServer.start({ expiresIn: TOKEN_SECONDS })
+  const failTokens = setInterval(
+    () => tokenServer.replies.push((_request, response) => response.writeHead(503).end()),
+    TOKEN_SECONDS * 3_000,
+  )
+
   const sender = fork(
     import.meta.filename,
     [
@@ -136,14 +152,22 @@ async function runSoak() {
       JSON.stringify({
         url: `http://127.0.0.1:${port}`,
         payload: join(scratch, 'payload.mjs'),
-        packageFile: join(process.env.TRACKPOST_DIST ?? join(root, 'dist'), 'index.js'),
+        dist: process.env.TRACKPOST_DIST ?? join(root, 'dist'),
         durationMs,
         rate,
+        oauthSettings: {
+          clientId: tokens.CLIENT_ID,
+          clientKey: tokens.CLIENT_PEM,
+          keyId: tokens.KEY_ID,
+          authServer: tokenServer.url,
+        },
+        spoolFolder: join(scratch, 'spool'),
       }),
     ],
     { execArgv: ['--unhandled-rejections=strict', '--expose-gc'] },
   )
   const stop = () => {
+    clearInterval(failTokens)
     sender.kill('SIGKILL')
     oracle.kill('SIGKILL')
     rmSync(scratch, { recursive: true, force: true })
@@ -164,6 +188,7 @@ async function runSoak() {
     'slow',
     'endless',
     'malformed',
+    '401',
     'drop-all',
     'pause',
   ]
@@ -216,11 +241,12 @@ async function runSoak() {
   oracle.kill('SIGCONT')
   const ledger = await ask({ name: 'report', server: id })
   stop()
-  const isGood = summarise({ code, end, ledger, samples, faults, durationMs })
+  const issued = tokenServer.requests.length
+  const isGood = summarise({ code, end, ledger, samples, faults, issued, durationMs })
   process.exit(isGood ? 0 : 1)
 }
 
-function summarise({ code, end, ledger, samples, faults, durationMs }) {
+function summarise({ code, end, ledger, samples, faults, issued, durationMs }) {
   const checks = []
   const check = (name, isGood, figure) => checks.push({ name, isGood, figure })
   check('exit code of the host is 0', code === 0, String(code))
@@ -244,7 +270,8 @@ function summarise({ code, end, ledger, samples, faults, durationMs }) {
     ledger.violations.length === 0,
     `${ledger.duplicates} repeats ${ledger.violations.slice(0, 3).join('; ')}`,
   )
-  check('0 warnings', end.warnings.length === 0, end.warnings.join('; '))
+  check('0 warnings but of outages', end.warnings.length === 0, end.warnings.join('; '))
+  check('tokens were renewed', issued >= durationMs / 1_000 / TOKEN_SECONDS, `${issued} token requests`)
   const injected = Object.values(faults).reduce((sum, one) => sum + one, 0)
   check('faults were injected', injected >= durationMs / FAULT_EVERY_MS - 5, JSON.stringify(faults))
   // The first ten minutes are for the engine to warm up; of a short run, the first half.
@@ -307,6 +334,8 @@ async function script(_request, io) {
       return io.reply(503)
     case '500':
       return io.reply(500)
+    case '401':
+      return io.reply(401)
     case '429':
       return io.reply(429, { 'retry-after': '1' })
     case 'cut':
