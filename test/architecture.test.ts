@@ -62,7 +62,7 @@ const FROM_OTHERS: Readonly<Record<string, RegExp>> = {
   src: /^$/,
   'collector/src': /^$/,
   'collector/page/src': /^collector\/src\/(?:log|record|store|search)\b/,
-  'cli/src': /^(?:collector\/src\/json|src\/settings\/nearest)\b/,
+  'cli/src': /^(?:collector\/src\/json|src\/settings\/suggest)\b/,
 }
 
 /** What may not import a room, although it stands above it: the client does not load what has an entry point of its own. */
