@@ -1,4 +1,4 @@
-// What differs between platforms, as one file of the build: `#platform` in package.json chooses it, or platform.web.ts.
+// The differences between platforms, as one file of the build: `#platform` in package.json chooses it, or platform.web.ts.
 export { openLanes } from './delivery/lanes.node.ts'
 export { defaultClient } from './http/default-client.node.ts'
 export { AsyncResource, createAsyncLocal } from './runtime/async-context.node.ts'

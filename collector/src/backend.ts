@@ -14,7 +14,7 @@ import type { EventStore } from './store/event-store.ts'
 import type { Cursor, NewEvent, NewRequest } from './store/ports.ts'
 import type { DestinationState } from './store/query-results.ts'
 
-/** What the back half is made with. */
+/** Options of the back half. */
 export interface BackendOptions extends Listeners {
   config: Config
   store: EventStore
@@ -96,7 +96,7 @@ export class Backend {
     this.#wake()
   }
 
-  /** What the store knows of the destinations of the config, and of those to which nobody delivers what is owed. */
+  /** The destinations of the config as the store knows them, and those to which nobody delivers what is owed. */
   async destinations(): Promise<DestinationState[]> {
     return (await this.#destinations()).states
   }
@@ -109,7 +109,7 @@ export class Backend {
     return { states, unattended }
   }
 
-  /** What the API can change. */
+  /** The changes that the API can make. */
   actions(): Actions {
     const { config, release } = this.#options
     const { deliveries, reader } = this.#store
@@ -163,7 +163,7 @@ export class Backend {
   }
 }
 
-/** What waits read, by the questions that everybody asks. */
+/** The reads of waits, by the queries that everybody asks. */
 function waitSource({ tail, reader }: EventStore): WaitSource {
   const full = { order: 'oldest', isFull: true } as const
   return {
@@ -199,7 +199,7 @@ function publicFacts(destination: DestinationConfig): {
 } {
   const { name, type, enabled: isEnabled } = destination
   if (destination.type === 'file') return { name, type, target: destination.path, isEnabled }
-  // What may be a secret is left out: credentials and the query.
+  // Possible secrets are left out: credentials and the query.
   const { origin, pathname } = new URL(destination.url)
   const target = `${origin}${pathname}`
   if (destination.type === 'webhook') return { name, type, target, isEnabled }

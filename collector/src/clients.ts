@@ -3,7 +3,7 @@ import { ConfigError } from './config/config-error.ts'
 import type { Config } from './config/schema.ts'
 import { isPostgres } from './store/address.ts'
 
-/** What a collector connects to. */
+/** The servers that a collector connects to. */
 interface Connections {
   /** Address of the store. */
   store: string

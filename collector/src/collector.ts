@@ -43,7 +43,7 @@ const CLOSE_GRACE_MS = 5000
 /** How long a store that does not respond is waited for. */
 const STORE_LIMIT_MS = 3000
 
-/** What is made of the options before anything is opened. */
+/** The parts that are made of the options before anything is opened. */
 export interface CheckedParts {
   clock: Clock
   tokens: TokenServer | undefined

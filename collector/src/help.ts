@@ -3,10 +3,10 @@ import { REASONS, type Reason, WARNINGS, type Warning } from './record.ts'
 /** How bad it is: `info` is nothing to mend. */
 export type Severity = 'error' | 'warning' | 'info'
 
-/** What a reason means to a developer. */
+/** An explanation of a reason, for a developer. */
 export interface Help {
   meaning: string
-  /** What to do about it. */
+  /** The remedy. */
   remedy: string
   severity: Severity
   /** The field at fault, as a path into the message; null when it is none. */
@@ -68,7 +68,7 @@ const REMEDIES_OF_WARNINGS: Readonly<Record<Warning, [remedy: string, field?: st
 const INFO: ReadonlySet<string> = new Set<Reason>(['duplicate'])
 const WARNING: ReadonlySet<string> = new Set<Reason>(['batch_refused'])
 
-/** What a reason or a warning means, and what to do about it; for other codes the code itself. */
+/** The meaning and the remedy of a reason or a warning; for other codes the code itself. */
 export function helpFor(reason: string): Help {
   if (Object.hasOwn(WARNINGS, reason)) {
     const [remedy, field] = REMEDIES_OF_WARNINGS[reason as Warning]

@@ -1,4 +1,4 @@
-/** What a collector tells of itself, to whom it may concern. Never throws. */
+/** Listeners for faults and recoveries of the collector. Never throws. */
 export interface Listeners {
   onFault(what: string, cause: unknown): void
   /** Told that something is back, and of the fault that is over: "the store is back", "the store is away". */

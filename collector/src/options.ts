@@ -37,7 +37,7 @@ export interface CollectorOptions {
   /** The config, or the path of the file with it. */
   config?: ConfigInput | string
   /**
-   * What the page and `/api` then ask for: scripts as `Authorization: Bearer <token>`, people once in a form. With `allowPublic` and
+   * The token that the page and `/api` then ask for: scripts as `Authorization: Bearer <token>`, people once in a form. With `allowPublic` and
    * without a token, the page and `/api` are closed.
    */
   adminToken?: string

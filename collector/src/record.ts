@@ -51,7 +51,7 @@ export const REASONS = {
 export type Reason = keyof typeof REASONS
 
 /**
- * What is noted on an event that was taken all the same: where the client does something that the service forgives or
+ * Warnings on an event that was taken all the same: where the client does something that the service forgives or
  * that is hardly meant, each with the sentence that people read.
  */
 export const WARNINGS = {
@@ -65,7 +65,7 @@ export const WARNINGS = {
 } as const
 export type Warning = keyof typeof WARNINGS
 
-/** What became of one accepted event at one destination. */
+/** The outcome of one accepted event at one destination. */
 export interface DestinationOutcome {
   name: string
   state: 'pending' | 'delivered' | 'skipped' | 'failed'
@@ -76,7 +76,7 @@ export interface DestinationOutcome {
 
 /** One line of the list: everything but the message itself. */
 export interface EventSummary {
-  /** What the event is called in `/api/events/:id`; opaque. */
+  /** The id of the event in `/api/events/:id`; opaque. */
   id: string
   /** Position in the order of arrival, from 1; grows by one for each recorded message. */
   seq: number
@@ -97,7 +97,7 @@ export interface EventSummary {
   userId: string | null
   anonymousId: string | null
   messageId: string | null
-  /** What is odd about it, although it was taken; absent when there is nothing. */
+  /** Warnings about it, although it was taken; absent when there are none. */
   warnings?: Warning[]
   /** The first values of its properties or traits, strings cut; empty on what a wait has just seen arrive. */
   preview: PreviewEntry[]
@@ -113,7 +113,7 @@ export interface PreviewEntry {
 }
 
 /**
- * What a `message` holds: the fields of spec section 1 as the service keeps them.
+ * The content of a `message`: the fields of spec section 1 as the service keeps them.
  *
  * A caller's own data is `any`: reading it in an assertion must not need casts.
  */

@@ -119,7 +119,7 @@ export class Router {
     replyJson(response, 200, { success: true })
   }
 
-  /** What a browser library asks for at its start: that it send everything here. */
+  /** The settings that a browser library asks for at its start: it is to send everything here. */
   #browserSettings([writeKey, file]: string[], request: IncomingMessage, response: ServerResponse): void {
     if (file !== 'settings' || writeKey === undefined) throw notFound()
     if (this.#parts.guard.answerPreflight(request, response)) return
@@ -191,7 +191,7 @@ function isWorthIt(path: string, request: IncomingMessage, status: number): bool
   if (path.startsWith('/v1/') || path === '/token' || status === 403) return true
   // Who shows no token is asked for it, as everybody who opens the page is: nobody was refused.
   if (status === 401) return path === '/login' || request.headers.authorization !== undefined
-  // What the page asks for, and what browsers ask for by themselves, is no client's.
+  // Requests of the page, and those that browsers make by themselves, are not those of a client.
   const isPageOrApi = path === '/' || path.startsWith('/api/')
   return status >= 400 && !isPageOrApi && request.headers['sec-fetch-site'] === undefined
 }

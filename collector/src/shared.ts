@@ -36,7 +36,7 @@ export function roleOf({
   return log === undefined ? undefined : { role: work ? 'worker' : 'front', hasStore }
 }
 
-/** What a process cannot work without: what takes events, and for a worker also what it writes them into. */
+/** The parts that a process cannot work without: the one that takes events, and for a worker also the store. */
 export function healthSources(store: EventStore, shared: Shared | undefined): HealthSource[] {
   const ofStore = { part: 'store' as const, ask: () => store.health() }
   if (shared === undefined) return [{ ...ofStore, isRequired: true }]

@@ -37,7 +37,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const host = withoutBrackets(options.host ?? '127.0.0.1')
   const isLocal = await checkAddress(host, options.allowPublic ?? false)
   const clock = options.clock ?? systemClock
-  // What can be wrong is found before anything is opened.
+  // Mistakes in the options are found before anything is opened.
   const access = adminAccess(options.adminToken, isLocal)
   const faults = new Faults(clock)
   if (options.failRate !== undefined) faults.failRate = options.failRate

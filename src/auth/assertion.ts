@@ -6,7 +6,7 @@ import type { Signer } from '../settings/signer.ts'
 import { type CryptoKey, checkCryptoKey } from './crypto-key.ts'
 import type { PrivateKey } from './private-key.ts'
 
-/** What an assertion says, apart from its times and its id. */
+/** The claims of an assertion, apart from its times and its id. */
 export interface AssertionClaims {
   /** Issuer and subject. */
   readonly clientId: string

@@ -11,10 +11,10 @@ import type { PrivateKey } from './private-key.ts'
 import { ServerClock } from './server-clock.ts'
 import { TokenClient, type TokenFailure, type TokenRequest, type TokenResult } from './token-client.ts'
 
-/** What access tokens are made of. */
+/** The parts of the credentials for access tokens. */
 export interface OAuthParts {
   readonly settings: ResolvedOAuthSettings
-  /** What to sign with where the settings have no signer. */
+  /** The private key, where the settings have no signer. */
   readonly key: PrivateKey | undefined
   readonly client: HTTPClient
   readonly timeoutMs: number
@@ -139,7 +139,7 @@ export class OAuthCredentials implements TokenCredentials {
     const token = this.#token
     if (token !== undefined && this.#options.clock.monotonic() < token.expiresAtMs) return token.authorization
     if (this.#isClosed) throw this.#error('auth', CLOSED)
-    // What it corrects may be on trial for a request that events wait for.
+    // The correction may be on trial for a request that events wait for.
     const clock = this.#clock.fork()
     let result = await this.#try(clock.nowMs())
     const isClockToBlame = result.outcome === 'refused' && clock.correct(result.dateMs, result.isClockBlamed)

@@ -7,7 +7,7 @@ export type PrivateKey = { readonly pem: string } | { readonly ready: CryptoKey 
 /** Longer text is no key: 16,384 bits make less than half of it. */
 const MAX_PEM_LENGTH = 32_768
 
-/** What is wrong with a key, by its kind. */
+/** The message for a key that cannot be used, by the kind of key. */
 const KINDS: Record<string, string> = {
   ec: 'an elliptic curve key',
   pkcs1: 'a PKCS#1 key, which this runtime cannot read; convert it with `openssl pkcs8 -topk8 -nodes`',

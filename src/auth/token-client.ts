@@ -12,7 +12,7 @@ import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
 import type { Signer } from '../settings/signer.ts'
 import { type AssertionClaims, type LocalKey, signAssertion } from './assertion.ts'
 
-/** What one token request came to. No retry and no policy here. */
+/** The result of one token request. No retry and no policy here. */
 export type TokenResult =
   | { readonly outcome: 'token'; readonly token: string; readonly lifetimeMs: number }
   /** The server is at fault, or busy (`isLimited`): another request may succeed, after `waitMs` if it said so. */
@@ -34,7 +34,7 @@ export type TokenResult =
 export interface TokenFailure {
   readonly message: string
   readonly status?: number
-  /** What it amounts to once it is not tried again. Default: `retries_exhausted`, or `deadline`. */
+  /** The code of the failure once it is not tried again. Default: `retries_exhausted`, or `deadline`. */
   readonly code?: 'auth'
   readonly cause?: Error | undefined
 }
@@ -59,7 +59,7 @@ export interface TokenClientOptions {
 
 /** A token longer than this would not fit into the headers that servers take. */
 const MAX_TOKEN_LENGTH = 8_192
-/** What a token lasts when the server does not say. */
+/** Lifetime of a token when the server does not say. */
 const DEFAULT_LIFETIME_MS = 300_000
 
 /** Makes one request for a token. @see docs/spec.md, section 4; RFC 6749, section 4.4; RFC 7523, section 2.2 */

@@ -13,7 +13,7 @@ export interface TraceContextOptions {
   name?: string | undefined
 }
 
-/** What a span has that belongs to no trace: W3C Trace Context, section 3.2.2. */
+/** The trace id of a span that belongs to no trace: W3C Trace Context, section 3.2.2. */
 const NO_TRACE = /^0+$/
 
 /**

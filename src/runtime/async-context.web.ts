@@ -1,6 +1,6 @@
 import type { AsyncResourceClass, CapturedContext, CreateAsyncLocal } from './async-context.ts'
 
-/** What is used of `AsyncLocalStorage`. */
+/** The part of `AsyncLocalStorage` that is used. */
 interface Storage<Value> {
   run<Result>(value: Value, run: () => Result): Result
   getStore(): Value | undefined

@@ -1,4 +1,4 @@
-/** What is used of a channel of `node:diagnostics_channel`. */
+/** The part of a channel of `node:diagnostics_channel` that is used. */
 export interface Channel {
   /** Whether anybody would receive what is published. */
   readonly hasSubscribers: boolean

@@ -20,7 +20,7 @@ export interface Logger {
 }
 
 /**
- * What a client tells the developer: its `logger` gets everything; without one, warnings and losses are process warnings.
+ * The messages of a client for the developer: its `logger` gets everything; without one, warnings and losses are process warnings.
  * With `NODE_DEBUG=trackpost` all but those also goes to stderr. Never throws, whatever the logger does.
  */
 export class Log {
@@ -54,7 +54,7 @@ export class Log {
     this.#tell('error', code, text)
   }
 
-  /** What goes on. Ask {@link Log.isVerbose} first where the fields are costly. */
+  /** Tells of progress. Ask {@link Log.isVerbose} first where the fields are costly. */
   note(level: 'debug' | 'info', message: string, fields: object): void {
     if (this.#logger !== undefined) this.#write(level, fields, message, () => {})
     if (!this.#isDebugging) return
@@ -69,7 +69,7 @@ export class Log {
     const message = escapeControls(this.#redact(text))
     const tellProcess = (): void => warn(code, message)
     if (this.#logger === undefined) tellProcess()
-    // What the logger cannot take must not get lost.
+    // A message that the logger cannot take must not get lost.
     else this.#write(level, { code }, message, tellProcess)
   }
 

@@ -1,4 +1,4 @@
-/** What differs between Node.js and runtimes without `node:` modules. */
+/** The differences between Node.js and runtimes without `node:` modules. */
 export interface Platform {
   /** A random UUID from the runtime's cryptographic source. */
   randomId(): string

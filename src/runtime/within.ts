@@ -5,7 +5,7 @@ export const TIMEOUT = 'TimeoutError'
 
 /** Work that is waited for, within a bound. */
 export interface Bounded<Value> {
-  /** What the work comes to; rejects when it takes too long, or the wait is given up first. */
+  /** The result of the work; rejects when it takes too long, or the wait is given up first. */
   readonly result: Promise<Value>
   /** Gives up the wait. */
   cancel(reason: Error): void

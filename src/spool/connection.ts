@@ -242,7 +242,7 @@ class Connection implements SpoolConnection {
 
 function takeFrom({ entry, kinds, next }: Row): SpooledEntry {
   if (kinds.length === 1) return entry
-  // What is known of the first is not known of the others.
+  // The others may end in another way than the first.
   return { ...entry, kind: kinds[next], seq: (entry.seq ?? 0) + next, ctx: undefined, messageId: undefined }
 }
 

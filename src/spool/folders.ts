@@ -155,7 +155,7 @@ export class Folders {
     }
   }
 
-  /** What others can put there would be sent with our credentials. Those further up are the business of the system. */
+  /** Files that others can put there would be sent with our credentials. Folders further up are the business of the system. */
   #refuseOthers(path: string): void {
     if (path !== this.#options.directory) return
     const info = this.#options.fs.info(path)

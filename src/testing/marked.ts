@@ -2,7 +2,7 @@
 const MESSAGES: unique symbol = Symbol.for('trackpost.testing.messages') as never
 const UNDECIDED: unique symbol = Symbol.for('trackpost.testing.undecided') as never
 
-/** What matchers look at. */
+/** The object that matchers look at. */
 export interface Received {
   readonly messages: readonly object[]
   /** How many events are still on their way: inside plugins, where nobody knows yet what becomes of them. */

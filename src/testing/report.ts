@@ -15,7 +15,7 @@ interface Candidate {
 /** The difference between two values as the test runner shows it, in colour where it can. */
 export type Diff = (expected: unknown, actual: unknown) => string | null | undefined
 
-/** What the test runner brings. */
+/** The functions of the test runner that are used. */
 interface Runner {
   readonly equals?: Equals | undefined
   readonly diff?: Diff | undefined

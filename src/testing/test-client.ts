@@ -149,7 +149,7 @@ export function createTestClient<Events = AnyEvents, User = UserTraits, Group = 
     },
     failNext: (failure?: RequestFailure) => service.failNext(failure),
   }
-  // What has neither its outcome nor a place in the store: it may still be sent, and an assertion must not pass meanwhile.
+  // Events with neither an outcome nor a place in the store: they may still be sent, and an assertion must not pass meanwhile.
   markMessages(analytics, messages, () => Math.max(0, analytics.stats.pending - recorder.live))
   // The overloads only narrow the type of what is found.
   return client as unknown as TestClient<Events, User, Group>

@@ -39,7 +39,7 @@ export async function runTypes(path: string, flags: TypesFlags, context: Command
 }
 
 async function typesOf(path: string): Promise<{ text: string; events: number }> {
-  // What reads plans is as large as the rest of the command line: other commands do without.
+  // The reader of plans is as large as the rest of the command line: other commands do not load it.
   const { readPlanFile } = await import('../plan/plan-file.ts')
   const { createTypes } = await import('../plan/typescript.ts')
   try {

@@ -13,7 +13,7 @@ const retrySchema = z.strictObject({ ids: z.array(id).max(1000).optional() })
 const replaySchema = z.strictObject({ destinations: z.array(z.string()).max(100).optional() })
 const releaseSchema = z.strictObject({ ids: z.array(id).min(1).max(MAX_RELEASED) })
 
-/** What the API can change. */
+/** The changes that the API can make. */
 export interface Actions {
   clear(): Promise<void>
   destinations(): Promise<unknown[]>
@@ -26,7 +26,7 @@ export interface Actions {
   release(id: string): Promise<ReleaseResult>
 }
 
-/** What changes something, and so is asked with DELETE or POST. Answers false for everything else. */
+/** Requests that change something, with DELETE or POST. Returns false for everything else. */
 export async function handleAction(
   actions: Actions,
   path: string,

@@ -22,7 +22,7 @@ import { Places } from './places.ts'
 import { readPlace, readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
 import { type WaitParts, wait } from './wait.ts'
 
-/** What is told about the collector itself. */
+/** The facts about the collector itself. */
 export interface About {
   version: string
   startedAt: string
@@ -35,7 +35,7 @@ export interface About {
   hasPlan: boolean
   /** Null = as many as come. */
   maxEvents: number | null
-  /** What this process is beside a log; `single` when there is none. */
+  /** The role of this process beside a log; `single` when there is none. */
   role: 'single' | 'front' | 'worker'
   /** Where the log lies, without credentials; null when there is none. */
   log: string | null
@@ -43,7 +43,7 @@ export interface About {
   needsToken: boolean
 }
 
-/** What the queries are answered from. */
+/** Sources of the responses to queries. */
 export interface ApiParts extends WaitParts {
   reader: EventReader
   tail: EventTail
@@ -66,7 +66,7 @@ type Handler = (
 /** Handled by writing the response itself. */
 const DONE = Symbol('done')
 
-/** What is asked with GET, by its address; what comes back is the response as JSON. */
+/** GET requests by address; each returns its response as JSON. */
 const ROUTES: Readonly<Record<string, Handler>> = {
   '/api/about': about,
   '/api/events': events,
@@ -126,7 +126,7 @@ const ROUTES: Readonly<Record<string, Handler>> = {
   },
 }
 
-/** What asks nobody else, or has a limit of its own. */
+/** Requests that ask nobody else, or have a limit of their own. */
 const UNCOUNTED: ReadonlySet<string> = new Set([
   '/api/about',
   '/api/export',

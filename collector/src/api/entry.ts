@@ -2,7 +2,7 @@ import { HttpProblem } from '../http/reply.ts'
 import type { EventReader } from '../store/queries.ts'
 import { readQuery, readRange } from './query.ts'
 
-/** What is asked for an entry. */
+/** Requests for one entry. */
 export interface EntryParts {
   reader: EventReader
   now(): number

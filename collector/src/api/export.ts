@@ -20,7 +20,7 @@ const exports = new Places({
 
 export type ExportFormat = 'ndjson' | 'csv'
 
-/** What is exported from. */
+/** Sources of an export. */
 export interface ExportParts {
   reader: EventReader
   /** Stands for the collector. */
@@ -139,7 +139,7 @@ function csvLine(values: readonly unknown[]): string {
   return `${values.map((value) => csvCell(String(value ?? ''))).join(',')}\r\n`
 }
 
-/** What begins like a formula is marked as text: spreadsheets would run it. */
+/** Cells that begin like a formula are marked as text: spreadsheets would run them. */
 function csvCell(value: string): string {
   const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe

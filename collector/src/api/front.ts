@@ -8,7 +8,7 @@ const WHERE =
   'This process is a front: it takes events in and writes them into the log, and keeps none of them. ' +
   'Look at a process that has the store: a worker, or a front that was started with --store.'
 
-/** What a front without a store can tell: what it is, how the log is, and where to look for the rest. */
+/** The responses of a front without a store: what it is, how the log is, and where to look for the rest. */
 export async function handleFront(
   log: SharedLog,
   about: About,

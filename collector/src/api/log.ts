@@ -13,7 +13,7 @@ const retrySchema = z.strictObject({ ids: idsSchema.optional() })
 // All of them at once only by naming them: what is discarded is gone.
 const discardSchema = z.strictObject({ ids: idsSchema.min(1) })
 
-/** What there is to ask beside a log; of a front without a store it is all there is. Answers false for every other address. */
+/** Requests about the log; a front without a store has no others. Returns false for every other address. */
 export async function handleShared(
   { log, hasStore }: Shared,
   about: About,
@@ -27,7 +27,7 @@ export async function handleShared(
   return handleFront(log, about, url, response)
 }
 
-/** What was laid aside: to be seen, to be tried again, and to be discarded. Answers false for every other address. */
+/** Requests about dead letters: to see, retry and discard them. Returns false for every other address. */
 async function handleDeadLetters(
   { deadLetters }: SharedLog,
   url: URL,

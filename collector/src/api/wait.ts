@@ -7,7 +7,7 @@ import type { EventTail } from '../store/ports.ts'
 import { Places } from './places.ts'
 import { readPlace, readQuery } from './query.ts'
 
-/** What a wait needs. */
+/** Parameters of a wait. */
 export interface WaitParts {
   /** Stands for the collector. */
   tail: EventTail

@@ -27,7 +27,7 @@ export type AdminAccess =
 export class AdminGate {
   readonly #access: AdminAccess
   readonly #loginLimit: LoginLimit
-  /** What the cookie holds: made from the token, so that it outlives a restart and does not give the token away. */
+  /** The value of the cookie: made from the token, so that it outlives a restart and does not give the token away. */
   readonly #cookieValue: string | undefined
 
   constructor(access: AdminAccess, loginLimit: LoginLimit) {

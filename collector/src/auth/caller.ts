@@ -4,7 +4,7 @@ import type { LoginLimit } from './login-limit.ts'
 import type { Source, Sources } from './sources.ts'
 import type { TokenServer } from './tokens.ts'
 
-/** What is wrong with credentials. */
+/** A fault of credentials. */
 export type CredentialProblem = 'bad_credentials' | 'malformed_credentials' | 'expired_token'
 
 /** Who sent a request, or which response it gets instead. */

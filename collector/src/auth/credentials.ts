@@ -1,4 +1,4 @@
-/** What an `Authorization` header and a body say about the caller. */
+/** Reads the caller from the `Authorization` header and the body. */
 export type Credentials =
   | { scheme: 'none' }
   | { scheme: 'key'; writeKey: string }

@@ -12,9 +12,9 @@ const der = z.base64().min(1)
 
 const kept = z.object({
   format: z.literal(1),
-  /** What new tokens are signed with. */
+  /** Signs new tokens. */
   signing: z.object({ id: z.string().min(1), privateKey: der, madeAtMs: z.number() }),
-  /** What tokens were signed with before. Only the public half is needed then. */
+  /** Earlier keys. Only their public half is needed. */
   earlier: z.array(z.object({ id: z.string().min(1), publicKey: der, untilMs: z.number() })),
   /** Ids of keys that are not good any more, oldest first. */
   revoked: z.array(z.string()),
@@ -26,7 +26,7 @@ export type KeptKeys = z.output<typeof kept>
 /** The keys of tokens, ready to be used. */
 export interface TokenKeys {
   readonly signing: { readonly id: string; readonly privateKey: KeyObject; readonly madeAtMs: number }
-  /** What tokens are checked with, by key id. */
+  /** Public keys that check tokens, by key id. */
   readonly checking: ReadonlyMap<string, KeyObject>
   readonly revoked: ReadonlySet<string>
 }

@@ -11,7 +11,7 @@ import {
   usableKeys,
 } from './key-set.ts'
 
-/** What others have revoked is refused here after so long at most. */
+/** Milliseconds after which a token that another process has revoked is refused here, at most. */
 const FRESH_MS = 1000
 /** From this age on they are read again while they are used, so that nobody has to wait for it. */
 const RENEW_MS = 500
@@ -125,7 +125,7 @@ export class Keyring {
     try {
       const found = await this.#inTime(this.#store.read())
       this.#failure = undefined
-      // What this process has changed meanwhile is newer.
+      // The changes of this process are newer.
       if (changes !== this.#changes) return
       if (found === undefined) {
         await this.#change((text) => (text === undefined ? newKeys(this.#clock.now()) : undefined))
@@ -169,7 +169,7 @@ export class Keyring {
   }
 }
 
-/** What cannot be read is replaced when everything is revoked: that is the way out. */
+/** Keys that cannot be read are replaced when everything is revoked: that is the remedy. */
 function readableKeys(text: string | undefined): KeptKeys | undefined {
   try {
     return text === undefined ? undefined : readKeys(text)

@@ -9,7 +9,7 @@ import type { TokenServer } from './tokens.ts'
 
 const MAX_FORM_BYTES = 16_384
 
-/** What token requests are answered from. */
+/** Parts of the token endpoint. */
 export interface TokenApiParts {
   tokens: TokenServer
   loginLimit: LoginLimit

@@ -13,7 +13,7 @@ export interface FoundType {
   exampleId: string
 }
 
-/** What was met at one path of the properties or traits of an event. */
+/** The values seen at one path of the properties or traits of an event. */
 export interface FoundField {
   path: string
   /** Share of the events that have it; for what lies in arrays, of the objects there. */
@@ -101,7 +101,7 @@ export class Inference {
     return entry
   }
 
-  /** What was learnt, by path. */
+  /** The values seen, by path. */
   fields(): FoundField[] {
     const total = Math.max(1, this.#samples)
     return [...this.#entries.values()]

@@ -78,7 +78,7 @@ function merged(types: readonly JsonType[]): JsonType[] {
   return distinct.includes('number') ? distinct.filter((type) => type !== 'integer') : distinct
 }
 
-/** What an `Events` type is made of: the schema of each track. */
+/** The parts of an `Events` type: the schema of each track. */
 export function typescriptOf(events: ReadonlyArray<{ name: string; schema: JsonSchema }>): string {
   const lines = events.map(({ name, schema }) => `  ${JSON.stringify(name)}: ${typeText(schema, 1)}`)
   return `/** Inferred from what the collector received: new Analytics<Events>({ ... }) */\nexport type Events = {\n${lines.join('\n')}\n}\n`

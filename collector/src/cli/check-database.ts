@@ -25,7 +25,7 @@ export interface BrokenRule {
   firstSeq: number
 }
 
-/** What recorded events look like beside a plan. */
+/** Compares recorded events with a plan. */
 export interface PlanReport {
   /** Accepted events that were looked at. */
   checked: number
@@ -51,7 +51,7 @@ export async function checkDatabase(
     config: DEFAULT_CONFIG,
     clock: systemClock,
     plan: null,
-    // What goes wrong with the reading, the question says.
+    // The query reports errors of reading.
     onFault: () => {},
   })
   const broken = new Map<string, BrokenRule>()

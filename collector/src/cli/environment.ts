@@ -6,7 +6,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 // Not `TRACKPOST_` alone: TRACKPOST_HOST and others are what programs with the SDK read, as a rule in the same shell.
 const PREFIX = 'TRACKPOST_COLLECTOR_'
-/** What the command line of the SDK reads as well, and both mean the same by it. */
+/** Variables that the command line of the SDK reads as well, with the same meaning. */
 const SHARED: Readonly<Record<string, string>> = { 'admin-token': 'TRACKPOST_ADMIN_TOKEN' }
 /** Flags that set the same: one that is given decides over the variable of the other. */
 const SAME: Readonly<Record<string, string>> = { store: 'database', database: 'store' }

@@ -3,7 +3,7 @@ import { ConfigError } from '../config/config-error.ts'
 
 type Level = 'info' | 'error'
 
-/** What goes with a line, for programs. */
+/** Fields of a line, for programs. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null>>
 
 /** How a log is made. */
@@ -23,7 +23,7 @@ export interface LogOptions {
 const COMMANDS = 'work, keygen, check and healthcheck'
 const FAULT_INTERVAL_MS = 10_000
 
-/** What was said of a kind of fault, and what was not. */
+/** Counts the messages about a kind of fault, written and suppressed. */
 interface Told {
   atMs: number
   cause: string
@@ -39,7 +39,7 @@ const MAX_CAUSE_CHARACTERS = 1000
 const MIN_SECRET_CHARACTERS = 4
 
 /**
- * What the process says of itself: some lines at the start and the end, and what goes wrong in between.
+ * The log of the process about itself: some lines at the start and the end, and what goes wrong in between.
  *
  * As text, errors go to stderr; as JSON everything goes to stdout, where collectors of logs look for it. What clients send is
  * not logged: it is in the store. Few lines, so written at once and by hand; a library for logs would bring a dozen packages.

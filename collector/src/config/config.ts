@@ -147,7 +147,7 @@ export interface ConfigInput {
       }
     | undefined
   log?: LogInput | undefined
-  /** What a 200 outlives: the end of the process (default), or a loss of power. Of a file. */
+  /** Whether a 200 outlives the end of the process (default), or a loss of power too. Of a file. */
   durability?: 'process' | 'power' | undefined
   /** Seconds for which a messageId is remembered; default: for ever. */
   dedupWindow?: number | undefined

@@ -1,7 +1,7 @@
 import type { Config } from './schema.ts'
 
 /**
- * What an empty config amounts to.
+ * The config where none is given.
  *
  * Written out, so that a collector without a config, as tests start it by the hundred, need not load the library that checks one.
  */

@@ -14,7 +14,7 @@ const FAULT_RETRY_MS = 5000
 /** The part of the queue that a deliverer works on. */
 export type DeliverySource = Pick<DeliveryQueue, 'claim' | 'settle' | 'release' | 'nextDueMs'>
 
-/** What a deliverer works with. */
+/** Options of a deliverer. */
 export interface DelivererParts extends OutageParts {
   queue: DeliverySource
 }
@@ -22,7 +22,7 @@ export interface DelivererParts extends OutageParts {
 /**
  * Carries the events of one destination out of the database, at least once.
  *
- * What is owed is in the database, written in the transaction that accepted the event; it is ticked off after the
+ * Deliveries that are owed are in the database, written in the transaction that accepted the event; it is ticked off after the
  * attempt. So a death in between repeats an attempt and loses none, and a restart goes on where it was. What is being
  * attempted is leased: of several collectors on one database one delivers an event.
  */
@@ -167,7 +167,7 @@ export class Deliverer {
       }
       if (underWay.size === 0 && updates.length === 0) break
       if (underWay.size > 0) await Promise.race(underWay)
-      // What ends in the same turn is written down in the same transaction.
+      // Attempts that end in the same turn are written in the same transaction.
       await nextTurn()
     }
     const released = given

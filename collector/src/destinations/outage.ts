@@ -5,7 +5,7 @@ import type { AttemptResult } from './webhook.ts'
 /** Told of after so long in which nothing was taken: one that refuses now and then is not away. */
 const OUTAGE_MS = 2000
 
-/** What an outage is told to. */
+/** Listeners of an outage. */
 export interface OutageParts extends Listeners {
   clock: Clock
 }

@@ -1,6 +1,6 @@
 import type { EventRecord, Message } from '../record.ts'
 
-/** What of an event is released. */
+/** The parts of an event that are released. */
 export type Releasable = Pick<EventRecord, 'status' | 'type' | 'message'> & { sent: Message | null }
 
 /** Where chosen events are released to: the address of a real service, and the key of a source there. */
@@ -10,7 +10,7 @@ export interface ReleaseTarget {
   writeKey: string
 }
 
-/** What came of one event. */
+/** The result for one event. */
 export type ReleaseResult = { released: true } | { released: false; reason: string }
 
 const TIMEOUT_MS = 15_000

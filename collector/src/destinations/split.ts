@@ -1,6 +1,6 @@
 import type { AttemptResult } from './webhook.ts'
 
-/** What came of one request with several events. */
+/** The result of one request with several events. */
 export type BatchOutcome =
   | { kind: 'taken' }
   /** The data of at least one event were refused; the others may be taken without it. */

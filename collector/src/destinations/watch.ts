@@ -6,10 +6,10 @@ import type { DeliveryQueue, NewEvent } from '../store/ports.ts'
 const ATTEND_MS = 20_000
 /** A process that was not heard of for so long does not deliver any more. */
 const ATTENDED_MS = 60_000
-/** What a front has left out is told for so long after its last event. */
+/** Milliseconds for which a skipped destination of a front is told after its last event. */
 const UNPLANNED_MS = 60_000
 
-/** What a watch is made with. */
+/** Options of a watch. */
 export interface WatchParts {
   destinations: readonly DestinationConfig[]
   /** Whether this process delivers what is owed. */
@@ -95,7 +95,7 @@ export class DestinationWatch {
     }
   }
 
-  /** What is wrong with a destination, in one sentence; null when nothing is known to be. */
+  /** The fault of a destination, in one sentence; null when none is known. */
   warning(name: string, unattended: ReadonlyMap<string, number>): string | null {
     const pending = unattended.get(name)
     if (pending !== undefined) return unattendedText(pending)

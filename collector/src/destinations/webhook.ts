@@ -2,13 +2,13 @@ import type { DestinationConfig } from '../config/schema.ts'
 import type { ClaimedDelivery } from '../store/ports.ts'
 import { connectionReason } from './reason.ts'
 
-/** What one attempt came to. */
+/** The result of one attempt. */
 export type AttemptResult =
   | { result: 'delivered' }
   | { result: 'retry'; reason: string }
   | { result: 'failed'; reason: string }
 
-// What may be different next time; any other 4xx would be refused again.
+// Statuses that may be different next time; any other 4xx would be refused again.
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
 
 /** Posts one message. Redirects are not followed: the address is the one in the config, or none. */

@@ -18,7 +18,7 @@ function isOwnName(name: string): boolean {
 const PREFLIGHT_SECONDS = '600'
 const HEADER_NAMES = /^[\w-]+(?:, ?[\w-]+)*$/
 
-/** What decides whom a browser may send here for. */
+/** Decides for which origins a browser may send here. */
 export interface OriginRules {
   /** Only this machine reaches the collector. */
   isLocal: boolean

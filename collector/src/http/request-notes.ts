@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { MAX_REQUEST_BODY_BYTES, type RequestProblem } from '../store/ports.ts'
 import type { HttpProblem } from './reply.ts'
 
-/** What is found out about a request while it is handled, for its line in the log of requests. */
+/** Notes about a request while it is handled, for its line in the log of requests. */
 export class RequestNotes {
   /** Id of the request in the log. */
   readonly id: string

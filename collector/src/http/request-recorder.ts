@@ -15,14 +15,14 @@ export interface BrokenRequest {
   message: string
 }
 
-/** What the router knows of a request. */
+/** Facts about a request that the router has. */
 export interface RequestFacts {
   path: string
   /** Of the caller. */
   address: string
   /** Whether a request that ended with this status is written down. */
   isWorthIt(status: number): boolean
-  /** What the connection was told when the request broke off. */
+  /** The response on the connection when the request broke off. */
   brokenOff(): BrokenRequest | undefined
 }
 

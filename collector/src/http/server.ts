@@ -71,7 +71,7 @@ export async function listen(
       connectionsCheckingInterval: Math.max(20, Math.min(1000, Math.floor(limits.headersMs / 10))),
       keepAliveTimeout: KEEP_ALIVE_MS,
       noDelay: true,
-      // What the runtime refuses by itself is written down by nobody: a missing Host, an Expect that it does not know, CONNECT.
+      // Requests that the runtime refuses by itself are in no log: a missing Host, an Expect that it does not know, CONNECT.
       requireHostHeader: false,
     },
     take,
@@ -161,7 +161,7 @@ const brokenBySocket = new WeakMap<Socket, BrokenRequest>()
 /** Requests under way. */
 const requestsOf = new WeakMap<Socket, number>()
 
-/** What a connection was told when its request broke off. */
+/** The response on a connection when its request broke off. */
 export function brokenOn(socket: Socket): BrokenRequest | undefined {
   return brokenBySocket.get(socket)
 }

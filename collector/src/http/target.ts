@@ -1,4 +1,4 @@
-/** What nearly all requests ask for: it needs no mending, and is the same few texts over and over. */
+/** The targets of nearly all requests: they need no mending, and are the same few texts over and over. */
 const USUAL = /^\/v1\/[a-z]{1,10}$/
 const MAX_KNOWN = 100
 const known = new Map<string, URL>()

@@ -12,7 +12,7 @@ interface Waiting {
 /**
  * Spreads the work of requests over turns of the event loop, so that nobody waits for all of it.
  *
- * What does not fit into the running turn waits for a later one, first come, first served. While connections come
+ * Work that does not fit into the running turn waits for a later one, first come, first served. While connections come
  * in, the work waits: the runtime accepts one connection in a turn, and a thousand of them behind turns of
  * forty milliseconds would take that long to be heard at all.
  */

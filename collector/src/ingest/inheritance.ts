@@ -1,6 +1,6 @@
 import { INHERITED_FIELDS, type InheritedField, type InheritedFields } from '../store/inherited.ts'
 
-/** What the items of one batch take over from it. */
+/** The fields that the items of one batch take over from it. */
 export interface Inheritance {
   fields: InheritedFields
   /** The same as JSON, as it is kept. */

@@ -27,9 +27,9 @@ interface Incoming {
   receivedAt?: unknown
 }
 
-/** What holds for all messages of a request. */
+/** Facts that hold for all messages of a request. */
 export interface Envelope {
-  /** What items take over from the batch; it is merged when a message is read. */
+  /** The fields that items take over from the batch; merged when a message is read. */
   inheritance: Inheritance | undefined
   /** The client's clock when it sent the request. */
   sentAt: unknown
@@ -40,7 +40,7 @@ export interface Envelope {
   receivedAt: string
   /** Address of the caller, for `context.direct`. */
   remoteAddress: string
-  /** What holds for every message of the request. */
+  /** Facts that hold for every message of the request. */
   warnings: readonly Warning[]
 }
 
@@ -89,7 +89,7 @@ function isMessageId(value: unknown): boolean {
   return value.length <= MESSAGE_ID_CHARACTERS || [...value].length <= MESSAGE_ID_CHARACTERS
 }
 
-/** What the list shows as the name; each kind has its own idea of one. */
+/** The name in the list; each kind has another field for it. */
 function displayName(kind: Kind | null, message: Incoming): string | null {
   switch (kind) {
     case 'track':
@@ -192,7 +192,7 @@ export function readMessage(
   }
 }
 
-/** What is kept of an item that is no object. */
+/** The record of an item that is no object. */
 function noMessage(item: unknown, { receivedAt, receivedAtMs, warnings }: Envelope): ReadMessage {
   return {
     reason: 'bad_item',
@@ -276,7 +276,7 @@ class Draft {
       this.#note(`${field}.${key}`, Object.hasOwn(own, key), own[key], value)
       own[key] = value
     } else {
-      // What was sent has no such field, or one that `complete` has noted.
+      // The message as sent has no such field, or one that `complete` has noted.
       if (!Object.hasOwn(this.difference.changed, field)) this.difference.added.push(field)
       this.message[field] = { [key]: value }
     }

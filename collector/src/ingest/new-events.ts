@@ -16,7 +16,7 @@ export interface PlanChecker {
   check(kind: Kind, name: string | null, message: { properties?: unknown; traits?: unknown }): Violation[]
 }
 
-/** What all messages of a request have in common. */
+/** The parts that all messages of a request have in common. */
 export interface RequestContext {
   /** The kind that the address names; undefined in a batch. */
   pathKind: Kind | undefined

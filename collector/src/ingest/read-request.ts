@@ -25,7 +25,7 @@ export interface TrackingRequest {
   items: unknown[]
   /** Where each of them lies in the body. */
   slices: readonly Slice[]
-  /** What holds for every message of the request. */
+  /** Facts that hold for every message of the request. */
   warnings: Warning[]
 }
 
@@ -81,7 +81,7 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
     return { writeKey, ...none, items: [parsed], slices, warnings }
   }
   if (!Array.isArray(batch)) return refusal('batch_not_an_array')
-  // What is not taken is never answered 200.
+  // A message that is not taken is never answered 200.
   if (batch.length > MAX_ITEMS) return refusal('too_many_items')
   if (shape.largeItems.size > 0) return tooLarge(bytes, batch, shape)
   if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) warnings.push('batch_field')

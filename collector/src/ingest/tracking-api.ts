@@ -30,11 +30,11 @@ export interface TrackingApiParts {
   authenticator: Authenticator
   rateLimit: RateLimits
   log: EventSink
-  /** What the log is, as a client is told when it does not take events. */
+  /** The state of the log, as a client is told when it does not take events. */
   sink: 'database' | 'log'
   turns: Turns
   faults: FaultInjector
-  /** What accepted events are held against. */
+  /** Checks accepted events. */
   plan?: PlanChecker | undefined
   /** Told of what went wrong inside; never of a caller's mistake. */
   onFault(what: string, cause: unknown): void

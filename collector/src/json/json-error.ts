@@ -6,7 +6,7 @@ export interface JsonError {
   line: number
   /** From 1, in UTF-16 units. */
   column: number
-  /** What was expected there, and what stands there. */
+  /** Names what was expected there, and what was found. */
   message: string
 }
 

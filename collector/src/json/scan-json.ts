@@ -4,7 +4,7 @@ export interface Slice {
   end: number
 }
 
-/** What a scan looks for. */
+/** The settings of a scan. */
 export interface ScanLimits {
   /** Levels of objects and arrays; the scan stops where one more is opened. */
   maxDepth: number
@@ -14,7 +14,7 @@ export interface ScanLimits {
   maxItemBytes: number
 }
 
-/** What can be said about JSON text before it is parsed. */
+/** Facts about JSON text before it is parsed. */
 export interface JsonShape {
   /** Where a level too many is opened; undefined = nowhere. */
   tooDeepAt: number | undefined

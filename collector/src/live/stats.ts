@@ -76,7 +76,7 @@ export class StatsKeeper {
       const totals = await this.#readTotals()
       const [accepted, rejected, wasLoaded] = [this.#accepted, this.#rejected, this.#isLoaded]
       this.#replace(totals)
-      // What is read for the first time came at any time.
+      // Events that are read for the first time may have come at any time.
       if (wasLoaded) {
         this.#countSecond(Math.max(0, this.#accepted - accepted), Math.max(0, this.#rejected - rejected))
       }

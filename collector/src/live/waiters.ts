@@ -6,7 +6,7 @@ import type { Cursor } from '../store/ports.ts'
 import type { EventSearch } from '../store/queries.ts'
 import { Gate } from './gate.ts'
 
-/** What to wait for: a filter and how many records must match it. */
+/** The condition of a wait: a filter and how many records must match it. */
 export interface WaitOptions extends EventFilter {
   /** Default 1. */
   count?: number
@@ -36,7 +36,7 @@ export class ClosedError extends Error {
   }
 }
 
-/** What a wait reads. */
+/** The reads of a wait. */
 export interface WaitSource {
   /** Number of the newest record that can be read. */
   lastSeq(): number
@@ -132,7 +132,7 @@ export class Waiters {
     }
   }
 
-  /** What was waited for, when there is enough of it. */
+  /** The records that were waited for, when there are enough. */
   async #untilEnough(options: WaitOptions, signal?: AbortSignal): Promise<EventSearch> {
     const { count = 1, timeout = DEFAULT_TIMEOUT_MS, after, before, ...filter } = options
     const given = searchOf(filter)

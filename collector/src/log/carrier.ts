@@ -16,10 +16,10 @@ const EVENTS_PER_COMMIT = 2000
 /** A store that cannot be written to is tried again after so long. */
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 5000
-/** What can be neither written nor laid aside is tried again after so long: it takes a person to change that. */
+/** Milliseconds until a message is tried again that can be neither written nor laid aside: it takes a person to change that. */
 const NOT_LAID_ASIDE_MS = 15_000
 
-/** What a carrier works between. */
+/** Options of a carrier. */
 export interface CarrierParts {
   log: SharedLog
   store: { readonly log: EventLog; readonly requests: RequestLog }

@@ -119,7 +119,7 @@ function linesOf({ body, inherited, ...rest }: NewEvent): string {
 }
 
 /**
- * What is the same when a client sends a request again: the sources, the messageIds, and how they were judged. An event that was
+ * The parts that are the same when a client sends a request again: the sources, the messageIds, and how they were judged. An event that was
  * refused and comes again in a sound form under its old messageId is another message.
  */
 function dedupIdOf(events: readonly NewEvent[]): string | undefined {

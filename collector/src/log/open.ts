@@ -3,9 +3,9 @@ import { Carrier, type CarrierParts } from './carrier.ts'
 import type { SharedLog } from './ports.ts'
 import { LOG_DEFAULTS, type LogSettings } from './settings.ts'
 
-/** What a log is opened with. */
+/** Options of `openLog`. */
 export interface LogParts {
-  /** What is left out, or undefined, is taken from the defaults. */
+  /** Settings that are left out, or undefined, have their defaults. */
   settings: { [K in keyof LogSettings]?: LogSettings[K] | undefined } | undefined
   clock: Clock
   onFault(what: string, cause: unknown): void
@@ -23,7 +23,7 @@ export async function openLog(address: string, { settings, ...parts }: LogParts)
   return log
 }
 
-/** What carries events from the log to the store of a worker. */
+/** Carries events from the log to the store of a worker. */
 export function newCarrier(parts: CarrierParts): Carrier {
   return new Carrier(parts)
 }

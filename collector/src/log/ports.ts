@@ -38,7 +38,7 @@ export interface DeadLetter {
   id: string
   /** ISO-8601, when it was laid aside. */
   at: string
-  /** What the store, or the one who read it, said. */
+  /** The error of the store, or of the reader. */
   reason: string
   /** Name of the source, and of the event; null when it cannot be read. */
   source: string | null
@@ -47,7 +47,7 @@ export interface DeadLetter {
   bytes: number
 }
 
-/** What was laid aside. It stays until it is retried or discarded. */
+/** A dead letter. It stays until it is retried or discarded. */
 export interface DeadLetters {
   /**
    * Lays a message aside; resolves when that is certain. Rejects when there is no room, or the log is away.
@@ -67,7 +67,7 @@ export interface DeadLetters {
 export interface SharedLog extends EventSink {
   readonly requests: RequestLog
   readonly deadLetters: DeadLetters
-  /** What all processes beside the log share for tokens: none of them needs the store for it. */
+  /** The memory for tokens that all processes beside the log share: none of them needs the store for it. */
   readonly tokens: TokenMemory
   /** Where it lies, without credentials. */
   readonly address: string
@@ -75,7 +75,7 @@ export interface SharedLog extends EventSink {
   health(): Promise<PartHealth>
   /** Is told when it goes away, from now on: it may be back before anybody asks. */
   onAway(listen: (reason: string) => void): void
-  /** What waits in it; null when nobody can say. */
+  /** The messages that wait in it; null when that is not known. */
   lag(): Promise<LogLag | null>
   /** Takes messages with events from it, for the store. */
   subscribe(): LogSubscription

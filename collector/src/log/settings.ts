@@ -12,7 +12,7 @@ export interface LogSettings {
   credentialsFile?: string | undefined
 }
 
-/** What is taken for each setting that is not given. */
+/** The default of each setting. */
 export const LOG_DEFAULTS: LogSettings = {
   stream: 'trackpost',
   replicas: 1,

@@ -9,7 +9,7 @@ export interface LogState {
   waiting: number | null
   /** How long the oldest has waited, milliseconds; null when nothing waits. */
   oldestMs: number | null
-  /** What the store refused and was laid aside. */
+  /** Dead letters: messages that the store refused. */
   deadLetters: number | null
   /** Whether there is no room for more of them: what is refused then waits in the log, and is not lost. */
   areDeadLettersFull: boolean | null

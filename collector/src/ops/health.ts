@@ -22,7 +22,7 @@ export interface Readiness {
   parts: PartState[]
 }
 
-/** What has not responded by then is not ready; probes wait for some seconds. */
+/** Milliseconds after which a part without a response is not ready; probes wait for some seconds. */
 const LIMIT_MS = 2000
 /** So long a state is told again without asking: anybody may ask, and the parts have better things to do. */
 const FRESH_MS = 500
@@ -31,7 +31,7 @@ const FRESH_MS = 500
 export class Health {
   readonly #sources: readonly HealthSource[]
   readonly #clock: Clock
-  /** What was asked and has not responded yet: nothing is asked twice at a time. */
+  /** Questions without a response yet: nothing is asked twice at a time. */
   readonly #asked = new Map<HealthSource, Promise<PartState[]>>()
   #known: { atMs: number; parts: Promise<PartState[]> } | undefined
   #isDraining = false

@@ -5,7 +5,7 @@ import { APPEND_BUCKETS, type Labelled, type Meter } from './meter.ts'
 
 const PREFIX = 'trackpost_collector_'
 
-/** What the figures come from. */
+/** Sources of the figures. */
 export interface MetricsParts {
   meter: Meter
   version: string

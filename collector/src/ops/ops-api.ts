@@ -8,16 +8,16 @@ import type { Health } from './health.ts'
 import type { Meter } from './meter.ts'
 import type { Metrics } from './metrics.ts'
 
-/** What those ask who run the process: probes, and a collector of figures. */
+/** The paths for those who run the process: probes, and metrics. */
 export const OPS_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
 
-/** What the responses are made from. */
+/** Sources of the responses. */
 export interface OpsParts {
   health: Health
   meter: Meter
   version: string
   clock: Clock
-  /** What is owed to destinations. */
+  /** The deliveries that are owed to destinations. */
   destinations(): Promise<DestinationState[]>
 }
 

@@ -5,7 +5,7 @@ import type { Health } from './health.ts'
 
 const LOOK_MS = 1000
 
-/** What a watch is made with. */
+/** Options of a watch. */
 export interface PartWatchOptions extends Listeners {
   health: Pick<Health, 'parts'>
   clock: Clock

@@ -24,7 +24,7 @@ const NAMED = ['track', 'page', 'screen'] as const
 const BY_KIND = ['identify', 'group'] as const
 const MAX_VIOLATIONS = 20
 
-/** What of a message is looked at. */
+/** The fields of a message that are checked. */
 export interface PlannedMessage {
   properties?: unknown
   traits?: unknown

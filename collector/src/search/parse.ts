@@ -193,7 +193,7 @@ class Parser {
     while (!this.#isAtEnd() && !ENDS_VALUE.test(this.#peek())) this.#at++
     const text = this.#line.slice(start, this.#at)
     if (text === '') {
-      // What stands in place of the value is marked; where nothing does, what the value should follow.
+      // The text in the place of the value is marked; where there is none, the operator before it.
       const isNothing = this.#isAtEnd() || BLANK.test(this.#peek())
       throw this.#error('expected a value; "" is the empty text', isNothing ? start - 1 : start, 1)
     }

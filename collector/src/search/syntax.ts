@@ -22,7 +22,7 @@ export interface Comparison {
   length?: number
 }
 
-/** What a field is compared with. */
+/** The value that a field is compared with. */
 export type Value =
   | { is: 'exact'; text: string; isQuoted: boolean }
   | { is: 'prefix'; text: string }
@@ -30,7 +30,7 @@ export type Value =
 
 /** Names that a search line may use for the records of one list, and what each of them means. */
 export interface Vocabulary {
-  /** What may stand before the colon; values are the names by which the store knows them. */
+  /** The words before the colon; values are their names in the store. */
   fields: Readonly<Record<string, string>>
   /** First keys of paths into the message. */
   roots: readonly string[]

@@ -167,7 +167,7 @@ export interface DeliveryUpdate {
   attempt?: { atMs: number; durationMs: number; result: 'delivered' | 'retry' | 'failed' }
 }
 
-/** What is owed to destinations. */
+/** The deliveries that are owed to destinations. */
 export interface DeliveryQueue {
   /**
    * Deliveries to one destination that are due, oldest first, and nobody else's until the lease ends.

@@ -38,7 +38,7 @@ parentPort?.on('message', (message: Question | Cancellation | 'close') => {
 
 async function answer({ id, ...question }: Question, signal: AbortSignal): Promise<Reply> {
   try {
-    // What was asked and cancelled in one go is never begun.
+    // A query that was asked and cancelled in one turn is never begun.
     await nextTurn()
     return { id, result: await answerQuestion(database, question, plan, signal) }
   } catch (cause) {

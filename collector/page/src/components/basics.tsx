@@ -107,7 +107,7 @@ export function Brand() {
   )
 }
 
-/** What was said last, shown for a moment and read aloud. */
+/** The last message, shown for a moment and read aloud. */
 const notice = signal('')
 let noticeTimer: ReturnType<typeof setTimeout> | undefined
 
@@ -128,7 +128,7 @@ export function Notice() {
   )
 }
 
-/** What went wrong with a question, beside where it was asked. */
+/** The error of a request, beside the control that made it. */
 export function Problem({ error, onRetry }: { error: RequestError; onRetry?: () => void }) {
   return (
     <p class="problem" role="alert">

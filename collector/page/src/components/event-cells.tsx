@@ -46,7 +46,7 @@ export function Cell({
   )
 }
 
-/** What an event is called: its name, or for the kinds without one whom or what it is about. */
+/** The title of an event: its name, or for the kinds without one whom or what it is about. */
 export function titleOf(event: Pick<EventSummary, 'type' | 'name' | 'userId' | 'anonymousId'>): string {
   if (event.name !== null) return event.name
   if (event.type === 'identify') return event.userId ?? event.anonymousId ?? 'nobody'
@@ -80,7 +80,7 @@ export const TONE_OF_STATE: Readonly<Record<DeliveryState, Tone>> = {
   skipped: 'plain',
 }
 
-/** What became of an event at a destination, in words. */
+/** The outcome of an event at a destination, in words. */
 export function outcomeInWords({ name, state, reason, attempts }: Outcome): string {
   const why = reason === undefined || reason === null || reason === '' ? '' : `: ${skipInWords(reason)}`
   const often = attempts > 1 ? ` (${attempts} attempts)` : ''

@@ -18,7 +18,7 @@ type Row<T> =
   | { kind: 'row'; key: string; item: T; before: T | undefined }
 
 interface FeedListProps<T extends { id: string; seq?: number }> {
-  /** What one item is called, such as `event`. */
+  /** The noun for one item, such as `event`. */
   noun: string
   label: string
   feed: Feed<T, PageOf>
@@ -29,7 +29,7 @@ interface FeedListProps<T extends { id: string; seq?: number }> {
   cells(item: T, before: T | undefined, isTwoLine: boolean): ComponentChildren
   /** The search line and what stands beside it. */
   tools(width: number): ComponentChildren
-  /** What is shown while there is nothing at all. */
+  /** Shown while there is nothing at all. */
   whenEmpty: ComponentChildren
   onView(view: View<T>): void
   onKey?(event: KeyboardEvent, item: T): void

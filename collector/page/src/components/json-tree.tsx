@@ -5,7 +5,7 @@ import { count } from '../lib/format.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { Icon, Text } from './basics.tsx'
 
-/** What can be done with a value of the tree. */
+/** The actions on a value of the tree. */
 export interface ValueActions {
   /** The address of a value that leads somewhere, such as a user's timeline. */
   linkOf?(path: Path, value: unknown): string | undefined

@@ -24,7 +24,7 @@ export function ListTools({
   )
 }
 
-/** What is listed, as a file. */
+/** Downloads the list as a file. */
 export function ExportMenu({ path, name, question }: { path: string; name: string; question: Question }) {
   const address = (format: string) =>
     `${path}?${new URLSearchParams({ ...question, format, order: 'newest' })}`

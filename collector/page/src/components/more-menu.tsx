@@ -14,7 +14,7 @@ const THEMES: ReadonlyArray<readonly [Theme, string]> = [
   ['dark', 'Dark'],
 ]
 
-/** What is seldom needed: colours, shortcuts, forgetting everything. */
+/** The menu of what is seldom needed: colours, shortcuts, forgetting everything. */
 export function MoreMenu() {
   const isForgetting = useSignal(false)
   const isHelping = useSignal(false)

@@ -29,7 +29,7 @@ export function SearchLine({ label, placeholder, line, onLine, suggestions, erro
   const join = (standing: string, text: string) => [standing, text.trim()].filter(Boolean).join(' ')
   /** The terms that stand, and the line that was told to the owner with what is being typed. */
   const own = useRef({ standing: line, line })
-  // What was changed from outside (a click on a value, the back button) leaves nothing half typed behind.
+  // A change from outside (a click on a value, the back button) leaves nothing half typed behind.
   if (own.current.line !== line) {
     own.current = { standing: line, line }
     if (draft !== '') setDraft('')
@@ -152,7 +152,7 @@ function Chip({ text, onRemove, onTurn }: { text: string; onRemove(): void; onTu
   )
 }
 
-/** What is wrong with the line, pointing at the place. */
+/** The mistake in the line, pointing at the place. */
 function SearchProblem({ id, line, error }: { id: string; line: string; error: RequestError }) {
   const { span } = error
   return (

@@ -8,7 +8,7 @@ import {
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
 
-/** What the list shows: rows of known heights, each with a name that stays the same. */
+/** The rows of the list: of known heights, each with a name that stays the same. */
 interface ListProps<T> {
   label: string
   items: readonly T[]

@@ -2,7 +2,7 @@ import { isObject } from './diff.ts'
 import type { Message } from './types.ts'
 
 const KINDS = new Set(['identify', 'track', 'page', 'screen', 'group', 'alias'])
-/** What the service or the client library fills in by itself. */
+/** Fields that the service or the client library fills in by itself. */
 const FILLED_IN = new Set([
   'type',
   'sentAt',
@@ -26,7 +26,7 @@ function escaped(json: string): string {
   )
 }
 
-/** What a caller would have passed: without what was filled in on the way. */
+/** The arguments of the call: without the fields that were filled in on the way. */
 function asCalled(message: Message): Message {
   const entries = Object.entries(message).filter(([name, value]) => {
     if (FILLED_IN.has(name)) return false

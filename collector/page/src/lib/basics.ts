@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals'
 import { getJson } from './http.ts'
 import type { About, Help, Reasons, Severity } from './types.ts'
 
-/** What the collector is and has; undefined until it has said so. */
+/** The facts about the collector; undefined until they have arrived. */
 export const about = signal<About | undefined>(undefined)
 const reasons = signal<Reasons | undefined>(undefined)
 

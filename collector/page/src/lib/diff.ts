@@ -1,4 +1,4 @@
-/** What became of one value on its way. */
+/** The change of one value on its way. */
 export type Change = { kind: 'added' } | { kind: 'removed'; was: unknown } | { kind: 'changed'; was: unknown }
 
 /** Changes by the path of the value, as `pathKey` writes it. */
@@ -36,7 +36,7 @@ function isSameShape(one: unknown, other: unknown): boolean {
 }
 
 /**
- * What differs between two JSON values: the topmost value of each difference only.
+ * The differences between two JSON values: the topmost value of each only.
  *
  * Keys are compared whatever their order, list items by their position.
  */

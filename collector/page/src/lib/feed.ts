@@ -2,7 +2,7 @@ import { batch, signal } from '@preact/signals'
 import { getJson, type RequestError } from './http.ts'
 import type { PageOf } from './types.ts'
 
-/** What is asked for: the parameters that narrow a list. */
+/** The parameters that narrow a list. */
 export type Question = Readonly<Record<string, string>>
 
 interface FeedOptions<T, P extends PageOf> {

@@ -14,7 +14,7 @@ import type { StreamMessage } from './types.ts'
  */
 export type Connection = 'connecting' | 'live' | 'away' | 'silent' | 'lost'
 
-/** What one tab tells the others. */
+/** A message from one tab to the others. */
 type Relay =
   | { kind: 'message'; message: StreamMessage }
   | { kind: 'state'; isOpen: boolean; heardAtMs: number }

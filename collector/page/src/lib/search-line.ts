@@ -37,7 +37,7 @@ export function termsOf(line: string): Term[] {
 }
 
 const PLAIN = /^[\p{L}\p{N}_.@/+][\p{L}\p{N}_.@/+-]*$/u
-/** What would be read as a number, another JSON value or a word of the syntax. */
+/** Text that would be read as a number, another JSON value or a word of the syntax. */
 const LITERAL = /^(?:[-+]?\d[\d.eE+-]*|true|false|null|or)$/i
 
 /** A text as a search line has it: in quotes where it would be taken for something else. */

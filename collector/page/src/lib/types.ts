@@ -1,4 +1,4 @@
-// What the API of the collector returns; docs/api.md is the contract. Shapes that the store names are its own, so that they agree.
+// The responses of the API of the collector; docs/api.md is the contract. Shapes that the store names are its own, so that they agree.
 import type { Kind, Warning } from '../../../src/record.ts'
 import type { CatalogueEntry, RequestSummary } from '../../../src/store/query-results.ts'
 
@@ -66,7 +66,7 @@ export interface EventSummary {
   messageId: string | null
   preview: Array<{ path: string; value: string | number | boolean | null }>
   violations: number
-  /** What is odd about an event that was taken. */
+  /** The warnings about an event that was taken. */
   warnings?: Warning[]
   destinations: Outcome[]
 }
@@ -159,7 +159,7 @@ export interface Destination {
   type: string
   target: string
   isEnabled: boolean
-  /** What is wrong with its configuration. */
+  /** The faults of its configuration. */
   warning: string | null
   pending: number
   delivered: number

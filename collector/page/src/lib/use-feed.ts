@@ -7,7 +7,7 @@ import type { PageOf, StreamMessage } from './types.ts'
 
 type Item = { id: string; seq?: number }
 
-/** What the reader sees of a list, told by the list. */
+/** The rows in sight, told by the list. */
 export interface View<T> {
   isAtTop: boolean
   visible: readonly T[]
@@ -50,7 +50,7 @@ export function useFeed<T extends Item, P extends PageOf>(
     if (isRevised && !paused && visible.some(hooks.isUnsettled)) void feed.refresh(visible)
   })
   useSignalEffect(() => {
-    // What could not be asked while there was no connection, or no store, is asked again.
+    // Questions that failed while there was no connection, or no store, are asked again.
     const status = feed.error.peek()?.status
     if (connection.value === 'live' && (status === 0 || status === 503)) void feed.reload()
   })

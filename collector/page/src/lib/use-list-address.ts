@@ -3,7 +3,7 @@ import type { Question } from './feed.ts'
 import { go, goBack, hrefWith, route } from './router.ts'
 import { withTerm } from './search-line.ts'
 
-/** What the address says about a list that can be searched, and the ways to change it. */
+/** The state of a searchable list in the address, and the ways to change it. */
 export interface ListAddress {
   line: string
   openId: string | undefined

@@ -4,7 +4,7 @@ export interface TextPart {
   isMark: boolean
 }
 
-// What is invisible or reorders what stands around it: controls, bidi overrides and isolates, zero-width characters,
+// Characters that are invisible or reorder their neighbours: controls, bidi overrides and isolates, zero-width characters,
 // line separators, lone surrogates, tag characters. A newline and a tab are shown by those who keep white space.
 const HIDDEN =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for

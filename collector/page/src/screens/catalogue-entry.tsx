@@ -10,7 +10,7 @@ import { termFor } from '../lib/search-line.ts'
 import type { CatalogueDetails, CatalogueEntry, Field, FieldType } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 
-/** What an entry is called: its name, or its kind when that has none. */
+/** The title of an entry: its name, or its kind when that has none. */
 export function entryTitle({ type, name }: Pick<CatalogueEntry, 'type' | 'name'>): string {
   return name || type
 }

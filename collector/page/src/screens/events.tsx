@@ -28,7 +28,7 @@ const EXAMPLE_FROM = 860
 
 const isUnsettled = ({ destinations }: EventSummary) => destinations.some(({ state }) => state === 'pending')
 
-/** What arrives, as it arrives. */
+/** The events as they arrive. */
 export function EventsScreen() {
   const address = useListAddress()
   const { line, openId, question, setLine, addTerm, open, close } = address
@@ -101,7 +101,7 @@ function narrowByKey(event: KeyboardEvent, of: EventSummary, addTerm: (term: str
   addTerm(term)
 }
 
-/** What can be completed in the search line: fields, and what is in sight or known. */
+/** Completions of the search line: fields, and values that are in sight or known. */
 function suggestionsOf(events: readonly EventSummary[]): string[] {
   const names = new Set<string>()
   for (const { type, name } of events.slice(0, 200)) {

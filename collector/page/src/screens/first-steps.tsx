@@ -2,7 +2,7 @@ import { copy } from '../components/copy.tsx'
 import { collectorBase } from '../lib/as-code.ts'
 import { about } from '../lib/basics.ts'
 
-/** What to do while nothing has arrived: two ways to send a first event, with a key that works here. */
+/** Help while nothing has arrived: two ways to send a first event, with a key that works here. */
 export function FirstSteps() {
   const known = about.value
   const base = collectorBase()

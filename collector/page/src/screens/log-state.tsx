@@ -42,7 +42,7 @@ export function LogBlock() {
           laidAside.value = { letters: deadLetters, total: Math.max(log.deadLetters, deadLetters.length) }
         }
       } catch {
-        // What is shown stays; the line at the top says when the collector is gone.
+        // The last state stays in sight; the line at the top says when the collector is gone.
       }
       if (!gone.signal.aborted) timer = setTimeout(look, REFRESH_MS)
     }

@@ -11,7 +11,7 @@ import { FirstSteps } from './first-steps.tsx'
 import { LatestEvents } from './latest-events.tsx'
 import { LogBlock } from './log-state.tsx'
 
-/** What happens in a step, and to whom it is lost there. */
+/** One step of the way of events, and the events that are lost there. */
 const STEPS: Readonly<Record<Step['name'], { title: string; meaning: string; lost: string }>> = {
   received: { title: 'Received', meaning: 'events that clients sent', lost: '' },
   accepted: { title: 'Accepted', meaning: 'events in order, seen for the first time', lost: 'not accepted' },

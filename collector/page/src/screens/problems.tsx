@@ -21,7 +21,7 @@ const GROUPS: ReadonlyArray<readonly [Severity, string, string]> = [
   ['info', 'Harmless', 'As it should be: nothing has to be done.'],
 ]
 
-/** What went wrong, what it means and how to mend it. */
+/** A list of problems: each with its meaning and its remedy. */
 export function ProblemsScreen() {
   const from = chosenFrom('all')
   const query = useQuery<Problems>(`api/problems?${new URLSearchParams(from === undefined ? {} : { from })}`)

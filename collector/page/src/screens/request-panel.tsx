@@ -145,7 +145,7 @@ function Facts({ request }: { request: RequestDetails }) {
 const IN_SIGHT = 400
 const AROUND = 60
 
-/** What was sent, with the place that is wrong marked in it. */
+/** The body that was sent, with the mistake marked in it. */
 function Body({ request }: { request: RequestDetails }) {
   const { body, bodyIsCut, problem } = request
   if (body === null || body === '') return null

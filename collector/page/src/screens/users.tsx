@@ -194,7 +194,7 @@ function IdLink({ id }: { id: string }) {
   )
 }
 
-/** What is known of the person, and how it came to be known. */
+/** The traits of a user, and the events that they came from. */
 function Traits({ user }: { user: UserDetails }) {
   const hasTraits = Object.keys(user.traits).length > 0
   return (

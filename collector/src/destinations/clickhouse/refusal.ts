@@ -71,7 +71,7 @@ export function unlikeClickHouse({ status }: ServerResponse): string {
   return `answered ${status}, but not as ClickHouse does`
 }
 
-/** What a response to an insert means. */
+/** The meaning of a response to an insert. */
 export function outcomeOf(response: ServerResponse): BatchOutcome {
   const { status, code, text } = response
   if (code === undefined && status >= 200 && status < 300) {

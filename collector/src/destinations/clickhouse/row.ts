@@ -1,6 +1,6 @@
 import type { ClaimedDelivery } from '../../store/ports.ts'
 
-/** What the columns `timestamp` and `received_at` can hold: DateTime64(3). */
+/** The range of the columns `timestamp` and `received_at`: DateTime64(3). */
 const EARLIEST_MS = Date.UTC(1900, 0, 1)
 const LATEST_MS = Date.UTC(2299, 11, 31, 23, 59, 59, 999)
 

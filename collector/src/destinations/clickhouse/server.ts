@@ -3,7 +3,7 @@ import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import type { DestinationConfig } from '../../config/schema.ts'
 import type { ServerResponse } from './refusal.ts'
 
-/** What a server says is shorter. A response that is longer is not of one, and is not read to its end. */
+/** Bytes: a response of a server is shorter. A longer one is not of a ClickHouse server, and is not read to its end. */
 const MAX_RESPONSE_CHARACTERS = 1_000_000
 
 export type ClickHouseConfig = Extract<DestinationConfig, { type: 'clickhouse' }>
@@ -67,7 +67,7 @@ export class ClickHouseServer {
   }
 }
 
-/** What a response says, up to the limit. */
+/** The text of a response, up to the limit. */
 async function beginningOf(stream: Readable): Promise<string> {
   let text = ''
   stream.setEncoding('utf8')

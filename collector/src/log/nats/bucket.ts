@@ -2,7 +2,7 @@ import { DiscardPolicy, StorageType } from '@nats-io/jetstream'
 import { type KV, Kvm, type KvStatus } from '@nats-io/kv'
 import { type LogConnection, TIMEOUT_MS } from './connection.ts'
 
-/** What a bucket is made with. */
+/** Options of a bucket. */
 export interface BucketSettings {
   name: string
   maxBytes: number
@@ -67,7 +67,7 @@ export class Bucket {
   }
 }
 
-/** What must be so, or what is in the bucket is gone too early: the keys of tokens, or an assertion that may then be used again. */
+/** Requirements without which an entry is gone too early: the keys of tokens, or an assertion that may then be used again. */
 function requireSafe({ name, ttlMs }: BucketSettings, { ttl, storage, streamInfo }: KvStatus): void {
   const must = (isSo: boolean, expected: string) => {
     if (!isSo) throw new Error(`the bucket ${name} has other limits: expected ${expected}`)

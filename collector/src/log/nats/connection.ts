@@ -21,7 +21,7 @@ const PING_MS = 2000
 /** So long a start waits for a log that is away, to say at once what is wrong with one that is there. */
 const START_WAIT_MS = 2000
 
-/** What a connection is made with. */
+/** Options of a connection. */
 export interface ConnectionParts {
   address: string
   settings: LogSettings
@@ -224,7 +224,7 @@ export class LogConnection {
     this.#closing.abort()
     const connection = this.#connection
     if (connection === undefined) return
-    // What was sent without waiting goes out, if the log is there.
+    // Messages that were sent without waiting go out, if the log is there.
     const drained = this.#reason === null ? connection.drain().catch(() => {}) : Promise.resolve()
     await limited(drained, TIMEOUT_MS, this.clock, () => {})
     await connection.close()

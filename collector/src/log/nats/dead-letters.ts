@@ -11,7 +11,7 @@ const FULL = 'the dead letters are full: try some again, or discard them'
 /** Messages that one call retries. */
 const MAX_RETRIES = 10_000
 
-/** What was laid aside, in a stream of its own. */
+/** The dead letters, in a stream of their own. */
 export class NatsDeadLetters implements DeadLetters {
   readonly #connection: LogConnection
   readonly #names: Names
@@ -111,7 +111,7 @@ function letterOf(message: StoredMsg): DeadLetter {
       about.messageId = event.messageId
     }
   } catch {
-    // What cannot be read has nothing to be told of it but why.
+    // Of a message that cannot be read, only the reason can be told.
   }
   return {
     id: String(seq),

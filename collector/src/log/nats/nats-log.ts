@@ -102,7 +102,7 @@ export class NatsLog implements SharedLog {
   }
 
   /**
-   * What is acknowledged is gone from the stream, and is no more owed to the consumer. A server that was killed may have written down
+   * An acknowledged message is gone from the stream, and is no longer owed to the consumer. A server that was killed may have written down
    * only one of the two: what was done is in the stream again, or what is gone is owed still. Neither waits.
    */
   async #waiting({ messages, first_seq }: StreamState): Promise<{ waiting: number; firstSeq: number }> {

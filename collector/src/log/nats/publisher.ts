@@ -2,7 +2,7 @@ import type { NewEvent } from '../../store/ports.ts'
 import { encode } from '../codec.ts'
 import { isFull, type LogConnection, reasonOf, TIMEOUT_MS } from './connection.ts'
 
-/** What may be under way to the log, bytes: more than that, and new requests are refused at once. */
+/** Most bytes under way to the log: beyond that, new requests are refused at once. */
 const MAX_PENDING_BYTES = 128 * 1024 * 1024
 /** Writes events into the log and waits for its acknowledgement, never for long. */
 export class Publisher {

@@ -19,7 +19,7 @@ export const ACK_WAIT_MS = 15_000
 const MAX_ACK_PENDING = 5000
 export const CONSUMER = 'workers'
 
-/** What the streams and their subjects are called. */
+/** Names of the streams and their subjects. */
 export interface Names {
   events: string
   eventsSubject: string
@@ -56,7 +56,7 @@ function wantedStreams(settings: LogSettings): Wanted[] {
       ...common,
       name: names.events,
       subjects: [names.eventsSubject],
-      // What is acknowledged is gone: the room is for what waits, and a full log refuses what is new.
+      // Acknowledged messages are gone: the room is for those that wait, and a full log refuses new ones.
       retention: RetentionPolicy.Workqueue,
       discard: DiscardPolicy.New,
       max_bytes: maxBytes,
@@ -129,7 +129,7 @@ async function configOf(manager: JetStreamManager, name: string): Promise<Stream
   }
 }
 
-/** What must be so, or an answered event can be lost: each with the words for it. */
+/** Requirements without which an answered event can be lost: each with its message. */
 function requireSafe(wanted: Wanted, found: StreamConfig): void {
   const must = (isSo: boolean, expected: string) => {
     if (isSo) return

@@ -10,7 +10,7 @@ const ASSERTIONS_BYTES = 64 * 1024 ** 2
 /** Assertions live for a minute; the rest is for clocks that are apart. */
 const ASSERTIONS_MS = 3_600_000
 
-/** What all processes beside a log share for tokens, in two buckets beside its streams. They are made when they are first needed. */
+/** The memory for tokens that all processes beside a log share, in two buckets beside its streams. They are made when they are first needed. */
 export class NatsTokenMemory implements TokenMemory {
   readonly assertions: AssertionMemory
   readonly tokenKeys: TokenKeyStore
@@ -50,7 +50,7 @@ class TokenKeys implements TokenKeyStore {
   read(): Promise<KeptText | undefined> {
     return this.#bucket.with(async (bucket) => {
       const entry = await bucket.get(KEY)
-      // What was taken out by hand is as good as nothing.
+      // An entry that was removed by hand counts as none.
       if (entry === null || entry.operation !== 'PUT') return undefined
       return { text: entry.string(), version: String(entry.revision) }
     })

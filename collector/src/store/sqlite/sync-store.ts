@@ -70,7 +70,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
  */
 export class SyncStore {
   readonly database: Database
-  /** What is owed to destinations. */
+  /** The deliveries that are owed to destinations. */
   readonly outbox: Outbox
   /** What tokens are signed with. */
   readonly tokenKeys: TokenKeys
