@@ -34,19 +34,19 @@ export {
   SettingsError,
   TrackpostError,
 } from './errors/errors.ts'
-export {
-  type AbortSignalLike,
-  type AbortSignalOf,
-  type ByteHTTPClient,
-  FetchHTTPClient,
-  type HeadersLike,
-  type HTTPClient,
-  type HTTPClientRequest,
-  type HTTPFetchFn,
-  type HTTPFetchRequest,
-  type HTTPHeaders,
-  type HTTPResponse,
+export type {
+  AbortSignalLike,
+  AbortSignalOf,
+  ByteHTTPClient,
+  HeadersLike,
+  HTTPClient,
+  HTTPClientRequest,
+  HTTPFetchFn,
+  HTTPFetchRequest,
+  HTTPHeaders,
+  HTTPResponse,
 } from './http/client.ts'
+export { FetchHTTPClient } from './http/fetch-client.ts'
 export type { Scope } from './message/scope.ts'
 export type {
   Address,

@@ -1,6 +1,7 @@
 import { describeCause } from '../errors/cause.ts'
 import { DeliveryError } from '../errors/errors.ts'
-import { FetchHTTPClient, type HTTPClient } from '../http/client.ts'
+import type { HTTPClient } from '../http/client.ts'
+import { FetchHTTPClient } from '../http/fetch-client.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'

@@ -1,6 +1,3 @@
-import { read } from '../message/utf8.ts'
-import { systemClock } from '../runtime/clock.ts'
-
 /** One request, as an {@link HTTPClient} receives it. */
 export interface HTTPClientRequest<Body extends string | Uint8Array = string> {
   /** Absolute URL, for instance `https://api.segment.io/v1/batch`. */
@@ -93,14 +90,6 @@ export interface OwnHTTPClient extends HTTPClient {
   close?(): void
 }
 
-/** The body as text, unless it is compressed: then there is no text that stands for it. */
-export function textUnlessCompressed({
-  headers,
-  body,
-}: HTTPClientRequest<string | Uint8Array>): string | Uint8Array {
-  return typeof body === 'string' || headers['Content-Encoding'] !== undefined ? body : read(body)
-}
-
 /** What an {@link HTTPFetchFn} is given as its second argument. */
 export interface HTTPFetchRequest {
   /** Always `POST`. */
@@ -118,63 +107,3 @@ export interface HTTPFetchRequest {
 
 /** A function with the call signature of `fetch`. */
 export type HTTPFetchFn = (url: string, request: HTTPFetchRequest) => Promise<HTTPResponse>
-
-/**
- * The HTTP client over `fetch`: the global one, or a function of the same shape. Never follows a redirect.
- *
- * @example
- * new Analytics({ writeKey, httpClient: new FetchHTTPClient() }) // the global fetch, without the shortcut on Node.js
- */
-export class FetchHTTPClient implements ByteHTTPClient {
-  readonly #fetch: HTTPFetchFn | undefined
-
-  /**
-   * Makes a client over `fetch`.
-   *
-   * @param fetch Default: the global `fetch`, looked up for each request, so that a patched one is used.
-   */
-  constructor(fetch?: HTTPFetchFn) {
-    this.#fetch = fetch
-  }
-
-  /** Text is what mocks of `fetch` compare: only compressed bodies are bytes. */
-  takesBytes(isCompressed = false): boolean {
-    return isCompressed
-  }
-
-  /** Calls `fetch`. Rejects with what it rejects with. */
-  makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
-    const send = this.#fetch ?? (globalThis.fetch as unknown as HTTPFetchFn)
-    return send(request.url, {
-      method: request.method,
-      headers: request.headers,
-      // Bytes only where they are compressed, which the user has asked for.
-      body: request.body as string,
-      redirect: 'manual',
-      signal: signalOf(request),
-    })
-  }
-}
-
-/** A client that asks no more of a signal than {@link AbortSignalLike}. */
-export const takesPlainSignal: unique symbol = Symbol.for('trackpost.takesPlainSignal')
-
-/**
- * Says so of a `makeRequest`. Of the function, and not of the client: a subclass that overrides it, and a wrapper, are
- * given a real signal.
- */
-export function takePlainSignal(makeRequest: HTTPClient['makeRequest']): void {
-  Object.defineProperty(makeRequest, takesPlainSignal, { value: true })
-}
-
-/** The signal of a request; one without a signal of its own is aborted when its time is over. */
-export function signalOf({
-  signal,
-  httpRequestTimeout,
-}: HTTPClientRequest<string | Uint8Array>): AbortSignal {
-  if (signal !== undefined) return signal
-  const controller = new AbortController()
-  const abort = (): void => controller.abort(new Error(`no response within ${httpRequestTimeout} ms`))
-  systemClock.setTimer(abort, httpRequestTimeout)
-  return controller.signal
-}

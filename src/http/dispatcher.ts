@@ -1,5 +1,6 @@
 import { nextTurn } from '../runtime/clock.ts'
-import { type HTTPClientRequest, type HTTPResponse, textUnlessCompressed } from './client.ts'
+import type { HTTPClientRequest, HTTPResponse } from './client.ts'
+import { textUnlessCompressed } from './fetch-client.ts'
 import { readAll } from './response.ts'
 
 /**

@@ -1,14 +1,14 @@
 import { read } from '../message/utf8.ts'
 import { type Clock, nextTurn, setDeadline } from '../runtime/clock.ts'
-import {
-  type AbortSignalLike,
-  type ByteHTTPClient,
-  type HTTPClient,
-  type HTTPClientRequest,
-  type HTTPHeaders,
-  type HTTPResponse,
-  takesPlainSignal,
+import type {
+  AbortSignalLike,
+  ByteHTTPClient,
+  HTTPClient,
+  HTTPClientRequest,
+  HTTPHeaders,
+  HTTPResponse,
 } from './client.ts'
+import { takesPlainSignal } from './fetch-client.ts'
 import { BodyReader, cancelBody, carriedResponse } from './response.ts'
 
 /** A response, as far as it decides anything. */

@@ -1,12 +1,7 @@
 import type * as HTTP from 'node:http'
 import { urlToHttpOptions } from 'node:url'
-import {
-  type ByteHTTPClient,
-  type HTTPClientRequest,
-  type HTTPResponse,
-  signalOf,
-  takePlainSignal,
-} from './client.ts'
+import type { ByteHTTPClient, HTTPClientRequest, HTTPResponse } from './client.ts'
+import { signalOf, takePlainSignal } from './fetch-client.ts'
 import { readAll } from './response.ts'
 
 /** Idle connections are closed before common servers (5 s) and load balancers close them. */

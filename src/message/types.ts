@@ -8,11 +8,8 @@ import type {
   UserTraits,
 } from './shapes.ts'
 
-/** The six kinds of message, in the order of the specification. */
-export const KINDS = ['identify', 'track', 'page', 'screen', 'group', 'alias'] as const
-
 /** The kind of a message: the name of the call that made it. */
-export type Kind = (typeof KINDS)[number]
+export type Kind = 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias'
 
 /**
  * Who a message is about: `userId`, `anonymousId` or both. It stands last wherever it is combined: the compiler tells of the first

@@ -1,6 +1,9 @@
 import { isoTime, msOf } from './build.ts'
 import { snapshot } from './snapshot.ts'
-import { type ContextEvent, KINDS, type Kind, type Message } from './types.ts'
+import type { ContextEvent, Kind, Message } from './types.ts'
+
+/** The six kinds of message, in the order of the specification. */
+export const KINDS: readonly Kind[] = ['identify', 'track', 'page', 'screen', 'group', 'alias']
 
 /** The message with its timestamp as a `Date`. Shares everything else with the message. */
 export function toContextEvent(message: Message | ContextEvent): ContextEvent {

@@ -1,6 +1,7 @@
 import { SettingsError } from '../errors/errors.ts'
 import { describe } from '../message/describe.ts'
-import { KINDS, type Kind } from '../message/types.ts'
+import type { Kind } from '../message/types.ts'
+import { KINDS } from '../message/wire.ts'
 import { AsyncResource } from '../runtime/async-context.node.ts'
 import type { CapturedContext } from '../runtime/async-context.ts'
 import type { ContextEvent } from './context.ts'

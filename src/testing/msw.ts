@@ -1,5 +1,6 @@
 import { type HttpHandler, HttpResponse, http } from 'msw'
-import { KINDS, type Message } from '../message/types.ts'
+import type { Message } from '../message/types.ts'
+import { KINDS } from '../message/wire.ts'
 import { REGIONS } from '../settings/schema.ts'
 
 /** One request to the service, as a mock sees it. */

@@ -1,14 +1,14 @@
 import { type DeliveryError, SettingsError } from '../errors/errors.ts'
-import {
-  type AliasParams,
-  type GroupParams,
-  type IdentifyParams,
-  KINDS,
-  type Kind,
-  type PageParams,
-  type ScreenParams,
-  type TrackParams,
+import type {
+  AliasParams,
+  GroupParams,
+  IdentifyParams,
+  Kind,
+  PageParams,
+  ScreenParams,
+  TrackParams,
 } from '../message/types.ts'
+import { KINDS } from '../message/wire.ts'
 import type { Context, ContextEvent } from '../pipeline/context.ts'
 import type { LogEntry, Metric } from '../pipeline/notes.ts'
 import type { Plugin } from '../pipeline/plugin.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createCredentials, LazyCredentials, type TokenCredentials } from '../../src/auth/credentials.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'
-import { FetchHTTPClient } from '../../src/http/client.ts'
+import { FetchHTTPClient } from '../../src/http/fetch-client.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'

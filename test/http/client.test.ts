@@ -1,15 +1,10 @@
 import { HttpResponse, http } from 'msw'
 import { setupServer } from 'msw/node'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import {
-  FetchHTTPClient,
-  type HTTPClient,
-  type HTTPClientRequest,
-  type HTTPFetchRequest,
-  type HTTPHeaders,
-} from '../../src/http/client.ts'
+import type { HTTPClient, HTTPClientRequest, HTTPFetchRequest, HTTPHeaders } from '../../src/http/client.ts'
 import { defaultClient } from '../../src/http/default-client.node.ts'
 import { createAbort } from '../../src/http/exchange.ts'
+import { FetchHTTPClient } from '../../src/http/fetch-client.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
 import { headerValue } from '../../src/policy/response.ts'
 

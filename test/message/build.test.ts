@@ -11,7 +11,8 @@ import {
   toIsoTime,
 } from '../../src/message/build.ts'
 import { serialize } from '../../src/message/serialize.ts'
-import { KINDS, type Kind, type Message } from '../../src/message/types.ts'
+import type { Kind, Message } from '../../src/message/types.ts'
+import { KINDS } from '../../src/message/wire.ts'
 
 const NOW = '2026-11-20T09:30:00.000Z'
 const STAMP: MessageStamp = {

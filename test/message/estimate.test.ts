@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { estimateBytes } from '../../src/message/estimate.ts'
+import { estimateBytes } from '../../src/message/serialize.ts'
 
 const LARGEST = 32_768
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { KINDS } from '../../src/message/types.ts'
+import { KINDS } from '../../src/message/wire.ts'
 import { Context } from '../../src/pipeline/context.ts'
 import { Pipeline } from '../../src/pipeline/pipeline.ts'
 import type { Plugin, PluginHost } from '../../src/pipeline/plugin.ts'

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, test, vi } from 'vitest'
 import { ContextCancelation, type DeliveryError } from '../../src/errors/errors.ts'
-import { KINDS } from '../../src/message/types.ts'
+import { KINDS } from '../../src/message/wire.ts'
 import { Context, type ContextEvent } from '../../src/pipeline/context.ts'
 import type { PluginFailure } from '../../src/pipeline/handler-result.ts'
 import { Pipeline } from '../../src/pipeline/pipeline.ts'

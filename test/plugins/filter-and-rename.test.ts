@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { KINDS } from '../../src/message/types.ts'
+import { KINDS } from '../../src/message/wire.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { filter, rename } from '../../src/plugins.ts'
 import { createAnalytics, recordOutcomes } from '../support/create-analytics.ts'

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { KINDS } from '../../src/message/types.ts'
+import { KINDS } from '../../src/message/wire.ts'
 import { Context, type ContextEvent } from '../../src/pipeline/context.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { type RedactOptions, redact } from '../../src/plugins.ts'

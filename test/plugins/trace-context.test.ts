@@ -2,7 +2,7 @@ import { context, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { KINDS } from '../../src/message/types.ts'
+import { KINDS } from '../../src/message/wire.ts'
 import { traceContext } from '../../src/plugins.ts'
 import { createTestClient } from '../../src/testing.ts'
 

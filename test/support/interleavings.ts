@@ -3,7 +3,7 @@ import { TIER } from '../../scripts/tiers.mjs'
 import { Analytics } from '../../src/analytics.ts'
 import type { FlushSummary } from '../../src/client/ledger.ts'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
-import { KINDS } from '../../src/message/types.ts'
+import { KINDS } from '../../src/message/wire.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { FakeClock, settled } from './fake-clock.ts'
 
