@@ -156,9 +156,10 @@ test('the command to go on with is one for a shell, without the key', () => {
     '--write-key=secret',
   ]
 
-  expect(commandLine(args, { added: ['--resume'], dropped: ['--restart'] })).toBe(
-    `trackpost import 'it'\\''s.csv' --map 'a=b c' --resume`,
-  )
+  const flags = { added: ['--resume'], dropped: ['--restart'] }
+  const rest = `import 'it'\\''s.csv' --map 'a=b c' --resume`
+  expect(commandLine({ args, env: {} }, flags)).toBe(`trackpost ${rest}`)
+  expect(commandLine({ args, env: { npm_command: 'exec' } }, flags)).toBe(`npx trackpost-cli ${rest}`)
 })
 
 test('texts of others are printable and short', () => {

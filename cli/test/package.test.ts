@@ -1,9 +1,19 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect, inject, test } from 'vitest'
-import { launcher, ndjson, newFile, REPOSITORY, run, startServer } from './support.ts'
+import {
+  launcher,
+  ndjson,
+  newFile,
+  newFolder,
+  REPOSITORY,
+  run,
+  startCollector,
+  startServer,
+} from './support.ts'
 
 const readme = readFileSync(join(REPOSITORY, 'cli/README.md'), 'utf8')
 
@@ -52,13 +62,22 @@ test('publint has nothing to say', () => {
   expect(output).toContain('All good')
 })
 
-test('the command is found by its name', () => {
-  const { status, stdout } = spawnSync('npx', ['trackpost', '--version'], {
+test.each(['trackpost', 'trackpost-cli'])('npx finds the command where it is installed: %s', (name) => {
+  const { status, stdout } = spawnSync('npx', ['--no', name, '--version'], {
     cwd: inject('project'),
     encoding: 'utf8',
   })
 
   expect([status, stdout]).toEqual([0, expect.stringMatching(/\d+\.\d+\.\d+\n$/)])
+})
+
+test('no document says npx trackpost: elsewhere that is the SDK, which has no command (E9)', () => {
+  const { stdout } = spawnSync('git', ['grep', '-nE', 'npx trackpost( |$|`)', '--', '*.md'], {
+    cwd: REPOSITORY,
+    encoding: 'utf8',
+  })
+
+  expect(stdout).toBe('')
 })
 
 const runtimes = join(REPOSITORY, '.cache/runtimes')
@@ -111,6 +130,26 @@ test('the README names every flag that it shows as it is, and no other', async (
 
   expect(shown.size).toBeGreaterThan(20)
   for (const flag of shown) expect(`${help}--help `, flag).toMatch(new RegExp(`${flag}[ ,<\\n]`))
+})
+
+test('the first minute of the README, against a collector', async () => {
+  const collector = await startCollector()
+  const [, block] = /^```sh\n(export TRACKPOST_HOST[\s\S]*?)^```$/m.exec(readme) as unknown as [
+    string,
+    string,
+  ]
+  const bin = join(inject('project'), 'node_modules/.bin')
+
+  const { stdout, stderr } = await promisify(execFile)(
+    'sh',
+    ['-c', `set -e\n${block.replace('http://127.0.0.1:8787', collector.url)}`],
+    { cwd: newFolder(), env: { ...process.env, PATH: `${bin}:${process.env['PATH']}` } },
+  )
+
+  expect(stderr).toBe('')
+  expect(stdout).toContain(`${collector.url}/v1/batch: takes the write key (200)\n`)
+  expect(stdout).toContain('history.ndjson: 1 line: 1 delivered, 0 refused')
+  expect(stdout).toMatch(/track +Signed Up +ada +plan=pro\n.* track +Signed Up +bob\n$/)
 })
 
 test('the commands of the README for sending are in order', async () => {

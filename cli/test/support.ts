@@ -45,7 +45,7 @@ export interface Exit {
 export function start(args: readonly string[], options: RunOptions = {}): Running {
   const { env = {}, cwd, input, node = process.execPath, nodeArgs = [] } = options
   const own = Object.entries(process.env).filter(
-    ([name]) => !/^(TRACKPOST_|VITEST|NODE_OPTIONS$|FORCE_COLOR$)/.test(name),
+    ([name]) => !/^(TRACKPOST_|VITEST|NODE_OPTIONS$|FORCE_COLOR$|npm_)/.test(name),
   )
   const child = spawn(node, [...nodeArgs, launcher(), ...args], {
     cwd,

@@ -192,6 +192,18 @@ test('a collector that cannot serve for the moment is named once, with what it s
   expect(stderr.split(host)).toHaveLength(2)
 })
 
+test('where nothing listens, it says what starts a collector, and goes on trying', async () => {
+  const gone = await startCollector()
+  await gone.stop()
+  const tail = start(['tail', gone.url])
+  await tail.prints('trying again')
+  tail.child.kill('SIGTERM')
+
+  expect((await tail.ended).stderr).toMatch(
+    /ECONNREFUSED; trying again\. Is there a collector\? npx trackpost-collector starts one\n$/,
+  )
+})
+
 test('what is no collector, and what is no address', async () => {
   const server = createServer((_request, response) => response.writeHead(404).end('<h1>Not here</h1>'))
   server.listen(0, '127.0.0.1')

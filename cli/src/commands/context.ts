@@ -11,7 +11,7 @@ export interface CommandContext {
 
 /** A command's arguments for a shell, with another flag or without one. The key is left out: what is printed may be kept. */
 export function commandLine(
-  args: readonly string[],
+  { args, env }: Pick<CommandContext, 'args' | 'env'>,
   { added = [], dropped }: { added?: readonly string[]; dropped: readonly string[] },
 ): string {
   const kept: string[] = []
@@ -20,7 +20,9 @@ export function commandLine(
     if (arg === '--write-key') index++
     else if (!arg.startsWith('--write-key=') && !dropped.includes(arg)) kept.push(shellQuoted(arg))
   }
-  return ['trackpost', ...kept, ...added].join(' ')
+  // Whoever ran it by npx has no command of that name.
+  const name = env['npm_command'] === 'exec' ? 'npx trackpost-cli' : 'trackpost'
+  return [name, ...kept, ...added].join(' ')
 }
 
 function shellQuoted(text: string): string {

@@ -280,7 +280,7 @@ class ImportRun {
         ? toJson(result)
         : summarize(
             result,
-            commandLine(context.args, { added: ['--resume'], dropped: ['--resume', '--restart'] }),
+            commandLine(context, { added: ['--resume'], dropped: ['--resume', '--restart'] }),
           ),
     )
     if (isInterrupted) return EXIT.interrupted

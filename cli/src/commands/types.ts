@@ -25,7 +25,7 @@ export async function runTypes(path: string, flags: TypesFlags, context: Command
     const line = firstDifference(present ?? '', text)
     if (line === undefined) return EXIT.delivered
     const what = present === undefined ? 'there is no such file' : `line ${line} is not as the plan has it`
-    const command = commandLine(context.args, { dropped: ['--check'] })
+    const command = commandLine(context, { dropped: ['--check'] })
     throw new CommandError(`${printable(out)}: ${what}; make it anew with: ${command}`)
   }
   const [header] = text.split('\n')

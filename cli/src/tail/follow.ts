@@ -28,11 +28,13 @@ export async function* follow(api: CollectorApi, options: FollowOptions): AsyncG
   const reader = new Reader(api, options)
   let given = 0
   let failures = 0
+  let isFound = false
   while (!signal.aborted) {
     try {
       for await (const events of reader.read()) {
         if (failures > 0) onNote('connected')
         failures = 0
+        isFound = true
         for (const event of events) {
           yield event
           if (++given >= count) return
@@ -41,7 +43,9 @@ export async function* follow(api: CollectorApi, options: FollowOptions): AsyncG
     } catch (error) {
       if (signal.aborted) return
       if (!(error instanceof LostError)) throw error
-      if (failures++ === 0) onNote(`${error.message}; trying again`)
+      const isNothingThere = !isFound && error.message.includes('ECONNREFUSED')
+      const hint = isNothingThere ? '. Is there a collector? npx trackpost-collector starts one' : ''
+      if (failures++ === 0) onNote(`${error.message}; trying again${hint}`)
       const waitMs = Math.min(MAX_WAIT_MS, 250 * 2 ** Math.min(failures, 6)) * (0.5 + Math.random() / 2)
       await sleep(waitMs, undefined, { signal }).catch(() => {})
     }
