@@ -1,4 +1,11 @@
-import { Analytics, type AnalyticsSettings, type Callback, type Kind, SettingsError } from 'trackpost'
+import {
+  Analytics,
+  type AnalyticsSettings,
+  type Callback,
+  type Kind,
+  SettingsError,
+  type Status,
+} from 'trackpost'
 import { NodeHTTPClient } from 'trackpost/node'
 import { UsageError } from './errors.ts'
 import { printable } from './output/text.ts'
@@ -7,8 +14,8 @@ import { printable } from './output/text.ts'
 export interface ClientListener {
   /** Something is doubtful, and cost no event. */
   warn(text: string): void
-  /** No request is sent for this long; `why` is what went wrong last. */
-  pause?(waitMs: number, why: string | undefined): void
+  /** No request is sent for this long, as `status` says. */
+  pause?(waitMs: number, status: Status): void
 }
 
 const PREFIX = /^trackpost: /
@@ -23,7 +30,7 @@ export function createClient(settings: AnalyticsSettings, listener: ClientListen
     debug: () => {},
     info: (fields: object) => {
       const { waitMs } = fields as { waitMs?: number }
-      if (waitMs !== undefined) listener.pause?.(waitMs, analytics.status.lastError?.message)
+      if (waitMs !== undefined) listener.pause?.(waitMs, analytics.status)
     },
     warn: (fields: object, message: string) => {
       // Callbacks tell what the service said, and a pause tells how long there is none.

@@ -76,7 +76,7 @@ describe('an import that is interrupted', () => {
     const collector = await startCollector()
     const file = newFile(name, content)
     for (let kills = 0; kills < 2; kills++) {
-      const running = start(['import', file, '--resume', '--rate', '1500', ...flags], { env: collector.env })
+      const running = start(['import', file, '--resume', '--rate', '600', ...flags], { env: collector.env })
       const before = (await collector.stats()).accepted
       while ((await collector.stats()).accepted < before + 500)
         await new Promise((resolve) => setTimeout(resolve, 20))
@@ -208,6 +208,46 @@ describe('a service that fails', () => {
 
     expect(code).toBe(0)
     expect(new Set(server.taken).size).toBe(LINES)
+  })
+
+  test.each([401, 404, 503])(
+    '%i in the middle is told at once, and ends after --max-retries',
+    async (status) => {
+      const server = await startServer((request) => (request <= 2 ? undefined : status))
+      const file = newFile('events.ndjson', ndjson(2 * LINES))
+
+      const { code, stdout, stderr } = await run(['import', file, '--max-retries', '1'], { env: server.env })
+
+      const lines = stderr.trimEnd().split('\n')
+      expect([code, lines.pop()]).toEqual([
+        1,
+        expect.stringContaining(`${file}:${stateOf(file).line}: [${status}] `),
+      ])
+      // Twice, when a response to an earlier request comes behind the first refusal.
+      expect([1, 2]).toContain(lines.length)
+      for (const line of lines) {
+        expect(line).toMatch(
+          /^trackpost: waits 1 s: \[\d+\] .*; tries again, at most 1 time \(--max-retries\)$/,
+        )
+      }
+      expect(stdout).toContain(`go on with: trackpost import ${file} --max-retries 1 --resume`)
+      // Four at once, and one retry: however many lines there are to try it with.
+      expect(server.requests).toBeLessThanOrEqual(8)
+    },
+  )
+
+  test('while it waits, with as many lines as it reads ahead, the process stays', async () => {
+    // Longer than the client keeps a process that has run out of work.
+    const server = await startServer((request, _ids, response) => {
+      if (request !== 3) return undefined
+      response.setHeader('retry-after', '7')
+      return 503
+    })
+
+    const { code, stderr } = await run(['import', newFile('a.ndjson', ndjson(6_000))], { env: server.env })
+
+    expect([code, new Set(server.taken).size]).toEqual([0, 6_000])
+    expect(stderr).toContain('waits 7 s: [503] Service Unavailable')
   })
 
   test('503 for a while costs nothing', async () => {

@@ -1,7 +1,9 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { Checkpoint } from '../src/import/checkpoint.ts'
 import { Rejects, type RejectsMark } from '../src/import/rejects.ts'
+import { createTarget, type State } from '../src/import/state.ts'
 import type { PendingLine } from '../src/import/window.ts'
 import { newFolder } from './support.ts'
 
@@ -72,6 +74,39 @@ test('a file that has been taken away begins anew', async () => {
   await rejects.close()
 
   expect(linesOf(path)).toEqual([4])
+})
+
+test('a kill before any state knows of the first refused lines leaves them there once', async () => {
+  const path = join(newFolder(), 'rejects.ndjson')
+  const statePath = `${path}.state`
+  const states: State[] = []
+  class Watched extends Rejects {
+    override async flush(): Promise<void> {
+      states.push(JSON.parse(readFileSync(statePath, 'utf8')))
+      await super.flush()
+    }
+  }
+  const rejects = new Watched(path, STYLE, undefined)
+  const setting = { version: 1, format: 'ndjson', fingerprint: null, target: createTarget('a', 'b') } as const
+  let frontier = { offset: 0, line: 1 }
+  const read = () => ({ frontier, delivered: 0, refused: 0 })
+  const checkpoint = new Checkpoint(statePath, rejects, setting, read, (problem) => {
+    throw problem
+  })
+  writeFileSync(statePath, '{}')
+  await checkpoint.start()
+  rejects.add(refused(1))
+  frontier = { offset: 10, line: 2 }
+  await checkpoint.finish(false)
+
+  // The state of the instant before the file was there: it names the file, and is not past its line.
+  const [, before] = states as [State, State]
+  expect(before).toMatchObject({ offset: 0, line: 1, rejects: { path, bytes: 0 } })
+  const again = new Rejects(path, STYLE, before.rejects ?? undefined)
+  again.add(refused(1))
+  await again.flush()
+  await again.close()
+  expect(linesOf(path)).toEqual([1])
 })
 
 test('nothing is created as long as nothing was refused', async () => {

@@ -13,6 +13,9 @@ export interface Standing {
 /** The part that stays as it is. */
 export type Setting = Pick<State, 'version' | 'format' | 'fingerprint' | 'target'>
 
+/** What is written of it. */
+type Progress = Omit<State, keyof Setting | 'rejects'>
+
 const INTERVAL_MS = 1_000
 const MAX_WAITING_BYTES = 1_048_576
 
@@ -30,6 +33,7 @@ export class Checkpoint {
   #saving: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
   #hasFailed = false
+  #last: Progress | undefined
 
   /** @param path `undefined` where there is nothing to go on from: refused lines are written all the same. */
   constructor(
@@ -90,9 +94,15 @@ export class Checkpoint {
   async #write(isDone: boolean): Promise<void> {
     // Read before the refused lines are written: those that come meanwhile lie behind it.
     const { frontier, delivered, refused } = this.#read()
+    // A file that no state knows of would stay beside a second one with the same lines.
+    if (this.#rejects.isBeginning && this.#last !== undefined) await this.#save(this.#last)
     await this.#rejects.flush()
+    await this.#save({ ...frontier, isDone, delivered, refused })
+  }
+
+  async #save(progress: Progress): Promise<void> {
+    this.#last = progress
     if (this.#path === undefined) return
-    const rejects = this.#rejects.mark ?? null
-    await writeState(this.#path, { ...this.#setting, ...frontier, isDone, rejects, delivered, refused })
+    await writeState(this.#path, { ...this.#setting, ...progress, rejects: this.#rejects.mark ?? null })
   }
 }

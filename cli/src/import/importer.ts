@@ -1,6 +1,7 @@
-import type { Analytics, AnalyticsSettings, DeliveryError } from 'trackpost'
+import type { Analytics, AnalyticsSettings, DeliveryError, Status } from 'trackpost'
 import { call, createClient } from '../client.ts'
 import { CommandError } from '../errors.ts'
+import { counted } from '../output/text.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { ParsedRecord } from './csv.ts'
 import type { Input } from './input.ts'
@@ -54,6 +55,9 @@ export class Importer {
   readonly #pace: Pace | undefined
   #refusedInARow = 0
   #pausedUntilMs = 0
+  /** Since the service last accepted a request. */
+  #failures = 0
+  #lastDeliveredAt: number | undefined
 
   constructor(options: ImporterOptions) {
     this.#options = options
@@ -70,10 +74,7 @@ export class Importer {
       },
       {
         warn: options.onWarning,
-        pause: (waitMs, why) => {
-          this.#pausedUntilMs = performance.now() + waitMs
-          this.paused = `waits ${Math.ceil(waitMs / 1_000)} s: ${why ?? 'the service asks for it'}`
-        },
+        pause: (waitMs, status) => this.#pause(waitMs, status),
       },
     )
   }
@@ -108,6 +109,8 @@ export class Importer {
     mapper: Mapper<Value>,
     checkpoint: Checkpoint | undefined,
   ): Promise<void> {
+    // While it waits for room, nothing else may hold the process: the client holds it for a flush alone.
+    const hold = setInterval(() => {}, 2 ** 30)
     try {
       for await (const records of input.records()) {
         for (const record of records as ParsedRecord<Value>[]) {
@@ -125,6 +128,7 @@ export class Importer {
     }
     // At the end of the file retries set the limit.
     await this.#client.closeAndFlush({ timeout: 0, ...(await this.#closing()) })
+    clearInterval(hold)
     if (!this.#stop.signal.aborted) this.#window.passTo(input.position())
   }
 
@@ -139,6 +143,21 @@ export class Importer {
     }
     if (!this.#stop.signal.aborted) return undefined
     return { timeout: this.problem === undefined ? STOP_TIMEOUT_MS : 1_000 }
+  }
+
+  #pause(waitMs: number, { lastError, lastDeliveredAt }: Status): void {
+    const { settings, onWarning } = this.#options
+    this.#pausedUntilMs = performance.now() + waitMs
+    this.paused = `waits ${Math.ceil(waitMs / 1_000)} s: ${lastError?.message ?? 'the service asks for it'}`
+    // A rate limit is no failure: it ends by itself.
+    if (lastError === undefined || lastError.status === 429) return
+    if (this.#lastDeliveredAt !== lastDeliveredAt?.getTime()) this.#failures = 0
+    this.#lastDeliveredAt = lastDeliveredAt?.getTime()
+    const { maxRetries = 0 } = settings
+    if (++this.#failures === 1 && maxRetries > 0)
+      onWarning(`${this.paused}; tries again, at most ${counted(maxRetries, 'time')} (--max-retries)`)
+    // The client counts for each event, and asks with others each time: here it is the service that counts.
+    if (this.#failures > maxRetries) this.stop(new CommandError(lastError.message))
   }
 
   /** Waits for room, and for the rate. */

@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
-import { existsSync, readFileSync, truncateSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { CommandError, fileProblem } from '../errors.ts'
 import { printable } from '../output/text.ts'
@@ -58,10 +58,15 @@ export class Rejects {
     return this.#waitingBytes
   }
 
-  /** `undefined` as long as nothing has been written. */
+  /** `undefined` as long as nothing has been written and nothing waits to be. */
   get mark(): RejectsMark | undefined {
-    if (this.#bytes === 0) return undefined
+    if (this.#bytes === 0 && this.#waiting.length === 0) return undefined
     return { path: this.#path, bytes: this.#bytes, sha256: this.#hash.copy().digest('hex') }
+  }
+
+  /** Whether the next {@link Rejects.flush} makes the file. */
+  get isBeginning(): boolean {
+    return this.#bytes === 0 && this.#waiting.length > 0
   }
 
   add(line: PendingLine): void {
@@ -114,7 +119,8 @@ export class Rejects {
     }
     const digest = createHash('sha256').update(content.subarray(0, bytes)).digest('hex')
     if (digest === sha256) {
-      if (content.length > bytes) truncateSync(this.#path, bytes)
+      if (bytes === 0) rmSync(this.#path)
+      else if (content.length > bytes) truncateSync(this.#path, bytes)
       this.#hash.update(content.subarray(0, bytes))
       this.#bytes = bytes
     } else {
