@@ -15,15 +15,16 @@ const watcher = new URL('./loop-delay.js', import.meta.url).href
  * Starts a collector as users run it: its own process, the database in a file.
  *
  * @param options.database A file to go on with; by default a new one, removed at the end.
+ * @param options.bin Its program; by default that of this checkout.
  * @param options.profile A folder for a CPU profile of its main thread.
  */
-export async function startCollectorProcess({ database, profile } = {}) {
+export async function startCollectorProcess({ database, profile, bin = launcher } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-bench-'))
   const path = database ?? join(folder, 'events.db')
   const flags = ['--import', watcher]
   if (profile !== undefined) flags.push('--cpu-prof', '--cpu-prof-dir', profile)
   const startedMs = performance.now()
-  const child = spawn(process.execPath, [...flags, launcher, '--port', '0', '--database', path], {
+  const child = spawn(process.execPath, [...flags, bin, '--port', '0', '--database', path], {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
   const ended = new Promise((resolve) => child.once('exit', resolve))
@@ -76,7 +77,7 @@ function writtenMb(pid) {
 }
 
 /** The clock of /proc ticks 100 times a second. */
-function processorSeconds(pid) {
+export function processorSeconds(pid) {
   try {
     const [, rest] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
     const fields = rest.split(' ')

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readTime } from '../src/ingest/timestamp.ts'
+import { isoTime } from '../src/iso-time.ts'
 
 const iso = (value: unknown) => {
   const time = readTime(value)
@@ -61,6 +62,40 @@ test('what toISOString writes is read back, whenever it is', () => {
       expect(readTime(date.toISOString())).toEqual({ ms: date.getTime(), hasZone: true })
     }),
   )
+})
+
+test('a time of the same day as the one before is read as any other', () => {
+  const part = fc.oneof(
+    fc.integer({ min: 0, max: 99 }).map(String),
+    fc.constantFrom('1 ', '-1', '1e', '٣٣', '.5'),
+  )
+  const two = part.map((text) => text.padStart(2, '0').slice(-2))
+  const day = fc.constantFrom('2026-05-17', '2026-02-28', '2026-02-30', '1969-12-31', '2016-12-31')
+
+  fc.assert(
+    fc.property(day, day, two, two, two, two, (before, date, hour, minute, second, hundredths) => {
+      const time = `${date}T${hour}:${minute}:${second}.${hundredths}0`
+      // In lower case it is looked at as a whole.
+      const expected = readTime(`${time}z`)
+      readTime(`${before}T00:00:00.000Z`)
+      expect(readTime(`${time}Z`)).toEqual(expected)
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+test('times are written as toISOString writes them, in whatever order they come', () => {
+  const near = fc.integer({ min: -3000, max: 3000 })
+  const base = fc.constantFrom(0, 1_779_010_200_000, -62_135_596_800_000, 253_402_300_800_000, 8.64e15 - 3000)
+
+  fc.assert(
+    fc.property(base, fc.array(near), (start, offsets) => {
+      for (const offset of offsets)
+        expect(isoTime(start + offset)).toBe(new Date(start + offset).toISOString())
+    }),
+  )
+  expect(() => isoTime(8.64e15 + 1)).toThrow(RangeError)
+  expect(isoTime(1.5)).toBe('1970-01-01T00:00:00.001Z')
 })
 
 test('a time without a zone means the same in every zone that the collector runs in', () => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isoTime } from '../iso-time.ts'
 import { isKind, type Kind, type Reason, type Warning } from '../record.ts'
 import { idText, isUnclearId, textOrNull } from '../store/columns.ts'
 import type { InheritedField } from '../store/inherited.ts'
@@ -231,7 +232,7 @@ function correctTime(draft: Draft, envelope: Envelope, warnings: Warning[]): num
     warnings.push('timestamp')
   }
   if (given !== undefined && given !== null) draft.set('originalTimestamp', given)
-  draft.set('timestamp', original === undefined ? receivedAt : new Date(timestampMs).toISOString())
+  draft.set('timestamp', original === undefined ? receivedAt : isoTime(timestampMs))
   if (sentAt !== undefined && sentAt !== null) draft.set('sentAt', sentAt)
   return timestampMs
 }

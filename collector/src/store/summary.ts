@@ -1,3 +1,4 @@
+import { isoTime } from '../iso-time.ts'
 import {
   type DestinationOutcome,
   type EventSummary,
@@ -8,6 +9,9 @@ import {
 } from '../record.ts'
 import { pathText } from '../search/syntax.ts'
 import type { NewEvent } from './ports.ts'
+
+/** The last moment that a `Date` can hold. */
+const MAX_DATE_MS = 8.64e15
 
 const PREVIEW_ENTRIES = 6
 const PREVIEW_CHARACTERS = 80
@@ -41,7 +45,7 @@ export function summaryOf(
     seq,
     request: event.requestId ?? null,
     receivedAt: event.receivedAt,
-    timestamp: isoTime(event.timestampMs),
+    timestamp: isoTimeOf(event.timestampMs),
     source: event.source,
     status: reason === null ? 'accepted' : 'rejected',
     reason,
@@ -91,8 +95,8 @@ export function summaryOfRow(
     id: String(row.seq),
     seq: row.seq,
     request: row.request_id === null ? null : String(row.request_id),
-    receivedAt: new Date(row.received_at).toISOString(),
-    timestamp: isoTime(row.timestamp),
+    receivedAt: isoTime(row.received_at),
+    timestamp: isoTimeOf(row.timestamp),
     source: row.source,
     status: row.reason === null ? 'accepted' : 'rejected',
     reason: row.reason,
@@ -116,9 +120,8 @@ function failedFirst(one: DestinationOutcome, other: DestinationOutcome): number
 }
 
 /** Times outside of what ISO-8601 can say come as the nearest that it can. */
-function isoTime(timeMs: number): string {
-  const time = new Date(timeMs)
-  return Number.isNaN(time.getTime()) ? new Date(0).toISOString() : time.toISOString()
+function isoTimeOf(timeMs: number): string {
+  return isoTime(Math.abs(timeMs) <= MAX_DATE_MS ? timeMs : 0)
 }
 
 /** The first scalars of a message's own data, to recognise it by. */
