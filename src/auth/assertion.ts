@@ -27,7 +27,7 @@ const BACKDATED_S = 5
 
 /** The key that a {@link PrivateKey} is imported as, once. */
 export function localKey(key: PrivateKey): LocalKey {
-  let imported: Promise<CryptoKey> | undefined
+  let imported: CryptoKey | undefined
   const load = async (): Promise<CryptoKey> => {
     // Where the key could not be read at construction, its size shows only now.
     const loaded = 'ready' in key ? key.ready : checkCryptoKey(await importPKCS8(key.pem, 'RS256'))
@@ -38,8 +38,9 @@ export function localKey(key: PrivateKey): LocalKey {
     return loaded
   }
   return {
-    import() {
-      imported ??= load()
+    // Not the promise: where it was made in a request that has ended, it never settles.
+    async import() {
+      imported ??= await load()
       return imported
     },
   }

@@ -36,6 +36,12 @@ export interface TokenCredentials {
   close(): void
 }
 
+/** Tokens for several, none of which may wait for what another has begun. */
+export interface SharedCredentials extends TokenCredentials {
+  /** Others with the same tokens, whose requests and waits are their own. */
+  fork(): SharedCredentials
+}
+
 /**
  * The credentials that the settings ask for: tokens where there are `oauthSettings`, else the write key.
  *
@@ -47,7 +53,7 @@ export function createCredentials(
   userAgent: string,
   clock: Clock,
   warn: Warn,
-): Credentials {
+): string | SharedCredentials {
   const { oauthSettings: oauth, httpRequestTimeout: timeoutMs, maxTotalBackoffDuration } = settings
   // The user name of Basic credentials, with an empty password: docs/spec.md, section 3; RFC 7617.
   if (oauth === undefined) return `Basic ${btoa(`${settings.writeKey}:`)}`
@@ -73,15 +79,15 @@ function warnOfPlainText(setting: string, url: string, warn: Warn): void {
 }
 
 /** Tokens whose code is loaded beside them. */
-export class LazyCredentials implements TokenCredentials {
-  readonly #load: () => Promise<() => TokenCredentials>
-  #loaded: TokenCredentials | undefined
+export class LazyCredentials implements SharedCredentials {
+  readonly #load: () => Promise<() => SharedCredentials>
+  #loaded: SharedCredentials | undefined
   /** Rejects what waits for the code. */
   #waiting = new Set<(error: DeliveryError) => void>()
   #isClosed = false
 
   /** @param load Loads the code; what it resolves with makes the credentials. */
-  constructor(load: () => Promise<() => TokenCredentials>) {
+  constructor(load: () => Promise<() => SharedCredentials>) {
     this.#load = load
     // Not with the first event: at a moment without a free file descriptor it could not be read, and Node.js remembers
     // failed imports of ES modules.
@@ -120,6 +126,13 @@ export class LazyCredentials implements TokenCredentials {
     return this.#loaded?.onUnauthorized(authorization) ?? false
   }
 
+  fork(): SharedCredentials {
+    return new LazyCredentials(async () => {
+      const shared = await this.#start()
+      return () => shared.fork()
+    })
+  }
+
   abort(): void {
     this.#loaded?.abort()
     for (const reject of this.#waiting) reject(closedError())
@@ -136,8 +149,8 @@ export class LazyCredentials implements TokenCredentials {
    * Each caller asks for the code itself: on Cloudflare Workers, a promise that was made in a request never settles once that
    * request is over, and whoever waits for it waits for ever.
    */
-  async #start(): Promise<TokenCredentials> {
-    let create: () => TokenCredentials
+  async #start(): Promise<SharedCredentials> {
+    let create: () => SharedCredentials
     try {
       create = await this.#load()
     } catch (error) {

@@ -6,7 +6,7 @@ import { type Warn, warn } from '../runtime/warn.ts'
 import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
 import type { Signer } from '../settings/signer.ts'
 import { localKey } from './assertion.ts'
-import type { TokenCredentials } from './credentials.ts'
+import type { SharedCredentials } from './credentials.ts'
 import type { PrivateKey } from './private-key.ts'
 import { ServerClock } from './server-clock.ts'
 import { TokenClient, type TokenFailure, type TokenRequest, type TokenResult } from './token-client.ts'
@@ -78,6 +78,20 @@ interface Token {
   isAccepted: boolean
 }
 
+/** What all that ask for tokens of one client know. Data alone: no promise, and no timer. */
+interface Knowledge {
+  token: Token | undefined
+  /** No token request before this monotonic moment. */
+  notBeforeMs: number
+  /** Failures of the token server in a row. */
+  failures: number
+  /** Set while asking again is pointless. */
+  refusal: { readonly error: DeliveryError; readonly untilMs: number } | undefined
+  renewedAtMs: number
+  /** The time that the server has accepted. */
+  clock: ServerClock
+}
+
 /** The requests that wait for a token. */
 interface Waiting {
   readonly callers: { resolve(authorization: string): void; reject(error: DeliveryError): void }[]
@@ -92,40 +106,45 @@ interface Waiting {
  *
  * @see docs/spec.md, section 4; RFC 6750, section 2.1
  */
-export class OAuthCredentials implements TokenCredentials {
+export class OAuthCredentials implements SharedCredentials {
   readonly #options: OAuthOptions
+  readonly #known: Knowledge
   readonly #clock: ServerClock
-  #token: Token | undefined
   #request: (TokenRequest & { readonly startedAtMs: number }) | undefined
   /** The requests of {@link tryOnce}. */
   readonly #trials = new Set<TokenRequest>()
   #waiting: Waiting | undefined
-  /** No token request before this monotonic moment. */
-  #notBeforeMs = Number.NEGATIVE_INFINITY
-  /** Failures of the token server in a row. */
-  #failures = 0
-  /** Set while asking again is pointless. */
-  #refusal: { readonly error: DeliveryError; readonly untilMs: number } | undefined
-  #renewedAtMs = Number.NEGATIVE_INFINITY
   #cancelTimer = (): void => {}
   #isClosed = false
 
-  constructor(options: OAuthOptions) {
+  constructor(options: OAuthOptions, known?: Knowledge) {
     this.#options = options
-    this.#clock = new ServerClock(options.clock)
+    this.#known = known ?? {
+      token: undefined,
+      notBeforeMs: Number.NEGATIVE_INFINITY,
+      failures: 0,
+      refusal: undefined,
+      renewedAtMs: Number.NEGATIVE_INFINITY,
+      clock: new ServerClock(options.clock),
+    }
+    this.#clock = this.#known.clock.fork()
+  }
+
+  fork(): OAuthCredentials {
+    return new OAuthCredentials(this.#options, this.#known)
   }
 
   authorization(): string | Promise<string> {
     const nowMs = this.#options.clock.monotonic()
-    const token = this.#token
+    const token = this.#known.token
     if (token !== undefined && nowMs < token.expiresAtMs) {
       token.isUsed = true
       if (nowMs >= token.renewAtMs) this.#fetch()
       return token.authorization
     }
     if (this.#isClosed) return Promise.reject(this.#error('auth', CLOSED))
-    if (this.#refusal !== undefined && nowMs < this.#refusal.untilMs)
-      return Promise.reject(this.#refusal.error)
+    if (this.#known.refusal !== undefined && nowMs < this.#known.refusal.untilMs)
+      return Promise.reject(this.#known.refusal.error)
     this.#waiting ??= { callers: [], sinceMs: nowMs, failures: 0 }
     const { callers } = this.#waiting
     // One for each caller: on Cloudflare Workers, a promise belongs to the request that it was made in.
@@ -136,7 +155,7 @@ export class OAuthCredentials implements TokenCredentials {
   }
 
   async tryOnce(): Promise<string> {
-    const token = this.#token
+    const token = this.#known.token
     if (token !== undefined && this.#options.clock.monotonic() < token.expiresAtMs) return token.authorization
     if (this.#isClosed) throw this.#error('auth', CLOSED)
     // The correction may be on trial for a request that events wait for.
@@ -150,20 +169,20 @@ export class OAuthCredentials implements TokenCredentials {
   }
 
   onAccepted(authorization: string): void {
-    if (this.#token?.authorization === authorization) this.#token.isAccepted = true
+    if (this.#known.token?.authorization === authorization) this.#known.token.isAccepted = true
   }
 
   onUnauthorized(authorization: string): boolean {
-    const token = this.#token
+    const token = this.#known.token
     // There is another one already, or it is on its way.
     if (token?.authorization !== authorization) return true
     const nowMs = this.#options.clock.monotonic()
     // Fresh and never accepted: another token would be refused too.
-    if (!token.isAccepted && nowMs < this.#renewedAtMs + MIN_RENEWAL_INTERVAL_MS) return false
-    const fromMs = this.#renewedAtMs + MIN_WORKING_RENEWAL_INTERVAL_MS
-    this.#token = undefined
-    this.#renewedAtMs = Math.max(nowMs, fromMs)
-    this.#notBeforeMs = Math.max(this.#notBeforeMs, fromMs)
+    if (!token.isAccepted && nowMs < this.#known.renewedAtMs + MIN_RENEWAL_INTERVAL_MS) return false
+    const fromMs = this.#known.renewedAtMs + MIN_WORKING_RENEWAL_INTERVAL_MS
+    this.#known.token = undefined
+    this.#known.renewedAtMs = Math.max(nowMs, fromMs)
+    this.#known.notBeforeMs = Math.max(this.#known.notBeforeMs, fromMs)
     return true
   }
 
@@ -177,7 +196,7 @@ export class OAuthCredentials implements TokenCredentials {
 
   close(): void {
     this.#isClosed = true
-    this.#token = undefined
+    this.#known.token = undefined
     this.abort()
   }
 
@@ -194,8 +213,13 @@ export class OAuthCredentials implements TokenCredentials {
   #fetch(): void {
     const { clock, request, timeoutMs } = this.#options
     const nowMs = clock.monotonic()
+    const { token } = this.#known
+    // Another request has had one in the meantime.
+    if (this.#waiting !== undefined && token !== undefined && nowMs < token.expiresAtMs) {
+      return this.#serve(token)
+    }
     const lostAtMs = (this.#request?.startedAtMs ?? Number.NEGATIVE_INFINITY) + timeoutMs + LOST_MS
-    const fromMs = Math.max(lostAtMs, this.#notBeforeMs)
+    const fromMs = Math.max(lostAtMs, this.#known.notBeforeMs)
     // Set anew each time: an earlier timer may have been frozen by the runtime.
     if (nowMs < fromMs) return this.#fetchAt(fromMs)
     this.#cancelTimer()
@@ -214,7 +238,7 @@ export class OAuthCredentials implements TokenCredentials {
     this.#cancelTimer()
     this.#cancelTimer = clock.setTimer(
       () => {
-        if (this.#waiting !== undefined || this.#token?.isUsed) this.#fetch()
+        if (this.#waiting !== undefined || this.#known.token?.isUsed) this.#fetch()
       },
       Math.max(0, Math.ceil(atMs - clock.monotonic())),
     )
@@ -226,13 +250,17 @@ export class OAuthCredentials implements TokenCredentials {
     const nowMs = clock.monotonic()
     if (result.outcome === 'refused') {
       if (this.#clock.correct(result.dateMs, result.isClockBlamed)) return this.#fetch()
-      this.#notBeforeMs = nowMs + REFUSAL_MS
-      this.#refusal = { error: this.#error('auth', result.failure), untilMs: this.#notBeforeMs }
-      return this.#giveUp(this.#refusal.error)
+      this.#known.notBeforeMs = nowMs + REFUSAL_MS
+      this.#known.refusal = { error: this.#error('auth', result.failure), untilMs: this.#known.notBeforeMs }
+      return this.#giveUp(this.#known.refusal.error)
     }
-    this.#failures++
-    this.#notBeforeMs = nowMs + Math.max(result.waitMs ?? 0, backoffMs(this.#failures, clock.random()))
-    if (this.#failures === FAILURES_TO_TELL && this.#waiting !== undefined) {
+    const known = this.#known
+    // Requests that failed side by side count as one failure.
+    const isOneMore = known.failures === 0 || startedAtMs >= known.notBeforeMs
+    if (isOneMore) known.failures++
+    const untilMs = nowMs + Math.max(result.waitMs ?? 0, backoffMs(known.failures, clock.random()))
+    known.notBeforeMs = Math.max(known.notBeforeMs, untilMs)
+    if (isOneMore && known.failures === FAILURES_TO_TELL && this.#waiting !== undefined) {
       const tell = this.#options.warn ?? warn
       tell('no_token', `${this.#error('auth', result.failure).message}; events wait, and it is tried again`)
     }
@@ -250,15 +278,20 @@ export class OAuthCredentials implements TokenCredentials {
       isAccepted: false,
     }
     this.#clock.confirm()
-    this.#failures = 0
-    this.#refusal = undefined
+    this.#known.clock = this.#clock.fork()
+    this.#known.failures = 0
+    this.#known.refusal = undefined
     // An already expired token serves current waiters only.
-    this.#token = lifetimeMs > 0 ? token : undefined
-    this.#notBeforeMs =
+    this.#known.token = lifetimeMs > 0 ? token : undefined
+    this.#known.notBeforeMs =
       lifetimeMs > MIN_INTERVAL_MS ? Number.NEGATIVE_INFINITY : startedAtMs + MIN_INTERVAL_MS
+    this.#serve(token)
+    if (this.#known.token !== undefined) this.#fetchAt(renewAtMs)
+  }
+
+  #serve(token: Token): void {
     for (const { resolve } of this.#waiting?.callers ?? []) resolve(token.authorization)
     this.#waiting = undefined
-    if (this.#token !== undefined) this.#fetchAt(renewAtMs)
   }
 
   #retry(failure: TokenFailure, isUncounted: boolean): void {
@@ -268,10 +301,10 @@ export class OAuthCredentials implements TokenCredentials {
       const { maxRetries, maxWaitMs } = this.#options
       if (waiting.failures > maxRetries)
         return this.#giveUp(this.#error(failure.code ?? 'retries_exhausted', failure))
-      if (this.#notBeforeMs > waiting.sinceMs + maxWaitMs)
+      if (this.#known.notBeforeMs > waiting.sinceMs + maxWaitMs)
         return this.#giveUp(this.#error(failure.code ?? 'deadline', failure, maxWaitMs))
     }
-    this.#fetchAt(this.#notBeforeMs)
+    this.#fetch()
   }
 
   /** Fails what waits. A token that is still good stays. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createCredentials, LazyCredentials, type TokenCredentials } from '../../src/auth/credentials.ts'
+import { createCredentials, LazyCredentials, type SharedCredentials } from '../../src/auth/credentials.ts'
 import { DeliveryError } from '../../src/errors/errors.ts'
 import { FetchHTTPClient } from '../../src/http/fetch-client.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
@@ -8,10 +8,11 @@ import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
 
-/** TokenCredentials that note what they are asked. */
-function recorded(): TokenCredentials & { readonly calls: string[] } {
+/** Credentials that note what they are asked. */
+function recorded(): SharedCredentials & { readonly calls: string[] } {
   const calls: string[] = []
   return {
+    fork: recorded,
     calls,
     authorization() {
       calls.push('authorization')
@@ -155,4 +156,18 @@ test('P5: code that was never loaded for one caller is loaded for the next', asy
   void credentials.authorization()
 
   expect(await credentials.authorization()).toBe('Bearer token')
+})
+
+test('each fork asks for the code itself, and is made of the same credentials', async () => {
+  let forks = 0
+  const shared: SharedCredentials = {
+    ...recorded(),
+    fork: () => ({ ...recorded(), authorization: () => `fork ${++forks}` }),
+  }
+  const never = new Promise<never>(() => {})
+  let loads = 0
+  const credentials = new LazyCredentials(() => (++loads === 1 ? never : Promise.resolve(() => shared)))
+
+  expect(await credentials.fork().authorization()).toBe('fork 1')
+  expect(await credentials.fork().authorization()).toBe('fork 2')
 })

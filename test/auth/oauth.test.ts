@@ -688,3 +688,104 @@ describe('a trial', () => {
     expect(tokens.requests.map(({ nowMs }) => nowMs - localMs)).toEqual([0, HOUR, 0])
   })
 })
+
+describe('credentials for several requests, each with its own', () => {
+  test('one asks for itself while another waits, and both use the token that came first', async () => {
+    const tokens = new Tokens()
+    const [ended, alive, late] = [
+      tokens.credentials.fork(),
+      tokens.credentials.fork(),
+      tokens.credentials.fork(),
+    ]
+    const lost = watch(ended.authorization())
+    const seen = watch(alive.authorization())
+    expect(tokens.requests).toHaveLength(2)
+
+    await tokens.answer(token('second'))
+
+    expect(seen).toEqual({ value: 'Bearer second' })
+    expect(lost).toEqual({})
+    expect(late.authorization()).toBe('Bearer second')
+    expect(tokens.requests).toHaveLength(2)
+  })
+
+  test('one that waits to ask again takes the token that another has had in the meantime', async () => {
+    const tokens = new Tokens()
+    const [first, second] = [tokens.credentials.fork(), tokens.credentials.fork()]
+    const [firstSeen, secondSeen] = [watch(first.authorization()), watch(second.authorization())]
+    tokens.requests[0]?.answer(retry())
+    await tokens.answer(token('second'))
+    expect([firstSeen, secondSeen]).toEqual([{}, { value: 'Bearer second' }])
+
+    await tokens.clock.advance(60_000)
+
+    expect(firstSeen).toEqual({ value: 'Bearer second' })
+    expect(tokens.requests).toHaveLength(2)
+  })
+
+  test('requests that fail side by side count as one failure, and so hardly prolong the wait of all', async () => {
+    const tokens = new Tokens()
+    const seen = Array.from({ length: 20 }, () => watch(tokens.credentials.fork().authorization()))
+    for (const request of [...tokens.requests]) request.answer(retry())
+    await settled()
+    tokens.auto = () => token('late')
+
+    await tokens.clock.advance(1_000)
+
+    expect(seen).toEqual(Array(20).fill({ value: 'Bearer late' }))
+  })
+
+  test('one that fails when another has a token takes that, and asks no more', async () => {
+    const tokens = new Tokens()
+    const [first, second] = [tokens.credentials.fork(), tokens.credentials.fork()]
+    const seen = [watch(first.authorization()), watch(second.authorization())]
+    await tokens.answer(token('second'))
+    tokens.requests[0]?.answer(retry())
+    await settled()
+
+    expect(seen).toEqual([{ value: 'Bearer second' }, { value: 'Bearer second' }])
+    expect(tokens.requests).toHaveLength(2)
+  })
+
+  test('none asks a server that has just refused another', async () => {
+    const tokens = new Tokens()
+    const [first, second] = [tokens.credentials.fork(), tokens.credentials.fork()]
+    void watch(first.authorization())
+    await tokens.answer(refusal())
+
+    const seen = watch(second.authorization())
+    await settled()
+
+    expect(seen.error).toMatchObject({ code: 'auth' })
+    expect(tokens.requests).toHaveLength(1)
+  })
+
+  test('two whose clock is wrong are both corrected, and later ones from the start', async () => {
+    const tokens = new Tokens()
+    const forks = [tokens.credentials.fork(), tokens.credentials.fork()]
+    const seen = forks.map((fork) => watch(fork.authorization()))
+    const serverMs = tokens.clock.now() + HOUR
+    for (const request of [...tokens.requests]) request.answer(refusal(serverMs, true))
+    await settled()
+    for (const request of tokens.requests.slice(2)) request.answer(token('late', 0))
+    await settled()
+    expect(seen).toEqual([{ value: 'Bearer late' }, { value: 'Bearer late' }])
+
+    await tokens.clock.advance(1_000)
+    void tokens.credentials.fork().authorization()
+
+    expect(tokens.requests.at(-1)?.nowMs).toBe(serverMs + 1_000)
+  })
+
+  test('closing one ends neither the waits nor the token of another', async () => {
+    const tokens = new Tokens()
+    const [first, second] = [tokens.credentials.fork(), tokens.credentials.fork()]
+    void watch(first.authorization())
+    const seen = watch(second.authorization())
+
+    first.close()
+    await tokens.answer(token('second'))
+
+    expect(seen).toEqual({ value: 'Bearer second' })
+  })
+})
