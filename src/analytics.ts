@@ -1,4 +1,4 @@
-import { compose, type Parts } from './client/compose.ts'
+import { compose } from './client/compose.ts'
 import { Emitter, type Listeners } from './client/emitter.ts'
 import type {
   AnalyticsEvents,
@@ -9,6 +9,7 @@ import type {
 } from './client/events.ts'
 import { readOptions } from './client/flush-options.ts'
 import type { FlushSummary, Stats } from './client/ledger.ts'
+import type { Parts } from './client/parts.ts'
 import type { Status } from './client/status.ts'
 import { createPromises, createScope, type ScopedTracker } from './client/trackers.ts'
 import type { Verification } from './client/verify.ts'
@@ -93,7 +94,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
 
   /** Where every event stands at this instant: `accepted = delivered + failed + deferred + pending`. */
   get stats(): Stats {
-    return this.#parts.ledger.stats()
+    return this.#parts.stats()
   }
 
   /** How the client is doing at this instant: what waits, whether requests are held back, and what went wrong last. */
@@ -134,7 +135,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
 
   /** The six calls as promises: sent when the turn is over, settled with the outcome of the event. */
   get promises(): TrackerPromises<Events, User, Group> {
-    if (this.#promises === undefined) this.#promises = createPromises(this.#parts.intake)
+    if (this.#promises === undefined) this.#promises = createPromises(this.#parts)
     return this.#promises
   }
 

@@ -1,5 +1,5 @@
 // The same for edge runtimes and browsers, without `node:` modules.
-export { openLanes } from './delivery/lanes.web.ts'
+export { perRequest } from './client/requests.web.ts'
 export { defaultClient } from './http/default-client.web.ts'
 export { AsyncResource, createAsyncLocal } from './runtime/async-context.web.ts'
 export { openChannel } from './runtime/channels.web.ts'

@@ -2,8 +2,6 @@ import { createCredentials } from '../auth/credentials.ts'
 import { Envelope, loadCompression } from '../delivery/body.ts'
 import type { Encoder } from '../delivery/compression.ts'
 import { Delivery } from '../delivery/delivery.ts'
-import { openLanes } from '../delivery/lanes.node.ts'
-import type { Courier, OnPause, OutcomeTaker } from '../delivery/lanes.ts'
 import { Sender } from '../delivery/sender.ts'
 import { describeCause } from '../errors/cause.ts'
 import type { OwnHTTPClient } from '../http/client.ts'
@@ -13,8 +11,10 @@ import type { Item } from '../line/item.ts'
 import { Line } from '../line/line.ts'
 import type { SpoolConnection } from '../line/spool.ts'
 import { type MessageStore, SlabStore } from '../line/store.ts'
+import type { Report } from '../pipeline/handler-result.ts'
 import { Pipeline } from '../pipeline/pipeline.ts'
 import type { PluginHost } from '../pipeline/plugin.ts'
+import type { PluginLoader } from '../pipeline/plugin-loader.ts'
 import { isSecretHeader, redactor } from '../policy/redact.ts'
 import { type Clock, SteadyClock } from '../runtime/clock.ts'
 import { detectRuntime } from '../runtime/detect.ts'
@@ -29,24 +29,15 @@ import { Ledger } from './ledger.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { Monitor } from './monitor.ts'
 import { Outcomes } from './outcomes.ts'
+import type { OwnParts, Parts } from './parts.ts'
 import { Registry } from './registry.ts'
+import { perRequest } from './requests.node.ts'
 import { scopeReader } from './scopes.ts'
-import { readStatus, type Status } from './status.ts'
+import { readStatus } from './status.ts'
 import type { Verification, VerifyOptions } from './verify.ts'
 import { Warnings } from './warnings.ts'
 
 const USER_AGENT = `trackpost/${VERSION}`
-
-/** The parts of a client that its face calls. */
-export interface Parts {
-  readonly intake: Intake
-  readonly ledger: Ledger
-  readonly lifecycle: Lifecycle
-  readonly registry: Registry
-  readonly warnings: Warnings
-  status(): Status
-  verify(): Promise<Verification>
-}
 
 /**
  * Builds the parts of one client and joins them, in the order of an event's way: intake, pipeline, line, delivery,
@@ -65,78 +56,86 @@ export function compose(
   pluginClock: Clock = givenClock,
 ): Parts {
   const clock = new SteadyClock(givenClock)
-  const ledger = new Ledger()
   const log = new Log(settings.logger, redactor(secretsOf(settings)))
   const warnings = new Warnings(client, listeners, log)
-  const monitor = new Monitor(client, listeners, log, clock, warnings, () => ledger.pending)
-  const pipeline = new Pipeline({
-    clock: pluginClock === givenClock ? clock : new SteadyClock(pluginClock),
-    client,
-    report: (failure) => warnings.reportPlugin(failure),
-    onRegister: (plugin) => intake.passThrough(plugin),
-  })
+  const countPending = (): number => parts.pending
+  const monitor = new Monitor(client, listeners, log, clock, warnings, countPending)
   const { httpClient, host, path, writeKey, httpRequestTimeout } = settings
   const given = typeof httpClient === 'function' ? new FetchHTTPClient(httpClient) : httpClient
   const http: OwnHTTPClient = given ?? defaultClient()
   // Before the spool is attached: a key that cannot be read throws, and nobody would close the spool.
-  const credentials = createCredentials(settings, http, USER_AGENT, clock, log.warn)
-  const tokens = typeof credentials === 'string' ? undefined : credentials
+  const sharedCredentials = createCredentials(settings, http, USER_AGENT, clock, log.warn)
   const memory = new SlabStore()
-  const spool: SpoolConnection | undefined = settings.spool?.attach({
-    memory,
-    limits: settings,
-    isDisabled: settings.disable === true,
-    waiting: (): Pick<Line, 'size' | 'bytes'> => line,
-    admit: (json, stored, item): boolean => intake.admit(json, stored, item as Item | undefined),
-    conclude: (item, isKept) => outcomes.conclude(item as Item, isKept),
-    warn: (text) => warnings.reportSpool(text),
-  })
-  const store = givenStore ?? spool ?? memory
-  const outcomes = new Outcomes({
-    ledger,
-    pipeline,
-    store,
-    spool,
-    clock,
-    emitter: client,
-    listeners,
-    warnings,
-    log,
-    monitor,
-    trouble: () => delivery.trouble('retries_exhausted'),
-    // Through the lifecycle: it is watched weakly, and must live for as long as anything can have an outcome.
-    onDrained: () => lifecycle.onDrained(),
-  })
-  const line = new Line({ settings, store, spool, displace: (item) => outcomes.displace(item) })
   const metadata = detectRuntime()
-  const intake = new Intake({
-    settings,
-    stamp: { library: { name: 'trackpost', version: VERSION }, metadata },
-    clock,
-    ledger,
-    pipeline,
-    line,
-    store,
-    outcomes,
-    monitor,
-    emitter: client,
-    isCallbackUrgent: metadata.jsRuntime === 'cloudflare-worker',
-    askDisabled: disableReader(settings.disable, warnings),
-    askScope: scopeReader(settings.scope, warnings),
-    onAccepted: settings.waitUntil === undefined ? undefined : () => lifecycle.flushAfterTurn(),
-  })
   const url = host + path
-  const envelope = new Envelope(writeKey, store)
-  let encoder: Promise<Encoder> | undefined
-  const loadEncoder = (): Promise<Encoder> => {
+  let encoder: Encoder | undefined
+  const loadEncoder = async (): Promise<Encoder> => {
+    if (encoder !== undefined) return encoder
+    const loaded = await loadCompression({ client: http, timeoutMs: httpRequestTimeout, clock }, log.warn)
     // One for all senders: what the service does not take, it takes from none.
-    encoder ??= loadCompression({ client: http, timeoutMs: httpRequestTimeout, clock }, log.warn)
+    encoder ??= loaded
     return encoder
   }
   // At once, for the same reason as the code for OAuth.
   if (settings.compress === 'gzip') void loadEncoder()
-  const createSender = (): Sender =>
-    new Sender({
+  const report: Report = (failure) => warnings.reportPlugin(failure)
+  const askDisabled = disableReader(settings.disable, warnings)
+  const askScope = scopeReader(settings.scope, warnings)
+  const create = (plugins?: PluginLoader): OwnParts => {
+    const ledger = new Ledger()
+    const pipeline = new Pipeline({
+      clock: pluginClock === givenClock ? clock : new SteadyClock(pluginClock),
+      client,
+      report,
+      onRegister: (plugin) => intake.passThrough(plugin),
+      plugins,
+    })
+    const isShared = typeof sharedCredentials === 'string' || plugins === undefined
+    const credentials = isShared ? sharedCredentials : sharedCredentials.fork()
+    const tokens = typeof credentials === 'string' ? undefined : credentials
+    const spool: SpoolConnection | undefined = settings.spool?.attach({
+      memory,
+      limits: settings,
+      isDisabled: settings.disable === true,
+      waiting: (): Pick<Line, 'size' | 'bytes'> => line,
+      admit: (json, stored, item): boolean => intake.admit(json, stored, item as Item | undefined),
+      conclude: (item, isKept) => outcomes.conclude(item as Item, isKept),
+      warn: (text) => warnings.reportSpool(text),
+    })
+    const store = givenStore ?? spool ?? memory
+    const outcomes = new Outcomes({
+      ledger,
+      pipeline,
+      store,
+      spool,
+      clock,
+      emitter: client,
+      listeners,
+      warnings,
+      monitor,
+      trouble: () => delivery.trouble('retries_exhausted'),
+      // Through the lifecycle: it is watched weakly, and must live for as long as anything can have an outcome.
+      onDrained: () => lifecycle.onDrained(),
+    })
+    const line = new Line({ settings, store, spool, displace: (item) => outcomes.displace(item) })
+    const intake = new Intake({
+      settings,
+      stamp: { library: { name: 'trackpost', version: VERSION }, metadata },
+      clock,
+      ledger,
+      pipeline,
+      line,
+      store,
+      outcomes,
+      monitor,
+      emitter: client,
+      isCallbackUrgent: plugins !== undefined,
+      askDisabled,
+      askScope,
+      onAccepted: settings.waitUntil === undefined ? undefined : () => lifecycle.flushAfterTurn(),
+    })
+    const envelope = new Envelope(writeKey, store)
+    const sender = new Sender({
       url,
       writeKey,
       userAgent: USER_AGENT,
@@ -151,50 +150,53 @@ export function compose(
       clock,
       warn: log.warn,
     })
-  const sender = createSender()
-  const maxMessagesBytes = settings.maxBodyBytes - envelope.bytes
-  const onPause = (waitMs: number): void => monitor.onPause(waitMs)
-  const common = { settings, maxMessagesBytes, credentials, clock, warn: log.warn, observer: monitor }
-  const createDelivery = (
-    line: Line,
-    outcomes: OutcomeTaker,
-    onPause: OnPause,
-    sender: Sender = createSender(),
-  ): Delivery => new Delivery({ ...common, line, sender, onPause, outcomes })
-  const lanes = openLanes(metadata.jsRuntime, {
-    ...common,
-    line,
-    onPause,
-    outcomes,
-    // What is in a lane has its room already: nothing is displaced.
-    createLine: () => new Line({ settings, store, displace: () => {} }),
-    createDelivery,
-  })
-  const delivery: Courier = lanes ?? createDelivery(line, outcomes, onPause, sender)
-  const lifecycle = new Lifecycle({
-    settings,
-    clock,
-    ledger,
-    intake,
-    pipeline,
-    line,
-    delivery,
-    hasLanes: lanes !== undefined,
-    tokens,
-    closeConnections: () => (given === undefined ? http.close?.() : undefined),
-    outcomes,
-    warnings,
-    emitter: client,
-    spool,
-  })
-  const registry = new Registry(pipeline, warnings, client)
-  const sources = { spool, delivery, monitor, clock, url }
-  const verifier = { url, settings, intake, sender, credentials, clock }
-  return {
-    ...{ intake, ledger, lifecycle, registry, warnings },
-    status: () => readStatus(sources),
-    verify: () => loadAndVerify(verifier),
+    const delivery = new Delivery({
+      settings,
+      line,
+      maxMessagesBytes: settings.maxBodyBytes - envelope.bytes,
+      sender,
+      credentials,
+      clock,
+      warn: log.warn,
+      onPause: (waitMs) => monitor.onPause(waitMs),
+      observer: monitor,
+      outcomes,
+    })
+    const lifecycle = new Lifecycle({
+      settings,
+      clock,
+      ledger,
+      intake,
+      pipeline,
+      line,
+      delivery,
+      tokens,
+      closeConnections: () => (given === undefined ? http.close?.() : undefined),
+      outcomes,
+      warnings,
+      emitter: client,
+      spool,
+      countPending,
+    })
+    const sources = { spool, delivery, monitor, clock, url }
+    const verifier = { url, settings, intake, sender, credentials, clock }
+    return {
+      ...{ intake, ledger, lifecycle, pipeline, warnings },
+      registry: new Registry(pipeline, warnings, client),
+      get pending() {
+        return ledger.pending
+      },
+      stats: () => ledger.stats(),
+      status: () => readStatus(sources),
+      verify: () => loadAndVerify(verifier),
+    }
   }
+  // A spool serves one process, and no requests that end.
+  const parts: Parts =
+    settings.spool === undefined
+      ? perRequest({ jsRuntime: metadata.jsRuntime, clock, client, report, create })
+      : create()
+  return parts
 }
 
 /** Everybody creates a client; few ask it whether it works. */

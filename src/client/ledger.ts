@@ -50,8 +50,6 @@ interface Cover {
   deferred: number
   /** Called once this and all before it are closed. */
   readonly waiters: (() => void)[]
-  /** Called once this one is. */
-  readonly ownWaiters: (() => void)[]
   /** What came of this and all before it, once they are closed. */
   totals: Totals | undefined
 }
@@ -104,6 +102,11 @@ export class Ledger {
     return this.#accepted - this.#delivered - this.#failed - this.#deferred
   }
 
+  /** No outcome and no plugin work is missing. */
+  get isIdle(): boolean {
+    return this.#openUncovered + this.#covers.length === 0
+  }
+
   get accepted(): number {
     return this.#accepted
   }
@@ -150,7 +153,7 @@ export class Ledger {
     const cover = this.#coverOf(item.seq)
     if (cover === undefined) this.#openUncovered--
     else cover.open--
-    if (cover?.open === 0) this.#close(cover)
+    if (cover?.open === 0) this.#close()
     if (this.#exemptions.size > 0) this.#endExemptions()
   }
 
@@ -187,12 +190,6 @@ export class Ledger {
     }
   }
 
-  /** Calls `run` when what was accepted since the last flush has its outcome, whatever came before; maybe at once. */
-  onceSettled(run: () => void): void {
-    if (this.#openUncovered === 0) run()
-    else this.#cover()?.ownWaiters.push(run)
-  }
-
   stats(): Stats {
     return {
       accepted: this.#accepted,
@@ -209,7 +206,7 @@ export class Ledger {
   #cover(): Cover | undefined {
     if (this.#openUncovered > 0) {
       const counts = { open: this.#openUncovered, delivered: 0, failed: 0, deferred: 0 }
-      this.#covers.push({ last: this.#accepted, ...counts, waiters: [], ownWaiters: [], totals: undefined })
+      this.#covers.push({ last: this.#accepted, ...counts, waiters: [], totals: undefined })
       this.lastCovered = this.#accepted
       this.#openUncovered = 0
     }
@@ -228,8 +225,7 @@ export class Ledger {
   }
 
   /** Covers are reached in their order: one that is closed early waits for those before it. */
-  #close(cover: Cover): void {
-    for (const run of cover.ownWaiters.splice(0)) run()
+  #close(): void {
     for (let first = this.#covers[0]; first?.open === 0; first = this.#covers[0]) {
       this.#covers.shift()
       this.#closed.delivered += first.delivered

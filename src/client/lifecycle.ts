@@ -1,5 +1,5 @@
 import type { TokenCredentials } from '../auth/credentials.ts'
-import type { Courier } from '../delivery/lanes.ts'
+import type { Delivery } from '../delivery/delivery.ts'
 import { guard } from '../errors/guard.ts'
 import type { Item } from '../line/item.ts'
 import type { Line } from '../line/line.ts'
@@ -23,9 +23,7 @@ export interface LifecycleOptions {
   readonly intake: Intake
   readonly pipeline: Pipeline
   readonly line: Line
-  readonly delivery: Courier
-  /** Each request sends its own: none must wait for what others do. */
-  readonly hasLanes: boolean
+  readonly delivery: Delivery
   readonly tokens: TokenCredentials | undefined
   /** Those that belong to the client. */
   readonly closeConnections: () => void
@@ -33,13 +31,13 @@ export interface LifecycleOptions {
   readonly warnings: Warnings
   readonly emitter: Emitter<AnalyticsEvents>
   readonly spool: SpoolConnection | undefined
+  /** Events of the client without an outcome. */
+  readonly countPending: () => number
 }
 
 const CLOSE_TIMEOUT_MS = 75_000
 /** How long closing waits for the spool: a disk that hangs must not keep the process for ever. */
 const SPOOL_TIMEOUT_MS = 5_000
-/** How often a flush looks for lanes that the runtime has taken away. */
-const LANE_WATCH_MS = 1_000
 
 /** When what waits is sent without waiting for more, and when it is given up: flush, close, the end of the process. */
 export class Lifecycle {
@@ -94,9 +92,9 @@ export class Lifecycle {
     const { waitUntil } = this.#options.settings
     if (this.#isTurnHandedOver || waitUntil === undefined) return
     this.#isTurnHandedOver = true
-    const flushed = Promise.resolve().then((): Promise<unknown> => {
+    const flushed = Promise.resolve().then(() => {
       this.#isTurnHandedOver = false
-      return this.#options.hasLanes ? this.#flushTurn() : this.flush(undefined)
+      return this.flush(undefined)
     })
     guard(
       () => waitUntil(flushed),
@@ -105,23 +103,13 @@ export class Lifecycle {
     )
   }
 
-  /** Sends what waits; resolves when what was accepted since the last flush has its outcome. */
-  #flushTurn(): Promise<void> {
-    const { ledger, intake, delivery } = this.#options
-    return new Promise((resolve) => {
-      ledger.onceSettled(resolve)
-      intake.settleCutShortLater()
-      delivery.flush()
-    })
-  }
-
   /** @param exempt Events that it does not wait for: the code that waits runs for them. */
   #drain(
     timeoutMs: number | undefined,
     onTimeout: () => void,
     exempt: readonly Item[],
   ): Promise<FlushSummary> {
-    const { ledger, intake, delivery, clock, hasLanes } = this.#options
+    const { ledger, intake, delivery, clock } = this.#options
     const barrier = ledger.barrier(exempt)
     if (barrier === undefined) return Promise.resolve({ delivered: 0, failed: 0, pending: 0 })
     intake.settleCutShortLater()
@@ -130,14 +118,12 @@ export class Lifecycle {
     return new Promise((resolve) => {
       const release = clock.hold()
       let cancelTimer = (): void => {}
-      let cancelWatch = (): void => {}
       let isOver = false
       const end = (): void => {
         // Once: a flush that timed out is still on the barrier's list.
         if (isOver) return
         isOver = true
         cancelTimer()
-        cancelWatch()
         endAwait()
         release()
         resolve(barrier.summary())
@@ -145,14 +131,6 @@ export class Lifecycle {
       barrier.onceReached(end)
       // It may be over already: a timer set now would give up what comes later.
       if (isOver) return
-      const watch = (): void => {
-        cancelWatch = clock.setTimer(() => {
-          delivery.flush()
-          if (!isOver) watch()
-        }, LANE_WATCH_MS)
-      }
-      // What other requests left behind is given up by nobody else.
-      if (hasLanes) watch()
       if (timeoutMs === undefined) return
       cancelTimer = clock.setTimer(() => {
         onTimeout()
@@ -165,7 +143,7 @@ export class Lifecycle {
     const message = 'it was still waiting when closeAndFlush() timed out'
     this.#options.spool?.pause()
     const exempt = this.#running
-    const abandon = (): void => this.#abandon(message)
+    const abandon = (): void => this.abandon(message)
     const summary = await this.#drain(timeoutMs, abandon, exempt)
     const shutDown = (): Promise<void> => this.#shutDown(message)
     // What a plugin that closes works for goes its way, and keeps what it needs until then.
@@ -176,7 +154,7 @@ export class Lifecycle {
 
   async #shutDown(message: string): Promise<void> {
     const { spool, tokens, clock } = this.#options
-    this.#abandon(message)
+    this.abandon(message)
     tokens?.close()
     this.#options.closeConnections()
     if (spool !== undefined) {
@@ -193,23 +171,29 @@ export class Lifecycle {
     return this.#options.pipeline.subjects as readonly Item[]
   }
 
-  /** Gives every event that has none its outcome, and stops all that is under way. */
-  #abandon(message: string): void {
+  /**
+   * Gives every event that has none its outcome, and stops all that is under way.
+   *
+   * @param isGone The runtime has stopped it already: there is nothing to be told.
+   */
+  abandon(message: string, isGone = false): void {
     const { outcomes, intake, pipeline, delivery, tokens, spool } = this.#options
     intake.settleCutShort()
     outcomes.settleEarly()
     const trouble = delivery.trouble('retries_exhausted')
     const error = withTrouble('shutdown_timeout', message, trouble)
     intake.abandon(error)
-    pipeline.abandon()
-    delivery.abandon(error)
+    if (!isGone) pipeline.abandon()
+    delivery.abandon(error, isGone)
+    if (isGone) return
     spool?.abandon()
     tokens?.abort()
   }
 
   /** The last pending event has its outcome. */
   onDrained(): void {
-    this.#options.emitter.emit('drained')
+    const { countPending, emitter } = this.#options
+    if (countPending() === 0) emitter.emit('drained')
   }
 
   /** Events taken so far. */
@@ -224,11 +208,11 @@ export class Lifecycle {
     this.#options.spool?.pause()
     const timeoutMs = exitLimit(this.#options.settings.exitTimeout, exit.losses)
     if (timeoutMs < 1) {
-      this.#abandon(EXIT_MESSAGE)
+      this.abandon(EXIT_MESSAGE)
       return false
     }
     exit.isRunning = true
-    void this.#drain(timeoutMs, () => this.#abandon(EXIT_MESSAGE), []).then(
+    void this.#drain(timeoutMs, () => this.abandon(EXIT_MESSAGE), []).then(
       ({ delivered, failed, deferred = 0 }) => {
         exit.isRunning = false
         exit.losses = delivered === 0 && failed + deferred > 0 ? exit.losses + 1 : 0
@@ -239,7 +223,7 @@ export class Lifecycle {
 
   /** The process ends, with what it was not kept for. */
   onEnd(): void {
-    if (this.#options.ledger.pending > 0) this.#abandon(EXIT_MESSAGE)
+    if (this.#options.ledger.pending > 0) this.abandon(EXIT_MESSAGE)
   }
 }
 

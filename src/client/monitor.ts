@@ -31,6 +31,7 @@ export class Monitor implements Observer, OutageObserver {
   readonly #warnings: Warnings
   readonly #countPending: () => number
   #lastDeliveredAtMs: number | undefined
+  #isOutageTold = false
   #last: { atMs: number; error: () => Omit<LastError, 'at'> } | undefined
 
   constructor(
@@ -77,8 +78,10 @@ export class Monitor implements Observer, OutageObserver {
     this.#publish(channels.request, () => ({ request }))
     return (status, describe, toInfo) => {
       if (toInfo !== undefined && this.wantsBodies) client.emit('http_response', toInfo())
-      if (describe === undefined) this.#lastDeliveredAtMs = this.#nowMs()
-      else this.#keep(() => ({ message: describe(), ...(status !== undefined && { status }) }))
+      if (describe === undefined) {
+        this.#lastDeliveredAtMs = this.#nowMs()
+        this.#isOutageTold = false
+      } else this.#keep(() => ({ message: describe(), ...(status !== undefined && { status }) }))
       if (startedAtMs === undefined) return
       const durationMs = this.#clock.monotonic() - startedAtMs
       const problem = describe?.()
@@ -96,6 +99,9 @@ export class Monitor implements Observer, OutageObserver {
 
   /** The service has failed too often in a row for anybody to wait for it. */
   onOutage(durationMs: number, problem: string): void {
+    // Where each request finds out for itself, one tells for all.
+    if (this.#isOutageTold) return
+    this.#isOutageTold = true
     const nowMs = this.#nowMs()
     const since = nowMs === undefined ? '' : ` since ${new Date(nowMs - durationMs).toISOString()}`
     this.#warnings.reportOutage(

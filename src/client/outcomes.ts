@@ -6,7 +6,6 @@ import type { MessageStore } from '../line/store.ts'
 import { Context } from '../pipeline/context.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { type Clock, soon } from '../runtime/clock.ts'
-import type { Log } from '../runtime/log.ts'
 import { channels } from './diagnostics.ts'
 import type { Emitter, Listeners } from './emitter.ts'
 import type { AnalyticsEvents, ErrorEvent } from './events.ts'
@@ -23,7 +22,6 @@ export interface OutcomesOptions {
   readonly emitter: Emitter<AnalyticsEvents>
   readonly listeners: Listeners<AnalyticsEvents>
   readonly warnings: Warnings
-  readonly log: Log
   readonly monitor: Monitor
   /** What the service said last, while it fails. */
   readonly trouble: () => DeliveryError | undefined
@@ -46,7 +44,6 @@ export class Outcomes {
   /** Shared by the events that the line refused or displaced in this turn: there may be many, and a stack is costly. */
   #refused: DeliveryError | undefined
   #displaced: DeliveryError | undefined
-  readonly #warned = new Set<string>()
 
   constructor(options: OutcomesOptions) {
     this.#options = options
@@ -96,7 +93,7 @@ export class Outcomes {
     if (error === undefined) {
       if (ctx !== undefined && isHeard) emitter.emit(kind, ctx)
     } else if (isHeard) emitter.emit('error', errorEvent(error, ctx))
-    else if (callback === undefined && !isDeferred) this.#warnOfLoss(error)
+    else if (callback === undefined && !isDeferred) this.#options.warnings.reportLoss(error)
     if (isFollowed && ctx !== undefined) this.countWork(item, pipeline.conclude(kind, ctx))
     ledger.endWork(item)
     if (ledger.pending === 0) this.#options.onDrained()
@@ -201,17 +198,6 @@ export class Outcomes {
     return isWanted && stored !== undefined
       ? new Context(undefined, this.#options.store.read(stored), this.#options.clock)
       : undefined
-  }
-
-  /** Tells of the first loss of each reason, when nobody else does. */
-  #warnOfLoss({ code, message }: DeliveryError): void {
-    if (this.#warned.has(code)) return
-    this.#warned.add(code)
-    this.#options.log.loss(
-      code,
-      `an event was not delivered: ${message} (${code}). Further ones are counted in ` +
-        `analytics.stats.failures.${code}; analytics.on('error', ...) is told of each.`,
-    )
   }
 }
 

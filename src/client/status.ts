@@ -1,4 +1,4 @@
-import type { Courier } from '../delivery/lanes.ts'
+import type { Delivery } from '../delivery/delivery.ts'
 import type { SpoolConnection } from '../line/spool.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { LastError, Monitor } from './monitor.ts'
@@ -24,7 +24,7 @@ export interface Status {
 /** What a status is read from. */
 export interface StatusSources {
   readonly spool: SpoolConnection | undefined
-  readonly delivery: Courier
+  readonly delivery: Delivery
   readonly monitor: Monitor
   readonly clock: Pick<Clock, 'now'>
   readonly url: string

@@ -7,10 +7,8 @@ import type { Context } from '../pipeline/context.ts'
 import type { Tracker, TrackerPromises } from '../pipeline/tracker.ts'
 import type { FlushOptions, FlushResult } from './events.ts'
 import { readOptions } from './flush-options.ts'
-import type { Intake } from './intake.ts'
-import type { Lifecycle } from './lifecycle.ts'
+import type { Parts } from './parts.ts'
 import { mergeScopes } from './scopes.ts'
-import type { Warnings } from './warnings.ts'
 
 /** The six calls with the defaults of a scope. Shares queue and connections with its client. Its methods may be detached. */
 export interface ScopedTracker<Events = AnyEvents, User = UserTraits, Group = GroupTraits>
@@ -23,48 +21,40 @@ export interface ScopedTracker<Events = AnyEvents, User = UserTraits, Group = Gr
   flush(options?: Pick<FlushOptions, 'timeout'>): Promise<FlushResult>
 }
 
-/** What a scope shares with its client. */
-export interface ScopeParts {
-  readonly intake: Intake
-  readonly lifecycle: Lifecycle
-  readonly warnings: Warnings
-}
-
 /** The six calls with defaults, over the same queue and connections as the client itself. */
 export function createScope<Events, User, Group>(
-  parts: ScopeParts,
+  parts: Parts,
   outer: MessageDefaults | undefined,
   scope: Scope,
 ): ScopedTracker<Events, User, Group> {
-  const { intake, lifecycle, warnings } = parts
   let defaults = outer
   try {
     defaults = mergeScopes(outer, scope)
   } catch (error) {
     // As with the setting `scope`: no event may be lost for its scope.
-    warnings.report('scope', error)
+    parts.warnings.report('scope', error)
   }
   let promises: ScopedTracker<Events, User, Group>['promises'] | undefined
   return {
-    identify: (params, callback) => intake.submit('identify', params, callback, defaults),
-    track: (params, callback) => intake.submit('track', params, callback, defaults),
-    page: (params, callback) => intake.submit('page', params, callback, defaults),
-    screen: (params, callback) => intake.submit('screen', params, callback, defaults),
-    group: (params, callback) => intake.submit('group', params, callback, defaults),
-    alias: (params, callback) => intake.submit('alias', params, callback, defaults),
+    identify: (params, callback) => parts.intake.submit('identify', params, callback, defaults),
+    track: (params, callback) => parts.intake.submit('track', params, callback, defaults),
+    page: (params, callback) => parts.intake.submit('page', params, callback, defaults),
+    screen: (params, callback) => parts.intake.submit('screen', params, callback, defaults),
+    group: (params, callback) => parts.intake.submit('group', params, callback, defaults),
+    alias: (params, callback) => parts.intake.submit('alias', params, callback, defaults),
     get promises() {
-      if (promises === undefined) promises = createPromises(intake, defaults)
+      if (promises === undefined) promises = createPromises(parts, defaults)
       return promises
     },
     with: (inner) => createScope(parts, defaults, inner),
     flush: (options: Pick<FlushOptions, 'timeout'> = {}) =>
-      lifecycle.flush(readOptions(options).timeout) as Promise<FlushResult>,
+      parts.lifecycle.flush(readOptions(options).timeout) as Promise<FlushResult>,
   }
 }
 
 /** The six calls as promises of their outcome. */
 export function createPromises<Events, User, Group, Who>(
-  intake: Intake,
+  parts: Parts,
   defaults?: MessageDefaults,
 ): TrackerPromises<Events, User, Group, Who> {
   const submit = (kind: Kind, params: unknown): Promise<Context> =>
@@ -73,7 +63,7 @@ export function createPromises<Events, User, Group, Who>(
         if (error === undefined) resolve(ctx as Context)
         else reject(error)
       }
-      intake.submitAwaited(kind, params, callback, defaults)
+      parts.intake.submitAwaited(kind, params, callback, defaults)
     })
   return {
     identify: (params) => submit('identify', params),

@@ -1,3 +1,4 @@
+import type { DeliveryError } from '../errors/errors.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { PluginFailure } from '../pipeline/handler-result.ts'
 import type { Log } from '../runtime/log.ts'
@@ -10,6 +11,7 @@ export class Warnings {
   readonly #listeners: Listeners<AnalyticsEvents>
   readonly #log: Log
   readonly #warned = new Set<string>()
+  readonly #losses = new Set<string>()
 
   constructor(emitter: Emitter<AnalyticsEvents>, listeners: Listeners<AnalyticsEvents>, log: Log) {
     this.#emitter = emitter
@@ -70,6 +72,17 @@ export class Warnings {
   reportPlugin({ plugin, verb, reason, ctx }: PluginFailure): void {
     if (this.emit('plugin', reason, ctx, plugin)) return
     this.#warnOnce(`${plugin}\n${verb}`, reason.code, reason.message)
+  }
+
+  /** An event was lost, and nobody else tells of it. Told once for each reason. */
+  reportLoss({ code, message }: DeliveryError): void {
+    if (this.#losses.has(code)) return
+    this.#losses.add(code)
+    this.#log.loss(
+      code,
+      `an event was not delivered: ${message} (${code}). Further ones are counted in ` +
+        `analytics.stats.failures.${code}; analytics.on('error', ...) is told of each.`,
+    )
   }
 
   #takeByLogger(code: string): boolean {

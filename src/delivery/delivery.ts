@@ -102,8 +102,12 @@ export class Delivery {
     this.#pump()
   }
 
-  /** Ends every event that has no outcome yet, aborts what is in flight, and leaves no timer behind. */
-  abandon(error: DeliveryError): void {
+  /**
+   * Ends every event that has no outcome yet, aborts what is in flight, and leaves no timer behind.
+   *
+   * @param isGone What is in flight was stopped already.
+   */
+  abandon(error: DeliveryError, isGone = false): void {
     // All is taken out before the first outcome is told: a callback may flush, and must find nothing to send.
     const ranges = [...this.#inFlight, ...this.#resends.takeAll()]
     const items = [...ranges.flatMap((range) => range.takeAll()), ...this.#options.line.takeAll()]
@@ -112,7 +116,7 @@ export class Delivery {
     this.#wakeUp?.cancel()
     this.#wakeUp = undefined
     this.#isBlocked = false
-    this.#options.sender.abort()
+    if (!isGone) this.#options.sender.abort()
     for (const item of items) this.#results.end(item, error)
   }
 

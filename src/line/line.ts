@@ -171,12 +171,7 @@ export class Line {
     else if (state === 'ready') this.#remove(item)
     else if (state !== 'sent') return
     item.state = 'new'
-    this.discount(item.bytes)
-  }
-
-  /** Frees the room of an event that another line has taken from this one. */
-  discount(bytes: number): void {
-    this.#count(-1, -bytes)
+    this.#count(-1, -item.bytes)
     this.#options.spool?.refill()
   }
 

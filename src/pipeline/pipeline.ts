@@ -23,6 +23,8 @@ export interface PipelineOptions {
   readonly report: Report
   /** A plugin is there: events of this turn that have left the plugins must pass it as well. */
   readonly onRegister?: (plugin: Registration) => void
+  /** The plugins of several pipelines. Default: this one has its own, and hears of them itself. */
+  readonly plugins?: PluginLoader | undefined
 }
 
 /**
@@ -62,28 +64,38 @@ export class Pipeline {
   /** Those of this turn that are inside an asynchronous plugin. */
   readonly #ofThisTurn = new Set<Passage>()
 
-  constructor({ clock, client, report, onRegister }: PipelineOptions) {
+  constructor({ clock, client, report, onRegister, plugins }: PipelineOptions) {
     this.#report = report
     this.#tell = (ctx, plugin, reason) => report(pluginFailure(plugin, 'reported', reason, ctx))
     this.#limits = new TimeLimits(clock)
     this.#lineage = new Lineage(clock)
-    this.#turns = new Turns(clock, () => this.#release())
-    this.#loader = new PluginLoader({
-      limits: this.#limits,
-      client,
-      report,
-      onChange: () => {
-        this.#stages = stagesOf(this.#loader.registrations)
-        this.isEmpty = this.#loader.registrations.length === 0 && this.#loader.missing === undefined
-      },
-      onReady: () => this.#release(),
-      onRegister: (added) => {
-        if (added.type === 'before' || added.type === 'enrichment') {
-          for (const one of this.#ofThisTurn) if (handles(added, one.kind)) one.front = [...one.front, added]
-        }
-        onRegister?.(added)
-      },
-    })
+    this.#turns = new Turns(clock, () => this.release())
+    this.#loader =
+      plugins ??
+      new PluginLoader({
+        limits: this.#limits,
+        client,
+        report,
+        onChange: () => this.arrange(),
+        onReady: () => this.release(),
+        onRegister: (added) => {
+          this.join(added)
+          onRegister?.(added)
+        },
+      })
+    if (plugins !== undefined) this.arrange()
+  }
+
+  /** A plugin was added, loaded or taken out. */
+  arrange(): void {
+    this.#stages = stagesOf(this.#loader.registrations)
+    this.isEmpty = this.#loader.registrations.length === 0 && this.#loader.missing === undefined
+  }
+
+  /** Events of this turn that are inside an asynchronous plugin pass this one as well. */
+  join(added: Registration): void {
+    if (added.type !== 'before' && added.type !== 'enrichment') return
+    for (const one of this.#ofThisTurn) if (handles(added, one.kind)) one.front = [...one.front, added]
   }
 
   /**
@@ -203,7 +215,7 @@ export class Pipeline {
   }
 
   /** Starts the events that had to wait, unless there is a new reason to. */
-  #release(): void {
+  release(): void {
     if (this.#loader.isLoading) return
     for (const start of this.#waiting.splice(0)) start()
   }

@@ -95,6 +95,13 @@ export class PluginLoader {
     return true
   }
 
+  /** Ends the loading of a plugin whose own time limit has ended with the request that registered it. */
+  giveUp(registration: Registration): void {
+    this.#fail(registration, new Error('the request that registered it has ended'))
+    this.#loadingAside.delete(registration)
+    this.#endLoading(registration)
+  }
+
   #change(registrations: readonly Registration[]): void {
     this.#registrations = registrations
     this.#missing = registrations.find(({ state }) => state === 'failed')?.name

@@ -20,7 +20,22 @@ const { AsyncLocalStorage } = (process?.getBuiltinModule?.('node:async_hooks') ?
 
 /** The asynchronous context of edge runtimes, where they have one. */
 export const AsyncResource: AsyncResourceClass = class implements CapturedContext {
-  readonly runInAsyncScope = AsyncLocalStorage?.snapshot?.() ?? ((run) => run())
+  readonly #enter = AsyncLocalStorage?.snapshot?.()
+
+  runInAsyncScope<Result>(run: () => Result): Result {
+    if (this.#enter === undefined) return run()
+    let hasRun = false
+    try {
+      return this.#enter(() => {
+        hasRun = true
+        return run()
+      })
+    } catch (error) {
+      if (hasRun) throw error
+      // On Cloudflare Workers, that of a request cannot be entered by another one.
+      return run()
+    }
+  }
 }
 
 export const createAsyncLocal: CreateAsyncLocal = <Value>() => {

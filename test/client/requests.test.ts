@@ -1,13 +1,34 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
-import { settled } from '../support/fake-clock.ts'
+import { FakeClock, settled } from '../support/fake-clock.ts'
 import { silence, status } from '../support/scripted-client.ts'
 
 // The build for Cloudflare Workers has this module in the place of the other.
-vi.mock('../../src/delivery/lanes.node.ts', () => import('../../src/delivery/lanes.web.ts'))
+vi.mock('../../src/client/requests.node.ts', () => import('../../src/client/requests.web.ts'))
+
+/** The request whose code runs now; 0 outside of all. */
+let current: number
 
 beforeEach(() => {
+  current = 0
   vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' })
+  vi.stubGlobal(
+    'WebSocketPair',
+    class {
+      readonly 0: { readonly readyState: number }
+
+      constructor() {
+        if (current === 0) throw new Error('Disallowed operation called within global scope.')
+        const owner = current
+        this[0] = {
+          get readyState() {
+            if (owner !== current) throw new Error('Cannot perform I/O on behalf of a different request.')
+            return 1
+          },
+        }
+      }
+    },
+  )
   vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
 })
 afterEach(() => {
@@ -15,11 +36,28 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-/** Twice the time of a request, and five seconds. */
-const LOST_MS = 25_000
+/** Timers belong to the request that set them, and end with it. */
+class RequestClock extends FakeClock {
+  readonly #ended = new Set<number>()
 
-/** A client that remembers what it hands to the platform. */
-function createHandingOver(...args: Parameters<typeof createAnalytics>) {
+  override setTimer(run: () => void, ms: number): () => void {
+    if (current === 0) throw new Error('Disallowed operation called within global scope.')
+    const owner = current
+    return super.setTimer(() => {
+      if (this.#ended.has(owner)) return
+      current = owner
+      run()
+    }, ms)
+  }
+
+  /** Does what the runtime does with a request that is over. */
+  end(request: number): void {
+    this.#ended.add(request)
+  }
+}
+
+/** A client on such a clock, which remembers what it hands to the platform. */
+function createWorker(...[settings, replies]: Parameters<typeof createAnalytics>) {
   const handedOver: { isSettled: boolean }[] = []
   const waitUntil = (promise: Promise<unknown>): void => {
     const one = { isSettled: false }
@@ -28,34 +66,91 @@ function createHandingOver(...args: Parameters<typeof createAnalytics>) {
       one.isSettled = true
     })
   }
-  return { ...createAnalytics({ waitUntil, ...args[0] }, args[1]), handedOver }
+  const clock = new RequestClock()
+  const { analytics, client } = createAnalytics({ waitUntil, ...settings }, replies, clock)
+  return { analytics, client, clock, handedOver }
 }
+
+const WITHOUT_WAIT_UNTIL = { waitUntil: undefined }
+
+/** Lets what one request does come to rest. */
+async function inRequest(request: number, run: () => unknown): Promise<void> {
+  current = request
+  run()
+  await settled()
+}
+
+/** Long enough for a request without a sign of life to be given up by others that look. */
+const LOST_MS = 5_000
 
 describe('on Cloudflare Workers', () => {
   test('what one turn tracks is sent at its end, whatever other requests are under way', async () => {
-    const { analytics, client } = createHandingOver({ maxConcurrentRequests: 1 }, [silence])
+    const { analytics, client } = createWorker({ maxConcurrentRequests: 1 }, [silence])
 
-    for (let request = 0; request < 10; request++) {
-      trackPurchases(analytics, 3)
-      await settled()
+    for (let request = 1; request <= 10; request++) {
+      await inRequest(request, () => trackPurchases(analytics, 3))
     }
 
     expect(client.batchSizes).toEqual(Array(10).fill(3))
     expect(analytics.status).toMatchObject({ inFlight: 10, queued: 0 })
+    expect(analytics.stats).toMatchObject({ accepted: 30, pending: 30 })
   })
 
-  test('the promise of one turn does not wait for what another has tracked', async () => {
-    const { analytics, handedOver } = createHandingOver({}, [silence, status(200)])
-    trackPurchases(analytics, 1)
-    await settled()
-    trackPurchases(analytics, 1)
-    await settled()
+  test('a call with a callback is sent when its turn is over, without what other requests have queued', async () => {
+    const { analytics, client } = createWorker(WITHOUT_WAIT_UNTIL)
+    const { outcomes, callback } = recordOutcomes()
+    await inRequest(1, () => trackPurchases(analytics, 2))
+
+    await inRequest(2, () => trackPurchases(analytics, 1, callback))
+
+    expect(client.batchSizes).toEqual([1])
+    expect(outcomes).toEqual(['delivered'])
+  })
+
+  test('a flush covers the events of its own request, and no others', async () => {
+    const { analytics } = createWorker(WITHOUT_WAIT_UNTIL, [silence, status(200)])
+    await inRequest(1, () => {
+      trackPurchases(analytics, 1)
+      void analytics.flush()
+    })
+    const summaries: unknown[] = []
+
+    await inRequest(2, () => {
+      trackPurchases(analytics, 2)
+      void analytics.flush().then((summary) => summaries.push(summary))
+    })
+    await inRequest(3, () => void analytics.flush().then((summary) => summaries.push(summary)))
+
+    expect(summaries).toEqual([
+      { delivered: 2, failed: 0, pending: 0 },
+      { delivered: 0, failed: 0, pending: 0 },
+    ])
+    expect(analytics.stats).toMatchObject({ delivered: 2, pending: 1 })
+  })
+
+  test('a later turn of a request finds what an earlier one has tracked', async () => {
+    const { analytics, client } = createWorker(WITHOUT_WAIT_UNTIL)
+    for (const request of [1, 2, 3]) await inRequest(request, () => trackPurchases(analytics, request))
+    const summaries: unknown[] = []
+
+    await inRequest(2, () => void analytics.flush().then((summary) => summaries.push(summary)))
+
+    expect(summaries).toEqual([{ delivered: 2, failed: 0, pending: 0 }])
+    expect(client.batchSizes).toEqual([2])
+    expect(analytics.status.queued).toBe(4)
+  })
+
+  test('the promise of one turn does not wait for what another request has tracked', async () => {
+    const { analytics, handedOver } = createWorker({}, [silence, status(200)])
+    await inRequest(1, () => trackPurchases(analytics, 1))
+
+    await inRequest(2, () => trackPurchases(analytics, 1))
 
     expect(handedOver).toEqual([{ isSettled: false }, { isSettled: true }])
   })
 
   test('the promise of a turn waits for what it has tracked through asynchronous plugins', async () => {
-    const { analytics, handedOver, client } = createHandingOver()
+    const { analytics, handedOver, client } = createWorker()
     let release = (): void => {}
     await analytics.register({
       name: 'lent',
@@ -65,8 +160,7 @@ describe('on Cloudflare Workers', () => {
           release = () => resolve(ctx)
         }),
     })
-    trackPurchases(analytics, 1)
-    await settled()
+    await inRequest(1, () => trackPurchases(analytics, 1))
     expect(handedOver).toEqual([{ isSettled: false }])
 
     release()
@@ -76,13 +170,11 @@ describe('on Cloudflare Workers', () => {
     expect(handedOver).toEqual([{ isSettled: true }])
   })
 
-  test('each lane has its own waits: a retry of one holds up no other', async () => {
-    const { analytics, client, clock } = createHandingOver({}, [status(503), status(200)])
-    trackPurchases(analytics, 1)
-    await settled()
+  test('each request has its own waits: a retry of one holds up no other', async () => {
+    const { analytics, client, clock } = createWorker({}, [status(503), status(200)])
+    await inRequest(1, () => trackPurchases(analytics, 1))
     expect(analytics.status).toMatchObject({ queued: 1, pausedUntil: expect.any(Date) })
-    trackPurchases(analytics, 2)
-    await settled()
+    await inRequest(2, () => trackPurchases(analytics, 2))
     expect(client.batchSizes).toEqual([1, 2])
 
     await clock.advance(1_000)
@@ -91,123 +183,255 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ delivered: 3, pending: 0 })
   })
 
-  test('a lane in which nothing happens any more fails its events at the next flush', async () => {
+  test('a request that ends early costs its own events, which fail when another request looks', async () => {
     const { outcomes, callback } = recordOutcomes()
-    const { analytics, clock, client } = createHandingOver({ httpRequestTimeout: 10_000 }, [
-      silence,
-      status(200),
-    ])
-    trackPurchases(analytics, 2, callback)
-    await settled()
-    // The runtime has taken its timers away.
-    clock.forgetTimers()
+    const { analytics, clock, client } = createWorker({}, [silence, status(200)])
+    await inRequest(1, () => trackPurchases(analytics, 2, callback))
+    clock.end(1)
 
-    await clock.advance(LOST_MS - 1)
-    trackPurchases(analytics, 1)
-    await settled()
-    expect(outcomes).toEqual([])
-    await clock.advance(1)
-    trackPurchases(analytics, 1)
-    await settled()
+    await inRequest(2, () => trackPurchases(analytics, 1))
+    expect(analytics.stats).toMatchObject({ delivered: 1, pending: 2 })
+    for (let request = 3; request <= 8; request++) {
+      await inRequest(request, () => trackPurchases(analytics, 1))
+      await clock.advance(LOST_MS / 5)
+    }
 
     expect(outcomes).toEqual(['shutdown_timeout', 'shutdown_timeout'])
-    expect(client.batchSizes).toEqual([2, 1, 1])
-    expect(analytics.stats).toMatchObject({ delivered: 2, failed: 2, pending: 0 })
+    expect(client.batchSizes).toEqual([2, 1, 1, 1, 1, 1, 1, 1])
+    expect(analytics.stats).toMatchObject({ accepted: 9, delivered: 7, failed: 2, pending: 0 })
   })
 
-  test('a lane that waits for long, as the service asks, is not given up', async () => {
-    const { analytics, clock } = createHandingOver({}, [status(429, { 'Retry-After': '120' }), status(200)])
-    trackPurchases(analytics, 1)
-    await settled()
+  test('where no request lives for long enough to look, later ones notice those that have ended', async () => {
+    const { analytics, clock } = createWorker({}, [silence])
+    for (let request = 1; request <= 4; request++) {
+      await inRequest(request, () => trackPurchases(analytics, 1))
+      clock.end(request)
+      await clock.advance(60_000)
+    }
+    expect(analytics.stats).toMatchObject({ failed: 0, pending: 4 })
+
+    for (let request = 5; request <= 200; request++) {
+      await inRequest(request, () => trackPurchases(analytics, 1))
+      clock.end(request)
+      await clock.advance(100)
+    }
+
+    const { failed, failures, pending } = analytics.stats
+    expect(failures.shutdown_timeout).toBe(failed)
+    expect(pending).toBeLessThan(196)
+    expect(failed).toBeGreaterThan(4)
+  })
+
+  test('a request that waits looks after those that have ended', async () => {
+    const { outcomes, callback } = recordOutcomes()
+    const { analytics, clock } = createWorker({ httpRequestTimeout: 60_000 }, [silence])
+    await inRequest(1, () => trackPurchases(analytics, 1, callback))
+    clock.end(1)
+    await inRequest(2, () => trackPurchases(analytics, 1))
+
+    await clock.advance(LOST_MS)
+
+    expect(outcomes).toEqual(['shutdown_timeout'])
+    expect(analytics.stats).toMatchObject({ failed: 1, pending: 1 })
+  })
+
+  test('a callback of an ended request that tracks again tracks in the request that looks', async () => {
+    const { analytics, clock, client } = createWorker({}, [silence, status(200)])
+    await inRequest(1, () => trackPurchases(analytics, 1, () => trackPurchases(analytics, 3)))
+    clock.end(1)
+
+    for (let request = 2; request <= 7; request++) {
+      await inRequest(request, () => trackPurchases(analytics, 1))
+      await clock.advance(LOST_MS / 5)
+    }
+
+    expect(client.batchSizes).toContain(3)
+    expect(analytics.stats).toMatchObject({ accepted: 10, delivered: 9, failed: 1, pending: 0 })
+  })
+
+  test('a request that waits for long, as the service asks, is not given up', async () => {
+    const { analytics, clock } = createWorker({}, [status(429, { 'Retry-After': '120' }), status(200)])
+    await inRequest(1, () => trackPurchases(analytics, 1))
 
     await clock.advance(100_000)
-    trackPurchases(analytics, 1)
-    await settled()
+    await inRequest(2, () => trackPurchases(analytics, 1))
     expect(analytics.stats).toMatchObject({ delivered: 1, failed: 0, pending: 1 })
     await clock.advance(21_000)
 
     expect(analytics.stats).toMatchObject({ delivered: 2, failed: 0, pending: 0 })
   })
 
-  test('a flush looks after lanes that were lost while it waits', async () => {
-    const { analytics, clock } = createHandingOver({}, [silence])
-    trackPurchases(analytics, 1)
-    await settled()
-    clock.forgetTimers()
-    const flushed = analytics.flush()
-
-    await clock.advance(LOST_MS + 1_000)
-
-    expect(await flushed).toEqual({ delivered: 0, failed: 1, pending: 0 })
-  })
-
-  test('what is in lanes counts in the bound of the queue', async () => {
-    const { outcomes, callback } = recordOutcomes()
-    const { analytics } = createHandingOver({ maxQueueSize: 3 }, [silence])
-    trackPurchases(analytics, 2, callback)
-    await settled()
-    trackPurchases(analytics, 2, callback)
-    await settled()
-
-    expect(outcomes).toEqual(['queue_full'])
-    expect(analytics.stats).toMatchObject({ accepted: 4, failed: 1, pending: 3 })
-  })
-
-  test('room in the queue comes back with the outcomes', async () => {
-    const { analytics } = createHandingOver({ maxQueueSize: 3 })
-
-    for (let request = 0; request < 20; request++) {
-      trackPurchases(analytics, 3)
-      await settled()
+  test('requests whose timers a busy runtime has held up are not given up', async () => {
+    const { analytics, clock } = createWorker({ httpRequestTimeout: 600_000 }, [silence])
+    await inRequest(1, () => trackPurchases(analytics, 1))
+    for (let stalls = 2; stalls < 10; stalls++) {
+      clock.stall(60_000)
+      await inRequest(stalls, () => trackPurchases(analytics, 1))
+      await clock.advance(1_000)
     }
 
-    expect(analytics.stats).toMatchObject({ delivered: 60, failed: 0 })
+    expect(analytics.stats).toMatchObject({ failed: 0, pending: 9 })
   })
 
-  test('without waitUntil, events wait for a flush, flushAt or the interval', async () => {
-    const { analytics, client, clock } = createAnalytics({ flushAt: 3 })
-    trackPurchases(analytics, 1)
-    await settled()
+  test('the bound of the queue is that of one request: what ended ones have left behind takes no room', async () => {
+    const { outcomes, callback } = recordOutcomes()
+    const { analytics, clock } = createWorker({ maxQueueSize: 3 }, [silence, status(200)])
+    await inRequest(1, () => trackPurchases(analytics, 4, callback))
+    expect(outcomes).toEqual(['queue_full'])
+    clock.end(1)
+
+    await inRequest(2, () => trackPurchases(analytics, 3))
+
+    expect(analytics.stats).toMatchObject({ delivered: 3, failed: 1, pending: 3 })
+  })
+
+  test('without waitUntil, events wait for a flush, flushAt or the interval of their own request', async () => {
+    const { analytics, client, clock } = createWorker({ ...WITHOUT_WAIT_UNTIL, flushAt: 3 })
+    await inRequest(1, () => trackPurchases(analytics, 2))
+    await inRequest(2, () => trackPurchases(analytics, 2))
     expect(client.batchSizes).toEqual([])
-    trackPurchases(analytics, 2)
-    await settled()
+    await inRequest(2, () => trackPurchases(analytics, 1))
     expect(client.batchSizes).toEqual([3])
-    trackPurchases(analytics, 1)
     await clock.advance(10_000)
-    expect(client.batchSizes).toEqual([3, 1])
-    trackPurchases(analytics, 1)
-    await settled()
+    expect(client.batchSizes).toEqual([3, 2])
+    await inRequest(3, () => trackPurchases(analytics, 1))
 
-    await analytics.flush()
+    await inRequest(3, () => void analytics.flush())
 
-    expect(client.batchSizes).toEqual([3, 1, 1])
+    expect(client.batchSizes).toEqual([3, 2, 1])
   })
 
-  test('an interval whose timer was taken away is set again', async () => {
-    const { analytics, client, clock } = createAnalytics()
-    trackPurchases(analytics, 1)
-    await settled()
-    clock.forgetTimers()
-    await clock.advance(15_000)
-    expect(client.batchSizes).toEqual([])
+  test('scopes and detached promises belong to the request that calls them', async () => {
+    const { analytics, client } = createWorker(WITHOUT_WAIT_UNTIL)
+    const scope = analytics.with({ userId: 'usr_Zoë' })
+    const { promises } = analytics
+    await inRequest(1, () => scope.track({ event: 'Page Viewed' }))
+    const delivered: unknown[] = []
 
-    trackPurchases(analytics, 1)
-    await clock.advance(10_000)
+    await inRequest(2, () => {
+      scope.track({ event: 'Basket Filled' })
+      void promises
+        .track({ userId: 'usr_Zoë', event: 'Order Completed' })
+        .then(() => delivered.push('promise'))
+      void scope.flush().then((summary) => delivered.push(summary))
+    })
 
     expect(client.batchSizes).toEqual([2])
+    expect(delivered).toEqual(['promise', { delivered: 2, failed: 0, pending: 0 }])
+    expect(analytics.stats).toMatchObject({ delivered: 2, pending: 1 })
   })
 
-  test('closeAndFlush gives every event its outcome, and leaves no timer', async () => {
-    const { analytics, clock } = createHandingOver({}, [silence])
-    trackPurchases(analytics, 1)
-    await settled()
-    trackPurchases(analytics, 2)
-    const closed = analytics.closeAndFlush({ timeout: 500 })
+  test('drained fires when no request waits for anything any more', async () => {
+    const { analytics, clock } = createWorker({}, [status(503), status(200)])
+    let drained = 0
+    analytics.on('drained', () => drained++)
+    await inRequest(1, () => trackPurchases(analytics, 1))
+    await inRequest(2, () => trackPurchases(analytics, 1))
+    expect(drained).toBe(0)
 
-    await clock.advance(500)
+    await clock.advance(1_000)
 
-    expect(await closed).toEqual({ delivered: 0, failed: 3, pending: 0 })
+    expect(drained).toBe(1)
+  })
+
+  test('an outage is told once, and not by each request', async () => {
+    const { analytics, clock } = createWorker({}, [status(503)])
+    const warnings: string[] = []
+    analytics.on('warning', ({ code }) => warnings.push(code))
+
+    for (let request = 1; request <= 5; request++) {
+      await inRequest(request, () => trackPurchases(analytics, 1))
+    }
+    await clock.advance(30_000)
+
+    expect(warnings).toEqual(['outage'])
+  })
+
+  test('a plugin that is registered outside of all requests loads there, and takes part in all', async () => {
+    const { analytics, client } = createWorker()
+    await analytics.register({ name: 'later', type: 'before', load: async () => {}, track: (ctx) => ctx })
+    const seen: string[] = []
+    await analytics.register({ name: 'seen', type: 'enrichment', track: ({ id }) => void seen.push(id) })
+
+    for (const request of [1, 2, 3]) await inRequest(request, () => trackPurchases(analytics, 1))
+
+    expect(seen).toHaveLength(3)
+    expect(client.batchSizes).toEqual([1, 1, 1])
+  })
+
+  test('a plugin that a request registers takes part in the others, which wait for it with timers of their own', async () => {
+    const { analytics, client, clock } = createWorker()
+    let load = (): void => {}
+    const loading = new Promise<void>((resolve) => {
+      load = resolve
+    })
+    await inRequest(1, () => void analytics.register({ name: 'slow', type: 'before', load: () => loading }))
+    await inRequest(2, () => trackPurchases(analytics, 1))
+    expect(client.batchSizes).toEqual([])
+
+    await inRequest(1, load)
+    expect(client.batchSizes).toEqual([])
+    await clock.advance(100)
+
+    expect(client.batchSizes).toEqual([1])
+  })
+
+  test('a plugin whose request has ended while it was loading is left out, and holds up no other request for ever', async () => {
+    const { analytics, client, clock } = createWorker()
+    const failures: unknown[] = []
+    analytics.on('warning', ({ plugin, reason }) => failures.push([plugin, (reason as Error).message]))
+    const never = new Promise<void>(() => {})
+    await inRequest(1, () => void analytics.register({ name: 'slow', type: 'before', load: () => never }))
+    clock.end(1)
+    await inRequest(2, () => trackPurchases(analytics, 1))
+
+    await clock.advance(10_000)
+
+    expect(client.batchSizes).toEqual([1])
+    expect(failures).toEqual([['slow', expect.stringContaining('the request that registered it has ended')]])
+  })
+
+  test('plugins see the events of thousands of requests that end at once', async () => {
+    const { analytics, client, clock } = createWorker()
+    await analytics.register({ name: 'seen', type: 'before', track: (ctx) => ctx })
+
+    for (let request = 1; request <= 2_000; request++) {
+      current = request
+      trackPurchases(analytics, 1)
+      for (let microtasks = 0; microtasks < 10; microtasks++) await undefined
+      clock.end(request)
+    }
     await settled()
+
+    expect(client.batchSizes).toHaveLength(2_000)
+  })
+
+  test('after closeAndFlush no request is served, and what others have under way goes on', async () => {
+    const { outcomes, callback } = recordOutcomes()
+    const { analytics, clock } = createWorker({}, [status(503), silence, status(200)])
+    await inRequest(1, () => trackPurchases(analytics, 1))
+    const summaries: unknown[] = []
+    await inRequest(2, () => {
+      trackPurchases(analytics, 2)
+      void analytics.closeAndFlush({ timeout: 500 }).then((summary) => summaries.push(summary))
+    })
+    await inRequest(3, () => trackPurchases(analytics, 1, callback))
+    expect(outcomes).toEqual(['closed'])
+
+    await clock.advance(1_000)
+
+    expect(summaries).toEqual([{ delivered: 0, failed: 2, pending: 0 }])
+    expect(analytics.stats).toMatchObject({ delivered: 1, failed: 3, pending: 0 })
     expect(clock.timerCount).toBe(0)
+  })
+
+  test('where requests cannot be told apart, there is one', async () => {
+    vi.stubGlobal('WebSocketPair', undefined)
+    const { analytics, client } = createWorker(WITHOUT_WAIT_UNTIL)
+    await inRequest(1, () => trackPurchases(analytics, 2))
+
+    await inRequest(2, () => void analytics.flush())
+
+    expect(client.batchSizes).toEqual([2])
   })
 })

@@ -1,0 +1,27 @@
+import type { Pipeline } from '../pipeline/pipeline.ts'
+import type { Intake } from './intake.ts'
+import type { Ledger, Stats } from './ledger.ts'
+import type { Lifecycle } from './lifecycle.ts'
+import type { Registry } from './registry.ts'
+import type { Status } from './status.ts'
+import type { Verification } from './verify.ts'
+import type { Warnings } from './warnings.ts'
+
+/** The parts of a client that its face calls. Read anew for each call: where requests end, each has parts of its own. */
+export interface Parts {
+  readonly intake: Intake
+  readonly lifecycle: Lifecycle
+  readonly registry: Registry
+  readonly warnings: Warnings
+  /** Events without an outcome. */
+  readonly pending: number
+  stats(): Stats
+  status(): Status
+  verify(): Promise<Verification>
+}
+
+/** The parts that own timers, sockets and promises. */
+export interface OwnParts extends Parts {
+  readonly ledger: Ledger
+  readonly pipeline: Pipeline
+}

@@ -1,0 +1,82 @@
+// A Worker with one client for all requests, which handles them in each form that there is. Its clock is ten times as fast.
+import { env, waitUntil } from 'cloudflare:workers'
+import { Analytics } from 'trackpost'
+
+const SPEED = 10
+const clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now() * SPEED,
+  random: () => 0,
+  setTimer(run, ms) {
+    const timer = setTimeout(run, ms / SPEED)
+    return () => clearTimeout(timer)
+  },
+  hold: () => () => {},
+}
+
+const { WRITE_KEY, TRACKPOST_HOST, CLIENT_KEY } = env
+// A minute: however slow the machine is, no request takes that long.
+const common = { writeKey: WRITE_KEY, host: TRACKPOST_HOST, httpRequestTimeout: 60_000 * SPEED }
+const oauthSettings = {
+  ...{ clientId: 'client', keyId: 'key', clientKey: CLIENT_KEY },
+  authServer: `${TRACKPOST_HOST}/auth`,
+}
+const further = CLIENT_KEY === undefined ? {} : { oauthSettings, compress: 'gzip' }
+const analytics = new Analytics({ ...common, ...further }, clock)
+const handingOver = new Analytics({ ...common, ...further, waitUntil }, clock)
+
+if (CLIENT_KEY !== undefined) {
+  for (const one of [analytics, handingOver]) {
+    one.register({ name: 'sync', type: 'before', load: async () => {}, all: (ctx) => ctx })
+    one.register({
+      name: 'asynchronous',
+      type: 'enrichment',
+      async all(ctx) {
+        await new Promise((resolve) => setTimeout(resolve, 2))
+        return ctx
+      },
+    })
+    one.register({
+      name: 'later',
+      type: 'after',
+      all: () => new Promise((resolve) => setTimeout(resolve, 2)),
+    })
+  }
+}
+
+const forms = {
+  callback: (event) =>
+    new Promise((resolve) => analytics.track(event, (error) => resolve(error?.code ?? 'delivered'))),
+  promise: (event) =>
+    analytics.promises.track(event).then(
+      () => 'delivered',
+      ({ code }) => code,
+    ),
+  async flush(event) {
+    analytics.track(event)
+    const { delivered, failed, pending } = await analytics.flush()
+    return `${delivered}/${failed}/${pending}`
+  },
+  waitUntil(event) {
+    handingOver.track(event)
+    return 'handed over'
+  },
+  nothing(event) {
+    analytics.track(event)
+    return 'forgotten'
+  },
+}
+
+export default {
+  async fetch(request) {
+    const { pathname, searchParams } = new URL(request.url)
+    if (pathname === '/stats') return Response.json([analytics.stats, handingOver.stats])
+    const id = searchParams.get('id')
+    const outcome = forms[pathname.slice(1)]({
+      userId: 'usr_Zoë',
+      event: 'Order Completed',
+      messageId: `message-${id}`,
+    })
+    return new Response(searchParams.has('early') ? 'early' : await outcome)
+  },
+}
