@@ -236,15 +236,14 @@ export class Writer implements EventLog {
   }
 
   async #failed(group: readonly Append[], requests: readonly NewRequest[], cause: unknown): Promise<void> {
-    const { isOfData, isPassing, onFault } = this.#parts
-    if (requests.length > 0) {
-      onFault('requests could not be recorded', cause)
-      // A request is written down for people to see; it must not cost an event.
-      if (!isPassing(cause)) return this.#commit(group, [])
-    }
-    // One bad append must not cost the others theirs.
-    if (group.length > 1 && isOfData(cause)) for (const one of group) await this.#commit([one], [])
-    else for (const { reject } of group) reject(cause)
+    const { isPassing, onFault } = this.#parts
+    if (requests.length > 0) onFault('requests could not be recorded', cause)
+    if (isPassing(cause) || group.length === 0) for (const { reject } of group) reject(cause)
+    // A request is written down for people to see; it must not cost an event.
+    else if (requests.length > 0) await this.#commit(group, [])
+    // One append that is bad, or too large for the room that is left, must not cost the others theirs.
+    else if (group.length > 1) for (const one of group) await this.#commit([one], [])
+    else group[0]?.reject(cause)
   }
 
   /** Tries as long as it is the moment that fails, and somebody may still be waiting. */
