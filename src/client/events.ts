@@ -89,7 +89,11 @@ export interface FlushOptions {
 
 /**
  * What `flush` and `closeAndFlush` resolve to: the summary. The `void` lets the promise stand where a `Promise<void>` or a `Promise<void[]>`
- * is declared, as programs written for other SDKs do.
+ * is declared, as programs written for other SDKs do. Where it may be `undefined`, say so: to `(await client?.flush())?.failed` and behind
+ * `if (summary)`, TypeScript has no `void` left, only `never`.
+ *
+ * @example
+ * const summary: FlushSummary | undefined = await client?.flush()
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: `void` is what those programs declare
 export type FlushResult = FlushSummary & void
