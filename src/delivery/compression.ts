@@ -1,8 +1,7 @@
 import type { ByteHTTPClient, HTTPClient } from '../http/client.ts'
-import type { Clock } from '../runtime/clock.ts'
+import { type Bounded, type Clock, within } from '../runtime/clock.ts'
 import { gzip as platformGzip } from '../runtime/compress.node.ts'
 import type { Gzip } from '../runtime/compress.ts'
-import { type Bounded, within } from '../runtime/within.ts'
 
 /** A request body as it goes over the wire. */
 export interface EncodedBody {

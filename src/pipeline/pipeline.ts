@@ -1,6 +1,5 @@
 import { ContextCancelation, DeliveryError } from '../errors/errors.ts'
 import { isInstance, isThenable } from '../errors/guard.ts'
-import { isSwitchedOn } from '../message/integrations.ts'
 import type { Kind } from '../message/types.ts'
 import { AsyncResource } from '../runtime/async-context.node.ts'
 import { type Clock, soon } from '../runtime/clock.ts'
@@ -9,7 +8,7 @@ import { continueWith, pluginError, pluginFailure, type Report, UnusableResult }
 import { Lineage } from './lineage.ts'
 import type { Plugin, PluginHost } from './plugin.ts'
 import { PluginLoader } from './plugin-loader.ts'
-import { handlerOf, handles, type Registration, stagesOf } from './registration.ts'
+import { handlerOf, handles, isChosen, type Registration, stagesOf } from './registration.ts'
 import { Abandoned, TimeLimits, Turns } from './time-limits.ts'
 
 /** A plugin may track for a caller's event, and no plugin for that one. */
@@ -322,17 +321,6 @@ export class Pipeline {
 function verbOf(error: unknown): string {
   if (isInstance(error, ContextCancelation)) return 'dropped the event'
   return isInstance(error, UnusableResult) ? 'returned something unusable' : 'failed'
-}
-
-/** Switches that throw when they are read switch nothing off. */
-function isChosen({ name, plugin }: Registration, ctx: Context): boolean {
-  try {
-    const { alternativeNames } = plugin
-    const names = [name, ...(Array.isArray(alternativeNames) ? alternativeNames : [])]
-    return isSwitchedOn(ctx.event.integrations, names)
-  } catch {
-    return true
-  }
 }
 
 function all(work: (Promise<unknown> | undefined)[]): Promise<unknown> | undefined {

@@ -4,7 +4,7 @@ import type { Kind } from '../message/types.ts'
 import { KINDS } from '../message/wire.ts'
 import { AsyncResource } from '../runtime/async-context.node.ts'
 import type { CapturedContext } from '../runtime/async-context.ts'
-import type { ContextEvent } from './context.ts'
+import type { Context, ContextEvent } from './context.ts'
 import type { Handler, Plugin, PluginType } from './plugin.ts'
 
 export const PLUGIN_TYPES: readonly PluginType[] = ['before', 'enrichment', 'destination', 'after', 'utility']
@@ -143,4 +143,43 @@ function nameOf(given: PluginFunction): string {
   const name = count === 1 ? own : `${own} ${count}`
   names.set(given, name)
   return name
+}
+
+/** Switches that throw when they are read switch nothing off. */
+export function isChosen({ name, plugin }: Registration, ctx: Context): boolean {
+  try {
+    const { alternativeNames } = plugin
+    const names = [name, ...(Array.isArray(alternativeNames) ? alternativeNames : [])]
+    return isSwitchedOn(ctx.event.integrations, names)
+  } catch {
+    return true
+  }
+}
+
+/**
+ * Whether `integrations` lets an event through to the destination that has these names. The first name that is
+ * switched decides, then `All`; a destination that nothing is said about is on. Names are case-sensitive.
+ *
+ * `true` and an object of options switch on, `false` switches off; any other value says nothing.
+ *
+ * @see docs/spec.md, section 2
+ */
+export function isSwitchedOn(
+  integrations: Readonly<Record<string, unknown>> | null | undefined,
+  names: readonly string[],
+): boolean {
+  if (integrations === undefined || integrations === null) return true
+  for (const name of names) {
+    const isOn = switchOf(integrations, name)
+    if (isOn !== undefined) return isOn
+  }
+  return switchOf(integrations, 'All') ?? true
+}
+
+/** Own keys only: a destination may be called `toString`. */
+function switchOf(integrations: Readonly<Record<string, unknown>>, name: string): boolean | undefined {
+  if (Object.getOwnPropertyDescriptor(integrations, name) === undefined) return undefined
+  const value = integrations[name]
+  if (typeof value === 'boolean') return value
+  return typeof value === 'object' && value !== null ? true : undefined
 }

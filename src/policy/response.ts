@@ -28,7 +28,7 @@ export function headerValue(headers: HTTPHeaders | undefined, name: string): str
   try {
     if (typeof headers.get === 'function') return textOf(headers.get(name))
     for (const [key, value] of Object.entries(headers)) {
-      if (key.toLowerCase() === name) return textOf(value)
+      if (key.length === name.length && key.toLowerCase() === name) return textOf(value)
     }
   } catch {
     // As if it were absent: the status alone decides.

@@ -10,7 +10,7 @@ interface StorageClass {
   snapshot?(): <Result>(run: () => Result) => Result
 }
 
-// Not through process.ts: in the build, that file is loaded after this one.
+// Not through detect.ts: in the build, that file is loaded after this one.
 const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
 
 /** Not imported: edge runtimes have it behind a flag (workerd, `nodejs_compat`), as a global (Vercel), or not at all. */

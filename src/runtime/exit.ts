@@ -1,5 +1,5 @@
 import { soon } from './clock.ts'
-import { runtimeProcess } from './process.ts'
+import { runtimeProcess } from './detect.ts'
 import { warn } from './warn.ts'
 
 /** A client that may have events without an outcome. */

@@ -1,7 +1,6 @@
 import { AsyncResource } from './async-context.node.ts'
 import type { CapturedContext } from './async-context.ts'
-import { detectRuntime } from './detect.ts'
-import { runtimeProcess } from './process.ts'
+import { detectRuntime, runtimeProcess } from './detect.ts'
 import { escapeControls, type Warn, warn } from './warn.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { runtimeProcess } from './process.ts'
+import { runtimeProcess } from './detect.ts'
 
 /** Everything that could forge a line of a log, or colour it. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for

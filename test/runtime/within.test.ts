@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { within } from '../../src/runtime/within.ts'
+import { within } from '../../src/runtime/clock.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 test('work that settles in time is what it comes to, and its timer is gone', async () => {

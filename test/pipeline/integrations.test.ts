@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isSwitchedOn } from '../../src/message/integrations.ts'
+import { isSwitchedOn } from '../../src/pipeline/registration.ts'
 import table from '../support/integrations-table.json' with { type: 'json' }
 
 const NAMES = ['Mixpanel', 'Mixpanel (Actions)', 'Mixpanel (Legacy)']
