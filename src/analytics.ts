@@ -7,11 +7,10 @@ import type {
   FlushOptions,
   FlushResult,
 } from './client/events.ts'
-import { readOptions } from './client/flush-options.ts'
 import type { FlushSummary, Stats } from './client/ledger.ts'
+import type { Status } from './client/monitor.ts'
 import type { Parts } from './client/parts.ts'
-import type { Status } from './client/status.ts'
-import { createPromises, createScope, type ScopedTracker } from './client/trackers.ts'
+import { createPromises, createScope, readOptions, type ScopedTracker } from './client/trackers.ts'
 import type { Verification } from './client/verify.ts'
 import { fromCaller, guard } from './errors/guard.ts'
 import type { MessageStore } from './line/store.ts'

@@ -19,8 +19,7 @@ export type {
   WarningEvent,
 } from './client/events.ts'
 export type { FlushSummary, Stats } from './client/ledger.ts'
-export type { LastError } from './client/monitor.ts'
-export type { Status } from './client/status.ts'
+export type { LastError, Status } from './client/monitor.ts'
 export type { ScopedTracker } from './client/trackers.ts'
 export type { Verification } from './client/verify.ts'
 export { type CombinedClient, combine } from './combine.ts'

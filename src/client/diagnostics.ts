@@ -1,7 +1,6 @@
 import type { RequestFacts } from '../delivery/observer.ts'
 import type { DeliveryError } from '../errors/errors.ts'
 import type { Kind } from '../message/types.ts'
-import { openChannel } from '../runtime/channels.node.ts'
 
 /**
  * What is published on the channels of `node:diagnostics_channel`, by channel. Nothing in it is a credential. On edge
@@ -76,13 +75,4 @@ export interface OutcomeMessage extends ClientMessage {
 export interface PauseMessage extends ClientMessage {
   /** Milliseconds from now. */
   readonly waitMs: number
-}
-
-/** The channels themselves, opened once: Node.js holds them weakly. */
-export const channels = {
-  accepted: openChannel('trackpost:accepted'),
-  request: openChannel('trackpost:request'),
-  response: openChannel('trackpost:response'),
-  outcome: openChannel('trackpost:outcome'),
-  pause: openChannel('trackpost:pause'),
 }

@@ -6,11 +6,10 @@ import type { MessageStore } from '../line/store.ts'
 import { Context } from '../pipeline/context.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { type Clock, soon } from '../runtime/clock.ts'
-import { channels } from './diagnostics.ts'
 import type { Emitter, Listeners } from './emitter.ts'
 import type { AnalyticsEvents, ErrorEvent } from './events.ts'
 import type { Ledger } from './ledger.ts'
-import type { Monitor } from './monitor.ts'
+import { channels, type Monitor } from './monitor.ts'
 import type { Warnings } from './warnings.ts'
 
 export interface OutcomesOptions {

@@ -5,8 +5,7 @@ import type { GroupTraits, UserTraits } from '../message/shapes.ts'
 import type { AnyEvents, Kind, ScopedIdentity } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { Tracker, TrackerPromises } from '../pipeline/tracker.ts'
-import type { FlushOptions, FlushResult } from './events.ts'
-import { readOptions } from './flush-options.ts'
+import type { FlushCallback, FlushOptions, FlushResult } from './events.ts'
 import type { Parts } from './parts.ts'
 import { mergeScopes } from './scopes.ts'
 
@@ -72,5 +71,16 @@ export function createPromises<Events, User, Group, Who>(
     screen: (params) => submit('screen', params),
     group: (params) => submit('group', params),
     alias: (params) => submit('alias', params),
+  }
+}
+
+/** Options that throw when they are read are none. */
+export function readOptions(options: FlushOptions | FlushCallback | null): FlushOptions {
+  if (typeof options !== 'object' || options === null) return {}
+  try {
+    const { close, timeout } = options
+    return { ...(close !== undefined && { close }), ...(timeout !== undefined && { timeout }) }
+  } catch {
+    return {}
   }
 }

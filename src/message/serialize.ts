@@ -1,6 +1,7 @@
 import { DeliveryError } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
 import { snapshot } from './snapshot.ts'
+import type { Message } from './types.ts'
 import { byteLength } from './utf8.ts'
 
 /**
@@ -85,5 +86,22 @@ function count(value: unknown, left: Left, depth: number): void {
     left.bytes -= key.length + 3
     count((value as Record<string, unknown>)[key], left, depth + 1)
     if (left.bytes <= 0) return
+  }
+}
+
+/** What was thrown while a message was built or written. */
+export function toDeliveryError(error: unknown): DeliveryError {
+  if (isInstance(error, DeliveryError)) return error
+  return new DeliveryError('unserializable', 'a field of the event throws when it is read', { cause: error })
+}
+
+/** A reader who looks for what made an event too large should learn whether it was a plugin. */
+export function withFormerSize(error: DeliveryError, original: Message | undefined): DeliveryError {
+  if (error.code !== 'too_large' || original === undefined) return error
+  try {
+    const bytes = byteLength(serialize(original))
+    return new DeliveryError(error.code, `${error.message}; before the plugins it had ${bytes}`)
+  } catch {
+    return error
   }
 }

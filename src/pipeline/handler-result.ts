@@ -88,3 +88,11 @@ export function pluginFailure(
 export function pluginError(plugin: string, verb: string, cause: unknown): DeliveryError {
   return new DeliveryError('plugin', `the plugin '${plugin}' ${verb}: ${describeCause(cause)}`, { cause })
 }
+
+/** What was thrown while the event that plugins left behind was read. */
+export function toPluginError(error: unknown): DeliveryError {
+  if (isInstance(error, DeliveryError)) return error
+  return new DeliveryError('plugin', 'a plugin set ctx.event to something that is not an event', {
+    cause: error,
+  })
+}
