@@ -1,7 +1,5 @@
 // The differences between platforms, as one file of the build: `#platform` in package.json chooses it, or platform.web.ts.
 export { perRequest } from './client/requests.node.ts'
 export { defaultClient } from './http/default-client.node.ts'
-export { AsyncResource, createAsyncLocal } from './runtime/async-context.node.ts'
-export { openChannel } from './runtime/channels.node.ts'
 export { gzip } from './runtime/compress.node.ts'
-export { platform } from './runtime/platform.node.ts'
+export { AsyncResource, createAsyncLocal, openChannel, platform } from './runtime/platform.node.ts'

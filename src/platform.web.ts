@@ -1,7 +1,5 @@
 // The same for edge runtimes and browsers, without `node:` modules.
 export { perRequest } from './client/requests.web.ts'
 export { defaultClient } from './http/default-client.web.ts'
-export { AsyncResource, createAsyncLocal } from './runtime/async-context.web.ts'
-export { openChannel } from './runtime/channels.web.ts'
 export { gzip } from './runtime/compress.web.ts'
-export { platform } from './runtime/platform.web.ts'
+export { AsyncResource, createAsyncLocal, openChannel, platform } from './runtime/platform.web.ts'

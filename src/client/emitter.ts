@@ -1,6 +1,6 @@
 import { guard } from '../errors/guard.ts'
-import { AsyncResource } from '../runtime/async-context.node.ts'
-import type { CapturedContext } from '../runtime/async-context.ts'
+import { AsyncResource } from '../runtime/platform.node.ts'
+import type { CapturedContext } from '../runtime/platform.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: listeners of all events lie in one map
 type Listener = (...args: any[]) => unknown

@@ -1,6 +1,6 @@
 import type { Kind } from '../message/types.ts'
 import type { Callback, Context } from '../pipeline/context.ts'
-import type { CapturedContext } from '../runtime/async-context.ts'
+import type { CapturedContext } from '../runtime/platform.ts'
 import type { Holder } from './store.ts'
 
 /** One accepted call until it has its outcome: the only form of an unfinished event. */

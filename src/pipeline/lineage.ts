@@ -1,6 +1,6 @@
-import { createAsyncLocal } from '../runtime/async-context.node.ts'
-import type { AsyncLocal } from '../runtime/async-context.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { createAsyncLocal } from '../runtime/platform.node.ts'
+import type { AsyncLocal } from '../runtime/platform.ts'
 import { PLUGIN_TIMEOUT_MS } from './time-limits.ts'
 
 /** A handler at work. */

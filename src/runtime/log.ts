@@ -1,6 +1,6 @@
-import { AsyncResource } from './async-context.node.ts'
-import type { CapturedContext } from './async-context.ts'
 import { detectRuntime, runtimeProcess } from './detect.ts'
+import { AsyncResource } from './platform.node.ts'
+import type { CapturedContext } from './platform.ts'
 import { escapeControls, type Warn, warn } from './warn.ts'
 
 /**

@@ -1,6 +1,8 @@
+import { AsyncLocalStorage, AsyncResource as NodeAsyncResource } from 'node:async_hooks'
 import { createPrivateKey, webcrypto } from 'node:crypto'
+import { channel } from 'node:diagnostics_channel'
 import { v4 } from '@lukeed/uuid/secure'
-import type { Platform, WebCrypto } from './platform.ts'
+import type { AsyncResourceClass, CreateAsyncLocal, OpenChannel, Platform, WebCrypto } from './platform.ts'
 
 /** The platform of Node.js, Bun and Deno. Edge runtimes get `platform.web.ts` in its place. */
 export const platform: Platform = {
@@ -18,3 +20,15 @@ export const platform: Platform = {
     return { pem, type, bits: Buffer.from(n, 'base64').length * 8 }
   },
 }
+
+export const AsyncResource: AsyncResourceClass = NodeAsyncResource
+
+export const createAsyncLocal: CreateAsyncLocal = <Value>() => {
+  const storage = new AsyncLocalStorage<Value>()
+  return {
+    run: <Result>(value: Value, run: () => Result) => storage.run(value, run),
+    get: () => storage.getStore(),
+  }
+}
+
+export const openChannel: OpenChannel = channel

@@ -1,4 +1,11 @@
-import type { Platform } from './platform.ts'
+import type {
+  AsyncResourceClass,
+  CapturedContext,
+  Channel,
+  CreateAsyncLocal,
+  OpenChannel,
+  Platform,
+} from './platform.ts'
 
 /** An RSA key of 2,048 bits takes 1,216 bytes or so; every elliptic curve key takes less than 300. */
 const SHORTEST_RSA_BYTES = 1_190
@@ -17,3 +24,55 @@ export const platform: Platform = {
     return { pem, type: length < SHORTEST_RSA_BYTES ? 'short' : undefined, bits: undefined }
   },
 }
+
+/** The part of `AsyncLocalStorage` that is used. */
+interface Storage<Value> {
+  run<Result>(value: Value, run: () => Result): Result
+  getStore(): Value | undefined
+}
+interface StorageClass {
+  new <Value>(): Storage<Value>
+  snapshot?(): <Result>(run: () => Result) => Result
+}
+
+// Not through detect.ts: in the build, that file is loaded after this one.
+const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
+
+/** Not imported: edge runtimes have it behind a flag (workerd, `nodejs_compat`), as a global (Vercel), or not at all. */
+const { AsyncLocalStorage } = (process?.getBuiltinModule?.('node:async_hooks') ?? globalThis) as {
+  AsyncLocalStorage?: StorageClass
+}
+
+/** The asynchronous context of edge runtimes, where they have one. */
+export const AsyncResource: AsyncResourceClass = class implements CapturedContext {
+  readonly #enter = AsyncLocalStorage?.snapshot?.()
+
+  runInAsyncScope<Result>(run: () => Result): Result {
+    if (this.#enter === undefined) return run()
+    let hasRun = false
+    try {
+      return this.#enter(() => {
+        hasRun = true
+        return run()
+      })
+    } catch (error) {
+      if (hasRun) throw error
+      // On Cloudflare Workers, that of a request cannot be entered by another one.
+      return run()
+    }
+  }
+}
+
+export const createAsyncLocal: CreateAsyncLocal = <Value>() => {
+  if (AsyncLocalStorage === undefined) return undefined
+  const storage = new AsyncLocalStorage<Value>()
+  return {
+    run: <Result>(value: Value, run: () => Result) => storage.run(value, run),
+    get: () => storage.getStore(),
+  }
+}
+
+const nobody: Channel = { hasSubscribers: false, publish() {} }
+
+/** For runtimes that have no channels, or only behind a flag: nobody subscribes. */
+export const openChannel: OpenChannel = () => nobody

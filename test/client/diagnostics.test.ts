@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { DiagnosticsMessages } from '../../src/client/diagnostics.ts'
-import { openChannel } from '../../src/runtime/channels.web.ts'
+import { openChannel } from '../../src/runtime/platform.web.ts'
 import { createAnalytics, trackPurchases, WRITE_KEY } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
 import { networkError, status } from '../support/scripted-client.ts'

@@ -8,12 +8,12 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-type Module = typeof import('../../src/runtime/async-context.node.ts')
+type Module = typeof import('../../src/runtime/platform.node.ts')
 
 function load(name: 'node' | 'web'): Promise<Module> {
   return name === 'node'
-    ? import('../../src/runtime/async-context.node.ts')
-    : import('../../src/runtime/async-context.web.ts')
+    ? import('../../src/runtime/platform.node.ts')
+    : import('../../src/runtime/platform.web.ts')
 }
 
 const RUNTIMES = {
