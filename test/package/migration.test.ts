@@ -52,6 +52,14 @@ describe('docs/migration/segment.md: @segment/analytics-node', () => {
     expect(() => analytics.track({ userId: 'u', event: 'E', properties: [1] as never })).toThrow('properties')
   })
 
+  test('delivers an event of nobody, whose userId is empty', async () => {
+    const analytics = open()
+    analytics.track({ userId: '', event: 'E' })
+    await analytics.closeAndFlush()
+
+    expect(requests[0]?.body.batch[0]).toMatchObject({ userId: '', event: 'E' })
+  })
+
   test('reads what was passed when the batch is sent', async () => {
     const analytics = open(20)
     const properties = { n: 1 }
