@@ -44,9 +44,17 @@ if (CLIENT_KEY !== undefined) {
   }
 }
 
+/** How often a callback has run, those of requests that have ended included. */
+let told = 0
+
 const forms = {
   callback: (event) =>
-    new Promise((resolve) => analytics.track(event, (error) => resolve(error?.code ?? 'delivered'))),
+    new Promise((resolve) =>
+      analytics.track(event, (error) => {
+        told++
+        resolve(error?.code ?? 'delivered')
+      }),
+    ),
   promise: (event) =>
     analytics.promises.track(event).then(
       () => 'delivered',
@@ -70,13 +78,16 @@ const forms = {
 export default {
   async fetch(request) {
     const { pathname, searchParams } = new URL(request.url)
-    if (pathname === '/stats') return Response.json([analytics.stats, handingOver.stats])
+    if (pathname === '/stats') return Response.json([{ ...analytics.stats, told }, handingOver.stats])
     const id = searchParams.get('id')
     const outcome = forms[pathname.slice(1)]({
       userId: 'usr_Zoë',
       event: 'Order Completed',
       messageId: `message-${id}`,
     })
-    return new Response(searchParams.has('early') ? 'early' : await outcome)
+    if (!searchParams.has('early')) return new Response(await outcome)
+    // In the middle of what the event waits for, where the test wants that.
+    if (searchParams.get('early') === 'asked') await fetch(`${TRACKPOST_HOST}/asked`)
+    return new Response('early')
   },
 }

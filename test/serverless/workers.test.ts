@@ -65,6 +65,9 @@ let api: Loopback
 let reply: Reply
 let token: () => number | Promise<number>
 let tokens: number
+/** Resolved when a token is asked for. */
+let isAsked: Promise<void>
+let onAsked = (): void => {}
 const delivered = new Set<string>()
 const arrived = new Map<string, number>()
 
@@ -75,7 +78,13 @@ beforeAll(async () => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const body = Buffer.concat(chunks)
+    if (request.url === '/asked') {
+      await isAsked
+      response.end()
+      return
+    }
     if (request.url?.startsWith('/auth')) {
+      onAsked()
       response.writeHead(await token(), { 'Content-Type': 'application/json' })
       response.end(JSON.stringify({ access_token: `token-${++tokens}`, expires_in: 3_600 }))
       return
@@ -126,24 +135,30 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
   })
   afterAll(() => worker?.stop())
 
-  function call({ form, id, isEarly }: Call, signal?: AbortSignal): Promise<string> {
+  function call({ form, id, isEarly }: Call, signal?: AbortSignal, how = ''): Promise<string> {
     runtime('workerd')
-    const url = `${worker?.url}/${form}?id=${id}${isEarly ? '&early' : ''}`
+    const url = `${worker?.url}/${form}?id=${id}${isEarly ? `&early=${how}` : ''}`
     return fetch(url, { signal: signal ?? AbortSignal.timeout(LIMIT_MS) }).then(
       async (response) => `${response.status} ${await response.text()}`,
     )
   }
 
-  async function callAll(calls: readonly Call[]): Promise<string[]> {
+  async function callAll(calls: readonly Call[], how?: string): Promise<string[]> {
     taken.push(...calls.filter(({ form }) => form !== 'waitUntil'))
-    return Promise.all(calls.map((one) => call(one)))
+    return Promise.all(calls.map((one) => call(one, undefined, how)))
   }
 
   const expected = (calls: readonly Call[], outcomes = DELIVERED): string[] =>
     calls.map(({ form, isEarly }) => `200 ${isEarly ? 'early' : outcomes[form]}`)
 
   async function readStats(): Promise<
-    { accepted: number; delivered: number; pending: number; failures: Record<string, number> }[]
+    {
+      told?: number
+      accepted: number
+      delivered: number
+      pending: number
+      failures: Record<string, number>
+    }[]
   > {
     return (await fetch(`${worker?.url}/stats`)).json() as ReturnType<typeof readStats>
   }
@@ -167,7 +182,11 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
       const never = new Promise<number>(() => {})
       token = () => never
 
-      expect(await callAll(early)).toEqual(expected(early))
+      isAsked = new Promise((resolve) => {
+        onAsked = resolve
+      })
+      if (!hasOAuth) onAsked()
+      expect(await callAll(early, 'asked')).toEqual(expected(early))
       let asked = 0
       token = () => (++asked <= 3 ? 503 : 200)
       expect(await callAll(calls)).toEqual(expected(calls))
@@ -301,6 +320,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
       expect(ended).toBeGreaterThan(0)
       expect(arrivals).toBeGreaterThanOrEqual(taken.filter(isSent).length - exhausted - 3)
       expect(Object.values(others).filter((count) => count > 0)).toEqual([])
+      expect(stats?.told).toBe(taken.filter(({ form }) => form === 'callback').length)
       expect(handedOver?.failures).toMatchObject({ shutdown_timeout: 0 })
       expect(worker?.log()).not.toMatch(/hung|Uncaught|failed to load/)
     },
