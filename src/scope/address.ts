@@ -1,5 +1,6 @@
-import { isIP } from 'node:net'
+// Not with `node:net`, which edge functions do not have.
 
+const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
 /** The longest address with brackets, zone and port is shorter. */
 const MAX_LENGTH = 128
 
@@ -10,9 +11,22 @@ const MAX_LENGTH = 128
 export function readAddress(text: unknown): string | undefined {
   if (typeof text !== 'string' || text.length > MAX_LENGTH) return undefined
   const bare = withoutPort(text.trim()).replace(/%.*$/s, '')
-  const family = isIP(bare)
-  if (family === 4) return bare
-  return family === 6 ? canonical(bare) : undefined
+  return IPV4.test(bare) ? bare : canonical(bare)
+}
+
+/** The 128 bits of what {@link readAddress} returned, IPv4 as mapped into IPv6: those of a range begin alike. */
+export function bitsOf(address: string): string {
+  if (!address.includes(':')) {
+    const bytes = address.split('.').map((byte) => binary(Number(byte), 8))
+    return `${'0'.repeat(80)}${'1'.repeat(16)}${bytes.join('')}`
+  }
+  const [head = [], tail = []] = address.split('::').map((half) => (half === '' ? [] : half.split(':')))
+  const groups = [...head, ...Array<string>(8 - head.length - tail.length).fill('0'), ...tail]
+  return groups.map((group) => binary(Number.parseInt(group, 16), 16)).join('')
+}
+
+function binary(value: number, width: number): string {
+  return value.toString(2).padStart(width, '0')
 }
 
 function withoutPort(text: string): string {
@@ -21,9 +35,15 @@ function withoutPort(text: string): string {
   return /^([\d.]+):\d{1,5}$/.exec(text)?.[1] ?? text
 }
 
-function canonical(address: string): string {
-  // URLs write every IPv6 address in one way.
-  const ipv6 = new URL(`http://[${address}]`).hostname.slice(1, -1)
+function canonical(address: string): string | undefined {
+  if (!/^[\da-f:.]+$/i.test(address)) return undefined
+  let ipv6: string
+  try {
+    // URLs write every IPv6 address in one way.
+    ipv6 = new URL(`http://[${address}]`).hostname.slice(1, -1)
+  } catch {
+    return undefined
+  }
   const mapped = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/.exec(ipv6)
   if (mapped === null) return ipv6
   const [high, low] = [Number.parseInt(mapped[1] as string, 16), Number.parseInt(mapped[2] as string, 16)]

@@ -1,6 +1,5 @@
-import { BlockList, isIP } from 'node:net'
 import { describe } from '../message/describe.ts'
-import { readAddress } from './address.ts'
+import { bitsOf, readAddress } from './address.ts'
 
 /**
  * Whose `X-Forwarded-*` headers are believed: nobody's (`false`), those of as many proxies as there are between the client
@@ -12,8 +11,13 @@ export type TrustProxy = false | number | readonly string[]
 export type CountTrusted = (chain: readonly (string | undefined)[]) => number
 
 const MAX_HOPS = 100
+const BITS = 128
+/** Before the bits of an IPv4 address that is mapped into IPv6. */
+const IPV4_PREFIX = 96
+/** What the bits of the addresses in a range begin with. */
+type Ranges = readonly string[]
 /** Lists that were read. Programs have one; some build it again for each request. */
-const lists = new Map<string, BlockList>()
+const lists = new Map<string, Ranges>()
 const MAX_LISTS = 16
 
 /** @throws TypeError when `trust` is none of what it may be. */
@@ -28,41 +32,37 @@ export function readTrust(trust: TrustProxy | undefined): CountTrusted {
         `got ${typeof trust === 'object' ? describe(trust) : String(trust)}`,
     )
   }
-  const list = readList(trust)
+  const ranges = readList(trust)
   return (chain) => {
-    const first = chain.findIndex((address) => address === undefined || !includes(list, address))
+    const first = chain.findIndex((address) => address === undefined || !includes(ranges, address))
     return first < 0 ? chain.length : first
   }
 }
 
-function readList(entries: readonly unknown[]): BlockList {
+function readList(entries: readonly unknown[]): Ranges {
   const key = entries.map(String).join(' ')
   const known = lists.get(key)
   if (known !== undefined) return known
-  const list = new BlockList()
-  for (const entry of entries) add(list, entry)
+  const ranges = entries.map(readRange)
   if (lists.size >= MAX_LISTS) lists.clear()
-  lists.set(key, list)
-  return list
+  lists.set(key, ranges)
+  return ranges
 }
 
-function add(list: BlockList, entry: unknown): void {
+function readRange(entry: unknown): string {
   const [text = '', length] = typeof entry === 'string' ? entry.split('/', 2) : []
-  const address = isIP(text) > 0 ? readAddress(text) : undefined
-  const isMapped = text.includes(':') && address?.includes('.') === true
-  const width = address === undefined ? 0 : familyOf(address) === 'ipv4' ? 32 : 128
-  const prefix = length === undefined ? width : Number(length) - (isMapped ? 96 : 0)
-  const isPrefix = length === undefined || (/^\d{1,3}$/.test(length) && prefix >= 0 && prefix <= width)
+  // Without brackets and port.
+  const address = /[[\s]|\.\d+:/.test(text) ? undefined : readAddress(text)
+  const least = address?.includes('.') === true ? IPV4_PREFIX : 0
+  const given = length === undefined ? BITS : Number(length) + (text.includes(':') ? 0 : IPV4_PREFIX)
+  const isPrefix = length === undefined || (/^\d{1,3}$/.test(length) && given >= least && given <= BITS)
   if (address === undefined || !isPrefix) {
     throw new TypeError(`trustProxy: expected an address or a CIDR range, got ${String(entry)}`)
   }
-  list.addSubnet(address, prefix, familyOf(address))
+  return bitsOf(address).slice(0, given)
 }
 
-function includes(list: BlockList, address: string): boolean {
-  return list.check(address, familyOf(address))
-}
-
-function familyOf(address: string): 'ipv4' | 'ipv6' {
-  return address.includes(':') ? 'ipv6' : 'ipv4'
+function includes(ranges: Ranges, address: string): boolean {
+  const bits = bitsOf(address)
+  return ranges.some((range) => bits.startsWith(range))
 }
