@@ -3,8 +3,8 @@ import type { DeliveryError } from '../errors/errors.ts'
 import type { Kind } from '../message/types.ts'
 
 /**
- * What is published on the channels of `node:diagnostics_channel`, by channel. Nothing in it is a credential. On edge
- * runtimes nothing is published.
+ * What is published on the channels of `node:diagnostics_channel`, by channel. Nothing in it is a credential. Where the
+ * runtime has no such module, nothing is published.
  *
  * @example
  * import diagnostics_channel from 'node:diagnostics_channel'

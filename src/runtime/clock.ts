@@ -74,8 +74,14 @@ export function soon(run: () => void): void {
  * after the end of the body, or after an abort: a request sent before that opens one connection too many.
  */
 export function nextTurn(): Promise<void> {
-  const { setImmediate } = globalThis as { setImmediate?: (run: () => void) => unknown }
-  return setImmediate === undefined ? Promise.resolve() : new Promise((resolve) => setImmediate(resolve))
+  return new Promise((resolve) => {
+    try {
+      setImmediate(resolve)
+    } catch {
+      // Not every runtime has it, and in edge functions of Next.js it throws.
+      resolve()
+    }
+  })
 }
 
 /**

@@ -35,11 +35,23 @@ interface StorageClass {
   snapshot?(): <Result>(run: () => Result) => Result
 }
 
-// Not through detect.ts: in the build, that file is loaded after this one.
-const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
+/**
+ * A module of Node.js where the runtime has it; `undefined` elsewhere. Not imported: most have none, and their bundlers would
+ * fail.
+ */
+function builtinModule(name: string): unknown {
+  // Not through detect.ts: in the build, that file is loaded after this one.
+  const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
+  try {
+    return process?.getBuiltinModule?.(name)
+  } catch {
+    // Edge functions of Next.js have the functions of `process`, and each of them throws.
+    return undefined
+  }
+}
 
-/** Not imported: edge runtimes have it behind a flag (workerd, `nodejs_compat`), as a global (Vercel), or not at all. */
-const { AsyncLocalStorage } = (process?.getBuiltinModule?.('node:async_hooks') ?? globalThis) as {
+/** Behind a flag (workerd, `nodejs_compat`), as a global (Vercel, Next.js), or not at all. */
+const { AsyncLocalStorage } = (builtinModule('node:async_hooks') ?? globalThis) as {
   AsyncLocalStorage?: StorageClass
 }
 
@@ -74,5 +86,7 @@ export const createAsyncLocal: CreateAsyncLocal = <Value>() => {
 
 const nobody: Channel = { hasSubscribers: false, publish() {} }
 
-/** For runtimes that have no channels, or only behind a flag: nobody subscribes. */
-export const openChannel: OpenChannel = () => nobody
+/** Behind a flag (workerd, `nodejs_compat`), or not at all: then nobody subscribes. */
+const diagnostics = builtinModule('node:diagnostics_channel') as { channel: OpenChannel } | undefined
+
+export const openChannel: OpenChannel = diagnostics?.channel ?? (() => nobody)

@@ -1,4 +1,4 @@
-import { runtimeProcess } from './detect.ts'
+import { detectRuntime, runtimeProcess } from './detect.ts'
 
 /** Everything that could forge a line of a log, or colour it. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
@@ -19,15 +19,21 @@ export function escapeControls(text: string): string {
 export function warn(code: string, text: string): void {
   const message = escapeControls(text)
   try {
-    if (typeof runtimeProcess?.emitWarning === 'function') {
+    // Cloudflare Workers have one with `nodejs_compat`, which prints nothing.
+    const isHeard = detectRuntime().jsRuntime !== 'cloudflare-worker'
+    if (isHeard && typeof runtimeProcess?.emitWarning === 'function') {
       runtimeProcess.emitWarning(message, {
         type: 'TrackpostWarning',
         code: `TRACKPOST_${code.toUpperCase()}`,
       })
-    } else {
-      console.warn(`trackpost: ${message}`)
+      return
     }
   } catch {
-    // A host that replaces its console or emitWarning with something that throws must not lose events by it.
+    // Edge functions of Next.js have one that throws.
+  }
+  try {
+    console.warn(`trackpost: ${message}`)
+  } catch {
+    // A host that replaces its console with something that throws must not lose events by it.
   }
 }

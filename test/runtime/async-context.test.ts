@@ -22,6 +22,14 @@ const RUNTIMES = {
     vi.stubGlobal('process', { getBuiltinModule: () => ({ AsyncLocalStorage }) })
     return load('web')
   },
+  'an edge function of Next.js, where each function of process throws': () => {
+    const getBuiltinModule = (): never => {
+      throw new Error('A Node.js API is used (process.getBuiltinModule)')
+    }
+    vi.stubGlobal('process', { getBuiltinModule })
+    vi.stubGlobal('AsyncLocalStorage', AsyncLocalStorage)
+    return load('web')
+  },
   'an edge runtime with a global': () => {
     vi.stubGlobal('process', undefined)
     vi.stubGlobal('AsyncLocalStorage', AsyncLocalStorage)

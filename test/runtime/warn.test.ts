@@ -30,10 +30,31 @@ describe('warnings', () => {
     expect(consoleWarn).toHaveBeenCalledExactlyOnceWith('trackpost: la file est pleine')
   })
 
+  test.each([
+    ['prints nothing, on Cloudflare Workers with nodejs_compat', 'Cloudflare-Workers', () => {}],
+    [
+      'throws, in edge functions of Next.js',
+      'Next.js',
+      () => {
+        throw new Error('A Node.js API is used (process.emitWarning)')
+      },
+    ],
+  ])('where process.emitWarning %s, they go to console.warn', (_, userAgent, emitWarning) => {
+    const consoleWarn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    vi.spyOn(process, 'emitWarning').mockImplementation(emitWarning)
+    vi.stubGlobal('navigator', { userAgent })
+
+    warn('queue_full', 'la file est pleine')
+
+    expect(consoleWarn).toHaveBeenCalledExactlyOnceWith('trackpost: la file est pleine')
+  })
+
   test('a channel that throws harms nobody', () => {
-    vi.spyOn(process, 'emitWarning').mockImplementation(() => {
-      throw new Error('non')
-    })
+    for (const channel of [vi.spyOn(process, 'emitWarning'), vi.spyOn(console, 'warn')]) {
+      channel.mockImplementation(() => {
+        throw new Error('non')
+      })
+    }
 
     expect(() => warn('queue_full', 'la file est pleine')).not.toThrow()
   })
