@@ -21,7 +21,7 @@ const installed = 'test/support/project.setup.ts'
 const setups: Record<string, string[]> = {
   package: [installed],
   frameworks: ['test/support/frameworks.setup.ts', installed],
-  runtimes: ['test/support/runtimes.setup.ts', installed],
+  runtimes: ['test/support/runtimes.setup.ts', 'test/support/frameworks.setup.ts', installed],
   serverless: ['test/support/runtimes.setup.ts', installed],
 }
 

@@ -35,7 +35,13 @@ export function fetchFrameworks() {
     rmSync(draft, { recursive: true, force: true })
     throw new Error(`npm could not install the frameworks: ${stderr}`)
   }
-  renameSync(draft, target)
+  try {
+    renameSync(draft, target)
+  } catch (error) {
+    rmSync(draft, { recursive: true, force: true })
+    // Another suite was faster.
+    if (!existsSync(target)) throw error
+  }
   return target
 }
 

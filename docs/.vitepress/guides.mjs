@@ -15,6 +15,7 @@ export const GUIDES = [
       'privacy',
       'recipes',
       'testing',
+      'platforms',
     ],
   },
   {

@@ -1,4 +1,7 @@
 import { constants } from 'node:os'
+import { isMainThread } from 'node:worker_threads'
+import { detectRuntime } from './detect.ts'
+import { warn } from './warn.ts'
 
 /** What {@link closeOn} needs of a client: an `Analytics`, or several of them as one from `combine`. */
 export interface ClosableClient {
@@ -29,6 +32,8 @@ type Listener = ((signal: NodeJS.Signals) => void) & { [MARK]?: true }
  * Where the program has a handler of its own for that signal, it decides about the end: what waits is sent, the client
  * stays open, and the process is left alone. A second signal does not wait.
  *
+ * Where no signal arrives (worker threads, Cloudflare Workers) it does nothing, and a warning says what to do there.
+ *
  * @param signals For instance `['SIGTERM', 'SIGINT']`.
  * @returns Takes the listeners away again.
  * @throws TypeError when there is no signal in the list, or one that cannot be listened to.
@@ -45,6 +50,11 @@ export function closeOn(
   options: CloseOnOptions = {},
 ): () => void {
   checkSignals(signals)
+  const missing = whySignalsAreMissing()
+  if (missing !== undefined) {
+    warn('signals', `closeOn: ${missing}`)
+    return () => {}
+  }
   const timeout = options.timeout ?? TIMEOUT_MS
   let hasBegun = false
   const remove = (): void => {
@@ -76,6 +86,15 @@ function checkSignals(signals: unknown): asserts signals is NodeJS.Signals[] {
     !/^SIG(?:KILL|STOP)$/.test(signal)
   if (Array.isArray(signals) && signals.length > 0 && signals.every(isUsable)) return
   throw new TypeError("closeOn: expected signals that can be listened to, such as ['SIGTERM', 'SIGINT']")
+}
+
+/** Why no signal will come, and what to do instead; `undefined` where they come. */
+function whySignalsAreMissing(): string | undefined {
+  if (detectRuntime().jsRuntime === 'cloudflare-worker') {
+    return 'no signal reaches a Cloudflare Worker; use the setting waitUntil, or await flush()'
+  }
+  if (isMainThread) return undefined
+  return 'no signal reaches a worker thread; have the main thread post a message on which it calls closeAndFlush()'
 }
 
 /** Nobody listens any more, so the signal has its default action. */

@@ -4,6 +4,7 @@ import { describeCause } from '../errors/cause.ts'
 import { SettingsError } from '../errors/errors.ts'
 import type { RecoveredMessage, Spool, SpoolClient, SpoolConnection, SpoolRecord } from '../line/spool.ts'
 import { type Clock, soon, systemClock } from '../runtime/clock.ts'
+import { detectRuntime } from '../runtime/detect.ts'
 import { warn } from '../runtime/warn.ts'
 import { connect } from './connection.ts'
 import { isExiting, unwatchExit, watchExit } from './exit.ts'
@@ -78,6 +79,13 @@ export class FileSpool implements Spool {
   constructor(options: FileSpoolOptions, host: Partial<SpoolHost> = {}) {
     const { fs = nodeFileSystem, clock = systemClock, processes = systemProcesses() } = host
     const { directory, ...limits } = resolveSpoolOptions(options)
+    // With `nodejs_compat` they have `node:fs`, and what is written there is gone with the request.
+    if (detectRuntime().jsRuntime === 'cloudflare-worker') {
+      throw new SettingsError(
+        'spool',
+        'Cloudflare Workers have no disk; leave it out there, and use the setting waitUntil, or await flush()',
+      )
+    }
     const path = resolve(directory)
     this.#clock = clock
     try {

@@ -1,0 +1,196 @@
+// What docs/platforms.md has columns for, each as its users use it. Every platform runs these functions, in a host of its own, and
+// what one returns is what it has seen. The service that it sends to knows the rest.
+
+const EVENT = { userId: 'usr_Zoë' }
+
+/** Thrown where a feature cannot be had. What it says is what the user sees. */
+class Refused extends Error {}
+
+/** The module of Node.js, or `undefined` where the runtime has no such thing. */
+async function builtin(host, name) {
+  try {
+    return await host.builtin(name)
+  } catch {
+    return undefined
+  }
+}
+
+function createWith(host, feature, settings) {
+  const { Analytics } = host.trackpost
+  return new Analytics({
+    writeKey: host.writeKey,
+    host: `${host.apiUrl}/${feature}`,
+    flushAt: 100,
+    ...settings,
+  })
+}
+
+export const FEATURES = {
+  async callback(host) {
+    const analytics = createWith(host, 'callback', { flushAt: 1 })
+    return new Promise((resolve) => {
+      analytics.track({ ...EVENT, event: 'callback' }, (error, ctx) =>
+        resolve(error?.code ?? ctx.event.event),
+      )
+    })
+  },
+
+  async promise(host) {
+    const ctx = await createWith(host, 'promise').promises.track({ ...EVENT, event: 'promise' })
+    return ctx.event.event
+  },
+
+  async flush(host) {
+    const analytics = createWith(host, 'flush')
+    for (let count = 0; count < 3; count++) analytics.track({ ...EVENT, event: 'flush' })
+    return analytics.flush()
+  },
+
+  async closeAndFlush(host) {
+    const analytics = createWith(host, 'closeAndFlush')
+    analytics.track({ ...EVENT, event: 'closeAndFlush' })
+    const summary = await analytics.closeAndFlush()
+    const late = await new Promise((resolve) => {
+      analytics.track({ ...EVENT, event: 'late' }, (error) => resolve(error?.code))
+    })
+    return { ...summary, late }
+  },
+
+  /** Where the platform takes promises, it alone waits for them. */
+  async waitUntil(host) {
+    const handed = []
+    const waitUntil = (promise) => {
+      handed.push(promise)
+      host.waitUntil?.(promise)
+    }
+    const analytics = createWith(host, 'waitUntil', { waitUntil })
+    for (let count = 0; count < 2; count++) analytics.track({ ...EVENT, event: 'waitUntil' })
+    if (host.waitUntil === undefined) await Promise.all(handed)
+    return handed.length
+  },
+
+  async OAuth(host) {
+    const analytics = createWith(host, 'OAuth', { oauthSettings: host.oauthSettings })
+    analytics.track({ ...EVENT, event: 'OAuth' })
+    return analytics.flush()
+  },
+
+  async gzip(host) {
+    const analytics = createWith(host, 'gzip', { compress: 'gzip' })
+    for (let count = 0; count < 20; count++) analytics.track({ ...EVENT, event: 'gzip' })
+    const summary = await analytics.flush()
+    throwIfTold(host, 'uncompressed')
+    return summary
+  },
+
+  /** The service is down for the first client; what it leaves, the second one delivers. */
+  async spool(host) {
+    const { FileSpool } = await host.load('trackpost/spool', Refused)
+    const directory = host.directory
+    const create = () => new FileSpool({ directory })
+    const first = createWith(host, 'down', { spool: refusing(create) })
+    first.track({ ...EVENT, event: 'spool' })
+    const stored = await first.stored()
+    const { deferred } = await first.closeAndFlush({ timeout: 1 })
+    const second = createWith(host, 'spool', { spool: create() })
+    if (second.stats.delivered === 0) await new Promise((resolve) => second.once('track', resolve))
+    const { recovered } = second.stats
+    await second.closeAndFlush()
+    const denied = host.warnings.find((one) => one.includes('denies fsync'))
+    return { stored, deferred, recovered, ...(denied && { denied }) }
+  },
+
+  async scope(host) {
+    const { currentScope, runWithScope } = await host.load('trackpost/scope', Refused)
+    const analytics = createWith(host, 'scope', { scope: currentScope })
+    await Promise.all(
+      ['usr_ada', 'usr_grace'].map((userId) =>
+        runWithScope({ userId }, async () => {
+          await new Promise((resolve) => setTimeout(resolve, 1))
+          analytics.track({ event: 'scope' })
+        }),
+      ),
+    )
+    return analytics.flush()
+  },
+
+  async plugins(host) {
+    const analytics = createWith(host, 'plugins')
+    const steps = []
+    const step = (type, name) => ({
+      name,
+      type,
+      async track(ctx) {
+        await null
+        steps.push(name)
+        if (type !== 'after') ctx.updateEvent(`properties.${name}`, true)
+        return ctx
+      },
+    })
+    await analytics.register(step('before', 'first'), step('enrichment', 'second'), step('after', 'last'))
+    analytics.track({ ...EVENT, event: 'plugins' })
+    await analytics.flush()
+    return steps
+  },
+
+  async channels(host) {
+    const diagnostics = await builtin(host, 'node:diagnostics_channel')
+    if (diagnostics === undefined) return { absent: 'channels' }
+    const seen = []
+    const analytics = createWith(host, 'channels')
+    diagnostics.channel('trackpost:outcome').subscribe(({ client, kind, error }) => {
+      if (client === analytics) seen.push(error?.code ?? kind)
+    })
+    analytics.track({ ...EVENT, event: 'channels' })
+    await analytics.flush()
+    return seen
+  },
+
+  /** What it has tracked leaves when the signal comes, after the end of all this. */
+  async closeOn(host) {
+    const { closeOn } = await host.load('trackpost/node', Refused)
+    const analytics = createWith(host, 'closeOn', { flushInterval: 2_147_483_647 })
+    closeOn(analytics, ['SIGTERM'])
+    // Warnings of Node.js are told a tick later.
+    await new Promise((resolve) => setTimeout(resolve, 0))
+    throwIfTold(host, 'closeOn')
+    analytics.track({ ...EVENT, event: 'closeOn' })
+    return 'listening'
+  },
+}
+
+/** A warning is a refusal as well. */
+function throwIfTold(host, text) {
+  const warning = host.warnings.find((one) => one.includes(text))
+  if (warning !== undefined) throw new Refused(warning)
+}
+
+/** A setting that is refused is told by what the constructor says. */
+function refusing(create) {
+  try {
+    return create()
+  } catch (error) {
+    throw new Refused(error.message)
+  }
+}
+
+/** Runs the one, and says what came of it: `{ saw }`, `{ refused }` or `{ absent }`. */
+export async function runFeature(name, host) {
+  try {
+    const saw = await FEATURES[name](host)
+    return saw?.absent === undefined ? { saw } : saw
+  } catch (error) {
+    if (error instanceof Refused) return { refused: error.message }
+    return { failed: String(error?.stack ?? error) }
+  }
+}
+
+/** All at the same time: most of it is waiting. */
+export async function runFeatures(host) {
+  const names = Object.keys(FEATURES)
+  // Some wait for what holds no process.
+  const stay = setInterval(() => {}, 1_000)
+  const results = await Promise.all(names.map((name) => runFeature(name, host)))
+  clearInterval(stay)
+  return Object.fromEntries(names.map((name, index) => [name, results[index]]))
+}

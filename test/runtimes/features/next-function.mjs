@@ -1,0 +1,12 @@
+// The features as an edge function, in the form that Next.js gives what it has bundled.
+import * as trackpost from 'trackpost'
+import { createEdgeHost } from './edge.mjs'
+import { runFeatures } from './features.mjs'
+
+async function edgeFunction({ request }) {
+  const { settings, waitUntil } = request
+  const host = createEdgeHost(settings, trackpost, async (name) => globalThis.require(name))
+  return { response: Response.json(await runFeatures({ ...host, waitUntil })) }
+}
+
+globalThis._ENTRIES = { middleware_features: Promise.resolve({ default: edgeFunction }) }

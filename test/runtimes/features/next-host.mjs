@@ -1,0 +1,36 @@
+// Runs an edge function in the sandbox in which Next.js runs them. Usage: next-host.mjs FRAMEWORKS BUNDLE, settings in FEATURES.
+import { createRequire } from 'node:module'
+import process from 'node:process'
+
+const [frameworks, bundle] = process.argv.slice(2)
+const require = createRequire(`${frameworks}/`)
+// As its own server begins.
+require('next/dist/server/node-environment-baseline')
+const { run } = require('next/dist/server/web/sandbox')
+const handed = []
+// Next.js has listeners for what nobody catches, which say nothing.
+const fail = (error) => {
+  console.error(error)
+  process.exit(1)
+}
+process.prependListener('unhandledRejection', fail)
+process.prependListener('uncaughtException', fail)
+
+const { response } = await run({
+  name: 'features',
+  paths: [bundle],
+  distDir: frameworks,
+  edgeFunctionEntry: { env: {}, assets: [], wasm: [] },
+  onWarning: ({ message }) => console.error(message),
+  request: {
+    url: 'http://127.0.0.1/',
+    method: 'GET',
+    headers: {},
+    settings: JSON.parse(process.env.FEATURES),
+    waitUntil: (promise) => handed.push(promise),
+  },
+})
+console.log(JSON.stringify({ results: await response.json() }))
+await Promise.all(handed)
+// A server of Next.js stays.
+process.exit()
