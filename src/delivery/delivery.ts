@@ -145,7 +145,9 @@ export class Delivery {
   /** Sends whatever may go now. Never throws. */
   #pump(): void {
     try {
-      this.#results.expire()
+      // First of all: while the clock throws, nothing is sent.
+      const nowMs = this.#options.clock.monotonic()
+      if (!this.#outage.isQuiet) this.#results.expire(nowMs)
       this.#sendDue()
     } catch (error) {
       // A clock that tests have mocked away, for instance. The next event, flush or response asks again.

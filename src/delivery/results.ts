@@ -117,11 +117,8 @@ export class ResultHandler {
   }
 
   /** Gives up what has waited too long. The error names the setting that says so. */
-  expire(): void {
-    const { clock, settings, outage } = this.#options
-    // First of all: while the clock throws, nothing is sent.
-    const nowMs = clock.monotonic()
-    if (outage.isQuiet) return
+  expire(nowMs: number): void {
+    const { settings, outage } = this.#options
     const deadlines = [
       [outage.rateLimit, 'maxRateLimitDuration'],
       [outage.backoff, 'maxTotalBackoffDuration'],

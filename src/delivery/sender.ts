@@ -149,15 +149,12 @@ export class Sender {
     return {
       result: exchange.result.then((response) => {
         const result = this.#read(response, authorization, sentAtMs, onEnd)
-        const mustResend = this.#mustResend(response, range, body) && result.action !== 'delivered'
-        return mustResend ? { ...result, action: 'resend' } : result
+        if (this.#encoder === undefined || response.status === undefined) return result
+        const mustResend = this.#encoder.isRefused(body, range, response.status)
+        return mustResend && result.action !== 'delivered' ? { ...result, action: 'resend' } : result
       }),
       finished: exchange.finished,
     }
-  }
-
-  #mustResend({ status }: ExchangeResult, range: Range, body: EncodedBody): boolean {
-    return status !== undefined && this.#encoder?.isRefused(body, range, status) === true
   }
 
   /** Those of every request. The object may be changed. */
