@@ -14,7 +14,8 @@ import { type MessageStore, SlabStore } from '../line/store.ts'
 import type { Report } from '../pipeline/handler-result.ts'
 import { Pipeline } from '../pipeline/pipeline.ts'
 import type { PluginHost } from '../pipeline/plugin.ts'
-import type { PluginLoader } from '../pipeline/plugin-loader.ts'
+import { PluginLoader } from '../pipeline/plugin-loader.ts'
+import { TimeLimits } from '../pipeline/time-limits.ts'
 import { isSecretHeader, redactor } from '../policy/redact.ts'
 import { type Clock, SteadyClock } from '../runtime/clock.ts'
 import { detectRuntime } from '../runtime/detect.ts'
@@ -32,6 +33,7 @@ import { Outcomes } from './outcomes.ts'
 import type { OwnParts, Parts } from './parts.ts'
 import { Registry } from './registry.ts'
 import { perRequest } from './requests.node.ts'
+import type { PluginChanges } from './requests.ts'
 import { scopeReader } from './scopes.ts'
 import type { Verification, VerifyOptions } from './verify.ts'
 import { Warnings } from './warnings.ts'
@@ -190,10 +192,12 @@ export function compose(
       verify: () => loadAndVerify(verifier),
     }
   }
+  const createPlugins = (clock: Clock, told: PluginChanges): PluginLoader =>
+    new PluginLoader({ limits: new TimeLimits(clock), client, report, ...told })
   // A spool serves one process, and no requests that end.
   const parts: Parts =
     settings.spool === undefined
-      ? perRequest({ jsRuntime: metadata.jsRuntime, clock, client, report, create })
+      ? perRequest({ jsRuntime: metadata.jsRuntime, clock, createPlugins, create })
       : create()
   return parts
 }

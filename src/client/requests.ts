@@ -1,16 +1,16 @@
-import type { Report } from '../pipeline/handler-result.ts'
-import type { PluginHost } from '../pipeline/plugin.ts'
-import type { PluginLoader } from '../pipeline/plugin-loader.ts'
+import type { PluginLoader, PluginLoaderOptions } from '../pipeline/plugin-loader.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { JsRuntime } from '../runtime/detect.ts'
 import type { OwnParts, Parts } from './parts.ts'
 
+/** What is told of plugins. */
+export type PluginChanges = Pick<PluginLoaderOptions, 'onChange' | 'onReady' | 'onRegister'>
+
 export interface RequestsOptions {
   readonly jsRuntime: JsRuntime
   readonly clock: Clock
-  /** What plugins are loaded with. */
-  readonly client: PluginHost
-  readonly report: Report
+  /** Makes what loads the plugins of all requests. */
+  readonly createPlugins: (clock: Clock, told: PluginChanges) => PluginLoader
   /**
    * Makes parts that share nothing with others but plain data.
    *

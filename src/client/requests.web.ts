@@ -1,7 +1,6 @@
-import { FAILURE_CODES } from '../errors/errors.ts'
-import { PluginLoader } from '../pipeline/plugin-loader.ts'
+import type { FailureCode } from '../errors/errors.ts'
+import type { PluginLoader } from '../pipeline/plugin-loader.ts'
 import type { Registration } from '../pipeline/registration.ts'
-import { PLUGIN_TIMEOUT_MS, TimeLimits } from '../pipeline/time-limits.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Intake } from './intake.ts'
 import type { Stats } from './ledger.ts'
@@ -39,6 +38,8 @@ const BEAT_MS = 100
  * has that was due this much later.
  */
 const LOST_MS = 1_000
+/** Longer than a plugin may take to load. */
+const LOAD_MS = 6_000
 /** Where no timer fires for this long while requests come, all that were due before were taken away. */
 const QUIET_MS = 10_000
 /** The most that the time between two requests counts for that: the runtime may have stood still. */
@@ -64,16 +65,13 @@ class Requests implements Parts {
   /** For how long requests have come and no timer has fired. */
   #quietMs = 0
   /** Of those that are no longer among them. */
-  #former = sum()
+  #former: readonly Stats[] = []
 
   constructor(options: RequestsOptions) {
-    const { clock, client, report } = options
+    const { clock, createPlugins } = options
     this.#options = options
     this.#clock = clock
-    this.#plugins = new PluginLoader({
-      limits: new TimeLimits(withTimersAllowed(clock)),
-      client,
-      report,
+    this.#plugins = createPlugins(withTimersAllowed(clock), {
       onChange: () => {
         for (const { parts } of this.#all) parts.pipeline.arrange()
       },
@@ -112,7 +110,7 @@ class Requests implements Parts {
   }
 
   stats(): Stats {
-    return sum(this.#former, ...[...this.#all].map(({ parts }) => parts.stats()))
+    return sum([...[...this.#all].map(({ parts }) => parts.stats()), ...this.#former])
   }
 
   status(): Status {
@@ -192,7 +190,7 @@ class Requests implements Parts {
   /** Gives up what ended requests have left behind. */
   #giveUpDueBefore(timeMs: number): void {
     for (const [one, sinceMs] of this.#loading) {
-      if (one.state === 'loading' && sinceMs >= timeMs - PLUGIN_TIMEOUT_MS) continue
+      if (one.state === 'loading' && sinceMs >= timeMs - LOAD_MS) continue
       this.#loading.delete(one)
       if (one.state === 'loading') this.#plugins.giveUp(one)
     }
@@ -207,7 +205,7 @@ class Requests implements Parts {
   /** Keeps nothing but the counts of a request that waits for nothing. */
   #drop(own: Own): void {
     if (own === this.#latest || !own.parts.ledger.isIdle || !this.#all.delete(own)) return
-    this.#former = sum(this.#former, own.parts.stats())
+    this.#former = [sum([own.parts.stats(), ...this.#former])]
   }
 }
 
@@ -250,9 +248,10 @@ function isMine({ mark }: Own): boolean {
   }
 }
 
-function sum(...all: readonly Stats[]): Stats {
+function sum(all: readonly Stats[]): Stats {
   const add = (read: (stats: Stats) => number): number => all.reduce((total, stats) => total + read(stats), 0)
-  const failures = FAILURE_CODES.map((code) => [code, add((stats) => stats.failures[code])])
+  const codes = Object.keys(all[0]?.failures ?? {}) as FailureCode[]
+  const failures = codes.map((code) => [code, add((stats) => stats.failures[code])])
   return {
     accepted: add(({ accepted }) => accepted),
     delivered: add(({ delivered }) => delivered),
