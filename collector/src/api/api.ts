@@ -230,7 +230,7 @@ async function about({ about, actions, now }: ApiParts): Promise<unknown> {
 async function events({ reader, now }: ApiParts, { searchParams }: URL): Promise<unknown> {
   const { view, limit, order, cursor, ...filter } = readQuery('events', searchParams)
   const isFull = view === 'full'
-  const query = { ...readSearch(filter, now()), order, limit, cursor, isFull }
+  const query = { ...readSearch(filter, now()), order, limit, cursor, isFull, isExact: true }
   if (!isFull) return reader.ask('events', query)
   return fullPages.run(async () => {
     const page = await reader.ask('events', query)

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { drained } from '../http/gone.ts'
 import { SECURITY_HEADERS } from '../http/reply.ts'
+import { stringifyExact } from '../json/exact-json.ts'
 import type { EventRecord } from '../record.ts'
 import type { Cursor, EventTail } from '../store/ports.ts'
 import type { EventReader, EventSearch, QueryParameters } from '../store/queries.ts'
@@ -48,7 +49,7 @@ export function exportEvents(
   const list: ExportedList<EventRecord> = {
     name: 'events',
     page: async (cursor) => {
-      const page = await reader.ask('events', { ...search, cursor, limit: PAGE, isFull: true })
+      const page = await reader.ask('events', { ...search, cursor, limit: PAGE, isFull: true, isExact: true })
       return { items: page.events as EventRecord[], next: page.next }
     },
     cells: {
@@ -63,7 +64,7 @@ export function exportEvents(
       ...plain('userId'),
       ...plain('anonymousId'),
       ...plain('messageId'),
-      message: ({ message }) => JSON.stringify(message),
+      message: ({ message }) => stringifyExact(message),
     },
   }
   return exports.take(tail, () => sendPages(list, format, response))
@@ -118,7 +119,7 @@ async function sendPages<T>(
   const isCsv = format === 'csv'
   const lineOf = isCsv
     ? (item: T) => csvLine(Object.values(cells).map((cell) => cell(item)))
-    : (item: T) => `${JSON.stringify(item)}\n`
+    : (item: T) => `${stringifyExact(item)}\n`
   // The first page before the headers: a search that cannot be answered is still a proper problem.
   let { items, next } = await page(undefined)
   response.writeHead(200, {

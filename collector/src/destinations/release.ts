@@ -1,3 +1,4 @@
+import { stringifyExact } from '../json/exact-json.ts'
 import type { EventRecord, Message } from '../record.ts'
 
 /** The parts of an event that are released. */
@@ -37,7 +38,7 @@ export async function releaseEvent(target: ReleaseTarget, record: Releasable): P
         'content-type': 'application/json',
         authorization: `Basic ${Buffer.from(`${target.writeKey}:`).toString('base64')}`,
       },
-      body: JSON.stringify(message),
+      body: stringifyExact(message),
       redirect: 'manual',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })

@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http'
 
+import { stringifyExact } from '../json/exact-json.ts'
+
 /** An answer that is not a success, thrown or returned by what handles a request. */
 export class HttpProblem extends Error {
   readonly status: number
@@ -31,7 +33,7 @@ export function replyJson(
   value: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const body = JSON.stringify(value)
+  const body = stringifyExact(value)
   response.writeHead(status, {
     ...SECURITY_HEADERS,
     'content-type': JSON_TYPE,

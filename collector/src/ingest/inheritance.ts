@@ -1,3 +1,4 @@
+import { stringifyExact, withExactNumbers } from '../json/exact-json.ts'
 import { INHERITED_FIELDS, type InheritedField, type InheritedFields } from '../store/inherited.ts'
 
 /** The fields that the items of one batch take over from it. */
@@ -8,15 +9,22 @@ export interface Inheritance {
   bytes: number
 }
 
-/** Reads what a batch hands down; undefined when that is nothing. */
-export function inheritanceOf(batch: { [field in InheritedField]: unknown }): Inheritance | undefined {
+/**
+ * Reads what a batch hands down; undefined when that is nothing.
+ *
+ * @param exact The same by `parseExact`, when it has numbers that JavaScript does not hold.
+ */
+export function inheritanceOf(
+  batch: { [field in InheritedField]: unknown },
+  exact?: unknown,
+): Inheritance | undefined {
   const fields: InheritedFields = {}
   for (const field of INHERITED_FIELDS) {
     const value = batch[field]
     if (isFilled(value)) fields[field] = value
   }
   if (Object.keys(fields).length === 0) return undefined
-  const text = JSON.stringify(fields)
+  const text = exact === undefined ? JSON.stringify(fields) : stringifyExact(withExactNumbers(fields, exact))
   return { fields, text, bytes: Buffer.byteLength(text) }
 }
 

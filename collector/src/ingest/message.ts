@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { isoTime } from '../iso-time.ts'
+import { exactDigits, stringifyExact, withExactNumbers } from '../json/exact-json.ts'
 import { isKind, type Kind, type Reason, type Warning } from '../record.ts'
 import { idText, isUnclearId, textOrNull } from '../store/columns.ts'
 import type { InheritedField } from '../store/inherited.ts'
@@ -112,6 +113,19 @@ function isDirect(context: unknown): boolean | undefined {
   return isObject(context) && Object.hasOwn(context, 'direct') ? context['direct'] === true : undefined
 }
 
+/** The same with ids that JavaScript cannot hold as text. */
+function withDigits(message: Incoming, exact: Incoming): Incoming {
+  const digits = (field: 'userId' | 'anonymousId' | 'groupId' | 'previousId') =>
+    typeof message[field] === 'number' ? (exactDigits(exact[field]) ?? message[field]) : message[field]
+  return {
+    ...message,
+    userId: digits('userId'),
+    anonymousId: digits('anonymousId'),
+    groupId: digits('groupId'),
+    previousId: digits('previousId'),
+  }
+}
+
 /** First rule that a message breaks; the order is the one in which a developer would look. */
 function judge(kind: Kind | null, message: Incoming): Reason | null {
   if (kind === null) return 'bad_type'
@@ -141,12 +155,14 @@ function judge(kind: Kind | null, message: Incoming): Reason | null {
  * @param item The parsed item; it is changed into what is kept, which at full load is cheaper than a copy.
  * @param pathKind The kind that the address names; undefined in a batch, where each item has its own type.
  * @param itemBytes Size of the item as it was sent.
+ * @param exact The item by `parseExact`, when it has numbers that JavaScript does not hold.
  */
 export function readMessage(
   item: unknown,
   pathKind: Kind | undefined,
   envelope: Envelope,
   itemBytes: number,
+  exact?: unknown,
 ): ReadMessage {
   if (!isObject(item)) return noMessage(item, envelope)
   const message: Incoming = item
@@ -155,6 +171,8 @@ export function readMessage(
   const isTooLarge = inheritance !== undefined && itemBytes + inheritance.bytes > MAX_EVENT_BYTES
   const reason = judge(kind, message) ?? (isTooLarge ? 'event_too_large' : null)
   const draft = new Draft(message)
+  // With the digits of ids that are numbers of 64 bits: without, people who differ in the last ones would be one.
+  const ids = exact === undefined ? message : withDigits(message, exact as Incoming)
   const warnings = [...envelope.warnings]
 
   // The key is a credential: it is never kept with the message.
@@ -180,13 +198,13 @@ export function readMessage(
   return {
     reason,
     kind,
-    name: displayName(kind, message),
-    userId: idText(message.userId),
-    anonymousId: idText(message.anonymousId),
+    name: displayName(kind, ids),
+    userId: idText(ids.userId),
+    anonymousId: idText(ids.anonymousId),
     messageId: textOrNull(message.messageId),
     timestampMs,
     integrations: [message.integrations, outer?.integrations].filter(isObject),
-    body: JSON.stringify(message),
+    body: exact === undefined ? JSON.stringify(message) : stringifyExact(withExactNumbers(message, exact)),
     inherited: outer === undefined ? undefined : inheritance?.text,
     sent: draft.difference,
     warnings,

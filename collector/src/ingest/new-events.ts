@@ -32,10 +32,11 @@ export interface RequestContext {
  * Makes what is recorded of one message that was answered 200.
  *
  * @param bytes Size of the item as it was sent.
+ * @param exact The item by `parseExact`, when it has numbers that JavaScript does not hold.
  */
-export function newEvent(item: unknown, bytes: number, context: RequestContext): NewEvent {
+export function newEvent(item: unknown, bytes: number, context: RequestContext, exact?: unknown): NewEvent {
   const { pathKind, envelope, caller, config, plan, requestId } = context
-  const message = readMessage(item, pathKind, envelope, bytes)
+  const message = readMessage(item, pathKind, envelope, bytes, exact)
   const source = caller.outcome === 'source' ? caller.source : undefined
   const reason = callerReason(caller, config) ?? message.reason
   const { kind, name, userId, anonymousId, messageId, timestampMs, body, sent, warnings } = message

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { mayBeInexact, parseExact } from '../json/exact-json.ts'
 import { findJsonError, position } from '../json/json-error.ts'
 import { type JsonShape, type Slice, scanJson } from '../json/scan-json.ts'
 import { type Kind, REASONS, type Reason, type Warning } from '../record.ts'
@@ -25,6 +26,8 @@ export interface TrackingRequest {
   items: unknown[]
   /** Where each of them lies in the body. */
   slices: readonly Slice[]
+  /** The whole body with each number as it is written; undefined when JavaScript holds them all. */
+  exact: unknown
   /** Facts that hold for every message of the request. */
   warnings: Warning[]
 }
@@ -66,8 +69,11 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
   if (!isUtf8(bytes))
     return refusedAt('invalid_json', bytes, invalidUtf8At(bytes), 'the body is not UTF-8 here')
   let parsed: unknown
+  let exact: unknown
   try {
-    parsed = JSON.parse(bytes.toString('utf8'))
+    const text = bytes.toString('utf8')
+    parsed = JSON.parse(text)
+    if (mayBeInexact(text)) exact = parseExact(text)
   } catch {
     return notJson(bytes)
   }
@@ -78,14 +84,14 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
     // The item holds these itself.
     const none = { sentAt: undefined, context: undefined, integrations: undefined }
     const slices = [{ start: 0, end: bytes.length }]
-    return { writeKey, ...none, items: [parsed], slices, warnings }
+    return { writeKey, ...none, items: [parsed], slices, exact, warnings }
   }
   if (!Array.isArray(batch)) return refusal('batch_not_an_array')
   // A message that is not taken is never answered 200.
   if (batch.length > MAX_ITEMS) return refusal('too_many_items')
   if (shape.largeItems.size > 0) return tooLarge(bytes, batch, shape)
   if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) warnings.push('batch_field')
-  return { writeKey, sentAt, context, integrations, items: batch, slices: shape.items, warnings }
+  return { writeKey, sentAt, context, integrations, items: batch, slices: shape.items, exact, warnings }
 }
 
 function isObjectOrAbsent(value: unknown): boolean {

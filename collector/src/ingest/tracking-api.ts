@@ -132,7 +132,7 @@ export class TrackingApi {
   ): Promise<NewEvent[]> {
     const { config, plan, turns } = this.#parts
     const envelope: Envelope = {
-      inheritance: inheritanceOf(parsed),
+      inheritance: inheritanceOf(parsed, parsed.exact),
       sentAt: parsed.sentAt,
       sentAtMs: readTime(parsed.sentAt)?.ms,
       receivedAtMs,
@@ -144,7 +144,7 @@ export class TrackingApi {
     const context = { pathKind, envelope, caller, config, plan, requestId: notes.id }
     return inSteps(parsed.items, turns, notes.inflatedBytes, (item, index) => {
       const { start, end } = parsed.slices[index] as Slice
-      return newEvent(item, end - start, context)
+      return newEvent(item, end - start, context, exactItem(parsed.exact, pathKind, index))
     })
   }
 
@@ -225,6 +225,11 @@ export class TrackingApi {
     notes.refused(problem)
     replyProblem(response, problem)
   }
+}
+
+/** One item of a body as `parseExact` has read it. */
+function exactItem(body: unknown, pathKind: Kind | undefined, index: number): unknown {
+  return pathKind === undefined ? (body as { batch: unknown[] } | undefined)?.batch[index] : body
 }
 
 /** Maps items to events, some hundred a turn. */

@@ -1,3 +1,4 @@
+import { parseExact, stringifyExact } from '../json/exact-json.ts'
 import type { Message } from '../record.ts'
 import type { NewEvent, SentDifference } from './ports.ts'
 
@@ -18,14 +19,19 @@ export type InheritedFields = { [field in InheritedField]?: Readonly<Record<stri
  * otherwise become thousands of times as large as it was sent.
  *
  * @param inherited Kept once for the batch; undefined or null when there is nothing.
+ * @param parse Reads it.
  */
-export function merged(message: Message, inherited: string | null | undefined): Message {
-  return inherited ? mergedWith(message, JSON.parse(inherited) as InheritedFields) : message
+export function merged(
+  message: Message,
+  inherited: string | null | undefined,
+  parse: (text: string) => unknown = JSON.parse,
+): Message {
+  return inherited ? mergedWith(message, parse(inherited) as InheritedFields) : message
 }
 
 /** The same of the text of a message. */
 export function mergedText(body: string, inherited: string | null | undefined): string {
-  return inherited ? JSON.stringify(merged(JSON.parse(body) as Message, inherited)) : body
+  return inherited ? stringifyExact(merged(parseExact(body) as Message, inherited, parseExact)) : body
 }
 
 function mergedWith(message: Message, inherited: InheritedFields): Message {

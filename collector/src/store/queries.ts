@@ -52,7 +52,11 @@ export interface EventCount {
 
 /** Every question that can be asked, by its name. */
 export interface Queries {
-  events: { parameters: EventSearch & Paging & { isFull: boolean }; result: EventsPage }
+  events: {
+    /** With `isExact` numbers of messages are as `parseExact` has them. */
+    parameters: EventSearch & Paging & { isFull: boolean; isExact?: boolean }
+    result: EventsPage
+  }
   count: { parameters: EventSearch & { cursor?: Cursor | undefined }; result: EventCount }
   event: { parameters: { id: string }; result: EventDetail | null }
   requests: {

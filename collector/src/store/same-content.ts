@@ -1,3 +1,4 @@
+import { parseExact } from '../json/exact-json.ts'
 import { INHERITED_FIELDS, type InheritedFields } from './inherited.ts'
 
 /** What the service itself adds or corrects, or what a client renews with each attempt. */
@@ -39,9 +40,9 @@ export function contentComparer(): (one: Content, other: Content) => boolean {
     if (!one.body || !other.body) return true
     if (one.body === other.body && (one.inherited || null) === (other.inherited || null)) return true
     return batchOf(one.inherited).isSame(
-      JSON.parse(one.body),
+      parseExact(one.body) as Fields,
       batchOf(other.inherited),
-      JSON.parse(other.body),
+      parseExact(other.body) as Fields,
     )
   }
 }
@@ -54,7 +55,7 @@ class Batch {
   readonly #differences = new Map<Batch, Array<[field: string, key: string]>>()
 
   constructor(text: string) {
-    this.#fields = JSON.parse(text)
+    this.#fields = parseExact(text) as InheritedFields
   }
 
   isSame(own: Fields, other: Batch, others: Fields): boolean {

@@ -42,6 +42,21 @@ test('C9: the number beside Problems is that of the cards that matter, on every 
   expect(await badge.textContent()).toBe('2')
 })
 
+test('C9: a number that JavaScript cannot hold is shown and found digit by digit, and never its form in between', async () => {
+  const collector = await openCollector()
+  const [id, other] = ['12345678901234567891', '12345678901234567892']
+  for (const userId of [id, other])
+    await post(collector, '/v1/track', `{"userId":${userId},"event":"a","properties":{"parcel":${userId}}}`)
+  const page = await openPage(collector)
+
+  await row(page, id).click()
+  await panel(page).locator('.number', { hasText: id }).first().waitFor()
+  const text = (await panel(page).textContent()) ?? ''
+  expect(text).not.toContain('exact:')
+  expect(text).not.toContain('12345678901234567000')
+  expect(text).not.toContain(other)
+})
+
 test('C9: an address that leads nowhere says so', async () => {
   const collector = await openCollector()
   const page = await openPage(collector, { at: 'nonsense' })

@@ -1,5 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
+import { exactDigits, stringifyExact } from '../../../src/json/exact-json.ts'
 import { type Change, type Changes, isObject, type Path, pathKey, pathText } from '../lib/diff.ts'
 import { count } from '../lib/format.ts'
 import { visibleText } from '../lib/visible-text.ts'
@@ -196,7 +197,7 @@ function Folded({ value }: { value: unknown }) {
 }
 
 function Was({ value }: { value: unknown }) {
-  const text = JSON.stringify(value) ?? 'nothing'
+  const text = stringifyExact(value) ?? 'nothing'
   return (
     <span class="was">
       was <Text value={text.length > 120 ? `${text.slice(0, 120)}…` : text} />
@@ -206,6 +207,8 @@ function Was({ value }: { value: unknown }) {
 
 function Leaf({ value, path, state }: { value: unknown; path: Path; state: TreeState }) {
   const isWhole = useSignal(false)
+  const digits = exactDigits(value)
+  if (digits !== undefined) return <span class="number">{digits}</span>
   if (typeof value !== 'string') {
     const text =
       value !== null && typeof value === 'object' ? (Array.isArray(value) ? '[ ]' : '{ }') : String(value)

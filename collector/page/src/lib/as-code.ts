@@ -1,3 +1,4 @@
+import { stringifyExact } from '../../../src/json/exact-json.ts'
 import { isObject } from './diff.ts'
 import type { Message } from './types.ts'
 
@@ -49,14 +50,14 @@ function kindOf(message: Message): string {
 /** A shell command that sends the message again, to this collector. The write key is not kept and left to fill in. */
 export function asCurl(message: Message, base: string): string {
   const { writeKey: _, ...body } = message
-  const json = escaped(JSON.stringify(body))
+  const json = escaped(stringifyExact(body))
   return `curl -u "$WRITE_KEY:" -H 'Content-Type: application/json' \\\n  -d ${shellQuoted(json)} \\\n  ${shellQuoted(`${base}/v1/${kindOf(message)}`)}`
 }
 
 /** The call of the Trackpost SDK that sends such a message. A timestamp becomes a `Date`, as the SDK takes it. */
 export function asTrackpost(message: Message, base: string): string {
   const { timestamp, ...rest } = asCalled(message)
-  const json = escaped(JSON.stringify(rest, null, 2)).replace(
+  const json = escaped(stringifyExact(rest, 2)).replace(
     /^( *)"([A-Za-z_$][\w$]*)":/gm,
     // As a plain key it would set the prototype of the literal.
     (_, indent, name) => (name === '__proto__' ? `${indent}['__proto__']:` : `${indent}${name}:`),

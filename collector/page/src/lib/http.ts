@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { parseExact } from '../../../src/json/exact-json.ts'
 
 /** A request to the collector that did not end well; the message is for people. */
 export class RequestError extends Error {
@@ -60,7 +61,7 @@ export async function ask(path: string, options: RequestInit = {}): Promise<Resp
 /** Asks for JSON. */
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
   const response = await ask(path, signal === undefined ? {} : { signal })
-  return (await response.json()) as T
+  return parseExact(await response.text()) as T
 }
 
 /** Sends JSON and reads JSON. */

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { stringifyExact } from '../../../src/json/exact-json.ts'
 import { say, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { Confirm } from '../components/dialog.tsx'
@@ -62,7 +63,7 @@ export function EventActions({ event, onDone }: ActionProps) {
     <p class="actions">
       {message !== null && original !== null && (
         <Menu label="Copy">
-          <button type="button" onClick={() => copy(JSON.stringify(message, null, 2), 'JSON')}>
+          <button type="button" onClick={() => copy(stringifyExact(message, 2), 'JSON')}>
             As JSON
           </button>
           <button type="button" onClick={() => copy(asCurl(original, base), 'curl command')}>

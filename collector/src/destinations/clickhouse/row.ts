@@ -1,3 +1,4 @@
+import { exactDigits, parseExact, stringifyExact } from '../../json/exact-json.ts'
 import type { ClaimedDelivery } from '../../store/ports.ts'
 
 /** The range of the columns `timestamp` and `received_at`: DateTime64(3). */
@@ -27,7 +28,7 @@ export const COLUMNS = {
  * @throws RangeError when its message is nested too deeply to be written.
  */
 export function rowOf({ key, source, messageId, body }: ClaimedDelivery): string {
-  const message = JSON.parse(body) as Record<string, unknown>
+  const message = parseExact(body) as Record<string, unknown>
   const row: Record<keyof typeof COLUMNS, string> = {
     key,
     source: text(source),
@@ -49,7 +50,7 @@ export function rowOf({ key, source, messageId, body }: ClaimedDelivery): string
 /** Absent is empty. A lone surrogate, which ClickHouse refuses, becomes U+FFFD. */
 function text(value: unknown): string {
   if (value === undefined || value === null) return ''
-  return (typeof value === 'string' ? value : JSON.stringify(value)).toWellFormed()
+  return (exactDigits(value) ?? (typeof value === 'string' ? value : JSON.stringify(value))).toWellFormed()
 }
 
 /** As ISO 8601; outside of what the column can hold it is the nearest that it can, and 1970 when it is no time at all. */
@@ -59,5 +60,5 @@ function time(value: unknown): string {
 }
 
 function json(value: unknown): string {
-  return JSON.stringify(value ?? {})
+  return stringifyExact(value ?? {})
 }

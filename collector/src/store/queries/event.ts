@@ -8,7 +8,8 @@ import type { QueryContext } from './context.ts'
 import { inheritedOf, recordsOf, summariesOf } from './records.ts'
 import { requestById } from './requests.ts'
 
-export function* eventDetail(context: QueryContext, { id }: { id: string }): Query<EventDetail | null> {
+export function* eventDetail(given: QueryContext, { id }: { id: string }): Query<EventDetail | null> {
+  const context = { ...given, isExact: true }
   const seq = numberOf(id) ?? 0
   const { dialect } = context
   if (seq < dialect.first || seq > dialect.last) return null

@@ -11,6 +11,7 @@ import { recordsOf, summariesOf } from './records.ts'
 
 export interface EventsQuery extends NumberedPage {
   isFull: boolean
+  isExact?: boolean
 }
 
 export function* listEvents(context: QueryContext, query: EventsQuery): Query<EventsPage> {
@@ -19,7 +20,7 @@ export function* listEvents(context: QueryContext, query: EventsQuery): Query<Ev
   const seqs = found.seqs.slice(0, query.limit)
   const room = new PageRoom()
   const events: Array<EventSummary | EventRecord> = query.isFull
-    ? yield* recordsOf(context, seqs, room)
+    ? yield* recordsOf({ ...context, isExact: query.isExact }, seqs, room)
     : yield* summariesOf(context, seqs)
   const { next, isComplete, searchedTo } = endOfPage(found, seqs, events, room)
   return {

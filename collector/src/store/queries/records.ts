@@ -1,3 +1,4 @@
+import { parseExact } from '../../json/exact-json.ts'
 import type { DestinationOutcome, EventRecord, EventSummary, Message } from '../../record.ts'
 import { merged } from '../inherited.ts'
 import type { PageRoom } from '../page-room.ts'
@@ -10,6 +11,8 @@ const ROWS_PER_STATEMENT = 100
 /** The part of a context that records are read with. */
 interface Reading {
   dialect: QueryDialect
+  /** Whether numbers of messages that JavaScript cannot hold are as `parseExact` has them. */
+  isExact?: boolean | undefined
 }
 
 /**
@@ -18,13 +21,13 @@ interface Reading {
  * @param room What does not fit is left out as well.
  */
 export function* recordsOf(
-  { dialect }: Reading,
+  { dialect, isExact = false }: Reading,
   seqs: readonly number[],
   room?: PageRoom,
 ): Query<EventRecord[]> {
   const records: EventRecord[] = []
   for (let start = 0; start < seqs.length && !room?.isFull; start += ROWS_PER_STATEMENT) {
-    yield* readSome(dialect, seqs.slice(start, start + ROWS_PER_STATEMENT), records, room)
+    yield* readSome(dialect, seqs.slice(start, start + ROWS_PER_STATEMENT), records, room, isExact)
   }
   return records
 }
@@ -39,6 +42,7 @@ function* readSome(
   seqs: readonly number[],
   into: EventRecord[],
   room: PageRoom | undefined,
+  isExact: boolean,
 ): Query<void> {
   const rows = yield* all<EventRow>(
     sql`SELECT ${raw(EVENT_ROW_COLUMNS)} FROM event JOIN source ON source.id = source_id WHERE ${dialect.among(seqs)}`,
@@ -58,12 +62,13 @@ function* readSome(
     dialect,
     rows.map((row) => row.inherited),
   )
+  const parse = isExact ? parseExact : JSON.parse
   for (const seq of seqs) {
     const row = bySeq.get(seq)
     if (row === undefined) continue
     const inherited = texts.get(row.inherited ?? 0)
     if (room?.take(row.body, inherited) === false) return
-    const message = row.body === null ? null : merged(JSON.parse(row.body) as Message, inherited)
+    const message = row.body === null ? null : merged(parse(row.body) as Message, inherited, parse)
     into.push({ ...summaryOfRow(row, message, outcomes.get(seq) ?? []), message })
   }
 }

@@ -1,3 +1,4 @@
+import { parseExact } from '../../json/exact-json.ts'
 import type { EventRecord, Message } from '../../record.ts'
 import { differenceWith } from '../inherited.ts'
 import type { SentDifference } from '../ports.ts'
@@ -24,7 +25,7 @@ export function sentFacts(
   inherited: string | undefined,
 ): Pick<EventDetail, 'sent' | 'difference'> {
   if (!row?.sent || row.body === null || message === null) return { sent: null, difference: null }
-  const own = JSON.parse(row.body) as Message
+  const own = parseExact(row.body) as Message
   const noted = JSON.parse(row.sent) as SentDifference
   const difference = differenceWith(own, inherited, noted)
   return { sent: asSent(own, noted), difference: differenceOf(message, difference) }
