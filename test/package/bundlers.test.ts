@@ -152,6 +152,34 @@ test.each(Object.entries(BUNDLERS))(
   },
 )
 
+test.each([
+  ['trackpost', 'trackpost/node'],
+  ['trackpost/node', 'trackpost'],
+])('what esbuild splits into several files runs, with %s first and %s behind it', async (...entries) => {
+  const text = `import * as one from '${entries[0]}'
+import * as other from '${entries[1]}'
+const { Analytics, NodeHTTPClient } = { ...one, ...other }
+const { WRITE_KEY: writeKey, TRACKPOST_HOST: host } = process.env
+const analytics = new Analytics({ writeKey, host, httpClient: new NodeHTTPClient() })
+analytics.track({ userId: 'user-1042', event: 'Café Opened' })
+console.log(JSON.stringify(await analytics.closeAndFlush()))`
+  const outdir = join(project.folder, `split-${entries.join('-').replace(/\W+/g, '-')}`)
+  const path = await project.write('split.mjs', text)
+  await build({
+    entryPoints: { main: path },
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    splitting: true,
+    outdir,
+    outExtension: { '.js': '.mjs' },
+  })
+
+  const exit = await runNode([join(outdir, 'main.mjs')], { WRITE_KEY, TRACKPOST_HOST: receiver.url })
+
+  expect(exit).toMatchObject({ code: 0, stderr: '', stdout: '{"delivered":1,"failed":0,"pending":0}\n' })
+})
+
 /** Each bundles for an edge runtime, by the settings that its users have, and returns the path of the main file. */
 const EDGE_BUNDLERS: Record<string, Bundle> = {
   async esbuild(entry, folder) {
