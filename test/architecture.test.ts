@@ -43,7 +43,16 @@ const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['store'],
     ['catalogue'],
     ['help.ts', 'limited.ts', 'config', 'plan', 'search'],
-    ['clock.ts', 'json', 'listeners.ts', 'network-address.ts', 'record.ts', 'version.ts', 'worker-url.ts'],
+    [
+      'clock.ts',
+      'iso-time.ts',
+      'json',
+      'listeners.ts',
+      'network-address.ts',
+      'record.ts',
+      'version.ts',
+      'worker-url.ts',
+    ],
   ],
   'collector/page/src': [['main.tsx'], ['app.tsx'], ['screens'], ['components'], ['lib']],
   'cli/src': [
@@ -57,11 +66,11 @@ const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
 }
 
-/** Sources of other packages that one may take, to be compiled in: of the client and the collector none, of the page types alone. */
+/** Sources of other packages that one may take, to be compiled in: none by the client and the collector. */
 const FROM_OTHERS: Readonly<Record<string, RegExp>> = {
   src: /^$/,
   'collector/src': /^$/,
-  'collector/page/src': /^collector\/src\/(?:log|record|store|search)\b/,
+  'collector/page/src': /^collector\/src\/(?:json|log|record|store|search)\b/,
   'cli/src': /^(?:collector\/src\/json|src\/settings\/suggest)\b/,
 }
 
