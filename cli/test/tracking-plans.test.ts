@@ -34,7 +34,10 @@ function newProject(): string {
   return folder
 }
 
-test('the guide on tracking plans, from the catalogue to a compiler that refuses', async () => {
+// npx and the compiler are started ten times: minutes on a machine that does other things.
+test('the guide on tracking plans, from the catalogue to a compiler that refuses', {
+  timeout: 600_000,
+}, async () => {
   const folder = newProject()
   const write = (name: string, text: string | undefined): void =>
     writeFileSync(join(folder, name), text as string)
