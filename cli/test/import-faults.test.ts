@@ -227,7 +227,7 @@ describe('a service that fails', () => {
       expect([1, 2]).toContain(lines.length)
       for (const line of lines) {
         expect(line).toMatch(
-          /^trackpost: waits 1 s: \[\d+\] .*; tries again, at most 1 time \(--max-retries\)$/,
+          /^trackpost: waits \d+ s: \[\d+\] .*; tries again, at most 1 time \(--max-retries\)$/,
         )
       }
       expect(stdout).toContain(`go on with: trackpost import ${file} --max-retries 1 --resume`)
