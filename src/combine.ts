@@ -2,12 +2,12 @@ import type { FlushOptions } from './client/events.ts'
 import type { FlushSummary } from './client/ledger.ts'
 import type { DeliveryError } from './errors/errors.ts'
 import { describe } from './message/describe.ts'
-import { createMessageId } from './message/message-id.ts'
 import type { GroupTraits, UserTraits } from './message/shapes.ts'
 import type { AnyEvents, Kind } from './message/types.ts'
 import { KINDS } from './message/wire.ts'
 import type { Callback, Context } from './pipeline/context.ts'
 import type { Tracker } from './pipeline/tracker.ts'
+import { platform } from './runtime/platform.node.ts'
 
 /** A part of {@link combine}: a client, or anything that can record and flush. */
 export interface CombinedClient<Events = AnyEvents, User = UserTraits, Group = GroupTraits>
@@ -92,7 +92,7 @@ function stamp(params: object): object {
     for (const name of FIELDS) {
       if (!(name in stamped) && name in params) stamped[name] = (params as Record<string, unknown>)[name]
     }
-    stamped['messageId'] ??= createMessageId()
+    stamped['messageId'] ??= platform.randomId()
     stamped['timestamp'] ??= new Date()
     return stamped
   } catch {

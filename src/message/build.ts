@@ -1,8 +1,9 @@
 import { DeliveryError } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
+import { platform } from '../runtime/platform.node.ts'
 import { dateMs, describe, isRecord } from './describe.ts'
 import { mergeDeep } from './merge.ts'
-import { createMessageId, isMessageId, MESSAGE_ID_LIMIT } from './message-id.ts'
+import { isMessageId, MESSAGE_ID_LIMIT } from './message-id.ts'
 import type { EventProperties } from './shapes.ts'
 import { snapshot } from './snapshot.ts'
 import type { Kind, Message } from './types.ts'
@@ -219,7 +220,8 @@ function resolve(kind: Kind, value: Fields, name: string, toJSON: ToJSON): Field
 
 function readMessageId(kind: Kind, fields: Fields): string {
   const value = readField(fields, 'messageId')
-  if (value === undefined || value === null) return createMessageId()
+  // Looked up at each call: bundlers that split code may run this module before the platform's.
+  if (value === undefined || value === null) return platform.randomId()
   if (isMessageId(value)) return value
   const expected = `1 to ${MESSAGE_ID_LIMIT - 1} characters without control characters`
   throw invalid(kind, 'messageId', expected, value)

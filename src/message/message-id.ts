@@ -1,11 +1,3 @@
-import { platform } from '../runtime/platform.node.ts'
-
-/** A random UUID from the runtime's cryptographic source: the key by which the service deduplicates. */
-export function createMessageId(): string {
-  // Looked up at each call: bundlers that split code run this module before the platform, which imports it too.
-  return platform.randomId()
-}
-
 /** Messages with an id of this many characters (code points) or more are refused. @see docs/spec.md, section 1 */
 export const MESSAGE_ID_LIMIT = 100
 

@@ -1,16 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { createMessageId, isMessageId } from '../../src/message/message-id.ts'
+import { isMessageId } from '../../src/message/message-id.ts'
+import { platform } from '../../src/runtime/platform.node.ts'
 
 describe('message ids', () => {
   test('a new id is a random UUID that the service takes', () => {
-    const id = createMessageId()
+    const id = platform.randomId()
 
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
     expect(isMessageId(id)).toBe(true)
   })
 
   test('no two of 20,000 ids are equal', () => {
-    const ids = new Set(Array.from({ length: 20_000 }, createMessageId))
+    const ids = new Set(Array.from({ length: 20_000 }, () => platform.randomId()))
 
     expect(ids.size).toBe(20_000)
   })
