@@ -15,7 +15,7 @@ import { type FileSpoolOptions, resolveSpoolOptions } from './options.ts'
 import { type Processes, systemProcesses } from './owner.ts'
 import { FIRST_RECORD, FileRecord, type Segment } from './segment.ts'
 import { SegmentLog } from './segment-log.ts'
-import { SegmentReader } from './segment-reader.ts'
+import { ReadingRoom, SegmentReader } from './segment-reader.ts'
 
 /** How often a spool shows that its process lives, and looks for dead ones. */
 const BEAT_MS = 15_000
@@ -55,6 +55,7 @@ export class FileSpool implements Spool {
   readonly #folders: Folders
   readonly #log: SegmentLog
   readonly #leftovers: Leftovers
+  readonly #room = new ReadingRoom()
   /** Segments with acknowledgements of this turn. */
   readonly #touched = new Set<Segment>()
   /** Segments whose acknowledgements may be open. */
@@ -105,6 +106,7 @@ export class FileSpool implements Spool {
     this.#log = new SegmentLog({ ...shared, ...limits, clock, onWaiting: () => this.#wake() })
     this.#leftovers = new Leftovers({
       ...shared,
+      room: this.#room,
       isSynced: limits.sync !== 'never',
       account: (bytes) => {
         this.#log.usedBytes += bytes
@@ -162,8 +164,10 @@ export class FileSpool implements Spool {
     this.#leftovers.scan()
     while (!this.#isClosed) {
       const messages = (await this.#readRun()) ?? (await this.#leftovers.next())
-      if (messages === undefined) await this.#somethingToRead()
-      else if (!this.#isClosed) yield messages
+      if (messages === undefined) {
+        this.#room.leave()
+        await this.#somethingToRead()
+      } else if (!this.#isClosed) yield messages
     }
   }
 
@@ -237,7 +241,7 @@ export class FileSpool implements Spool {
     const run = this.#log.runs[0]
     if (run === undefined) return undefined
     try {
-      const reader = new SegmentReader(run.segment, true)
+      const reader = new SegmentReader(run.segment, true, this.#room)
       const { messages, end } = await reader.read(Math.max(run.start, FIRST_RECORD), run.end)
       const all = run.advance(messages, end)
       if (run.start >= run.end) this.#log.runs.shift()

@@ -3,7 +3,7 @@ import type { RecoveredMessage } from '../line/spool.ts'
 import { type FileSystem, isShortage } from './file-system.ts'
 import type { Folders } from './folders.ts'
 import { acknowledgementsOf, Segment, segmentNumber } from './segment.ts'
-import { readHeader, SegmentReader } from './segment-reader.ts'
+import { type ReadingRoom, readHeader, SegmentReader } from './segment-reader.ts'
 
 export interface LeftoversOptions {
   readonly fs: FileSystem
@@ -13,6 +13,7 @@ export interface LeftoversOptions {
   /** Told of bytes that this process is answerable for now, and of those it has removed. */
   readonly account: (bytes: number) => void
   readonly warn: (text: string) => void
+  readonly room: ReadingRoom
 }
 
 interface Reading {
@@ -123,7 +124,8 @@ export class Leftovers {
         if (at !== undefined) {
           segment.isDamaged = at === 0 && size > 0
           if (this.#options.isSynced) await this.#sync(segment)
-          const reader = new SegmentReader(segment, false, await segment.readAcknowledged())
+          const acknowledged = await segment.readAcknowledged()
+          const reader = new SegmentReader(segment, false, this.#options.room, acknowledged)
           return { segment, reader, size, at }
         }
         // A later version's: it is left for that.

@@ -18,6 +18,21 @@ export interface Stretch {
   readonly hasDamage: boolean
 }
 
+/** What the readers of a spool read into, one after the other: memory outside the heap waits long for the garbage collector. */
+export class ReadingRoom {
+  #bytes: Buffer | undefined
+
+  get bytes(): Buffer {
+    this.#bytes ??= Buffer.allocUnsafeSlow(CHUNK_BYTES)
+    return this.#bytes
+  }
+
+  /** There is nothing to read for now. */
+  leave(): void {
+    this.#bytes = undefined
+  }
+}
+
 /** Reads a segment from one end to the other, a stretch at a time: its memory does not grow with the segment. */
 export class SegmentReader {
   readonly #segment: Segment
@@ -28,18 +43,19 @@ export class SegmentReader {
 
   /**
    * @param isOwn The records were appended by this process; `live` counts them already.
+   * @param room What was read into it before is not needed any more.
    * @param acknowledged Stretches to leave out, in order.
    */
   constructor(
     segment: Segment,
     isOwn: boolean,
+    room: ReadingRoom,
     acknowledged: readonly (readonly [start: number, end: number])[] = [],
   ) {
     this.#segment = segment
     this.#isOwn = isOwn
     this.#acknowledged = acknowledged
-    // There may be thousands of small ones.
-    this.#bytes = Buffer.allocUnsafeSlow(isOwn ? CHUNK_BYTES : Math.min(CHUNK_BYTES, segment.length))
+    this.#bytes = room.bytes
   }
 
   /**

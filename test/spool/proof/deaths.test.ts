@@ -191,6 +191,6 @@ test(`a backlog of ${BACKLOG} events is read without being loaded`, async () => 
     `${mb(bytes)} delivered in ${(ms / 1_000).toFixed(1)} s; memory grew by ${mb(grownBytes)} at most`,
   )
   expect(recovered).toBe(BACKLOG)
-  // Most of it is request bodies that wait for the garbage collector. The row asks for 64 MB; 94 MB were measured.
-  expect(grownBytes).toBeLessThan(128 * 1_048_576)
+  // Some 40 MB of it are the young generation of V8, which any busy process has.
+  expect(grownBytes).toBeLessThan(64 * 1_048_576)
 }, 1_800_000)
