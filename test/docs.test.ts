@@ -12,7 +12,7 @@ const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
   encoding: 'utf8',
 })
   .split('\n')
-  .filter((path) => /\.(?:ts|mts|mjs|cjs|js|md|sh|ya?ml)$/.test(path) && path !== 'docs/faults.md')
+  .filter((path) => /\.(?:tsx?|mts|mjs|cjs|js|md|sh|ya?ml)$/.test(path) && path !== 'docs/faults.md')
   .filter((path) => {
     try {
       return read(path) !== ''
@@ -106,4 +106,16 @@ describe('links between the documents', () => {
 
     expect(broken.map(([link]) => link)).toEqual([])
   })
+})
+
+test('no comment begins with "What": it names its subject', () => {
+  const sources = files.filter((path) => /^(?:src|collector\/src|collector\/page\/src|cli\/src)\//.test(path))
+  const found = sources.flatMap((path) =>
+    [...read(path).matchAll(/^\s*(?:\/\*\*|\/\/|\*) What [a-z].*$/gm)].map(
+      ([line]) => `${path}: ${line.trim()}`,
+    ),
+  )
+
+  expect(sources.length).toBeGreaterThan(300)
+  expect(found).toEqual([])
 })

@@ -78,7 +78,7 @@ interface Token {
   isAccepted: boolean
 }
 
-/** What all that ask for tokens of one client know. Data alone: no promise, and no timer. */
+/** Tokens as all parts of one client know them. Data alone: no promise, and no timer. */
 interface Knowledge {
   token: Token | undefined
   /** No token request before this monotonic moment. */

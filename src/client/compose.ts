@@ -214,7 +214,7 @@ async function loadAndVerify(options: VerifyOptions): Promise<Verification> {
   }
 }
 
-/** What no line of a log may show. Tokens come and go: what quotes one is cleaned where it arises. */
+/** Secrets that no line of a log may show. Tokens come and go: a text that quotes one is cleaned where it arises. */
 function secretsOf({ writeKey, headers = {}, oauthSettings }: ResolvedSettings): string[] {
   const ofHeaders = Object.entries(headers).filter(([name]) => isSecretHeader(name))
   const key = oauthSettings?.clientKey

@@ -3,7 +3,7 @@ import type { DeliveryError } from '../errors/errors.ts'
 import type { Kind } from '../message/types.ts'
 
 /**
- * What is published on the channels of `node:diagnostics_channel`, by channel. Nothing in it is a credential. Where the
+ * The messages on the channels of `node:diagnostics_channel`, by channel. Nothing in it is a credential. Where the
  * runtime has no such module, nothing is published.
  *
  * @example
@@ -27,7 +27,7 @@ export interface DiagnosticsMessages {
   'trackpost:pause': PauseMessage
 }
 
-/** What every message on a channel has. */
+/** Fields of every message on a channel. */
 export interface ClientMessage {
   /** The client that it is about. Its `status` and `stats` can be read at once. */
   readonly client: object
@@ -55,7 +55,7 @@ export interface ResponseMessage extends ClientMessage {
   readonly status: number | undefined
   /** Milliseconds from the request to the response headers, or to the failure. */
   readonly durationMs: number
-  /** What went wrong, for people; `undefined` when the events were delivered. */
+  /** The failure, for people; `undefined` when the events were delivered. */
   readonly problem: string | undefined
 }
 

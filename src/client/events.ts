@@ -18,12 +18,12 @@ export interface ErrorEvent {
 /** The argument of a `warning` listener: something failed, or a plugin reported it, and it cost no event. */
 export interface WarningEvent {
   /**
-   * What failed: a plugin, a listener, a callback, the function given as `waitUntil`, `scope` or `disable`, the spool, the
+   * The part that failed: a plugin, a listener, a callback, the function given as `waitUntil`, `scope` or `disable`, the spool, the
    * service. `outage` is told when the service has failed more than `maxRetries` times in a row, when it refuses the
    * settings after it has accepted requests, and when it accepts requests again.
    */
   code: 'plugin' | 'listener' | 'callback' | 'wait_until' | 'scope' | 'disable' | 'spool' | 'outage'
-  /** What was thrown, or what the promise was rejected with. For a plugin, a `DeliveryError` that names it. */
+  /** The error that was thrown, or the reason of the rejection. For a plugin, a `DeliveryError` that names it. */
   reason: unknown
   /** The name of the plugin. */
   plugin?: string

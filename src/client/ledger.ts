@@ -22,7 +22,7 @@ export interface Stats {
   readonly failures: Readonly<Record<FailureCode, number>>
 }
 
-/** What came of the events that a `flush()` waited for. */
+/** The outcomes of the events that a `flush()` waited for, counted. */
 export interface FlushSummary {
   /** Events that the service has accepted. */
   readonly delivered: number
@@ -50,7 +50,7 @@ interface Cover {
   deferred: number
   /** Called once this and all before it are closed. */
   readonly waiters: (() => void)[]
-  /** What came of this and all before it, once they are closed. */
+  /** The totals of this cover and all before it, once they are closed. */
   totals: Totals | undefined
 }
 
@@ -93,7 +93,7 @@ export class Ledger {
   #openUncovered = 0
   /** The last call that a flush covers. */
   lastCovered = 0
-  /** What came of covered calls, and of those whose cover is closed. */
+  /** The totals of covered calls, and of those whose cover is closed. */
   readonly #covered = { delivered: 0, failed: 0, deferred: 0 }
   readonly #closed = { delivered: 0, failed: 0, deferred: 0 }
   readonly #exemptions = new Set<Exemption>()
@@ -247,7 +247,7 @@ export class Ledger {
     }
   }
 
-  /** What came of the calls up to this cover. */
+  /** The totals of the calls up to this cover. */
   #upTo(last: Cover): Totals {
     const sum = { ...this.#closed }
     for (const cover of this.#covers) {

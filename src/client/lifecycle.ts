@@ -145,7 +145,7 @@ export class Lifecycle {
     const abandon = (): void => this.abandon(message)
     const summary = await this.#drain(timeoutMs, abandon, exempt)
     const shutDown = (): Promise<void> => this.#shutDown(message)
-    // What a plugin that closes works for goes its way, and keeps what it needs until then.
+    // The event that a closing plugin works for goes its way, and keeps what it needs until then.
     if (exempt.some(({ state }) => state !== 'done')) void this.#drain(timeoutMs, abandon, []).then(shutDown)
     else await shutDown()
     return summary

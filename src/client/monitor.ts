@@ -192,7 +192,7 @@ export interface Status {
   readonly url: string
 }
 
-/** What a status is read from. */
+/** Sources of a status. */
 export interface StatusSources {
   readonly spool: SpoolConnection | undefined
   readonly delivery: Delivery

@@ -22,7 +22,7 @@ export interface OutcomesOptions {
   readonly listeners: Listeners<AnalyticsEvents>
   readonly warnings: Warnings
   readonly monitor: Monitor
-  /** What the service said last, while it fails. */
+  /** The last failure of the service, while it fails. */
   readonly trouble: () => DeliveryError | undefined
   /** Called each time the last pending event gets its outcome. */
   readonly onDrained: () => void
@@ -103,7 +103,7 @@ export class Outcomes {
     this.#early.push({ item, error })
     this.isCrowded = this.#early.length >= MAX_EARLY
     if (this.#isEarlyScheduled) return
-    // What callbacks of early outcomes lead to is left to a later turn: a callback that tracks again on each loss would
+    // Events that callbacks of early outcomes track are left to a later turn: a callback that tracks again on each loss would
     // otherwise keep the event loop from ever running.
     if (this.#isSettlingEarly) this.#options.clock.setTimer(this.settleEarly, 0)
     else soon(this.settleEarly)
@@ -200,7 +200,7 @@ export class Outcomes {
   }
 }
 
-/** What ends an event because the service fails names that failure, and has it as its cause. */
+/** An error that ends an event because the service fails names that failure, and has it as its cause. */
 export function withTrouble(
   code: FailureCode,
   text: string,

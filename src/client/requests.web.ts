@@ -21,7 +21,7 @@ interface Mark {
   readonly readyState: unknown
 }
 
-/** What serves one request. */
+/** The parts that serve one request. */
 interface Own {
   readonly parts: OwnParts
   /** `undefined` until a request has claimed it: what is made outside of all requests belongs to the first one. */

@@ -98,7 +98,7 @@ function isId(value: unknown): boolean {
   return typeof value === 'string' ? value.trim() !== '' : Number.isFinite(value) || typeof value === 'bigint'
 }
 
-/** What cannot be merged is left as it is: the event says what is wrong with it. */
+/** A field that cannot be merged is left as it is: the event says what is wrong with it. */
 function merge(base: unknown, over: unknown): unknown {
   if (over === undefined || over === null) return base
   if (!isRecord(over)) return over

@@ -18,7 +18,7 @@ export interface Verification {
   readonly status: number | undefined
   /** Where the request went. */
   readonly url: string
-  /** What is wrong and what to look at, for people and without credentials; `undefined` when all is well. */
+  /** The fault and where to look, for people and without credentials; `undefined` when all is well. */
   readonly hint: string | undefined
 }
 

@@ -3,7 +3,7 @@ import type { Range } from './range.ts'
 /** How many requests one range may cost more because the service refused it or parts of it. */
 export const MAX_ADDED_REQUESTS = 24
 
-/** What to do about a range that was refused. */
+/** The decision about a range that was refused. */
 export interface Refusal {
   /** These fail: the event that was refused alone, or all that there are. */
   readonly failed: readonly Range[]

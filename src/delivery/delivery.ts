@@ -86,7 +86,7 @@ export class Delivery {
     return { count: length + parts.count, bytes: bytes + parts.bytes }
   }
 
-  /** What the service said last, with this code; `undefined` when nothing is wrong with it. */
+  /** The last failure of the service, with this code; `undefined` when nothing is wrong with it. */
   trouble(code: FailureCode): DeliveryError | undefined {
     return this.#outage.toError(code)
   }

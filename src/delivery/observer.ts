@@ -46,10 +46,10 @@ export type OnEnd = (
   toInfo: (() => ResponseInfo) | undefined,
 ) => void
 
-/** What a request without events has shown. */
+/** The result of a request without events. */
 export interface Probe {
   readonly status: number | undefined
-  /** What is wrong, without credentials; `undefined` when nothing is. */
+  /** The fault in words, without credentials; `undefined` when there is none. */
   readonly problem: string | undefined
 }
 

@@ -68,7 +68,7 @@ export class Outage {
   readonly rateLimit: Deadline
   #toError: ToError | undefined
   #toLimitError: ToError | undefined
-  /** What the events end with that it ends: the code of the refusal, where the service refuses the settings. */
+  /** The code of the events that it ends: that of the refusal, where the service refuses the settings. */
   #code: FailureCode | undefined
   /** The monotonic moment at which it began. */
   sinceMs = 0
@@ -145,12 +145,12 @@ export class Outage {
     return upTo
   }
 
-  /** What the service said last, with this code; `undefined` when nothing is wrong. */
+  /** The last failure of the service, with this code; `undefined` when nothing is wrong. */
   toError(code: FailureCode): DeliveryError | undefined {
     return this.#toError?.(this.#code ?? code)
   }
 
-  /** What the service said last when it asked to wait. */
+  /** The last response in which the service asked to wait. */
   toLimitError(code: FailureCode): DeliveryError | undefined {
     return this.#toLimitError?.(code)
   }

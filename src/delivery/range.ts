@@ -1,7 +1,7 @@
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
 import type { Item } from '../line/item.ts'
 
-/** What the parts of one range share, however often it is halved. */
+/** State that the parts of one range share, however often it is halved. */
 export interface Origin {
   /** Requests that were added because the service refused the range or a part of it (400, 422). */
   addedRequests: number
@@ -86,7 +86,7 @@ export class Range {
     const [first, second] = [this.#part(0, middle), this.#part(middle, this.items.length)]
     first.next = second
     second.next = this.next
-    // What comes after is no longer the other half of what goes before it.
+    // The next part is no longer the other half of the one before.
     if (this.next !== undefined) this.next.isSecondOfPair = false
     return first
   }
@@ -187,7 +187,7 @@ const GROWTH = 0.1
 export class BodyLimit {
   /** UTF-8 bytes of the messages and the commas between them. */
   bytes: number
-  /** What a request may hold when no 413 says otherwise. */
+  /** The limits of a request when no 413 says otherwise. */
   readonly maxBytes: number
   #successes = 0
 

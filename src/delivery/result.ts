@@ -7,10 +7,10 @@ const TOO_LARGE = 'the service, or a proxy on the way, takes no event of this si
 const EMPTY_TOO_LARGE =
   'the service, or a proxy on the way, refuses even a body without events; check host and path'
 
-/** What went wrong, once it is known which failure it amounts to. */
+/** A failure, once its code is known. */
 export type ToError = (code: FailureCode) => DeliveryError
 
-/** What one request came to. Nothing above it reads a status or a header. */
+/** The result of one request. Nothing above it reads a status or a header. */
 export interface SendResult {
   /** `resend`: the service does not take the body encoded; the next attempt sends it as it is. */
   readonly action: Action | 'resend'
@@ -18,7 +18,7 @@ export interface SendResult {
   readonly waitMs: number | undefined
   /** Tells refusals apart; `undefined` without a response. */
   readonly status: number | undefined
-  /** What the service said. Only for comparison: it may hold what the request held, credentials included. */
+  /** The text of the response. Only for comparison: it may hold what the request held, credentials included. */
   readonly text: string
   /** The connection broke before any response. */
   readonly isConnectionLost: boolean
@@ -50,7 +50,7 @@ export function toDeliveryError(
   return new DeliveryError(code, message, { status, url, response: redact(body) })
 }
 
-/** What is wrong with the response to a request without events. */
+/** The fault of the response to a request without events. */
 export function explainProbe(result: ExchangeResult, url: string, redact: (text: string) => string): string {
   const { message } = toDeliveryError('rejected', result, url, redact)
   return result.status === 413 ? message.replace(TOO_LARGE, EMPTY_TOO_LARGE) : message

@@ -29,7 +29,7 @@ export interface ResultHandlerOptions {
   readonly outcomes: { settle(item: Item, error: DeliveryError | undefined): void }
 }
 
-/** What is told of an outage. */
+/** Listeners of an outage. */
 export interface OutageObserver {
   /** It has lasted for so many failures that nobody waits any more. */
   onOutage(durationMs: number, problem: string): void
@@ -258,7 +258,7 @@ export class ResultHandler {
   }
 
   #settle(range: Range, error: DeliveryError | undefined): void {
-    // What comes next is in its place before the first outcome is told: a callback may flush, or close.
+    // The rest is in its place before the first outcome is told: a callback may flush, or close.
     const failed = range.next === undefined ? [] : this.#continue(proceed(range.next))
     this.#end(range, error)
     for (const [part, partError] of failed) this.#end(part, partError)

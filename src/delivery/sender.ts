@@ -166,7 +166,7 @@ export class Sender {
         'Content-Type': 'application/json',
         ...(authorization !== undefined && { Authorization: authorization }),
         'User-Agent': userAgent,
-        // What is read of a response is too short to be worth compressing, and not every client could read it.
+        // The part of a response that is read is too short to be worth compressing, and not every client could read it.
         'Accept-Encoding': 'identity',
       }
     }

@@ -9,7 +9,7 @@ export function isConnectionLost(cause: unknown): boolean {
   return chain(cause).some(({ code }) => LOST.has(code))
 }
 
-/** What went wrong, in one line: the messages and codes of a chain of causes. */
+/** A chain of causes in one line: their messages and codes. */
 export function describeCause(cause: unknown): string {
   const parts: string[] = []
   for (const link of chain(cause)) {

@@ -70,9 +70,9 @@ export class SettingsError extends TrackpostError {
   }
 }
 
-/** What is known of the request that failed. */
+/** Facts about the request that failed. */
 export interface FailedRequest {
-  /** What the HTTP client rejected with, without credentials. */
+  /** The reason that the HTTP client rejected with, without credentials. */
   readonly cause?: unknown
   /** The HTTP status of the last response. */
   readonly status?: number

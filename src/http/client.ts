@@ -24,7 +24,7 @@ export type AbortSignalOf<Global> = Global extends { AbortSignal: { prototype: i
   ? Signal
   : AbortSignalLike
 
-/** What is used of an `AbortSignal`, where its own type is not known. */
+/** The part of an `AbortSignal` that is used, where its own type is not known. */
 export interface AbortSignalLike {
   /** Whether the request was aborted. */
   readonly aborted: boolean
@@ -36,7 +36,7 @@ export interface AbortSignalLike {
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
-/** What is used of a `Headers` object. */
+/** The part of a `Headers` object that is used. */
 export interface HeadersLike {
   /** The value of a header; `null` when there is none. */
   get(name: string): string | null
@@ -48,7 +48,7 @@ export interface HeadersLike {
 // biome-ignore lint/suspicious/noExplicitAny: headers of an interface or class type are assignable to `any` only
 export type HTTPHeaders = Record<string, any> | HeadersLike
 
-/** What an {@link HTTPClient} resolves with. A `Response` of `fetch` is one. */
+/** The response of an {@link HTTPClient}. A `Response` of `fetch` is one. */
 export interface HTTPResponse {
   /** The HTTP status, an integer. */
   status: number
@@ -90,7 +90,7 @@ export interface OwnHTTPClient extends HTTPClient {
   close?(): void
 }
 
-/** What an {@link HTTPFetchFn} is given as its second argument. */
+/** The second argument of an {@link HTTPFetchFn}. */
 export interface HTTPFetchRequest {
   /** Always `POST`. */
   method: 'POST'

@@ -20,7 +20,7 @@ export interface ResponseHead {
   readonly body: string
 }
 
-/** What one request came to. No retry and no policy here: every status is a response. */
+/** The result of one request. No retry and no policy here: every status is a response. */
 export type ExchangeResult = ResponseHead | { readonly status: undefined; readonly cause: unknown }
 
 /** One request under way. */
@@ -191,7 +191,7 @@ function isByteClient(client: HTTPClient): client is ByteHTTPClient {
   return typeof (client as Partial<ByteHTTPClient>).takesBytes === 'function'
 }
 
-/** What counts of a response, or what is wrong with it. */
+/** The parts of a response that count, or its fault. */
 function readHead(response: HTTPResponse | null | undefined): Omit<ResponseHead, 'body'> | string {
   try {
     const { status, statusText, headers } = response ?? ({} as HTTPResponse)

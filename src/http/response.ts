@@ -21,7 +21,7 @@ export interface PushedBody {
   readTo(add: (chunk: Uint8Array) => void): Promise<void>
 }
 
-/** What is read of a response. */
+/** The parts of a response that are read. */
 interface Readable {
   readonly body?: unknown
   readonly text?: () => Promise<string>
@@ -35,7 +35,7 @@ export class BodyReader {
   readonly #keptBytes: number
   readonly #kept: Uint8Array[] = []
   #bytes = 0
-  /** What is being read, as {@link cancelBody} takes it. */
+  /** The body that is being read, as {@link cancelBody} takes it. */
   #source: unknown
 
   /** @param keptBytes How many bytes are kept; 0 throws the body away. */
@@ -43,7 +43,7 @@ export class BodyReader {
     this.#keptBytes = keptBytes
   }
 
-  /** What has been kept so far. A character that the limit cut in two is left out. */
+  /** The text that was kept so far. A character that the limit cut in two is left out. */
   get text(): string {
     const decoder = new TextDecoder()
     return this.#kept.map((chunk) => decoder.decode(chunk, { stream: true })).join('')

@@ -8,14 +8,14 @@ import type { EventProperties } from './shapes.ts'
 import { snapshot } from './snapshot.ts'
 import type { Kind, Message } from './types.ts'
 
-/** What the client adds to every message. */
+/** The parts that the client adds to every message. */
 export interface MessageStamp {
   readonly library: { name: string; version: string }
   readonly metadata: Message['_metadata']
 }
 
 /**
- * What a message has when the call does not say otherwise. What the call says wins; `context` and `integrations` are
+ * The defaults of a message. The call wins; `context` and `integrations` are
  * merged, level by level. The values are checked like those of a call.
  */
 export interface MessageDefaults {
@@ -181,7 +181,7 @@ function readMerged(
   }
 }
 
-/** What most callers pass, and what is seen at once to be an object. */
+/** Whether it is a plain object, seen at once: most callers pass one. */
 function isLiteral(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
 }

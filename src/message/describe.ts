@@ -1,4 +1,4 @@
-/** What stands for no plain data: a field that takes an object does not take these, nor arrays and functions. */
+/** Objects that are no plain data: a field that takes an object does not take these, nor arrays and functions. */
 const REFUSED = [Map, Set, Date, Error, Number, String, Boolean, BigInt, Symbol] as const
 const REFUSED_NAMES = new Set<string>(REFUSED.map(({ name }) => name))
 

@@ -62,7 +62,7 @@ export interface PageContext extends JSONObject {
   url?: string | undefined
 }
 
-/** What referred the user to the website or app. */
+/** The source that referred the user to the website or app. */
 export interface Referrer extends JSONObject {
   /** Id of the referrer. */
   id?: string | undefined
@@ -112,7 +112,7 @@ export interface ExtraContext extends JSONObject {
   location?: Location | undefined
   /** The web page that was open. */
   page?: PageContext | undefined
-  /** What referred the user. */
+  /** The source that referred the user. */
   referrer?: Referrer | undefined
   /** Time zone, for example `Europe/Zurich`. */
   timezone?: string | undefined

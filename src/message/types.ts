@@ -63,7 +63,7 @@ type TypedProperties<Properties> = [Properties] extends [undefined]
     ? { properties?: Properties | null | undefined }
     : { properties: Properties }
 
-/** What every call takes. A message with more than `maxMessageBytes` as JSON fails with `too_large`. */
+/** Fields of every call. A message with more than `maxMessageBytes` as JSON fails with `too_large`. */
 export interface CommonParams {
   /** Facts about the message. Default: only the library, which is always added. */
   context?: ExtraContext | null | undefined
@@ -80,7 +80,7 @@ export interface CommonParams {
 
 /** What `identify` takes. */
 export type IdentifyParams<Traits = UserTraits, Who = Identity> = CommonParams & {
-  /** What is known about the user. Default: none. */
+  /** Facts about the user. Default: none. */
   traits?: Traits | null | undefined
 } & Who
 
@@ -115,7 +115,7 @@ export type ScreenParams<Who = Identity> = CommonParams & {
 export type GroupParams<Traits = GroupTraits, Who = Identity> = CommonParams & {
   /** Your id for the company or team. */
   groupId: Id
-  /** What is known about the group. Default: none. */
+  /** Facts about the group. Default: none. */
   traits?: Traits | null | undefined
 } & Who
 
@@ -157,7 +157,7 @@ export interface Message<Time = string> {
   context: ExtraContext & { library: { name: string; version: string } }
   /** Destination switches. */
   integrations: Integrations
-  /** What made the message: the runtime and, on Node.js, its version. */
+  /** The library that made the message: the runtime and, on Node.js, its version. */
   _metadata: { nodeVersion?: string; jsRuntime: string }
 }
 

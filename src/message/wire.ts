@@ -22,7 +22,7 @@ export function copyToContextEvent(message: Message, maxBytes?: number): Context
   return copy as ContextEvent
 }
 
-/** What is sent: the timestamp as text, as `JSON.stringify` would write it, but several times faster. */
+/** The message as it is sent: the timestamp as text, as `JSON.stringify` would write it, but several times faster. */
 export function toWire(message: Message | ContextEvent): object {
   const { timestamp } = message
   if (!(timestamp instanceof Date) || Object.getPrototypeOf(message) !== Object.prototype) return message

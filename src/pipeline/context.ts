@@ -60,7 +60,7 @@ export class Context {
   #failure: DeliveryError | undefined
   #logger: ContextLogger | undefined
   #stats: ContextStats | undefined
-  /** What a plugin tried to put into the place of the event, in words. */
+  /** Describes the value that a plugin tried to put into the place of the event. */
   #refused: string | undefined
   #depth = 0
   #reporter: Reporter | undefined

@@ -65,7 +65,7 @@ function complete(event: ContextEvent, former: ContextEvent): ContextEvent {
 export interface PluginFailure {
   /** The name of the plugin. */
   readonly plugin: string
-  /** What it did, in words of ours: the same for all failures of one sort. */
+  /** The failure in our words: the same for all failures of one sort. */
   readonly verb: string
   /** `plugin`, with the plugin's name, the verb and the cause in its message. */
   readonly reason: DeliveryError
@@ -89,7 +89,7 @@ export function pluginError(plugin: string, verb: string, cause: unknown): Deliv
   return new DeliveryError('plugin', `the plugin '${plugin}' ${verb}: ${describeCause(cause)}`, { cause })
 }
 
-/** What was thrown while the event that plugins left behind was read. */
+/** The failure of an event that could not be read after its plugins. */
 export function toPluginError(error: unknown): DeliveryError {
   if (isInstance(error, DeliveryError)) return error
   return new DeliveryError('plugin', 'a plugin set ctx.event to something that is not an event', {

@@ -80,7 +80,7 @@ export class Lineage {
     return found
   }
 
-  /** What a handler leaves behind, such as an interval that it started, is not part of its work for ever. */
+  /** Work that a handler leaves behind, such as an interval that it started, does not belong to it for ever. */
   #isAtWork({ startedMs }: Scope): boolean {
     return this.#clock.monotonic() - startedMs <= PLUGIN_TIMEOUT_MS
   }

@@ -7,7 +7,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export interface LogEntry {
   /** How serious it is. */
   readonly level: LogLevel
-  /** What the plugin said. */
+  /** The text of the plugin. */
   readonly message: string
   /** When it was said. */
   readonly time: Date

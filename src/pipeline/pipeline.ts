@@ -16,7 +16,7 @@ const MAX_DEPTH = 1
 
 export interface PipelineOptions {
   readonly clock: Clock
-  /** What plugins are loaded with. */
+  /** The arguments of `load`. */
   readonly client: PluginHost
   /** Takes the failures of plugins that cost no event. Never throws. */
   readonly report: Report
@@ -197,7 +197,7 @@ export class Pipeline {
 
   /**
    * Stops waiting for plugins. `done` is not called for the events inside them: their outcome is the caller's business.
-   * What plugins are doing is theirs to end.
+   * The work of plugins is theirs to end.
    */
   abandon(): void {
     this.#era++
@@ -235,7 +235,7 @@ export class Pipeline {
       const one = front[index] as Registration
       try {
         const result = this.#call(one, kind, passage.ctx)
-        // What most handlers return is not looked into.
+        // The results of most handlers need no look.
         if (result !== passage.ctx && isThenable(result)) {
           one.isAsync = true
           this.#wait(passage, index, result)
@@ -270,7 +270,7 @@ export class Pipeline {
       )
   }
 
-  /** What the failure of a `before` or `enrichment` plugin means for the event. Returns whether it ends the event. */
+  /** Decides what the failure of a `before` or `enrichment` plugin means for the event. Returns whether it ends the event. */
   #fail(passage: Passage, { name, type }: Registration, error: unknown): boolean {
     const { ctx } = passage
     if (type !== 'before') {

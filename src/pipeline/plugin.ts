@@ -12,16 +12,16 @@ import type { Tracker } from './tracker.ts'
  */
 export type PluginType = 'before' | 'enrichment' | 'destination' | 'after' | 'utility'
 
-/** What a plugin may do with the client that it is loaded into. */
+/** The client, as a plugin that is loaded into it sees it. */
 export interface PluginHost extends Tracker {
   /** The version of this library. */
   readonly VERSION: string
 }
 
 /**
- * What goes on after a handler of a `before` or `enrichment` plugin: the context that it was given (`undefined` means the
+ * The result of a handler of a `before` or `enrichment` plugin: the context that it was given (`undefined` means the
  * same), another context, or an event object as the new event. `null` and `false` from a `before` plugin drop the event.
- * What other plugins return is not looked at.
+ * The results of other plugins are ignored.
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler may have no return statement, or be declared so
 export type HandlerResult = Context | ContextEvent | null | false | undefined | void
@@ -53,7 +53,7 @@ export interface Plugin {
   /** More names by which `integrations` may switch a destination. */
   alternativeNames?: string[]
   /**
-   * What becomes of events when it cannot be loaded. With `drop` they fail with `plugin` until it is deregistered or
+   * The fate of events when it cannot be loaded. With `drop` they fail with `plugin` until it is deregistered or
    * registered anew: for plugins without which nothing may leave, such as redaction. Default: `skip`, events go on.
    */
   onLoadFailure?: 'skip' | 'drop'

@@ -56,7 +56,7 @@ export function handles({ plugin }: Registration, kind: Kind): boolean {
   }
 }
 
-/** What a plugin handles events of this kind with: the handler of the kind, else the one for all. */
+/** The handler of a plugin for events of this kind: the one of the kind, else the one for all. */
 export function handlerOf(plugin: Plugin, kind: Kind): Handler | undefined {
   const own: unknown = plugin[kind]
   if (typeof own === 'function') return own as Handler
@@ -98,7 +98,7 @@ export function stagesOf(registrations: readonly Registration[]): Record<Kind, S
   return Object.fromEntries(entries) as Record<Kind, Stages>
 }
 
-/** What goes on after a {@link PluginFunction}: the event that it returns. `null` and `false` drop the event. */
+/** The result of a {@link PluginFunction}: the event that goes on. `null` and `false` drop the event. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a function may have no return statement, or be declared so
 export type EventResult = ContextEvent | null | false | undefined | void
 

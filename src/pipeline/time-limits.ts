@@ -3,7 +3,7 @@ import { type Clock, setDeadline, soon } from '../runtime/clock.ts'
 /** Longest wait for one plugin: to load, to unload, or to handle one event. */
 export const PLUGIN_TIMEOUT_MS = 5_000
 
-/** What a wait ends with when the client stops waiting. */
+/** The result of a wait when the client stops waiting. */
 export class Abandoned extends Error {
   constructor() {
     super('abandoned: the client stopped waiting')

@@ -1,6 +1,6 @@
 /** Shorter secrets are replaced only where they stand alone: `x` is in every other word. */
 const SHORT = 8
-/** What stands in the place of a secret. */
+/** Replaces a secret. */
 export const REDACTED = '[redacted]'
 
 /** Whether the value of a request header with this name may be a secret. */

@@ -140,7 +140,7 @@ function utcMs(year = '', monthName = '', day = '', clock: string[] = []): numbe
 }
 
 /**
- * What to do about a response.
+ * The decision about a response.
  *
  * - `delivered`: every event of the request arrived
  * - `retry`: the service fails; the events are sent again
@@ -162,7 +162,7 @@ export type Action =
   | 'address'
   | 'rejected'
 
-/** What to do about a response, and how long it asks to wait, in milliseconds. */
+/** The decision about a response, and how long it asks to wait, in milliseconds. */
 export interface Verdict {
   readonly action: Action
   /** For `delivered`, `retry` and `limited`; `undefined` when the response does not say. */

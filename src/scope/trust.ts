@@ -14,7 +14,7 @@ const MAX_HOPS = 100
 const BITS = 128
 /** Before the bits of an IPv4 address that is mapped into IPv6. */
 const IPV4_PREFIX = 96
-/** What the bits of the addresses in a range begin with. */
+/** The leading bits of all addresses in a range. */
 type Ranges = readonly string[]
 /** Lists that were read. Programs have one; some build it again for each request. */
 const lists = new Map<string, Ranges>()

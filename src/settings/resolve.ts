@@ -141,7 +141,7 @@ function orDefault(value: unknown, fallback: string): unknown {
 }
 
 /**
- * What a service is known to take in one request. The bytes alone would allow 5,400 events that a plugin has stripped.
+ * Most events that a service is known to take in one request. The bytes alone would allow 5,400 events that a plugin has stripped.
  *
  * @see docs/spec.md, section 5
  */
@@ -169,7 +169,7 @@ function checkHost(host: string, path: string): string {
   throw new SettingsError('host', `ends in '${prefix}', which the setting 'path' appends; write '${base}'`)
 }
 
-/** What a request body has besides its messages: the write key, every character of it escaped, and `sentAt`. */
+/** Bytes of a request body besides its messages: the write key, every character of it escaped, and `sentAt`. */
 const ENVELOPE_BYTES = 4_096
 
 /** The largest message must fit into a body and into the queue, or it would wait forever. */
@@ -213,7 +213,7 @@ function readOAuth(value: unknown, authServer: string, unknown: string[]): Resol
 const LOCAL_HOST =
   /^(?:(?:127|10)\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|169\.254\.[\d.]+|\[(?:::1|f[cd].*|fe[89ab].*)\]|(?:.+\.)?(?:localhost|local|internal|lan)|[^.[]+)\.?$/
 
-/** What documentation prints where a key belongs. A collector on this machine takes it, the service does not. */
+/** Words that documentation prints where a key belongs. A collector on this machine takes it, the service does not. */
 const PRINTED_KEY = /^(?:segment|source|trackpost)?(?:write|api)?key$/
 
 /** Settings that can be obeyed, but hardly are what was meant: one message each, by the code of its warning. */

@@ -18,7 +18,7 @@ export interface Stretch {
   readonly hasDamage: boolean
 }
 
-/** What the readers of a spool read into, one after the other: memory outside the heap waits long for the garbage collector. */
+/** The buffer of the readers of a spool, used by one after the other: memory outside the heap waits long for the garbage collector. */
 export class ReadingRoom {
   #bytes: Buffer | undefined
 

@@ -13,7 +13,7 @@ export interface Standing {
 /** The part that stays as it is. */
 export type Setting = Pick<State, 'version' | 'format' | 'fingerprint' | 'target'>
 
-/** What is written of it. */
+/** The part of it that is written. */
 type Progress = Omit<State, keyof Setting | 'rejects'>
 
 const INTERVAL_MS = 1_000

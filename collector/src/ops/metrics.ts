@@ -87,7 +87,7 @@ export class Metrics {
     )
     gauge(
       'dead_letters',
-      'What the store refused for its data and was laid aside.',
+      'The dead letters: messages that the store refused for their data.',
       ({ lag }) => lag?.deadLetters,
     )
   }

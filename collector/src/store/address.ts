@@ -9,7 +9,7 @@ export class AddressError extends Error {
 }
 
 /**
- * What may be shown of an address: neither the user nor the password nor the options.
+ * The part of an address that may be shown: neither the user nor the password nor the options.
  *
  * @throws AddressError when it is none, or special characters of a password are not encoded: they would end up in the host, and
  *   with it in messages.

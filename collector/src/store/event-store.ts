@@ -21,7 +21,7 @@ export interface Total {
   count: number
 }
 
-/** What is kept, in numbers. */
+/** The size of what is kept. */
 export interface Totals {
   events: Total[]
   requests: number

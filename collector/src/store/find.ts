@@ -1,7 +1,7 @@
 import type { InNumbers } from './cursor.ts'
 import type { EventSearch, Paging } from './queries.ts'
 
-/** What is looked for in the events, its places as numbers. */
+/** A search in events, its places as numbers. */
 export type NumberedSearch = InNumbers<EventSearch>
 
 /** One page of the events that are looked for. */

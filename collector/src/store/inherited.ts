@@ -11,7 +11,7 @@ export function isInherited(field: string | undefined): field is InheritedField 
   return INHERITED_FIELDS.some((one) => one === field)
 }
 
-/** What the items of a batch take over, parsed; a field that the batch has not, or not as an object, is left out. */
+/** The fields that items take over from their batch, parsed; a field that the batch has not, or not as an object, is left out. */
 export type InheritedFields = { [field in InheritedField]?: Readonly<Record<string, unknown>> }
 
 /**

@@ -20,7 +20,7 @@ const RETRY_MS = 2000
 /** How long a close waits for a store that is being opened. */
 const OPENING_LIMIT_MS = 2000
 
-/** What is done with a store that is away. */
+/** The behaviour of a store that cannot be reached. */
 export interface LateStoreParts {
   /** Opens it. To be tried again after a `StoreAwayError`; anything else is told, and tried again all the same. */
   open(): Promise<EventStore>

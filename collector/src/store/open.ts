@@ -21,7 +21,7 @@ const DEFAULT_RETENTION_DAYS = 30
 /** So long a process that does its work without a store waits for it at its start, milliseconds. */
 const PATIENCE_MS = 5000
 
-/** What a store is opened with. */
+/** Options of a store. */
 export interface StoreParts {
   config: Config
   clock: Clock
@@ -140,7 +140,7 @@ export function maxEventsOf(address: string, { maxEvents }: Config): number | nu
   return maxEvents ?? (isPostgres(address) ? null : DEFAULT_MAX_EVENTS)
 }
 
-/** What a store is called where everybody may see it: no folder, no user, no password. */
+/** The name of a store where everybody may see it: no folder, no user, no password. */
 export function storeName(address: string): string {
   if (isPostgres(address)) return shownAddress(address)
   return address === MEMORY ? MEMORY : basename(address)

@@ -1,10 +1,10 @@
-/** What lies in a log that the workers have not carried to the store yet. */
+/** The messages in a log that the workers have not carried to the store yet. */
 export interface LogLag {
   /** Events, or messages where a log does not count events. */
   waiting: number
   /** How long the oldest has waited, milliseconds; null = nothing waits, or nobody knows. */
   oldestMs: number | null
-  /** What the store refused for its data and was laid aside. */
+  /** The dead letters: messages that the store refused for their data. */
   deadLetters: number
   /** Whether there is no room for more of them: what is refused then waits in the log, and is not lost. */
   areDeadLettersFull: boolean

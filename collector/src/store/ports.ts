@@ -1,7 +1,7 @@
 import type { DestinationOutcome, EventSummary, Kind, Reason, Violation, Warning } from '../record.ts'
 
 /**
- * What the collector asks of its store. Nothing outside of the folder of a store knows what it is made of; what it is asked,
+ * The port of the store. Nothing outside of the folder of a store knows what it is made of; what it is asked,
  * and what comes back, is in `queries.ts`; all ports together are in `event-store.ts`.
  *
  * Everything that a database on another machine would make wait is asynchronous.
@@ -10,7 +10,7 @@ import type { DestinationOutcome, EventSummary, Kind, Reason, Violation, Warning
 /** A place in the log of events or requests. Opaque: only the store that gave it out can read it. */
 export type Cursor = string
 
-/** What happens to an event at one destination, decided before it is stored. */
+/** The plan for an event at one destination, decided before it is stored. */
 export interface PlannedDelivery {
   destination: string
   /** Why it is not sent there; undefined = it is. */
@@ -21,7 +21,7 @@ export interface PlannedDelivery {
 export interface SentDifference {
   /** Paths that the service added. */
   added: readonly string[]
-  /** What the client sent at paths whose value was changed. */
+  /** The values that the client sent at paths that were changed. */
   changed: Readonly<Record<string, unknown>>
   /** Paths that were taken out, credentials above all; their values are not kept. */
   removed: readonly string[]
@@ -55,7 +55,7 @@ export interface NewEvent {
   warnings?: readonly Warning[]
 }
 
-/** What is wrong in the body of a refused request. */
+/** A mistake in the body of a refused request. */
 export interface RequestProblem {
   code: string
   message: string
@@ -230,7 +230,7 @@ export interface TokenKeyStore {
   replace(version: string | undefined, text: string): Promise<string | undefined>
 }
 
-/** What the processes share, so that a client may turn to any of them. */
+/** The data that processes share, so that a client may turn to any of them. */
 export interface TokenMemory {
   readonly assertions: AssertionMemory
   readonly tokenKeys: TokenKeyStore
@@ -246,7 +246,7 @@ export interface RateLimits {
   take(source: string, requestsPerSecond: number): Promise<number | undefined>
 }
 
-/** What there is to be told about a log that others write to as well. */
+/** Listeners for a log that others write to as well. */
 export interface TailNews {
   /** End of the log. */
   head: Cursor

@@ -74,7 +74,7 @@ export interface Queries {
   destinations: { parameters: { names: string[] }; result: DestinationState[] }
 }
 
-/** What was learnt of one kind of event, by its name. */
+/** Inferred schemas of one kind of event, by name. */
 export interface EventSchema {
   key: string
   type: string

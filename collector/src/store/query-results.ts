@@ -13,7 +13,7 @@ export interface EventsPage {
   searchedTo: string | null
 }
 
-/** What is wrong in a body; the place is null when there is none. */
+/** A mistake in a body; the place is null when there is none. */
 export interface ShownProblem {
   code: string
   message: string
@@ -136,7 +136,7 @@ export interface UserDetail {
   isComplete: boolean
 }
 
-/** What the database knows of one destination. */
+/** The state of one destination in the database. */
 export interface DestinationState {
   name: string
   pending: number

@@ -1,7 +1,7 @@
 import { parseExact } from '../json/exact-json.ts'
 import { INHERITED_FIELDS, type InheritedFields } from './inherited.ts'
 
-/** What the service itself adds or corrects, or what a client renews with each attempt. */
+/** Fields that the service itself adds or corrects, or that a client renews with each attempt. */
 const VOLATILE = ['receivedAt', 'sentAt', 'timestamp', '_metadata'] as const
 
 /**
@@ -13,7 +13,7 @@ export const BATCHES_COMPARED = 16
 /** A message as it is kept. */
 export interface Content {
   body: string | null
-  /** What it takes over from its batch. */
+  /** The text that it takes over from its batch. */
   inherited?: string | null | undefined
 }
 
@@ -49,7 +49,7 @@ export function contentComparer(): (one: Content, other: Content) => boolean {
 
 type Fields = Record<string, unknown>
 
-/** What a batch hands down, with the canonical text of each key, and where it differs from others. */
+/** The inherited fields of a batch, with the canonical text of each key, and where it differs from others. */
 class Batch {
   readonly #fields: InheritedFields
   readonly #differences = new Map<Batch, Array<[field: string, key: string]>>()

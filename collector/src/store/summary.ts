@@ -17,7 +17,7 @@ const PREVIEW_ENTRIES = 6
 const PREVIEW_CHARACTERS = 80
 const PREVIEW_DEPTH = 3
 
-/** What became of an event at a destination, as a row says it. */
+/** The outcome of an event at a destination, from its row. */
 export function outcome(row: {
   destination: string
   state: DestinationOutcome['state']

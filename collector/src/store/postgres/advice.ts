@@ -13,7 +13,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'name the CA: sslmode=verify-full&sslrootcert=<file>',
 }
 
-/** What mends a database that cannot be opened, after the message; empty when nothing is known. */
+/** The remedy for a database that cannot be opened, after the message; empty when none is known. */
 export function adviceOn(cause: unknown): string {
   const { code, message = '', errors } = cause as { code?: string; message?: string; errors?: unknown[] }
   if (message.includes('does not support SSL')) return ': turn its TLS on, or say sslmode=disable'

@@ -47,7 +47,7 @@ export class Commit {
       const [first] = told
       if (first === undefined) throw new Error('the database has returned nothing')
       if (first.what === 'written') return written.summaries(first.first_seq)
-      // What the caller knew was cleared away meanwhile: from the beginning.
+      // The data that the caller knew were cleared meanwhile: from the beginning.
       if (first.what === 'cleared') continue
       if (!batch.isOnce) return written.summaries(first.first_seq)
       const consumed = new Set(told.map(({ nth }) => nth - 1))
@@ -106,7 +106,7 @@ function valuesOf({ groups, requests }: Batch, written: NewEvents): SqlValue[] {
   ]
 }
 
-/** What comes from the events themselves, in the order of the parameters of `append`. */
+/** The values of the events, in the order of the parameters of `append`. */
 function columnsOf({ events, inheritedFrom }: NewEvents): SqlValue[] {
   const facts = events.map(factsOf)
   const first = inheritedFrom.filter((from, index): from is number => from === index)

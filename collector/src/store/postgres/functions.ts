@@ -1,7 +1,7 @@
 import { BUCKET_MS } from '../buckets.ts'
 import { TALLY_NAME } from '../writing/counts.ts'
 
-/** What processes listen to, to hear that something was written. */
+/** The channel on which processes hear that something was written. */
 export const CHANNEL = 'trackpost'
 
 const REQUEST_FIELDS = [

@@ -1,6 +1,6 @@
 import type { Queryable } from './database.ts'
 
-/** What events take over from their batches, by the numbers that they name; null names nothing. */
+/** Inherited fields of events, by the numbers that they name; null names nothing. */
 export async function inheritedOf(
   database: Queryable,
   seqs: ReadonlyArray<number | null>,

@@ -6,7 +6,7 @@ import { INHERITED_TABLE, SHARED_TABLES, TABLES } from './tables.ts'
 /** The oldest server that has all that is used here. */
 export const MIN_SERVER_VERSION = 14
 
-/** What brings the tables from one version to the next, from an empty schema on. Released ones are never changed. */
+/** The migrations of the tables from one version to the next, from an empty schema on. Released ones are never changed. */
 const MIGRATIONS: readonly string[] = [TABLES, SHARED_TABLES, INHERITED_TABLE]
 
 /** Functions hold nothing: after each migration they are made anew, for the tables as they are then. */
@@ -33,7 +33,7 @@ export const SCHEMA_LOCK = 7_263_514_028
 /** Bringing large tables forward takes its time, and others that start wait for it. */
 const MIGRATION_MS = 60 * 60 * 1000
 
-/** What is wrong with a database, in words for the person who gave its address. */
+/** A fault of a database, in words for the person who gave its address. */
 export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase'
 }

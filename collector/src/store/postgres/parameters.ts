@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 import { AddressError } from '../address.ts'
 
-/** What the client reads itself. */
+/** Parameters that the client reads itself. */
 const OF_CLIENT = [
   'application_name',
   'client_encoding',
@@ -26,7 +26,7 @@ const OF_CLIENT = [
   'user',
 ]
 
-/** What other clients know and this one does without: providers put them into the addresses that they give out. */
+/** Parameters of other clients, which this one ignores: providers put them into the addresses that they give out. */
 const OF_LIBPQ: ReadonlySet<string> = new Set(
   `channel_binding connect_timeout dbname gssdelegation gssencmode gsslib hostaddr keepalives keepalives_count keepalives_idle
   keepalives_interval krbsrvname load_balance_hosts max_protocol_version min_protocol_version passfile replication require_auth

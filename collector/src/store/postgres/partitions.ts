@@ -10,7 +10,7 @@ const DAYS_AHEAD = 3
  */
 const LOCK_WAIT = "SET LOCAL lock_timeout = '800ms'"
 
-/** What the database calls the day that it is there. */
+/** The current day, by the clock of the database. */
 export const TODAY = "(clock_timestamp() AT TIME ZONE 'UTC')::date"
 
 /** A day as text, the same whatever form of dates a database or user prefers. */

@@ -49,7 +49,7 @@ export interface PostgresStoreOptions {
 
 const NOBODY: StoreListener = { committed() {}, cleared() {}, changed() {} }
 const MAINTENANCE_MS = 10 * 60 * 1000
-/** What was in the way of maintenance is over soon. */
+/** An obstacle to maintenance is over soon. */
 const MAINTENANCE_RETRY_MS = 5000
 const CLEAR_ATTEMPTS = 20
 const TRIAL_MS = 2000
@@ -227,7 +227,7 @@ export class PostgresStore implements EventStore {
   }
 
   cut(): void {
-    // What is tried again while the store is open is given up now.
+    // Retries that go on while the store is open are given up now.
     this.close().catch(() => {})
     this.#database.cut()
   }
@@ -248,7 +248,7 @@ export class PostgresStore implements EventStore {
   }
 }
 
-/** What an error says; of a host with several addresses each has one of its own. */
+/** The text of an error; of a host with several addresses, of each address. */
 export function messageOf(cause: unknown): string {
   const { message, errors, code } = cause as { message?: string; errors?: unknown[]; code?: string }
   if (message) return message

@@ -5,7 +5,7 @@ import type { Queryable } from './database.ts'
 
 const WINDOW_MS = 1000
 const SECOND_US = 1_000_000
-/** What is full only so far ahead was written before the clock of the server was set back. */
+/** A limit that is used up so far ahead was written before the clock of the server was set back. */
 const MAX_AHEAD_US = 60 * SECOND_US
 /** Longer names are counted under their hash: an index does not hold them. */
 const MAX_CHARACTERS = 200
@@ -40,7 +40,7 @@ interface Waiting {
   reject(cause: unknown): void
 }
 
-/** What this process knows of a source. */
+/** The state of a source in this process. */
 interface Counter {
   waiting: Waiting[]
   isAsking: boolean

@@ -23,7 +23,7 @@ const ROWS_PER_DELETE = 10_000
 /** A day that still owes deliveries is kept for so many days more. */
 const OWED_DAYS = 7
 
-/** What is kept. */
+/** The limits on what is kept. */
 export interface RetentionOptions {
   /** Days for which events are kept, by the day of storing. */
   retentionDays: number

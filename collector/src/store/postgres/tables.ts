@@ -192,7 +192,7 @@ ${['event', 'delivery', 'attempt', 'request'].map(otherDays).join('\n')}
 `
 
 /**
- * What processes share beside events. The rates are not written to the log of the server: a request need not wait for its disk, and
+ * The data that processes share beside events. The rates are not written to the log of the server: a request need not wait for its disk, and
  * that all windows begin anew after a crash does no harm.
  */
 export const SHARED_TABLES = `
@@ -208,7 +208,7 @@ CREATE UNLOGGED TABLE rate_window (
 ) WITH (fillfactor = 50);
 `
 
-/** What events take over from their batch, under the number of the first of them, which the others name too. */
+/** Inherited fields of events, under the number of the first event of their batch, which the others name too. */
 export const INHERITED_TABLE = `
 ALTER TABLE event ADD COLUMN inherited bigint;
 CREATE TABLE inherited (

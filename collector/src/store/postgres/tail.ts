@@ -6,7 +6,7 @@ import { CHANNEL } from './functions.ts'
 
 /** Others are looked for this often, also where notifications do not come through, as with some poolers. */
 const POLL_MS = 500
-/** What is notified of is looked for after this long, together with what comes meanwhile. */
+/** Milliseconds from a notification to the query, which finds what comes meanwhile too. */
 const NOTICE_MS = 40
 
 /** Where the log has got to. */
@@ -69,7 +69,7 @@ export class Tail implements EventTail {
   /** Looks now; resolves when that is done. Never rejects. */
   poll(): Promise<void> {
     if (this.#polling !== undefined) {
-      // What is asked for now may have come after the look that is under way.
+      // The query that is under way may have begun before the newest event.
       this.#isAskedAgain = true
       return this.#polling
     }

@@ -45,7 +45,7 @@ export interface EntryCount {
   last: number
 }
 
-/** What is counted of each event: the entries of a catalogue before anything is learnt of them. */
+/** Counts of events: the entries of a catalogue before their schemas are inferred. */
 export class Entries {
   readonly #byKey = new Map<string, CatalogueEntry>()
   /** First bucket and width of one step of the small curve of each entry. */
@@ -109,7 +109,7 @@ function newEntry(row: EntryCount, plan: TrackingPlan | null): CatalogueEntry {
   }
 }
 
-/** What is learnt of one entry from its events. */
+/** The schema of one entry, inferred from its events. */
 class Learnt {
   readonly inference = new Inference()
   violations = 0

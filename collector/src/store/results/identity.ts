@@ -28,7 +28,7 @@ export class Identity {
   readonly anonymous = new Set<string>()
   readonly links: UserLink[] = []
   readonly #known = new Set<string>()
-  /** What is still to be followed grows while it is. */
+  /** The list of ids to follow grows while it is followed. */
   readonly queue: Array<[column: IdColumn, id: string]> = []
 
   get isFull(): boolean {

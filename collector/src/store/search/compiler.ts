@@ -3,7 +3,7 @@ import { parseTime } from '../../search/time.ts'
 import { type Condition, joined, wrong } from './condition.ts'
 import type { Dialect } from './dialect.ts'
 
-/** What the compilers of both tables have in common. */
+/** The common part of the compilers of both tables. */
 export abstract class Compiler {
   readonly dialect: Dialect
   readonly nowMs: number

@@ -6,7 +6,7 @@ import { workerUrl } from '../../worker-url.ts'
 const EVENTS_BETWEEN = 20_000
 /** Pages of 4 KB from which on the log is brought to its end: 192 MB. The room of a shorter one is not worth a hold. */
 const MAX_LOG_PAGES = 49_152
-/** What a commit adds to the log beside its events, counted in events: every page that it touches, however little of it. */
+/** The cost of a commit in the log beside its events, counted in events: every page that it touches. */
 const EVENTS_PER_COMMIT = 30
 /** Passes before a hold, while events come in; each leaves what was committed meanwhile, and that is less each time. */
 const FREE_PASSES = 3
@@ -19,7 +19,7 @@ const READER_MOVES_ON_IN_HOLD_MS = 1
 /** Then the log is left to grow until the next time. */
 const MAX_PASSES = 100
 
-/** What a pass of the thread came to: whether all that had been committed when it began is in the file now, and how long the log is. */
+/** The result of a pass of the thread: whether all that had been committed when it began is in the file now, and how long the log is. */
 export type PassResult = { isWhole: boolean; logPages: number } | { cause: unknown }
 
 /** The writer, as far as it must leave the log alone. */
@@ -29,7 +29,7 @@ export interface HeldWriter {
 }
 
 /**
- * What the thread is asked to do: a pass, or to wait briefly until nobody reads in the log, after which the next commit begins it
+ * A task of the thread: a pass, or to wait briefly until nobody reads in the log, after which the next commit begins it
  * anew. Readers that come then find all in the file.
  */
 export type CheckpointTask = 'pass' | 'empty'
@@ -51,7 +51,7 @@ interface Fold {
   cancelRetry(): void
 }
 
-/** What a checkpointer is made of. */
+/** Options of a checkpointer. */
 export interface CheckpointerParts {
   /** Starts the thread; see `checkpointThread`. */
   newThread(): Worker

@@ -36,7 +36,7 @@ export class Commit {
 
   constructor(database: Database, dedupWindowMs: number | undefined) {
     this.#database = database
-    // What was cleared away is not known any more, although its row may still be there.
+    // A cleared event is not known any more, although its row may still be there.
     const expired =
       dedupWindowMs === undefined ? '' : `seen.at <= excluded.at - ${Math.floor(dedupWindowMs)} OR`
     this.#events = new RowInsert(database, `event (${EVENT_COLUMNS})`, 17)

@@ -201,7 +201,7 @@ const DATA = /^SQLITE_(?:CONSTRAINT|TOOBIG|MISMATCH|RANGE)/
 export function isOfData(cause: unknown): boolean {
   const { code, message } = cause as { code?: unknown; message?: unknown }
   if (typeof code === 'string' && DATA.test(code)) return true
-  // What the library says, without a code, of a value that is none of SQLite's.
+  // The message of the library, without a code, for a value that is none of SQLite's.
   return cause instanceof TypeError || /can only bind/.test(String(message))
 }
 

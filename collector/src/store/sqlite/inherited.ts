@@ -1,7 +1,7 @@
 import type { Database } from './database.ts'
 
 /**
- * What an event takes over from its batch; null = nothing.
+ * The inherited fields of an event; null = none.
  *
  * @param known What was read before: events that share one come in a row.
  */

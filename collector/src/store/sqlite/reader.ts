@@ -70,7 +70,7 @@ export class InlineReader implements FileReader {
   async close(): Promise<void> {}
 }
 
-/** What goes to the thread. */
+/** A message to the thread. */
 export interface Question<N extends QueryName = QueryName> {
   id: number
   nowMs: number
@@ -83,7 +83,7 @@ export interface Cancellation {
   cancel: number
 }
 
-/** What comes back. An error is told by its parts: its class does not survive the way. */
+/** A message from the thread. An error is sent in parts: its class does not survive the way. */
 export type Reply =
   | { id: number; result: unknown }
   | { id: number; error: { message: string; position?: number; length?: number } }

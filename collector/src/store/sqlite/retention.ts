@@ -14,7 +14,7 @@ const KEYS = {
   delivery_tally: 'bucket, destination, state, reason',
 } as const
 
-/** What a trim has done. */
+/** The result of a trim. */
 export interface Trimmed {
   hasDeleted: boolean
   /** Whether there is more to do at once. */
@@ -25,7 +25,7 @@ export interface Trimmed {
 
 const NOTHING: Trimmed = { hasDeleted: false, hasMore: false, hasSwept: false }
 
-/** What deletes: the limits on events, requests and the memory of messageIds, and a clear. */
+/** The deletions: by the limits on events, requests and the memory of messageIds, and a clear. */
 export class Retention {
   readonly #database: Database
   readonly #maxEvents: number
@@ -100,7 +100,7 @@ export class Retention {
     const end = Math.max(floor, newestSeq(database) - this.#maxEvents, this.#newestExpired(nowMs))
     if (oldest > end) return NOTHING
     const last = Math.min(end, oldest + ROWS_PER_TRIM - 1)
-    // What was cleared is counted no more.
+    // Cleared events are counted no more.
     if (last > floor) this.#uncount(Math.max(oldest, floor + 1), last)
     for (const table of ['event', 'delivery', 'attempt'])
       database.run(`DELETE FROM ${table} WHERE seq <= ?`, last)

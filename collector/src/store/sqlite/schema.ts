@@ -172,7 +172,7 @@ CREATE INDEX IF NOT EXISTS consumed_at ON consumed (at);
 CREATE UNIQUE INDEX IF NOT EXISTS request_id ON request (id);
 `
 
-/** What brings version 1 forward: new columns, and the counts of what is there. */
+/** The migration of version 1: new columns, and the counts of what is there. */
 export const FROM_VERSION_1 = `
 ALTER TABLE event ADD COLUMN request_id INTEGER;
 ALTER TABLE event ADD COLUMN sent TEXT;
@@ -183,7 +183,7 @@ ALTER TABLE delivery ADD COLUMN last_ms INTEGER;
 ALTER TABLE delivery ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
 `
 
-/** What brings versions 1 to 3 forward. */
+/** The migration of versions 1 to 3. */
 export const FROM_VERSION_3 = 'ALTER TABLE event ADD COLUMN inherited INTEGER;'
 
 const COUNTS = countsOf('event', 'delivery')

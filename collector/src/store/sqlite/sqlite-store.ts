@@ -171,7 +171,7 @@ export class SqliteStore implements EventStore {
           this.#listener.changed()
           this.#checkpointer?.committed(0)
         }
-        // What was cleared is room now also in a file that could not grow.
+        // The room of cleared events is free now also in a file that could not grow.
         if (hasSwept) this.#store.checkpoint('TRUNCATE')
         if (hasMore) this.#scheduleTrim()
       } catch (cause) {

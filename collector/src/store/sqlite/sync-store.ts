@@ -51,7 +51,7 @@ export interface SyncStoreOptions {
   onOutcomes?: () => void
 }
 
-/** What shows that somebody else has written to the file. */
+/** Shows that somebody else has written to the file. */
 export interface Version {
   data: number
   epoch: number
@@ -72,7 +72,7 @@ export class SyncStore {
   readonly database: Database
   /** The deliveries that are owed to destinations. */
   readonly outbox: Outbox
-  /** What tokens are signed with. */
+  /** The keys that sign tokens. */
   readonly tokenKeys: TokenKeys
   readonly assertions: Assertions
   /** How often the file has been opened, this time included. */

@@ -5,7 +5,7 @@ import type { Version } from './sync-store.ts'
 
 const POLL_MS = 250
 
-/** What a tail reads. */
+/** Options of a tail. */
 export interface TailSource {
   version(): Version
   /** Whether the database is still where it was. */

@@ -20,7 +20,7 @@ const MAX_EVENTS = 100_000
 /** Characters of their messages: large events would fill the memory long before there are so many. */
 const MAX_SIZE = 128 * 1024 * 1024
 
-/** What waits for a commit, in its order, with a bound on that and on what is in one. */
+/** Events that wait for a commit, in order, with a bound on them and on one commit. */
 export class Appends {
   readonly #waiting: Append[] = []
   #unsettled = 0

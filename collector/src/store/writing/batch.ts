@@ -5,7 +5,7 @@ import type { EventGroup, NewEvent, NewRequest } from '../ports.ts'
 import { type Content, contentComparer } from '../same-content.ts'
 import { outcome, summaryOf } from '../summary.ts'
 
-/** What is written in one transaction, or not at all. */
+/** The data of one transaction. */
 export interface Batch {
   groups: readonly EventGroup[]
   requests: readonly NewRequest[]
@@ -79,14 +79,14 @@ export class NewEvents {
     })
   }
 
-  /** What is owed for those that are accepted. */
+  /** The deliveries of those that are accepted. */
   get deliveries(): NewDelivery[] {
     return this.events.flatMap((event, index) =>
       this.reasons[index] === null ? plannedFor(event).map((planned) => ({ index, ...planned })) : [],
     )
   }
 
-  /** What became of each event, in order. */
+  /** The outcome of each event, in order. */
   summaries(firstSeq: number): EventSummary[] {
     return this.events.map((event, index) => {
       const reason = this.reasons[index] ?? null

@@ -29,7 +29,7 @@ export interface WriteDialect extends QueryDialect {
   readonly tellOutcomes: Sql | undefined
 }
 
-/** What steps that write are given. */
+/** The argument of steps that write. */
 export interface WriteContext {
   dialect: WriteDialect
   /** Milliseconds since the epoch. */

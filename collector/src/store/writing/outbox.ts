@@ -6,7 +6,7 @@ import type { StepRunner, WriteContext } from './dialect.ts'
 
 const ROWS_PER_RETRY = 5000
 
-/** What is owed to destinations, in the table of deliveries. */
+/** The deliveries that are owed to destinations, in their table. */
 export class Outbox implements DeliveryQueue {
   readonly #runner: StepRunner
   readonly #id: string
@@ -42,7 +42,7 @@ export class Outbox implements DeliveryQueue {
 
   async settle(destination: string, updates: readonly DeliveryUpdate[]): Promise<void> {
     if (updates.length === 0) return
-    // What was attempted is worth some patience: what is not written down is attempted again.
+    // Written with some patience: an attempt that is not recorded is made again.
     await this.#runner.write((context) => settle(context, destination, updates), true)
     this.#onChange()
   }

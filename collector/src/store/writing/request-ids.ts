@@ -1,4 +1,4 @@
-/** What an id leaves for the requests of one opening. */
+/** The digits of an id for the requests of one opening. */
 const IDS_PER_OPENING = 2 ** 32
 
 /**

@@ -33,7 +33,7 @@ const MAX_DELAY_MS = 500
 /** After that, everything is refused at once for this long, before it is tried again. */
 const REFUSAL_MS = 1000
 
-/** What a writer needs of the store. */
+/** The parts of the store that a writer needs. */
 export interface WriterParts {
   /** Writes a batch, or throws; once also when it is given again after a connection was lost. */
   commit(batch: Batch): EventSummary[] | Promise<EventSummary[]>
@@ -206,7 +206,7 @@ export class Writer implements EventLog {
     const areRequestsDue = this.#areRequestsDue()
     const group = this.#appends.take()
     const requests = areRequestsDue ? this.#requests.splice(0, REQUESTS_PER_COMMIT) : []
-    // What does not fit is written at once as well.
+    // The rest is written at once as well.
     if (areRequestsDue && this.#requests.length === 0)
       this.#requestsRestUntilMs = clock.monotonic() + REQUESTS_REST_MS
     const one: Promise<void> = this.#commit(group, requests).finally(() => {

@@ -18,7 +18,7 @@ export const POSTGRES: Dialect = {
   // Said so that indexes of what is not null serve it.
   hasText: (column) => `(${column} IS NOT NULL AND ${column} <> '')`,
   number(column, operator, number) {
-    // What is no whole number is compared as such; the index serves whole ones.
+    // Fractions are compared as they are; the index serves whole numbers.
     const type = Number.isSafeInteger(number) ? 'bigint' : 'double precision'
     return { sql: `${column} ${operator} ?::${type}`, values: [number] }
   },

@@ -1,6 +1,6 @@
-/** What stands for U+0000 in a text of `messageOf`; sorts where that would. */
+/** Replaces U+0000 in a text of `messageOf`; sorts where that would. */
 const NUL = '\u0001\ufdd0'
-/** What begins the four digits that stand for a lone surrogate. */
+/** Begins the four digits that replace a lone surrogate. */
 const SURROGATE = '\ufdd1'
 
 /**

@@ -5,7 +5,7 @@ import { jsonText } from './json-text.ts'
 
 /** The message of the event at hand, parsed once; see `WITH_MESSAGE`. */
 export const MESSAGE_COLUMN = 'parsed.message'
-/** What it takes over from its batch, likewise. */
+/** The same of the inherited fields. */
 export const INHERITED_COLUMN = 'outer_parsed.message'
 
 /** A path into the message. Numbers compare with numbers, everything else as text. */

@@ -58,7 +58,7 @@ function conditionAt({ operator, values }: Comparison, path: string, message: Co
 /** So many keys that are whole numbers may each be a place in an array or a key of an object; of more, all are places. */
 const MAX_UNCLEAR = 3
 
-/** What a path may mean, as SQLite writes it: a whole number is a place in an array or a key of an object. */
+/** The meanings of a path, as SQLite writes them: a whole number is a place in an array or a key of an object. */
 function jsonPaths(keys: readonly string[]): string[] {
   let paths = ['$']
   let unclear = 0
