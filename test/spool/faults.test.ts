@@ -8,8 +8,8 @@ import { bytesOf, createProcess, FileSpoolOn, readMessages, readRecords } from '
 
 type Mode = 'never' | 'interval' | 'always'
 
-function createMachine() {
-  const disk = new FakeDisk(() => 0.5)
+function createMachine(random = () => 0.5) {
+  const disk = new FakeDisk(random)
   const alive = new Set<number>()
   return {
     disk,
@@ -170,6 +170,48 @@ describe('a full disk', () => {
     }
     expect(taken).toBeGreaterThan(1)
   })
+})
+
+describe('a power cut that takes all that was not synced', () => {
+  test.each<[Mode, string[]]>([
+    ['never', []],
+    ['interval', ['a', 'b']],
+    ['always', ['a', 'b', 'c']],
+  ])("with sync: '%s', what was synced is there", async (mode, expected) => {
+    // Of what the system has not written, the names are gone and the content is torn.
+    const machine = createMachine(() => 0.6)
+    const { spool, clock, kill } = machine.start(mode)
+    await append(spool, 'a', 'b')
+    await clock.advance(500)
+    await settled()
+    await append(spool, 'c')
+    await settled()
+    kill()
+    machine.disk.cutPower()
+    machine.disk.nowMs += 100_000
+
+    const next = machine.start('never').spool
+    next.append(bytesOf('end'), false)
+    const read = await readMessages(next, expected.length + 1)
+
+    expect(read.filter((message) => message !== 'end')).toEqual(expected)
+  })
+})
+
+test("with sync: 'interval', files are synced twice a second, and only when there is something to sync", async () => {
+  const machine = createMachine()
+  const { spool, clock } = machine.start('interval')
+  const syncsAfter = async (ms: number): Promise<number> => {
+    await clock.advance(ms)
+    await settled()
+    return spool.stats.syncs
+  }
+  await append(spool, 'a')
+
+  expect([await syncsAfter(499), await syncsAfter(1), await syncsAfter(5_000)]).toEqual([0, 1, 1])
+  await append(spool, 'b')
+  expect(await syncsAfter(500)).toBe(2)
+  await spool.close()
 })
 
 test('after a failed sync the file is not trusted: all of it is written to another one', async () => {

@@ -4,9 +4,11 @@
  * - `track`: five events every 5 ms; prints `stored N` when the first N of them are stored
  * - `burst`: COUNT events at once, then it waits; prints `stored COUNT`
  * - `exit`, `throw`: one event, and the end within the same turn
+ * - `kill`, `memory`, `thread`: one event, and the end in the next turn: by SIGKILL, out of memory, as a thread that is terminated
  * - `drain`: tracks nothing; ends when no event is left in the directory, and prints what it has cost
  */
 import { readdirSync } from 'node:fs'
+import { isMainThread, parentPort, Worker } from 'node:worker_threads'
 import { Analytics } from '../../../dist/index.js'
 import { FileSpool } from '../../../dist/spool.js'
 import { eventOf } from './events.mjs'
@@ -16,6 +18,13 @@ const count = Number(process.env.COUNT ?? 1)
 const httpClient = host === 'none' ? async () => new Response('', { status: 503 }) : undefined
 const stub = host === 'stub' ? async () => new Response('', { status: 200 }) : httpClient
 
+if (mode === 'thread' && isMainThread) {
+  const worker = new Worker(new URL(import.meta.url), { argv: process.argv.slice(2) })
+  await new Promise((resolve) => worker.once('message', resolve))
+  await worker.terminate()
+  process.exit()
+}
+
 const startMs = performance.now()
 const startRss = process.memoryUsage().rss
 let peakRss = startRss
@@ -24,7 +33,7 @@ const analytics = new Analytics({
   ...(stub === undefined ? { host } : { httpClient: stub }),
   flushAt: 50,
   flushInterval: 20,
-  spool: new FileSpool({ directory, maxBytes: 4_000_000_000 }),
+  spool: new FileSpool({ directory, maxBytes: 4_000_000_000, sync: process.env.SYNC }),
 })
 const keepAlive = setInterval(() => {
   peakRss = Math.max(peakRss, process.memoryUsage().rss)
@@ -52,7 +61,12 @@ else if (mode === 'burst') {
 else {
   track(1)
   if (mode === 'exit') process.exit(0)
-  throw new Error('as intended')
+  if (mode === 'throw') throw new Error('as intended')
+  await new Promise((resolve) => setImmediate(resolve))
+  if (mode === 'kill') process.kill(process.pid, 'SIGKILL')
+  if (mode === 'thread') parentPort.postMessage('tracked')
+  const all = []
+  while (mode === 'memory') all.push(Array.from({ length: 1_000 }, () => ({ mode })))
 }
 
 async function drain() {

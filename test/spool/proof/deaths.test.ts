@@ -1,6 +1,8 @@
 /** F88, F94, F98: real processes that die, alone and side by side, and what the next ones deliver. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { utimesSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -68,11 +70,19 @@ interface Life {
   stored(): number
 }
 
-function start(mode: string, name: string, options: { host?: string; count?: number } = {}): Life {
-  const { host = service.url, count = 1 } = options
-  const child = spawn(process.execPath, [CHILD, directory, host, mode, name], {
+interface StartOptions {
+  readonly host?: string
+  readonly count?: number
+  readonly sync?: string
+  /** Of Node.js. */
+  readonly args?: readonly string[]
+}
+
+function start(mode: string, name: string, options: StartOptions = {}): Life {
+  const { host = service.url, count = 1, sync = 'interval', args = [] } = options
+  const child = spawn(process.execPath, [...args, CHILD, directory, host, mode, name], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, COUNT: String(count) },
+    env: { ...process.env, COUNT: String(count), SYNC: sync },
   })
   children.push(child)
   let output = ''
@@ -85,8 +95,9 @@ function start(mode: string, name: string, options: { host?: string; count?: num
   })
   return {
     child,
-    ended: once(child, 'close').then(([code]) => {
+    ended: once(child, 'close').then(([code, signal]) => {
       if (mode === 'drain' && code !== 0) throw new Error(errors)
+      return signal ?? code
     }),
     output: () => output,
     stored: () => Number(/stored (\d+)\n$/.exec(output.slice(0, output.lastIndexOf('\n') + 1))?.[1] ?? 0),
@@ -150,15 +161,42 @@ test(`nothing that was stored is lost in ${ROUNDS} deaths by SIGKILL, with the s
   expect(filesIn(directory)).toEqual([])
 }, 1_800_000)
 
-test.each(['exit', 'throw'])('the end within the turn of the call, by %s, takes nothing', async (mode) => {
+/** The deaths that the guide names, docs/spool.md, and how each of these processes ends. */
+const DEATHS = { kill: 'SIGKILL', throw: 1, exit: 0, memory: 'SIGABRT', thread: 0 }
+
+test.each(['never', 'interval', 'always'])(
+  "with sync: '%s', the death of a process takes nothing: SIGKILL, an exception, exit, no memory, a terminated thread",
+  async (sync) => {
+    isDown = true
+    const lives = Object.keys(DEATHS).map((mode) =>
+      start(mode, mode, { sync, args: ['--max-old-space-size=32'] }),
+    )
+    const ends = await Promise.all(lives.map(({ ended }) => ended))
+    isDown = false
+    expect(ends).toEqual(Object.values(DEATHS))
+    expect(received.size).toBe(0)
+
+    await drain()
+
+    expectAll(Object.keys(DEATHS).map((mode) => `${mode}-1`))
+  },
+)
+
+test('a backlog that nobody has touched for a month is delivered as it was tracked', async () => {
   isDown = true
-  await start(mode, mode).ended
+  const life = start('burst', 'm', { count: 500 })
+  await until(() => life.stored() === 500)
+  life.child.kill('SIGKILL')
+  await life.ended
+  const month = Date.now() / 1_000 - 31 * 86_400
+  for (const name of filesIn(directory)) utimesSync(join(directory, name), month, month)
   isDown = false
-  expect(received.size).toBe(0)
 
-  await drain()
+  const { recovered } = await drain()
 
-  expectAll([`${mode}-1`])
+  expectAll(idsOf('m', 500))
+  expect(recovered).toBe(500)
+  expect(filesIn(directory)).toEqual([])
 })
 
 test('eight processes side by side, all killed: two that start together deliver each event once', async () => {

@@ -1,0 +1,101 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+
+const repository = fileURLToPath(new URL('../..', import.meta.url))
+const read = (path: string): string => readFileSync(`${repository}${path}`, 'utf8')
+
+/** A test file, and a part of a title in it. */
+type Proof = readonly [file: string, title: string]
+
+const DEATHS = 'test/spool/proof/deaths.test.ts'
+const FAULTS = 'test/spool/faults.test.ts'
+const EXITS = 'test/runtimes/spool.test.ts'
+const IN_EACH_MODE: Proof = [DEATHS, "with sync: '%s', the death of a process takes nothing"]
+const POWER_CUTS: Proof = ['test/spool/proof/power-cuts.test.ts', 'what is safe comes back, once and whole']
+const POWER_CUT: Proof = [FAULTS, "with sync: '%s', what was synced is there"]
+
+/** What the guide promises for each mode, and in which order its columns are. */
+const MODES = ["`sync: 'never'`", "`'interval'` (default)", "`'always'`"]
+const BY_MODE: Readonly<Record<string, readonly (readonly Proof[])[]>> = {
+  SIGKILL: [[IN_EACH_MODE], [IN_EACH_MODE, [DEATHS, 'nothing that was stored is lost in']], [IN_EACH_MODE]],
+  'an uncaught exception': [[IN_EACH_MODE], [IN_EACH_MODE], [IN_EACH_MODE]],
+  '`process.exit()`': [[IN_EACH_MODE], [IN_EACH_MODE], [IN_EACH_MODE]],
+  'out of memory': [[IN_EACH_MODE], [IN_EACH_MODE], [IN_EACH_MODE]],
+  'a terminated worker thread': [
+    [IN_EACH_MODE],
+    [IN_EACH_MODE],
+    [IN_EACH_MODE, [EXITS, 'what a terminated thread has left is adopted while its process lives']],
+  ],
+  'power cut': [[POWER_CUT], [POWER_CUT, POWER_CUTS], [POWER_CUT, POWER_CUTS]],
+  'kernel crash': [[POWER_CUT], [POWER_CUT, POWER_CUTS], [POWER_CUT, POWER_CUTS]],
+  'the disk': [
+    [['test/spool/file-spool.test.ts', 'one write for all that a turn brings, also behind awaits']],
+    [[FAULTS, "with sync: 'interval', files are synced twice a second"]],
+    [[FAULTS, 'a slow disk holds up no call, and calls that come meanwhile share one sync']],
+  ],
+}
+
+/** What it promises whatever the mode is. */
+const WHATEVER: Readonly<Record<string, readonly Proof[]>> = {
+  'a call from a listener of `exit`': [
+    [EXITS, 'what listeners of exit track is kept, whenever they were added'],
+  ],
+  '`fsync` is denied, as by the permission model of Node.js': [
+    [EXITS, 'SIGKILL takes nothing; what is denied is said once'],
+    ['test/spool/disk-faults.test.ts', 'it writes on, says so once, and stored() does not promise'],
+  ],
+  'the disk is full, or fails': [
+    [FAULTS, 'events wait in memory with one warning, and go to the disk when there is room'],
+    [FAULTS, 'what waits in memory has a bound'],
+  ],
+  'a damaged file': [
+    [FAULTS, 'every byte of a record changed: those before and after it are there'],
+    [FAULTS, 'cut at every byte of the last record: the others are there'],
+  ],
+  'a file of a later version of this library': [[FAULTS, 'one of a later version is left as it is']],
+  "another user's files in the directory": [
+    ['test/spool/file-spool.test.ts', 'are neither sent nor touched, and told of once'],
+    ['test/spool/file-spool.test.ts', "another user's, for which the test must be root"],
+  ],
+  'a backlog of a month': [[DEATHS, 'a backlog that nobody has touched for a month is delivered']],
+}
+
+/** The tables of a section, each as its rows of cells, headings first. */
+function tablesOf(section: string): string[][][] {
+  return section
+    .split(/\n\n+/)
+    .filter((block) => block.startsWith('|'))
+    .map((block) =>
+      block
+        .trim()
+        .split('\n')
+        .filter((line) => !line.startsWith('|---'))
+        .map((line) => line.slice(2, -2).split(' | ')),
+    )
+}
+
+describe('what the guide promises of the spool', () => {
+  const section = read('docs/spool.md').split('## What is promised')[1]?.split('\n## ')[0] ?? ''
+  const [byMode = [], whatever = []] = tablesOf(section)
+
+  test('every cell has its proof, and nothing is proved that is not promised', () => {
+    const [heading = [], ...rows] = byMode
+    const causes = rows.flatMap(([cause = '']) => cause.split(', '))
+
+    expect(heading.slice(1)).toEqual(MODES)
+    expect(Object.keys(BY_MODE)).toEqual(causes)
+    expect(Object.keys(WHATEVER)).toEqual(whatever.slice(1).map(([cause]) => cause))
+    for (const proofs of Object.values(BY_MODE)) expect(proofs).toHaveLength(MODES.length)
+  })
+
+  const proofs = [...Object.values(BY_MODE).flat(2), ...Object.values(WHATEVER).flat()]
+  test.each([...new Map(proofs.map((proof) => [String(proof), proof])).values()])('%s: %s', (file, title) => {
+    expect(read(file)).toContain(title)
+  })
+
+  test('each of the modes is run where a proof is for all of them', () => {
+    expect(read(DEATHS)).toContain("test.each(['never', 'interval', 'always'])")
+    for (const mode of ['never', 'interval', 'always']) expect(read(FAULTS)).toContain(`['${mode}', [`)
+  })
+})
