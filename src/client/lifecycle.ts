@@ -61,7 +61,8 @@ export class Lifecycle {
   }
 
   /**
-   * Takes nothing more, flushes, and gives up what is left at the end of the time.
+   * Takes nothing more, flushes, and gives up what is left at the end of the time. Every call gets the promise of the
+   * first one, except a plugin's: that promise waits for the very event which the plugin works on.
    *
    * @param timeout Longest wait in milliseconds; 0 means no limit. Default: 75,000.
    */
@@ -74,8 +75,12 @@ export class Lifecycle {
       })
       this.#options.intake.isClosed = true
       void this.#close(limitOf(timeout, CLOSE_TIMEOUT_MS)).then(closed)
+      return this.#closing
     }
-    return this.#closing
+    const running = this.#running.filter(({ open }) => open > 0)
+    return running.length === 0
+      ? this.#closing
+      : this.#drain(limitOf(timeout, CLOSE_TIMEOUT_MS), () => {}, running)
   }
 
   /** Resolves to whether everything accepted so far is as safe as the spool promises. */

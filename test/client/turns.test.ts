@@ -173,6 +173,40 @@ describe('a handler that flushes or closes', () => {
     expect(clock.timerCount).toBe(0)
     expect(clock.holdCount).toBe(0)
   })
+
+  test.each(['before', 'enrichment', 'destination', 'after'] as const)(
+    'as %s does not wait for its own event where others close as well',
+    async (type) => {
+      const { analytics, clock } = createAnalytics({ flushAt: 1 })
+      const { outcomes, callback } = recordOutcomes()
+      const summaries: unknown[] = []
+      let goOn: () => void = () => {}
+      const isClosing = new Promise<void>((resolve) => {
+        goOn = resolve
+      })
+      await analytics.register({
+        name: 'closes',
+        type,
+        async track(ctx) {
+          await isClosing
+          summaries.push(await analytics.closeAndFlush())
+          return ctx
+        },
+      })
+
+      trackPurchases(analytics, 2, callback)
+      await settled()
+      const closed = analytics.closeAndFlush()
+      goOn()
+      await settled()
+      await clock.advance(0)
+
+      expect(summaries).toHaveLength(2)
+      expect(outcomes).toEqual(['delivered', 'delivered'])
+      expect(await closed).toMatchObject({ failed: 0, pending: 0 })
+      expect(clock.holdCount).toBe(0)
+    },
+  )
 })
 
 // Row P13.
