@@ -2,11 +2,18 @@ import type { DeliveryError, FailureCode } from '../errors/errors.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { ToError } from './result.ts'
 
+interface Mark {
+  upTo: number
+  readonly sinceMs: number
+}
+
 /** A wait that is over for what was waiting at its beginning: after an outage, and after a rate limit, that lasts too long. */
 export class Deadline {
   readonly #durationMs: number
   /** Up to which place of the line events have waited since when. */
-  readonly #marks: { upTo: number; readonly sinceMs: number }[] = []
+  readonly #marks: Mark[] = []
+  /** Up to which place events have waited too long. */
+  #expiredUpTo = 0
 
   /** @param durationMs How long events may wait. */
   constructor(durationMs: number) {
@@ -16,7 +23,7 @@ export class Deadline {
   /** Events up to this place wait, from now on if they did not before. */
   begin(upTo: number, nowMs: number): void {
     const last = this.#marks[this.#marks.length - 1]
-    if (last !== undefined && upTo <= last.upTo) return
+    if (upTo <= (last?.upTo ?? this.#expiredUpTo)) return
     // A thousandth of the time makes no difference, and bounds how many there are.
     if (last !== undefined && nowMs - last.sinceMs < this.#durationMs / 1_000) last.upTo = upTo
     else this.#marks.push({ upTo, sinceMs: nowMs })
@@ -25,6 +32,7 @@ export class Deadline {
   /** The wait is over for all. */
   end(): void {
     this.#marks.length = 0
+    this.#expiredUpTo = 0
   }
 
   /** The moment at which the next events have waited too long. */
@@ -33,11 +41,10 @@ export class Deadline {
     return first === undefined ? Number.POSITIVE_INFINITY : first.sinceMs + this.#durationMs
   }
 
-  /** Up to which place events have waited too long; each place is told once. */
-  takeExpired(nowMs: number): number | undefined {
-    let upTo: number | undefined
-    while (this.#marks.length > 0 && this.nextMs <= nowMs) upTo = this.#marks.shift()?.upTo
-    return upTo
+  /** Up to which place events have waited too long, those included that were in flight at that moment; 0 for none. */
+  expiredUpTo(nowMs: number): number {
+    while (this.nextMs <= nowMs) this.#expiredUpTo = (this.#marks.shift() as Mark).upTo
+    return this.#expiredUpTo
   }
 }
 

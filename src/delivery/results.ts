@@ -124,8 +124,8 @@ export class ResultHandler {
       [outage.backoff, 'maxTotalBackoffDuration'],
     ] as const
     for (const [deadline, name] of deadlines) {
-      const upTo = deadline.takeExpired(nowMs)
-      if (upTo === undefined) continue
+      const upTo = deadline.expiredUpTo(nowMs)
+      if (upTo === 0) continue
       this.#endAll(
         ({ order }) => order <= upTo,
         upTo,

@@ -102,6 +102,28 @@ describe('an outage, with default settings', () => {
     expect(outcomes[0]?.error?.message).toContain('[503] Service Unavailable')
   })
 
+  test('ends with the time what was in flight at that moment too', async () => {
+    const late: (() => void)[] = []
+    const { clock, enqueue, outcomes } = setUpDelivery({
+      settings: { maxTotalBackoffDuration: 100, maxEventsInBatch: 2, httpRequestTimeout: 300_000 },
+      replies: [
+        status(503),
+        status(503),
+        status(503),
+        (request) => new Promise((resolve) => late.push(() => resolve(status(503)(request)))),
+        status(503),
+      ],
+    })
+
+    enqueue(...ids(4))
+    await clock.advance(200_000)
+    expect(outcomes).toHaveLength(2)
+    late[0]?.()
+    await settled()
+
+    expect(codesOf(outcomes)).toEqual(['deadline', 'deadline', 'deadline', 'deadline'])
+  })
+
   test('is told of when it has lasted, and when it is over', async () => {
     const told: string[] = []
     const { clock, enqueue } = setUpDelivery({
@@ -229,7 +251,7 @@ describe.each([301, 401, 403, 404, 405])('%i, which is about the address or the 
 })
 
 describe('a deadline', () => {
-  test('tells each place once, when it has waited for so long', () => {
+  test('tells up to which place all have waited for so long, until it ends', () => {
     const deadline = new Deadline(1_000)
     expect(deadline.nextMs).toBe(Number.POSITIVE_INFINITY)
 
@@ -238,11 +260,14 @@ describe('a deadline', () => {
     deadline.begin(9, 600)
 
     expect(deadline.nextMs).toBe(1_100)
-    expect(deadline.takeExpired(1_099)).toBeUndefined()
-    expect(deadline.takeExpired(1_100)).toBe(5)
-    expect(deadline.takeExpired(1_599)).toBeUndefined()
-    expect(deadline.takeExpired(2_000)).toBe(9)
+    expect(deadline.expiredUpTo(1_099)).toBe(0)
+    expect(deadline.expiredUpTo(1_100)).toBe(5)
+    expect(deadline.expiredUpTo(1_599)).toBe(5)
+    expect(deadline.expiredUpTo(2_000)).toBe(9)
+    deadline.begin(9, 2_100)
     expect(deadline.nextMs).toBe(Number.POSITIVE_INFINITY)
+    deadline.end()
+    expect(deadline.expiredUpTo(3_000)).toBe(0)
   })
 
   test('keeps few marks, whatever comes', () => {
@@ -251,7 +276,7 @@ describe('a deadline', () => {
     for (let ms = 0; ms < 1_000_000; ms += 10) deadline.begin(ms, ms)
 
     let marks = 0
-    while (deadline.takeExpired(deadline.nextMs) !== undefined) marks++
+    for (; deadline.nextMs !== Number.POSITIVE_INFINITY; marks++) deadline.expiredUpTo(deadline.nextMs)
     expect(marks).toBeGreaterThan(900)
     expect(marks).toBeLessThanOrEqual(1_001)
   })
