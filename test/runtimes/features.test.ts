@@ -1,16 +1,15 @@
 /** Each feature on each platform: what docs/platforms.md says. With WRITE_TABLE=1 the document is written from what is expected. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import type { ChildProcess } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { gunzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { findFrameworks } from '../../scripts/fetch-frameworks.mjs'
 import { createProject, type Project, REPOSITORY } from '../package/project.ts'
+import { type Life, startLife } from '../support/life.ts'
 import { type Loopback, listen } from '../support/loopback.ts'
 import { runtime, skip } from '../support/runtimes.ts'
 import { CLIENT_ID, CLIENT_PEM, KEY_ID, TokenServer } from '../support/token-server.ts'
@@ -86,39 +85,10 @@ function settingsFor(id: string, mode = id): string {
   })
 }
 
-interface Started {
-  readonly child: ChildProcess
-  /** Resolves to the next line that it prints. */
-  line(): Promise<string>
-  readonly ended: Promise<NodeJS.Signals | number | null>
-}
-
-function start(
-  id: string,
-  binary: string,
-  args: readonly string[],
-  env: Record<string, string> = {},
-): Started {
-  const child = spawn(binary, args, {
-    cwd: project.folder,
-    env: { PATH: '/usr/bin:/bin', HOME: project.folder, NO_COLOR: '1', FEATURES: settingsFor(id), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  running.push(child)
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-  let stderr = ''
-  child.stderr.on('data', (chunk) => {
-    stderr += chunk
-  })
-  return {
-    child,
-    line: async () => {
-      const { value, done } = await lines.next()
-      if (done) throw new Error(`it ended without a line: ${stderr}`)
-      return value
-    },
-    ended: once(child, 'close').then(([code, signal]) => signal ?? code),
-  }
+function start(id: string, binary: string, args: readonly string[], env: Record<string, string> = {}): Life {
+  const life = startLife(binary, args, { cwd: project.folder, env: { FEATURES: settingsFor(id), ...env } })
+  running.push(life.child)
+  return life
 }
 
 /** Runs all features in one process, and ends it by the signal that `closeOn` waits for. */
@@ -126,7 +96,7 @@ async function runProcess(id: string, name: string, args: readonly string[] = []
   const { line, ended } = start(id, runtime(name), [...args, join(project.folder, 'features/host.mjs')])
   const { results, pid } = JSON.parse(await line()) as { results: Results; pid: number }
   if (id !== 'exit') process.kill(pid, 'SIGTERM')
-  const end = await ended
+  const { end } = await ended
   return { ...results, end: { end } }
 }
 
@@ -200,7 +170,7 @@ async function runInNext(id: string): Promise<Results> {
   const host = join(project.folder, 'features/next-host.mjs')
   const { line, ended } = start(id, runtime('node-24'), [host, findFrameworks() as string, bundle])
   const { results } = JSON.parse(await line())
-  expect(await ended).toBe(0)
+  expect(await ended).toMatchObject({ end: 0 })
   return results
 }
 
@@ -239,7 +209,8 @@ async function runInLambda(id: string): Promise<Results> {
     // The end of an environment, as a function with an extension sees it.
     lambda.child.kill('SIGCONT')
     lambda.child.kill('SIGTERM')
-    return { ...results, end: { end: await lambda.ended } }
+    const { end } = await lambda.ended
+    return { ...results, end: { end } }
   } finally {
     await runtimeApi.close()
   }
@@ -251,7 +222,7 @@ async function runExit(id: string): Promise<Results> {
   expect(receivedOf(id, 'spool')).toEqual([])
   const host = join(project.folder, 'features/host.mjs')
   const { ended } = start('adopt', runtime('node-26'), [host], { FEATURES: settingsFor(id, 'adopt') })
-  expect(await ended).toBe(0)
+  expect(await ended).toMatchObject({ end: 0 })
   return { ...results, spool: {} }
 }
 

@@ -1,13 +1,12 @@
 /** Q1 to Q5: the spool where platforms are different: the permission model, worker threads, the end of a process, Deno. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { type ChildProcess, execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createProject, type Project, REPOSITORY } from '../package/project.ts'
+import { type Life, startLife } from '../support/life.ts'
 import { type Loopback, listen, readBody } from '../support/loopback.ts'
 import { runtime, skip } from '../support/runtimes.ts'
 
@@ -41,16 +40,6 @@ afterAll(async () => {
   await Promise.all([api?.close(), project?.remove()])
 })
 
-interface Life {
-  readonly child: ChildProcess
-  /** Resolves to the next line that the program prints. */
-  line(): Promise<string>
-  /** Resolves when it has written this to stderr. */
-  says(text: string): Promise<void>
-  /** Resolves when it has ended, to all that it wrote to stderr. */
-  readonly ended: Promise<{ code: number | null; stderr: string }>
-}
-
 const program = (mode: string): string[] => [
   join(project.folder, 'scenario/spool.mjs'),
   api.url,
@@ -59,29 +48,11 @@ const program = (mode: string): string[] => [
 ]
 
 function start(binary: string, args: readonly string[], mode?: string): Life {
-  const child = spawn(binary, [...args, ...(mode === undefined ? [] : program(mode))], {
+  const life = startLife(binary, [...args, ...(mode === undefined ? [] : program(mode))], {
     cwd: project.folder,
-    env: { PATH: '/usr/bin:/bin', HOME: project.folder, NO_COLOR: '1' },
-    stdio: ['ignore', 'pipe', 'pipe'],
   })
-  running.push(child)
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-  let stderr = ''
-  child.stderr.on('data', (chunk) => {
-    stderr += chunk
-  })
-  return {
-    child,
-    line: async () => {
-      const { value, done } = await lines.next()
-      if (done) throw new Error(`it ended without a line: ${stderr}`)
-      return value
-    },
-    says: async (text) => {
-      while (!stderr.includes(text)) await once(child.stderr, 'data')
-    },
-    ended: once(child, 'close').then(([code]) => ({ code, stderr })),
-  }
+  running.push(life.child)
+  return life
 }
 
 /** Delivers what is left in the directory, and returns it. */
@@ -124,9 +95,9 @@ describe('Q1: under the permission model of Node.js', () => {
     ['node-24', '--permission'],
     ['node-26', '--permission'],
   ])('on %s, a directory that may not be written to is refused at construction', async (name, flag) => {
-    const { code, stderr } = await start(runtime(name), [flag, '--allow-fs-read=*'], 'burst 1').ended
+    const { end, stderr } = await start(runtime(name), [flag, '--allow-fs-read=*'], 'burst 1').ended
 
-    expect(code).toBe(1)
+    expect(end).toBe(1)
     expect(stderr).toMatch(/spool\.directory: .* cannot be used: .*(--allow-fs-write|restricted)/)
   })
 })
@@ -153,12 +124,12 @@ describe.each(['node-16', 'node-20', 'node-26', 'bun', 'deno'])('Q3: the end of 
   const args = name === 'deno' ? ['run', '-A', '--node-modules-dir=manual'] : []
   test.each(['exit', 'throw'])(
     'what listeners of exit track is kept, whenever they were added: %s',
-    async (end) => {
-      const { code } = await start(runtime(name), args, `listener ${end}`).ended
+    async (how) => {
+      const { end } = await start(runtime(name), args, `listener ${how}`).ended
 
-      expect(code).toBe(end === 'exit' ? 3 : 1)
+      expect(end).toBe(how === 'exit' ? 3 : 1)
       // A Deno program that throws ends without its listeners of exit.
-      const kept = name === 'deno' && end === 'throw' ? [] : ['Added After', 'Added Before', 'Tracked Again']
+      const kept = name === 'deno' && how === 'throw' ? [] : ['Added After', 'Added Before', 'Tracked Again']
       expect(await deliverLeft(kept.length + 1)).toEqual([...kept, 'Tracked'].sort())
     },
   )

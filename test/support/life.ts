@@ -1,0 +1,46 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+
+/** A program in a process of its own. */
+export interface Life {
+  readonly child: ChildProcess
+  /** Resolves to the next line that it prints. */
+  line(): Promise<string>
+  /** Resolves when it has written this to stderr. */
+  says(text: string): Promise<void>
+  /** Resolves when it has ended, to how it did and all that it wrote to stderr. */
+  readonly ended: Promise<{ end: number | NodeJS.Signals | null; stderr: string }>
+}
+
+/** Starts a program with no other environment than this. Who starts it ends it. */
+export function startLife(
+  binary: string,
+  args: readonly string[],
+  { cwd, env = {} }: { cwd: string; env?: Record<string, string> },
+): Life {
+  const child = spawn(binary, args, {
+    cwd,
+    env: { PATH: '/usr/bin:/bin', HOME: cwd, NO_COLOR: '1', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  let stderr = ''
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk
+  })
+  const ended = once(child, 'close').then(([code, signal]) => ({ end: signal ?? code, stderr }))
+  return {
+    child,
+    ended,
+    line: async () => {
+      const { value, done } = await lines.next()
+      if (!done) return value
+      await ended
+      throw new Error(`it ended without a line: ${stderr}`)
+    },
+    says: async (text) => {
+      while (!stderr.includes(text)) await once(child.stderr, 'data')
+    },
+  }
+}
