@@ -35,7 +35,7 @@ import { publicSettings, type ResolvedSettings, resolveSettings } from './settin
 import type { AnalyticsSettings } from './settings/settings.ts'
 import { VERSION } from './version.ts'
 
-/** Where the runtime has no such symbol (Node.js 16), the one that compilers put in its place. */
+/** Node.js 16 has no such symbol: compilers then use this one. */
 const asyncDispose: typeof Symbol.asyncDispose =
   Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose)
 
@@ -91,7 +91,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     return VERSION
   }
 
-  /** Where every event stands at this instant: `accepted = delivered + failed + deferred + pending`. */
+  /** Counts of events at this instant: `accepted = delivered + failed + deferred + pending`. */
   get stats(): Stats {
     return this.#parts.stats()
   }
@@ -132,15 +132,15 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     this.#parts.intake.submit('alias', params, callback)
   }
 
-  /** The six calls as promises: sent when the turn is over, settled with the outcome of the event. */
+  /** The six calls as promises. The event is sent at the end of the turn; the promise settles with its outcome. */
   get promises(): TrackerPromises<Events, User, Group> {
     if (this.#promises === undefined) this.#promises = createPromises(this.#parts)
     return this.#promises
   }
 
   /**
-   * The six calls with defaults: what a call does not say is taken from `scope`. Shares queue and connections with this
-   * client; nests.
+   * The six calls with defaults: fields that a call leaves out are taken from `scope`. Shares queue and connections with this
+   * client. Can be nested.
    *
    * @example
    * const log = analytics.with({ userId: 'ada', context: { ip: request.ip } })
@@ -151,13 +151,13 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   /**
-   * Sends what waits, and resolves when everything accepted before this call has its outcome, requests in flight and events
-   * inside plugins included. It does not wait for `flushInterval`. Calls may overlap. Never rejects.
+   * Sends all queued events at once, without waiting for `flushInterval`. Resolves when every event accepted before this call
+   * has its outcome, including those in flight and inside plugins. Calls may overlap. Never rejects.
    *
    * @param options Or a callback, which is called with `(undefined, summary)`.
    * @returns How many of the events that it waited for were delivered, failed, and are still pending; `pending` is 0 unless
-   * `timeout` was reached. Events that had their outcome before are in `stats` only. The `void` in its type makes it a `Promise<void>` for
-   * programs that declare one.
+   * `timeout` was reached. Events that already had their outcome are only counted in `stats`. The `void` in the type lets
+   * programs declare it as `Promise<void>`.
    * @example
    * const { failed, pending } = await analytics.flush({ timeout: 5_000 })
    */
@@ -196,8 +196,8 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   /**
-   * Asks the service whether it can be reached and takes the credentials, with one request without events, and with OAuth
-   * one for a token. Events, `stats` and waits are not touched by it. Never rejects.
+   * Checks whether the service can be reached and accepts the credentials: one request without events, and with OAuth one for a
+   * token. Does not affect events, `stats` or retry waits. Never rejects.
    *
    * @example
    * const { authorized, hint } = await analytics.verify()
@@ -280,13 +280,13 @@ function methodsOf(...classes: readonly { readonly prototype: object }[]): strin
 
 /**
  * Lets methods be detached from their client: `const { track } = analytics`. Each call looks the method up on the class, so
- * that what patches the class later is heeded.
+ * that later patches of the class take effect.
  */
 function bindMethods(client: object, names: readonly string[]): void {
   const methods = Object.getPrototypeOf(client) as Record<string, (...args: unknown[]) => unknown>
   for (const name of names) {
     const value = (...args: unknown[]): unknown => methods[name]?.apply(client, args)
-    // Not enumerable, and writable: tests of our users replace methods by their own.
+    // Not enumerable, and writable: users replace methods with their own in tests.
     Object.defineProperty(client, name, { value, writable: true, configurable: true })
   }
 }

@@ -41,11 +41,12 @@ import { Warnings } from './warnings.ts'
 const USER_AGENT = `trackpost/${VERSION}`
 
 /**
- * Builds the parts of one client and joins them, in the order of an event's way: intake, pipeline, line, delivery,
+ * Builds the parts of one client and connects them. An event passes them in this order: intake, pipeline, line, delivery,
  * outcomes.
  *
- * @param givenStore Keeps what waits, in the place of memory and of the spool.
- * @param pluginClock By which plugins have their time; where the other one is made to run ahead, they must not.
+ * @param givenStore Stores queued messages, instead of memory or the spool.
+ * @param pluginClock Clock for the time limits of plugins. Tests that make the other clock run ahead must not shorten these
+ * limits.
  * @throws SettingsError when the spool serves another client.
  */
 export function compose(
@@ -64,7 +65,7 @@ export function compose(
   const { httpClient, host, path, writeKey, httpRequestTimeout } = settings
   const given = typeof httpClient === 'function' ? new FetchHTTPClient(httpClient) : httpClient
   const http: OwnHTTPClient = given ?? defaultClient()
-  // Before the spool is attached: a key that cannot be read throws, and nobody would close the spool.
+  // Before the spool is attached: an unreadable key throws here, and the spool would stay open.
   const sharedCredentials = createCredentials(settings, http, USER_AGENT, clock, log.warn)
   const memory = new SlabStore()
   const metadata = detectRuntime()
@@ -73,11 +74,11 @@ export function compose(
   const loadEncoder = async (): Promise<Encoder> => {
     if (encoder !== undefined) return encoder
     const loaded = await loadCompression({ client: http, timeoutMs: httpRequestTimeout, clock }, log.warn)
-    // One for all senders: what the service does not take, it takes from none.
+    // One for all senders: when the service refuses gzip from one of them, it refuses it from all.
     encoder ??= loaded
     return encoder
   }
-  // At once, for the same reason as the code for OAuth.
+  // Loaded at once, for the same reason as the code for OAuth.
   if (settings.compress === 'gzip') void loadEncoder()
   const report: Report = (failure) => warnings.reportPlugin(failure)
   const askDisabled = disableReader(settings.disable, warnings)
@@ -115,7 +116,7 @@ export function compose(
       warnings,
       monitor,
       trouble: () => delivery.trouble('retries_exhausted'),
-      // Through the lifecycle: it is watched weakly, and must live for as long as anything can have an outcome.
+      // Through the lifecycle, to keep it alive: `watchExit` holds it weakly, and events may still get an outcome.
       onDrained: () => lifecycle.onDrained(),
     })
     const line = new Line({ settings, store, spool, displace: (item) => outcomes.displace(item) })
@@ -194,7 +195,7 @@ export function compose(
   }
   const createPlugins = (clock: Clock, told: PluginChanges): PluginLoader =>
     new PluginLoader({ limits: new TimeLimits(clock), client, report, ...told })
-  // A spool serves one process, and no requests that end.
+  // With a spool there is one set of parts: a spool serves the whole process.
   const parts: Parts =
     settings.spool === undefined
       ? perRequest({ jsRuntime: metadata.jsRuntime, clock, createPlugins, create })
@@ -202,19 +203,19 @@ export function compose(
   return parts
 }
 
-/** Everybody creates a client; few ask it whether it works. */
+/** Loaded on demand: few programs call `verify()`. */
 async function loadAndVerify(options: VerifyOptions): Promise<Verification> {
   try {
     const { verify } = await import(/* webpackMode: "eager" */ './verify.ts')
     return await verify(options)
   } catch (error) {
-    // Its code could not be loaded.
+    // The code of `verify` could not be loaded.
     const { url } = options
     return { reachable: false, authorized: undefined, status: undefined, url, hint: describeCause(error) }
   }
 }
 
-/** Secrets that no line of a log may show. Tokens come and go: a text that quotes one is cleaned where it arises. */
+/** Secrets that must never appear in a log. Tokens are not among them: a text that quotes one is redacted where it is made. */
 function secretsOf({ writeKey, headers = {}, oauthSettings }: ResolvedSettings): string[] {
   const ofHeaders = Object.entries(headers).filter(([name]) => isSecretHeader(name))
   const key = oauthSettings?.clientKey

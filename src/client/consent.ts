@@ -3,10 +3,10 @@ import { describe } from '../message/describe.ts'
 import type { Warnings } from './warnings.ts'
 
 /**
- * Asks the setting `disable`, once for each call. What is not a clear "no" disables: nothing is sent without consent
- * because a function failed.
+ * Reads the setting `disable`, once for each call. Anything but `false` disables: a function that fails must not send without
+ * consent.
  *
- * @returns `undefined` when it never is.
+ * @returns `undefined` when sending is never disabled.
  * @param warnings Told when the function throws or returns something else than a boolean.
  */
 export function disableReader(
@@ -17,14 +17,14 @@ export function disableReader(
   if (disable === true) return () => true
   let isAsking = false
   return () => {
-    // A function that tracks would be asked without end.
+    // A function that tracks would call itself forever.
     if (isAsking) return true
     isAsking = true
     try {
       const given: unknown = disable()
       if (typeof given === 'boolean') return given
       const isPromise = isThenable(given)
-      // Its rejection must not surface.
+      // Its rejection must not become an unhandled one.
       if (isPromise) given.then(undefined, () => {})
       const got = isPromise ? 'a promise' : describe(given)
       warnings.reportMisuse('disable', `disable: expected a boolean, got ${got}; nothing is sent`)

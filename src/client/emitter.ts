@@ -5,22 +5,24 @@ import type { CapturedContext } from '../runtime/platform.ts'
 // biome-ignore lint/suspicious/noExplicitAny: listeners of all events lie in one map
 type Listener = (...args: any[]) => unknown
 
-/** The listeners of an emitter, by event: who only asks whether anybody listens asks here. Events without any are not in it. */
+/**
+ * The listeners of an emitter, by event: shared with code that only needs to know whether there are any. Holds no empty lists.
+ */
 export type Listeners<Events> = Map<keyof Events, readonly Registration[]>
 
 interface Registration {
   readonly listener: Listener
   readonly once: boolean
-  /** It was for once, and was called: an event emitted by another listener meanwhile has come first. */
+  /** A `once` listener that was already called, by an event that another listener emitted in between. */
   isSpent: boolean
-  /** Runs the listener in the asynchronous context of its registration, not in that of whatever emits. */
+  /** Runs the listener in the asynchronous context of its registration, not in that of the emitting code. */
   readonly asyncContext: CapturedContext
 }
 
 /**
- * Typed events with the listener methods of Node's `EventEmitter`; `once` and `on` of `node:events` take it as one. Its
- * listeners cannot hurt anyone: one that throws or returns a promise that rejects is reported and the next one runs. An
- * `error` event without listeners does nothing.
+ * Typed events with the listener methods of Node's `EventEmitter`; `once` and `on` of `node:events` take it as one. A listener
+ * that throws, or returns a promise that rejects, is reported, and the next one runs. An `error` event without listeners does
+ * nothing.
  */
 export class Emitter<
   Events extends { [Name in keyof Events]: unknown[] },
@@ -87,7 +89,7 @@ export class Emitter<
    * added. Never throws.
    */
   emit<Name extends keyof Events>(name: Name, ...args: Emitted[Name]): this {
-    // A registration list is replaced, never changed: listeners may add and remove while it is walked.
+    // A list of registrations is replaced, never changed: listeners may add and remove listeners while this loop runs.
     for (const registration of this.#of(name)) {
       if (registration.isSpent) continue
       if (registration.once) {
@@ -125,7 +127,7 @@ export class Emitter<
     return [...this.#registrations.keys()]
   }
 
-  /** Kept for code that sets it; there is no warning here, however many listeners there are. Default: 0, for no limit. */
+  /** Only for compatibility with code that sets it: there is no warning for many listeners. Default: 0, for no limit. */
   get maxListeners(): number {
     return this.#maxListeners
   }
@@ -148,7 +150,7 @@ export class Emitter<
   /**
    * Called when a listener throws or rejects.
    *
-   * @returns Whether anybody was told. If not, there is a process warning.
+   * @returns Whether it was reported. If not, there is a process warning.
    */
   protected onListenerError(_error: unknown, _name: keyof Events): boolean {
     return false

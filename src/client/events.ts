@@ -55,9 +55,9 @@ export interface AnalyticsEvents {
   group: [Context]
   /** An `alias` event was delivered. */
   alias: [Context]
-  /** A request is about to be sent. Credentials are replaced by `[redacted]`. */
+  /** A request is about to be sent. Credentials are `[redacted]`. */
   http_request: [RequestInfo]
-  /** A response has arrived. Credentials are replaced by `[redacted]`. */
+  /** A response has arrived. Credentials are `[redacted]`. */
   http_response: [ResponseInfo]
   /** A call was made after `closeAndFlush()`. Receives its message; for a call with bad arguments, what was passed. */
   call_after_close: [Message]
@@ -71,7 +71,7 @@ export interface AnalyticsEvents {
   drained: []
 }
 
-/** What `emit` takes: the same, and for `error` and `warning` what programs emit themselves, with a text as the reason. */
+/** Arguments of `emit`: the same events, and for `error` and `warning` also a `code` and `reason` of your own. */
 export interface EmittedEvents extends Omit<AnalyticsEvents, 'error' | 'warning'> {
   /** As {@link ErrorEvent}, with a reason of any type. */
   error: [{ code: string; reason?: unknown; ctx?: Context | undefined }]
@@ -89,8 +89,8 @@ export interface FlushOptions {
 
 /**
  * What `flush` and `closeAndFlush` resolve to: the summary. The `void` lets the promise stand where a `Promise<void>` or a `Promise<void[]>`
- * is declared, as programs written for other SDKs do. Where it may be `undefined`, say so: to `(await client?.flush())?.failed` and behind
- * `if (summary)`, TypeScript has no `void` left, only `never`.
+ * is declared, as programs written for other SDKs do. Declare it as below where the client may be `undefined`: in `(await
+ * client?.flush())?.failed` and after `if (summary)`, TypeScript narrows the type to `never`.
  *
  * @example
  * const summary: FlushSummary | undefined = await client?.flush()

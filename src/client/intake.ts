@@ -39,17 +39,17 @@ export interface IntakeOptions {
   readonly askDisabled: (() => boolean) | undefined
   /** Called for each accepted call, bad ones included. */
   readonly onAccepted: (() => void) | undefined
-  /** Each event with a callback is sent when its turn is over: nobody else's request may take it along. */
+  /** Each event with a callback is sent at the end of its turn: no other incoming request may send it later. */
   readonly isCallbackUrgent: boolean
 }
 
-/** From a call to the line: builds the message, takes it through the plugins and hands its JSON on. */
+/** Takes an event from its call to the line: builds the message, runs the `before` and `enrichment` plugins, and serialises. */
 export class Intake {
   readonly #options: IntakeOptions
   /** Calls in progress, and those that a stack overflow cut short. */
   #open: Item[] = []
   #isCheckScheduled = false
-  /** Nothing more is taken: every call fails with `closed`. */
+  /** The client is closed: every further call fails with `closed`. */
   isClosed = false
 
   constructor(options: IntakeOptions) {
@@ -72,9 +72,9 @@ export class Intake {
     this.#take(kind, params, message, hasCallback ? callback : undefined, captured, isUrgent)
   }
 
-  /** Takes one call whose outcome somebody awaits: it does not wait for more events. A bad call fails, `strict` or not. */
+  /** Takes one call of `promises`: its event is sent without waiting for more. A bad call always rejects, `strict` or not. */
   submitAwaited(kind: Kind, params: unknown, callback: Callback, defaults?: MessageDefaults): void {
-    // No asynchronous context: code after an `await` runs in its own.
+    // No asynchronous context is needed: code after an `await` runs in its own.
     this.#take(kind, params, this.#build(kind, params, defaults), callback, undefined, true)
   }
 
@@ -83,7 +83,7 @@ export class Intake {
     try {
       if (outcomes.isCrowded) outcomes.relieve()
       const scope = settings.scope === undefined ? undefined : askScope()
-      // One of them is enough in most programs, and merging is work.
+      // Merged only when there are both: most programs use one of them.
       const scoped =
         scope === undefined || defaults === undefined
           ? (scope ?? defaults)
@@ -104,7 +104,7 @@ export class Intake {
   ): void {
     const { ledger, outcomes, monitor, onAccepted } = this.#options
     try {
-      // Either this call is nested in another one, or that one was cut short: known when no call is in progress any more.
+      // Either this call is nested in another one, or a stack overflow cut that one short. Only the end of the turn can tell.
       if (this.#open.length > 0) this.settleCutShortLater()
       const item = createItem(kind, ledger.accept(), callback, captured, isUrgent)
       this.#open.push(item)
@@ -116,15 +116,15 @@ export class Intake {
       if (channels.accepted.hasSubscribers) monitor.onAccepted(kind, idOf(message))
       if (this.#open[this.#open.length - 1] === item) this.#open.pop()
     } catch {
-      // A stack overflow. There may be no stack left for a call: the item stays here until there is.
+      // A stack overflow. There may be no stack left for another call, so the item stays in `#open` until there is.
     }
   }
 
   /**
    * Takes a message from the spool.
    *
-   * @param waiting Its event; left out for a message that an earlier process has left.
-   * @returns Whether it is a message.
+   * @param waiting Its item; `undefined` for a message that an earlier process left behind.
+   * @returns Whether `json` is a message.
    */
   admit(json: string, stored: StoredMessage, waiting: Item | undefined): boolean {
     const kind = kindOf(json)
@@ -149,7 +149,7 @@ export class Intake {
     }
   }
 
-  /** When this turn is over no call is in progress, and what is open then was cut short. */
+  /** At the end of the turn no call is in progress: whatever is open then was cut short. */
   settleCutShortLater(): void {
     if (this.#open.length === 0 || this.#isCheckScheduled) return
     soon(() => this.settleCutShort())
@@ -158,12 +158,12 @@ export class Intake {
 
   /** Ends the events inside plugins with `error`. */
   abandon(error: DeliveryError): void {
-    // All are taken out before the first outcome is told: a callback may track again.
+    // All are taken out before the first outcome is reported: a callback may track again.
     const items = this.#options.line.takeFromPlugins()
     for (const item of items) this.#options.outcomes.settle(item, error)
   }
 
-  /** Takes the events of this turn that wait already through a plugin that was registered in it. */
+  /** Runs a plugin that was just registered for the events that were tracked earlier in the same turn. */
   passThrough(plugin: Registration): void {
     const { line, pipeline, outcomes, store, clock } = this.#options
     for (const item of line.ofThisTurn) {
@@ -202,7 +202,7 @@ export class Intake {
     }
     let ctx: Context
     try {
-      // A copy: plugins may write to it, and never to what is the caller's.
+      // A copy: plugins may change it, but never the caller's objects.
       ctx = new Context(copyToContextEvent(message, this.#options.settings.maxMessageBytes), '', clock)
     } catch (error) {
       return outcomes.settleLater(item, toDeliveryError(error))
@@ -247,15 +247,15 @@ export class Intake {
     }
     if (!this.#hand(item, ctx.event, original)) return
     if (!wasDistributed) outcomes.countWork(item, pipeline.distribute(kind, ctx))
-    // From here to the outcome the stored message will do, where nobody waits for this very context.
+    // Unless the context is needed later, it can be made again from the stored message: free the memory.
     if (item.stored !== undefined && !ctx.hasNotes && !outcomes.isFollowed(item)) item.ctx = undefined
   }
 
-  /** From here on the event is its JSON. Returns whether it is on its way. */
+  /** Serialises the event and adds it to the line. From here on the event is its JSON. Returns whether it can be delivered. */
   #hand(item: Item, message: Message | ContextEvent, original?: Message): boolean {
     const { settings, clock, line, outcomes, ledger } = this.#options
     const { isDisabled } = item
-    // Writing an event that will be refused, and that nobody will look at, would be work for nothing.
+    // Do not serialise an event that will be refused and that no callback or listener looks at.
     if (!isDisabled && line.isFull && !outcomes.isWanted(item)) {
       outcomes.refuse(item)
       return false
@@ -278,7 +278,7 @@ export class Intake {
   }
 }
 
-/** A call with bad arguments has none. */
+/** `undefined` for a call with bad arguments. */
 function idOf(message: Message | DeliveryError): string | undefined {
   return message instanceof DeliveryError ? undefined : message.messageId
 }

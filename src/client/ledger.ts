@@ -2,11 +2,11 @@ import { FAILURE_CODES, type FailureCode } from '../errors/errors.ts'
 import type { Item } from '../line/item.ts'
 
 /**
- * Where every event of a client stands. `accepted = delivered + failed + deferred + pending` at every instant; without a
- * spool, `deferred` and `recovered` are 0.
+ * Counts of a client's events. `accepted = delivered + failed + deferred + pending` at every instant; without a spool,
+ * `deferred` and `recovered` are 0.
  */
 export interface Stats {
-  /** Calls taken, invalid ones included, and events recovered. */
+  /** Calls, including invalid ones, and recovered events. */
   readonly accepted: number
   /** Events that the service has accepted. */
   readonly delivered: number
@@ -16,7 +16,7 @@ export interface Stats {
   readonly deferred: number
   /** Calls without an outcome yet. */
   readonly pending: number
-  /** Events that an earlier process had left in the spool, as far as they were read. */
+  /** Events that an earlier process left in the spool and that were read so far. */
   readonly recovered: number
   /** Failed events by reason; the values add up to `failed`. */
   readonly failures: Readonly<Record<FailureCode, number>>
@@ -40,15 +40,15 @@ interface Totals {
   readonly deferred: number
 }
 
-/** Calls up to a number that somebody waits for, from where the one before it ends. */
+/** The calls that one flush was the first to wait for: from the end of the previous cover up to `last`. */
 interface Cover {
   readonly last: number
-  /** Outcomes and plugin work that are missing. */
+  /** Outcomes and plugin work still missing. */
   open: number
   delivered: number
   failed: number
   deferred: number
-  /** Called once this and all before it are closed. */
+  /** Called once this cover and all before it are closed. */
   readonly waiters: (() => void)[]
   /** The totals of this cover and all before it, once they are closed. */
   totals: Totals | undefined
@@ -63,7 +63,7 @@ export interface Barrier {
   summary(): FlushSummary
 }
 
-/** A wait of code that runs for some events: it waits for all others. */
+/** A flush called by a plugin: it must not wait for the events that the plugin itself is handling. */
 interface Exemption {
   readonly last: number
   readonly items: readonly Item[]
@@ -71,9 +71,9 @@ interface Exemption {
 }
 
 /**
- * Keeps account of every event. Calls are numbered; a flush covers those up to the latest number, and is reached when none
- * of them is open. What is covered is counted by the first flush that covers it, so that overlapping flushes cost nothing
- * per event, and a flush costs the same however many others are open.
+ * Counts every event. Calls are numbered; a flush covers the calls up to the latest number, and ends when none of them is open.
+ * Each event belongs to the first flush that covers it. So overlapping flushes cost nothing per event, and a flush costs the
+ * same however many are open.
  *
  * @see docs/spec.md, section 6
  */
@@ -89,7 +89,7 @@ export class Ledger {
   >
   /** In the order of their numbers. */
   readonly #covers: Cover[] = []
-  /** Outcomes and plugin work that are missing, of calls that nothing covers. */
+  /** Outcomes and plugin work still missing, of calls that no flush covers. */
   #openUncovered = 0
   /** The last call that a flush covers. */
   lastCovered = 0
@@ -102,7 +102,7 @@ export class Ledger {
     return this.#accepted - this.#delivered - this.#failed - this.#deferred
   }
 
-  /** No outcome and no plugin work is missing. */
+  /** No outcome is missing, and no plugin is at work. */
   get isIdle(): boolean {
     return this.#openUncovered + this.#covers.length === 0
   }
@@ -117,7 +117,7 @@ export class Ledger {
     return ++this.#accepted
   }
 
-  /** Counts one event that an earlier process has left, and returns its number. */
+  /** Counts one event that an earlier process left behind, and returns its number. */
   recover(): number {
     this.#recovered++
     return this.accept()
@@ -140,7 +140,7 @@ export class Ledger {
     this.endWork(item)
   }
 
-  /** A flush that covers this event waits for work of plugins as well. */
+  /** A flush that covers this event also waits for this plugin work. */
   beginWork(item: Item): void {
     item.open++
     const cover = this.#coverOf(item.seq)
@@ -160,7 +160,7 @@ export class Ledger {
   /**
    * Covers what was accepted so far.
    *
-   * @param exempt Events that must not be waited for: the code that waits runs for them.
+   * @param exempt Events not to wait for: the waiting code is a plugin that handles them.
    * @returns `undefined` when there is nothing to wait for.
    */
   barrier(exempt: readonly Item[] = []): Barrier | undefined {
@@ -177,7 +177,7 @@ export class Ledger {
           else run()
           return
         }
-        // Code that waits exempts its events from the waits of other code that runs for events: they would never end.
+        // Plugins that wait also exempt each other's events: otherwise two of them would wait for each other forever.
         this.#exemptions.add({ last: last.last, items: mine, run })
         this.#endExemptions()
       },
@@ -202,7 +202,7 @@ export class Ledger {
     }
   }
 
-  /** The cover of all calls so far that are open; `undefined` when none is. */
+  /** The cover of all open calls; `undefined` when there are none. */
   #cover(): Cover | undefined {
     if (this.#openUncovered > 0) {
       const counts = { open: this.#openUncovered, delivered: 0, failed: 0, deferred: 0 }
@@ -224,7 +224,7 @@ export class Ledger {
     return this.#covers[low]
   }
 
-  /** Covers are reached in their order: one that is closed early waits for those before it. */
+  /** Covers end in order: one whose events are all done waits for those before it. */
   #close(): void {
     for (let first = this.#covers[0]; first?.open === 0; first = this.#covers[0]) {
       this.#covers.shift()

@@ -24,7 +24,7 @@ export interface LifecycleOptions {
   readonly line: Line
   readonly delivery: Delivery
   readonly tokens: TokenCredentials | undefined
-  /** Those that belong to the client. */
+  /** Closes the client's own connections. */
   readonly closeConnections: () => void
   readonly outcomes: Outcomes
   readonly warnings: Warnings
@@ -35,10 +35,10 @@ export interface LifecycleOptions {
 }
 
 const CLOSE_TIMEOUT_MS = 75_000
-/** How long closing waits for the spool: a disk that hangs must not keep the process for ever. */
+/** How long closing waits for the spool: a hanging disk must not keep the process alive forever. */
 const SPOOL_TIMEOUT_MS = 5_000
 
-/** When what waits is sent without waiting for more, and when it is given up: flush, close, the end of the process. */
+/** Decides when queued events are sent at once and when they are given up: flush, close, the end of the process. */
 export class Lifecycle {
   readonly #options: LifecycleOptions
   #closing: Promise<FlushSummary> | undefined
@@ -52,7 +52,7 @@ export class Lifecycle {
   }
 
   /**
-   * Sends what waits; resolves when everything accepted so far has its outcome.
+   * Sends all queued events; resolves when everything accepted so far has its outcome.
    *
    * @param timeout Longest wait in milliseconds. 0, and anything that is no number, means no limit.
    */
@@ -61,7 +61,7 @@ export class Lifecycle {
   }
 
   /**
-   * Takes nothing more, flushes, and gives up what is left at the end of the time. Every call gets the promise of the
+   * Accepts no further events, flushes, and at the timeout gives up what is left. Every call gets the promise of the
    * first one, except a plugin's: that promise waits for the very event which the plugin works on.
    *
    * @param timeout Longest wait in milliseconds; 0 means no limit. Default: 75,000.
@@ -69,7 +69,7 @@ export class Lifecycle {
   close(timeout: unknown): Promise<FlushSummary> {
     if (this.#closing === undefined) {
       let closed: (summary: FlushSummary) => void = () => {}
-      // Set before the work begins: a listener that it calls may close, or track, as well.
+      // Set before the work begins: a listener called by it may close or track too.
       this.#closing = new Promise((resolve) => {
         closed = resolve
       })
@@ -91,7 +91,7 @@ export class Lifecycle {
     return spool.secure()
   }
 
-  /** Everything tracked in this turn is flushed together, when the turn is over. */
+  /** Flushes everything tracked in this turn, at the end of the turn. */
   flushAfterTurn(): void {
     const { waitUntil } = this.#options.settings
     if (this.#isTurnHandedOver || waitUntil === undefined) return
@@ -107,7 +107,7 @@ export class Lifecycle {
     )
   }
 
-  /** @param exempt Events that it does not wait for: the code that waits runs for them. */
+  /** @param exempt Events not to wait for: the waiting code is a plugin that handles them. */
   #drain(
     timeoutMs: number | undefined,
     onTimeout: () => void,
@@ -124,7 +124,7 @@ export class Lifecycle {
       let cancelTimer = (): void => {}
       let isOver = false
       const end = (): void => {
-        // Once: a flush that timed out is still on the barrier's list.
+        // Only once: a flush that timed out is still on the barrier's list.
         if (isOver) return
         isOver = true
         cancelTimer()
@@ -133,7 +133,7 @@ export class Lifecycle {
         resolve(barrier.summary())
       }
       barrier.onceReached(end)
-      // It may be over already: a timer set now would give up what comes later.
+      // If it is over already, a timer set now would give up later events.
       if (isOver) return
       if (timeoutMs === undefined) return
       cancelTimer = clock.setTimer(() => {
@@ -170,15 +170,15 @@ export class Lifecycle {
     this.#unwatchExit()
   }
 
-  /** The events for which the code of now runs, as a plugin. */
+  /** The events that the plugin code running now is handling. */
   get #running(): readonly Item[] {
     return this.#options.pipeline.subjects as readonly Item[]
   }
 
   /**
-   * Gives every event that has none its outcome, and stops all that is under way.
+   * Gives every unfinished event an outcome and stops all work.
    *
-   * @param isGone The runtime has stopped it already: there is nothing to be told.
+   * @param isGone The runtime has already stopped the work.
    */
   abandon(message: string, isGone = false): void {
     const { outcomes, intake, pipeline, delivery, tokens, spool } = this.#options
@@ -205,7 +205,7 @@ export class Lifecycle {
     return this.#options.ledger.accepted
   }
 
-  /** The process has run out of work. Returns whether it is kept. */
+  /** The process has run out of work. Returns whether it is kept alive. */
   onExit(): boolean {
     const exit = this.#exit
     if (exit.isRunning || this.#options.ledger.pending === 0) return exit.isRunning
@@ -225,7 +225,7 @@ export class Lifecycle {
     return true
   }
 
-  /** The process ends, with what it was not kept for. */
+  /** The process ends with events that it was not kept alive for. */
   onEnd(): void {
     if (this.#options.ledger.pending > 0) this.abandon(EXIT_MESSAGE)
   }
@@ -240,9 +240,9 @@ function limitOf(timeout: unknown, missing: number | undefined): number | undefi
 }
 
 /**
- * How long the end of the process is held up. After the first time that brought nothing but losses, less than a second
- * in all: code that tracks whenever an event is lost must not keep the process for ever, and a script that goes on after
- * an outage must not lose what comes after it.
+ * How long the process is kept alive at its end. Once such a wait delivered nothing, less than a second in all: code that
+ * tracks on each lost event must not keep the process alive forever, and a script that goes on after an outage must not lose
+ * later events.
  */
 function exitLimit(exitTimeoutMs: number, losses: number): number {
   return losses === 0 ? exitTimeoutMs : Math.min(exitTimeoutMs, 1_000) / 2 ** losses

@@ -12,7 +12,7 @@ import type { Emitter, Listeners } from './emitter.ts'
 import type { AnalyticsEvents } from './events.ts'
 import type { Warnings } from './warnings.ts'
 
-/** The channels themselves, opened once: Node.js holds them weakly. */
+/** The channels, opened once and kept here: Node.js holds them weakly. */
 export const channels = {
   accepted: openChannel('trackpost:accepted'),
   request: openChannel('trackpost:request'),
@@ -25,15 +25,15 @@ export const channels = {
 export interface LastError {
   /** When. */
   readonly at: Date
-  /** What, for people; without credentials. */
+  /** The error in words, without credentials. */
   readonly message: string
   /** The HTTP status; absent when there was no response. */
   readonly status?: number
-  /** Why events were lost by it; absent when they are tried again. */
+  /** The code with which events failed; absent when they are sent again. */
   readonly code?: FailureCode
 }
 
-/** Follows what a client does: for its log, its channels, its `status` and the listeners of requests. Never throws. */
+/** Observes a client for its log, its diagnostics channels, its `status` and the request listeners. Never throws. */
 export class Monitor implements Observer, OutageObserver {
   readonly #client: Emitter<AnalyticsEvents>
   readonly #listeners: Listeners<AnalyticsEvents>
@@ -108,9 +108,9 @@ export class Monitor implements Observer, OutageObserver {
     this.#publish(channels.pause, () => ({ waitMs }))
   }
 
-  /** The service has failed too often in a row for anybody to wait for it. */
+  /** The service has failed more than `maxRetries` times in a row. */
   onOutage(durationMs: number, problem: string): void {
-    // Where each request finds out for itself, one tells for all.
+    // On edge runtimes each incoming request has its own delivery: the first one reports for all.
     if (this.#isOutageTold) return
     this.#isOutageTold = true
     const nowMs = this.#nowMs()
@@ -144,7 +144,7 @@ export class Monitor implements Observer, OutageObserver {
   ): void {
     if (error !== undefined) {
       const { code, message, status } = error
-      // An event that is kept for the next start is nothing that went wrong.
+      // An event that is kept for the next start is no error.
       if (code !== 'deferred') this.#keep(() => ({ code, message, ...(status !== undefined && { status }) }))
     }
     this.#publish(channels.outcome, () => ({ kind, messageId: messageId(), attempts, error }))
@@ -155,7 +155,7 @@ export class Monitor implements Observer, OutageObserver {
     try {
       channel.publish({ client: this.#client, ...message() })
     } catch {
-      // An event that throws when it is read, or a runtime that throws what a subscriber throws.
+      // The event throws when it is read, or a subscriber throws and the runtime passes it on.
     }
   }
 
@@ -176,13 +176,13 @@ export class Monitor implements Observer, OutageObserver {
 
 /** How a client is doing at this instant: for health checks, dashboards and metrics. */
 export interface Status {
-  /** Events that wait to be sent, for the first time or again. Those in flight and inside plugins are not among them. */
+  /** Events that wait to be sent, for the first time or again; without those in flight and inside plugins. */
   readonly queued: number
-  /** Their bytes, as JSON, as far as they wait in memory. */
+  /** Bytes of their JSON; those that are only in the spool are not counted. */
   readonly queuedBytes: number
   /** Requests under way. A batch that waits for an access token counts as one. */
   readonly inFlight: number
-  /** No request is sent before this time, because of an outage or a rate limit; `undefined` when none is held back. */
+  /** No request is sent before this time, because of an outage or a rate limit; `undefined` when requests are not held back. */
   readonly pausedUntil: Date | undefined
   /** The last thing that went wrong, however long ago; `undefined` when nothing has. */
   readonly lastError: LastError | undefined

@@ -28,19 +28,22 @@ export interface OutcomesOptions {
   readonly onDrained: () => void
 }
 
-/** Outcomes known within their call pile up to here; then the next call gives them. */
+/**
+ * At most this many outcomes that were known within their call are kept for the end of the turn; then the next call reports
+ * them.
+ */
 const MAX_EARLY = 1_024
 
-/** Gives every event its one outcome, and tells callback, listeners and `after` plugins of it. */
+/** Gives every event its one outcome, and reports it to its callback, the listeners and the `after` plugins. */
 export class Outcomes {
   readonly #options: OutcomesOptions
   /** Outcomes that were known within the call itself: callbacks must not run before it has returned. */
   #early: { item: Item; error: DeliveryError | undefined }[] = []
   #isEarlyScheduled = false
-  /** Too many of them wait: the next call gives them first, so that their memory stays bounded. */
+  /** Too many early outcomes wait: the next call reports them first, which bounds their memory. */
   isCrowded = false
   #isSettlingEarly = false
-  /** Shared by the events that the line refused or displaced in this turn: there may be many, and a stack is costly. */
+  /** Shared by all events that the line refused or displaced in this turn: there may be many, and stack traces are costly. */
   #refused: DeliveryError | undefined
   #displaced: DeliveryError | undefined
 
@@ -48,19 +51,19 @@ export class Outcomes {
     this.#options = options
   }
 
-  /** Whether anybody will look at the context of this event if it fails. */
+  /** Whether a callback or listener will get the context of this event if it fails. */
   isWanted({ callback }: Item): boolean {
     return callback !== undefined || this.#options.listeners.has('error')
   }
 
-  /** Whether anybody will be told of the outcome of this event, or is at work on its context. */
+  /** Whether a callback, a listener, a plugin or a channel still needs the context of this event. */
   isFollowed({ callback, kind }: Item): boolean {
     const { listeners, pipeline } = this.#options
     if (callback !== undefined || channels.outcome.hasSubscribers || pipeline.isFollowed(kind)) return true
     return listeners.has(kind) || listeners.has('error')
   }
 
-  /** Gives an event that was in the spool alone its outcome. */
+  /** Gives an event that was only in the spool its outcome. */
   conclude(item: Item, isKept: boolean): void {
     const error = isKept
       ? this.#deferred
@@ -85,7 +88,7 @@ export class Outcomes {
     if (error !== undefined || channels.outcome.hasSubscribers) {
       monitor.onOutcome(kind, () => ctx?.id ?? this.#idOf(item), attempts, error)
     }
-    // After-plugins run after the outcome, and a flush waits for them: what covers them must not end before.
+    // `after` plugins run after the outcome, and a flush must wait for them too.
     ledger.beginWork(item)
     ledger.settle(item, error?.code)
     if (callback !== undefined) this.#call(item, error, ctx)
@@ -103,22 +106,22 @@ export class Outcomes {
     this.#early.push({ item, error })
     this.isCrowded = this.#early.length >= MAX_EARLY
     if (this.#isEarlyScheduled) return
-    // Events that callbacks of early outcomes track are left to a later turn: a callback that tracks again on each loss would
-    // otherwise keep the event loop from ever running.
+    // Events that these callbacks track get their outcome in a later turn: a callback that tracks again on each loss would
+    // otherwise block the event loop forever.
     if (this.#isSettlingEarly) this.#options.clock.setTimer(this.settleEarly, 0)
     else soon(this.settleEarly)
     this.#isEarlyScheduled = true
   }
 
   /**
-   * Within a call: gives the outcomes that wait, when they are too many. Where the stack is nearly used up, the turn gives
-   * them when it is over: an overflow in the middle would cost one event its callback, and the rest their outcome.
+   * Reports the early outcomes within a call, when there are too many. Not while the stack is nearly used up: an overflow in
+   * the middle would cost one event its callback and the rest their outcome. They are then reported at the end of the turn.
    */
   relieve(): void {
     if (hasStack()) this.settleEarly()
   }
 
-  /** Gives the outcomes that wait for the end of a turn. */
+  /** Reports the early outcomes. */
   readonly settleEarly = (): void => {
     if (this.#isSettlingEarly) return
     const early = this.#early
@@ -143,13 +146,13 @@ export class Outcomes {
 
   /** This event had to make room for a newer one. */
   displace(item: Item): void {
-    // Its message is gone when the outcome is told.
+    // Its message will be released before the outcome is reported.
     item.ctx ??= this.#contextOf(item, this.#options.listeners.has('error'))
     this.#displaced ??= this.#queueFull('the queue is full, and this was the oldest')
     this.settleLater(item, this.#displaced)
   }
 
-  /** Keeps flushes waiting for plugin work that the event's outcome does not depend on. */
+  /** Makes flushes wait for plugin work on which the event's outcome does not depend. */
   countWork(item: Item, work: Promise<unknown> | undefined): void {
     if (work === undefined) return
     const { ledger } = this.#options
@@ -161,7 +164,7 @@ export class Outcomes {
     return withTrouble('queue_full', `${text}; see maxQueueSize and maxQueueBytes`, this.#options.trouble())
   }
 
-  /** Given up, and yet not lost. */
+  /** Whether the spool keeps an event that is given up. */
   #defers({ stored }: Item): boolean {
     return stored !== undefined && this.#options.spool?.defer(stored) === true
   }
@@ -185,13 +188,13 @@ export class Outcomes {
     else asyncContext.runInAsyncScope(call)
   }
 
-  /** It was kept if anybody asked for it when the event came; else it is in the stored message. */
+  /** Kept on the item only if the channel had a subscriber at the call; otherwise read from the stored message. */
   #idOf({ messageId, stored }: Item): string | undefined {
     if (messageId !== undefined || stored === undefined) return messageId
     return new Context(undefined, this.#options.store.read(stored), this.#options.clock).id
   }
 
-  /** Made from the stored message, if anybody is there to look at it. */
+  /** Made from the stored message, but only if a callback or listener needs it. */
   #contextOf({ callback, stored }: Item, isHeard: boolean): Context | undefined {
     const isWanted = callback !== undefined || isHeard
     return isWanted && stored !== undefined
@@ -210,7 +213,7 @@ export function withTrouble(
   return new DeliveryError(code, `${text}; the service failed with: ${trouble.message}`, { cause: trouble })
 }
 
-/** Small frames, several times as many as it takes to give an outcome; what callbacks need beyond that is guarded. */
+/** Several times as many small frames as an outcome needs; callbacks that need more are guarded. */
 const SPARE_FRAMES = 1_000
 
 function hasStack(): boolean {
@@ -225,7 +228,7 @@ function descend(frames: number): number {
   return frames === 0 ? 0 : 1 + descend(frames - 1)
 }
 
-/** Codes of events that never set out. */
+/** Codes of events that fail before their delivery begins. */
 const BEFORE_DELIVERY = new Set<string>(['invalid', 'unserializable', 'queue_full', 'plugin', 'closed'])
 
 function errorEvent(reason: DeliveryError, ctx: Context | undefined): ErrorEvent {

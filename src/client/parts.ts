@@ -7,7 +7,7 @@ import type { Registry } from './registry.ts'
 import type { Verification } from './verify.ts'
 import type { Warnings } from './warnings.ts'
 
-/** The parts of a client that its face calls. Read anew for each call: where requests end, each has parts of its own. */
+/** The parts that `Analytics` calls. Read again for each call: on Cloudflare Workers, each incoming request has its own. */
 export interface Parts {
   readonly intake: Intake
   readonly lifecycle: Lifecycle

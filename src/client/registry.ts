@@ -7,7 +7,7 @@ import type { Emitter } from './emitter.ts'
 import type { AnalyticsEvents } from './events.ts'
 import type { Warnings } from './warnings.ts'
 
-/** Takes plugins in and out, reports what is no plugin, and tells listeners which ones take part. */
+/** Registers and deregisters plugins, reports values that are not plugins, and emits `register` and `deregister`. */
 export class Registry {
   readonly #pipeline: Pipeline
   readonly #warnings: Warnings

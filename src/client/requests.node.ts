@@ -1,4 +1,4 @@
 import type { PerRequest } from './requests.ts'
 
-/** Timers and sockets belong to the process. Edge runtimes get `requests.web.ts` in its place. */
+/** One set of parts: timers and sockets belong to the process. Edge runtimes get `requests.web.ts` instead. */
 export const perRequest: PerRequest = ({ create }) => create()

@@ -9,15 +9,15 @@ export type PluginChanges = Pick<PluginLoaderOptions, 'onChange' | 'onReady' | '
 export interface RequestsOptions {
   readonly jsRuntime: JsRuntime
   readonly clock: Clock
-  /** Makes what loads the plugins of all requests. */
+  /** Makes the plugin loader that all incoming requests share. */
   readonly createPlugins: (clock: Clock, told: PluginChanges) => PluginLoader
   /**
-   * Makes parts that share nothing with others but plain data.
+   * Makes a set of parts that shares only plain data with other sets.
    *
-   * @param plugins Those of all requests. Default: the parts have their own, and are the only ones.
+   * @param plugins The shared plugin loader. Default: the parts have their own, and are the only set.
    */
   readonly create: (plugins?: PluginLoader) => OwnParts
 }
 
-/** Makes the parts of a client: one set of them, or one for each request where the runtime ends what a request has made. */
+/** Makes the parts of a client: one set, or one for each incoming request where timers and sockets end with the request. */
 export type PerRequest = (options: RequestsOptions) => Parts

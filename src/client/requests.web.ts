@@ -12,11 +12,11 @@ import type { PerRequest, RequestsOptions } from './requests.ts'
 import type { Verification } from './verify.ts'
 import type { Warnings } from './warnings.ts'
 
-/** Cloudflare Workers take timers, sockets and promises away with the request that they were made for. */
+/** On Cloudflare Workers, timers, sockets and promises end with the incoming request that made them. */
 export const perRequest: PerRequest = (options) =>
   options.jsRuntime === 'cloudflare-worker' ? new Requests(options) : options.create()
 
-/** Something that the runtime lets no other request read. */
+/** An object that the runtime lets only its own request read. */
 interface Mark {
   readonly readyState: unknown
 }
@@ -24,31 +24,31 @@ interface Mark {
 /** The parts that serve one request. */
 interface Own {
   readonly parts: OwnParts
-  /** `undefined` until a request has claimed it: what is made outside of all requests belongs to the first one. */
+  /** `undefined` until a request claims it: parts made outside of all requests go to the first one. */
   mark: Mark | undefined
   /** When its timer is due; `undefined` while it waits for nothing. */
   dueMs: number | undefined
 }
 
-/** How often a request that waits for something shows that it is there, with a timer of its own: soon, and then at times. */
+/** Heartbeat of a request that waits for something, by a timer of its own: the first one, and those after it. */
 const FIRST_BEAT_MS = 10
 const BEAT_MS = 100
 /**
- * Timers fire in the order in which they are due, however late they are. A request is gone whose timer has not fired when one
- * has that was due this much later.
+ * Timers fire in the order in which they are due, however late. When a timer fires that was due this much later than one of
+ * another request, that request is gone.
  */
 const LOST_MS = 1_000
 /** Longer than a plugin may take to load. */
 const LOAD_MS = 6_000
-/** Where no timer fires for this long while requests come, all that were due before were taken away. */
+/** When no timer fires for this long while requests arrive, all requests with an overdue timer are gone. */
 const QUIET_MS = 10_000
-/** The most that the time between two requests counts for that: the runtime may have stood still. */
+/** At most this much of the time between two requests counts: the runtime may have been frozen. */
 const MAX_GAP_MS = 1_000
 const LOST = 'the runtime ended the request that was to send it; hand analytics.flush() to waitUntil'
 
 /**
- * Parts for each request, so that nothing with a timer, a socket or a promise is used by two of them. One that the runtime
- * ends stops nobody else: its events fail with `shutdown_timeout` when another notices.
+ * One set of parts for each incoming request, so that no two requests share a timer, a socket or a promise. When the runtime
+ * ends a request, the others go on; its events fail with `shutdown_timeout` once another request notices.
  *
  * @see docs/spec.md, section 8.3
  */
@@ -56,15 +56,15 @@ class Requests implements Parts {
   readonly #options: RequestsOptions
   readonly #clock: Clock
   readonly #plugins: PluginLoader
-  /** When each plugin that is loading began to. */
+  /** When each loading plugin began to load. */
   readonly #loading = new Map<Registration, number>()
   /** The requests that wait for something, and the latest one. */
   readonly #all = new Set<Own>()
   #latest: Own
   #switchedAtMs = 0
-  /** For how long requests have come and no timer has fired. */
+  /** For how long requests have arrived without any timer firing. */
   #quietMs = 0
-  /** Of those that are no longer among them. */
+  /** Totals of the requests that were dropped. */
   #former: readonly Stats[] = []
 
   constructor(options: RequestsOptions) {
@@ -75,7 +75,7 @@ class Requests implements Parts {
       onChange: () => {
         for (const { parts } of this.#all) parts.pipeline.arrange()
       },
-      // The events of others go on with their own next timer.
+      // Events of other requests go on with the next timer of their own request.
       onReady: () => this.#own.parts.pipeline.release(),
       onRegister: (added) => {
         const { pipeline, intake } = this.#own.parts
@@ -133,14 +133,14 @@ class Requests implements Parts {
     return this.#own.parts.verify()
   }
 
-  /** Those of the code that runs now, which is about to wait for something. */
+  /** The parts of the request that runs now and is about to wait for something. */
   get #busy(): OwnParts {
     const own = this.#own
     if (own.dueMs === undefined && own.mark !== undefined) this.#beat(own, FIRST_BEAT_MS)
     return own.parts
   }
 
-  /** Those of the code that runs now. */
+  /** The set of the request that runs now. */
   get #own(): Own {
     const latest = this.#latest
     if (latest.mark === undefined) latest.mark = createMark()
@@ -148,7 +148,7 @@ class Requests implements Parts {
     const nowMs = this.#clock.monotonic()
     const mine = this.#find(nowMs) ?? this.#open(createMark())
     this.#latest = mine
-    // A client that one request has closed is closed for all.
+    // A client closed by one request is closed for all.
     if (latest.parts.intake.isClosed) mine.parts.intake.isClosed = true
     this.#drop(latest)
     this.#quietMs += Math.min(nowMs - this.#switchedAtMs, MAX_GAP_MS)
@@ -157,7 +157,7 @@ class Requests implements Parts {
     return mine
   }
 
-  /** Reading the mark of another request costs some 20 microseconds: only those that wait, and seem to be there, are asked. */
+  /** Reading the mark of another request takes about 20 microseconds: only those that wait and seem alive are checked. */
   #find(nowMs: number): Own | undefined {
     for (const own of this.#all) {
       this.#drop(own)
@@ -173,7 +173,7 @@ class Requests implements Parts {
     return own
   }
 
-  /** Its own timer also keeps the runtime from ending a request for waiting for nothing. */
+  /** The timer also keeps the runtime from ending a request that seems to wait for nothing. */
   #beat(own: Own, ms: number): void {
     const dueMs = this.#clock.monotonic() + ms
     own.dueMs = dueMs
@@ -187,7 +187,7 @@ class Requests implements Parts {
     }, ms)
   }
 
-  /** Gives up what ended requests have left behind. */
+  /** Gives up the plugins and events of requests that have ended. */
   #giveUpDueBefore(timeMs: number): void {
     for (const [one, sinceMs] of this.#loading) {
       if (one.state === 'loading' && sinceMs >= timeMs - LOAD_MS) continue
@@ -202,7 +202,7 @@ class Requests implements Parts {
     }
   }
 
-  /** Keeps nothing but the counts of a request that waits for nothing. */
+  /** Drops a request that waits for nothing, and keeps only its counts. */
   #drop(own: Own): void {
     if (own === this.#latest || !own.parts.ledger.isIdle || !this.#all.delete(own)) return
     this.#former = [sum([own.parts.stats(), ...this.#former])]
@@ -210,8 +210,7 @@ class Requests implements Parts {
 }
 
 /**
- * Sets no timer outside of all requests, where the runtime refuses it: plugins that are registered there load without a time
- * limit, and without anything that takes time.
+ * Outside of all requests the runtime refuses timers: plugins registered there load without a time limit.
  */
 function withTimersAllowed(clock: Clock): Clock {
   return {
@@ -239,7 +238,7 @@ function createMark(): Mark | undefined {
   }
 }
 
-/** Whether the code that runs now belongs to this request. Without marks, there is one. */
+/** Whether the code that runs now belongs to this request. Always so where the runtime has no marks. */
 function isMine({ mark }: Own): boolean {
   try {
     return mark === undefined || mark.readyState !== undefined

@@ -7,7 +7,7 @@ import type { Warnings } from './warnings.ts'
 
 type Fields = Record<string, unknown>
 
-/** `over` laid over `base`: what it says wins, `context` and `integrations` are merged level by level. Both are copied. */
+/** `base` overridden by `over`; `context` and `integrations` are merged level by level. Both are copied. */
 export function mergeScopes(base: MessageDefaults | undefined, over: Scope | undefined): MessageDefaults {
   return {
     userId: over?.userId ?? base?.userId,
@@ -18,18 +18,21 @@ export function mergeScopes(base: MessageDefaults | undefined, over: Scope | und
   }
 }
 
-/** Found on scopes that are data alone and never change: one look at them is enough. Known to all copies of this module. */
+/**
+ * Marks scopes that are plain data and never change: they are validated once. A global symbol, the same in all copies of this
+ * module.
+ */
 const CONSTANT = Symbol.for('trackpost.constantScope')
 
-/** Freezes a merged scope, so that the `scope` setting may return it for call after call without being read anew. */
+/** Freezes a merged scope, so that the `scope` setting can return it for many calls and it is validated once. */
 export function makeConstant(scope: MessageDefaults): Scope {
   Object.defineProperty(scope, CONSTANT, { value: true })
   return Object.freeze(scope) as Scope
 }
 
 /**
- * Asks the `scope` setting. When it throws, or returns what no event can take, that is reported and left out: no event may
- * be lost for its scope.
+ * Reads the `scope` setting. When it throws or returns something unusable, that is reported and ignored: no event may be lost
+ * because of its scope.
  */
 export function scopeReader(
   scope: (() => Scope | undefined) | undefined,
@@ -39,7 +42,7 @@ export function scopeReader(
   let constant: unknown
   let readConstant: Scope | undefined
   return () => {
-    // A scope function that tracks would be asked without end.
+    // A scope function that tracks would call itself forever.
     if (scope === undefined || isAsking) return undefined
     isAsking = true
     try {
@@ -57,7 +60,7 @@ export function scopeReader(
   }
 }
 
-/** @throws TypeError for what cannot be a scope, a promise of one among it. */
+/** @throws TypeError for anything that is not a scope, including a promise of one. */
 export function assertScope(value: unknown): asserts value is Fields {
   const problem = problemOf(value)
   if (problem !== undefined) throw new TypeError(problem)
@@ -98,7 +101,7 @@ function isId(value: unknown): boolean {
   return typeof value === 'string' ? value.trim() !== '' : Number.isFinite(value) || typeof value === 'bigint'
 }
 
-/** A field that cannot be merged is left as it is: the event says what is wrong with it. */
+/** A field that cannot be merged is left as it is: validation of the event then names the problem. */
 function merge(base: unknown, over: unknown): unknown {
   if (over === undefined || over === null) return base
   if (!isRecord(over)) return over

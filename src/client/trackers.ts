@@ -14,7 +14,7 @@ export interface ScopedTracker<Events = AnyEvents, User = UserTraits, Group = Gr
   extends Tracker<Events, User, Group, ScopedIdentity> {
   /** The six calls as promises, with the defaults of this scope. */
   readonly promises: TrackerPromises<Events, User, Group, ScopedIdentity>
-  /** A scope within this one: what it says wins. */
+  /** A scope within this one; the inner values win. */
   with(scope: Scope): ScopedTracker<Events, User, Group>
   /** Flushes the whole client, as `analytics.flush()` does. */
   flush(options?: Pick<FlushOptions, 'timeout'>): Promise<FlushResult>
@@ -30,7 +30,7 @@ export function createScope<Events, User, Group>(
   try {
     defaults = mergeScopes(outer, scope)
   } catch (error) {
-    // As with the setting `scope`: no event may be lost for its scope.
+    // As with the setting `scope`: no event may be lost because of its scope.
     parts.warnings.report('scope', error)
   }
   let promises: ScopedTracker<Events, User, Group>['promises'] | undefined
@@ -74,7 +74,7 @@ export function createPromises<Events, User, Group, Who>(
   }
 }
 
-/** Options that throw when they are read are none. */
+/** Options that throw when they are read count as none. */
 export function readOptions(options: FlushOptions | FlushCallback | null): FlushOptions {
   if (typeof options !== 'object' || options === null) return {}
   try {

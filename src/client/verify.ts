@@ -5,20 +5,20 @@ import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import type { Intake } from './intake.ts'
 
-/** What `analytics.verify()` has found. */
+/** Result of `analytics.verify()`. */
 export interface Verification {
-  /** Whether the service responded, with whatever status. */
+  /** Whether the service responded, with any status. */
   readonly reachable: boolean
   /**
-   * Whether it took the credentials: `true` for a 2xx, `false` for 401, 403 and 511 and where no access token could be had,
-   * `undefined` where the response says nothing about them. Some services take every write key.
+   * Whether it accepted the credentials: `true` for a 2xx; `false` for 401, 403 and 511, and when there was no access token;
+   * `undefined` when the response says nothing about them. Some services accept every write key.
    */
   readonly authorized: boolean | undefined
   /** The HTTP status; `undefined` when there was no response. */
   readonly status: number | undefined
   /** Where the request went. */
   readonly url: string
-  /** The fault and where to look, for people and without credentials; `undefined` when all is well. */
+  /** What is wrong and where to look, in words and without credentials; `undefined` when all is well. */
   readonly hint: string | undefined
 }
 
@@ -31,7 +31,7 @@ export interface VerifyOptions {
   readonly clock: Pick<Clock, 'hold'>
 }
 
-/** Asks the service, with one request and without an event. Never rejects. */
+/** Sends one request without events. Never rejects. */
 export async function verify(options: VerifyOptions): Promise<Verification> {
   const { url, clock, intake, settings } = options
   const unasked = { reachable: false, authorized: undefined, status: undefined, url }
@@ -55,7 +55,7 @@ async function ask({ url, intake, credentials, sender }: VerifyOptions): Promise
   } catch (error) {
     tokenProblem = describeCause(error)
   }
-  // While the token was fetched: after a close, no request goes out.
+  // The client may have been closed while the token was fetched: then no request is sent.
   if (intake.isClosed) throw new Error('the client was closed')
   const { status, problem } = await sender.probe(authorization)
   const hint = [tokenProblem, problem].filter((one) => one !== undefined).join('; ')

@@ -5,7 +5,7 @@ import type { Log } from '../runtime/log.ts'
 import type { Emitter, Listeners } from './emitter.ts'
 import type { AnalyticsEvents, WarningEvent } from './events.ts'
 
-/** Failures that cost no event: told to `warning` listeners, or once for each kind to the log. */
+/** Failures that cost no event: reported to `warning` listeners, or once for each kind to the log. */
 export class Warnings {
   readonly #emitter: Emitter<AnalyticsEvents>
   readonly #listeners: Listeners<AnalyticsEvents>
@@ -19,7 +19,7 @@ export class Warnings {
     this.#log = log
   }
 
-  /** @returns Whether anybody listens. */
+  /** @returns Whether there is a listener. */
   emit(code: WarningEvent['code'], reason: unknown, ctx?: Context, plugin?: string): boolean {
     if (!this.#listeners.has('warning')) return false
     const event: WarningEvent = { code, reason }
@@ -32,49 +32,49 @@ export class Warnings {
   /**
    * A callback, or a function like it, failed.
    *
-   * @returns Whether anybody was told: a listener or the logger.
+   * @returns Whether it was reported, to a listener or the logger.
    */
   take(code: WarningEvent['code'], reason: unknown, ctx?: Context): boolean {
     return this.emit(code, reason, ctx) || this.#takeByLogger(code)
   }
 
-  /** A listener failed. One of `warning` must not be told of it by a warning. */
+  /** A listener failed. The failure of a `warning` listener is never reported by a warning. */
   takeListener(reason: unknown, name: keyof AnalyticsEvents): boolean {
     return (name !== 'warning' && this.emit('listener', reason)) || this.#takeByLogger('listener')
   }
 
-  /** Code of the user's failed. Told once for each code. */
+  /** User code failed. Reported once for each code. */
   report(code: WarningEvent['code'], reason: unknown): void {
     // The error itself may hold anything, so it is not shown.
     if (!this.emit(code, reason)) this.#warnOfCode(code)
   }
 
   /**
-   * Code of the user's returned what is of no use. Told once for each text.
+   * User code returned something unusable. Reported once for each text.
    *
-   * @param text Of ours: it names types, never values.
+   * @param text Our own text: it names types, never values.
    */
   reportMisuse(code: WarningEvent['code'], text: string): void {
     if (!this.emit(code, new TypeError(text))) this.#warnOnce(text, 'user_code', text)
   }
 
-  /** The spool has trouble. Told once to the log. */
+  /** The spool has a problem. Reported once to the log. */
   reportSpool(text: string): void {
     if (!this.emit('spool', new Error(text))) this.#warnOnce('spool', 'spool', text)
   }
 
-  /** The service fails, refuses the settings, or is there again. Told each time: somebody may have to act. */
+  /** The service fails, refuses the settings, or has recovered. Reported each time: someone may have to act. */
   reportOutage(text: string): void {
     if (!this.emit('outage', new Error(text))) this.#log.warn('outage', text)
   }
 
-  /** A plugin failed. Told once for each plugin and each way to fail. */
+  /** A plugin failed. Reported once for each plugin and kind of failure. */
   reportPlugin({ plugin, verb, reason, ctx }: PluginFailure): void {
     if (this.emit('plugin', reason, ctx, plugin)) return
     this.#warnOnce(`${plugin}\n${verb}`, reason.code, reason.message)
   }
 
-  /** An event was lost, and nobody else tells of it. Told once for each reason. */
+  /** An event was lost without a callback or listener. Reported once for each reason. */
   reportLoss({ code, message }: DeliveryError): void {
     if (this.#losses.has(code)) return
     this.#losses.add(code)
