@@ -246,7 +246,7 @@ const measured = [
     ],
   },
   ...[
-    ['spool', burst, 1.6, 'burst'],
+    ['spool', burst, 1.4, 'burst'],
     ['spool-paced', { ...paced, events: 6_000 }, 1.3, 'paced, for 3 s,'],
   ].map(([name, run, limit, shape]) => ({
     name,
