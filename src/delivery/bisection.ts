@@ -1,23 +1,23 @@
 import type { Range } from './range.ts'
 
-/** How many requests one range may cost more because the service refused it or parts of it. */
+/** At most this many additional requests for one range because the service refused it or parts of it. */
 export const MAX_ADDED_REQUESTS = 24
 
 /** The decision about a range that was refused. */
 export interface Refusal {
-  /** These fail: the event that was refused alone, or all that there are. */
+  /** The parts that fail: the event that was refused alone, or all of them. */
   readonly failed: readonly Range[]
   /** This part is sent next. */
   readonly next: Range | undefined
 }
 
 /**
- * One bad event must not cost its neighbours: halves what was refused, until the bad one stands alone.
+ * Halves a refused range until the bad event stands alone, so that one bad event does not fail the others.
  *
- * The first two halves are sent one right after the other. When both are refused with the same text, no event is at
- * fault, and all fail. From then on the parts go in the order of their events.
+ * The first two halves are sent one right after the other. When both are refused with the same text, no single event is at
+ * fault, and all fail. Later parts are sent in the order of their events.
  *
- * @param text What the service said.
+ * @param text The text of the response.
  * @see docs/spec.md, section 8
  */
 export function refuse(range: Range, text: string): Refusal {
@@ -35,7 +35,7 @@ export function refuse(range: Range, text: string): Refusal {
 }
 
 /**
- * The part that is sent next: a part that is known to hold a bad event is halved first, without being sent.
+ * Finds the part to send next. A part that is known to hold a bad event is halved without being sent.
  *
  * @param range The start of a chain.
  */
@@ -45,7 +45,7 @@ export function proceed(range: Range | undefined): Refusal {
   while (next?.knownBad !== undefined && next.items.length > 1) {
     const halved = halve(next)
     if (halved !== undefined) return { failed, next: halved }
-    // No request is left to look for the bad event. What was not sent since may still be sent as a whole.
+    // No request is left to search for the bad event. A part that was not sent since is still sent as a whole.
     if (next.knownBad === 'inferred') break
     failed.push(next)
     next = next.next
@@ -54,9 +54,9 @@ export function proceed(range: Range | undefined): Refusal {
 }
 
 /**
- * A part of the chain was delivered: when it was one half of what was refused, the bad event is in the other.
+ * A part of the chain was delivered: if it was one half of a refused part, the bad event is in the other half.
  *
- * @param next What comes after that part.
+ * @param next The part after the delivered one.
  */
 export function inferFromDelivery(next: Range): void {
   if (next.isSecondOfPair) next.knownBad ??= 'inferred'
@@ -64,7 +64,7 @@ export function inferFromDelivery(next: Range): void {
 
 function halve(range: Range): Range | undefined {
   const { origin } = range
-  // A part that was not sent has its own request to spare.
+  // A part that was not sent has not used its own request yet.
   const cost = range.knownBad === 'sent' ? 2 : 1
   if (origin.addedRequests + cost > MAX_ADDED_REQUESTS) return undefined
   const isFirst = origin.addedRequests === 0

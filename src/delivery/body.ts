@@ -27,7 +27,7 @@ export class Envelope {
     return this.#write(holders, tail(this.#writeKeyJson, sentAt))
   }
 
-  /** The same body without the write key, for `http_request` listeners. */
+  /** The same body with the write key redacted, for `http_request` listeners. */
   writeRedacted(holders: readonly Holder[], sentAt: string): Uint8Array {
     return this.#write(holders, tail('"[redacted]"', sentAt))
   }
@@ -55,7 +55,7 @@ const PLAIN: Encoder = {
   abort() {},
 }
 
-/** Few clients compress: only they load the code. Never rejects: without it, nothing is compressed. */
+/** Loads the code only for the few clients that compress. Never rejects: if it fails, nothing is compressed. */
 export async function loadCompression(
   options: Omit<CompressionOptions, 'onGivenUp'>,
   warn: Warn,

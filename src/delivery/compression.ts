@@ -6,43 +6,43 @@ import type { Gzip } from '../runtime/compress.ts'
 /** A request body as it goes over the wire. */
 export interface EncodedBody {
   readonly bytes: Uint8Array
-  /** Says how it is encoded, for the header `Content-Encoding`; `undefined` when it goes as it is. */
+  /** Value of the header `Content-Encoding`; `undefined` when the body is sent unencoded. */
   readonly encoding: string | undefined
 }
 
 /** Encodes request bodies, and learns from the responses whether the service understands them. */
 export interface Encoder {
   /**
-   * Encodes one body; never rejects: what cannot be encoded goes as it is. Must not write to `body`.
+   * Encodes one body. Never rejects: a body that cannot be encoded is sent unencoded. Must not write to `body`.
    *
-   * @param batch What it is the body of: the same object at each attempt.
+   * @param batch The batch of this body: the same object at each attempt.
    */
   encode(body: Uint8Array, batch: object): Promise<EncodedBody>
-  /** Whether this response means that the same batch must be sent again, as it is. */
+  /** Whether this response means that the same batch must be sent again, unencoded. */
   isRefused(body: EncodedBody, batch: object, status: number): boolean
-  /** Gives up what is being encoded: it goes as it is. */
+  /** Stops encoding: the body is sent unencoded. */
   abort(): void
 }
 
 export interface CompressionOptions {
   /** Default: that of the runtime. */
   readonly gzip?: Gzip
-  /** Only what takes bytes can be given compressed ones. */
+  /** Must accept bytes as a body, or nothing is compressed. */
   readonly client: HTTPClient
   /** Bound on the compression of one body, in milliseconds. */
   readonly timeoutMs: number
   readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>
-  /** Told once when nothing more is compressed: why, and what went wrong. Must not throw. */
+  /** Called once when compression is turned off, with the reason. Must not throw. */
   readonly onGivenUp: (why: string, error?: unknown) => void
 }
 
 const CLOSED = new Error('the client was closed')
 
 /**
- * Compresses request bodies with gzip. What goes wrong costs no event: the body goes as it is, and when the service, the
- * runtime or the HTTP client cannot deal with gzip, so do all others of this client.
+ * Compresses request bodies with gzip. A failure costs no event: the body is sent unencoded. When the service, the runtime or
+ * the HTTP client does not support gzip, all further bodies of this client are sent unencoded too.
  *
- * A retry is compressed anew: it has another `sentAt`, and retries are rare.
+ * A retry is compressed again: it has another `sentAt`, and retries are rare.
  */
 export class Compression implements Encoder {
   readonly #options: CompressionOptions
@@ -66,7 +66,7 @@ export class Compression implements Encoder {
       return plain
     }
     const gzipped = await this.#compress(body)
-    // Not even bytes, where somebody has replaced the runtime's.
+    // May be no bytes at all, where a program has replaced the runtime's gzip.
     if (!ArrayBuffer.isView(gzipped)) return plain
     if (gzipped.length < body.length) return { bytes: gzipped, encoding: 'gzip' }
     this.#plain.add(batch)
@@ -82,7 +82,7 @@ export class Compression implements Encoder {
       return false
     }
     if (isAccepted) this.#isUnderstood = true
-    // Not every service that knows no gzip says so: to some, it is JSON that cannot be read.
+    // Some services without gzip support do not respond with 415 but with 400: to them it is unreadable JSON.
     const isSuspect = status === 400 && !this.#isUnderstood
     if (status === 415) this.#turnOff('the service refused a compressed body with 415')
     else if (isSuspect) this.#suspects.add(batch)
@@ -95,7 +95,7 @@ export class Compression implements Encoder {
     for (const bounded of this.#open) bounded.cancel(CLOSED)
   }
 
-  /** `undefined` when it could not be done, and when it was given up. */
+  /** `undefined` when it failed or was stopped. */
   async #compress(body: Uint8Array): Promise<Uint8Array | undefined> {
     const { gzip = platformGzip, timeoutMs, clock } = this.#options
     let bounded: Bounded<Uint8Array> | undefined

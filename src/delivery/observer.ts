@@ -6,7 +6,7 @@ export interface RequestInfo {
   method: string
   /** Headers; `Authorization` is `[redacted]`. */
   headers: Record<string, string>
-  /** The body as text, also where it is sent compressed; the write key in it is `[redacted]`. */
+  /** The body as text, even when it is sent compressed; its write key is `[redacted]`. */
   body: string
 }
 
@@ -32,13 +32,13 @@ export interface RequestFacts {
   readonly attempt: number
   /** How many events it carries. */
   readonly events: number
-  /** Bytes of its body as they are sent. */
+  /** Bytes of its body as sent. */
   readonly bytes: number
 }
 
 /**
- * Told how a request ended. `describe` says what went wrong; it is left out when the events were delivered. The info is left
- * out when there was no response.
+ * Called when a request has ended. `describe` returns the failure; it is `undefined` when the events were delivered. `toInfo`
+ * is `undefined` when there was no response.
  */
 export type OnEnd = (
   status: number | undefined,
@@ -49,14 +49,14 @@ export type OnEnd = (
 /** The result of a request without events. */
 export interface Probe {
   readonly status: number | undefined
-  /** The fault in words, without credentials; `undefined` when there is none. */
+  /** The problem in words, without credentials; `undefined` when there is none. */
   readonly problem: string | undefined
 }
 
-/** Told of each request and response. The info is made only when somebody wants it. */
+/** Called for each request and response. The info is made only when there is a listener. */
 export interface Observer {
-  /** A request goes out. Returns what is told how it ended. Must not throw. */
+  /** A request is sent. Returns the function to call when it has ended. Must not throw. */
   onStart(request: RequestFacts, toInfo: () => RequestInfo): OnEnd
-  /** Whether anybody looks at the bodies of responses. */
+  /** Whether a listener needs the bodies of responses. */
   readonly wantsBodies: boolean
 }

@@ -1,7 +1,7 @@
 import type { DeliveryError, FailureCode } from '../errors/errors.ts'
 import type { Item } from '../line/item.ts'
 
-/** State that the parts of one range share, however often it is halved. */
+/** State that all parts of one range share. */
 export interface Origin {
   /** Requests that were added because the service refused the range or a part of it (400, 422). */
   addedRequests: number
@@ -16,56 +16,56 @@ export interface Origin {
  * at a time.
  */
 export class Range {
-  /** The retry at once after a lost connection was used. */
+  /** The immediate, uncounted retry after a lost connection was used. */
   isFreeRetryUsed = false
   /** The credentials were renewed for it. */
   isRenewed = false
-  /** Makes the error that the last response stands for. */
+  /** Makes the error for the last response. */
   failure: ((code: FailureCode) => DeliveryError) | undefined
   /** The part that is sent after this one. */
   next: Range | undefined
-  /** Which half it is of a range that was refused, while both are being tried. */
+  /** Which half of a refused range it is, while both are being tried. */
   half: 'first' | 'second' | undefined
-  /** The part before it in the chain and this one are the halves of a part that was refused. */
+  /** This part and the one before it in the chain are the two halves of a refused part. */
   isSecondOfPair = false
-  /** One of its events is refused: the part was (`sent`), or it is the other half that was taken (`inferred`). */
+  /** It holds a bad event: the part itself was refused (`sent`), or the other half was accepted (`inferred`). */
   knownBad: 'sent' | 'inferred' | undefined
-  /** It is sent as it is, and not together with other events. */
+  /** It is sent again as a whole, not together with other events. */
   isPart = false
 
   constructor(
-    /** Its events; none once they have their outcome, or went back into the line. */
+    /** Its events; empty once they have their outcome or went back into the line. */
     public items: readonly Item[],
     readonly origin: Origin = { addedRequests: 0, firstHalfRefusal: undefined, bytesBefore413: undefined },
   ) {}
 
-  /** Its place: that of its first event. */
+  /** Its place in the line: that of its first event. */
   get order(): number {
     return this.items[0]?.order ?? 0
   }
 
-  /** Requests that have carried one of its events. */
+  /** The most attempts of any of its events. */
   get attempts(): number {
     let most = 0
     for (const { attempts } of this.items) if (attempts > most) most = attempts
     return most
   }
 
-  /** The messages and the commas between them. */
+  /** Bytes of the messages and the commas between them. */
   get bytes(): number {
     let bytes = this.items.length - 1
     for (const item of this.items) bytes += item.bytes
     return bytes
   }
 
-  /** The events for which `isMeant` holds are no longer part of it. */
+  /** Removes and returns the events for which `isMeant` holds. */
   drop(isMeant: (item: Item) => boolean): Item[] {
     const dropped = this.items.filter(isMeant)
     if (dropped.length > 0) this.items = this.items.filter((item) => !isMeant(item))
     return dropped
   }
 
-  /** How many events from the first one on have room in `maxBytes`; one at least. */
+  /** How many events, from the first one on, fit into `maxBytes`; at least one. */
   countWithin(maxBytes: number): number {
     let bytes = -1
     let count = 0
@@ -78,7 +78,7 @@ export class Range {
   }
 
   /**
-   * Two parts in its place in the chain.
+   * Replaces it in the chain by two parts, and returns the first.
    *
    * @param middle How many events the first part has. Default: half of them.
    */
@@ -86,12 +86,12 @@ export class Range {
     const [first, second] = [this.#part(0, middle), this.#part(middle, this.items.length)]
     first.next = second
     second.next = this.next
-    // The next part is no longer the other half of the one before.
+    // The next part is no longer the second half of the part before it.
     if (this.next !== undefined) this.next.isSecondOfPair = false
     return first
   }
 
-  /** All events of this part and of those after it, which are no longer part of them. */
+  /** Removes and returns all events of this part and of the parts after it. */
   takeAll(): Item[] {
     const items: Item[] = []
     for (let part: Range | undefined = this; part !== undefined; part = part.next) {
@@ -101,7 +101,7 @@ export class Range {
     return items
   }
 
-  /** Its events, which are no longer part of it. */
+  /** Removes and returns its events. */
   take(): readonly Item[] {
     const items = this.items
     this.items = []
@@ -118,12 +118,12 @@ export class Range {
   }
 }
 
-/** Ranges that are sent again as they are, parts of halved ones among them, in the order of their events. */
+/** Ranges that are sent again as a whole, including parts of halved ranges, in the order of their events. */
 export class Resends {
   /** The oldest first. */
   readonly ranges: Range[] = []
 
-  /** Adds a range, or the first part of a chain, in its place. Does nothing when it is there. */
+  /** Adds a range, or the first part of a chain, in its place. Does nothing when it is already there. */
   add(range: Range): void {
     let index = this.ranges.length
     while (index > 0 && (this.ranges[index - 1] as Range).order >= range.order) index--
@@ -140,7 +140,7 @@ export class Resends {
     return this.ranges.splice(0)
   }
 
-  /** Takes out the events for which `isMeant` holds; parts that are left without any are gone. */
+  /** Removes and returns the events for which `isMeant` holds. Empty parts are removed too. */
   drop(isMeant: (item: Item) => boolean): Item[] {
     const dropped: Item[] = []
     for (const first of this.takeAll()) {
@@ -160,7 +160,7 @@ export class Resends {
   }
 }
 
-/** Events of these chains, and the bytes of their messages. */
+/** Counts the events of these chains and the bytes of their messages. */
 export function countWaiting(firsts: Iterable<Range | undefined>): { count: number; bytes: number } {
   let [count, bytes] = [0, 0]
   for (const first of firsts) {
@@ -173,21 +173,21 @@ export function countWaiting(firsts: Iterable<Range | undefined>): { count: numb
   return { count, bytes }
 }
 
-/** Successes that it takes to let the bound grow once. */
+/** Successes after which the bound grows once. */
 const SUCCESSES_TO_GROW = 20
 /** By this share of itself. */
 const GROWTH = 0.1
 
 /**
- * Bound on the messages of one request, as far as the service's 413s have shown. A 413 may come from a proxy that is
- * replaced the next day, so the bound grows back.
+ * Bound on the messages of one request, learnt from 413 responses. A 413 may come from a proxy that is replaced the next day,
+ * so the bound grows back.
  *
  * @see docs/spec.md, section 8
  */
 export class BodyLimit {
   /** UTF-8 bytes of the messages and the commas between them. */
   bytes: number
-  /** The limits of a request when no 413 says otherwise. */
+  /** The bound before any 413. */
   readonly maxBytes: number
   #successes = 0
 
@@ -202,7 +202,7 @@ export class BodyLimit {
     this.#successes = 0
   }
 
-  /** The refusal was one event's fault: the bound returns to what it was before. */
+  /** The refusal was the fault of one event: restores the bound from before. */
   restore(bytes: number): void {
     this.bytes = Math.max(this.bytes, bytes)
   }

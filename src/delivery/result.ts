@@ -10,15 +10,15 @@ const EMPTY_TOO_LARGE =
 /** A failure, once its code is known. */
 export type ToError = (code: FailureCode) => DeliveryError
 
-/** The result of one request. Nothing above it reads a status or a header. */
+/** The result of one request. Code that handles it does not read statuses or headers. */
 export interface SendResult {
-  /** `resend`: the service does not take the body encoded; the next attempt sends it as it is. */
+  /** `resend`: the service does not accept the encoded body; the next attempt sends it unencoded. */
   readonly action: Action | 'resend'
   /** How long the service asks to wait, if it does. */
   readonly waitMs: number | undefined
-  /** Tells refusals apart; `undefined` without a response. */
+  /** The HTTP status, to tell refusals apart; `undefined` without a response. */
   readonly status: number | undefined
-  /** The text of the response. Only for comparison: it may hold what the request held, credentials included. */
+  /** The text of the response. Only for comparison: it may quote the request, including credentials. */
   readonly text: string
   /** The connection broke before any response. */
   readonly isConnectionLost: boolean
@@ -26,12 +26,11 @@ export interface SendResult {
 }
 
 /**
- * The error for the response, or the lack of one, that ends events. An HTTP failure starts with its status and status
- * text, as in `[503] Service Unavailable`; without a response, the message is what the HTTP client said. It ends with
- * what to do about it, where that is known.
+ * The error with which events fail. Its message starts with status and status text, as in `[503] Service Unavailable`; without
+ * a response, it is the message of the HTTP client. Where a remedy is known, the message ends with it.
  *
  * @param url Where the request went.
- * @param redact Takes secrets out of a text: HTTP clients quote requests in their messages, and servers in their bodies.
+ * @param redact Redacts a text: HTTP clients quote requests in their messages, and servers in their bodies.
  */
 export function toDeliveryError(
   code: FailureCode,
@@ -50,7 +49,7 @@ export function toDeliveryError(
   return new DeliveryError(code, message, { status, url, response: redact(body) })
 }
 
-/** The fault of the response to a request without events. */
+/** Describes the failure of a request without events. */
 export function explainProbe(result: ExchangeResult, url: string, redact: (text: string) => string): string {
   const { message } = toDeliveryError('rejected', result, url, redact)
   return result.status === 413 ? message.replace(TOO_LARGE, EMPTY_TOO_LARGE) : message
@@ -62,7 +61,7 @@ function explain(response: ResponseHead, url: string, redact: (text: string) => 
   if (status === 401) return 'the credentials were refused; check writeKey, oauthSettings and region'
   if (status === 404) return `there is no tracking API at ${url}; check host and path`
   if (status === 405) return `${url} takes no POST; check host and path`
-  // Proxies that refuse it for its size do so with a web page.
+  // Before the check for HTML: proxies send a web page with their 413.
   if (status === 413) return TOO_LARGE
   if (isHtml(headers)) return `${url} responded with a web page; check host, and proxies on the way`
   return status === 403
@@ -84,9 +83,9 @@ function explainRedirect(
   }
 }
 
-/** What OpenSSL says when the first bytes of the server are no TLS, whatever its version. */
+/** Messages of OpenSSL, in all its versions, when the server does not speak TLS. */
 const NOT_TLS = /wrong[ _]version[ _]number|packet[ _]length[ _]too[ _]long|http_request/i
-/** Its lines: thread, code, library, function, reason, file. */
+/** A line of OpenSSL: thread, code, library, function, reason, file. */
 const OPENSSL_LINE = /[0-9A-F]+:error:[0-9A-F]+:([^:]*):[^:]*:([^:]*):\S*/i
 
 function explainCause(message: string, url: string): string {

@@ -26,46 +26,46 @@ export interface SenderOptions {
   readonly url: string
   readonly writeKey: string
   readonly userAgent: string
-  /** Further headers of every request: none that is set here. */
+  /** Additional headers of every request; never one that is set here. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly timeoutMs: number
   readonly client: HTTPClient
-  /** Where the credentials can be renewed. */
+  /** Set when the credentials can be renewed. */
   readonly tokens?: TokenCredentials | undefined
   readonly envelope: Envelope
   readonly observer: Observer
   readonly clock: Clock
   /** Default: a process warning. */
   readonly warn?: Warn
-  /** Loads what encodes bodies; never rejects. Default: they go as they are. */
+  /** Loads the encoder of bodies; never rejects. Default: bodies are sent unencoded. */
   readonly loadEncoder?: (() => Promise<Encoder>) | undefined
-  /** When it takes nothing more, connections need not be kept alive. */
+  /** Once the client is closed, connections need not be kept alive. */
   readonly intake?: { readonly isClosed: boolean }
 }
 
-/** How an attempt went: to be handled, or no request was made. */
+/** How an attempt ended: with a result to handle, or without a request. */
 export type Ending = SendResult | { readonly action: 'unsent'; readonly error: DeliveryError | undefined }
 
-/** It was given up, or the gate shut, before there was a request. */
+/** The attempt was abandoned, or the gate shut, before a request was sent. */
 export const UNSENT: Ending = { action: 'unsent', error: undefined }
 
 /** One attempt in flight. */
 export interface Attempt {
-  /** Settles once the response headers are complete, and the body where it is wanted. Never rejects. */
+  /** Settles once the response headers are complete, and the body if it is needed. Never rejects. */
   readonly result: Promise<Ending>
-  /** Settles when the socket is free again. Never rejects. */
+  /** Settles when the socket is free. Never rejects. */
   readonly finished: Promise<void>
 }
 
 const SECRET_RESPONSE_HEADERS = new Set(['authorization', 'proxy-authorization', 'cookie', 'set-cookie'])
 
-/** Makes one attempt to send a range of events. Knows the wire; knows no retry. */
+/** Makes one attempt to send a range of events: headers, body, credentials. Retries are not decided here. */
 export class Sender {
   readonly #options: SenderOptions
   #encoder: Encoder | undefined
   readonly #open = new Set<Exchange>()
   #hasWarnedOfHtml = false
-  /** Those of the last request: hardly ever does one have others. */
+  /** Headers of the last request, reused: they rarely change. */
   #lastHeaders: Record<string, string> | undefined
 
   constructor(options: SenderOptions) {
@@ -73,10 +73,10 @@ export class Sender {
   }
 
   /**
-   * Never throws: whatever fails before the request goes out is a result like a network error.
+   * Never throws: a failure before the request is sent gives the same result as a network error.
    *
-   * @param authorization The value of that header.
-   * @param mayGo Asked after what takes time, and before the request: whether it may still be made. Must not throw.
+   * @param authorization Value of the `Authorization` header.
+   * @param mayGo Called after each wait, before the request: returns whether it may still be sent. Must not throw.
    */
   send(range: Range, authorization: string, mayGo: () => boolean = () => true): Attempt {
     const onFailure = (error: unknown): Attempt => ({
@@ -102,7 +102,7 @@ export class Sender {
     for (const exchange of this.#open) exchange.abort()
   }
 
-  /** One request without events, which nothing but its caller learns of. It is aborted with the others. Never rejects. */
+  /** Sends one request without events. Only the caller sees its result. `abort` ends it too. Never rejects. */
   async probe(authorization: string | undefined): Promise<Probe> {
     const { url, writeKey, clock } = this.#options
     const body = JSON.stringify({ batch: [], writeKey, sentAt: new Date(clock.now()).toISOString() })
@@ -119,7 +119,7 @@ export class Sender {
     const sentAtMs = clock.now()
     const bytes = envelope.write(range.items, isoTime(sentAtMs))
     const plain = { bytes, encoding: undefined }
-    // No await where there is nothing to wait for: the request goes out in this very turn.
+    // No await without a reason: the request is sent within this turn.
     if (loadEncoder === undefined) return this.#start(range, plain, authorization, sentAtMs)
     const encode = async (): Promise<Attempt> => {
       this.#encoder ??= await loadEncoder()
@@ -157,7 +157,7 @@ export class Sender {
     }
   }
 
-  /** Those of every request. The object may be changed. */
+  /** The headers of every request, in an object that the caller may change. */
   #headers(authorization: string | undefined): Record<string, string> {
     if (this.#lastHeaders === undefined || this.#lastHeaders['Authorization'] !== authorization) {
       const { headers, userAgent } = this.#options
@@ -166,7 +166,7 @@ export class Sender {
         'Content-Type': 'application/json',
         ...(authorization !== undefined && { Authorization: authorization }),
         'User-Agent': userAgent,
-        // The part of a response that is read is too short to be worth compressing, and not every client could read it.
+        // Only a short part of a response is read, so compression gains nothing, and not every client could decode it.
         'Accept-Encoding': 'identity',
       }
     }
@@ -186,7 +186,7 @@ export class Sender {
   #read(response: ExchangeResult, authorization: string, sentAtMs: number, onEnd: OnEnd): SendResult {
     const { url, tokens } = this.#options
     const redact = this.#redactor(authorization)
-    // Dates in headers are measured from the time of the request, which is known to be one.
+    // Dates in headers are compared with the time of the request, which is known to be a valid time.
     const result = this.#judge(response, sentAtMs, redact)
     const isDelivered = result.action === 'delivered'
     const isPage = isDelivered && response.status !== undefined && isHtml(response.headers)
@@ -273,7 +273,7 @@ function readableHeaders(
       })
     } else Object.assign(readable, headers)
   } catch {
-    // Headers of a custom client that throw when read; the outcome does not depend on this copy.
+    // The headers of a custom client throw when read; the outcome does not depend on this copy.
   }
   for (const [name, value] of Object.entries(readable)) {
     if (typeof value === 'string') readable[name] = redact(value)

@@ -3,53 +3,53 @@ import type { Callback, Context } from '../pipeline/context.ts'
 import type { CapturedContext } from '../runtime/platform.ts'
 import type { Holder } from './store.ts'
 
-/** One accepted call until it has its outcome: the only form of an unfinished event. */
+/** One accepted call until it has its outcome: an unfinished event exists only in this form. */
 export interface Item extends Holder {
   readonly kind: Kind
-  /** Its number among all accepted calls of the client. */
+  /** Number of the call, counted over all accepted calls of the client. */
   readonly seq: number
   readonly callback: Callback | undefined
-  /** That of the call. The callback runs in it: what it logs or traces belongs to that request. */
+  /** The asynchronous context of the call. The callback runs in it, so that its logs and traces belong to that request. */
   readonly asyncContext: CapturedContext | undefined
-  /** It is sent when its turn is over, without waiting for more events. */
+  /** It is sent at the end of its turn, without waiting for more events. */
   readonly isUrgent: boolean
   /**
    * - `new`: inside its call
    * - `plugins`: inside asynchronous plugins
    * - `ready`: waits to be sent, for the first time or again
-   * - `sent`: in a request, or in a part of a range that is sent again as it is
+   * - `sent`: in a request, or in a part of a split range that waits to be sent again
    * - `done`: it has its outcome
    */
   state: 'new' | 'plugins' | 'ready' | 'sent' | 'done'
-  /** The setting `disable` said so when the call was made: it is not sent. */
+  /** The setting `disable` applied when the call was made: it is not sent. */
   isDisabled: boolean
-  /** It came out of the plugins as a message that can be sent: `after` plugins hear of its outcome. */
+  /** It passed the plugins as a message that can be sent: `after` plugins run for it. */
   passedPlugins: boolean
-  /** Kept only where somebody asks for it. */
+  /** Set only when the `trackpost:outcome` channel has a subscriber. */
   messageId: string | undefined
-  /** Made when plugins or a failure before the line need one; else from the stored message, when somebody asks. */
+  /** Made early when plugins or a failure before the line need it; otherwise made from the stored message on demand. */
   ctx: Context | undefined
-  /** Bytes of its message; those that it is expected to have, while it is inside plugins. */
+  /** Bytes of its message; an estimate while it is inside plugins. */
   bytes: number
-  /** Its place among all that became ready, set when it does. */
+  /** Its place among all ready events, set when it becomes ready. */
   order: number
   /** Requests that have carried it. */
   attempts: number
-  /** Those of them that failed and count. */
+  /** Failed requests that count as retries of this event. */
   retries: number
-  /** Its outcome, and plugin work that outlives it: a flush waits until there is none. */
+  /** Its missing outcome plus plugin work that goes on after it: a flush waits until this is 0. */
   open: number
   /** Its neighbours while it is ready. */
   previous: Item | undefined
   next: Item | undefined
 }
 
-/** Whether somebody waits for this very event. */
+/** Whether the caller waits for this event, by a callback or a promise. */
 export function isAwaited({ callback, isUrgent }: Item): boolean {
   return callback !== undefined || isUrgent
 }
 
-/** All items have the same fields in the same order: engines make one hidden class of them. */
+/** All items have the same fields in the same order, so that engines use one hidden class. */
 export function createItem(
   kind: Kind,
   seq: number,

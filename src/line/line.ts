@@ -13,7 +13,7 @@ export interface LineOptions {
     readonly overflow: 'drop-newest' | 'drop-oldest'
   }
   readonly store: MessageStore
-  /** Where events go for which there is no room. */
+  /** Takes the events for which there is no room in memory. */
   readonly spool?: SpoolConnection | undefined
   /** Takes an event that had to make room for a newer one, while its message is still stored. */
   readonly displace: (item: Item) => void
@@ -26,24 +26,25 @@ export interface Ready {
   length: number
   /** The bytes of their messages. */
   bytes: number
-  /** The place that was given out last, and up to which of them events are sent without waiting for more. */
+  /** The last place given out, and the place up to which events are sent without waiting for more. */
   lastOrder: number
   dueOrder: number
-  /** Something is to be sent without waiting for more. */
+  /** At least one event is to be sent without waiting for more. */
   isDue: boolean
 }
 
 /**
- * Events without an outcome, in plugins and in flight included: the only owner of the bound on them. Those that wait form
- * a linked list, so that leaving costs the same wherever an event stands, and one that is sent again goes back to its place.
+ * Holds all events without an outcome, including those in plugins and in flight, and enforces `maxQueueSize` and
+ * `maxQueueBytes`. Waiting events form a linked list: removing any of them costs the same, and one that is sent again goes back
+ * to its place.
  *
  * @see docs/spec.md, section 5
  */
 export class Line {
-  /** All that count in the bound, and their bytes. Changed here alone. */
+  /** All events that count towards the bound, and their bytes. Changed only here. */
   size = 0
   bytes = 0
-  /** Nothing more will be taken, however small. */
+  /** No further event is accepted, whatever its size. */
   isFull = false
   readonly #options: LineOptions
   readonly #ready: Ready = {
@@ -57,16 +58,16 @@ export class Line {
   }
   readonly ready: Readonly<Ready> = this.#ready
   readonly #inPlugins = new Set<Item>()
-  /** Waits for events to leave their plugins. */
+  /** Pending calls of {@link Line.leftPlugins}. */
   readonly #leaving = new Set<{ readonly items: Set<Item>; readonly resolve: () => void }>()
   /**
-   * Told once for each turn in which something was added. Set by the delivery, which then decides what goes.
+   * Called once for each turn in which events were added. Set by the delivery, which then decides what to send.
    *
-   * @param isNearlyFull A message may come that has no room: waiting for more events gains nothing.
+   * @param isNearlyFull The next message may not fit: waiting for more events gains nothing.
    */
   onTurn: (isNearlyFull: boolean) => void = () => {}
   #isTurnScheduled = false
-  /** The place that was given out last before this turn. */
+  /** The last place given out before this turn. */
   #orderBefore = 0
 
   constructor(options: LineOptions) {
@@ -83,7 +84,7 @@ export class Line {
    */
   add(item: Item, json: string, isDue: boolean): boolean {
     const { store, spool } = this.#options
-    // There is no room for it, or others wait in the spool before it.
+    // There is no room in memory, or earlier events still wait in the spool.
     if (
       spool !== undefined &&
       (spool.length > 0 || !this.#fits(byteLength(json))) &&
@@ -103,21 +104,21 @@ export class Line {
     return true
   }
 
-  /** Takes an event back that was accepted before, and whose message is stored. It is due, and never refused. */
+  /** Adds an event from the spool, whose message is already stored. It is due, and never refused. */
   admit(item: Item): void {
     this.#append(item, item.stored?.bytes ?? 0)
     this.makeAllDue()
     this.#scheduleTurn()
   }
 
-  /** From now on, all that waits is to be sent without waiting for more. */
+  /** Marks all waiting events as due: they are sent without waiting for more. */
   makeAllDue(): void {
     this.#ready.dueOrder = this.#ready.lastOrder
     this.#ready.isDue = this.#ready.length > 0
   }
 
   /**
-   * Takes the next events that wait, until one would not fit. They count until they leave.
+   * Takes the next waiting events, until one would not fit. They count towards the bound until they leave.
    *
    * @param maxBytes Bound on the messages and the commas between them. The first event is taken whatever its size.
    * @param first Where to begin. Default: at the front.
@@ -138,12 +139,12 @@ export class Line {
     return taken
   }
 
-  /** Takes all that waits. */
+  /** Takes all waiting events. */
   takeAll(): Item[] {
     return this.take(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
   }
 
-  /** Puts events that were taken back into their places. They are in their order, and due. */
+  /** Puts events that were taken back into their places. They must be in order, and become due. */
   giveBack(items: readonly Item[]): void {
     const ready = this.#ready
     let next = ready.first
@@ -164,7 +165,7 @@ export class Line {
     }
   }
 
-  /** An event has its outcome, or leaves its plugins, or goes back into some: its room is free. Its message stays. */
+  /** Frees the room of an event that has its outcome, leaves its plugins, or enters further plugins. Its message stays stored. */
   leave(item: Item): void {
     const { state } = item
     if (state === 'plugins') this.#leavePlugins(item)
@@ -181,7 +182,7 @@ export class Line {
     item.stored = undefined
   }
 
-  /** The first of the events that are due and that the fewest requests have carried. */
+  /** The first of the due events with the fewest attempts. */
   get freshest(): Item | undefined {
     const { first, dueOrder } = this.#ready
     let freshest = first
@@ -192,7 +193,7 @@ export class Line {
     return freshest
   }
 
-  /** The events that wait up to this place and for which `isMeant` holds. */
+  /** The waiting events up to this place for which `isMeant` holds. */
   find(upTo: number, isMeant: (item: Item) => boolean): Item[] {
     const found: Item[] = []
     for (let item = this.#ready.first; item !== undefined && item.order <= upTo; item = item.next) {
@@ -201,34 +202,34 @@ export class Line {
     return found
   }
 
-  /** The events of this turn that wait. */
+  /** The waiting events of this turn. */
   get ofThisTurn(): Item[] {
     return this.find(this.#ready.lastOrder, ({ order }) => order > this.#orderBefore)
   }
 
-  /** An event is inside asynchronous plugins. Ask {@link Line.hasRoom} first. */
+  /** Counts an event that is inside asynchronous plugins. Check {@link Line.hasRoom} first. */
   enterPlugins(item: Item, bytes: number): void {
     item.state = 'plugins'
     item.bytes = bytes
     this.#inPlugins.add(item)
     this.#count(1, bytes)
-    // It may have filled the line, with what waits in it.
+    // It may have filled the line, so that waiting events must be sent.
     if (this.#ready.length > 0) this.#scheduleTurn()
   }
 
-  /** Takes out all that are inside asynchronous plugins. */
+  /** Takes out all events inside asynchronous plugins. */
   takeFromPlugins(): Item[] {
     const items = [...this.#inPlugins]
     for (const item of items) this.leave(item)
     return items
   }
 
-  /** How many are inside asynchronous plugins. */
+  /** How many events are inside asynchronous plugins. */
   get inPlugins(): number {
     return this.#inPlugins.size
   }
 
-  /** Resolves when those that are inside plugins now have left them. */
+  /** Resolves when all events that are inside plugins now have left them. */
   leftPlugins(): Promise<void> {
     if (this.#inPlugins.size === 0) return Promise.resolve()
     return new Promise((resolve) => this.#leaving.add({ items: new Set(this.#inPlugins), resolve }))
@@ -236,11 +237,11 @@ export class Line {
 
   /** Whether one more event of `bytes` has room. With `drop-oldest`, older events make room for it. */
   hasRoom(bytes: number): boolean {
-    // The spool takes what has left the plugins: only what cannot go there fills the memory.
+    // Events in the line can move to the spool; only those in plugins and in flight must stay in memory.
     return this.#options.spool === undefined ? this.#makeRoom(bytes) : this.#fits(bytes, this.#ready)
   }
 
-  /** Calls nothing that could leave it half done after the count: a stack overflow must not. */
+  /** Calls no function after the count: a stack overflow must not leave it half done. */
   #append(item: Item, bytes: number): void {
     this.#count(1, bytes)
     const ready = this.#ready
@@ -284,14 +285,14 @@ export class Line {
       one.items.delete(item)
       if (one.items.size > 0) continue
       this.#leaving.delete(one)
-      // Where it goes next, it goes in this very turn.
+      // The event takes its next step within this turn.
       soon(one.resolve)
     }
   }
 
   #scheduleTurn(): void {
     if (this.#isTurnScheduled) return
-    // In this order: a stack overflow must not leave a turn that never ends.
+    // In this order: after a stack overflow, the flag must not say that a turn is scheduled when none is.
     soon(this.#endTurn)
     this.#isTurnScheduled = true
   }
@@ -306,7 +307,7 @@ export class Line {
   #makeRoom(bytes: number): boolean {
     if (this.#fits(bytes)) return true
     if (this.#options.settings.overflow === 'drop-newest') return false
-    // Only what waits can be displaced: where the rest leaves no room, displacing it would gain nothing.
+    // Only waiting events can be displaced. If the others alone leave no room, displacing would gain nothing.
     if (!this.#fits(bytes, this.#ready)) return false
     while (!this.#fits(bytes)) {
       const oldest = this.#ready.first

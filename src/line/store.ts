@@ -1,20 +1,20 @@
 import { allocate, byteLength, type Memory, read } from '../message/utf8.ts'
 
-/** A message in the store. What else it is, only its store knows. */
+/** A message in the store. Further fields are private to the store. */
 export interface StoredMessage {
   /** Length in UTF-8 bytes. */
   readonly bytes: number
 }
 
-/** Whatever has a message in the store. */
+/** An object that has a message in the store. */
 export interface Holder {
   /** Set from the moment the message is stored until it is released. */
   stored: StoredMessage | undefined
 }
 
 /**
- * Keeps serialised messages from the call to the outcome, as UTF-8 bytes. Injected into the line, so that messages can be
- * kept elsewhere than in memory.
+ * Keeps serialised messages from the call to the outcome, as UTF-8 bytes. Injected, so that messages can be kept elsewhere than
+ * in memory.
  */
 export interface MessageStore {
   /** Stores one message. */
@@ -27,7 +27,7 @@ export interface MessageStore {
    * @param target Has room for `totalBytes(holders)` from `at` on.
    */
   copy(holders: readonly Holder[], target: Uint8Array, at: number): void
-  /** Gives up the place of a message. A second release does nothing. */
+  /** Frees the place of a message. A second release does nothing. */
   release(message: StoredMessage): void
 }
 
@@ -70,8 +70,8 @@ interface Place extends StoredMessage {
 }
 
 /**
- * The store in memory, outside the heap: half the memory of text other than ASCII, and nothing for the garbage
- * collector to walk, however many messages wait. Messages stored in a row lie in a row, as a request body has them.
+ * The store in memory, outside the heap: text other than ASCII takes half the memory, and the garbage collector has nothing to
+ * walk. Consecutive messages are adjacent, as in a request body.
  */
 export class SlabStore implements MessageStore {
   #current = new Slab(FIRST_SLAB_BYTES)
@@ -79,7 +79,7 @@ export class SlabStore implements MessageStore {
 
   put(json: string): StoredMessage {
     let slab = this.#current
-    // Exact counting is for the few messages that may not fit into what is left.
+    // The exact length is computed only for messages that may not fit into the rest of the slab.
     if (json.length * MAX_BYTES_PER_UNIT >= slab.bytes.length - slab.used) {
       const bytes = byteLength(json)
       if (bytes >= slab.bytes.length - slab.used) slab = this.#change(bytes + 1)
@@ -98,7 +98,7 @@ export class SlabStore implements MessageStore {
     return slab === undefined ? '' : read(slab.bytes.subarray(start, start + bytes))
   }
 
-  /** The bytes of a message that is stored, in their place. */
+  /** The bytes of a stored message, without a copy. */
   view(message: StoredMessage): Uint8Array {
     const { slab, start, bytes } = message as Place
     return (slab as Slab).bytes.subarray(start, start + bytes)
@@ -109,12 +109,12 @@ export class SlabStore implements MessageStore {
     for (let index = 0; index < holders.length; ) {
       const { slab, start } = placeOf(holders, index) as Place
       let stop = start
-      // Messages that lie in a row are copied at once, with their commas.
+      // Adjacent messages are copied at once, with their commas.
       for (let next: Place | undefined; index < holders.length; stop += (next as Place).bytes + 1, index++) {
         next = placeOf(holders, index)
         if (next?.slab !== slab || next?.start !== stop) break
       }
-      // The last comma has nothing behind it.
+      // The last message has no comma after it.
       const run = slab?.bytes.subarray(start, index === holders.length ? stop - 1 : stop)
       if (run === undefined) continue
       target.set(run, end)
