@@ -29,10 +29,10 @@ export interface DeliveryOptions {
   readonly outcomes: ResultHandlerOptions['outcomes']
 }
 
-/** Nobody is told. */
+/** Used when there is no observer. */
 const SILENT: OutageObserver = { onOutage() {}, onRefusal() {}, onRecovery() {} }
 
-/** From the line to the outcome: takes ranges of events, sends them when the gate lets them, and has the result handled. */
+/** Takes ranges of events from the line, sends them when the gate allows it, and passes each result to the `ResultHandler`. */
 export class Delivery {
   readonly #options: DeliveryOptions
   readonly #gate: Gate
@@ -41,9 +41,9 @@ export class Delivery {
   readonly #outage: Outage
   readonly #limit: BodyLimit
   readonly #results: ResultHandler
-  /** Requests carry the events of many callers: the HTTP client runs in the context of none of them. */
+  /** A request carries events of many callers: the HTTP client must not run in the asynchronous context of one of them. */
   readonly #asyncContext = new AsyncResource('Trackpost')
-  /** Nothing can go before a response or a timer comes, so that new events need not ask. */
+  /** Nothing can be sent before the next response or timer: new events skip the check. */
   #isBlocked = false
   #cancelInterval: (() => void) | undefined
   #wakeUp: { readonly atMs: number; readonly cancel: () => void } | undefined
@@ -69,7 +69,7 @@ export class Delivery {
     line.onTurn = (isNearlyFull) => this.#onTurn(isNearlyFull)
   }
 
-  /** Requests under way, the wait for an access token included. */
+  /** Requests in flight, including those that wait for an access token. */
   get inFlight(): number {
     return this.#inFlight.size
   }
@@ -86,29 +86,29 @@ export class Delivery {
     return { count: length + parts.count, bytes: bytes + parts.bytes }
   }
 
-  /** The last failure of the service, with this code; `undefined` when nothing is wrong with it. */
+  /** The last failure of the service, with this code; `undefined` while it does not fail. */
   trouble(code: FailureCode): DeliveryError | undefined {
     return this.#outage.toError(code)
   }
 
-  /** Somebody waits for the calls up to this one, until the returned function is called. */
+  /** A caller waits for all calls up to this one, until it calls the returned function. */
   await(seq: number): () => void {
     return this.#outage.await(seq)
   }
 
-  /** Sends all that waits as soon as the gate lets it. */
+  /** Sends all waiting events as soon as the gate allows it. */
   flush(): void {
     this.#options.line.makeAllDue()
     this.#pump()
   }
 
   /**
-   * Ends every event that has no outcome yet, aborts what is in flight, and leaves no timer behind.
+   * Gives every unfinished event its outcome, aborts requests in flight and cancels all timers.
    *
-   * @param isGone What is in flight was stopped already.
+   * @param isGone The runtime has already stopped the requests in flight.
    */
   abandon(error: DeliveryError, isGone = false): void {
-    // All is taken out before the first outcome is told: a callback may flush, and must find nothing to send.
+    // All are taken out before the first outcome is reported: a callback may flush, and must find nothing to send.
     const ranges = [...this.#inFlight, ...this.#resends.takeAll()]
     const items = [...ranges.flatMap((range) => range.takeAll()), ...this.#options.line.takeAll()]
     this.#cancelInterval?.()
@@ -123,7 +123,7 @@ export class Delivery {
   #onTurn(isNearlyFull: boolean): void {
     const { line, settings } = this.#options
     const { ready } = line
-    // A full body or a full line is reason enough as well: waiting longer gains nothing.
+    // Also send when the body or the line is full: waiting longer gains nothing.
     const isFull = isNearlyFull || ready.bytes >= this.#limit.bytes
     if (isFull || ready.length >= settings.flushAt) line.makeAllDue()
     if (ready.isDue && !this.#isBlocked) this.#pump()
@@ -142,15 +142,15 @@ export class Delivery {
     }
   }
 
-  /** Sends whatever may go now. Never throws. */
+  /** Sends all that may be sent now. Never throws. */
   #pump(): void {
     try {
-      // First of all: while the clock throws, nothing is sent.
+      // First: while the clock throws, nothing is sent.
       const nowMs = this.#options.clock.monotonic()
       if (!this.#outage.isQuiet) this.#results.expire(nowMs)
       this.#sendDue()
     } catch (error) {
-      // A clock that tests have mocked away, for instance. The next event, flush or response asks again.
+      // For example a clock that tests have mocked away. The next event, flush or response tries again.
       this.#isBlocked = false
       this.#warnOfFault(error)
     }
@@ -172,9 +172,8 @@ export class Delivery {
   }
 
   /**
-   * Takes the range that goes next: the oldest. During an outage it is one that the fewest
-   * requests have carried, so that events which the service cannot take hold up no others; but not where one request at a
-   * time keeps the order.
+   * Takes the range to send next: the oldest. During an outage it is one with the fewest attempts, so that events that make the
+   * service fail do not block the rest. With `maxConcurrentRequests: 1` it is always the oldest, to keep the order.
    */
   #next(): Range {
     const { line, settings } = this.#options
@@ -190,11 +189,11 @@ export class Delivery {
     return new Range(line.take(this.#limit.bytes, settings.maxRequestEvents, fresh))
   }
 
-  /** Wakes up at this moment or when something has waited too long, whichever comes first. */
+  /** Sets the timer for this moment, or for the next expiry if that is earlier. */
   #wakeUpAt(gateOpensAtMs: number): void {
     const isWaiting = this.#resends.ranges.length + this.#options.line.ready.length > 0
     const atMs = isWaiting ? Math.min(gateOpensAtMs, this.#outage.nextExpiryMs) : Number.POSITIVE_INFINITY
-    // A timer that is set stays: where tests drive the timers, what is left of a wait is known to the timer alone.
+    // A timer for the same moment stays set: where tests drive the timers, only the timer knows how much of its wait is left.
     if (this.#wakeUp?.atMs === atMs) return
     this.#wakeUp?.cancel()
     this.#wakeUp = undefined
@@ -210,7 +209,7 @@ export class Delivery {
     this.#wakeUp = { atMs, cancel }
   }
 
-  /** Sends one range, has the result handled and gives its place back. Never rejects. */
+  /** Sends one range, handles the result and leaves the gate. Never rejects. */
   async #attempt(range: Range, pass: Pass): Promise<void> {
     this.#inFlight.add(range)
     const mayGo = (): boolean => range.items.length > 0 && this.#gate.isCurrent(pass)
@@ -218,11 +217,11 @@ export class Delivery {
     try {
       let ending: Ending
       const given = this.#authorization()
-      // No await where the value is at hand: the request goes out in this very turn.
+      // No await when the value is available: the request is sent within this turn.
       const isAtHand = !(given instanceof Promise)
       const authorization = isAtHand ? given : await given
       if (typeof authorization !== 'string') ending = { action: 'unsent', error: authorization }
-      // While the credentials were fetched, the range was given up, or the gate shut.
+      // While the credentials were fetched, the range was abandoned, or the gate shut.
       else if (!isAtHand && !mayGo()) ending = UNSENT
       else {
         attempt = this.#options.sender.send(range, authorization, mayGo)
@@ -242,7 +241,7 @@ export class Delivery {
     this.#pump()
   }
 
-  /** The `Authorization` header, or the error that leaves us without one. */
+  /** The `Authorization` header, or the error that prevents it. */
   #authorization(): string | DeliveryError | Promise<string | DeliveryError> {
     try {
       const { credentials } = this.#options
@@ -256,7 +255,7 @@ export class Delivery {
   #conclude(range: Range, pass: Pass, ending: Ending): void {
     if (ending.action !== 'unsent') {
       if (range.items.length > 0) return this.#results.handle(range, pass, ending)
-      // Abandoned meanwhile. Should this have been the probe, the next request is.
+      // The range was abandoned. If this was the probe, the next request becomes the probe.
       return this.#gate.probe(pass)
     }
     const { error } = ending
@@ -267,14 +266,14 @@ export class Delivery {
     this.#results.refuse(range, pass, 'auth', 'token')
   }
 
-  /** Whatever threw, the batch has its next attempt or its outcome. */
+  /** After any error, the batch gets its next attempt or its outcome. */
   #contain(range: Range, pass: Pass, error: unknown): void {
     this.#warnOfFault(error)
     try {
       const message = `no attempt could be made: ${describeCause(error)}`
       this.#results.handleFault(range, pass, (code) => new DeliveryError(code, message))
     } catch {
-      // The clock itself: the batch is in its place, and there is no wait.
+      // The clock itself throws: the batch is back in its place, without a wait.
     }
   }
 

@@ -3,20 +3,20 @@ import type { Clock } from '../runtime/clock.ts'
 
 /** The right to make one request. */
 export interface Pass {
-  /** The state of the gate when the request went out: what it learns later may be about an earlier outage. */
+  /** Generation of the gate when the request was sent: its result may be about an earlier outage. */
   readonly generation: number
   readonly isProbe: boolean
 }
 
 /** After this many successes a 429 counts as a new limit. */
 const CALM_AFTER = 20
-/** More 413s in a row than it takes to search the largest batch for one large event: the service refuses everything. */
+/** More 413s in a row than the search for one large event in the largest batch needs: the service refuses everything. */
 const MAX_TOO_LARGE_IN_A_ROW = 16
 
 /**
- * When may the next request go? One gate for the whole client: while it is shut nothing is sent; when it
- * opens, one request goes first, and only its success lets the others through. An outage thus makes a few
- * requests a minute, whatever waits.
+ * Decides when the next request may be sent: the circuit breaker of the client. While the gate is shut nothing is sent. When it
+ * opens, one probe goes first, and only its success lets other requests through. So an outage causes a few requests a minute,
+ * however many events wait. (A circuit breaker is "open" while nothing is sent; a gate is "shut".)
  *
  * @see docs/spec.md, section 8
  */
@@ -29,18 +29,18 @@ export class Gate {
   #failures = 0
   /** Grows each time the gate shuts. */
   #generation = 0
-  /** While this is set, at most one request is under way from `#opensAtMs` on. */
+  /** While this is set, only the probe may be sent, from `#opensAtMs` on. */
   #isProbing = false
   #isProbeOut = false
   #opensAtMs = Number.NEGATIVE_INFINITY
   /** Concurrency window: halved on repeated 429s, regained one by one. */
   #allowed: number
-  /** Since the last limit, or since one more request was allowed. */
+  /** Successes since the last 429, or since one more request was allowed. */
   #successes = CALM_AFTER
   /** 413s since the last success. */
   #tooLarge = 0
 
-  /** @param onPause Told for how long the gate is shut, each time that it shuts or stays shut for longer. */
+  /** @param onPause Called with how long the gate stays shut, each time it shuts or its wait is extended. */
   constructor(
     maxConcurrent: number,
     clock: Pick<Clock, 'monotonic' | 'random'>,
@@ -52,7 +52,7 @@ export class Gate {
     this.#onPause = onPause
   }
 
-  /** Whether the next request would be the one that goes first. */
+  /** Whether the next request would be the probe. */
   get isProbing(): boolean {
     return this.#isProbing
   }
@@ -88,7 +88,7 @@ export class Gate {
     this.#inFlight--
   }
 
-  /** Whether the gate has stayed open since this request went out. */
+  /** Whether the gate has stayed open since this request was sent. */
   isOpenFor(pass: Pass): boolean {
     return !this.#isProbing && pass.generation === this.#generation
   }
@@ -99,9 +99,9 @@ export class Gate {
   }
 
   /**
-   * The service responded, so it is there.
+   * The service responded.
    *
-   * @returns Whether the gate is open. It has shut meanwhile when another request has failed.
+   * @returns Whether the gate is open now. It is not when another request has failed in between.
    */
   succeed(pass: Pass): boolean {
     if (!this.isCurrent(pass)) return false
@@ -118,10 +118,10 @@ export class Gate {
   }
 
   /**
-   * The service failed: shuts the gate for the next backoff, or until `floorMs` if that is later. Requests
-   * that failed side by side count as one failure.
+   * The service failed: shuts the gate for the next backoff, or for `floorMs` if that is longer. Concurrent requests that fail
+   * count as one failure.
    *
-   * @returns Whether it is one more.
+   * @returns Whether it counted as a new failure.
    */
   fail(pass: Pass, floorMs = 0): boolean {
     if (this.#isKnown(pass)) {
@@ -134,8 +134,8 @@ export class Gate {
   }
 
   /**
-   * The service refused for its rate limit. A limit that is met again and again halves what may be under way; 20
-   * successes in a row allow one request more.
+   * The service responded with its rate limit. A repeated limit halves the allowed concurrency; 20 successes in a row allow one
+   * more request.
    */
   limit(pass: Pass, waitMs: number): void {
     if (!this.#isKnown(pass)) {
@@ -151,14 +151,13 @@ export class Gate {
     else this.#shut(waitMs)
   }
 
-  /** This request says nothing about the service: another one goes first, at once. */
+  /** This request says nothing about the service: another probe is sent at once. */
   probe(pass: Pass): void {
     if (this.isCurrent(pass)) this.#shut(0)
   }
 
   /**
-   * The request was too large. One request goes first, at once: it is a guess at what the service takes. A service that
-   * refuses them all is failing.
+   * The request was too large. A smaller one is sent as a probe at once. A service that refuses every size counts as failing.
    */
   refuseSize(pass: Pass): void {
     if (!this.isCurrent(pass)) return
@@ -167,7 +166,10 @@ export class Gate {
     else this.#shut(0)
   }
 
-  /** Whether the gate is shut already for what went wrong with this request. A failure seen after the gate reopened counts as a new one. */
+  /**
+   * Whether the gate is already shut because of this failure. A failure that is seen after the gate reopened counts as a new
+   * one.
+   */
   #isKnown(pass: Pass): boolean {
     return this.#isProbing && !this.isCurrent(pass)
   }

@@ -7,12 +7,15 @@ interface Mark {
   readonly sinceMs: number
 }
 
-/** A wait that is over for what was waiting at its beginning: after an outage, and after a rate limit, that lasts too long. */
+/**
+ * Limits how long events wait for an outage or a rate limit to end. Each event's wait is measured from the first failure that
+ * it saw.
+ */
 export class Deadline {
   readonly #durationMs: number
-  /** Up to which place of the line events have waited since when. */
+  /** Events up to place `upTo` of the line have waited since `sinceMs`. */
   readonly #marks: Mark[] = []
-  /** Up to which place events have waited too long. */
+  /** Events up to this place have waited too long. */
   #expiredUpTo = 0
 
   /** @param durationMs How long events may wait. */
@@ -20,16 +23,16 @@ export class Deadline {
     this.#durationMs = durationMs
   }
 
-  /** Events up to this place wait, from now on if they did not before. */
+  /** Events up to this place wait from now on, unless they wait already. */
   begin(upTo: number, nowMs: number): void {
     const last = this.#marks[this.#marks.length - 1]
     if (upTo <= (last?.upTo ?? this.#expiredUpTo)) return
-    // A thousandth of the time makes no difference, and bounds how many there are.
+    // Rounded to a thousandth of the limit, which bounds the number of marks.
     if (last !== undefined && nowMs - last.sinceMs < this.#durationMs / 1_000) last.upTo = upTo
     else this.#marks.push({ upTo, sinceMs: nowMs })
   }
 
-  /** The wait is over for all. */
+  /** Ends the wait of all events. */
   end(): void {
     this.#marks.length = 0
     this.#expiredUpTo = 0
@@ -41,43 +44,43 @@ export class Deadline {
     return first === undefined ? Number.POSITIVE_INFINITY : first.sinceMs + this.#durationMs
   }
 
-  /** Up to which place events have waited too long, those included that were in flight at that moment; 0 for none. */
+  /** The place up to which events have waited too long, including those in flight at that moment; 0 for none. */
   expiredUpTo(nowMs: number): number {
     while (this.nextMs <= nowMs) this.#expiredUpTo = (this.#marks.shift() as Mark).upTo
     return this.#expiredUpTo
   }
 }
 
-/** Somebody waits for all events up to a place of the line, a flush for instance. */
+/** A caller, for example a flush, waits for all calls up to `seq`. */
 interface Awaiting {
   readonly seq: number
-  /** Failures in a row since. */
+  /** Failures in a row since the wait began. */
   failures: number
 }
 
 /**
- * Failures of the service in a row, with no request accepted between them, and who has seen how many of them; rate limits
- * that hold up what waits.
+ * Counts failures of the service in a row, with no request accepted between them, and how many of them each event and each
+ * waiting caller has seen. Also keeps the deadlines of backoff and rate limits.
  *
  * @see docs/spec.md, section 8.1
  */
 export class Outage {
   readonly #maxFailures: number
-  /** Up to which place events were due at each of the latest failures. */
+  /** The last due place at each of the latest failures. */
   readonly #seen: number[] = []
   readonly #awaiting = new Set<Awaiting>()
   /** Failures in a row. */
   failures = 0
-  /** Nothing is wrong, and nothing waits for a rate limit. */
+  /** The service does not fail, and no event waits for a rate limit. */
   isQuiet = true
-  /** For how long events may wait in an outage, and for rate limits. */
+  /** Deadlines for waiting in an outage, and for rate limits. */
   readonly backoff: Deadline
   readonly rateLimit: Deadline
   #toError: ToError | undefined
   #toLimitError: ToError | undefined
-  /** The code of the events that it ends: that of the refusal, where the service refuses the settings. */
+  /** Code of the events that fail in this outage: set when the service refuses the settings. */
   #code: FailureCode | undefined
-  /** The monotonic moment at which it began. */
+  /** The monotonic moment at which the outage began. */
   sinceMs = 0
 
   constructor({
@@ -85,13 +88,13 @@ export class Outage {
     maxTotalBackoffDuration,
     maxRateLimitDuration,
   }: Pick<ResolvedSettings, 'maxRetries' | 'maxTotalBackoffDuration' | 'maxRateLimitDuration'>) {
-    // One more than an awaited event has retries.
+    // An awaited event has `maxRetries` retries, and one attempt before them.
     this.#maxFailures = maxRetries + 1
     this.backoff = new Deadline(maxTotalBackoffDuration * 1_000)
     this.rateLimit = new Deadline(maxRateLimitDuration * 1_000)
   }
 
-  /** Somebody waits for the calls up to this one, until the returned function is called. */
+  /** A caller waits for all calls up to this one, until it calls the returned function. */
   await(seq: number): () => void {
     const awaiting = { seq, failures: 0 }
     this.#awaiting.add(awaiting)
@@ -102,7 +105,7 @@ export class Outage {
    * One more failure in a row.
    *
    * @param upTo The last place of the line that is due.
-   * @param code Left out where the service is just not there.
+   * @param code Left out when the service is unreachable or fails.
    */
   fail(upTo: number, nowMs: number, toError: ToError, code: FailureCode | undefined): void {
     if (this.failures++ === 0) this.sinceMs = nowMs
@@ -115,7 +118,7 @@ export class Outage {
     for (const awaiting of this.#awaiting) awaiting.failures++
   }
 
-  /** A failure that is tried again at once, and does not count. */
+  /** Notes a failure that is retried at once and does not count. */
   note(toError: ToError): void {
     this.isQuiet = false
     this.#toError ??= toError
@@ -139,12 +142,12 @@ export class Outage {
     for (const awaiting of this.#awaiting) awaiting.failures = 0
   }
 
-  /** Up to which place of the line events have seen too many failures; `undefined` for none. */
+  /** The place of the line up to which events have seen too many failures; `undefined` for none. */
   get exhaustedUpTo(): number | undefined {
     return this.#seen.length < this.#maxFailures ? undefined : this.#seen[0]
   }
 
-  /** Up to which call somebody has waited for too many failures. */
+  /** The last call for which a caller has waited for too many failures. */
   get awaitedUpTo(): number {
     let upTo = 0
     for (const { seq, failures } of this.#awaiting)
@@ -152,7 +155,7 @@ export class Outage {
     return upTo
   }
 
-  /** The last failure of the service, with this code; `undefined` when nothing is wrong. */
+  /** The last failure of the service, with this code; `undefined` while it does not fail. */
   toError(code: FailureCode): DeliveryError | undefined {
     return this.#toError?.(this.#code ?? code)
   }

@@ -20,26 +20,26 @@ export interface ResultHandlerOptions {
   readonly limit: BodyLimit
   readonly resends: Resends
   readonly outage: Outage
-  /** Tells of an outage as it begins, as it is refused, and as it ends. Must not throw. */
+  /** Told when an outage begins, when the service refuses the settings, and when the outage ends. Must not throw. */
   readonly observer: OutageObserver
   /**
-   * Takes the outcome of each event, exactly once and while its message is still stored: delivered without an error.
-   * Never throws.
+   * Receives the outcome of each event, exactly once and while its message is still stored. No error means delivered. Never
+   * throws.
    */
   readonly outcomes: { settle(item: Item, error: DeliveryError | undefined): void }
 }
 
-/** Listeners of an outage. */
+/** Receives the start and the end of outages. */
 export interface OutageObserver {
-  /** It has lasted for so many failures that nobody waits any more. */
+  /** The service has failed more than `maxRetries` times in a row. */
   onOutage(durationMs: number, problem: string): void
-  /** A service that has accepted requests refuses the settings. Told for each kind of refusal. */
+  /** A service that has accepted requests now refuses the settings. Called once for each kind of refusal. */
   onRefusal(problem: string): void
   /** Requests are accepted again. */
   onRecovery(durationMs: number): void
 }
 
-/** Decides what becomes of a range once it is known how a request ended: the outcomes of its events, or another request. */
+/** Decides, by the result of a request, whether the events of its range get their outcome or are sent again. */
 export class ResultHandler {
   readonly #options: ResultHandlerOptions
   /** Requests that the service has accepted. */
@@ -90,7 +90,7 @@ export class ResultHandler {
     }
   }
 
-  /** Something on this side threw. It counts like a network error: the events have their next request after a wait. */
+  /** Our own code threw. It counts like a network error: the events are sent again after a wait. */
   handleFault(range: Range, pass: Pass, toError: ToError): void {
     if (range.items.length === 0) return this.#options.gate.probe(pass)
     range.failure = toError
@@ -98,8 +98,8 @@ export class ResultHandler {
   }
 
   /**
-   * The service refuses the address or the credentials, which says nothing about the events. Before it has accepted anything
-   * the settings are wrong, and no wait makes them right.
+   * The service refuses the address or the credentials, which says nothing about the events. If it has not accepted any request
+   * yet, the settings are wrong, and retries would not help.
    *
    * @param kind Tells refusals apart.
    */
@@ -116,7 +116,7 @@ export class ResultHandler {
     this.#later(range, pass, undefined, code)
   }
 
-  /** Gives up what has waited too long. The error names the setting that says so. */
+  /** Fails the events that have waited too long. The error names the setting that limits the wait. */
   expire(nowMs: number): void {
     const { settings, outage } = this.#options
     const deadlines = [
@@ -139,7 +139,7 @@ export class ResultHandler {
     }
   }
 
-  /** Each failed request counts. What a spool keeps does not hurry: it ends with its time alone. */
+  /** Whether each failed request counts as a retry. Never with a spool: its events fail only by their deadline. */
   get #isLiteral(): boolean {
     const { isMaxRetriesGiven, spool } = this.#options.settings
     return isMaxRetriesGiven && spool === undefined
@@ -156,8 +156,8 @@ export class ResultHandler {
 
   #retry(range: Range, pass: Pass, result: SendResult): void {
     const { gate, outage, resends } = this.#options
-    // A kept-alive connection that the server had just closed says nothing about the service: try again at
-    // once, once, uncounted. After an outage has begun, it is one failure like any other.
+    // A kept-alive connection that the server had just closed says nothing about the service: retry once, at once, without
+    // counting it. After an outage has begun, it is a failure like any other.
     if (result.isConnectionLost && !range.isFreeRetryUsed && gate.isOpenFor(pass)) {
       range.isFreeRetryUsed = true
       outage.note(result.toError)
@@ -174,12 +174,12 @@ export class ResultHandler {
     outage.limit(line.ready.dueOrder, clock.monotonic(), range.failure)
   }
 
-  /** The request failed: its events are sent again after a wait, unless they have been often enough. */
+  /** The request failed: its events are sent again after a wait, unless their retries are used up. */
   #later(range: Range, pass: Pass, floorMs: number | undefined, code: FailureCode | undefined): void {
     const { settings, clock, gate, outage, line, observer } = this.#options
     const { maxRetries } = settings
     const isLiteral = this.#isLiteral
-    // The service took what was sent before this: it is there, and this request may be what it cannot take.
+    // The service accepted the requests before this one: this request itself may be the cause of the failure.
     const isAlone = this.#accepted > 0 && outage.failures === 0 && gate.isCurrent(pass)
     const isNew = gate.fail(pass, floorMs)
     const toError = range.failure as ToError
@@ -202,7 +202,7 @@ export class ResultHandler {
     this.#endExhausted()
   }
 
-  /** In an outage, whoever waits for an event is told after as many failures as it would have had requests. */
+  /** In an outage, an awaited event fails after as many failures as it would have had attempts. */
   #endExhausted(): void {
     const { settings, outage } = this.#options
     const upTo = outage.exhaustedUpTo
@@ -215,7 +215,10 @@ export class ResultHandler {
     )
   }
 
-  /** Ends what waits and is meant. All is taken out before the first outcome is told: a callback may flush. */
+  /**
+   * Ends the waiting events for which `isMeant` holds. All are taken out before the first outcome is reported: a callback may
+   * flush.
+   */
   #endAll(isMeant: (item: Item) => boolean, upTo: number, toError: () => DeliveryError): void {
     const { line, resends } = this.#options
     const items = [...resends.drop(isMeant), ...line.find(upTo, isMeant)]
@@ -229,7 +232,7 @@ export class ResultHandler {
     return this.#options.outage.toError(code) ?? new DeliveryError(code, 'the service failed')
   }
 
-  /** A part is sent again as it is; the events of a whole range wait with the others, in their places. */
+  /** A part of a range is sent again as a whole; the events of a whole range go back into the line, in their places. */
   #giveBack(range: Range): void {
     const { line, resends } = this.#options
     if (range.items.length === 0) {
@@ -252,13 +255,13 @@ export class ResultHandler {
     resends.add(range.split(range.countWithin(limit.bytes)))
   }
 
-  /** Once, for what has not failed: from then on a new token is tried by the next request, after a wait. */
+  /** Whether the range may be sent again at once with a new token: once, and only if nothing has failed before. */
   #mayRenew({ isRenewed, items }: Range): boolean {
     return !isRenewed && this.#options.outage.failures === 0 && items.every(({ retries }) => retries === 0)
   }
 
   #settle(range: Range, error: DeliveryError | undefined): void {
-    // The rest is in its place before the first outcome is told: a callback may flush, or close.
+    // The other parts are queued again before the first outcome is reported: a callback may flush or close.
     const failed = range.next === undefined ? [] : this.#continue(proceed(range.next))
     this.#end(range, error)
     for (const [part, partError] of failed) this.#end(part, partError)
@@ -270,7 +273,7 @@ export class ResultHandler {
     for (const [part, error] of [...errors, ...further]) this.#end(part, error)
   }
 
-  /** Has the next part of a chain sent, and returns those that fail without. */
+  /** Queues the next part of a chain, and returns the parts that fail without being sent. */
   #continue({ failed, next }: Refusal): (readonly [Range, DeliveryError])[] {
     const { limit, resends } = this.#options
     if (next !== undefined) {
@@ -286,10 +289,10 @@ export class ResultHandler {
     for (const item of items) this.end(item, error)
   }
 
-  /** Gives one event its outcome: delivered without an error. */
+  /** Gives one event its outcome. No error means delivered. */
   end(item: Item, error: DeliveryError | undefined): void {
     const { line, outcomes } = this.#options
-    // Its room is free before it is told of: a callback may track again.
+    // Its room is freed before the outcome is reported: a callback may track again.
     line.leave(item)
     outcomes.settle(item, error)
     line.release(item)
