@@ -3,7 +3,7 @@ import { isMainThread } from 'node:worker_threads'
 import { detectRuntime } from './detect.ts'
 import { warn } from './warn.ts'
 
-/** What {@link closeOn} needs of a client: an `Analytics`, or several of them as one from `combine`. */
+/** The part of a client that {@link closeOn} needs: an `Analytics`, or several of them as one from `combine`. */
 export interface ClosableClient {
   /** Sends what waits. */
   flush(options: { timeout?: number }): Promise<unknown>

@@ -27,7 +27,7 @@ let project: Project
 let tokens: TokenServer
 let api: Loopback
 let directory: string
-/** What the service took, by platform and feature: a line for each event. */
+/** The events that the service took, by platform and feature: a line for each. */
 const received = new Map<string, string[]>()
 const receivedOf = (platform: string, feature: string): string[] =>
   received.get(`${platform}/${feature}`) ?? []
@@ -216,7 +216,7 @@ async function runInLambda(id: string): Promise<Results> {
   }
 }
 
-/** What an exit listener has left in the spool is delivered by the next process. */
+/** The next process delivers what an exit listener has left in the spool. */
 async function runExit(id: string): Promise<Results> {
   const results = await runProcess(id, 'node-26')
   expect(receivedOf(id, 'spool')).toEqual([])

@@ -15,7 +15,7 @@ const IN_EACH_MODE: Proof = [DEATHS, "with sync: '%s', the death of a process ta
 const POWER_CUTS: Proof = ['test/spool/proof/power-cuts.test.ts', 'what is safe comes back, once and whole']
 const POWER_CUT: Proof = [FAULTS, "with sync: '%s', what was synced is there"]
 
-/** What the guide promises for each mode, and in which order its columns are. */
+/** The promises for each mode, in the order of the guide's columns. */
 const MODES = ["`sync: 'never'`", "`'interval'` (default)", "`'always'`"]
 const BY_MODE: Readonly<Record<string, readonly (readonly Proof[])[]>> = {
   SIGKILL: [[IN_EACH_MODE], [IN_EACH_MODE, [DEATHS, 'nothing that was stored is lost in']], [IN_EACH_MODE]],
@@ -36,7 +36,7 @@ const BY_MODE: Readonly<Record<string, readonly (readonly Proof[])[]>> = {
   ],
 }
 
-/** What it promises whatever the mode is. */
+/** The promises whatever the mode is. */
 const WHATEVER: Readonly<Record<string, readonly Proof[]>> = {
   'a call from a listener of `exit`': [
     [EXITS, 'what listeners of exit track is kept, whenever they were added'],

@@ -1,4 +1,4 @@
-// What edge runtimes share. `entries.mjs` is written by the test: what a bundler lets in, and what it says of the rest.
+// The host of edge runtimes. `entries.mjs` is written by the test: what a bundler lets in, and what it says of the rest.
 import { ENTRIES, REFUSALS } from './entries.mjs'
 
 export function createEdgeHost(settings, trackpost, builtin) {

@@ -1,4 +1,4 @@
-// What docs/platforms.md has columns for, each as its users use it. Every platform runs these functions, in a host of its own, and
+// The columns of docs/platforms.md, each as its users use it. Every platform runs these functions, in a host of its own, and
 // what one returns is what it has seen. The service that it sends to knows the rest.
 
 const EVENT = { userId: 'usr_Zoë' }

@@ -72,7 +72,7 @@ if (mode === 'thread' && isMainThread) {
   stay()
 }
 
-/** What a custom runtime of AWS Lambda does: asks for an invocation, handles it, posts its response. */
+/** A custom runtime of AWS Lambda: asks for an invocation, handles it, posts its response. */
 async function serveLambda() {
   const api = `http://${process.env.AWS_LAMBDA_RUNTIME_API}/2018-06-01/runtime/invocation`
   for (;;) {

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
 
-/** What docs/platforms.md says, as data: features.test.ts runs each cell, and writes the document from it. */
+/** The content of docs/platforms.md, as data: features.test.ts runs each cell, and writes the document from it. */
 
-/** What a feature does where it works: what its function in features.mjs returns, and what the service receives. */
+/** A feature where it works: the result of its function in features.mjs, and the events that the service receives. */
 interface Proof {
   readonly saw: unknown
   readonly received: readonly string[]
@@ -36,9 +36,9 @@ export interface Exception {
   readonly refused?: string
   /** It does not apply. */
   readonly isAbsent?: true
-  /** What the service receives all the same. Default: nothing where it is refused or does not apply. */
+  /** Events that the service receives all the same. Default: nothing where it is refused or does not apply. */
   readonly received?: readonly string[]
-  /** What a user has to know. */
+  /** For the user. */
   readonly note: string
 }
 
