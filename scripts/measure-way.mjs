@@ -14,7 +14,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 
 // Where the way stands today, with a stubbed HTTP client: lower them whenever it gets shorter.
-const LIMITS = { files: 24, filesInCall: 9, changes: 61, returns: 0, loadedFiles: 68, loadedLines: 10_020 }
+const LIMITS = { files: 24, filesInCall: 9, changes: 61, returns: 0, loadedFiles: 69, loadedLines: 10_100 }
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 const CACHE = join(ROOT, '.cache')
 const [mode, ...args] = process.argv.slice(2)

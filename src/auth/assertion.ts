@@ -3,7 +3,8 @@ import { CompactSign } from 'jose/jws/compact/sign'
 import { importPKCS8 } from 'jose/key/import'
 import { platform } from '../runtime/platform.node.ts'
 import type { Signer } from '../settings/signer.ts'
-import { type CryptoKey, checkCryptoKey, type PrivateKey } from './private-key.ts'
+import { type CryptoKey, checkCryptoKey } from './crypto-key.ts'
+import type { PrivateKey } from './private-key.ts'
 
 /** The claims of an assertion, apart from its times and its id. */
 export interface AssertionClaims {

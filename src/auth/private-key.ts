@@ -1,8 +1,5 @@
-import { SettingsError } from '../errors/errors.ts'
 import { platform } from '../runtime/platform.node.ts'
-
-/** RSA keys with fewer bits are refused. @see RFC 7518, section 3.3 */
-const MIN_BITS = 2_048
+import { type CryptoKey, checkBits, checkCryptoKey, MIN_BITS, refuse } from './crypto-key.ts'
 
 /** A private key that has been checked: PEM text of PKCS#8, or one that is ready for signing. */
 export type PrivateKey = { readonly pem: string } | { readonly ready: CryptoKey }
@@ -68,35 +65,5 @@ function toWellFormed(text: string): string {
   if (label.startsWith('EC')) refuse(KINDS['ec'] as string)
   return [`-----BEGIN ${label}-----`, ...(base64.match(/.{1,64}/g) ?? []), `-----END ${label}-----`, ''].join(
     '\n',
-  )
-}
-
-// Without the platform, which reading a key needs: its file of the build imports what the others share, and must not wait for itself.
-
-/** Web Crypto's `CryptoKey`: with the types of Node.js alone, there is no global of that name. */
-export type CryptoKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>
-
-const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
-
-/** @throws SettingsError when it cannot sign with RS256, or is too short. */
-export function checkCryptoKey(key: CryptoKey): CryptoKey {
-  const { name, hash, modulusLength } = (key.algorithm ?? {}) as RsaHashedKeyAlgorithm
-  if (name !== ALGORITHM.name || hash?.name !== ALGORITHM.hash || !key.usages?.includes('sign')) {
-    return refuse(`a CryptoKey that cannot sign with ${ALGORITHM.name} and ${ALGORITHM.hash}`)
-  }
-  checkBits(modulusLength)
-  return key
-}
-
-/** @throws SettingsError for a key that is too short. */
-function checkBits(bits: number): void {
-  if (!(bits >= MIN_BITS)) refuse(`one of ${bits} bits; it must have ${MIN_BITS} or more`)
-}
-
-/** Says what was given in the place of a key. */
-function refuse(got: string): never {
-  throw new SettingsError(
-    'oauthSettings.clientKey',
-    `expected an RSA private key as PEM text, KeyObject or CryptoKey, got ${got}`,
   )
 }

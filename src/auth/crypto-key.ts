@@ -1,0 +1,35 @@
+import { SettingsError } from '../errors/errors.ts'
+
+// Apart from private-key.ts, which needs the platform: the code for OAuth shares this with the client, and what is shared must not import
+// the platform, which imports it.
+
+/** RSA keys with fewer bits are refused. @see RFC 7518, section 3.3 */
+export const MIN_BITS = 2_048
+
+/** Web Crypto's `CryptoKey`: with the types of Node.js alone, there is no global of that name. */
+export type CryptoKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>
+
+const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
+
+/** @throws SettingsError when it cannot sign with RS256, or is too short. */
+export function checkCryptoKey(key: CryptoKey): CryptoKey {
+  const { name, hash, modulusLength } = (key.algorithm ?? {}) as RsaHashedKeyAlgorithm
+  if (name !== ALGORITHM.name || hash?.name !== ALGORITHM.hash || !key.usages?.includes('sign')) {
+    return refuse(`a CryptoKey that cannot sign with ${ALGORITHM.name} and ${ALGORITHM.hash}`)
+  }
+  checkBits(modulusLength)
+  return key
+}
+
+/** @throws SettingsError for a key that is too short. */
+export function checkBits(bits: number): void {
+  if (!(bits >= MIN_BITS)) refuse(`one of ${bits} bits; it must have ${MIN_BITS} or more`)
+}
+
+/** Says what was given in the place of a key. */
+export function refuse(got: string): never {
+  throw new SettingsError(
+    'oauthSettings.clientKey',
+    `expected an RSA private key as PEM text, KeyObject or CryptoKey, got ${got}`,
+  )
+}
