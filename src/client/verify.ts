@@ -18,7 +18,7 @@ export interface Verification {
   readonly status: number | undefined
   /** Where the request went. */
   readonly url: string
-  /** What is wrong and where to look, in words and without credentials; `undefined` when all is well. */
+  /** The problem and where to look, in words and without credentials; `undefined` when all is well. */
   readonly hint: string | undefined
 }
 
