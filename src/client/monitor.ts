@@ -120,10 +120,10 @@ export class Monitor implements Observer, OutageObserver {
     )
   }
 
-  /** A service that has accepted requests refuses the address or the credentials. */
+  /** The service refuses the address or the credentials, and events wait until it takes them. */
   onRefusal(problem: string): void {
     this.#warnings.reportOutage(
-      `the service refuses what it took before: ${problem}. Events that wait: ${this.#countPending()}.`,
+      `the service refuses the address or the credentials: ${problem}. Events that wait: ${this.#countPending()}.`,
     )
   }
 

@@ -33,7 +33,7 @@ export interface ResultHandlerOptions {
 export interface OutageObserver {
   /** The service has failed more than `maxRetries` times in a row. */
   onOutage(durationMs: number, problem: string): void
-  /** A service that has accepted requests now refuses the settings. Called once for each kind of refusal. */
+  /** The service refuses the settings, and events wait until it takes them. Called once for each kind of refusal. */
   onRefusal(problem: string): void
   /** Requests are accepted again. */
   onRecovery(durationMs: number): void

@@ -137,6 +137,21 @@ describe('an outage', () => {
     await analytics.closeAndFlush()
   })
 
+  test('says that the service refuses the settings, where it has taken nothing before', async () => {
+    const { analytics, clock } = createHost().start({ flushAt: 1 }, [status(404), status(200)])
+    const warnings: string[] = []
+    analytics.on('warning', ({ reason }) => warnings.push(String(reason)))
+
+    trackPurchases(analytics, 1)
+    await clock.advance(10_000)
+
+    expect(warnings).toEqual([
+      expect.stringContaining('the service refuses the address or the credentials: [404] Not Found'),
+    ])
+    expect(analytics.stats).toMatchObject({ delivered: 1, failed: 0 })
+    await analytics.closeAndFlush()
+  })
+
   test('ends what has failed for maxTotalBackoffDuration', async () => {
     const { analytics, clock } = createHost().start({ flushAt: 1, maxTotalBackoffDuration: 60 }, [
       unavailable,
