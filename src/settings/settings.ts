@@ -159,7 +159,7 @@ export interface AnalyticsSettings {
   waitUntil?: ((promise: Promise<unknown>) => void) | undefined
   /**
    * How long a process that has nothing else to do stays alive to deliver what waits. 0 means not at all: those events
-   * fail with `shutdown_timeout`. Default: 5,000; 0 to 2,147,483,647 ms.
+   * fail with `shutdown_timeout`. A request that is under way is something to do, for `httpRequestTimeout` at most. Default: 5,000; 0 to 2,147,483,647 ms.
    */
   exitTimeout?: number | undefined
 }
