@@ -9,8 +9,8 @@ import { ContextLogger, ContextStats, type LogEntry, type LogLevel, type Metric 
 export type { ContextEvent, ContextInput } from '../message/types.ts'
 
 /**
- * Called once with the outcome of its event, as soon as it is known and never before the call has returned. A callback that
- * throws or rejects harms nobody: the failure is reported.
+ * Called once with the outcome of its event, as soon as it is known and never before the call has returned. When a callback
+ * throws or rejects, the failure is reported and has no other effect.
  *
  * @param error Why the event was not delivered; `undefined` when it was.
  * @param ctx The event; `undefined` when the call was too malformed to make one.
@@ -23,7 +23,7 @@ export interface FailedDelivery {
   readonly reason: DeliveryError
 }
 
-/** Takes what a plugin reports of an event. Never throws. */
+/** Receives the report of a plugin about an event. Never throws. */
 export type Reporter = (ctx: Context, plugin: string, reason: unknown) => void
 
 /** What `JSON.stringify(ctx)` writes. */
@@ -32,7 +32,7 @@ export interface ContextJSON {
   id: string
   /** The event. */
   event: ContextEvent
-  /** Requests that have carried the event. */
+  /** Number of requests that have contained the event. */
   attempts: number
   /** The notes of plugins. */
   logs: readonly LogEntry[]
@@ -52,7 +52,7 @@ const SYSTEM_EVENT = JSON.stringify({
 const NO_LOGS: readonly LogEntry[] = []
 const NO_METRICS: readonly Metric[] = []
 
-/** One event on its way through plugins and delivery, and its outcome. Plugins, callbacks and listeners are given it. */
+/** One event, on its way through plugins and delivery, with its outcome. Passed to plugins, callbacks and listeners. */
 export class Context {
   #event: ContextEvent | undefined
   #json: string
@@ -60,7 +60,7 @@ export class Context {
   #failure: DeliveryError | undefined
   #logger: ContextLogger | undefined
   #stats: ContextStats | undefined
-  /** Describes the value that a plugin tried to put into the place of the event. */
+  /** Describes the invalid value to which a plugin tried to set the event. */
   #refused: string | undefined
   #depth = 0
   #reporter: Reporter | undefined
@@ -69,10 +69,10 @@ export class Context {
   readonly #clock: Clock
 
   /**
-   * Makes a context of its own, as tests of plugins need it.
+   * Makes a context outside of a client, for tests of plugins.
    *
-   * @param event The event. It is not copied, and what it leaves out is not filled in: `runPlugin` of `trackpost/testing` gives a
-   * plugin a whole one.
+   * @param event The event. It is not copied, and missing fields are not filled in; `runPlugin` of `trackpost/testing` fills
+   * them in.
    */
   constructor(event: ContextInput)
   /** @internal `event`, or the JSON from which it is made when it is first read. */
@@ -83,14 +83,14 @@ export class Context {
     this.#clock = clock
   }
 
-  /** A context without an event of a caller's, as `load` and `unload` of plugins are given it. */
+  /** A context without a caller's event, for `load` and `unload` of plugins. */
   static system(): Context {
     return new Context(undefined, SYSTEM_EVENT)
   }
 
   /**
-   * The event. What the caller left out is filled in, and the timestamp is a `Date`. A plugin may change it, or set it to
-   * another event object; anything else is refused and counts as a failure of the plugin.
+   * The event. Fields that the caller left out are filled in, and the timestamp is a `Date`. A plugin may change it or replace
+   * it with another event object. Any other value is refused and counts as a failure of the plugin.
    */
   get event(): ContextEvent {
     if (this.#event === undefined) {
@@ -102,7 +102,7 @@ export class Context {
   }
 
   set event(event: ContextEvent) {
-    // Not thrown: it may happen in a timer of the plugin's, where nothing would catch it.
+    // Not thrown here: in a timer of the plugin, nothing would catch the error.
     if (typeof event !== 'object' || event === null || Array.isArray(event)) this.#refused = describe(event)
     else this.#event = event
   }
@@ -112,7 +112,7 @@ export class Context {
     return this.event.messageId
   }
 
-  /** Requests that have carried this event so far. */
+  /** Number of requests that have contained this event so far. */
   get attempts(): number {
     return this.#attempts
   }
@@ -130,7 +130,7 @@ export class Context {
   }
 
   /**
-   * Sets what lies at `path`, and creates the objects on the way to it. Paths through `__proto__`, `constructor` and
+   * Sets the value at `path`, and creates missing objects on the way. Paths through `__proto__`, `constructor` and
    * `prototype` are ignored.
    *
    * @returns The event.
@@ -155,18 +155,17 @@ export class Context {
     throw new ContextCancelation(text, { cause: reason })
   }
 
-  /** Leaves a note with the event. */
+  /** Adds a note to the event. */
   log(level: LogLevel, message: string, extras?: Record<string, unknown>): void {
     this.logger.log(level, message, extras)
   }
 
   /**
-   * Tells `warning` listeners of something that costs no event, as a plugin's failure does: without a listener, the first
-   * report of each plugin is a process warning. Leaves a note of the level `warn` too. A context that is not on its way
-   * through a client only gets the note.
+   * Reports a problem that costs no event to `warning` listeners. Without a listener, the first report of each plugin is a
+   * process warning. Also adds a note of level `warn`. In a context outside of a client, it only adds the note.
    *
    * @param plugin The name of the plugin that reports.
-   * @param reason What is wrong: an error, or a text.
+   * @param reason The problem: an error, or a text.
    */
   report(plugin: string, reason: unknown): void {
     const message = describeCause(reason)
@@ -179,12 +178,12 @@ export class Context {
     return this.#logger?.logs ?? NO_LOGS
   }
 
-  /** Whether `other` is a context of the same event: of the same `messageId`. */
+  /** Whether `other` is a context of the same event, by `messageId`. */
   isSame(other: Context): boolean {
     return other.id === this.id
   }
 
-  /** Why the event was not delivered; `undefined` while it is on its way, and once it was delivered. */
+  /** Why the event was not delivered; `undefined` while it has no outcome, and when it was delivered. */
   failedDelivery(): FailedDelivery | undefined {
     return this.#failure === undefined ? undefined : { reason: this.#failure }
   }
@@ -205,7 +204,7 @@ export class Context {
     this.#depth = depth
   }
 
-  /** @internal What the pipeline's owner knows the event by. */
+  /** @internal The item of the event. */
   get subject(): object | undefined {
     return this.#subject
   }
@@ -215,7 +214,7 @@ export class Context {
     this.#subject = subject
   }
 
-  /** @internal Settled when the destinations are done with the event; `undefined` when none is at work. */
+  /** @internal Settles when the destinations have handled the event; `undefined` when none is running. */
   get destinations(): Promise<unknown> | undefined {
     return this.#destinations
   }
@@ -230,7 +229,7 @@ export class Context {
     this.#reporter = reporter
   }
 
-  /** @internal Whether plugins have left notes or measurements with it. */
+  /** @internal Whether it has notes or measurements of plugins. */
   get hasNotes(): boolean {
     return this.#logger !== undefined || this.#stats !== undefined
   }
@@ -243,7 +242,7 @@ export class Context {
     throw new TypeError(`it set ctx.event to ${refused}, which is not an event`)
   }
 
-  /** @internal Goes on in the place of `former`: with its depth, its client and, where it has none itself, its notes. */
+  /** @internal Replaces `former`: takes over its depth, its client and, if it has none itself, its notes. */
   succeed(former: Context): void {
     this.#depth = former.#depth
     this.#reporter = former.#reporter
@@ -252,19 +251,19 @@ export class Context {
     this.#stats ??= former.#stats
   }
 
-  /** @internal Takes the outcome. */
+  /** @internal Records the outcome. */
   conclude(failure: DeliveryError | undefined, attempts: number): void {
     this.#failure = failure
     this.#attempts = attempts
   }
 }
 
-/** Paths that were split: plugins use few, again and again. Bounded, because some put ids into them. */
+/** Cache of split paths: plugins use the same few paths. Bounded, because some paths contain ids. */
 const keysByPath = new Map<string, string[]>()
 const MAX_PATHS = 256
 
 /**
- * Sets what lies at a dotted path, and creates the objects on the way to it. A path through `__proto__`,
+ * Sets the value at a dotted path, and creates missing objects on the way. A path through `__proto__`,
  * `constructor` or `prototype` is ignored.
  */
 function setAtPath(target: object, path: string, value: unknown): void {

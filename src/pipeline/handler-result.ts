@@ -7,18 +7,18 @@ import { KINDS } from '../message/wire.ts'
 import { Context } from './context.ts'
 import type { Registration } from './registration.ts'
 
-/** Fields that a new event takes from the one that it replaces, where it has none. */
+/** Fields that a new event takes from the one that it replaces, if it lacks them. */
 const CARRIED_OVER = ['type', 'messageId', 'timestamp', 'context', 'integrations', '_metadata'] as const
 
-/** A handler returned something that cannot go on. */
+/** A handler returned something that is not an event or a context. */
 export class UnusableResult extends Error {}
 
 /**
- * The context that goes on after a `before` or `enrichment` handler: the one that it was given, another one that it
- * returned, or the one that it was given with the event that it returned.
+ * The context to go on with after a `before` or `enrichment` handler: the given one, another one that the handler returned, or
+ * the given one with the event that the handler returned.
  *
  * @throws ContextCancelation when a `before` handler returned `null` or `false`, which drop the event.
- * @throws UnusableResult when it returned anything else but `undefined`.
+ * @throws UnusableResult when it returned anything else except `undefined`.
  */
 export function continueWith(result: unknown, ctx: Context, { type }: Registration): Context {
   ctx.requireEvent()
@@ -40,7 +40,7 @@ export function continueWith(result: unknown, ctx: Context, { type }: Registrati
   throw new UnusableResult(`expected a context, an event or nothing, got ${describe(result)}`)
 }
 
-/** The event in a plain event object, or in a context of another copy of this package. */
+/** The event from a plain event object, or from a context of another copy of this package. */
 function eventOf(result: unknown): ContextEvent | undefined {
   if (isEvent(result)) return result
   if (typeof result !== 'object' || result === null) return undefined
@@ -65,15 +65,15 @@ function complete(event: ContextEvent, former: ContextEvent): ContextEvent {
 export interface PluginFailure {
   /** The name of the plugin. */
   readonly plugin: string
-  /** The failure in our words: the same for all failures of one sort. */
+  /** The kind of failure in words, the same for all failures of one kind. */
   readonly verb: string
   /** `plugin`, with the plugin's name, the verb and the cause in its message. */
   readonly reason: DeliveryError
-  /** The event that it was handling, if it was handling one. */
+  /** The event that the plugin was handling, if any. */
   readonly ctx: Context | undefined
 }
 
-/** Takes failures that cost no event. Never throws. */
+/** Receives failures that cost no event. Never throws. */
 export type Report = (failure: PluginFailure) => void
 
 export function pluginFailure(
@@ -89,7 +89,7 @@ export function pluginError(plugin: string, verb: string, cause: unknown): Deliv
   return new DeliveryError('plugin', `the plugin '${plugin}' ${verb}: ${describeCause(cause)}`, { cause })
 }
 
-/** The failure of an event that could not be read after its plugins. */
+/** The error of an event that could not be read after its plugins. */
 export function toPluginError(error: unknown): DeliveryError {
   if (isInstance(error, DeliveryError)) return error
   return new DeliveryError('plugin', 'a plugin set ctx.event to something that is not an event', {

@@ -6,7 +6,7 @@ import { PLUGIN_TIMEOUT_MS } from './time-limits.ts'
 /** A handler at work. */
 interface Work {
   readonly depth: number
-  /** Whom it works for. */
+  /** The event that it handles. */
   readonly subject: object | undefined
 }
 
@@ -18,13 +18,12 @@ interface Scope extends Work {
   readonly outer: Scope | undefined
 }
 
-/** One for all clients, made for the first asynchronous handler: until then nobody pays for it. */
+/** One for all clients, made for the first asynchronous handler: programs without one have no cost. */
 let scopes: AsyncLocal<Scope> | undefined
 let isUnavailable = false
 
 /**
- * Knows how many plugins in a row have led to the code that runs now, and for which events they work, synchronously and past
- * each `await`.
+ * Knows how many plugins in a row have led to the code that runs now, and which events they handle, also after an `await`.
  */
 export class Lineage {
   readonly #clock: Clock
@@ -41,10 +40,10 @@ export class Lineage {
     return innermost === undefined ? 0 : innermost.depth
   }
 
-  /** Whom the code that runs now works for; none outside all plugins. */
+  /** The events that the code running now is handling; empty outside of plugins. */
   get subjects(): object[] {
     const works: Work[] = [...this.#running, ...this.#scopes()]
-    // The innermost is both, where it is asynchronous and has not returned yet.
+    // The innermost handler is in both lists while it is asynchronous and has not returned yet.
     const subjects = new Set(works.map(({ subject }) => subject))
     return [...subjects].filter((subject) => subject !== undefined)
   }
@@ -59,7 +58,7 @@ export class Lineage {
     }
   }
 
-  /** Runs a handler that goes on after it has returned; what it does then is known as well. */
+  /** Runs an asynchronous handler, and still recognises its code after it has returned. */
   follow<Result>(work: Work, run: () => Result): Result {
     if (scopes === undefined && !isUnavailable) {
       scopes = createAsyncLocal<Scope>()
@@ -80,7 +79,7 @@ export class Lineage {
     return found
   }
 
-  /** Work that a handler leaves behind, such as an interval that it started, does not belong to it for ever. */
+  /** Work that outlives a handler, such as an interval that it started, stops counting as part of it. */
   #isAtWork({ startedMs }: Scope): boolean {
     return this.#clock.monotonic() - startedMs <= PLUGIN_TIMEOUT_MS
   }

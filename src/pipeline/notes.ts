@@ -9,9 +9,9 @@ export interface LogEntry {
   readonly level: LogLevel
   /** The text of the plugin. */
   readonly message: string
-  /** When it was said. */
+  /** When the note was made. */
   readonly time: Date
-  /** Whatever the plugin passed along. */
+  /** Additional data from the plugin. */
   readonly extras: Record<string, unknown> | undefined
 }
 
@@ -19,7 +19,7 @@ export interface LogEntry {
 export interface Metric {
   /** The name of what was measured. */
   readonly metric: string
-  /** A counter's increment, or a gauge's reading. */
+  /** A counter's increment, or a gauge's value. */
   readonly value: number
   /** `counter` values add up; of a `gauge` the latest counts. */
   readonly type: 'counter' | 'gauge'
@@ -29,7 +29,7 @@ export interface Metric {
   readonly timestamp: number
 }
 
-/** Notes that nobody reads must not grow without end. */
+/** Bounds notes that a program never reads. */
 const MAX_ENTRIES = 1_000
 
 /** The notes on one event. The first 1,000 are kept, later ones are ignored. */
@@ -53,7 +53,7 @@ export class ContextLogger {
     this.#logs.push({ level, message, time: new Date(this.#clock.now()), extras })
   }
 
-  /** Writes the notes to the console and forgets them. */
+  /** Writes the notes to the console and clears them. */
   flush(): void {
     const logs = this.#logs
     this.#logs = []
@@ -81,12 +81,12 @@ export class ContextStats {
     this.#add({ metric, value: by, type: 'counter', tags, timestamp: this.#clock.now() })
   }
 
-  /** Records the current reading of something. */
+  /** Records the current value of a gauge. */
   gauge(metric: string, value: number, tags: readonly string[] = []): void {
     this.#add({ metric, value, type: 'gauge', tags, timestamp: this.#clock.now() })
   }
 
-  /** Writes the measurements to the console and forgets them. */
+  /** Writes the measurements to the console and clears them. */
   flush(): void {
     const metrics = this.#metrics
     this.#metrics = []

@@ -11,7 +11,7 @@ import { PluginLoader } from './plugin-loader.ts'
 import { handlerOf, handles, isChosen, type Registration, stagesOf } from './registration.ts'
 import { Abandoned, TimeLimits, Turns } from './time-limits.ts'
 
-/** A plugin may track for a caller's event, and no plugin for that one. */
+/** A plugin may track while it handles a caller's event; plugins that handle the new event may not track again. */
 const MAX_DEPTH = 1
 
 export interface PipelineOptions {
@@ -20,19 +20,19 @@ export interface PipelineOptions {
   readonly client: PluginHost
   /** Takes the failures of plugins that cost no event. Never throws. */
   readonly report: Report
-  /** A plugin is there: events of this turn that have left the plugins must pass it as well. */
+  /** Called when a plugin is registered: events of this turn that have already left the plugins must pass it too. */
   readonly onRegister?: (plugin: Registration) => void
-  /** The plugins of several pipelines. Default: this one has its own, and hears of them itself. */
+  /** A plugin loader that several pipelines share. Default: the pipeline makes its own. */
   readonly plugins?: PluginLoader | undefined
 }
 
 /**
- * Called once, when an event has left the plugins: with the reason when it fails. `ctx` is the context that goes on: the
- * one that was given, or another one that a plugin returned.
+ * Called once, when an event has left the plugins, with the error if it fails. `ctx` is the context to go on with: the
+ * original, or one that a plugin returned.
  */
 export type Done = (error: DeliveryError | undefined, ctx: Context) => void
 
-/** One event on its way through the front. */
+/** One event inside the `before` and `enrichment` plugins. */
 interface Passage {
   readonly kind: Kind
   front: readonly Registration[]
@@ -41,26 +41,26 @@ interface Passage {
 }
 
 /**
- * Takes events through the plugins. Knows nothing of HTTP, and does not decide whether an event is sent.
+ * Runs the plugins for each event. Knows nothing of HTTP, and does not decide whether an event is sent.
  *
  * @see docs/spec.md, section 7
  */
 export class Pipeline {
   readonly #report: Report
-  /** Takes what plugins report themselves. */
+  /** Receives the reports that plugins make themselves. */
   readonly #tell: Reporter
   readonly #loader: PluginLoader
   readonly #limits: TimeLimits
   readonly #lineage: Lineage
   readonly #turns: Turns
   #stages = stagesOf([])
-  /** No plugin is there, nor missed: {@link Pipeline.concerns} need not be asked. */
+  /** No plugin is registered or required: a shortcut for {@link Pipeline.concerns}. */
   isEmpty = true
-  /** Events that cannot start yet, in their order. */
+  /** Events that wait for a plugin to load, in order. */
   #waiting: (() => void)[] = []
   /** How often the client has stopped waiting for plugins. */
   #era = 0
-  /** Those of this turn that are inside an asynchronous plugin. */
+  /** The events of this turn that are inside an asynchronous plugin. */
   readonly #ofThisTurn = new Set<Passage>()
 
   constructor({ clock, client, report, onRegister, plugins }: PipelineOptions) {
@@ -85,20 +85,20 @@ export class Pipeline {
     if (plugins !== undefined) this.arrange()
   }
 
-  /** A plugin was added, loaded or taken out. */
+  /** Called when a plugin was added, loaded or removed. */
   arrange(): void {
     this.#stages = stagesOf(this.#loader.registrations)
     this.isEmpty = this.#loader.registrations.length === 0 && this.#loader.missing === undefined
   }
 
-  /** Events of this turn that are inside an asynchronous plugin pass this one as well. */
+  /** Makes events of this turn that are inside an asynchronous plugin pass this one too. */
   join(added: Registration): void {
     if (added.type !== 'before' && added.type !== 'enrichment') return
     for (const one of this.#ofThisTurn) if (handles(added, one.kind)) one.front = [...one.front, added]
   }
 
   /**
-   * Whether a plugin wants events of this kind, may come to want them, or keeps them from going on. If not, no context is
+   * Whether a plugin handles events of this kind, may handle them once it has loaded, or blocks them. If not, no context is
    * needed.
    */
   concerns(kind: Kind): boolean {
@@ -108,16 +108,16 @@ export class Pipeline {
   }
 
   /**
-   * Loads a plugin and puts it behind those of its type. Resolves to its name when it takes part, to `undefined` when it
-   * was left out.
+   * Loads a plugin and appends it to those of its type. Resolves to its name, or to `undefined` when it failed to load and was
+   * left out.
    *
-   * @throws SettingsError when it is not a plugin, or one of that name is there; what a getter of the plugin's throws.
+   * @throws SettingsError when it is not a plugin, or its name is taken; any error of a getter of the plugin.
    */
   register(plugin: Plugin): Promise<string | undefined> {
     return this.#loader.register(plugin)
   }
 
-  /** Takes a plugin out. Resolves when it has unloaded, or after 5 s, to whether there was one of that name. */
+  /** Removes a plugin. Resolves when it has unloaded, or after 5 s, to whether there was one of that name. */
   deregister(name: string): Promise<boolean> {
     return this.#loader.deregister(name)
   }
@@ -139,7 +139,7 @@ export class Pipeline {
     ctx.depth = depth
     ctx.reporter = this.#tell
     if (this.#loader.isLoading || this.#turns.isOver()) {
-      // It goes on when something else ends, and must not do so in the asynchronous context of that.
+      // The event goes on when other work ends, but must not run in the asynchronous context of that work.
       const captured = new AsyncResource('Trackpost')
       this.#waiting.push(() => captured.runInAsyncScope(() => this.#start(kind, ctx, done, front)))
       return false
@@ -147,19 +147,19 @@ export class Pipeline {
     return this.#start(kind, ctx, done, front)
   }
 
-  /** Whom the code that runs now works for, as a plugin; none outside all plugins. */
+  /** The events that the plugin code running now is handling; empty outside of plugins. */
   get subjects(): readonly object[] {
     return this.#lineage.subjects
   }
 
-  /** Whether anything is called with the context of an event of this kind once it has left the front. */
+  /** Whether a later plugin gets the context of an event of this kind after the `before` and `enrichment` plugins. */
   isFollowed(kind: Kind): boolean {
     const { destinations, after, utilities } = this.#stages[kind]
     return destinations.length + after.length + utilities.length > 0
   }
 
   /**
-   * Hands the finished event to the destinations that its `integrations` leave on.
+   * Passes the finished event to the destinations that its `integrations` do not switch off.
    *
    * @param destinations Default: all of them.
    */
@@ -196,8 +196,8 @@ export class Pipeline {
   }
 
   /**
-   * Stops waiting for plugins. `done` is not called for the events inside them: their outcome is the caller's business.
-   * The work of plugins is theirs to end.
+   * Stops waiting for plugins. `done` is not called for the events inside them: the caller gives them their outcome. Running
+   * plugins are not interrupted.
    */
   abandon(): void {
     this.#era++
@@ -206,14 +206,14 @@ export class Pipeline {
     this.#limits.abandon()
   }
 
-  /** Calls what had to wait for others. Where the client has stopped waiting meanwhile, it does not begin again. */
+  /** Calls a handler that waited for other work, unless the client has stopped waiting in between. */
   #callLate(call: () => Promise<unknown> | undefined, era: number): Promise<unknown> | undefined {
     const work = call()
     if (era !== this.#era) this.#limits.abandon()
     return work
   }
 
-  /** Starts the events that had to wait, unless there is a new reason to. */
+  /** Starts the waiting events, unless they have to wait again. */
   release(): void {
     if (this.#loader.isLoading) return
     for (const start of this.#waiting.splice(0)) start()
@@ -235,7 +235,7 @@ export class Pipeline {
       const one = front[index] as Registration
       try {
         const result = this.#call(one, kind, passage.ctx)
-        // The results of most handlers need no look.
+        // Fast path: most handlers return the context that they were given.
         if (result !== passage.ctx && isThenable(result)) {
           one.isAsync = true
           this.#wait(passage, index, result)
@@ -263,7 +263,7 @@ export class Pipeline {
       .then(
         () => this.#step(passage, index + 1),
         (error) => {
-          // The caller gives the event its outcome.
+          // The caller of `abandon` gives the event its outcome.
           if (isInstance(error, Abandoned)) return
           if (!this.#fail(passage, one, error)) this.#step(passage, index + 1)
         },

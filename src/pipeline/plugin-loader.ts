@@ -10,29 +10,29 @@ export interface PluginLoaderOptions {
   readonly limits: TimeLimits
   readonly client: PluginHost
   readonly report: Report
-  /** Called when a plugin was added, loaded, or taken out. */
+  /** Called when a plugin was added, loaded or removed. */
   readonly onChange: () => void
-  /** Called once for each plugin, when its loading has begun. */
+  /** Called once for each plugin, when it starts to load. */
   readonly onRegister: (added: Registration) => void
-  /** Called when no plugin that events wait for is loading any more. */
+  /** Called when every plugin that events wait for has loaded or failed. */
   readonly onReady: () => void
 }
 
-/** Loads and unloads plugins, and knows which there are. */
+/** Loads and unloads plugins, and keeps the list of them. */
 export class PluginLoader {
   readonly #options: PluginLoaderOptions
   #registrations: readonly Registration[] = []
   #missing: string | undefined
-  /** Plugins that events wait for. */
+  /** Loading plugins that all events wait for. */
   readonly #loadingCritical = new Set<Registration>()
-  /** Plugins whose own events wait for them, and no others. */
+  /** Loading plugins for which only their own handlers wait. */
   readonly #loadingAside = new Map<Registration, Promise<unknown>>()
 
   constructor(options: PluginLoaderOptions) {
     this.#options = options
   }
 
-  /** Plugins in the order of their registration; those that could not be loaded are not among them. */
+  /** Plugins in the order of their registration, without those that failed to load. */
   get registrations(): readonly Registration[] {
     return this.#registrations.filter(({ state }) => state !== 'failed')
   }
@@ -42,20 +42,20 @@ export class PluginLoader {
     return this.#loadingCritical.size > 0
   }
 
-  /** The name of a plugin that could not be loaded, and without which no event may go on. */
+  /** The name of a plugin with `onLoadFailure: 'drop'` that failed to load: all events fail. */
   get missing(): string | undefined {
     return this.#missing
   }
 
-  /** Settled when a destination or utility plugin has loaded, or was left out; `undefined` when it is not loading. */
+  /** Settles when a destination or utility plugin has loaded or was left out; `undefined` when it is not loading. */
   loadingOf(registration: Registration): Promise<unknown> | undefined {
     return this.#loadingAside.get(registration)
   }
 
   /**
-   * Loads a plugin. Resolves to its name when it takes part, to `undefined` when it was left out.
+   * Loads a plugin. Resolves to its name, or to `undefined` when it failed to load and was left out.
    *
-   * @throws SettingsError when it is not a plugin, or one of that name is there.
+   * @throws SettingsError when it is not a plugin, or its name is taken.
    */
   register(plugin: Plugin): Promise<string | undefined> {
     const added = createRegistration(plugin)
@@ -63,10 +63,10 @@ export class PluginLoader {
     if (namesake !== undefined && namesake.state !== 'failed') {
       throw new SettingsError('plugin', `there is one named '${added.name}' already`)
     }
-    // One that could not be loaded is tried again in its place.
+    // A plugin that failed to load may be registered again.
     this.#change([...this.#registrations.filter((one) => one !== namesake), added])
     const isCritical = added.type !== 'destination' && added.type !== 'utility'
-    // Before `load` is called: what it tracks waits as well.
+    // Before `load` is called: events that it tracks wait too.
     if (isCritical) this.#loadingCritical.add(added)
     const loading = this.#load(added)
     if (added.state !== 'failed') this.#options.onRegister(added)
@@ -82,20 +82,20 @@ export class PluginLoader {
     })
   }
 
-  /** Takes a plugin out. Resolves when it has unloaded, or after 5 s, to whether there was one of that name. */
+  /** Removes a plugin. Resolves when it has unloaded, or after 5 s, to whether there was one of that name. */
   async deregister(name: string): Promise<boolean> {
     const removed = this.#registrations.find((one) => one.name === name)
     if (removed === undefined) return false
     const wasLoaded = removed.state !== 'failed'
     removed.state = 'removed'
     this.#change(this.#registrations.filter((one) => one !== removed))
-    // Nothing waits for a plugin that is on its way out.
+    // Nothing waits for a plugin that is being removed.
     this.#endLoading(removed)
     if (wasLoaded) await this.#unload(removed)
     return true
   }
 
-  /** Ends the loading of a plugin whose own time limit has ended with the request that registered it. */
+  /** Ends the loading of a plugin whose timer was lost when the request that registered it ended. */
   giveUp(registration: Registration): void {
     this.#fail(registration, new Error('the request that registered it has ended'))
     this.#loadingAside.delete(registration)
@@ -112,14 +112,14 @@ export class PluginLoader {
     if (this.#loadingCritical.delete(registration) && !this.isLoading) this.#options.onReady()
   }
 
-  /** Never rejects; `undefined` when the plugin has loaded, or failed to, within the call. */
+  /** Never rejects; `undefined` when the plugin has loaded or failed within the call. */
   #load(registration: Registration): Promise<void> | undefined {
     const { client, limits } = this.#options
     const { plugin } = registration
     const succeed = (): void => {
       if (registration.state !== 'loading') return
       registration.state = 'loaded'
-      // Handlers that `load` has set count.
+      // Handlers that `load` has set are used too.
       this.#change(this.#registrations)
     }
     try {

@@ -2,17 +2,17 @@ import type { Context, ContextEvent } from './context.ts'
 import type { Tracker } from './tracker.ts'
 
 /**
- * Where a plugin stands and what its failure means. They run in this order.
+ * When a plugin runs, and what its failure means. The types run in this order.
  *
  * - `before`: runs first; may change or drop the event. When it fails, the event fails with `plugin`
  * - `enrichment`: adds to the event. When it fails, it is skipped and reported
- * - `destination`: receives the finished event, side by side with the delivery; obeys `integrations`
+ * - `destination`: receives the finished event, in parallel with the delivery; respects `integrations`
  * - `after`: runs when the event has its outcome
  * - `utility`: loaded and kept; its handlers, if it has any, run after those of `after`
  */
 export type PluginType = 'before' | 'enrichment' | 'destination' | 'after' | 'utility'
 
-/** The client, as a plugin that is loaded into it sees it. */
+/** The client, as its plugins see it. */
 export interface PluginHost extends Tracker {
   /** The version of this library. */
   readonly VERSION: string
@@ -26,11 +26,11 @@ export interface PluginHost extends Tracker {
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler may have no return statement, or be declared so
 export type HandlerResult = Context | ContextEvent | null | false | undefined | void
 
-/** Handles one event. Given 5 s when it returns a promise. */
+/** Handles one event. A promise that it returns must settle within 5 s. */
 export type Handler = (ctx: Context) => HandlerResult | PromiseLike<HandlerResult>
 
 /**
- * Code of yours that runs for every event.
+ * Your own code that runs for every event.
  *
  * @example
  * const anonymize: Plugin = {
@@ -46,29 +46,29 @@ export type Handler = (ctx: Context) => HandlerResult | PromiseLike<HandlerResul
 export interface Plugin {
   /** Unique name, used by `deregister` and, for a destination, by `integrations`. Not empty. */
   name: string
-  /** Where it stands and what its failure means. */
+  /** When it runs, and what its failure means. */
   type: PluginType
-  /** For your own use. */
+  /** Not used by the client. */
   version?: string
-  /** More names by which `integrations` may switch a destination. */
+  /** More names for a destination, for the switches in `integrations`. */
   alternativeNames?: string[]
   /**
-   * The fate of events when it cannot be loaded. With `drop` they fail with `plugin` until it is deregistered or
-   * registered anew: for plugins without which nothing may leave, such as redaction. Default: `skip`, events go on.
+   * Decides about events when the plugin fails to load. With `drop` they fail with `plugin` until it is deregistered or registered
+   * again: for plugins without which no event may be sent, such as redaction. Default: `skip`, events go on without it.
    */
   onLoadFailure?: 'skip' | 'drop'
-  /** Asked before each event: `false` passes the plugin over. Default: true. */
+  /** Called before each event: with `false` the plugin is skipped. Default: true. */
   isLoaded?(): boolean
   /**
-   * Called once, when it is registered, and given 5 s. Events wait for `before`, `enrichment` and `after` plugins; when it
-   * throws, rejects or takes longer, the plugin is left out.
+   * Called once, when the plugin is registered, with a time limit of 5 s. Events wait for `before`, `enrichment` and `after`
+   * plugins. If it throws, rejects or takes longer, the plugin is left out.
    */
   // biome-ignore lint/suspicious/noExplicitAny: a plugin may declare the client as `Analytics` or leave it out
   load?(ctx: Context, analytics: any): unknown
-  /** Called once, when it is deregistered, and given 5 s. */
+  /** Called once, when the plugin is deregistered, with a time limit of 5 s. */
   // biome-ignore lint/suspicious/noExplicitAny: a plugin may declare the client as `Analytics` or leave it out
   unload?(ctx: Context, analytics: any): unknown
-  /** Awaited after `load`. */
+  /** A promise that is awaited after `load`. */
   ready?(): Promise<unknown>
   /** Handles `identify` events. */
   identify?: Handler

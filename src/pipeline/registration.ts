@@ -9,21 +9,21 @@ import type { Handler, Plugin, PluginType } from './plugin.ts'
 
 export const PLUGIN_TYPES: readonly PluginType[] = ['before', 'enrichment', 'destination', 'after', 'utility']
 
-/** A plugin that is registered. What is read of it again and again is read once, when it cannot throw any more. */
+/** A registered plugin. Properties that are needed often are read once, at registration: getters may throw. */
 export interface Registration {
   readonly plugin: Plugin
   readonly name: string
   readonly type: PluginType
-  /** Events fail while it could not be loaded. */
+  /** Events fail once it has failed to load (`onLoadFailure: 'drop'`). */
   readonly isRequired: boolean
-  /** That of the registration. */
+  /** The asynchronous context of the registration. */
   readonly asyncContext: CapturedContext
   /** A handler is declared `async`, or has returned a promise. */
   isAsync: boolean
   state: 'loading' | 'loaded' | 'failed' | 'removed'
 }
 
-/** @throws SettingsError when `plugin` is not one; whatever a getter or a proxy's trap throws. */
+/** @throws SettingsError when `plugin` is not a plugin; any error of a getter or a proxy. */
 export function createRegistration(plugin: Plugin): Registration {
   if (typeof plugin !== 'object' || plugin === null) throw bad('an object', plugin)
   const { name, type, onLoadFailure } = plugin
@@ -47,7 +47,7 @@ export function createRegistration(plugin: Plugin): Registration {
   }
 }
 
-/** Whether a plugin handles events of this kind. One that throws at the question is asked when there is an event. */
+/** Whether a plugin handles events of this kind. If reading it throws, the answer is yes, and the event reports the error. */
 export function handles({ plugin }: Registration, kind: Kind): boolean {
   try {
     return handlerOf(plugin, kind) !== undefined
@@ -56,7 +56,7 @@ export function handles({ plugin }: Registration, kind: Kind): boolean {
   }
 }
 
-/** The handler of a plugin for events of this kind: the one of the kind, else the one for all. */
+/** The handler of a plugin for events of this kind: the handler of the kind, otherwise the one for all kinds. */
 export function handlerOf(plugin: Plugin, kind: Kind): Handler | undefined {
   const own: unknown = plugin[kind]
   if (typeof own === 'function') return own as Handler
@@ -103,19 +103,19 @@ export function stagesOf(registrations: readonly Registration[]): Record<Kind, S
 export type EventResult = ContextEvent | null | false | undefined | void
 
 /**
- * A plugin in one function: it is given each event before it is sent, of every kind, and returns the one that goes on. As a `before`
- * plugin: when it throws, the event fails with `plugin`; given 5 s when it returns a promise. It is deregistered by its own name.
+ * A `before` plugin as one function: it receives each event of every kind, and returns the event to send. When it throws, the
+ * event fails with `plugin`. A promise must settle within 5 s. Deregister it by the name of the function.
  *
  * @example
  * analytics.register((event) => (event.event === 'Health Checked' ? null : event))
  */
 export type PluginFunction = (event: ContextEvent) => EventResult | PromiseLike<EventResult>
 
-/** One function has one name, so that registering it twice is refused, as for any plugin. */
+/** One function always gets the same name, so that registering it twice is refused, as for any plugin. */
 const names = new WeakMap<PluginFunction, string>()
 const counts = new Map<string, number>()
 
-/** The plugin that a function stands for; a plugin as it is. @throws SettingsError for a class. */
+/** Makes a plugin of a function; returns a plugin unchanged. @throws SettingsError for a class. */
 export function asPlugin(given: Plugin | PluginFunction): Plugin {
   if (typeof given !== 'function') return given
   if (/^class\b/.test(Function.prototype.toString.call(given))) {
@@ -125,7 +125,7 @@ export function asPlugin(given: Plugin | PluginFunction): Plugin {
     )
   }
   const name = nameOf(given)
-  // Kept apart, since only a function that is declared so is known to be asynchronous before its first event.
+  // Separate for `async` functions: only these are known to be asynchronous before the first event.
   const isAsync = Object.prototype.toString.call(given) === '[object AsyncFunction]'
   return {
     name,
@@ -145,7 +145,7 @@ function nameOf(given: PluginFunction): string {
   return name
 }
 
-/** Switches that throw when they are read switch nothing off. */
+/** Switches that throw when they are read are ignored. */
 export function isChosen({ name, plugin }: Registration, ctx: Context): boolean {
   try {
     const { alternativeNames } = plugin
@@ -157,10 +157,10 @@ export function isChosen({ name, plugin }: Registration, ctx: Context): boolean 
 }
 
 /**
- * Whether `integrations` lets an event through to the destination that has these names. The first name that is
- * switched decides, then `All`; a destination that nothing is said about is on. Names are case-sensitive.
+ * Whether `integrations` lets an event through to the destination with these names. The first listed name decides, then `All`;
+ * without either, the destination is on. Names are case-sensitive.
  *
- * `true` and an object of options switch on, `false` switches off; any other value says nothing.
+ * `true` and an object of options switch on, `false` switches off; any other value is ignored.
  *
  * @see docs/spec.md, section 2
  */

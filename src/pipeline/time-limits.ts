@@ -10,7 +10,7 @@ export class Abandoned extends Error {
   }
 }
 
-/** Bounds every wait for a plugin, and can end all of them at once. */
+/** Limits the time of every wait for a plugin, and can end all waits at once. */
 export class TimeLimits {
   readonly #clock: Clock
   #endings = new Set<(reason: unknown) => void>()
@@ -19,7 +19,7 @@ export class TimeLimits {
     this.#clock = clock
   }
 
-  /** What `work` resolves to. Rejects when it takes longer than 5 s, with {@link Abandoned} when that comes first. */
+  /** Resolves as `work` does. Rejects when it takes longer than 5 s, or with {@link Abandoned} when the client stops waiting. */
   bound<Value>(work: PromiseLike<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
       const end = (): void => {
@@ -34,7 +34,7 @@ export class TimeLimits {
       const cancel = setDeadline(onDeadline, PLUGIN_TIMEOUT_MS, this.#clock)
       this.#endings.add(fail)
       try {
-        // Through a promise of ours: a `then` of a plugin's may throw, call back twice, or resolve to another like it.
+        // Through a promise of our own: the `then` of a plugin may throw, call back twice, or resolve to another such thenable.
         Promise.resolve(work).then((value) => {
           end()
           resolve(value)
@@ -54,18 +54,18 @@ export class TimeLimits {
   }
 }
 
-/** A timer watches for the end of the turn from this many microtasks on; fewer cost no timer. */
+/** From this many microtasks on, a timer detects the end of the turn; fewer need no timer. */
 const WATCHED_FROM = 256
 /** Events tracked from more microtasks than this wait until timers and sockets have had their turn. */
 const MAX_MICROTASKS = 1_024
 
 /**
- * Keeps events that are tracked from microtask after microtask from standing in the way of timers and sockets, which
- * run only when no microtask is left. A plugin that tracks for each event would go on like that for ever.
+ * Events that are tracked in microtask after microtask would block timers and sockets, which run only when no microtask is
+ * left. A plugin that tracks for each event would do so forever. This delays such events.
  */
 export class Turns {
   readonly #clock: Clock
-  /** Called when a turn that was too long is over. */
+  /** Called at the end of a turn that was too long. */
   readonly #onNext: () => void
   /** Microtasks of this turn from which events were tracked. */
   #microtasks = 0
@@ -91,7 +91,7 @@ export class Turns {
     return this.#microtasks > MAX_MICROTASKS
   }
 
-  /** Leaves no timer behind. */
+  /** Cancels the timer. */
   stop(): void {
     this.#cancelWatch?.()
     this.#cancelWatch = undefined

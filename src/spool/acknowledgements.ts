@@ -7,8 +7,8 @@ const RANGE_BYTES = 12
 const MAGIC = Buffer.from('TRKSPACK', 'latin1')
 
 /**
- * Which stretches of a segment hold nothing that is still needed: a file beside it, written at its end only. What a crash
- * takes of it costs nothing but messages that are sent twice.
+ * Records which byte ranges of a segment are acknowledged, in an append-only file beside the segment. If a crash loses a part
+ * of it, some messages are sent twice.
  */
 export class Acknowledgements {
   readonly #fs: FileSystem
@@ -31,13 +31,13 @@ export class Acknowledgements {
   }
 
   /**
-   * The stretches that an earlier process wrote, in order, those that touch joined. Damaged ones are left out: their
-   * messages are sent again.
+   * The ranges that an earlier process wrote, in order, adjacent ones joined. Damaged entries are left out: their messages are
+   * sent again.
    */
   async read(): Promise<(readonly [start: number, end: number])[]> {
     const bytes = await this.#readAll()
     if (bytes.length === 0 || readVersion(bytes, MAGIC) !== VERSION) return []
-    // Behind a part of a range that a crash left, later ones would be read askew.
+    // Cut off a partial entry that a crash left: entries after it would be misaligned.
     this.#length = bytes.length - ((bytes.length - HEADER_BYTES) % RANGE_BYTES)
     const ranges: [number, number][] = []
     for (let at = HEADER_BYTES; at + RANGE_BYTES <= bytes.length; at += RANGE_BYTES) {
@@ -67,13 +67,13 @@ export class Acknowledgements {
       ranges.writeUInt32LE(crc32c(ranges, offset, offset + 8), offset + 8)
     })
     const bytes = at === 0 ? Buffer.concat([createHeader(VERSION, MAGIC), ranges]) : ranges
-    // Written in part, it is written once more at the same place.
+    // After a partial write, it is written again at the same place.
     if (this.#fs.write(this.#file, bytes, at) < bytes.length) return
     this.#length = at + bytes.length
     this.#fresh = []
   }
 
-  /** The segment has another place: what was acknowledged so far is forgotten. */
+  /** The segment has moved to another file: all acknowledgements so far are dropped. */
   move(path: string): void {
     this.close()
     this.#path = path
@@ -101,7 +101,7 @@ export class Acknowledgements {
     try {
       return this.#fs.create(this.#path)
     } catch (error) {
-      // Left from an attempt that failed, or damaged: it is written again.
+      // Left over from a failed attempt, or damaged: it is written again.
       if (codeOf(error) === 'EEXIST') return this.#fs.open(this.#path, 'write')
       throw error
     }

@@ -8,28 +8,28 @@ import type {
 } from '../line/spool.ts'
 import type { Holder, StoredMessage } from '../line/store.ts'
 
-/** At most so many bytes are read ahead of what is sent: enough for several requests. */
+/** Most bytes that are read ahead: enough for several requests. */
 const READ_AHEAD_BYTES = 2_097_152
 
-/** A message in memory that the spool has as well. */
+/** A message that is both in memory and in the spool. */
 interface Spooled extends StoredMessage {
   record?: SpoolRecord | 'refused' | undefined
 }
 
-/** The place of a message that is in the spool alone. */
+/** A message that is only in the spool. */
 const SPILLED: StoredMessage = { bytes: 0 }
 
 /** Events in a row that differ only by their messages and kinds. */
 interface Row {
   readonly entry: SpooledEntry
   readonly kinds: unknown[]
-  /** The first of them that was not read back. */
+  /** Index of the first one that was not read back. */
   next: number
 }
 
 /**
- * Joins a client and its spool: what the client stores is appended, what has its outcome is acknowledged, and what the
- * spool holds alone is read back as there is room for it in memory. For implementations of {@link Spool.attach}.
+ * Connects a client and its spool: stored messages are appended, messages with an outcome are acknowledged, and messages that
+ * are only in the spool are read back when memory has room. For implementations of {@link Spool.attach}.
  */
 export function connect(spool: Spool, client: SpoolClient): SpoolConnection {
   return new Connection(spool, client)
@@ -40,12 +40,12 @@ class Connection implements SpoolConnection {
   readonly #client: SpoolClient
   readonly #encoder = new TextEncoder()
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-  /** Messages that are in the spool alone, first in, first out. */
+  /** Messages that are only in the spool, first in, first out. */
   #rows: Row[] = []
   length = 0
-  /** Messages of this client that were given up, and that the spool will bring nevertheless. */
+  /** Messages of this client that were given up but that the spool will still return. */
   #abandoned = 0
-  /** Events in memory that the spool did not take. */
+  /** Events in memory that the spool refused. */
   #unkept = 0
   #isPaused = false
   #isClosed = false
@@ -171,7 +171,7 @@ class Connection implements SpoolConnection {
     }
   }
 
-  /** Waits until something may be read, or all is over. */
+  /** Waits until something may be read, or the spool is closed. */
   async #room(): Promise<void> {
     while (!this.#mayRead) {
       await new Promise<void>((wake) => {
@@ -195,7 +195,7 @@ class Connection implements SpoolConnection {
     const stored: Spooled = this.#client.memory.put(json)
     stored.record = record
     if (this.#client.admit(json, stored, entry)) return
-    // Its bytes are as they were written, and yet it is no message.
+    // The bytes are undamaged, but they are not a message.
     this.release(stored)
     if (entry !== undefined) this.#client.conclude(entry, false)
   }
@@ -232,7 +232,7 @@ class Connection implements SpoolConnection {
     }
   }
 
-  /** A spool that somebody else has written may throw. */
+  /** A spool of a user may throw. */
   #warnOf(error: unknown): void {
     if (this.#hasWarned) return
     this.#hasWarned = true
@@ -242,11 +242,11 @@ class Connection implements SpoolConnection {
 
 function takeFrom({ entry, kinds, next }: Row): SpooledEntry {
   if (kinds.length === 1) return entry
-  // The others may end in another way than the first.
+  // The other events may have a different outcome than the first.
   return { ...entry, kind: kinds[next], seq: (entry.seq ?? 0) + next, ctx: undefined, messageId: undefined }
 }
 
-/** Whether it is told from the last of the row by its number alone. */
+/** Whether it differs from the last event of the run only by its number. */
 function isNext({ entry: first, kinds }: Row, entry: SpooledEntry): boolean {
   return (
     first.callback === undefined &&

@@ -1,12 +1,12 @@
 /** The polynomial of Castagnoli, reversed. */
 const POLYNOMIAL = 0x82f63b78
-/** So many bytes are taken at a time, each with its own table. */
+/** Bytes per step, each with its own table. */
 const SLICES = 8
 
 const tables = createTables()
 
 /**
- * CRC-32C of `bytes` from `start` to `end`. It finds every error of up to 32 bits in a row, wherever in the record.
+ * CRC-32C of `bytes` from `start` to `end`. It detects every burst error of up to 32 bits.
  *
  * @see RFC 3720, appendix B.4
  */

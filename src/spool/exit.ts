@@ -1,9 +1,9 @@
 import process from 'node:process'
 import { isDeno } from './rights.ts'
 
-/** A spool that may have something to write. */
+/** A spool that may have messages to write. */
 export interface Writing {
-  /** Writes what waits for the end of the turn. */
+  /** Writes the messages that wait for the end of the turn. */
   flush(): void
 }
 
@@ -11,14 +11,14 @@ const writing = new Set<Writing>()
 let isWatching = false
 let hasBegun = false
 
-/** Whether the listeners of `exit` run: there is no later. */
+/** Whether the `exit` listeners are running: nothing runs after them. */
 export function isExiting(): boolean {
   return hasBegun
 }
 
 /**
- * A process that ends within a turn, by `process.exit()` or an exception, still writes what the turn has brought, and what its
- * other listeners of `exit` track. One listener for all spools; it changes neither the exit code nor what is printed.
+ * When a process ends within a turn, by `process.exit()` or an exception, the messages of that turn and of other `exit`
+ * listeners are still written. One listener for all spools; it changes neither the exit code nor the output.
  */
 export function watchExit(spool: Writing): void {
   if (!isWatching) {

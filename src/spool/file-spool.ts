@@ -17,7 +17,7 @@ import { FIRST_RECORD, FileRecord, type Segment } from './segment.ts'
 import { SegmentLog } from './segment-log.ts'
 import { ReadingRoom, SegmentReader } from './segment-reader.ts'
 
-/** How often a spool shows that its process lives, and looks for dead ones. */
+/** Interval of the heartbeat, and of the scan for dead processes. */
 const BEAT_MS = 15_000
 const READ_RETRY_MS = 1_000
 
@@ -28,21 +28,21 @@ export interface SpoolHost {
   readonly processes: Processes
 }
 
-/** How a spool is doing. */
+/** State of a spool. */
 export interface FileSpoolStats {
-  /** Bytes of the files of this process, adopted ones included. */
+  /** Bytes of the files of this process, including adopted ones. */
   readonly bytes: number
   /** How often a file was synced to the disk. */
   readonly syncs: number
-  /** Files in which something could not be read. They are kept, the newest ten, with names that end in `.bad`. */
+  /** Files that were partly unreadable. The newest ten are kept, with names that end in `.bad`. */
   readonly damaged: number
-  /** Whether events are written at present: not while the disk refuses them, nor once the spool is closed. */
+  /** Whether events are written at present: `false` while the disk refuses them, and once the spool is closed. */
   readonly isWriting: boolean
 }
 
 /**
- * Keeps events in files from the call to their outcome, so that they survive the process: what one has left, the next one
- * with the same directory delivers. For Node.js, Bun and Deno. One for each client.
+ * Keeps events in files from the call to their outcome, so that they survive the process: the next process with the same
+ * directory delivers them. For Node.js, Bun and Deno. One for each client.
  *
  * @example
  * import { FileSpool } from 'trackpost/spool'
@@ -58,7 +58,7 @@ export class FileSpool implements Spool {
   readonly #room = new ReadingRoom()
   /** Segments with acknowledgements of this turn. */
   readonly #touched = new Set<Segment>()
-  /** Segments whose acknowledgements may be open. */
+  /** Segments whose acknowledgement file may be open. */
   readonly #acknowledged = new Set<Segment>()
   #warn = (text: string): void => warn('spool', text)
   #isOpen = false
@@ -66,13 +66,13 @@ export class FileSpool implements Spool {
   #isTurnScheduled = false
   #isClosed = false
   #cancelBeat: () => void = () => {}
-  /** Wakes up whoever waits for something to read. */
+  /** Wakes up the reader that waits for messages. */
   #wake: () => void = () => {}
-  /** Ends the wait before something is read once more. */
+  /** Ends the wait before the next attempt to read. */
   #endRest: () => void = () => {}
 
   /**
-   * Makes the directory if it is not there, and sees that it can be used. The spool opens with its client.
+   * Makes the directory if needed, and checks that it can be used. The client opens the spool.
    *
    * @throws SettingsError when an option is invalid, or the directory cannot be made or written to; the message says why.
    */
@@ -80,7 +80,7 @@ export class FileSpool implements Spool {
   constructor(options: FileSpoolOptions, host: Partial<SpoolHost> = {}) {
     const { fs = nodeFileSystem, clock = systemClock, processes = systemProcesses() } = host
     const { directory, ...limits } = resolveSpoolOptions(options)
-    // With `nodejs_compat` they have `node:fs`, and what is written there is gone with the request.
+    // With `nodejs_compat` they have `node:fs`, but its files are lost with the request.
     if (detectRuntime().jsRuntime === 'cloudflare-worker') {
       throw new SettingsError(
         'spool',
@@ -97,7 +97,7 @@ export class FileSpool implements Spool {
         now: () => clock.now(),
         warn: (text) => this.#warn(text),
       })
-      // It can be used. It is not locked before it is: nobody closes a spool whose client could not be made.
+      // Not locked before a client attaches: if the constructor of the client fails, nothing would close the spool.
       this.#folders.close()
     } catch (error) {
       throw new SettingsError('spool.directory', `${path} cannot be used: ${describeCause(error)}`)
@@ -186,11 +186,11 @@ export class FileSpool implements Spool {
     try {
       this.#folders.close()
     } catch {
-      // A directory that is gone needs no lock.
+      // A removed directory needs no lock.
     }
   }
 
-  /** @internal Writes what waits for the end of the turn: for a process that ends within one. */
+  /** @internal Writes the messages that wait for the end of the turn: for a process that ends within a turn. */
   flush(): void {
     this.#endTurn()
   }
@@ -204,11 +204,11 @@ export class FileSpool implements Spool {
   }
 
   /**
-   * The messages of one turn of the event loop are written when it is over: behind all microtasks, which may bring more, and
-   * before anything that waits for the system.
+   * The messages of one turn of the event loop are written at its end: after all microtasks, which may add more, and before any
+   * I/O callback.
    */
   #scheduleTurn(): void {
-    // There is no later.
+    // Nothing runs after the `exit` listeners.
     if (isExiting()) return this.#endTurn()
     if (this.#isTurnScheduled) return
     this.#isTurnScheduled = true
@@ -232,11 +232,11 @@ export class FileSpool implements Spool {
     try {
       segment.flushAcknowledgements()
     } catch {
-      // Messages may be sent twice: no reason to stop.
+      // Only costs duplicates: no reason to stop.
     }
   }
 
-  /** Reads on in what this process has appended and the client does not hold. */
+  /** Reads the next messages that this process appended and the client does not hold. */
   async #readRun(): Promise<readonly RecoveredMessage[] | undefined> {
     const run = this.#log.runs[0]
     if (run === undefined) return undefined
@@ -269,7 +269,7 @@ export class FileSpool implements Spool {
   #somethingToRead(): Promise<void> {
     return new Promise((wake) => {
       this.#wake = wake
-      // It may have come while no reader was waiting.
+      // The signal may have come while no reader was waiting.
       if (this.#isClosed || this.#log.runs.length > 0 || !this.#leftovers.isEmpty) wake()
     })
   }
@@ -285,7 +285,7 @@ export class FileSpool implements Spool {
     try {
       this.#folders.beat()
     } catch {
-      // The directory cannot be written to: the log finds out by itself.
+      // The directory cannot be written to: the segment log reports that itself.
     }
   }
 

@@ -31,8 +31,8 @@ export interface PathInfo {
 }
 
 /**
- * The file operations of the spool. Those that can take long, because they wait for the disk, are asynchronous. Methods throw,
- * or reject with, what the runtime does: errors with a `code` such as `ENOSPC`.
+ * The file operations of the spool. Those that wait for the disk are asynchronous. Methods throw or reject with the errors of
+ * the runtime, which have a `code` such as `ENOSPC`.
  */
 export interface FileSystem {
   /** Creates a file that only its owner may read, for reading and writing. Fails when there is one. */
@@ -52,9 +52,9 @@ export interface FileSystem {
   rename(from: string, to: string): void
   remove(path: string): void
   removeDirectory(path: string): void
-  /** Resolves when what was written to the file is on the disk. */
+  /** Resolves when the content of the file is on the disk. */
   sync(file: number): Promise<void>
-  /** Resolves when the names in a directory are on the disk, where the system has a way to say so. */
+  /** Resolves when the entries of a directory are on the disk, on systems that support it. */
   syncDirectory(path: string): Promise<void>
   /** Resolves to the number of bytes that were read; 0 at the end. */
   read(file: number, target: Uint8Array, position: number): Promise<number>
@@ -66,12 +66,12 @@ const openAsync = promisify<string, number, number>(open)
 
 const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR } = constants
 const WRITABLE_BY_OTHERS = 0o022
-/** Windows makes them up. */
+/** Windows invents them. */
 const hasModes = process.platform !== 'win32'
 /** Windows has no such flag. */
 const O_NOFOLLOW = constants.O_NOFOLLOW ?? 0
 
-/** Codes of systems on which a directory cannot be opened or synced: there, names are safe without it. */
+/** Error codes of systems on which a directory cannot be opened or synced: there, its entries are safe without it. */
 const NOT_FOR_DIRECTORIES = new Set(['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'EBADF', 'ENOTSUP'])
 
 /** Asked once. */
@@ -133,19 +133,19 @@ export function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : ''
 }
 
-/** The permission model of Node.js denies it. It denies `fsync` whatever is granted. */
+/** The permission model of Node.js denies it. It always denies `fsync`. */
 export function isDenied(error: unknown): boolean {
   return codeOf(error) === 'ERR_ACCESS_DENIED'
 }
 
 const SHORTAGES = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'])
 
-/** The process has too little of something at this moment, most often of open files: what is in the files is not lost. */
+/** The process is short of a resource, usually of file descriptors: the files are not damaged. */
 export function isShortage(error: unknown): boolean {
   return SHORTAGES.has(codeOf(error))
 }
 
-/** A file that is closed once nothing uses it any more: an operation that is under way must not meet another file. */
+/** A file that is closed when its last operation has ended: the descriptor must not be reused during an operation. */
 export class OpenFile {
   readonly #fs: FileSystem
   readonly #file: number
@@ -157,7 +157,7 @@ export class OpenFile {
     this.#file = file
   }
 
-  /** For what is over when it returns. */
+  /** For synchronous operations. */
   get file(): number {
     return this.#file
   }

@@ -7,7 +7,7 @@ import { isAlive, type Owner, type Processes, parseOwner } from './owner.ts'
 const FOLDER = /^([0-9a-f]{16})\.(\d+)$/
 const LOCK = /^([0-9a-f]{16})\.lock$/
 const SET_ASIDE = /^\d{13}-[0-9a-f]{8}\.bad$/
-/** Damaged files are kept for somebody to look at, the newest of them. */
+/** How many damaged files are kept for inspection, the newest ones. */
 const MAX_SET_ASIDE = 10
 
 export interface FoldersOptions {
@@ -20,9 +20,9 @@ export interface FoldersOptions {
 }
 
 /**
- * The directory of a spool, which several processes may share. Each owner has a lock, `ID.lock`, that it touches while it
- * lives, and folders: `ID.0` for what it writes, and `ID.1` and so on for those it has adopted. A folder changes hands by
- * being renamed, which only one process can do.
+ * The directory of a spool, which several processes may share. Each owner has a lock, `ID.lock`, that it touches as a
+ * heartbeat, and folders: `ID.0` for its own segments, `ID.1` and so on for adopted ones. A process adopts a folder by renaming
+ * it: only one process can succeed.
  */
 export class Folders {
   readonly #options: FoldersOptions
@@ -40,7 +40,7 @@ export class Folders {
     this.#writeLock()
   }
 
-  /** The folder for what this owner writes. It may not be there yet. */
+  /** The folder for the segments of this owner. It may not exist yet. */
   get own(): string {
     return join(this.#options.directory, `${this.#id}.0`)
   }
@@ -49,7 +49,7 @@ export class Folders {
     return this.#options.directory
   }
 
-  /** Makes the folder of this process if it is not there, with its parents. */
+  /** Makes the folder of this process and its parents, if needed. */
   ensureOwn(): void {
     const { fs, directory } = this.#options
     if (fs.info(this.own) !== undefined) return
@@ -58,7 +58,7 @@ export class Folders {
     fs.makeDirectory(this.own)
   }
 
-  /** Shows that this owner lives. Makes the lock again if it was removed. */
+  /** Heartbeat: touches the lock, and makes it again if it was removed. */
   beat(): void {
     const { fs } = this.#options
     if (this.#lockFile !== undefined && fs.info(this.#lock) === undefined) this.#closeLock()
@@ -67,7 +67,7 @@ export class Folders {
   }
 
   /**
-   * Takes the folders of dead owners over, and those without an owner.
+   * Adopts the folders of dead owners, and folders without an owner.
    *
    * @returns Their paths, the oldest first.
    */
@@ -89,13 +89,13 @@ export class Folders {
     for (const name of names) {
       const [, id] = LOCK.exec(name) ?? []
       if (id === undefined || id === this.#id || this.#isAlive(id, owners)) continue
-      // Its folders are gone by now, or were never there.
+      // Its folders are adopted by now, or never existed.
       if (fs.info(join(directory, name))?.isForeign !== true) this.#removeIfThere(name)
     }
     return adopted
   }
 
-  /** Whether a path belongs to another user: who knows what it holds? It is left alone, and told of once. */
+  /** Whether a path belongs to another user: its content is not trusted. It is not touched, and reported once. */
   isOthers(path: string, info: PathInfo): boolean {
     if (info.isForeign !== true) return false
     if (!this.#hasToldOfOthers) {
@@ -107,7 +107,7 @@ export class Folders {
     return true
   }
 
-  /** Where a damaged file goes. Makes room for it. */
+  /** The path to move a damaged file to. Removes the oldest damaged file if there are too many. */
   placeAside(): string {
     const { fs, directory, now } = this.#options
     const aside = fs.list(directory).filter((name) => SET_ASIDE.test(name))
@@ -122,11 +122,11 @@ export class Folders {
     try {
       this.#options.fs.removeDirectory(folder)
     } catch {
-      // It is not, or it is gone.
+      // The folder is not empty, or does not exist any more.
     }
   }
 
-  /** Gives the lock up: what is left in the folders is anybody's. */
+  /** Removes the lock: any process may now adopt the folders. */
   close(): void {
     this.removeIfEmpty(this.own)
     this.#closeLock()
@@ -145,7 +145,7 @@ export class Folders {
       throw Object.assign(new Error(`${path} is not a directory`), { code: 'ENOTDIR' })
     }
     const parent = join(path, '..')
-    // Further up, links are the business of the system.
+    // Links further up are not checked.
     if (parent !== path && fs.info(parent) === undefined) this.#makeDirectory(parent)
     try {
       fs.makeDirectory(path)
@@ -155,7 +155,7 @@ export class Folders {
     }
   }
 
-  /** Files that others can put there would be sent with our credentials. Folders further up are the business of the system. */
+  /** Files that other users could put there would be sent with our credentials. Folders further up are not checked. */
   #refuseOthers(path: string): void {
     if (path !== this.#options.directory) return
     const info = this.#options.fs.info(path)
@@ -183,7 +183,7 @@ export class Folders {
     const info = fs.info(join(directory, `${id}.lock`))
     let is = false
     if (info?.kind === 'file') {
-      // Both times are those of the file system: the clocks of two machines may differ.
+      // Both times are from the file system: the clocks of two machines may differ.
       const nowMs = fs.info(this.#lock)?.modifiedMs ?? this.#options.now()
       is = isAlive(this.#readOwner(id), nowMs - info.modifiedMs, processes)
     }

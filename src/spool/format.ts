@@ -1,17 +1,17 @@
 import { crc32c } from './crc32c.ts'
 
 /**
- * A segment is a header and records, one after the other, all numbers little-endian:
+ * A segment is a header followed by records, all numbers little-endian:
  *
  * - header: `TRKSPOOL`, version (4 bytes), CRC-32C of these 12 bytes
  * - record: marker (4 bytes), CRC-32C of all that follows (4), length of the message (4), the message
  *
- * No message can hold the marker, whose bytes do not occur in UTF-8: behind a damaged record the next one is found by it.
+ * No message can contain the marker, whose bytes do not occur in UTF-8. After a damaged record, the marker leads to the next one.
  */
 export const VERSION = 1
 export const HEADER_BYTES = 16
 export const RECORD_HEADER_BYTES = 12
-/** No longer message is believed in: the largest that `maxMessageBytes` allows. */
+/** Longest message of a valid record: the largest that `maxMessageBytes` allows. */
 export const MAX_RECORD_MESSAGE_BYTES = 16_777_216
 
 const MAGIC = Buffer.from('TRKSPOOL', 'latin1')
@@ -26,7 +26,7 @@ export function createHeader(version = VERSION, magic = MAGIC): Buffer {
   return header
 }
 
-/** The version that a header names; `undefined` when it is damaged or something else. */
+/** The version in a header; `undefined` when it is damaged or not a header. */
 export function readVersion(header: Buffer, magic = MAGIC): number | undefined {
   if (header.length < HEADER_BYTES || header.compare(magic, 0, magic.length, 0, magic.length) !== 0) {
     return undefined
@@ -34,7 +34,7 @@ export function readVersion(header: Buffer, magic = MAGIC): number | undefined {
   return header.readUInt32LE(12) === crc32c(header, 0, 12) ? header.readUInt32LE(8) : undefined
 }
 
-/** Writes a record at `at`, where there is room for it, and returns where it ends. */
+/** Writes a record at `at`, where there must be room, and returns its end. */
 export function writeRecord(target: Buffer, at: number, message: Uint8Array): number {
   const start = at + RECORD_HEADER_BYTES
   target.set(MARKER, at)
@@ -49,13 +49,13 @@ export function writeRecord(target: Buffer, at: number, message: Uint8Array): nu
 export type Found =
   /** A good record. */
   | { readonly kind: 'record'; readonly start: number; readonly end: number }
-  /** Something that is no record, up to `end`; `isTorn` when it may be the beginning of one that a crash cut short. */
+  /** Not a record, up to `end`; `isTorn` when it may be the beginning of a record that a crash cut short. */
   | { readonly kind: 'damage'; readonly end: number; readonly isTorn: boolean }
-  /** The bytes end before the record does; `bytes` are needed to see all of it. */
+  /** The record is longer than the bytes read so far; it takes `bytes`. */
   | { readonly kind: 'incomplete'; readonly bytes: number }
 
 /**
- * Reads what is at `at`, within the first `limit` bytes.
+ * Reads the record at `at`, within the first `limit` bytes.
  *
  * @param left Bytes from `at` to the end of the file: a record that says that it is longer is damaged.
  */
@@ -67,7 +67,7 @@ export function readRecord(bytes: Buffer, at: number, limit: number, left: numbe
     const length = bytes.readUInt32LE(at + 8)
     const size = RECORD_HEADER_BYTES + length
     isTorn = size > left
-    // Checked before anything is allocated for it.
+    // Checked before memory is allocated.
     if (length > 0 && length <= MAX_RECORD_MESSAGE_BYTES && size <= left) {
       if (limit - at < size) return { kind: 'incomplete', bytes: size }
       const end = at + size
@@ -77,7 +77,7 @@ export function readRecord(bytes: Buffer, at: number, limit: number, left: numbe
   return { kind: 'damage', end: findNext(bytes, at, limit, left), isTorn }
 }
 
-/** Behind something damaged, the next record starts at a marker. */
+/** After damaged bytes, the next record starts at a marker. */
 function findNext(bytes: Buffer, at: number, limit: number, left: number): number {
   const next = bytes.subarray(0, limit).indexOf(MARKER, at + 1)
   if (next >= 0) return next

@@ -8,9 +8,9 @@ import { type ReadingRoom, readHeader, SegmentReader } from './segment-reader.ts
 export interface LeftoversOptions {
   readonly fs: FileSystem
   readonly folders: Folders
-  /** Has what was found on the disk before it is read: its process may have died before it could do so itself. */
+  /** Syncs a found segment before it is read: its process may have died before it could sync. */
   readonly isSynced: boolean
-  /** Told of bytes that this process is answerable for now, and of those it has removed. */
+  /** Called with the bytes of adopted files, and of removed ones. */
   readonly account: (bytes: number) => void
   readonly warn: (text: string) => void
   readonly room: ReadingRoom
@@ -23,17 +23,17 @@ interface Reading {
   at: number
 }
 
-/** Orphaned segments of earlier processes: found, adopted, and read one after the other. */
+/** Finds and adopts the orphaned segments of earlier processes, and reads one after the other. */
 export class Leftovers {
   readonly #options: LeftoversOptions
   /** Paths of segments that are to be read, the next one last. */
   readonly #queue: string[] = []
-  /** Adopted, and not to be opened at that moment: the next scan tries again. */
+  /** Adopted, but could not be opened: the next scan tries again. */
   readonly #postponed: { folders: string[]; segments: string[] } = { folders: [], segments: [] }
   #reading: Reading | undefined
   #isClosed = false
   #syncedFolder = ''
-  /** Files in which something could not be read. */
+  /** Number of files that were partly unreadable. */
   damaged = 0
 
   constructor(options: LeftoversOptions) {
@@ -44,7 +44,7 @@ export class Leftovers {
     return this.#queue.length === 0 && this.#reading === undefined
   }
 
-  /** Adopts what there is to adopt. Never throws. */
+  /** Adopts all orphaned segments. Never throws. */
   scan(): void {
     const segments = this.#postponed.segments.splice(0)
     const folders = this.#postponed.folders.splice(0)
@@ -73,7 +73,7 @@ export class Leftovers {
         ;({ messages, end: reading.at } = stretch)
         segment.isDamaged ||= stretch.hasDamage
       } catch {
-        // A file that can be opened and not read, or that is gone.
+        // The file can be opened but not read, or is gone.
         segment.isDamaged = true
         reading.at = size
       }
@@ -89,7 +89,7 @@ export class Leftovers {
     this.collect(segment)
   }
 
-  /** Removes the segment if it was read and nothing of it is needed any more. */
+  /** Removes the segment if it was read and all its records are acknowledged. */
   collect(segment: Segment): void {
     if (!segment.isDone) return
     const { folders, account, warn } = this.#options
@@ -103,7 +103,7 @@ export class Leftovers {
       } else segment.remove()
       folders.removeIfEmpty(dirname(segment.path))
     } catch {
-      // It stays where it is, to be found by the next process.
+      // It stays in place for the next process.
     }
   }
 
@@ -128,9 +128,9 @@ export class Leftovers {
           const reader = new SegmentReader(segment, false, this.#options.room, acknowledged)
           return { segment, reader, size, at }
         }
-        // A later version's: it is left for that.
+        // Written by a later version, which will read it.
       } catch (error) {
-        // Otherwise not ours to read, or gone.
+        // Otherwise we may not read it, or it is gone.
         if (isShortage(error)) this.#postponed.segments.push(path)
       }
       segment?.close()
@@ -148,7 +148,7 @@ export class Leftovers {
       await fs.syncDirectory(folders.directory)
       this.#syncedFolder = folder
     } catch {
-      // A bad disk. What can be read of it is on its way soon.
+      // A bad disk. Its readable messages will be sent.
     }
   }
 
@@ -161,7 +161,7 @@ export class Leftovers {
         const path = join(folder, name)
         if (segmentNumber(name) !== undefined) {
           const info = fs.info(path)
-          // A link is somebody's trap, or mistake.
+          // A symbolic link is an attack or a mistake.
           if (info?.kind !== 'file' || folders.isOthers(path, info)) continue
           account(info.size)
           paths.push(path)
@@ -170,12 +170,12 @@ export class Leftovers {
       if (paths.length === 0) folders.removeIfEmpty(folder)
     } catch (error) {
       if (isShortage(error) && paths.length === 0) this.#postponed.folders.push(folder)
-      // One folder that may not be entered must not hide the rest, which are adopted by now.
+      // One inaccessible folder must not block the others, which are already adopted.
     }
     return paths
   }
 
-  /** Acknowledgements of a segment that is gone. */
+  /** Acknowledgements of a removed segment. */
   #removeOrphan(path: string, names: readonly string[]): void {
     const segment = basename(path).replace(/\.ack$/, '.seg')
     if (segmentNumber(segment) === undefined || names.includes(segment)) return

@@ -6,18 +6,18 @@ import { unknownOption } from '../settings/suggest.ts'
 /** Options of `FileSpool`. */
 export interface FileSpoolOptions {
   /**
-   * Where the files go. It is made if it is not there, for its owner only. Processes that send to the same source may
-   * share it; clients with different write keys may not: what one leaves, any other sends. Required.
+   * Directory of the files. It is made if needed, accessible only to its owner. Processes that send to the same source may
+   * share it. Clients with different write keys must not: any process sends the messages that another one left. Required.
    */
   directory: string
   /** Most bytes of all files of this process. Default: 104,857,600; 1,048,576 to 1,099,511,627,776 bytes. */
   maxBytes?: number | undefined
   /**
-   * How much a power cut, or a crash of the whole machine, may cost. The death of the process alone costs nothing in any mode.
+   * How many events a power cut or a crash of the whole machine may lose. A crash of only the process loses none in any mode.
    *
-   * - `'never'`: what the system has not written by itself, 30 seconds or so
+   * - `'never'`: those that the system has not written by itself, about the last 30 seconds
    * - `'interval'`: the last 500 ms
-   * - `'always'`: what was tracked since the last sync, which starts at the end of each turn
+   * - `'always'`: those tracked since the last sync, which starts at the end of each turn
    *
    * Default: `'interval'`.
    */

@@ -5,37 +5,37 @@ import { isMainThread, threadId } from 'node:worker_threads'
 import { codeOf } from './file-system.ts'
 import { mayAskSystem } from './rights.ts'
 
-/** Who holds a folder: enough to tell its process from a later one of the same number. */
+/** Identifies the owner of a folder, so that its process is not confused with a later one with the same id. */
 export interface Owner {
   readonly pid: number
   readonly host: string
   /** The worker thread; left out for the main thread, which lives as long as the process. */
   readonly thread?: number
-  /** When the process started, in the terms of its system. */
+  /** Start time of the process, in the unit of its system. */
   readonly started?: string
-  /** The boot of the machine. */
+  /** Boot id of the machine. */
   readonly boot?: string
-  /** The name space of the process number: containers have their own. */
+  /** PID namespace: containers have their own. */
   readonly space?: string
 }
 
-/** The state of other processes, as the system reports it. */
+/** State of other processes, as reported by the system. */
 export interface Processes {
   readonly self: Owner
-  /** `undefined` when it cannot be known. */
+  /** `undefined` when it is unknown. */
   exists(pid: number): boolean | undefined
   startOf(pid: number): string | undefined
 }
 
-/** The same of a worker thread whose process lives: it beats every 15 s, and what it left is adopted within 90 s. */
+/** The same for a worker thread whose process is alive: its heartbeat is every 15 s, and its files are adopted within 90 s. */
 const THREAD_SILENCE_MS = 60_000
 
-/** An owner of which nothing else is known is dead when it has been silent for longer than this. */
+/** Without other information, an owner counts as dead after this time without a heartbeat. */
 export const SILENCE_MS = 90_000
 
 /**
- * Whether the process that wrote `owner` may still be at work. On one machine the process table decides; across
- * containers and machines, only how long the owner has been silent.
+ * Whether the process that wrote `owner` may still be running. On one machine the process table decides; across containers and
+ * machines, only the time since its last heartbeat.
  *
  * @param owner `undefined` when the lock could not be read.
  */
@@ -45,10 +45,10 @@ export function isAlive(owner: Owner | undefined, silentMs: number, processes: P
   const exists = processes.exists(owner.pid)
   if (exists !== true) return exists === undefined && isRecent
   const started = processes.startOf(owner.pid)
-  // A number that was given again belongs to a process that started at another time.
+  // A reused process id belongs to a process with another start time.
   if (started === undefined || owner.started === undefined) return isRecent
   if (started !== owner.started) return false
-  // Of threads no system tells: those of one process know of each other by their silence, as all others do.
+  // No system lists threads of other programs: for worker threads, the heartbeat decides.
   if (owner.thread === undefined || owner.thread === processes.self.thread) return true
   return silentMs < THREAD_SILENCE_MS
 }
@@ -57,7 +57,7 @@ function sharesProcesses(owner: Owner, self: Owner): boolean {
   return owner.host === self.host && owner.boot === self.boot && owner.space === self.space
 }
 
-/** @returns `undefined` for something that is no owner. */
+/** @returns `undefined` for text that is not an owner. */
 export function parseOwner(text: string): Owner | undefined {
   try {
     const owner = JSON.parse(text) as Owner | null
@@ -67,21 +67,21 @@ export function parseOwner(text: string): Owner | undefined {
   }
 }
 
-/** The processes of this machine. Built when the first spool is: reading it costs some system calls. */
+/** The processes of this machine. Made with the first spool: it takes some system calls. */
 export function systemProcesses(): Processes {
-  // Deno would stop a program in a terminal to ask its user. What it cannot tell, silence does.
+  // Deno would prompt the user in a terminal. Without it, the heartbeat decides.
   const mayAsk = mayAskSystem()
   const read = (get: () => string): string | undefined => {
     try {
       return mayAsk ? get().trim() : undefined
     } catch {
-      // Not this system, or not allowed.
+      // Not available on this system, or not allowed.
       return undefined
     }
   }
   const startOf = (pid: number): string | undefined => {
     const stat = read(() => readFileSync(`/proc/${pid}/stat`, 'latin1'))
-    // The second field is a name in parentheses, which may hold anything.
+    // The second field is a name in parentheses, which may contain any character.
     return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
   }
   const known = {
@@ -103,7 +103,7 @@ export function systemProcesses(): Processes {
         return true
       } catch (error) {
         if (codeOf(error) === 'ESRCH') return false
-        // It is somebody else's.
+        // It belongs to another user.
         return codeOf(error) === 'EPERM' ? true : undefined
       }
     },

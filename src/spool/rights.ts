@@ -7,8 +7,8 @@ interface DenoPermissions {
 const { Deno } = globalThis as { Deno?: { readonly permissions?: DenoPermissions } }
 
 /**
- * Whether the system may be asked about its processes and users. Deno would stop a program in a terminal to ask its user, and
- * gives `/proc` only to programs that may do all.
+ * Whether processes and users may be read from the system. Deno would prompt the user in a terminal, and allows `/proc` only
+ * with all permissions.
  */
 export function mayAskSystem(): boolean {
   const permissions = Deno?.permissions
@@ -18,10 +18,10 @@ export function mayAskSystem(): boolean {
   )
 }
 
-/** Deno ends a program that throws without its listeners of `exit`. */
+/** Deno does not run `exit` listeners when a program throws. */
 export const isDeno = Deno !== undefined
 
-/** The user of this process; `undefined` where there are none, or it may not be asked. */
+/** The user id of this process; `undefined` on systems without user ids, or when it may not be read. */
 export function currentUser(): number | undefined {
   return mayAskSystem() ? process.getuid?.() : undefined
 }

@@ -3,15 +3,15 @@ import { FileRecord, type Segment } from './segment.ts'
 import type { FoundMessage } from './segment-reader.ts'
 
 /**
- * Records in a row that the client does not hold. Where each of them starts is known: the client tells its events apart
- * by their order, and one that cannot be read is lost in its place.
+ * Consecutive records that the client does not hold. The start of each is known: the client matches records to events by order,
+ * so an unreadable record must keep its place.
  */
 export class Run {
   readonly segment: Segment
   readonly #starts: number[]
   /** The first of them that was not read. */
   #next = 0
-  /** Where to read on. */
+  /** Where to continue reading. */
   start: number
   end: number
 
@@ -28,16 +28,16 @@ export class Run {
   }
 
   /**
-   * Goes on to `end`.
+   * Advances to `end`.
    *
-   * @param found What could be read up to there, in order.
-   * @returns The same, with what is lost in between.
+   * @param found The readable records up to there, in order.
+   * @returns The same, with the lost records in between.
    */
   advance(found: readonly FoundMessage[], end: number): RecoveredMessage[] {
     const messages: RecoveredMessage[] = []
     for (const message of found) {
       this.#lose(messages, message.record.start)
-      // In a file that was changed by hand, a record may be where none was written: its origin is unknown.
+      // In a file that was edited, a record may be where none was written: its origin is unknown.
       if (this.#starts[this.#next] !== message.record.start) continue
       this.#next++
       messages.push(message)
@@ -47,7 +47,7 @@ export class Run {
     return messages
   }
 
-  /** A record that was not read, and starts before `end`, is lost. */
+  /** A record that starts before `end` and was not read is lost. */
   #lose(messages: RecoveredMessage[], end: number): void {
     for (let start = this.#nextBefore(end); start !== undefined; start = this.#nextBefore(end)) {
       const to = this.#starts[++this.#next] ?? this.end

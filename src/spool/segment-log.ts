@@ -14,34 +14,34 @@ export interface SegmentLogOptions {
   readonly clock: Clock
   readonly maxBytes: number
   readonly sync: 'never' | 'interval' | 'always'
-  /** Something waits to be read that no client holds. */
+  /** Called when there is a record to read that the client does not hold. */
   readonly onWaiting: () => void
   readonly warn: (text: string) => void
 }
 
-/** How often what was written goes to the disk, with `interval`. */
+/** Interval of the sync, with `sync: 'interval'`. */
 export const SYNC_INTERVAL_MS = 500
-/** So much is written without waiting for the end of the turn. */
+/** From this many bytes on, data is written before the end of the turn. */
 const WRITE_AT_BYTES = 262_144
-/** A segment of which nothing is needed any more is removed before it is full, when it is larger than this. */
+/** A segment with only acknowledged records is removed before it is full, if it is larger than this. */
 const WORTH_REMOVING_BYTES = 4_194_304
-/** Trying elsewhere would not help. */
+/** Errors for which another file would not help. */
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
-/** The segments of this process, one after the other; it appends to the last. */
+/** The segments of this process; messages are appended to the last one. */
 export class SegmentLog {
   readonly #options: SegmentLogOptions
   readonly #segmentBytes: number
   readonly #trouble: Trouble
   #current: Segment | undefined
-  /** How many segments there were: each has its own name. */
+  /** Number of segments so far: each gets its own name. */
   #begun = 0
-  /** Those that are full, and not on the disk yet. */
+  /** Full segments that are not synced yet. */
   readonly #unsynced = new Set<Segment>()
-  /** Their files are not to be trusted, or gone. */
+  /** Segments whose files are missing, or unreliable after a failed sync. */
   readonly #misplaced = new Set<Segment>()
   readonly runs: Run[] = []
-  /** Bytes of all files, those that were adopted included, and times that one was synced. */
+  /** Bytes of all files, including adopted ones, and the number of syncs. */
   usedBytes = 0
   syncs = 0
   #hasNewNames = false
@@ -50,7 +50,7 @@ export class SegmentLog {
   #nextSync: Promise<boolean> | undefined
   #moving: Promise<void> = Promise.resolve()
   #isFull = false
-  /** The runtime denies every sync. */
+  /** The runtime denies `fsync`. */
   #isSyncDenied = false
 
   constructor(options: SegmentLogOptions) {
@@ -71,7 +71,7 @@ export class SegmentLog {
     if (!this.#hasRoom(bytes)) return undefined
     const segment = this.#segmentFor()
     const writer = segment.writer as SegmentWriter
-    // A message that cannot be written waits in memory, with a bound; one that the client does not hold cannot.
+    // A message that cannot be written may wait in memory, which is bounded. One that the client does not hold may not.
     if (this.isTroubled && (!isHeld || writer.buffered + bytes > this.#segmentBytes)) return undefined
     const record = segment.append(message)
     this.usedBytes += bytes
@@ -83,7 +83,7 @@ export class SegmentLog {
     return record
   }
 
-  /** Writes what was appended. Never throws. */
+  /** Writes the appended messages. Never throws. */
   flush(): void {
     const writer = this.#current?.writer
     if (writer === undefined || writer.buffered === 0 || this.isTroubled) return
@@ -96,7 +96,7 @@ export class SegmentLog {
     else if (this.#options.sync === 'interval') this.#armSync()
   }
 
-  /** Has on the disk what was appended so far, as far as the mode asks for it. Calls that come together share a sync. */
+  /** Syncs everything appended so far, as the mode requires. Concurrent calls share one sync. */
   sync(): Promise<boolean> {
     this.flush()
     if (this.#options.sync === 'never') return Promise.resolve(!this.isTroubled)
@@ -110,7 +110,7 @@ export class SegmentLog {
     return this.#nextSync
   }
 
-  /** Removes the segment if nothing of it is needed any more. */
+  /** Removes the segment if all its records are acknowledged. */
   collect(segment: Segment): void {
     if (segment === this.#current && segment.live === 0 && segment.length > WORTH_REMOVING_BYTES) {
       segment.isComplete = true
@@ -124,21 +124,21 @@ export class SegmentLog {
     try {
       segment.remove()
     } catch {
-      // A directory that cannot be written to any more: the next process finds it, and sends it once more.
+      // The directory cannot be written to any more: the next process finds the segment, and sends it again.
     }
   }
 
-  /** Looks whether the files are where they should be. Never rejects. */
+  /** Checks that the files still exist. Never rejects. */
   async check(): Promise<void> {
     try {
       for (const segment of this.#open()) if (this.#isGone(segment)) this.#misplace(segment)
     } catch {
-      // A file system that cannot say so now may be asked at the next beat.
+      // If the file system cannot answer now, the next heartbeat checks again.
     }
     if (this.#misplaced.size > 0) await this.#settle()
   }
 
-  /** Ends the last segment. What is not acknowledged stays. */
+  /** Ends the last segment. Records without an acknowledgement stay. */
   async close(): Promise<void> {
     this.#cancelSync?.()
     this.flush()
@@ -159,7 +159,7 @@ export class SegmentLog {
     const { maxBytes, warn } = this.#options
     const hasRoom = this.usedBytes + bytes <= maxBytes
     const isNews = !hasRoom && !this.#isFull
-    this.#isFull = !hasRoom // Before it is told: a listener may track again.
+    this.#isFull = !hasRoom // Before the warning: a listener may track again.
     if (isNews) warn(`the spool has reached its maxBytes (${maxBytes}), and takes no more`)
     return hasRoom
   }
@@ -220,7 +220,7 @@ export class SegmentLog {
     return [...this.#unsynced, ...(this.#current === undefined ? [] : [this.#current])]
   }
 
-  /** Removed by somebody, or taken for a dead process's: what is written to it is lost. */
+  /** Removed, or adopted because this process was taken for dead: data written to it would be lost. */
   #isGone(segment: Segment): boolean {
     return segment.writer?.isOpen === true && this.#options.fs.info(segment.path) === undefined
   }
@@ -237,9 +237,9 @@ export class SegmentLog {
       if (this.#isGone(segment)) this.#misplace(segment)
       else if (segment.isComplete) this.#release(segment)
     } catch (error) {
-      // After a failed sync the system has forgotten what it could not write: asking once more proves nothing.
+      // After a failed sync the system may have dropped the data: a second sync proves nothing.
       if (!isDenied(error)) return this.#misplace(segment)
-      // Here the file is sound: only a power cut can take what the system has not written yet.
+      // In this case the file is sound: only a power cut can lose unwritten data.
       if (!this.#isSyncDenied) this.#options.warn(SYNC_DENIED)
       this.#isSyncDenied = true
       if (segment.isComplete) this.#release(segment)
@@ -247,14 +247,14 @@ export class SegmentLog {
   }
 
   #misplace(segment: Segment): void {
-    // It stays open: what it holds is read from it once more.
+    // It stays open, because its records are read again.
     if (segment === this.#current) this.#current = undefined
     segment.isComplete = true
     this.#unsynced.add(segment)
     this.#misplaced.add(segment)
   }
 
-  /** Names, and what had to be moved. Never rejects. */
+  /** Syncs the directory, and moves the segments that must be moved. Never rejects. */
   async #settle(): Promise<void> {
     const { fs, folders } = this.#options
     try {
@@ -269,7 +269,7 @@ export class SegmentLog {
     }
   }
 
-  /** One after the other: of two moves at once, each would move a segment to a different place. */
+  /** One after the other: two concurrent moves would put one segment into two places. */
   #moveAll(): Promise<void> {
     const moved = this.#moving.then(async () => {
       for (const segment of this.#misplaced) await this.#move(segment)
@@ -287,13 +287,13 @@ export class SegmentLog {
     this.collect(segment)
   }
 
-  /** Tries whether what has failed works again. Throws, or rejects, when it does not. */
+  /** Tries the failed operation again. Throws or rejects if it still fails. */
   async #recover(): Promise<void> {
     this.#options.folders.ensureOwn()
     const segment = this.#current
     const writer = segment?.writer
     const isElsewhere = writer?.isOpen === true && !NO_ROOM.has(codeOf(this.#trouble.cause))
-    // Another file may do what this one does not.
+    // Another file may work.
     if (segment !== undefined && isElsewhere) this.#misplace(segment)
     else if (writer !== undefined) this.#write(writer)
     await this.#moveAll()

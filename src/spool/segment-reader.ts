@@ -9,12 +9,12 @@ export interface FoundMessage extends RecoveredMessage {
   readonly record: FileRecord
 }
 
-/** The content of a stretch of a segment. */
+/** The records in a part of a segment. */
 export interface Stretch {
   readonly messages: readonly FoundMessage[]
-  /** Where the next stretch starts. */
+  /** Where the next part starts. */
   readonly end: number
-  /** Something was no record, and not the beginning of one that a crash has cut short. */
+  /** Some bytes were damaged: neither a record nor the beginning of one that a crash cut short. */
   readonly hasDamage: boolean
 }
 
@@ -27,13 +27,13 @@ export class ReadingRoom {
     return this.#bytes
   }
 
-  /** There is nothing to read for now. */
+  /** Nothing to read at present. */
   leave(): void {
     this.#bytes = undefined
   }
 }
 
-/** Reads a segment from one end to the other, a stretch at a time: its memory does not grow with the segment. */
+/** Reads a segment from start to end, in parts: memory does not grow with the segment. */
 export class SegmentReader {
   readonly #segment: Segment
   readonly #isOwn: boolean
@@ -43,8 +43,8 @@ export class SegmentReader {
 
   /**
    * @param isOwn The records were appended by this process; `live` counts them already.
-   * @param room What was read into it before is not needed any more.
-   * @param acknowledged Stretches to leave out, in order.
+   * @param room Buffer to read into; its old content is overwritten.
+   * @param acknowledged Byte ranges to skip, in order.
    */
   constructor(
     segment: Segment,
@@ -59,7 +59,7 @@ export class SegmentReader {
   }
 
   /**
-   * Reads some of the records from `start` on: one at least, unless nothing is left.
+   * Reads some of the records from `start` on; at least one, unless none is left.
    *
    * @param end Where to stop; a record ends there.
    */
@@ -97,7 +97,7 @@ export class SegmentReader {
     messages.push({ record, isOwn: this.#isOwn, message: this.#bytes.subarray(at + RECORD_HEADER_BYTES, to) })
   }
 
-  /** The stretches and the records both come in order. */
+  /** Both the ranges and the records are in order. */
   #isAcknowledged(start: number, end: number): boolean {
     for (;;) {
       const range = this.#acknowledged[this.#nextRange]
@@ -112,7 +112,7 @@ export class SegmentReader {
     return this.#fill(start, end, wanted)
   }
 
-  /** Reads as much as there is room for, and `wanted` bytes at least if there are as many. */
+  /** Reads as much as fits, and at least `wanted` bytes if the file has them. */
   async #fill(start: number, end: number, wanted: number): Promise<number> {
     const room = Math.min(this.#bytes.length, end - start)
     let length = 0
@@ -126,8 +126,8 @@ export class SegmentReader {
 }
 
 /**
- * Where the records of a segment start, by its header: behind it, or at the very start where it is damaged. `undefined`
- * for one that a later version of this library has written.
+ * Where the records of a segment start: after its header, or at 0 if the header is damaged. `undefined` for a segment of a
+ * later version of this library.
  */
 export async function readHeader(segment: Segment): Promise<number | undefined> {
   const header = Buffer.alloc(HEADER_BYTES)

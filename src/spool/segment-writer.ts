@@ -2,17 +2,17 @@ import { codeOf, type FileSystem, isDenied, OpenFile } from './file-system.ts'
 import { createHeader, HEADER_BYTES, RECORD_HEADER_BYTES, writeRecord } from './format.ts'
 
 const FIRST_BUFFER_BYTES = 65_536
-/** A buffer that a burst has made larger is not kept. */
+/** A buffer that grew in a burst beyond this is not kept. */
 const MAX_KEPT_BUFFER_BYTES = 1_048_576
 
-/** Appends records to a file: collects those of a turn, and writes them at once. */
+/** Appends records to a file: collects the records of a turn and writes them together. */
 export class SegmentWriter {
   readonly #fs: FileSystem
   #path: string
   #file: OpenFile | undefined
   #buffer = Buffer.allocUnsafeSlow(FIRST_BUFFER_BYTES)
   #buffered = 0
-  /** Bytes of the buffer, from its start on, that are in the file. */
+  /** Bytes of the buffer that are already in the file. */
   #flushed = 0
   /** Bytes in the file. */
   written = 0
@@ -29,12 +29,12 @@ export class SegmentWriter {
     return this.#path
   }
 
-  /** All bytes, those that are still to be written included. */
+  /** All bytes, including those not written yet. */
   get length(): number {
     return this.written + this.buffered
   }
 
-  /** Bytes that are still to be written. */
+  /** Bytes not written yet. */
   get buffered(): number {
     return this.#buffered - this.#flushed
   }
@@ -51,7 +51,7 @@ export class SegmentWriter {
     return start
   }
 
-  /** Writes what was collected. When it throws, what could not be written stays, and the next call goes on with it. */
+  /** Writes the collected records. When it throws, the rest stays in the buffer, and the next call continues. */
   flush(): void {
     if (this.buffered === 0) return
     this.#file ??= this.#create()
@@ -69,7 +69,7 @@ export class SegmentWriter {
     }
   }
 
-  /** Has on the disk what is in the file. */
+  /** Syncs the file to the disk. */
   async sync(): Promise<void> {
     const { written } = this
     if (this.#file === undefined || written === this.synced) return
@@ -77,7 +77,7 @@ export class SegmentWriter {
     this.synced = Math.max(this.synced, written)
   }
 
-  /** Reads what was appended, written or not. Returns the number of bytes; 0 at the end. */
+  /** Reads appended bytes, whether written or not. Returns their number; 0 at the end. */
   async read(target: Uint8Array, position: number): Promise<number> {
     if (position < this.written) {
       if (this.#file === undefined) throw Object.assign(new Error('the file is closed'), { code: 'EBADF' })
@@ -91,8 +91,8 @@ export class SegmentWriter {
   }
 
   /**
-   * Takes all of it to another file, from the one that is open, and syncs that. For a file that is not to be trusted any
-   * more, or that somebody has removed. Nothing may be appended meanwhile.
+   * Copies everything from the open file to another one, and syncs that. For a file that is unreliable or was removed. Nothing
+   * may be appended in the meantime.
    */
   async move(path: string): Promise<void> {
     const copy = new OpenFile(this.#fs, this.#fs.create(path))
@@ -122,13 +122,13 @@ export class SegmentWriter {
     }
   }
 
-  /** As `read`, with zeros for what cannot be read any more: what comes after it keeps its place. */
+  /** Like `read`, with zeros for unreadable bytes, so that later bytes keep their place. */
   async #salvage(target: Uint8Array, position: number): Promise<number> {
     try {
       const count = await this.read(target, position)
       if (count > 0) return count
     } catch {
-      // As if nothing were there.
+      // Treated as an empty file.
     }
     const count = Math.min(target.length, this.length - position)
     target.fill(0, 0, count)
@@ -144,7 +144,7 @@ export class SegmentWriter {
     try {
       return new OpenFile(this.#fs, this.#fs.create(this.#path))
     } catch (error) {
-      // The header alone, or less: a file of this name is from an attempt that failed.
+      // Only the header, or less: the file is left over from a failed attempt.
       if (codeOf(error) !== 'EEXIST' || this.written >= HEADER_BYTES) throw error
       this.#fs.remove(this.#path)
       return new OpenFile(this.#fs, this.#fs.create(this.#path))

@@ -13,7 +13,7 @@ export class FileRecord implements SpoolRecord {
     readonly end: number,
   ) {}
 
-  /** It is acknowledged once only. */
+  /** A record is acknowledged only once. */
   isAcknowledged = false
 
   get isKept(): boolean {
@@ -21,26 +21,26 @@ export class FileRecord implements SpoolRecord {
   }
 }
 
-/** One file of records, with what is known of its acknowledgements. */
+/** One file of records and its acknowledgements. */
 export class Segment {
   readonly #fs: FileSystem
   readonly #acknowledgements: Acknowledgements
-  /** Set for a segment that this process has begun. */
+  /** Set for a segment of this process. */
   readonly writer: SegmentWriter | undefined
   readonly #path: string
   readonly #size: number
   #file: OpenFile | undefined
-  /** Records that were appended or read, and are not acknowledged. */
+  /** Number of records that were appended or read and are not acknowledged. */
   live = 0
-  /** No further record is to come: it is full, or was read to its end. */
+  /** No further records follow: it is full, or was read to its end. */
   isComplete = false
   /** A part of it could not be read. */
   isDamaged = false
   isRemoved = false
-  /** It is on its way to another file, and cannot be removed. */
+  /** It is being moved to another file, and cannot be removed. */
   isMoving = false
 
-  /** @param size Bytes of a segment that another process has left; left out for a new one. */
+  /** @param size Bytes of a segment that another process left; left out for a new one. */
   constructor(fs: FileSystem, path: string, size?: number) {
     this.#fs = fs
     this.#path = path
@@ -57,7 +57,7 @@ export class Segment {
     return this.writer?.length ?? this.#size
   }
 
-  /** Nothing of it is needed any more. */
+  /** Whether all its records are acknowledged. */
   get isDone(): boolean {
     return this.isComplete && this.live === 0 && !this.isMoving && !this.isRemoved
   }
@@ -67,7 +67,7 @@ export class Segment {
     return this.writer === undefined || end <= this.writer.written
   }
 
-  /** Takes a record. */
+  /** Appends a record. */
   append(message: Uint8Array): FileRecord {
     const writer = this.writer as SegmentWriter
     const start = writer.append(message)
@@ -88,7 +88,7 @@ export class Segment {
     this.#acknowledgements.close()
   }
 
-  /** The stretches that an earlier process has acknowledged. */
+  /** The byte ranges that an earlier process acknowledged. */
   readAcknowledged(): Promise<(readonly [start: number, end: number])[]> {
     return this.#acknowledgements.read()
   }
@@ -102,7 +102,7 @@ export class Segment {
     return this.#file.read(target, position)
   }
 
-  /** Takes all records to another file, and removes this one. */
+  /** Moves all records to another file, and removes this one. */
   async move(path: string): Promise<void> {
     const former = this.path
     this.isMoving = true
@@ -122,7 +122,7 @@ export class Segment {
     this.closeReader()
   }
 
-  /** Has on the disk what another process has written. */
+  /** Syncs the data that another process wrote. */
   async syncReader(): Promise<void> {
     await this.#file?.sync()
   }
@@ -140,7 +140,7 @@ export class Segment {
     this.#acknowledgements.remove()
   }
 
-  /** Takes a damaged segment out of the way, for somebody to look at. */
+  /** Moves a damaged segment aside for inspection. */
   setAside(path: string): void {
     this.isRemoved = true
     this.close()
@@ -171,7 +171,7 @@ export function segmentName(number: number): string {
   return `${String(number).padStart(8, '0')}.seg`
 }
 
-/** The number of a segment, or `undefined` for a file that is none. */
+/** The number of a segment, or `undefined` for a file that is not a segment. */
 export function segmentNumber(name: string): number | undefined {
   const [, digits] = SEGMENT_NAME.exec(name) ?? []
   return digits === undefined ? undefined : Number(digits)

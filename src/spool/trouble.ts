@@ -4,19 +4,19 @@ import type { Clock } from '../runtime/clock.ts'
 const FIRST_RETRY_MS = 1_000
 const MAX_RETRY_MS = 30_000
 
-/** Said once; not a trouble: what is written is in the files. */
+/** Warned once; not an outage: the data is in the files. */
 export const SYNC_DENIED =
   'the permission model of Node.js denies fsync: what the spool writes survives the process, and may not survive a power cut. ' +
   "So stored() resolves to false; with sync: 'never', which promises no more than that, it is true"
 
 export interface TroubleHandlers {
-  /** Tries again. Rejects when it has not helped. */
+  /** Tries again. Rejects if it still fails. */
   attempt(): Promise<void>
   /** Must not throw. */
   onOver(): void
 }
 
-/** A time in which nothing can be written: tells of it once, and tries again and again until it is over. */
+/** A time in which nothing can be written: warns once, and retries until it is over. */
 export class Trouble {
   readonly #clock: Clock
   readonly #warn: (text: string) => void
@@ -61,7 +61,7 @@ export class Trouble {
       this.#handlers.onOver()
     } catch (error) {
       this.cause = error
-      // It was given up meanwhile.
+      // It was stopped in the meantime.
       if (!this.isThere) return
       this.#delayMs = Math.min(this.#delayMs * 2, MAX_RETRY_MS)
       this.#arm()
