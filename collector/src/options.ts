@@ -12,7 +12,7 @@ import type { ServerLimits } from './http/server.ts'
 import type { LoadedPlan, TrackingPlanFile } from './plan/plan.ts'
 import { MEMORY } from './store/open.ts'
 
-/** How a collector is started. */
+/** Options of a collector. */
 export interface CollectorOptions {
   /** Default 8787; 0 = any free port. */
   port?: number
@@ -21,8 +21,8 @@ export interface CollectorOptions {
   /** Needed to listen on an address that is not loopback. There is no TLS here: put a proxy in front. */
   allowPublic?: boolean
   /**
-   * Where everything is kept: the path of an SQLite file, `:memory:` (default), or `postgres://user:password@host:port/database`, which any
-   * number of collectors may share.
+   * Address of the store: the path of an SQLite file, `:memory:` (default), or `postgres://user:password@host:port/database`,
+   * which any number of collectors may share.
    */
   store?: string
   /** The same as `store`, under its older name. */
@@ -55,13 +55,13 @@ export interface CollectorOptions {
   /** The clocks and timers, for tests. */
   clock?: Clock
   /**
-   * Told of faults inside: a database that cannot write, a destination that cannot be reached. Default: nobody. What it throws is a warning
-   * of the process, and ends nothing.
+   * Called for internal faults: a database that cannot write, an unreachable destination. Default: none. If it throws, that is
+   * a process warning and has no other effect.
    */
   onFault?: (what: string, cause: unknown) => void
   /**
-   * Told that the store, the log or a destination, which was away, is back: "the store is back", and the fault that is over: "the store is
-   * away". Default: nobody. What it throws is a warning of the process.
+   * Called when the store, the log or a destination is back after a fault, with a message and the fault that is over: "the
+   * store is back", "the store is away". Default: none. If it throws, that is a process warning.
    */
   onRecovery?: (what: string, fault: string) => void
 }

@@ -5,15 +5,15 @@ import type { AttemptResult } from './webhook.ts'
 export interface BatchSender {
   /** Most events of a batch. */
   readonly limit: number
-  /** Within this time a batch has come to its end, milliseconds. */
+  /** Time limit of a batch, milliseconds. */
   readonly longestMs: number
-  /** The least time between the ends of batches that were not full, milliseconds: who waits a little has more to send at once. */
+  /** Shortest time between the ends of batches that were not full, milliseconds: a short wait makes larger batches. */
   readonly intervalMs: number
   /** Longest wait before a batch that failed is tried again, milliseconds; doubles from there to a minute. */
   readonly firstDelayMs: number
-  /** Gets the destination ready before there is anything to send. Never rejects: what is wrong shows at the first batch. */
+  /** Prepares the destination before there are events. Never rejects: problems show with the first batch. */
   prepare(signal: AbortSignal): Promise<void>
-  /** Attempts to deliver; resolves with what became of each event, in order. Never rejects. */
+  /** Attempts to deliver; resolves with the result of each event, in order. Never rejects. */
   send(batch: readonly ClaimedDelivery[], signal: AbortSignal): Promise<AttemptResult[]>
   close(): Promise<void>
 }

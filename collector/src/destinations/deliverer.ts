@@ -6,7 +6,7 @@ import { Outage, type OutageParts } from './outage.ts'
 import { type BatchDestination, openSender } from './senders.ts'
 import { type AttemptResult, postMessage } from './webhook.ts'
 
-/** A lease lasts longer than the attempt, so that nobody else has the event while its outcome is written down. */
+/** A lease lasts longer than the attempt, so that no other process gets the event before its outcome is written. */
 const LEASE_MARGIN_MS = 10_000
 const MAX_DELAY_MS = 60_000
 const FAULT_RETRY_MS = 5000
@@ -20,11 +20,11 @@ export interface DelivererParts extends OutageParts {
 }
 
 /**
- * Carries the events of one destination out of the database, at least once.
+ * Delivers the events of one destination, at least once.
  *
- * Deliveries that are owed are in the database, written in the transaction that accepted the event; it is ticked off after the
- * attempt. So a death in between repeats an attempt and loses none, and a restart goes on where it was. What is being
- * attempted is leased: of several collectors on one database one delivers an event.
+ * Pending deliveries are in the database, written in the transaction that accepted the event, and marked as done after the
+ * attempt (an outbox). A crash in between repeats an attempt and loses none, and a restart continues. A delivery is leased
+ * during its attempt, so that only one of several collectors makes it.
  */
 export class Deliverer {
   readonly #destination: DestinationConfig
@@ -34,9 +34,9 @@ export class Deliverer {
   #cancelTimer = () => {}
   #sender: BatchSender | undefined
   readonly #outage: Outage
-  /** Batches in a row of which nothing was taken. */
+  /** Batches in a row of which no event was accepted. */
   #failures = 0
-  /** Until then nothing is sent in batches, by the monotonic clock. */
+  /** No batch is sent before this moment of the monotonic clock. */
   #restUntilMs = Number.NEGATIVE_INFINITY
 
   constructor(destination: DestinationConfig, parts: DelivererParts) {
@@ -46,9 +46,9 @@ export class Deliverer {
   }
 
   /**
-   * Looks for work now, unless that is going on already or the destination is left in peace for a while.
+   * Looks for due deliveries now, unless it is already doing so or the destination is backing off.
    *
-   * @param isAsked A person wants it now.
+   * @param isAsked A person asked for it.
    */
   wake(isAsked = false): void {
     if (isAsked) this.#restUntilMs = Number.NEGATIVE_INFINITY
@@ -62,7 +62,7 @@ export class Deliverer {
     this.#running = this.#work()
       .then(() => queue.nextDueMs(this.#destination.name))
       .catch((cause: unknown) => {
-        // The outcome could not be written down. Not at once again: the receiver would get the same without end.
+        // The outcome could not be written. Wait: the receiver would get the same event again and again.
         onFault(`destination ${this.#destination.name}`, cause)
         return clock.now() + FAULT_RETRY_MS
       })
@@ -85,12 +85,12 @@ export class Deliverer {
       const due = await queue.claim(name, sender.limit, sender.longestMs + LEASE_MARGIN_MS)
       if (due.length === 0) return
       await this.#sendBatch(sender, due)
-      // The queue may answer at once; others must have their turn all the same.
+      // The queue may answer within the turn; other work must run too.
       await nextTurn()
     }
   }
 
-  /** The sender of the destination, made and got ready once. */
+  /** The sender of the destination, made and prepared once. */
   async #open(destination: BatchDestination): Promise<BatchSender> {
     if (this.#sender !== undefined) return this.#sender
     const sender = await openSender(destination, this.#parts.clock, (cause) =>
@@ -124,14 +124,14 @@ export class Deliverer {
       if (result === undefined || (signal.aborted && result.result === 'retry')) given.push(delivery.eventId)
       else updates.push(updateOf(delivery, result, measured, (attempts) => clock.now() + delayMs(attempts)))
     }
-    // Nothing else is tried meanwhile: what keeps it from this batch keeps it from the next one.
+    // No other batch is tried in the meantime: it would fail for the same reason.
     if (isAway) this.#restUntilMs = clock.monotonic() + delayMs(this.#failures)
     else if (due.length < sender.limit) this.#restUntilMs = clock.monotonic() + sender.intervalMs
     await queue.settle(name, updates)
     await queue.release(name, given)
   }
 
-  /** Keeps so many requests under way as the destination allows; what is finished is written down together. */
+  /** Keeps as many requests in flight as the destination allows; outcomes are written together. */
   async #postAll(destination: Extract<DestinationConfig, { type: 'webhook' }>): Promise<void> {
     const { queue, clock } = this.#parts
     const { name, concurrency, timeout, firstDelay, maxAttempts } = destination
@@ -175,7 +175,7 @@ export class Deliverer {
     await queue.release(name, released)
   }
 
-  /** Measures an attempt: call what it returns when the attempt is over. */
+  /** Measures an attempt: call the returned function when the attempt is over. */
   #startAttempt(): () => { atMs: number; durationMs: number } {
     const { clock } = this.#parts
     const atMs = clock.now()
@@ -191,7 +191,7 @@ export class Deliverer {
     this.#cancelTimer = clock.setTimer(() => this.wake(), Math.max(1, restMs, dueMs - clock.now()))
   }
 
-  /** Ends attempts in flight; what was not delivered stays owed in the database. */
+  /** Aborts attempts in flight; undelivered events stay pending in the database. */
   async close(): Promise<void> {
     this.#stop.abort()
     this.#cancelTimer()

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { Listeners } from '../listeners.ts'
 import type { AttemptResult } from './webhook.ts'
 
-/** Told of after so long in which nothing was taken: one that refuses now and then is not away. */
+/** An outage is reported after this time without an accepted event: a destination that fails now and then is not down. */
 const OUTAGE_MS = 2000
 
 /** Listeners of an outage. */
@@ -10,13 +10,13 @@ export interface OutageParts extends Listeners {
   clock: Clock
 }
 
-/** Tells once when a destination takes nothing any more, and once when it does again. */
+/** Reports once when a destination is down, and once when it works again. */
 export class Outage {
   readonly #name: string
   readonly #parts: OutageParts
-  /** When the attempts began to fail, by the monotonic clock; undefined = the last one did not. */
+  /** When the attempts began to fail, by the monotonic clock; undefined = the last one did not fail. */
   #sinceMs: number | undefined
-  /** The fault that was told and is not over. */
+  /** The fault that was reported and is not over. */
   #told: string | undefined
 
   constructor(name: string, parts: OutageParts) {
@@ -24,7 +24,7 @@ export class Outage {
     this.#parts = parts
   }
 
-  /** Takes note of what came of an attempt. */
+  /** Records the result of an attempt. */
   saw(attempt: AttemptResult): void {
     const { clock, onRecovery } = this.#parts
     if (attempt.result === 'retry') {
@@ -34,14 +34,14 @@ export class Outage {
       if (isNews) this.tell(`destination ${this.#name} is away`, new Error(attempt.reason))
       return
     }
-    // Whatever it said of the event: it responds.
+    // Even if it refused the event: it responds.
     this.#sinceMs = undefined
     if (this.#told === undefined) return
     onRecovery(`destination ${this.#name} is back`, this.#told)
     this.#told = undefined
   }
 
-  /** Tells of a fault that is over with the next attempt that does not fail. */
+  /** Reports the fault; the next attempt that does not fail ends it. */
   tell(fault: string, cause: unknown): void {
     this.#told = fault
     this.#parts.onFault(fault, cause)

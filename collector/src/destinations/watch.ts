@@ -2,17 +2,17 @@ import type { Clock } from '../clock.ts'
 import type { DestinationConfig } from '../config/schema.ts'
 import type { DeliveryQueue, NewEvent } from '../store/ports.ts'
 
-/** All processes are told so often to which destinations this one delivers. */
+/** Interval at which this process announces the destinations to which it delivers. */
 const ATTEND_MS = 20_000
-/** A process that was not heard of for so long does not deliver any more. */
+/** After this time without an announcement, a process counts as gone. */
 const ATTENDED_MS = 60_000
-/** Milliseconds for which a skipped destination of a front is told after its last event. */
+/** Milliseconds for which a skipped destination of a front is reported after its last event. */
 const UNPLANNED_MS = 60_000
 
 /** Options of a watch. */
 export interface WatchParts {
   destinations: readonly DestinationConfig[]
-  /** Whether this process delivers what is owed. */
+  /** Whether this process makes deliveries. */
   isDelivering: boolean
   queue: Pick<DeliveryQueue, 'attend' | 'unattended'>
   clock: Clock
@@ -20,14 +20,14 @@ export interface WatchParts {
 }
 
 /**
- * Finds destinations that only some processes name in their config: nobody delivers what is owed to one that only fronts name, and
- * nothing is owed to one that only workers name.
+ * Finds destinations that only some processes have in their config. If only fronts have one, its deliveries stay pending; if
+ * only workers have one, it gets no deliveries.
  */
 export class DestinationWatch {
   readonly #parts: WatchParts
   /** Names of those to which this process delivers. */
   readonly #attended: readonly string[]
-  /** Turned off on purpose: what waits for them is not told. */
+  /** Turned off on purpose: their pending deliveries are not reported. */
   readonly #disabled: ReadonlySet<string>
   readonly #told = new Set<string>()
   /** By the name: when an event came last that was not meant for it, nor kept from it for a reason. */
@@ -42,7 +42,7 @@ export class DestinationWatch {
     this.#disabled = new Set(destinations.filter(({ enabled }) => !enabled).map(({ name }) => name))
   }
 
-  /** Begins to tell others what this process delivers, and to look for what nobody does. */
+  /** Starts to announce the destinations of this process, and to look for those that no process serves. */
   start(): void {
     void this.#attend().then(() => this.#later())
   }
@@ -58,7 +58,7 @@ export class DestinationWatch {
 
   async #attend(): Promise<void> {
     if (this.#attended.length === 0) return
-    // A store that is away is told of by those who write to it.
+    // Writers of the store report when it is unreachable.
     await this.#parts.queue.attend(this.#attended).catch(() => {})
   }
 

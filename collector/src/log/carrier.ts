@@ -13,10 +13,12 @@ import type { LogMessage, LogSubscription, SharedLog } from './ports.ts'
 const MESSAGES_PER_COMMIT = 100
 /** And the events among them, beyond the first message. */
 const EVENTS_PER_COMMIT = 2000
-/** A store that cannot be written to is tried again after so long. */
+/** Wait before the next attempt to write, while the store fails. */
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 5000
-/** Milliseconds until a message is tried again that can be neither written nor laid aside: it takes a person to change that. */
+/**
+ * Milliseconds until a message is tried again that can neither be written nor stored as a dead letter: someone has to fix that.
+ */
 const NOT_LAID_ASIDE_MS = 15_000
 
 /** Options of a carrier. */
@@ -35,8 +37,8 @@ interface Held {
 }
 
 /**
- * Carries what fronts have written into the log to the store: a message is done when the store has committed it. What comes twice
- * is known there by its key; what the store refuses is laid aside, alone.
+ * Consumes the log and writes its messages to the store. A message is acknowledged when the store has committed it. The store
+ * recognises duplicates by their key. A message that it refuses becomes a dead letter, alone.
  */
 export class Carrier {
   readonly #parts: CarrierParts
@@ -59,7 +61,7 @@ export class Carrier {
     this.#ended = this.#run(this.#subscription)
   }
 
-  /** Finishes what is being written, and takes nothing more. */
+  /** Finishes the current write, and fetches no further messages. */
   async close(): Promise<void> {
     this.#isClosing = true
     this.#endPause()
@@ -76,7 +78,7 @@ export class Carrier {
     }
   }
 
-  /** Decodes messages; what cannot be read at all is laid aside. */
+  /** Decodes messages; unreadable ones become dead letters. */
   async #read(messages: readonly LogMessage[]): Promise<Held[]> {
     const held: Held[] = []
     for (const message of messages) {
@@ -98,7 +100,7 @@ export class Carrier {
     await this.#finish(messages, () => this.#write(held), oneByOne)
   }
 
-  /** False when something in it was neither written nor laid aside. */
+  /** False when a message was neither written nor stored as a dead letter. */
   async #write(held: readonly Held[]): Promise<boolean> {
     let isDone = true
     for (const { decoded } of held) {
@@ -137,9 +139,9 @@ export class Carrier {
   }
 
   /**
-   * Writes groups, all together if the store takes them so; those that it refuses are found by halving.
+   * Writes groups, all together if the store accepts them; refused ones are found by halving.
    *
-   * @returns False when one was neither written nor laid aside.
+   * @returns False when one was neither written nor stored as a dead letter.
    */
   async #keep(groups: readonly EventGroup[]): Promise<boolean> {
     const { store } = this.#parts
@@ -166,7 +168,7 @@ export class Carrier {
     }
   }
 
-  /** False when it cannot be laid aside: then it stays in the log. */
+  /** False when it cannot be stored as a dead letter: then it stays in the log. */
   async #layAside(key: string | undefined, payload: Uint8Array, cause: unknown): Promise<boolean> {
     const { log, onFault } = this.#parts
     try {

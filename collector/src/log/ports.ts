@@ -3,15 +3,15 @@ import type { LogLag, PartHealth } from '../store/part-health.ts'
 import type { NewEvent, RequestLog, TokenMemory } from '../store/ports.ts'
 
 /**
- * A log that lies between the processes that take events in and those that carry them to a store. It delivers at least once;
- * nothing outside of the folder of a log knows what it is made of.
+ * A log between the processes that accept events (fronts) and the consumers that write them to a store (workers). It delivers
+ * at least once. Only the folder of a log knows its implementation.
  */
 
 /** Takes events in: a store, or a log in front of one. */
 export interface EventSink {
   /**
-   * Resolves when the events are kept, with what is known of each by then, in order. Rejects when they could not be; then some of
-   * them may have been.
+   * Resolves when the events are stored, with the known result of each, in order. When it rejects, some of them may be stored
+   * all the same.
    */
   append(events: readonly NewEvent[]): Promise<ReadonlyArray<Pick<EventSummary, 'status'>>>
 }
@@ -21,22 +21,22 @@ export interface LogMessage {
   readonly payload: Uint8Array
   /** It is in the store: the log may forget it. */
   done(): void
-  /** It could not be written: let somebody try again after so long. */
+  /** It could not be written: redeliver it after this time. */
   retryAfter(ms: number): void
 }
 
-/** Carries messages from the log until it is closed; takes no more from the log than it is ready to hold. */
+/** A consumer of the log. It fetches only as many messages as it is ready to hold. */
 export interface LogSubscription {
-  /** The next messages: at least one, as many as are there, at most `limit`. An empty list = it was closed. */
+  /** The next messages: all that are available, at least one and at most `limit`. An empty list = it was closed. */
   take(limit: number): Promise<LogMessage[]>
-  /** Lets go of what was not taken: others get it at once. */
+  /** Returns messages that were fetched but not processed: other consumers get them at once. */
   close(): Promise<void>
 }
 
-/** Something that could not be written into the store, and was laid aside. */
+/** A dead letter: a message that the store refused, or that could not be read. */
 export interface DeadLetter {
   id: string
-  /** ISO-8601, when it was laid aside. */
+  /** When it became a dead letter, ISO-8601. */
   at: string
   /** The error of the store, or of the reader. */
   reason: string
@@ -50,9 +50,9 @@ export interface DeadLetter {
 /** A dead letter. It stays until it is retried or discarded. */
 export interface DeadLetters {
   /**
-   * Lays a message aside; resolves when that is certain. Rejects when there is no room, or the log is away.
+   * Stores a dead letter; resolves when that is confirmed. Rejects when there is no room, or the log is unreachable.
    *
-   * @param key The same whenever the same is laid aside again: it is kept once. Undefined = nobody can tell.
+   * @param key The same for the same message, so that it is stored once. Undefined = unknown.
    */
   add(key: string | undefined, payload: Uint8Array, reason: string): Promise<void>
   /** The oldest ones. */
@@ -69,17 +69,17 @@ export interface SharedLog extends EventSink {
   readonly deadLetters: DeadLetters
   /** The memory for tokens that all processes beside the log share: none of them needs the store for it. */
   readonly tokens: TokenMemory
-  /** Where it lies, without credentials. */
+  /** Its address, without credentials. */
   readonly address: string
-  /** Whether what is appended now would be kept. Never rejects. */
+  /** Whether an append would succeed now. Never rejects. */
   health(): Promise<PartHealth>
-  /** Is told when it goes away, from now on: it may be back before anybody asks. */
+  /** Sets the listener for a lost connection: the log may be back before the next health check. */
   onAway(listen: (reason: string) => void): void
   /** The messages that wait in it; null when that is not known. */
   lag(): Promise<LogLag | null>
   /** Takes messages with events from it, for the store. */
   subscribe(): LogSubscription
-  /** Is called with the requests that others have noted, from now on. */
+  /** Sets the listener for requests that other processes recorded. */
   onRequests(take: (payload: Uint8Array) => void): void
   close(): Promise<void>
 }

@@ -2,16 +2,16 @@ import type { Clock } from '../clock.ts'
 import { limited } from '../limited.ts'
 import type { PartHealth } from '../store/part-health.ts'
 
-/** Somebody who knows how parts are. */
+/** A source of the health of parts. */
 export interface HealthSource {
   /** The part that is not ready when there is no response. */
   part: PartHealth['part']
-  /** Without it this process can do nothing of use, and should get no requests. */
+  /** Without it this process cannot work and should get no requests. */
   isRequired: boolean
   ask(): Promise<PartHealth[]>
 }
 
-/** One part, as `/readyz` tells of it. */
+/** One part, as shown by `/readyz`. */
 export interface PartState extends PartHealth {
   isRequired: boolean
 }
@@ -24,14 +24,14 @@ export interface Readiness {
 
 /** Milliseconds after which a part without a response is not ready; probes wait for some seconds. */
 const LIMIT_MS = 2000
-/** So long a state is told again without asking: anybody may ask, and the parts have better things to do. */
+/** A state is cached for this time: `/readyz` is public, and must not put load on the parts. */
 const FRESH_MS = 500
 
-/** Asks the parts how they are, on behalf of probes, of the metrics, and of the page. */
+/** Collects the health of the parts for probes, metrics and the page. */
 export class Health {
   readonly #sources: readonly HealthSource[]
   readonly #clock: Clock
-  /** Questions without a response yet: nothing is asked twice at a time. */
+  /** Running checks: each part is checked only once at a time. */
   readonly #asked = new Map<HealthSource, Promise<PartState[]>>()
   #known: { atMs: number; parts: Promise<PartState[]> } | undefined
   #isDraining = false
@@ -41,7 +41,7 @@ export class Health {
     this.#clock = clock
   }
 
-  /** From now on the process is about to end. */
+  /** Marks the process as ending. */
   drain(): void {
     this.#isDraining = true
   }

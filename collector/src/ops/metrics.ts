@@ -5,20 +5,20 @@ import { APPEND_BUCKETS, type Labelled, type Meter } from './meter.ts'
 
 const PREFIX = 'trackpost_collector_'
 
-/** Sources of the figures. */
+/** Sources of the metrics. */
 export interface MetricsParts {
   meter: Meter
   version: string
   parts(): Promise<PartState[]>
-  /** Empty when nobody knows. */
+  /** Empty when unknown. */
   destinations(): Promise<DestinationState[]>
   now(): number
 }
 
-/** Those of the process are one set however many collectors run in it: each set would observe the garbage collector anew. */
+/** One set of process metrics for all collectors in a process: each further set would observe the garbage collector again. */
 let ofProcess: Registry | undefined
 
-/** The figures of a collector for Prometheus. Loaded when they are asked for, with the library that writes them. */
+/** The Prometheus metrics of a collector. Loaded on the first request for them, together with the library. */
 export class Metrics {
   readonly #parts: MetricsParts
   readonly #registry = new Registry()
@@ -38,7 +38,7 @@ export class Metrics {
 
   readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE
 
-  /** The text of the figures as they are now. */
+  /** The metrics as text. */
   async text(): Promise<string> {
     const { parts, destinations } = this.#parts
     ;[this.#states, this.#destinations] = await Promise.all([parts(), destinations()])

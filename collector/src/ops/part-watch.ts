@@ -11,7 +11,7 @@ export interface PartWatchOptions extends Listeners {
   clock: Clock
 }
 
-/** Follows the parts that lie on other machines, and tells when one is away and when it is back. */
+/** Watches the parts on other machines, and reports when one is unreachable and when it is back. */
 export class PartWatch {
   readonly #options: PartWatchOptions
   readonly #away = new Map<PartHealth['part'], string>()
@@ -22,7 +22,7 @@ export class PartWatch {
     this.#options = options
   }
 
-  /** Begins to look. What is away from the start was told by what has tried to open it. */
+  /** Starts to watch. A part that was unreachable from the start has already been reported by the attempt to open it. */
   start(): void {
     void this.#look(false)
   }
@@ -40,18 +40,18 @@ export class PartWatch {
       if (this.#away.delete(part)) onRecovery(`the ${part} is back`, `the ${part} is away`)
       return
     }
-    // The connection to a log tells of that itself.
+    // The connection to a log reports that itself.
     if (isTold && part === 'store' && !this.#away.has(part))
       onFault('the store is away', new Error(reason ?? 'unknown'))
     this.#away.set(part, reason ?? 'unknown')
   }
 
-  /** Takes note of a part that went away, as somebody else has told: it may be back before the next look. */
+  /** Records a part that became unreachable, reported from elsewhere: it may be back before the next check. */
   note(part: PartHealth['part'], reason: string): void {
     this.#away.set(part, reason)
   }
 
-  /** Why a part cannot be used now; null when it can, as far as is known. */
+  /** Why a part is unusable now; null when it works, as far as known. */
   reason(part: PartHealth['part']): string | null {
     return this.#away.get(part) ?? null
   }

@@ -1,20 +1,20 @@
 import { ConfigError } from '../config/config-error.ts'
 
-/** The store cannot be used for the moment; everything that was said of it may be right. */
+/** The store is unreachable or unusable at present; its settings may be correct. */
 export class StoreAwayError extends ConfigError {}
 
 const marked = new WeakSet<object>()
 
-/** Marks an error as one of a store that is away; only the store itself can tell. Returns the same error, with all that it says. */
+/** Marks an error as caused by an unreachable store; only the store itself can tell. Returns the same error. */
 export function markAway<T extends object>(cause: T): T {
   marked.add(cause)
   return cause
 }
 
-/** Whether a store failed since it is away or has to do with its connection, not for what was asked of it. */
+/** Whether a store failed because it is unreachable or its connection broke, and not because of the query. */
 export function isStoreAway(cause: unknown): boolean {
   return cause instanceof StoreAwayError || (typeof cause === 'object' && cause !== null && marked.has(cause))
 }
 
-/** A newer collector has made its tables: it will not be of use until this one is replaced. */
+/** A newer collector has migrated its tables: this process cannot use the store until it is upgraded. */
 export class NewerStoreError extends StoreAwayError {}

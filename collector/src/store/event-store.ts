@@ -29,17 +29,17 @@ export interface Totals {
   refused: number
 }
 
-/** Told of what happens in a store. */
+/** Listeners of a store. */
 export interface StoreListener {
   /** This process has written; called after `append` has resolved, or in the same turn. */
   committed(events: readonly EventSummary[], requests: readonly NewRequest[]): void
   /** Everything was forgotten, by this process or another. */
   cleared(): void
-  /** Others have written, or old events were deleted: counts that are kept in memory cannot be relied on. */
+  /** Another process has written, or old events were deleted: counts in memory are out of date. */
   changed(): void
 }
 
-/** Records where they can be had at once: in a store of this process. */
+/** Synchronous reading of records, in a store inside this process. */
 export interface LocalRecords {
   /** Records that match, message included, oldest first unless asked otherwise. */
   events(query?: EventQuery): EventRecord[]
@@ -57,24 +57,23 @@ export interface EventStore {
   readonly tokenKeys: TokenKeyStore
   /** The rates of all processes together; undefined = each process counts for itself. */
   readonly rateLimits?: RateLimits
-  /** Undefined for a store that lies elsewhere. */
+  /** Undefined for a store on another machine. */
   readonly local?: LocalRecords
   totals(): Promise<Totals>
   /**
-   * Whether what is appended now would be kept, part by part. Never rejects, also after `close`, and costs next to nothing:
-   * it is asked every few seconds. A store that could not write tries it again here, so that one which gets no events
-   * meanwhile becomes ready by itself.
+   * Health of each part: whether an append would succeed now. Called every few seconds, so it must be cheap. Never rejects,
+   * even after `close`. A store that could not write tries again here, so that it becomes ready without new events.
    */
   health(): Promise<PartHealth[]>
   /** Forgets events, requests, deliveries and the memory of messageIds. Numbers go on counting. */
   clear(): Promise<void>
-  /** Begins to look for what others write, and to delete what is too old. Called once. */
+  /** Starts to follow writes of other processes, and to delete old data. Called once. */
   start(listener: StoreListener): void
   /**
-   * Waits for nothing any more: what is under way fails, what is asked later as well. For a store that may be silent; what it had not
-   * confirmed by then is not known to be kept.
+   * Stops waiting: running and later calls fail. For a store that may not respond; appends that it has not confirmed by then
+   * may or may not be stored.
    */
   cut?(): void
-  /** Keeps what still waits, and lets go of everything. */
+  /** Writes everything that still waits, and closes. */
   close(): Promise<void>
 }

@@ -15,18 +15,18 @@ import type {
 } from './ports.ts'
 import type { EventReader } from './queries.ts'
 
-/** How long until the store is tried again. */
+/** Wait before the next attempt to open the store. */
 const RETRY_MS = 2000
 /** How long a close waits for a store that is being opened. */
 const OPENING_LIMIT_MS = 2000
 
-/** The behaviour of a store that cannot be reached. */
+/** Stands in for a store that is unreachable. */
 export interface LateStoreParts {
-  /** Opens it. To be tried again after a `StoreAwayError`; anything else is told, and tried again all the same. */
+  /** Opens the store. After a `StoreAwayError` it is tried again; any other error is reported, and it is tried again too. */
   open(): Promise<EventStore>
-  /** Has attempts to open it end soon. */
+  /** Ends attempts to open it. */
   giveUp(): void
-  /** The attempt that is under way, if there is one. */
+  /** The running attempt, if there is one. */
   begun?: Promise<EventStore>
   clock: Clock
   onFault(what: string, cause: unknown): void
@@ -35,8 +35,8 @@ export interface LateStoreParts {
 const NEWS: TailNews = { head: cursorOf(0), lastSeq: 0, epoch: 0, revision: 0 }
 
 /**
- * A store that could not be opened at the start, for a process that can do its work without one: it is opened as soon as it can be
- * had. Until then everything that is asked of it rejects.
+ * A store that was unreachable at the start, for a process that can work without one: it is opened as soon as it is reachable.
+ * Until then every call rejects.
  */
 export class LateStore implements EventStore {
   readonly #parts: LateStoreParts
@@ -69,7 +69,7 @@ export class LateStore implements EventStore {
     } catch (cause) {
       if (this.#isClosed) return
       const { message } = cause as Error
-      // The same every two seconds is told once.
+      // An error that repeats every two seconds is reported once.
       if (!(cause instanceof StoreAwayError) && message !== this.#reason) {
         this.#parts.onFault('the store cannot be opened', cause)
       }
@@ -100,7 +100,7 @@ export class LateStore implements EventStore {
   readonly assertions: AssertionMemory = late(() => this.#opened.assertions)
   readonly tokenKeys: TokenKeyStore = late(() => this.#opened.tokenKeys)
 
-  /** Requests may be lost, and are while the store is away. */
+  /** Requests may be lost, and are lost while the store is unreachable. */
   readonly requests: RequestLog = {
     nextId: () => this.#opened.requests.nextId(),
     append: (request) => this.#store?.requests.append(request),
@@ -142,13 +142,13 @@ export class LateStore implements EventStore {
     this.#isClosed = true
     this.#cancel()
     this.#parts.giveUp()
-    // One that opens after all is closed by that.
+    // If the attempt still succeeds, this closes the store.
     await limited(this.#opening, OPENING_LIMIT_MS, this.#parts.clock, () => {})
     await this.#store?.close()
   }
 }
 
-/** A port of which each method is asynchronous, and rejects until there is the one that is meant. */
+/** A port with asynchronous methods that reject until the real port exists. */
 function late<P extends object>(port: () => P): P {
   return new Proxy({} as P, {
     get:

@@ -1,10 +1,10 @@
 import type { DestinationOutcome, EventSummary, Kind, Reason, Violation, Warning } from '../record.ts'
 
 /**
- * The port of the store. Nothing outside of the folder of a store knows what it is made of; what it is asked,
- * and what comes back, is in `queries.ts`; all ports together are in `event-store.ts`.
+ * The ports of the store. Only the folder of a store knows its implementation. Queries and their results are in `queries.ts`;
+ * `event-store.ts` joins all ports.
  *
- * Everything that a database on another machine would make wait is asynchronous.
+ * Every method that may need a database on another machine is asynchronous.
  */
 
 /** A place in the log of events or requests. Opaque: only the store that gave it out can read it. */
@@ -17,13 +17,13 @@ export interface PlannedDelivery {
   skippedBecause?: string
 }
 
-/** How what is kept of a message differs from what the client sent. Paths are dotted: `context.ip`. */
+/** Differences between the stored message and the message that the client sent. Paths are dotted: `context.ip`. */
 export interface SentDifference {
   /** Paths that the service added. */
   added: readonly string[]
   /** The values that the client sent at paths that were changed. */
   changed: Readonly<Record<string, unknown>>
-  /** Paths that were taken out, credentials above all; their values are not kept. */
+  /** Paths that were removed, mainly credentials; their values are not stored. */
   removed: readonly string[]
 }
 
@@ -41,9 +41,11 @@ export interface NewEvent {
   /** The same as ISO-8601. */
   receivedAt: string
   timestampMs: number
-  /** JSON text of the message as it is kept, without what it takes over from its batch. */
+  /** JSON text of the message as stored, without the fields that it inherits from its batch. */
   body: string | null
-  /** JSON text of what it takes over from its batch, `InheritedFields`: the same text for its neighbours, and kept once. */
+  /**
+   * JSON text of the fields that it inherits from its batch, `InheritedFields`: the same text for the whole batch, stored once.
+   */
   inherited?: string
   deliveries: readonly PlannedDelivery[]
   /** Id of the request that brought it, from `RequestLog.nextId`. */
@@ -51,7 +53,7 @@ export interface NewEvent {
   /** Left out when it is not known. */
   sent?: SentDifference
   violations?: readonly Violation[]
-  /** Kept with the event and told in its summary. */
+  /** Stored with the event and shown in its summary. */
   warnings?: readonly Warning[]
 }
 
@@ -112,7 +114,7 @@ export interface EventGroup {
   events: readonly NewEvent[]
 }
 
-/** The store is well, but will never take these data: to try again is of no use. */
+/** The store works, but will never accept these data: a retry is useless. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError'
 }
@@ -167,11 +169,11 @@ export interface DeliveryUpdate {
   attempt?: { atMs: number; durationMs: number; result: 'delivered' | 'retry' | 'failed' }
 }
 
-/** The deliveries that are owed to destinations. */
+/** The pending deliveries to destinations. */
 export interface DeliveryQueue {
   /**
-   * Deliveries to one destination that are due, oldest first, and nobody else's until the lease ends.
-   * @param leaseMs After so long without `settle` others may have them.
+   * Leases due deliveries of one destination, oldest first: no other process gets them until the lease ends.
+   * @param leaseMs After this time without `settle`, other processes may take them.
    */
   claim(destination: string, limit: number, leaseMs: number): Promise<ClaimedDelivery[]>
   /** Writes down what attempts came to, and ends the leases of the caller on them. */
@@ -186,17 +188,17 @@ export interface DeliveryQueue {
    */
   retry(destination: string, eventIds?: readonly string[]): Promise<number>
   /**
-   * Has an event delivered once more under a new key, whatever became of it.
-   * Returns whether it was ever meant for this destination.
+   * Queues an event for another delivery under a new key, whatever its state. Returns whether it was ever meant for this
+   * destination.
    */
   replay(destination: string, eventId: string): Promise<boolean>
-  /** Tells all processes that this one delivers to these destinations. To be told again and again. */
+  /** Announces to all processes that this one delivers to these destinations. Must be repeated as a heartbeat. */
   attend(destinations: readonly string[]): Promise<void>
   /** Destinations for which something waits, and to which no process was told to deliver within so long; by their names. */
   unattended(withinMs: number): Promise<UnattendedDestination[]>
 }
 
-/** A destination to which nobody delivers what is owed. */
+/** A destination with pending deliveries and no process that delivers them. */
 export interface UnattendedDestination {
   destination: string
   /** How many deliveries wait. */
@@ -246,7 +248,7 @@ export interface RateLimits {
   take(source: string, requestsPerSecond: number): Promise<number | undefined>
 }
 
-/** Listeners for a log that others write to as well. */
+/** Listeners for a log to which other processes write too. */
 export interface TailNews {
   /** End of the log. */
   head: Cursor
