@@ -105,7 +105,7 @@ export function compose(
       warn: (text) => warnings.reportSpool(text),
     })
     const store = givenStore ?? spool ?? memory
-    const outcomes = new Outcomes({
+    const outcomes: Outcomes = new Outcomes({
       ledger,
       pipeline,
       store,
@@ -120,7 +120,7 @@ export function compose(
       onDrained: () => lifecycle.onDrained(),
     })
     const line = new Line({ settings, store, spool, displace: (item) => outcomes.displace(item) })
-    const intake = new Intake({
+    const intake: Intake = new Intake({
       settings,
       stamp: { library: { name: 'trackpost', version: VERSION }, metadata },
       clock,
@@ -137,7 +137,7 @@ export function compose(
       onAccepted: settings.waitUntil === undefined ? undefined : () => lifecycle.flushAfterTurn(),
     })
     const envelope = new Envelope(writeKey, store)
-    const sender = new Sender({
+    const sender: Sender = new Sender({
       url,
       writeKey,
       userAgent: USER_AGENT,
@@ -152,7 +152,7 @@ export function compose(
       clock,
       warn: log.warn,
     })
-    const delivery = new Delivery({
+    const delivery: Delivery = new Delivery({
       settings,
       line,
       maxMessagesBytes: settings.maxBodyBytes - envelope.bytes,

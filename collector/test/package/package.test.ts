@@ -252,7 +252,7 @@ test('the TypeScript of its README compiles under strict settings, the libraries
         noEmit: true,
         skipLibCheck: true,
         allowImportingTsExtensions: true,
-        paths: { trackpost: [join(REPOSITORY, 'src', 'index.ts')] },
+        paths: { trackpost: [join(REPOSITORY, 'dist', 'index.d.ts')] },
       },
       include: ['readme-*.mts'],
     }),

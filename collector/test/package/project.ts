@@ -48,7 +48,10 @@ function environment(): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(entries), NO_COLOR: '1', FORCE_COLOR: '0' }
 }
 
-/** Builds and packs a copy of the package, as a release does, and installs the tarball into an empty project. */
+/** With `--full` of the suite the package is built and packed in a copy, as a release does it. */
+const packs = process.env['TEST_FULL'] === '1' ? packAsReleased : packBuilt
+
+/** Packs the package, and installs the tarball into an empty project. */
 export async function createProject(): Promise<Project> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'trackpost-collector-package-')))
   const write = (name: string, text: string): string => {
@@ -58,7 +61,7 @@ export async function createProject(): Promise<Project> {
   }
   const remove = () => rmSync(folder, { recursive: true, force: true })
   try {
-    const { tarball, files } = await packAsReleased(folder)
+    const { tarball, files } = await packs(folder)
     write('package.json', '{ "name": "a-user-of-the-collector", "private": true }')
     const flags = ['--prefer-offline', '--no-package-lock', '--no-audit', '--no-fund']
     const installed = await run('npm', ['install', tarball, ...flags], folder)
@@ -77,6 +80,7 @@ async function packAsReleased(folder: string): Promise<Packed> {
   mkdirSync(workspace)
   cpSync(join(REPOSITORY, 'tsconfig.json'), join(workspace, 'tsconfig.json'))
   cpSync(join(REPOSITORY, 'package.json'), join(workspace, 'package.json'))
+  cpSync(join(REPOSITORY, 'scripts'), join(workspace, 'scripts'), { recursive: true })
   symlinkSync(join(REPOSITORY, 'node_modules'), join(workspace, 'node_modules'))
   const isLeftOut = /\/collector\/(?:node_modules|dist|test|test-results|bench)(?:\/|$)/
   cpSync(join(REPOSITORY, 'collector'), copy, { recursive: true, filter: (path) => !isLeftOut.test(path) })
