@@ -1,8 +1,20 @@
 import { defineConfig } from 'vitest/config'
-import { FULL_STEPS, filesOfTier } from './scripts/tiers.mjs'
+import { FULL_STEPS, filesOfTier, TIER } from './scripts/tiers.mjs'
 
 /** Over real sockets, in real time: what is true of the sources as a whole. */
 const endToEnd = ['test/auth/end-to-end.test.ts']
+
+/** Unit tests that replace modules. All others share a process: one for each file would take as long as their tests. */
+const replacing = [
+  'test/analytics.test.ts',
+  'test/auth/private-key.web.test.ts',
+  'test/client/requests.test.ts',
+  'test/client/verify.test.ts',
+  'test/http/node-client.test.ts',
+  'test/message/utf8.test.ts',
+  'test/runtime/*.test.ts',
+  'test/scope/run.test.ts',
+]
 
 /** Suites that drive the built package, each in processes of its own; the rest of `test/` mirrors `src/`. */
 const builtSuites = [
@@ -42,12 +54,21 @@ export default defineConfig({
         test: {
           ...limits,
           name: 'unit',
+          isolate: false,
           setupFiles: ['test/support/seed.ts'],
           ...filesOfTier({
             include: ['test/**/*.test.ts'],
-            exclude: [...builtSuites.map((suite) => `test/${suite}/**`), ...endToEnd],
+            exclude: [...builtSuites.map((suite) => `test/${suite}/**`), ...endToEnd, ...replacing],
             below: 'test/',
           }),
+        },
+      },
+      {
+        test: {
+          ...limits,
+          name: 'unit:replacing',
+          setupFiles: ['test/support/seed.ts'],
+          include: TIER === 'rest' ? [] : replacing,
         },
       },
       { test: { ...limits, name: 'end-to-end', include: endToEnd } },

@@ -70,7 +70,7 @@ const STEPS = {
   },
   package: { command: vitest('package'), reports: true, isParallel: true, inRest: true },
   runtimes: { command: vitest('runtimes', 'serverless'), reports: true, isParallel: true, inFull: true },
-  unit: { command: vitest('unit'), reports: true, isParallel: true, inRest: true },
+  unit: { command: vitest('unit*'), reports: true, isParallel: true, inRest: true },
   faults: { command: ['node', 'test/faults/run.mjs'], reports: true, isParallel: true, inRest: true },
   cli: {
     command: ['npm', 'test', '--workspace', 'cli', '--'],
