@@ -10,7 +10,7 @@ import { createProject, type Project } from '../package/project.ts'
  * Bytes, minified and gzipped, dependencies included, of what is loaded at once: OAuth is loaded with the first token. Where
  * the build stands today, not where it should: 28 KB and 27 KB are the goals. Lower them whenever it gets smaller.
  */
-const MAX_BUNDLE_BYTES = { node: 39_600, workerd: 38_100 }
+const MAX_BUNDLE_BYTES = { node: 39_600, workerd: 38_300 }
 /** KiB on disk, in blocks, as `du` counts. */
 const MAX_INSTALLED_KIB = 1_108
 /** This one, `dset`, and `@lukeed/uuid` with its `@lukeed/csprng`. */

@@ -155,7 +155,7 @@ export const PLATFORMS: readonly Platform[] = [
       'a runtime on Node.js 24 that asks a local runtime interface for invocations, is stopped by SIGSTOP after each, and gets SIGTERM at the end',
     except: {
       spool: {
-        note: '`/tmp` goes with the environment: what is kept there outlives an invocation, not a deployment. Await `flush()`.',
+        note: '`/tmp` belongs to the environment: its files outlive an invocation, not a deployment. Await `flush()`.',
       },
       closeOn: { note: 'Lambda sends SIGTERM to functions that have an extension, and to no others.' },
     },
