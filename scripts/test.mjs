@@ -1,7 +1,7 @@
 // Runs the steps of `npm test`, each whatever came of the others, and adds up what they report. Usage:
 //   node scripts/test.mjs                         the default form: what it leaves out is in tiers.mjs, and printed at the end
 //   node scripts/test.mjs --full                  everything
-//   node scripts/test.mjs --rest                  what the default form leaves out
+//   node scripts/test.mjs --rest                  what the default form leaves out, but for what takes longest (LONG_FILES, `inNight`)
 //   node scripts/test.mjs step... [--full] [...]  whole steps by name; with --full in the sizes of the fault matrix
 // Other arguments go to the runner of a step.
 // Parallel steps run three at a time, in their order: a third of the time they wait for processes, servers and browsers. What such a
@@ -26,8 +26,8 @@ const vitest = (...projects) => ['node', VITEST, 'run', ...projects.map((name) =
 
 /**
  * Name to command. A step with `reports` is counted by its tests, any other counts as one. Parallel steps build nothing that
- * others read; the longest come first, so that the last ones end at about the same time. `inFull` belongs to the full form alone,
- * `inRest` is a step of both of which the default form leaves out a part.
+ * others read; the longest come first, so that the last ones end at about the same time. `inFull` belongs to the full form and the
+ * rest, `inNight` to the full form alone, `inRest` is a step of both of which the default form leaves out a part.
  */
 const STEPS = {
   lint: { command: ['npm', 'run', '--silent', 'lint'] },
@@ -76,10 +76,9 @@ const STEPS = {
     command: ['npm', 'test', '--workspace', 'cli', '--'],
     reports: true,
     isParallel: true,
-    inRest: true,
   },
   examples: { command: vitest('examples'), reports: true, isParallel: true, inRest: true },
-  frameworks: { command: vitest('frameworks'), reports: true, isParallel: true, inFull: true },
+  frameworks: { command: vitest('frameworks'), reports: true, isParallel: true, inFull: true, inNight: true },
   site: { command: vitest('site'), reports: true, isParallel: true, inFull: true },
   'end-to-end': { command: vitest('end-to-end'), reports: true, isParallel: true },
   spool: { command: vitest('spool/proof'), reports: true, isParallel: true },
@@ -156,10 +155,10 @@ writeFileSync(
 console.log(summaryOf(total))
 process.exitCode = total.failed > 0 ? 1 : 0
 
-function isOfTier({ isExtra, inFull = false, inRest = false }) {
+function isOfTier({ isExtra, inFull = false, inRest = false, inNight = false }) {
   if (isExtra) return false
   if (tier === 'default') return !inFull
-  return tier === 'full' || inFull || inRest
+  return tier === 'full' || (!inNight && (inFull || inRest))
 }
 
 /** What runs one after the other: single steps, and neighbours that are parallel. */

@@ -2,6 +2,8 @@
 export declare const FULL_STEPS: Readonly<Record<string, string>>
 /** What is proved to the files and folders that prove it. */
 export declare const FULL_FILES: Readonly<Record<string, readonly string[]>>
+/** Files and folders that only the full form runs, for their length. */
+export declare const LONG_FILES: readonly string[]
 export declare const FULL_ROWS: readonly string[]
 export declare const BOTH_FILES: Readonly<Record<string, readonly string[]>>
 export declare const TIER: 'default' | 'rest' | 'full'
