@@ -79,6 +79,8 @@ export const LONG_FILES = [
   'collector/test/cluster',
   'collector/test/log/late-store.test.ts',
   'collector/test/log/page.test.ts',
+  'collector/test/log/processes.test.ts',
+  'collector/test/page/connection.test.ts',
   'collector/test/page/layout.test.ts',
   'collector/test/store/postgres/processes.test.ts',
   'test/package/ported.test.ts',
