@@ -173,7 +173,7 @@ test('a collector that cannot serve for the moment is named once, with what it s
   const body = JSON.stringify({
     success: false,
     code: 'storage',
-    message: 'the store is away: /readyz says why',
+    message: 'the store is unavailable: /readyz says why',
   })
   const server = createServer((_request, response) => response.writeHead(503).end(body))
   server.listen(0, '127.0.0.1')
@@ -187,7 +187,7 @@ test('a collector that cannot serve for the moment is named once, with what it s
   const { stderr } = await tail.ended
 
   expect(stderr).toContain(
-    `${host}: it responds with 503 (the store is away: /readyz says why); trying again`,
+    `${host}: it responds with 503 (the store is unavailable: /readyz says why); trying again`,
   )
   expect(stderr.split(host)).toHaveLength(2)
 })

@@ -25,7 +25,7 @@ export interface BackendOptions extends Listeners {
   /** Whether others work on the store that may have another config. */
   isShared: boolean
   /** Why the store cannot be asked now; null when it can, as far as is known. */
-  storeAway(): string | null
+  storeUnavailable(): string | null
   /** Told of every event that this process has recorded. */
   onRecorded(event: EventSummary): void
 }
@@ -46,7 +46,7 @@ export class Backend {
     this.#store = store
     this.#stats = new StatsKeeper(clock, () => store.totals(), onFault)
     const snapshot = (sources: number) => this.#stats.snapshot(sources)
-    this.stream = new LiveStream(snapshot, () => options.storeAway(), store.tail, clock)
+    this.stream = new LiveStream(snapshot, () => options.storeUnavailable(), store.tail, clock)
     this.waiters = new Waiters(waitSource(store), clock)
     const { destinations } = config
     const queue = store.deliveries

@@ -97,7 +97,7 @@ export class RunningCollector implements Collector {
     const isShared = shared !== undefined || store.local === undefined
     if (isShared) {
       const parts = new PartWatch({ health: this.#health, clock, ...listeners })
-      shared?.log.onAway((reason) => parts.note('log', reason))
+      shared?.log.onUnavailable((reason) => parts.note('log', reason))
       this.#parts = parts
     }
     this.#backend = new Backend({
@@ -107,7 +107,7 @@ export class RunningCollector implements Collector {
       release,
       isDelivering: shared?.role !== 'front',
       isShared,
-      storeAway: () => this.#parts?.reason('store') ?? null,
+      storeUnavailable: () => this.#parts?.reason('store') ?? null,
       onRecorded: ({ status, reason }) => this.#meter.recorded(status, reason),
       ...listeners,
     })

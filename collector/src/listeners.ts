@@ -1,7 +1,7 @@
 /** Listeners for faults and recoveries of the collector. Never throws. */
 export interface Listeners {
   onFault(what: string, cause: unknown): void
-  /** Called when a part is back, with a message and the fault that is over: "the store is back", "the store is away". */
+  /** Called when a part is back, with a message and the fault that is over: "the store is back", "the store is unavailable". */
   onRecovery(what: string, fault: string): void
 }
 

@@ -55,13 +55,13 @@ export interface CollectorOptions {
   /** The clocks and timers, for tests. */
   clock?: Clock
   /**
-   * Called for internal faults: a database that cannot write, an unreachable destination. Default: none. If it throws, that is
+   * Called for internal faults: a database that cannot write, an unavailable destination. Default: none. If it throws, that is
    * a process warning and has no other effect.
    */
   onFault?: (what: string, cause: unknown) => void
   /**
    * Called when the store, the log or a destination is back after a fault, with a message and the fault that is over: "the
-   * store is back", "the store is away". Default: none. If it throws, that is a process warning.
+   * store is back", "the store is unavailable". Default: none. If it throws, that is a process warning.
    */
   onRecovery?: (what: string, fault: string) => void
 }

@@ -177,7 +177,7 @@ export class Router {
     this.#parts.onFault('a request could not be handled', cause)
     const wait = { 'retry-after': '5' }
     const problem = isStoreAway(cause)
-      ? new HttpProblem(503, 'storage', 'the store is away: /readyz says why', wait)
+      ? new HttpProblem(503, 'storage', 'the store is unavailable: /readyz says why', wait)
       : new HttpProblem(503, 'fault', 'the collector could not handle this', wait)
     notes.refused(problem)
     replyProblem(response, problem)

@@ -51,7 +51,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
     log: options.log,
     destinations: role?.role === 'front' ? [] : config.destinations,
   })
-  // Beside a log nothing is lost while the store is away: what comes in waits there.
+  // Beside a log nothing is lost while the store is unavailable: what comes in waits there.
   const parts = { config, clock, plan, onFault }
   const store = await (role === undefined
     ? openStore(storeAddress(options), parts)

@@ -26,8 +26,8 @@ test('a listener that throws, or rejects, ends nothing: what it threw is a warni
     },
   })
 
-  onFault('the store is away', new Error('refused'))
-  onRecovery('the store is back', 'the store is away')
+  onFault('the store is unavailable', new Error('refused'))
+  onRecovery('the store is back', 'the store is unavailable')
 
   await expect
     .poll(() => told)

@@ -8,9 +8,9 @@ import { fakeClock, openCollector, postPlain, track } from './support.ts'
 
 const DAY_MS = 86_400_000
 
-/** What several processes share, in memory; may be away, or not respond. */
+/** What several processes share, in memory; may be unavailable, or not respond. */
 class Shared implements TokenKeyStore {
-  state: 'there' | 'away' | 'silent' = 'there'
+  state: 'there' | 'unavailable' | 'silent' = 'there'
   kept: KeptText | undefined
   reads = 0
   readonly #used = new Set<string>()
@@ -32,7 +32,7 @@ class Shared implements TokenKeyStore {
   }
 
   async #respond(): Promise<void> {
-    if (this.state === 'away') throw new Error('the store is away')
+    if (this.state === 'unavailable') throw new Error('the store is unavailable')
     if (this.state === 'silent') await new Promise(() => {})
   }
 }
@@ -118,12 +118,12 @@ test('of processes that revoke at the same time each does, and one key is left',
   for (const { verify } of processes) expect(await verify(token ?? '')).toBe('expired')
 })
 
-test('a store that is away: tokens are taken for ten seconds, and nothing is said of them after that', async () => {
+test('a store that is unavailable: tokens are taken for ten seconds, and nothing is said of them after that', async () => {
   const shared = new Shared()
   const { clock, issue, verify } = process(shared)
   const token = await issue()
 
-  shared.state = 'away'
+  shared.state = 'unavailable'
   clock.advance(9999)
   const reads = shared.reads
   expect(await verify(token)).toMatchObject({ clientId: 'app' })
@@ -131,8 +131,8 @@ test('a store that is away: tokens are taken for ten seconds, and nothing is sai
   // It is not asked for each request.
   expect(shared.reads).toBe(reads + 1)
   clock.advance(1)
-  await expect(verify(token)).rejects.toThrow('the store is away')
-  await expect(issue()).rejects.toThrow('the store is away')
+  await expect(verify(token)).rejects.toThrow('the store is unavailable')
+  await expect(issue()).rejects.toThrow('the store is unavailable')
 
   shared.state = 'there'
   clock.advance(1000)
@@ -153,7 +153,7 @@ test('a store that does not respond is not waited for longer than two seconds', 
   expect(await verified).toMatchObject({ clientId: 'app' })
 })
 
-test('a token of a key that nobody knows is no reason to forget the others, and nothing is said while the store is away', async () => {
+test('a token of a key that nobody knows is no reason to forget the others, and nothing is said while the store is unavailable', async () => {
   const shared = new Shared()
   const { clock, issue, verify } = process(shared)
   const token = await issue()
@@ -162,9 +162,9 @@ test('a token of a key that nobody knows is no reason to forget the others, and 
     Array(3).fill('invalid'),
   )
 
-  shared.state = 'away'
+  shared.state = 'unavailable'
   clock.advance(10)
-  await expect(verify(foreign)).rejects.toThrow('the store is away')
+  await expect(verify(foreign)).rejects.toThrow('the store is unavailable')
 })
 
 test('a key is replaced after thirty days; what it has signed lives on, and its private half is not kept', async () => {

@@ -100,7 +100,7 @@ const ROUTES: Readonly<Record<string, Handler>> = {
     ...stats(),
     ...tail.news(),
     ...(log && { log: await logState(log) }),
-    storeAway: stream.storeAway(),
+    storeUnavailable: stream.storeUnavailable(),
     process: stream.process,
     now: new Date(now()).toISOString(),
   }),

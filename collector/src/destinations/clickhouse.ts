@@ -71,7 +71,7 @@ export class ClickHouseSender implements BatchSender {
       this.#isReady = false
       const reason = await this.#ensureTable(signal)
       isTableSound = reason === undefined
-      return reason === undefined ? outcome : { kind: 'away', reason }
+      return reason === undefined ? outcome : { kind: 'unavailable', reason }
     }
     await sendSplitting(
       requestsOf(rows),
@@ -118,7 +118,7 @@ export class ClickHouseSender implements BatchSender {
     } catch (cause) {
       const reason = connectionReason(cause)
       if (!signal.aborted) this.#tell(reason)
-      return { kind: 'away', reason }
+      return { kind: 'unavailable', reason }
     }
   }
 

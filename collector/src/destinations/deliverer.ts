@@ -108,14 +108,14 @@ export class Deliverer {
     const attempt = this.#startAttempt()
     const results = await sender.send(due, signal)
     const measured = attempt()
-    const isAway = results.every(({ result }) => result === 'retry')
-    this.#failures = isAway ? this.#failures + 1 : 0
-    const telling = isAway ? results[0] : results.find(({ result }) => result === 'delivered')
+    const isUnavailable = results.every(({ result }) => result === 'retry')
+    this.#failures = isUnavailable ? this.#failures + 1 : 0
+    const telling = isUnavailable ? results[0] : results.find(({ result }) => result === 'delivered')
     if (telling !== undefined && !signal.aborted) this.#outage.saw(telling)
     // Drawn once for the batch: what failed together is due together, and is a batch again.
     const random = clock.random()
     const delayMs = (attempts: number) =>
-      delayOf(sender.firstDelayMs, isAway ? this.#failures : attempts, random)
+      delayOf(sender.firstDelayMs, isUnavailable ? this.#failures : attempts, random)
     const given: string[] = []
     const updates: DeliveryUpdate[] = []
     for (const [index, delivery] of due.entries()) {
@@ -125,7 +125,7 @@ export class Deliverer {
       else updates.push(updateOf(delivery, result, measured, (attempts) => clock.now() + delayMs(attempts)))
     }
     // No other batch is tried in the meantime: it would fail for the same reason.
-    if (isAway) this.#restUntilMs = clock.monotonic() + delayMs(this.#failures)
+    if (isUnavailable) this.#restUntilMs = clock.monotonic() + delayMs(this.#failures)
     else if (due.length < sender.limit) this.#restUntilMs = clock.monotonic() + sender.intervalMs
     await queue.settle(name, updates)
     await queue.release(name, given)

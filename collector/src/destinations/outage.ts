@@ -31,7 +31,7 @@ export class Outage {
       this.#sinceMs ??= clock.monotonic()
       const isLong = clock.monotonic() - this.#sinceMs >= OUTAGE_MS
       const isNews = isLong && this.#told === undefined
-      if (isNews) this.tell(`destination ${this.#name} is away`, new Error(attempt.reason))
+      if (isNews) this.tell(`destination ${this.#name} is unavailable`, new Error(attempt.reason))
       return
     }
     // Even if it refused the event: it responds.

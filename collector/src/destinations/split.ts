@@ -8,7 +8,7 @@ export type BatchOutcome =
   /** It cannot be told whether an event is to blame. */
   | { kind: 'unclear'; reason: string }
   /** The destination takes nothing at present. */
-  | { kind: 'away'; reason: string }
+  | { kind: 'unavailable'; reason: string }
 
 /** Requests for a batch whose failure is unclear, before the rest of it waits for the next attempt. */
 const UNCLEAR_REQUESTS = 40
@@ -32,7 +32,8 @@ export async function sendSplitting<Item>(
   let halted: string | undefined
   for (let group = left.pop(); group !== undefined; group = left.pop()) {
     if (halted === undefined && !canGoOn()) halted = 'no time left for it in its batch'
-    const outcome: BatchOutcome = halted === undefined ? await send(group) : { kind: 'away', reason: halted }
+    const outcome: BatchOutcome =
+      halted === undefined ? await send(group) : { kind: 'unavailable', reason: halted }
     if (outcome.kind === 'unclear') unclear++
     const canSplit = outcome.kind === 'refused' || (outcome.kind === 'unclear' && unclear <= UNCLEAR_REQUESTS)
     if (canSplit && group.length > 1) {
@@ -40,7 +41,7 @@ export async function sendSplitting<Item>(
       left.push(group.slice(middle), group.slice(0, middle))
       continue
     }
-    if (outcome.kind === 'away' || unclear > UNCLEAR_REQUESTS) halted ??= reasonOf(outcome)
+    if (outcome.kind === 'unavailable' || unclear > UNCLEAR_REQUESTS) halted ??= reasonOf(outcome)
     for (const item of group) settle(item, resultOf(outcome))
   }
 }

@@ -58,7 +58,7 @@ export class DestinationWatch {
 
   async #attend(): Promise<void> {
     if (this.#attended.length === 0) return
-    // Writers of the store report when it is unreachable.
+    // Writers of the store report when it is unavailable.
     await this.#parts.queue.attend(this.#attended).catch(() => {})
   }
 

@@ -25,7 +25,7 @@ export class LiveStream {
   readonly process = randomUUID()
   readonly #stats: (sources: number) => Stats
   /** Why the store cannot be asked now; null when it can. */
-  readonly storeAway: () => string | null
+  readonly storeUnavailable: () => string | null
   readonly #tail: EventTail
   readonly #clock: Clock
   readonly #clients = new Set<ServerResponse>()
@@ -34,15 +34,15 @@ export class LiveStream {
   #hasNews = false
   #ticksSinceSent = 0
 
-  /** @param storeAway Why the store cannot be asked now; null when it can. */
+  /** @param storeUnavailable Why the store cannot be asked now; null when it can. */
   constructor(
     stats: (sources: number) => Stats,
-    storeAway: () => string | null,
+    storeUnavailable: () => string | null,
     tail: EventTail,
     clock: Clock,
   ) {
     this.#stats = stats
-    this.storeAway = storeAway
+    this.storeUnavailable = storeUnavailable
     this.#tail = tail
     this.#clock = clock
     this.#unsubscribe = tail.subscribe(() => {
@@ -99,7 +99,7 @@ export class LiveStream {
       ...this.#tail.news(),
       process,
       now,
-      storeAway: this.storeAway(),
+      storeUnavailable: this.storeUnavailable(),
       stats: this.#stats(SOURCES),
     }
     return `data: ${JSON.stringify(message)}\n\n`

@@ -12,7 +12,7 @@ export interface LogParts {
 }
 
 /**
- * Opens the log of an address, `nats://...`. One that is away is waited for in the background.
+ * Opens the log of an address, `nats://...`. One that is unavailable is waited for in the background.
  *
  * @throws ConfigError when the address is wrong, or the log is there and cannot be used.
  */

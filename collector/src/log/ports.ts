@@ -50,7 +50,7 @@ export interface DeadLetter {
 /** A dead letter. It stays until it is retried or discarded. */
 export interface DeadLetters {
   /**
-   * Stores a dead letter; resolves when that is confirmed. Rejects when there is no room, or the log is unreachable.
+   * Stores a dead letter; resolves when that is confirmed. Rejects when there is no room, or the log is unavailable.
    *
    * @param key The same for the same message, so that it is stored once. Undefined = unknown.
    */
@@ -74,7 +74,7 @@ export interface SharedLog extends EventSink {
   /** Whether an append would succeed now. Never rejects. */
   health(): Promise<PartHealth>
   /** Sets the listener for a lost connection: the log may be back before the next health check. */
-  onAway(listen: (reason: string) => void): void
+  onUnavailable(listen: (reason: string) => void): void
   /** The messages that wait in it; null when that is not known. */
   lag(): Promise<LogLag | null>
   /** Takes messages with events from it, for the store. */

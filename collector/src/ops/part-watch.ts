@@ -11,10 +11,10 @@ export interface PartWatchOptions extends Listeners {
   clock: Clock
 }
 
-/** Watches the parts on other machines, and reports when one is unreachable and when it is back. */
+/** Watches the parts on other machines, and reports when one is unavailable and when it is back. */
 export class PartWatch {
   readonly #options: PartWatchOptions
-  readonly #away = new Map<PartHealth['part'], string>()
+  readonly #unavailable = new Map<PartHealth['part'], string>()
   #cancel = () => {}
   #isClosed = false
 
@@ -22,7 +22,7 @@ export class PartWatch {
     this.#options = options
   }
 
-  /** Starts to watch. A part that was unreachable from the start has already been reported by the attempt to open it. */
+  /** Starts to watch. A part that was unavailable from the start has already been reported by the attempt to open it. */
   start(): void {
     void this.#look(false)
   }
@@ -37,23 +37,23 @@ export class PartWatch {
   #see({ part, isReady, reason }: PartHealth, isTold: boolean): void {
     const { onFault, onRecovery } = this.#options
     if (isReady) {
-      if (this.#away.delete(part)) onRecovery(`the ${part} is back`, `the ${part} is away`)
+      if (this.#unavailable.delete(part)) onRecovery(`the ${part} is back`, `the ${part} is unavailable`)
       return
     }
     // The connection to a log reports that itself.
-    if (isTold && part === 'store' && !this.#away.has(part))
-      onFault('the store is away', new Error(reason ?? 'unknown'))
-    this.#away.set(part, reason ?? 'unknown')
+    if (isTold && part === 'store' && !this.#unavailable.has(part))
+      onFault('the store is unavailable', new Error(reason ?? 'unknown'))
+    this.#unavailable.set(part, reason ?? 'unknown')
   }
 
-  /** Records a part that became unreachable, reported from elsewhere: it may be back before the next check. */
+  /** Records a part that became unavailable, reported from elsewhere: it may be back before the next check. */
   note(part: PartHealth['part'], reason: string): void {
-    this.#away.set(part, reason)
+    this.#unavailable.set(part, reason)
   }
 
   /** Why a part is unusable now; null when it works, as far as known. */
   reason(part: PartHealth['part']): string | null {
-    return this.#away.get(part) ?? null
+    return this.#unavailable.get(part) ?? null
   }
 
   close(): void {

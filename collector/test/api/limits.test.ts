@@ -51,7 +51,7 @@ async function openApi(ask: (...given: Parameters<EventReader['ask']>) => Promis
   const parts = {
     reader: { ask },
     tail: { news: () => ({}) },
-    stream: { process: 'p', storeAway: () => null },
+    stream: { process: 'p', storeUnavailable: () => null },
     actions: {},
     stats: () => ({}),
     now: Date.now,

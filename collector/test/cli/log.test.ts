@@ -104,18 +104,22 @@ test('what is wrong by the end of the ten seconds is told then, also when nobody
 test('of a store that comes and goes the last line says how it is now', () => {
   const { log, clock, out } = setUp()
   const lines = () => out.map((line) => JSON.parse(line)).map(({ message, cause = '' }) => message + cause)
-  const away = (cause: string) => log.fault('the store is away', new Error(cause))
-  const back = () => log.recovered('the store is back', 'the store is away')
+  const unavailable = (cause: string) => log.fault('the store is unavailable', new Error(cause))
+  const back = () => log.recovered('the store is back', 'the store is unavailable')
 
-  away(': refused')
+  unavailable(': refused')
   clock.advance(1000)
   back()
   clock.advance(1000)
-  away(': refused')
-  expect(lines()).toEqual(['the store is away: refused', 'the store is back', 'the store is away: refused'])
+  unavailable(': refused')
+  expect(lines()).toEqual([
+    'the store is unavailable: refused',
+    'the store is back',
+    'the store is unavailable: refused',
+  ])
 
   // Held back, and over before it was told.
-  away(': starting')
+  unavailable(': starting')
   clock.advance(1000)
   back()
   clock.advance(100_000)
@@ -124,7 +128,7 @@ test('of a store that comes and goes the last line says how it is now', () => {
 
 test.each([
   ['the password of an address', 'connect to postgres://app:hunter2@db:5432/x failed', 'hunter2'],
-  ['a token in the place of a user', 'nats://s3cr3t-t0ken@nats:4222 is away', 's3cr3t-t0ken'],
+  ['a token in the place of a user', 'nats://s3cr3t-t0ken@nats:4222 is unavailable', 's3cr3t-t0ken'],
   ['one with an @ in it', 'postgres://app:p@ss/word@db/x', 'ss/word'],
   ['a header', 'got Authorization: Bearer eyJhbGciOi.abc-def', 'eyJhbGciOi'],
   ['another header', 'sent Basic c2VjcmV0LWtleTo=', 'c2VjcmV0LWtleTo'],

@@ -37,7 +37,7 @@ export class Account {
     }
   }
 
-  /** Resolves when so many more requests have ended with 200, or some have not: nobody waits for what is away. */
+  /** Resolves when so many more requests have ended with 200, or some have not: nobody waits for what is unavailable. */
   someMore(count: number): Promise<void> {
     const successes = this.outcomes - this.failures + count
     const failures = this.failures + SOME_FAILURES

@@ -38,9 +38,11 @@ export async function prove(name: string, postgres: PostgresServer, nats?: NatsS
   // What is waited for is said, in case that it never comes.
   const telling = setInterval(async () => {
     const seen = await look(cluster).catch((cause: Error) => cause.message)
-    const away = all.filter(({ isListening }) => !isListening).map(({ name, said }) => ({ name, said }))
+    const unavailable = all
+      .filter(({ isListening }) => !isListening)
+      .map(({ name, said }) => ({ name, said }))
     print(
-      `${name}: ${phase}, last ${storm.said.at(-1)}; ${account.answered.size} of ${senders.tracked} answered, ${JSON.stringify({ seen, away })}`,
+      `${name}: ${phase}, last ${storm.said.at(-1)}; ${account.answered.size} of ${senders.tracked} answered, ${JSON.stringify({ seen, unavailable })}`,
     )
   }, TELL_MS)
   onTestFinished(() => clearInterval(telling))

@@ -523,7 +523,7 @@ clickHouseTest('a table that is dropped while events come is made again', async 
 })
 
 clickHouseTest(
-  'while the server is away one batch is tried, with waits that double; a person may ask for more',
+  'while the server is unavailable one batch is tried, with waits that double; a person may ask for more',
   async () => {
     const { proxy, destination, rows } = await newTable()
     const clock = fakeClock()

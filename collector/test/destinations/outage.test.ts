@@ -23,15 +23,15 @@ test('a destination that takes nothing for a while is told of once, and once whe
     outage.saw(RETRY)
     clock.advance(1000)
   }
-  expect(told).toEqual(['destination Hook is away: ECONNREFUSED'])
+  expect(told).toEqual(['destination Hook is unavailable: ECONNREFUSED'])
 
   outage.saw(DELIVERED)
   outage.saw(DELIVERED)
 
-  expect(told.slice(1)).toEqual(['destination Hook is back; over: destination Hook is away'])
+  expect(told.slice(1)).toEqual(['destination Hook is back; over: destination Hook is unavailable'])
 })
 
-test('one that refuses now and then, or refuses an event for its data, is not away', () => {
+test('one that refuses now and then, or refuses an event for its data, is not unavailable', () => {
   const { clock, told, outage } = newOutage()
   for (const result of [RETRY, DELIVERED, RETRY, REFUSED, RETRY]) {
     outage.saw(result)

@@ -58,9 +58,9 @@ test('when every request fails for no clear reason, few are sent', async () => {
   expect(new Set([...results.values()].map((one) => 'reason' in one && one.reason))).toEqual(new Set(['odd']))
 })
 
-test('nothing is sent to a destination that is away but the request that found it out', async () => {
+test('nothing is sent to a destination that is unavailable but the request that found it out', async () => {
   const { requests, having } = await run([[1, 2], [3], [4]], (group) =>
-    group.includes(3) ? { kind: 'away', reason: 'gone' } : taken,
+    group.includes(3) ? { kind: 'unavailable', reason: 'gone' } : taken,
   )
 
   expect(requests).toEqual([2, 1])
@@ -94,12 +94,12 @@ test.each([
   [200, undefined, 'taken'],
   [204, undefined, 'taken'],
   // An exception after the first bytes were sent.
-  [200, 243, 'away'],
-  [302, undefined, 'away'],
-  [404, undefined, 'away'],
+  [200, 243, 'unavailable'],
+  [302, undefined, 'unavailable'],
+  [404, undefined, 'unavailable'],
   [413, undefined, 'refused'],
   [500, 241, 'unclear'],
-  [403, 516, 'away'],
+  [403, 516, 'unavailable'],
 ] as const)('a response of %d with the code %s is %s', (status, code, kind) => {
   expect(outcomeOf({ status, code, text: '' }).kind).toBe(kind)
 })

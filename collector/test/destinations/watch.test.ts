@@ -14,13 +14,13 @@ function watched(isDelivering = true) {
   const attended: string[][] = []
   const queue = {
     found: [] as UnattendedDestination[],
-    isAway: false,
+    isUnavailable: false,
     attend: async (names: readonly string[]) => {
-      if (queue.isAway) throw new Error('away')
+      if (queue.isUnavailable) throw new Error('unavailable')
       attended.push([...names])
     },
     unattended: async () => {
-      if (queue.isAway) throw new Error('away')
+      if (queue.isUnavailable) throw new Error('unavailable')
       return queue.found
     },
   }
@@ -65,9 +65,9 @@ test('a destination to which nobody delivers is told once, and again when it com
   expect(faults).toEqual([])
 
   for (let look = 0; look < 3; look++) await advance(20_000)
-  queue.isAway = true
+  queue.isUnavailable = true
   await advance(20_000)
-  queue.isAway = false
+  queue.isUnavailable = false
   await advance(20_000)
 
   const line =

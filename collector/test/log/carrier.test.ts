@@ -15,7 +15,7 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
   const calls: number[] = []
   const requests: unknown[] = []
   const state = {
-    isAway: false,
+    isUnavailable: false,
     isFull: false,
     held: 0,
     retries: [] as number[],
@@ -70,7 +70,7 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
   } as unknown as SharedLog
   const appendOnce = async (groups: readonly EventGroup[]) => {
     calls.push(groups.length)
-    if (state.isAway) throw new Error('the store is away')
+    if (state.isUnavailable) throw new Error('the store is unavailable')
     if (groups.flatMap(({ events }) => events).some(refuses)) throw new RefusedError('not these data')
     for (const { key, events } of groups) if (!kept.has(key)) kept.set(key, events)
   }
@@ -182,14 +182,14 @@ test('a message with a refused event that comes again leaves nothing twice', asy
   expect(new Set(laidAside.map(({ key }) => key)).size).toBe(1)
 })
 
-test('a store that is away is waited for, longer each time, and nothing is laid aside', async () => {
+test('a store that is unavailable is waited for, longer each time, and nothing is laid aside', async () => {
   const { offer, ids, laidAside, state, queue, faults } = open()
-  state.isAway = true
+  state.isUnavailable = true
   offer(message('a'), message('b'))
 
   await expect.poll(() => state.retries.length).toBeGreaterThan(14)
   expect([...new Set(state.retries)]).toEqual([250, 500, 1000, 2000, 4000, 5000])
-  state.isAway = false
+  state.isUnavailable = false
   await expect.poll(() => isDone(state, queue)).toBe(true)
 
   expect(ids().sort()).toEqual(['a', 'b'])
@@ -224,7 +224,7 @@ test('a close waits for what is being written, and ends a pause', async () => {
   const { offer, carrier, state, ids } = open()
   offer(message('a'))
   await expect.poll(() => ids()).toEqual(['a'])
-  state.isAway = true
+  state.isUnavailable = true
   offer(message('b'))
   await expect.poll(() => state.retries.length).toBeGreaterThan(0)
 

@@ -22,8 +22,8 @@ async function expectToTakeEvents(front: Collector, reason: string): Promise<voi
   })
 }
 
-describeWithPostgres('a front whose PostgreSQL is away at the start', () => {
-  test('takes events, says what is away, and reads from it when it is there', async () => {
+describeWithPostgres('a front whose PostgreSQL is unavailable at the start', () => {
+  test('takes events, says what is unavailable, and reads from it when it is there', async () => {
     const { url: log } = await startNats()
     const server = await startPostgres(findPostgres() ?? '')
     onTestFinished(() => server.close())

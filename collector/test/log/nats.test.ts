@@ -191,12 +191,12 @@ test('what a worker gives back at its end, the next one gets at once, each messa
   expect(idsIn(await takeAll(second, 4)).toSorted()).toEqual(['a', 'b', 'c', 'd'])
 })
 
-test('a log that is killed is away at once, and is back when it is started again, with all it had', async () => {
+test('a log that is killed is unavailable at once, and is back when it is started again, with all it had', async () => {
   const server = await startNats()
   const faults: string[] = []
   const log = await open(server.url, {}, faults)
-  const away: string[] = []
-  log.onAway((reason) => away.push(reason))
+  const unavailable: string[] = []
+  log.onUnavailable((reason) => unavailable.push(reason))
   await log.append([newEvent('a')])
 
   await server.kill()
@@ -209,8 +209,8 @@ test('a log that is killed is away at once, and is back when it is started again
   await expect.poll(async () => (await log.health()).isReady).toBe(true)
   await log.append([newEvent('b')])
   expect(new Set(idsIn(await takeAll(log, 2)))).toEqual(new Set(['a', 'b']))
-  expect(faults).toContain('the log is away: the connection to the log is cut')
-  expect(away).toEqual(['the connection to the log is cut'])
+  expect(faults).toContain('the log is unavailable: the connection to the log is cut')
+  expect(unavailable).toEqual(['the connection to the log is cut'])
 })
 
 test('a log that does not respond is given up in time, and used again when it does', async () => {
@@ -277,7 +277,7 @@ test('a log that is full says so, and takes events again when its workers have m
   await log.append([event(999)])
 })
 
-test('a log that is away when a process starts is waited for', async () => {
+test('a log that is unavailable when a process starts is waited for', async () => {
   const server = await startNats()
   await server.kill()
   const faults: string[] = []

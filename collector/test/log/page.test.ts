@@ -96,8 +96,8 @@ test('many dead letters leave room for the rest, and are still counted when the 
   await page.locator('.steps').waitFor()
   state = { isReady: false, reason: 'the log is silent', waiting: null, oldestMs: null, deadLetters: null }
   // The numbers of the store are old then, and dimmed; the log has told of itself just now.
-  const away = { success: false, code: 'storage', message: 'the store is away' }
-  await page.route('**/api/overview*', (route) => route.fulfill({ status: 503, json: away }))
+  const unavailable = { success: false, code: 'storage', message: 'the store is unavailable' }
+  await page.route('**/api/overview*', (route) => route.fulfill({ status: 503, json: unavailable }))
   await page.getByRole('link', { name: '24 hours' }).click()
   await page.locator('.stale .steps').waitFor()
   expect(await page.locator('.stale .log-state').count()).toBe(0)
@@ -105,7 +105,7 @@ test('many dead letters leave room for the rest, and are still counted when the 
   await block.locator('summary', { hasText: 'The first 20 of 28 dead letters' }).waitFor()
 })
 
-test('a page whose store is away is not called live', async () => {
+test('a page whose store is unavailable is not called live', async () => {
   const { worker, store } = await openWorker()
   const page = await openPage(worker, { at: 'events', expected: /503/ })
   await page.locator('#connection.live').waitFor()
@@ -113,7 +113,7 @@ test('a page whose store is away is not called live', async () => {
   // As when the disk that it is on goes away.
   renameSync(store, `${store}.away`)
 
-  await page.locator('#connection.away', { hasText: 'store away' }).waitFor()
+  await page.locator('#connection.unavailable', { hasText: 'store unavailable' }).waitFor()
   expect(await page.locator('#connection').getAttribute('title')).toContain('was removed or replaced')
   renameSync(`${store}.away`, store)
   await page.locator('#connection.live').waitFor()
@@ -130,12 +130,15 @@ test('what waits in the log is shown while the store cannot say anything', async
   const { worker } = await openWorker()
   const page = await openPage(worker, { at: 'events', expected: /503/ })
   await page.route('**/api/overview*', (route) =>
-    route.fulfill({ status: 503, json: { success: false, code: 'storage', message: 'the store is away' } }),
+    route.fulfill({
+      status: 503,
+      json: { success: false, code: 'storage', message: 'the store is unavailable' },
+    }),
   )
 
   await page.goto(`${worker.url}/#/overview`)
 
-  await page.getByText('the store is away').waitFor()
+  await page.getByText('the store is unavailable').waitFor()
   await page.locator('.log-state').getByText('Messages waiting').waitFor()
   // Numbers of 0 say nothing then: it is no page on which nothing was ever sent.
   expect(await page.locator('.log-state').count()).toBe(1)

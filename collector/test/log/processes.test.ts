@@ -112,7 +112,7 @@ test('a front without a store says what it is and where to look; one with a stor
   })
 })
 
-test('while the log is away a front answers 503 with Retry-After, and takes events again when it is back', async () => {
+test('while the log is unavailable a front answers 503 with Retry-After, and takes events again when it is back', async () => {
   const server = await startNats()
   const front = await openCollector({ log: server.url, config })
   const send = () => post(front, '/v1/track', track())

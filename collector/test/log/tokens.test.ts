@@ -119,7 +119,7 @@ test('an assertion that is sent to a front and a worker at the same time buys on
   expect(await send(front, await tokenOf(worker))).toBe(200)
 })
 
-test('while the log is away no token is given out, and none is refused; afterwards those of before are good', async () => {
+test('while the log is unavailable no token is given out, and none is refused; afterwards those of before are good', async () => {
   const server = await startNats()
   const [front] = await startSeveral(1, '--log', server.url, '--config', oauthConfig({ log }))
   const token = await tokenOf(front)

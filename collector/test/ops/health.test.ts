@@ -23,17 +23,17 @@ function setUp(...given: Array<Partial<HealthSource>>) {
 }
 
 test('a part that is not required does not make the process unready, and is told of all the same', async () => {
-  const away = part({ isReady: false, reason: 'connection refused' })
+  const unavailable = part({ isReady: false, reason: 'connection refused' })
   const { health } = setUp(
     { part: 'log', ask: async () => [part({ part: 'log' })] },
-    { isRequired: false, ask: async () => [away] },
+    { isRequired: false, ask: async () => [unavailable] },
   )
 
   expect(await health.readiness()).toEqual({
     status: 'ready',
     parts: [
       { ...part({ part: 'log' }), isRequired: true },
-      { ...away, isRequired: false },
+      { ...unavailable, isRequired: false },
     ],
   })
 })

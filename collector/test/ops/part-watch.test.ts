@@ -30,7 +30,7 @@ function watched(...parts: Array<PartHealth['part']>) {
   return { watch, health, reasons, told, over, settle, look }
 }
 
-test('a store that goes away and comes back is told of once each time', async () => {
+test('an outage of the store and its end are each reported once', async () => {
   const { watch, reasons, told, over, settle, look } = watched('store')
   watch.start()
   await settle()
@@ -40,12 +40,12 @@ test('a store that goes away and comes back is told of once each time', async ()
   reasons.clear()
   for (let turn = 0; turn < 3; turn++) await look()
 
-  expect(told).toEqual(['the store is away: it is silent', 'the store is back'])
-  expect(over).toEqual(['the store is away'])
+  expect(told).toEqual(['the store is unavailable: it is silent', 'the store is back'])
+  expect(over).toEqual(['the store is unavailable'])
   expect(watch.reason('store')).toBeNull()
 })
 
-test('what is away from the start, and the log, are only told of when they are back', async () => {
+test('what is unavailable from the start, and the log, are only told of when they are back', async () => {
   const { watch, reasons, told, settle, look } = watched('log', 'store')
   reasons.set('store', 'never there').set('log', 'cut')
   watch.start()
@@ -78,7 +78,7 @@ test('a part that is back before the next look is told of all the same', async (
   await look()
 
   expect(told).toEqual(['the log is back'])
-  expect(over).toEqual(['the log is away'])
+  expect(over).toEqual(['the log is unavailable'])
 })
 
 test('a watch that is closed while it looks tells nothing, and looks no more', async () => {

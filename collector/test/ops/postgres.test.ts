@@ -5,7 +5,7 @@ import { openCollector, post, track } from '../support.ts'
 import { parseMetrics, seriesOf } from './prometheus.ts'
 
 describeWithPostgres('PostgreSQL', () => {
-  test('while the database is away a collector is alive, not ready and takes nothing; then it is ready by itself', async () => {
+  test('while the database is unavailable a collector is alive, not ready and takes nothing; then it is ready by itself', async () => {
     const server = await startPostgres(findPostgres() ?? '')
     onTestFinished(() => server.close())
     const told: string[] = []
@@ -14,8 +14,9 @@ describeWithPostgres('PostgreSQL', () => {
       onFault: (what) => void told.push(what),
       onRecovery: (what) => void told.push(what),
     })
-    const storeAway = async () => (await (await fetch(`${collector.url}/api/stats`)).json()).storeAway
-    expect(await storeAway()).toBeNull()
+    const storeUnavailable = async () =>
+      (await (await fetch(`${collector.url}/api/stats`)).json()).storeUnavailable
+    expect(await storeUnavailable()).toBeNull()
     const readiness = async () => {
       const response = await fetch(`${collector.url}/readyz`)
       return { code: response.status, ...((await response.json()) as object) }
@@ -45,18 +46,18 @@ describeWithPostgres('PostgreSQL', () => {
     const asked = await fetch(`${collector.url}/api/overview`)
     expect([asked.status, await asked.json()]).toEqual([
       503,
-      expect.objectContaining({ code: 'storage', message: 'the store is away: /readyz says why' }),
+      expect.objectContaining({ code: 'storage', message: 'the store is unavailable: /readyz says why' }),
     ])
     expect(seriesOf(await figures(), 'ready', { part: 'store' })).toBe(0)
-    await expect.poll(storeAway).toContain('the database cannot be reached (')
-    expect(told).toContain('the store is away')
+    await expect.poll(storeUnavailable).toContain('the database cannot be reached (')
+    expect(told).toContain('the store is unavailable')
     expect(told).not.toContain('the store is back')
     await server.restart()
     // Nobody sends to what is not ready: it has to find out without an event.
     await expect.poll(readiness).toMatchObject({ code: 200 })
-    await expect.poll(storeAway).toBeNull()
+    await expect.poll(storeUnavailable).toBeNull()
     expect(told.filter((what) => what.startsWith('the store'))).toEqual([
-      'the store is away',
+      'the store is unavailable',
       'the store is back',
     ])
     expect((await post(collector, '/v1/track', track())).status).toBe(200)

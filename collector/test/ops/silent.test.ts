@@ -6,7 +6,7 @@ import { start } from './process.ts'
 
 const STATES = [
   ['since a moment ago', []],
-  ['and known to be away', ['the log is away']],
+  ['and known to be unavailable', ['the log is unavailable']],
 ] as const
 
 test.for(STATES)('a front whose log is silent %s ends all the same, soon after SIGTERM', async ([, said]) => {

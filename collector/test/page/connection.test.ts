@@ -115,16 +115,16 @@ test('a list that could not be loaded does not speak of rows; one that could kee
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'A' }))
   const page = await openPage(collector, { expected: REFUSED, at: 'overview' })
-  const away = { success: false, code: 'storage', message: 'the store is away' }
-  await page.route('**/api/events?*', (route) => route.fulfill({ status: 503, json: away }))
+  const unavailable = { success: false, code: 'storage', message: 'the store is unavailable' }
+  await page.route('**/api/events?*', (route) => route.fulfill({ status: 503, json: unavailable }))
   await page.goto(`${collector.url}/#/events`)
-  await page.locator('.search .problem', { hasText: 'the store is away' }).waitFor()
+  await page.locator('.search .problem', { hasText: 'the store is unavailable' }).waitFor()
   expect(await page.locator('.summary [role=status]').textContent()).toBe('Nothing could be loaded.')
 
   await page.unroute('**/api/events?*')
   await page.reload()
   await shows(page, 'A')
-  await page.route('**/api/events?*', (route) => route.fulfill({ status: 503, json: away }))
+  await page.route('**/api/events?*', (route) => route.fulfill({ status: 503, json: unavailable }))
   await search(page, 'event:A')
   await page.locator('.summary [role=status]', { hasText: '1 event from before the error' }).waitFor()
 })

@@ -14,7 +14,7 @@ test('what a store had before it could be opened did not come in the second in w
   const onFault = () => {}
   const store = await openStore(':memory:', { config, clock, plan: null, onFault })
   await store.log.append([1, 2, 3].map((index) => newEvent(`old-${index}`)))
-  const late = new LateStore('it is away', {
+  const late = new LateStore('it is unavailable', {
     open: async () => store,
     giveUp: () => {},
     clock,
@@ -27,7 +27,7 @@ test('what a store had before it could be opened did not come in the second in w
     release: null,
     isDelivering: false,
     isShared: true,
-    storeAway: () => null,
+    storeUnavailable: () => null,
     onRecorded: () => {},
     onFault,
     onRecovery: () => {},
@@ -50,7 +50,12 @@ test('the end of the log that was told before the store could be opened is a pla
   const onFault = () => {}
   const store = await openStore(':memory:', { config: parseConfig({}, '/'), clock, plan: null, onFault })
   await store.log.append([newEvent('a'), newEvent('b')])
-  const late = new LateStore('it is away', { open: async () => store, giveUp: () => {}, clock, onFault })
+  const late = new LateStore('it is unavailable', {
+    open: async () => store,
+    giveUp: () => {},
+    clock,
+    onFault,
+  })
   onTestFinished(() => late.close())
   const { head } = late.tail.news()
 

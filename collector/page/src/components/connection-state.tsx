@@ -7,14 +7,14 @@ export function ConnectionState() {
   const words = {
     connecting: 'connecting',
     live: isPaused.value ? 'paused' : 'live',
-    away: 'store away',
+    unavailable: 'store unavailable',
     silent: `silent for ${quietSeconds.value} s`,
     lost: 'no connection',
   }
   const explanations = {
     connecting: 'Waiting for the collector to say something',
     live: isPaused.value ? 'Connected; what comes is counted and not shown' : 'What you see is current',
-    away: `What you see may be old: the store is away (${latest.value?.storeAway ?? 'unknown'})`,
+    unavailable: `What you see may be old: the store is unavailable (${latest.value?.storeUnavailable ?? 'unknown'})`,
     silent: 'The connection is open, but the collector says nothing: it may be stopped or very busy',
     lost: 'The collector cannot be reached; the page tries again by itself',
   }

@@ -8,11 +8,11 @@ import type { StreamMessage } from './types.ts'
  *
  * - `connecting`: nothing was heard yet
  * - `live`: the collector spoke within the last three seconds
- * - `away`: it speaks, and its store is away: what is on the screen may be old
+ * - `unavailable`: it responds, and its store is unavailable: what is on the screen may be old
  * - `silent`: the connection is open, but the collector says nothing; it may hang
  * - `lost`: no connection; the page tries again by itself
  */
-export type Connection = 'connecting' | 'live' | 'away' | 'silent' | 'lost'
+export type Connection = 'connecting' | 'live' | 'unavailable' | 'silent' | 'lost'
 
 /** A message from one tab to the others. */
 type Relay =
@@ -45,7 +45,7 @@ const startedAtMs = signal(Date.now())
 export const connection = computed<Connection>(() => {
   const quietMs = nowMs.value - heardAtMs.value
   if (isOpen.value && quietMs > SILENT_AFTER_MS) return 'silent'
-  if (isOpen.value) return typeof latest.value?.storeAway === 'string' ? 'away' : 'live'
+  if (isOpen.value) return typeof latest.value?.storeUnavailable === 'string' ? 'unavailable' : 'live'
   if (heardAtMs.value === 0 && nowMs.value - startedAtMs.value < SILENT_AFTER_MS) return 'connecting'
   return 'lost'
 })

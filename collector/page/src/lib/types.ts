@@ -214,7 +214,7 @@ export interface StreamMessage {
   process: string
   now: string
   /** Why the store cannot be asked now; null when it can. */
-  storeAway: string | null
+  storeUnavailable: string | null
   stats: Stats
 }
 

@@ -27,7 +27,7 @@ export function OverviewScreen() {
   )
   const overview = query.data
   const stats = latest.value?.stats
-  // While the store is away its numbers are 0 as well, and nobody knows what is in it.
+  // While the store is unavailable its numbers are 0 as well, and nobody knows what is in it.
   const isEmpty =
     query.error === undefined && stats !== undefined && stats.accepted + stats.rejected + stats.requests === 0
   return (
@@ -45,7 +45,7 @@ export function OverviewScreen() {
           <Steps overview={overview} from={from} />
         </div>
       )}
-      {/* It asks for itself: it is current, and of most use, while the store is away and the rest is old. */}
+      {/* It asks for itself: it is current, and of most use, while the store is unavailable and the rest is old. */}
       <LogBlock />
       {isEmpty ? (
         <FirstSteps />

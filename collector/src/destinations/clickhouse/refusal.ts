@@ -30,7 +30,7 @@ const DATA: ReadonlySet<number> = new Set([
 ])
 
 /** Codes that have nothing to do with what was sent. */
-const AWAY: ReadonlySet<number> = new Set([
+const UNAVAILABLE: ReadonlySet<number> = new Set([
   16, // NO_SUCH_COLUMN_IN_TABLE
   60, // UNKNOWN_TABLE
   81, // UNKNOWN_DATABASE
@@ -76,13 +76,15 @@ export function outcomeOf(response: ServerResponse): BatchOutcome {
   const { status, code, text } = response
   if (code === undefined && status >= 200 && status < 300) {
     // The server says nothing to an insert that it took.
-    return text.trim() === '' ? { kind: 'taken' } : { kind: 'away', reason: unlikeClickHouse(response) }
+    return text.trim() === ''
+      ? { kind: 'taken' }
+      : { kind: 'unavailable', reason: unlikeClickHouse(response) }
   }
   const reason = refusalReason(response)
   // Of a proxy: half of it may be small enough.
-  if (code === undefined) return { kind: status === 413 ? 'refused' : 'away', reason }
+  if (code === undefined) return { kind: status === 413 ? 'refused' : 'unavailable', reason }
   if (DATA.has(code)) return { kind: 'refused', reason }
-  return { kind: AWAY.has(code) ? 'away' : 'unclear', reason }
+  return { kind: UNAVAILABLE.has(code) ? 'unavailable' : 'unclear', reason }
 }
 
 /**

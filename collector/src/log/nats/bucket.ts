@@ -25,7 +25,7 @@ export class Bucket {
     this.#onNote = onNote
   }
 
-  /** @throws what is in the way, at once while the log is known to be away. */
+  /** @throws what is in the way, at once while the log is known to be unavailable. */
   async with<T>(use: (bucket: KV) => Promise<T>): Promise<T> {
     const { reason } = this.#connection
     if (reason !== null) throw new Error(reason)

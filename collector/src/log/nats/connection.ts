@@ -18,7 +18,7 @@ const HEADER_BYTES = 4096
 const CHECK_AGAIN_MS = 2000
 /** A connection that is silent for twice as long is given up: the server may be stopped, or behind a cut line. */
 const PING_MS = 2000
-/** So long a start waits for a log that is away, to say at once what is wrong with one that is there. */
+/** So long a start waits for a log that is unavailable, to say at once what is wrong with one that is there. */
 const START_WAIT_MS = 2000
 
 /** Options of a connection. */
@@ -34,8 +34,8 @@ export class LogConnection {
   readonly address: string
   readonly settings: LogSettings
   readonly clock: Clock
-  /** Told when the log goes away, with the reason. */
-  onAway: (reason: string) => void = () => {}
+  /** Called when the log becomes unavailable, with the reason. */
+  onUnavailable: (reason: string) => void = () => {}
   readonly #options: ConnectionOptions
   readonly #onFault: (what: string, cause: unknown) => void
   #connection: NatsConnection | undefined
@@ -73,7 +73,7 @@ export class LogConnection {
   }
 
   /**
-   * Begins to connect. A log that is away is waited for, also when this returns.
+   * Begins to connect. A log that is unavailable is waited for, also when this returns.
    *
    * @throws ConfigError when the log is there and cannot be used.
    */
@@ -133,18 +133,19 @@ export class LogConnection {
   /** Follows the state of the connection until it is closed. */
   async #follow(connection: NatsConnection): Promise<void> {
     for await (const { type } of connection.status()) {
-      if (type === 'disconnect' || type === 'staleConnection') this.#away('the connection to the log is cut')
+      if (type === 'disconnect' || type === 'staleConnection')
+        this.#becameUnavailable('the connection to the log is cut')
       // The log may be another one now, or have lost its streams.
       else if (type === 'reconnect') this.#checkSoon(0)
     }
   }
 
-  #away(reason: string): void {
+  #becameUnavailable(reason: string): void {
     if (this.#isClosed) return
     if (!this.#wasReady) return this.#unusable(reason)
     if (this.#reason === null) {
-      this.#onFault('the log is away', new Error(reason))
-      this.onAway(reason)
+      this.#onFault('the log is unavailable', new Error(reason))
+      this.onUnavailable(reason)
     }
     this.#reason = reason
   }
@@ -161,7 +162,7 @@ export class LogConnection {
       this.#wasReady = true
     } catch (cause) {
       this.#checkSoon(CHECK_AGAIN_MS)
-      if (!(cause instanceof UnsafeStreamError)) return this.#away(reasonOf(cause))
+      if (!(cause instanceof UnsafeStreamError)) return this.#becameUnavailable(reasonOf(cause))
       this.#reason = cause.message
       throw cause
     } finally {
@@ -179,7 +180,7 @@ export class LogConnection {
 
   /** Something has failed that should not: the streams are looked at again. */
   suspect(cause: unknown): void {
-    this.#away(reasonOf(cause))
+    this.#becameUnavailable(reasonOf(cause))
     this.#checkSoon(CHECK_AGAIN_MS)
   }
 

@@ -69,8 +69,8 @@ export class NatsLog implements SharedLog {
     return lag === null ? health : { ...health, lag }
   }
 
-  onAway(listen: (reason: string) => void): void {
-    this.#connection.onAway = listen
+  onUnavailable(listen: (reason: string) => void): void {
+    this.#connection.onUnavailable = listen
   }
 
   lag(): Promise<LogLag | null> {

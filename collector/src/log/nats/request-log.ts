@@ -9,7 +9,7 @@ const REST_MS = 200
 /** Above what any store counts its openings to, so that ids of both kinds never meet. */
 const FIRST_PROCESS = 2 ** 20
 
-/** Sends requests along with the events, some at a time; what is too much, or comes while the log is away, is dropped. */
+/** Sends requests along with the events, some at a time; what is too much, or comes while the log is unavailable, is dropped. */
 export class NatsRequestLog implements RequestLog {
   readonly #send: (payload: Uint8Array) => void
   readonly #maxBytes: () => number

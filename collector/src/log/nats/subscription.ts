@@ -8,7 +8,7 @@ import { CONSUMER, ensureConsumer } from './streams.ts'
 const MESSAGES_AT_HAND = 200
 const AGAIN_MS = 500
 
-/** Takes messages from the consumer that all workers share, and begins again whenever the log has been away. */
+/** Takes messages from the consumer that all workers share, and begins again whenever the log has been unavailable. */
 export class Subscription implements LogSubscription {
   readonly #connection: LogConnection
   readonly #stream: string
@@ -62,7 +62,7 @@ export class Subscription implements LogSubscription {
     if (this.#isClosed) return
     const messages = await consumer.consume({
       max_messages: MESSAGES_AT_HAND,
-      // The log may have been begun anew while it was away; then the consumer must be made again.
+      // The log may have been begun anew while it was unavailable; then the consumer must be made again.
       abort_on_missing_resource: true,
     })
     this.#messages = messages

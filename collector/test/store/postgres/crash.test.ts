@@ -65,12 +65,12 @@ describeWithPostgres('a server that dies', () => {
     expect(await rowsOf(client, 'SELECT count(*), last_seq FROM event, log_head GROUP BY 2')).toEqual([
       [String(names.length), String(names.length)],
     ])
-    // Outages this short are waited out; a commit is given up only when the server stays away.
+    // Outages this short are waited out; a commit is given up only when the server stays unavailable.
     expect(failed).toBe(0)
     for (const { store } of stores) expect(await store.health()).toMatchObject([{ isReady: true }])
   })
 
-  test('a server that stays away: appends are refused, then at once, and the health says why until it is back', async () => {
+  test('a server that stays unavailable: appends are refused, then at once, and the health says why until it is back', async () => {
     const address = await server.newDatabase()
     const { store } = await openPostgres(address)
     await store.log.append([newEvent('a')])
