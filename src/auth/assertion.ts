@@ -25,20 +25,20 @@ const LIFETIME_S = 60
 /** `iat` is backdated by this much: servers reject assertions from the future. */
 const BACKDATED_S = 5
 
-/** The key that a {@link PrivateKey} is imported as, once. */
+/** Imports a {@link PrivateKey} with the first assertion, and keeps the imported key. */
 export function localKey(key: PrivateKey): LocalKey {
   let imported: CryptoKey | undefined
   const load = async (): Promise<CryptoKey> => {
-    // Where the key could not be read at construction, its size shows only now.
+    // Some runtimes cannot read PEM text in the constructor: there, the size of the key is checked only now.
     const loaded = 'ready' in key ? key.ready : checkCryptoKey(await importPKCS8(key.pem, 'RS256'))
-    // jose knows a key by this name, which Node.js 16 does not give it.
+    // jose recognises a key by this tag, which the keys of Node.js 16 do not have.
     if (Object.prototype.toString.call(loaded) === '[object Object]') {
       Object.defineProperty(loaded, Symbol.toStringTag, { value: 'CryptoKey' })
     }
     return loaded
   }
   return {
-    // Not the promise: where it was made in a request that has ended, it never settles.
+    // Keeps the key, not the promise: on Cloudflare Workers, a promise from a request that has ended never settles.
     async import() {
       imported ??= await load()
       return imported
@@ -64,17 +64,19 @@ export async function signAssertion(
     aud: audience,
     iat,
     exp: iat + LIFETIME_S,
-    // An id must not repeat, in any process.
+    // Must be unique, across processes too.
     jti: platform.randomId(),
   })
   if ('sign' in signer) return signElsewhere(signer, keyId, payload)
-  // Not SignJWT: its copy of the claims needs Node.js 17.
+  // SignJWT would copy the claims with `structuredClone`, which needs Node.js 17.
   return new CompactSign(new TextEncoder().encode(payload))
     .setProtectedHeader({ alg: 'RS256', typ: 'JWT', kid: keyId })
     .sign(await signer.import())
 }
 
-/** jose signs with keys that it is given. A `Signer` gives away signatures alone, so it is given what it has to sign. */
+/**
+ * A `Signer` keeps its key to itself, so jose cannot sign with it: the `Signer` gets the bytes and returns the signature.
+ */
 async function signElsewhere(signer: Signer, keyId: string, payload: string): Promise<string> {
   const header = { alg: signer.algorithm, typ: 'JWT', kid: signer.keyId ?? keyId }
   const signed = `${encode(JSON.stringify(header))}.${encode(payload)}`

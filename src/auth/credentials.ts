@@ -7,19 +7,19 @@ import type { Warn } from '../runtime/warn.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 import { readPrivateKey } from './private-key.ts'
 
-/** How the client authenticates: with a value of the `Authorization` header that never changes, or with tokens. */
+/** How the client authenticates: with a fixed `Authorization` header, or with tokens. */
 export type Credentials = string | TokenCredentials
 
 /** Tokens that are fetched, expire and are renewed. */
 export interface TokenCredentials {
   /**
-   * The value of the `Authorization` header. A promise only while it has to be fetched first. The promise rejects with
-   * a `DeliveryError` when there will be none. This never throws.
+   * The value of the `Authorization` header; a promise if a token has to be fetched first. The promise rejects with a
+   * `DeliveryError` if there will be no token. Never throws.
    */
   authorization(): string | Promise<string>
   /**
-   * The same for a trial: of one request for a token at most, which is not repeated and changes nothing for the events.
-   * Rejects with a `DeliveryError` when it fails.
+   * The same for `verify()`: it makes at most one token request, without retries, and does not affect the events. Rejects
+   * with a `DeliveryError` when the request fails.
    */
   tryOnce(): string | Promise<string>
   /** The service accepted this value. */
@@ -30,15 +30,15 @@ export interface TokenCredentials {
    * @returns Whether the next {@link TokenCredentials.authorization} will be another one.
    */
   onUnauthorized(authorization: string): boolean
-  /** Stops what is under way; what waits for a value fails. */
+  /** Aborts the requests under way, and rejects the promises of those who wait for a token. */
   abort(): void
-  /** Like `abort`, and drops the held token; no credentials afterwards. */
+  /** Like `abort`, and forgets the token. Afterwards there are no credentials. */
   close(): void
 }
 
-/** Tokens for several, none of which may wait for what another has begun. */
+/** Tokens that several clients share, none of which may wait for a promise that another has made. */
 export interface SharedCredentials extends TokenCredentials {
-  /** Others with the same tokens, whose requests and waits are their own. */
+  /** Credentials with the same tokens, but with token requests and promises of their own. */
   fork(): SharedCredentials
 }
 
@@ -59,7 +59,7 @@ export function createCredentials(
   if (oauth === undefined) return `Basic ${btoa(`${settings.writeKey}:`)}`
   warnOfPlainText('host', settings.host, warn)
   warnOfPlainText('oauthSettings.authServer', oauth.authServer, warn)
-  // Here, and not with the first token: a bad key is a bad setting, and throws from the constructor.
+  // Read now and not with the first token, so that the constructor throws for a bad key, as for any bad setting.
   const key = oauth.signer === undefined ? readPrivateKey(oauth.clientKey) : undefined
   const own =
     typeof oauth.httpClient === 'function' ? new FetchHTTPClient(oauth.httpClient) : oauth.httpClient
@@ -78,19 +78,19 @@ function warnOfPlainText(setting: string, url: string, warn: Warn): void {
   warn('insecure', `${setting}: tokens for ${hostname} are sent over plain http, where others can read them`)
 }
 
-/** Tokens whose code is loaded beside them. */
+/** Credentials for OAuth, whose code is loaded in the background. */
 export class LazyCredentials implements SharedCredentials {
   readonly #load: () => Promise<() => SharedCredentials>
   #loaded: SharedCredentials | undefined
-  /** Rejects what waits for the code. */
+  /** Rejects the promises of those who wait for the code. */
   #waiting = new Set<(error: DeliveryError) => void>()
   #isClosed = false
 
-  /** @param load Loads the code; what it resolves with makes the credentials. */
+  /** @param load Loads the code. Resolves to a function that makes the credentials. */
   constructor(load: () => Promise<() => SharedCredentials>) {
     this.#load = load
-    // Not with the first event: at a moment without a free file descriptor it could not be read, and Node.js remembers
-    // failed imports of ES modules.
+    // Loads the code now and not with the first event: if the process had run out of file descriptors by then, the import
+    // would fail, and Node.js remembers failed imports of ES modules.
     this.#start().catch(() => {})
   }
 
@@ -101,7 +101,7 @@ export class LazyCredentials implements SharedCredentials {
       this.#waiting.add(reject)
       this.#start().then(
         (credentials) => {
-          // Given up meanwhile: no token must be asked for.
+          // Rejected in the meantime: no token must be requested.
           if (!this.#waiting.delete(reject)) return
           resolve(credentials.authorization())
         },
@@ -146,15 +146,15 @@ export class LazyCredentials implements SharedCredentials {
   }
 
   /**
-   * Each caller asks for the code itself: on Cloudflare Workers, a promise that was made in a request never settles once that
-   * request is over, and whoever waits for it waits for ever.
+   * Each caller imports the code itself: on Cloudflare Workers, a promise that was made in one request never settles once
+   * that request is over, so no other request may wait for it.
    */
   async #start(): Promise<SharedCredentials> {
     let create: () => SharedCredentials
     try {
       create = await this.#load()
     } catch (error) {
-      // Another caller has it by now.
+      // Another caller has loaded it in the meantime.
       if (this.#loaded !== undefined) return this.#loaded
       throw new DeliveryError('auth', `the code for OAuth could not be loaded: ${describeCause(error)}`, {
         cause: error,

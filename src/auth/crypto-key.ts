@@ -1,12 +1,12 @@
 import { SettingsError } from '../errors/errors.ts'
 
-// Apart from private-key.ts, which needs the platform: the code for OAuth shares this with the client, and what is shared must not import
-// the platform, which imports it.
+// Not in private-key.ts, which imports the platform: the bundle for OAuth and the client share this file, and a shared file
+// must not import the platform, or the two bundles import each other.
 
 /** RSA keys with fewer bits are refused. @see RFC 7518, section 3.3 */
 export const MIN_BITS = 2_048
 
-/** Web Crypto's `CryptoKey`: with the types of Node.js alone, there is no global of that name. */
+/** Web Crypto's `CryptoKey`. The types of Node.js have no global of that name. */
 export type CryptoKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>
 
 const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
@@ -26,7 +26,7 @@ export function checkBits(bits: number): void {
   if (!(bits >= MIN_BITS)) refuse(`one of ${bits} bits; it must have ${MIN_BITS} or more`)
 }
 
-/** Says what was given in the place of a key. */
+/** Throws an error that says what was given instead of a key. */
 export function refuse(got: string): never {
   throw new SettingsError(
     'oauthSettings.clientKey',

@@ -37,11 +37,11 @@ export interface OAuthOptions {
   readonly request: (nowMs: number) => TokenRequest
   /** Host of the token server, for messages. */
   readonly serverName: string
-  /** Retries of a token request, after which what waits for it fails. Infinite = no bound. */
+  /** Retries of a token request, after which the events that wait for it fail. Infinite = no bound. */
   readonly maxRetries: number
   /** Longest time that an event waits for a token, in milliseconds. */
   readonly maxWaitMs: number
-  /** Longest time of one request. One that takes much longer was forgotten by the runtime. */
+  /** Longest time of one request. If one takes much longer, the runtime has dropped it. */
   readonly timeoutMs: number
   readonly clock: Clock
   /** Default: a process warning. */
@@ -50,45 +50,48 @@ export interface OAuthOptions {
 
 /** A token is renewed when half of its life is over, and at least this often: every 24 hours. */
 const MAX_REFRESH_MS = 86_400_000
-/** It is not used in the last quarter of its life, at most in its last 10 s: it might expire on its way. */
+/** A token is not used in the last quarter of its life, or in the last 10 s if that is less: it might expire on its way. */
 const MARGIN_MS = 10_000
-/** Tokens that expire at once are asked for at most once per second. */
+/** If tokens expire at once, one is requested at most once per second. */
 const MIN_INTERVAL_MS = 1_000
-/** After a refusal the token server is not asked again for this long: it would refuse again. */
+/** After a refusal, no token is requested for this long: the server would refuse again. */
 const REFUSAL_MS = 60_000
-/** A token that was never accepted leads to another one at most this often. */
+/** A token that the API has never accepted is replaced at most this often. */
 const MIN_RENEWAL_INTERVAL_MS = 30_000
-/** The same for a token that was accepted before it was refused: renewing it worked the last time. */
+/** The same for a token that the API accepted before it refused it: a new one is likely to work. */
 const MIN_WORKING_RENEWAL_INTERVAL_MS = 250
-/** A request this late was forgotten by the runtime: edge runtimes freeze what no handler waits for. */
+/** A request that is this late was dropped: edge runtimes freeze work for which no handler waits. */
 const LOST_MS = 5_000
-/** After this many failures in a row, more than a minute, a warning is due: events wait, and nothing else shows it. */
+/** Failures in a row (they take more than a minute) before a warning: events wait, and nothing else shows it. */
 const FAILURES_TO_TELL = 8
 
 const CLOSED: TokenFailure = { message: 'the client was closed' }
 
 interface Token {
   readonly authorization: string
-  /** Monotonic moments. */
+  /** On the monotonic clock. */
   readonly renewAtMs: number
   readonly expiresAtMs: number
-  /** It was used: a client that sends nothing needs no new one. */
+  /** Only a token that was used is renewed: a client that sends nothing needs no new one. */
   isUsed: boolean
   /** The API accepted it. */
   isAccepted: boolean
 }
 
-/** Tokens as all parts of one client know them. Data alone: no promise, and no timer. */
+/**
+ * The state of the tokens, shared by all forks. Data only, no promises or timers, which belong to one request on some
+ * runtimes.
+ */
 interface Knowledge {
   token: Token | undefined
   /** No token request before this monotonic moment. */
   notBeforeMs: number
   /** Failures of the token server in a row. */
   failures: number
-  /** Set while asking again is pointless. */
+  /** The last refusal; until `untilMs` it is the answer to everyone who needs a token. */
   refusal: { readonly error: DeliveryError; readonly untilMs: number } | undefined
   renewedAtMs: number
-  /** The time that the server has accepted. */
+  /** A clock whose time the server has accepted. */
   clock: ServerClock
 }
 
@@ -147,7 +150,7 @@ export class OAuthCredentials implements SharedCredentials {
       return Promise.reject(this.#known.refusal.error)
     this.#waiting ??= { callers: [], sinceMs: nowMs, failures: 0 }
     const { callers } = this.#waiting
-    // One for each caller: on Cloudflare Workers, a promise belongs to the request that it was made in.
+    // Each caller gets its own promise: on Cloudflare Workers, a promise belongs to the request that made it.
     const promise = new Promise<string>((resolve, reject) => callers.push({ resolve, reject }))
     promise.catch(() => {})
     this.#fetch()
@@ -158,7 +161,7 @@ export class OAuthCredentials implements SharedCredentials {
     const token = this.#known.token
     if (token !== undefined && this.#options.clock.monotonic() < token.expiresAtMs) return token.authorization
     if (this.#isClosed) throw this.#error('auth', CLOSED)
-    // The correction may be on trial for a request that events wait for.
+    // A copy: the other clock may have a correction that waits for the result of the events' own token request.
     const clock = this.#clock.fork()
     let result = await this.#try(clock.nowMs())
     const isClockToBlame = result.outcome === 'refused' && clock.correct(result.dateMs, result.isClockBlamed)
@@ -174,10 +177,10 @@ export class OAuthCredentials implements SharedCredentials {
 
   onUnauthorized(authorization: string): boolean {
     const token = this.#known.token
-    // There is another one already, or it is on its way.
+    // A newer token is already here or being fetched.
     if (token?.authorization !== authorization) return true
     const nowMs = this.#options.clock.monotonic()
-    // Fresh and never accepted: another token would be refused too.
+    // The token is new and was never accepted: another one would be refused too.
     if (!token.isAccepted && nowMs < this.#known.renewedAtMs + MIN_RENEWAL_INTERVAL_MS) return false
     const fromMs = this.#known.renewedAtMs + MIN_WORKING_RENEWAL_INTERVAL_MS
     this.#known.token = undefined
@@ -214,13 +217,13 @@ export class OAuthCredentials implements SharedCredentials {
     const { clock, request, timeoutMs } = this.#options
     const nowMs = clock.monotonic()
     const { token } = this.#known
-    // Another request has had one in the meantime.
+    // Another fork has fetched a token in the meantime.
     if (this.#waiting !== undefined && token !== undefined && nowMs < token.expiresAtMs) {
       return this.#serve(token)
     }
     const lostAtMs = (this.#request?.startedAtMs ?? Number.NEGATIVE_INFINITY) + timeoutMs + LOST_MS
     const fromMs = Math.max(lostAtMs, this.#known.notBeforeMs)
-    // Set anew each time: an earlier timer may have been frozen by the runtime.
+    // The timer is set again each time, since the runtime may have frozen an earlier one.
     if (nowMs < fromMs) return this.#fetchAt(fromMs)
     this.#cancelTimer()
     const started = { ...request(this.#clock.nowMs()), startedAtMs: nowMs }
@@ -268,7 +271,7 @@ export class OAuthCredentials implements SharedCredentials {
   }
 
   #accept(value: string, lifetimeMs: number, startedAtMs: number): void {
-    // Counted from the request: the life of the token began somewhere between it and the response.
+    // Counted from the start of the request: the token was issued at some time between it and the response.
     const renewAtMs = startedAtMs + Math.max(MIN_INTERVAL_MS, Math.min(lifetimeMs / 2, MAX_REFRESH_MS))
     const token: Token = {
       authorization: `Bearer ${value}`,
@@ -281,7 +284,7 @@ export class OAuthCredentials implements SharedCredentials {
     this.#known.clock = this.#clock.fork()
     this.#known.failures = 0
     this.#known.refusal = undefined
-    // An already expired token serves current waiters only.
+    // A token that has already expired is only given to those who wait now.
     this.#known.token = lifetimeMs > 0 ? token : undefined
     this.#known.notBeforeMs =
       lifetimeMs > MIN_INTERVAL_MS ? Number.NEGATIVE_INFINITY : startedAtMs + MIN_INTERVAL_MS
@@ -307,7 +310,7 @@ export class OAuthCredentials implements SharedCredentials {
     this.#fetch()
   }
 
-  /** Fails what waits. A token that is still good stays. */
+  /** Rejects those who wait. A valid token stays. */
   #giveUp(error: DeliveryError): void {
     for (const { reject } of this.#waiting?.callers ?? []) reject(error)
     this.#waiting = undefined

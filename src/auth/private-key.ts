@@ -1,10 +1,10 @@
 import { platform } from '../runtime/platform.node.ts'
 import { type CryptoKey, checkBits, checkCryptoKey, MIN_BITS, refuse } from './crypto-key.ts'
 
-/** A private key that has been checked: PEM text of PKCS#8, or one that is ready for signing. */
+/** A private key that was checked: PKCS#8 as PEM text, or a `CryptoKey` that can sign. */
 export type PrivateKey = { readonly pem: string } | { readonly ready: CryptoKey }
 
-/** Longer text is no key: 16,384 bits make less than half of it. */
+/** Longer text is no key: a key of 16,384 bits takes less than half as much. */
 const MAX_PEM_LENGTH = 32_768
 
 /** The message for a key that cannot be used, by the kind of key. */
@@ -58,7 +58,7 @@ function toWellFormed(text: string): string {
   }
   const [body = '', ...rest] = clean.slice(clean.indexOf(label) + label.length).split('-----END')
   if (rest.length === 0) refuse('PEM text that is truncated: its END line is missing')
-  // PKCS#8 says it in the label, PKCS#1 in a header line: RFC 7468, section 11, and RFC 1421.
+  // If a key is encrypted, PKCS#8 says so in the label (RFC 7468, section 11), PKCS#1 in a header line (RFC 1421).
   if (label.startsWith('ENCRYPTED') || body.includes('ENCRYPTED')) refuse('an encrypted key')
   const base64 = body.replace(/[- ]/g, '')
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) refuse('PEM text whose base64 is damaged')

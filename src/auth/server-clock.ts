@@ -1,26 +1,26 @@
 import type { Clock } from '../runtime/clock.ts'
 
-/** Differences below this are a slow network, and no reason to ask again. */
+/** A smaller difference may be due to a slow network, and is no reason for another attempt. */
 const TOLERANCE_MS = 5_000
 /** A `Date` outside of these years is a server's mistake, whatever the local clock says. */
 const EARLIEST_MS = Date.UTC(2000, 0)
 const LATEST_MS = Date.UTC(2100, 0)
 
 /**
- * The token server's time. It is the local time, until the server refuses an assertion and its `Date` shows
- * that the local clock is wrong. A correction is kept only if the server then accepts what was made with it.
+ * The token server's time. It is the local time, until the server refuses an assertion and its `Date` shows that the local
+ * clock is wrong. A correction is kept only if the server then accepts an assertion made with it.
  */
 export class ServerClock {
   readonly #clock: Pick<Clock, 'now'>
   #offsetMs = 0
-  /** The offset before the correction that is on trial. */
+  /** The offset before a correction that the server has not accepted yet. */
   #formerMs: number | undefined
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock
   }
 
-  /** One with the same time, whose corrections are its own. */
+  /** A clock with the same time, which is corrected independently. */
   fork(): ServerClock {
     const fork = new ServerClock(this.#clock)
     fork.#offsetMs = this.#offsetMs

@@ -92,7 +92,7 @@ export class TokenClient {
       abort = exchange.abort
       return exchange.result
     }
-    // A clock that tests have mocked away, for instance: whatever throws, the next request may succeed.
+    // Whatever threw (a clock that a test has mocked away, for instance), the next request may succeed.
     const result = run().catch((error) => retry({ message: `it failed (${nameOf(error)})` }))
     return { result, abort: () => abort() }
   }
@@ -105,10 +105,10 @@ export class TokenClient {
       const message = `the assertion could not be signed: ${printable(redact(describeCause(error)))}`
       return retry({ message, code: 'auth', cause: copyCause(error, redact) })
     }
-    // The name only: what a runtime says of a key may quote it.
+    // Only the name of the error: its message may quote the key.
     const name = nameOf(error)
     const message = `the assertion could not be signed (${name})`
-    // The key is sound: a process that was frozen or held up gets to the time limit before the signature.
+    // A timeout does not mean a bad key: a process that was frozen or busy reaches the limit before it has signed.
     return name === TIMEOUT ? retry({ message, code: 'auth' }) : refused({ message })
   }
 
@@ -172,7 +172,7 @@ function refused(failure: TokenFailure, dateMs?: number, isClockBlamed = false):
   return { outcome: 'refused', failure, dateMs, isClockBlamed }
 }
 
-/** The object that `text` is in JSON, or an empty one. */
+/** Parses `text` as a JSON object. Anything else gives an empty object. */
 function readObject(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text)

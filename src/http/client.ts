@@ -17,8 +17,8 @@ export interface HTTPClientRequest<Body extends string | Uint8Array = string> {
 }
 
 /**
- * The `AbortSignal` of the runtime. Projects without its types (neither those of the DOM nor of Node.js) see what is used
- * of it.
+ * The `AbortSignal` of the runtime. A project that has neither the types of the DOM nor those of Node.js sees an {@link
+ * AbortSignalLike}.
  */
 export type AbortSignalOf<Global> = Global extends { AbortSignal: { prototype: infer Signal } }
   ? Signal
@@ -54,7 +54,7 @@ export interface HTTPResponse {
   status: number
   /** The reason phrase, for instance `Service Unavailable`. May be empty. */
   statusText: string
-  /** Without them there is no `Retry-After`. */
+  /** The headers. If they are missing, a `Retry-After` is not seen. */
   headers?: HTTPHeaders
   /** Reads the body. It is called once, so that the connection is free for the next request. */
   text?: () => Promise<string>
@@ -77,15 +77,15 @@ export interface ByteHTTPClient extends HTTPClient {
   /**
    * Whether the next request may have bytes as its body. They do not change while the request is under way.
    *
-   * @param isCompressed The bytes would be compressed, see the setting `compress`: text cannot be made of them. When this
-   * is not `true`, the body is sent uncompressed.
+   * @param isCompressed Whether the bytes would be compressed (setting `compress`), and thus cannot be turned into text. If
+   * the client does not return `true`, the body is sent uncompressed.
    */
   takesBytes(isCompressed?: boolean): boolean
   /** As for {@link HTTPClient}; the body may be bytes. */
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse>
 }
 
-/** The client that is made where the user gives none: its connections are closed with the client that it was made for. */
+/** The HTTP client that an `Analytics` makes if the user gives none, and closes when it is closed itself. */
 export interface OwnHTTPClient extends HTTPClient {
   close?(): void
 }

@@ -11,15 +11,17 @@ export function defaultClient(): OwnHTTPClient {
 }
 
 /**
- * Sends with what the process has loaded, asked for each request. A `fetch` that is not the one of Node.js is called: one
- * that replaced it, and those of Bun and Deno. Where something has used or configured `fetch`, the dispatcher below it
- * sends, with its proxies, mocks and instrumentation; and `node:http` until then. Loading undici for this client alone
- * would double the processor time of a cold start.
+ * Chooses the transport for each request, by what the process has loaded:
+ *
+ * - a global `fetch` that is not the one of Node.js is called: a replacement, or the one of Bun or Deno
+ * - once the process has used or configured the `fetch` of Node.js, the dispatcher below it sends, with its proxies, mocks
+ *   and instrumentation
+ * - until then `node:http` sends: loading undici for this client alone would double the processor time of a cold start
  */
 class DefaultHTTPClient implements ByteHTTPClient, OwnHTTPClient {
   readonly #fetch = new FetchHTTPClient()
   readonly #node = new NodeHTTPClient()
-  /** Where the dispatcher cannot read the responses. */
+  /** The URL whose responses the dispatcher cannot read. */
   #unreadableUrl: string | undefined
 
   takesBytes(isCompressed = false): boolean {
@@ -61,7 +63,7 @@ const GLOBAL_DISPATCHER_2 = Symbol.for('undici.globalDispatcher.2')
 type Globals = Record<symbol, Partial<Dispatcher> | undefined>
 const globals = globalThis as Globals
 
-/** Where undici tells of its requests: who listens (OpenTelemetry does) wants to see those that `fetch` would have made. */
+/** The diagnostics channels of undici. Whoever listens there, such as OpenTelemetry, expects to see these requests too. */
 const CHANNELS = [
   'undici:request:create',
   'undici:request:headers',
@@ -95,7 +97,7 @@ export function isNodeFetch(): boolean {
 export function fetchDispatcher(): Dispatcher | undefined {
   // Without WebAssembly (`--jitless`) undici cannot parse a response.
   if (!isNodeFetch() || typeof WebAssembly === 'undefined') return undefined
-  // Node.js loads undici, which sets the dispatcher, when one of its globals is read for the first time.
+  // Reading one of the globals of `fetch`, such as `Headers`, makes Node.js load undici, which sets the dispatcher.
   if (globals[GLOBAL_DISPATCHER] === undefined && isTraced() && typeof globalThis.Headers !== 'function') {
     return undefined
   }
@@ -119,22 +121,22 @@ function isDispatcher(value: Partial<Dispatcher> | undefined): value is Dispatch
 }
 
 /**
- * Whether a request failed because the service sent `100 Continue` without having been asked to, which undici takes for no
- * response, and nobody has set a dispatcher: one that was set may lead through a proxy, and must not be gone round.
+ * Whether a request failed because the service sent an unsolicited `100 Continue`, which undici rejects, and the dispatcher
+ * is the default one: one that somebody has set may lead through a proxy, which must not be bypassed.
  */
 export function isUnaskedContinue(error: unknown): boolean {
   const { message, stack } = error as Partial<Error>
   if (message !== 'bad response' || stack?.includes('node:internal/deps/undici') !== true) return false
   const older = globals[GLOBAL_DISPATCHER]
   const dispatcher = isWrapper(older) ? globals[GLOBAL_DISPATCHER_2] : older
-  // Not one for proxies, and none that interceptors were put around.
+  // A plain `Agent`: not one for a proxy, and without interceptors.
   const type = dispatcher?.constructor as { name: string; prototype: Dispatcher } | undefined
   return type?.name === 'Agent' && dispatcher?.dispatch === type.prototype.dispatch
 }
 
 type Headers2 = Record<string, string | string[] | undefined>
 
-/** The same dispatcher for handlers of the older interface, as the wrapper of undici is, but with HTTP/2. */
+/** Lets handlers of the older interface use the dispatcher. So does the wrapper of undici, but it turns HTTP/2 off. */
 function withOlderHandlers(dispatcher: Dispatcher): Dispatcher {
   return {
     isMockActive: dispatcher.isMockActive === true,

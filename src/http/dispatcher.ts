@@ -4,8 +4,8 @@ import { textUnlessCompressed } from './fetch-client.ts'
 import { readAll } from './response.ts'
 
 /**
- * What `fetch` of Node.js sends its requests through: connections, proxies, mocks and instrumentation belong to it.
- * Only what is used here.
+ * The part of undici through which `fetch` of Node.js sends its requests: it owns the connections, proxies, mocks and
+ * instrumentation. Only the members that are used here.
  *
  * @see https://undici.nodejs.org/#/docs/api/Dispatcher
  */
@@ -83,8 +83,8 @@ function abortError(): Error {
 const nothing = (): void => {}
 
 /**
- * Turns what a dispatcher reports into a response. Dispatchers keep the handlers of requests that are over, up to 256 for
- * a connection: from its end on, a handler keeps nothing of its exchange.
+ * Turns what a dispatcher reports into a response. Dispatchers keep the handlers of up to 256 finished requests for each
+ * connection, so a handler drops all its references at the end.
  */
 class ResponseHandler implements DispatchHandler {
   #signal: AbortSignal | undefined
@@ -117,13 +117,13 @@ class ResponseHandler implements DispatchHandler {
   }
 
   onConnect(abort: (reason: Error) => void): void {
-    // It was given up while it waited for a connection.
+    // The request was aborted while it waited for a connection.
     if (this.#isEnded) abort(abortError())
     else this.#abortRequest = abort
   }
 
   onHeaders(status: number, lines: HeaderLines, _resume: () => void, statusText: string): boolean {
-    // Below 200 it is informational, and the response follows.
+    // A status below 200 is informational: the response follows.
     if (status >= 200) this.#respond(status, statusText, new RawHeaders(lines))
     return true
   }
@@ -174,7 +174,7 @@ class ResponseHandler implements DispatchHandler {
           return this.#abort(new Error('the response body was cancelled'))
         }
         if (this.#error !== undefined) reject(this.#error)
-        // Only then is the connection free.
+        // The connection is free only in the next turn.
         else if (this.#isEnded) nextTurn().then(resolve, reject)
       }
       this.#onProgress()
@@ -182,7 +182,7 @@ class ResponseHandler implements DispatchHandler {
   }
 }
 
-/** Reads only the header lines that are asked for; in most responses that is one name that is not there. */
+/** Looks a header up when it is asked for: most responses are only asked for one that they do not have. */
 class RawHeaders {
   readonly #lines: HeaderLines
 
@@ -208,7 +208,7 @@ class RawHeaders {
   }
 }
 
-/** RFC 9110, section 5.5: bytes beyond ASCII have no meaning of their own. */
+/** Bytes beyond ASCII are opaque: RFC 9110, section 5.5. */
 function toText(raw: Buffer | string | undefined): string {
   return typeof raw === 'object' ? raw.toString('latin1') : (raw ?? '')
 }

@@ -11,7 +11,7 @@ import type {
 import { takesPlainSignal } from './fetch-client.ts'
 import { BodyReader, cancelBody, carriedResponse } from './response.ts'
 
-/** A response, as far as it decides anything. */
+/** The parts of a response that are used. */
 export interface ResponseHead {
   readonly status: number
   readonly statusText: string
@@ -26,11 +26,11 @@ export type ExchangeResult = ResponseHead | { readonly status: undefined; readon
 /** One request under way. */
 export interface Exchange {
   /**
-   * Settles once the response headers are complete, and, where its first bytes are wanted, the body as well (for which
-   * it waits one second at most); at the deadline; or when it is aborted. Never rejects.
+   * Settles once the headers of the response are complete; if the first bytes of the body are wanted, once they are there,
+   * but one second later at the latest. Also settles at the deadline, and when the exchange is aborted. Never rejects.
    */
   readonly result: Promise<ExchangeResult>
-  /** Settles when the response body has been read or given up: from then on the socket is free. Never rejects. */
+  /** Settles when the response body has been read or cancelled: from then on the socket is free. Never rejects. */
   readonly finished: Promise<void>
   /** May be detached. */
   readonly abort: () => void
@@ -53,12 +53,12 @@ export interface ExchangeRequest {
 
 /** How much of the body of an error status is kept. */
 export const EXCERPT_BYTES = 1_024
-/** A response body that takes longer is given up: its status is known, and a socket waits for it. */
+/** A response body that takes longer is cancelled: the status is known by then, and the socket is needed. */
 const BODY_TIMEOUT_MS = 1_000
 
 /**
- * Sends one request under one deadline for headers and body, with any client: one that throws, never settles, ignores
- * the signal or resolves with nonsense leads to an {@link ExchangeResult} all the same.
+ * Sends one request, with one deadline for headers and body. Leads to an {@link ExchangeResult} whatever the client does:
+ * throw, never settle, ignore the signal or resolve with nonsense.
  */
 export function startExchange(client: HTTPClient, request: ExchangeRequest, clock: Clock): Exchange {
   return new ClientExchange(client, request, clock)
@@ -74,10 +74,10 @@ class ClientExchange implements Exchange {
   #resolve: (result: ExchangeResult) => void = () => {}
   #finish: () => void = () => {}
   #cancelTimer: () => void
-  /** The response has come, or none is waited for any longer. */
+  /** The response has come, or the exchange was aborted. */
   #isOver = false
   #reader: BodyReader | undefined
-  /** Settles with what has arrived of the response. */
+  /** Resolves `result` with the bytes that have arrived. */
   #conclude: () => void = () => {}
 
   constructor(client: HTTPClient, request: ExchangeRequest, clock: Clock) {
@@ -116,7 +116,7 @@ class ClientExchange implements Exchange {
     this.#isOver = true
     const leftMs = this.#deadlineMs - this.#clock.monotonic()
     const { keptBytes: wantedBytes = 0, bodyTimeoutMs = BODY_TIMEOUT_MS } = this.#request
-    // Nothing is left only after a stall, and then the body has its time as well.
+    // If no time is left, the process was stalled: then the body gets its time all the same.
     const graceMs = leftMs > 0 ? Math.min(leftMs, bodyTimeoutMs) : BODY_TIMEOUT_MS
     const giveUp = (): void => this.#abort(new Error('the response body did not end'))
     this.#cancelTimer = this.#clock.setTimer(giveUp, graceMs)
@@ -144,10 +144,10 @@ class ClientExchange implements Exchange {
     try {
       this.#abortion.abort(cause)
     } catch {
-      // On Cloudflare Workers, a request that is over has taken its own requests with it.
+      // On Cloudflare Workers, aborting throws if the request that started the exchange is over.
     }
     this.#reader?.cancel()
-    // The connection is gone when this turn is over, and not before.
+    // The connection is closed only after this turn.
     void nextTurn().then(() => this.#finish())
   }
 
@@ -170,7 +170,7 @@ function callClient(
   { url, headers, body, timeoutMs, closesConnection }: ExchangeRequest,
   signal: AbortSignal,
 ): Promise<HTTPResponse> {
-  // A client is asked before its body is compressed.
+  // For a compressed body, the client was asked before the compression.
   const isTaken =
     typeof body === 'string' ||
     (isByteClient(client) && (headers['Content-Encoding'] !== undefined || client.takesBytes()))
@@ -183,7 +183,7 @@ function callClient(
     signal,
   }
   if (closesConnection === true) request.closesConnection = true
-  // Bytes are for those that have just said that they take them.
+  // The cast is safe: only clients that take bytes get bytes.
   return client.makeRequest(request as HTTPClientRequest)
 }
 
@@ -191,7 +191,7 @@ function isByteClient(client: HTTPClient): client is ByteHTTPClient {
   return typeof (client as Partial<ByteHTTPClient>).takesBytes === 'function'
 }
 
-/** The parts of a response that count, or its fault. */
+/** The parts of a response that are used, or a text that says what is wrong with it. */
 function readHead(response: HTTPResponse | null | undefined): Omit<ResponseHead, 'body'> | string {
   try {
     const { status, statusText, headers } = response ?? ({} as HTTPResponse)
@@ -207,18 +207,18 @@ export function createAbort(client: HTTPClient): Pick<AbortController, 'signal' 
   try {
     if ((client.makeRequest as { [takesPlainSignal]?: true })[takesPlainSignal]) return new PlainAbort()
   } catch {
-    // A client that throws when it is read throws again when it is called, and that is heard.
+    // If reading a property of the client throws, so will the call, and that error is reported.
   }
   return new AbortController()
 }
 
-/** An `AbortController` and its signal in one, at a tenth of the cost: each request needs one, and hardly any uses it. */
+/** An `AbortController` and its signal in one, at a tenth of the cost: each request needs one, and few are aborted. */
 class PlainAbort implements AbortSignalLike {
   aborted = false
   reason: unknown
   #listener: (() => void) | undefined
 
-  /** Typed as what it stands in for. */
+  /** Typed as the signal that it replaces. */
   get signal(): AbortSignal {
     return this as AbortSignalLike as AbortSignal
   }
@@ -239,7 +239,7 @@ class PlainAbort implements AbortSignalLike {
   }
 }
 
-/** A real signal in the place of one that may be plain. */
+/** A real `AbortSignal`, for a signal that may be a {@link PlainAbort}. */
 export function toAbortSignal(signal: AbortSignal): AbortSignal {
   if (!(signal instanceof PlainAbort)) return signal
   const controller = new AbortController()

@@ -9,7 +9,7 @@ import type {
   HTTPResponse,
 } from './client.ts'
 
-/** The body as text, unless it is compressed: then there is no text that stands for it. */
+/** The body as text; compressed bytes are returned as they are. */
 export function textUnlessCompressed({
   headers,
   body,
@@ -35,18 +35,18 @@ export class FetchHTTPClient implements ByteHTTPClient {
     this.#fetch = fetch
   }
 
-  /** Text is what mocks of `fetch` compare: only compressed bodies are bytes. */
+  /** Mocks of `fetch` compare text, so only compressed bodies are bytes. */
   takesBytes(isCompressed = false): boolean {
     return isCompressed
   }
 
-  /** Calls `fetch`. Rejects with what it rejects with. */
+  /** Calls `fetch`, and rejects with the same error. */
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
     const send = this.#fetch ?? (globalThis.fetch as unknown as HTTPFetchFn)
     return send(request.url, {
       method: request.method,
       headers: request.headers,
-      // Bytes only where they are compressed, which the user has asked for.
+      // These are bytes only if the user has turned compression on.
       body: request.body as string,
       redirect: 'manual',
       signal: signalOf(request),
@@ -54,18 +54,18 @@ export class FetchHTTPClient implements ByteHTTPClient {
   }
 }
 
-/** A client that asks no more of a signal than {@link AbortSignalLike}. */
+/** Marks a client that needs no more of a signal than {@link AbortSignalLike}. */
 export const takesPlainSignal: unique symbol = Symbol.for('trackpost.takesPlainSignal')
 
 /**
- * Says so of a `makeRequest`. Of the function, and not of the client: a subclass that overrides it, and a wrapper, are
- * given a real signal.
+ * Marks a `makeRequest`. The function is marked and not the client, so that a subclass that overrides it, or a wrapper,
+ * gets a real signal.
  */
 export function takePlainSignal(makeRequest: HTTPClient['makeRequest']): void {
   Object.defineProperty(makeRequest, takesPlainSignal, { value: true })
 }
 
-/** The signal of a request; one without a signal of its own is aborted when its time is over. */
+/** The signal of a request. If it has none, a new one that is aborted when the time of the request is over. */
 export function signalOf({
   signal,
   httpRequestTimeout,

@@ -7,10 +7,10 @@ import { readAll } from './response.ts'
 /** Idle connections are closed before common servers (5 s) and load balancers close them. */
 const KEEP_ALIVE_MS = 4_000
 
-/** `node:http` or `node:https`, as an object: mocks (msw, nock) and instrumentation replace what is on it. */
+/** `node:http` or `node:https`, as an object: mocks (msw, nock) and instrumentation replace its functions. */
 type HTTPModule = Pick<typeof HTTP, 'Agent' | 'request'>
 
-/** One of the two modules, and the connections that are made with it. */
+/** One of the two modules, and its connections. */
 interface Scheme {
   readonly module: HTTPModule
   readonly agent: HTTP.Agent
@@ -18,8 +18,8 @@ interface Scheme {
 
 /**
  * The HTTP client over `node:http` and `node:https`, with connections of its own that are kept alive for 4 s. The default
- * client is one as long as nothing in the process uses `fetch`; this one stays with it. What is configured for `fetch`
- * (dispatchers, mocks) does not apply to it. Never follows a redirect.
+ * client works like this as long as nothing in the process uses `fetch`; this one always does. Dispatchers and mocks for
+ * `fetch` do not apply to it. Never follows a redirect.
  *
  * @example
  * import { NodeHTTPClient } from 'trackpost/node'
@@ -27,7 +27,7 @@ interface Scheme {
  */
 export class NodeHTTPClient implements ByteHTTPClient {
   readonly #schemes = new Map<string, Scheme>()
-  /** The last URL, taken apart: most processes have one endpoint. */
+  /** The last URL, parsed: most processes have one endpoint. */
   #target: HTTP.RequestOptions = {}
   #url = ''
 
@@ -71,9 +71,9 @@ export class NodeHTTPClient implements ByteHTTPClient {
 takePlainSignal(NodeHTTPClient.prototype.makeRequest)
 
 /**
- * Loads a module with the first request that needs it. Not by `import()` where there is another way: the module that
- * Node.js 22 and later make of node:http for `import` loads undici, which takes ten times as long. Never a file of ours: one
- * that could not be read for want of file descriptors would be missing from then on, since Node.js remembers failed imports.
+ * Loads a module with the first request that needs it. `import()` is the last resort: on Node.js 22 and later, importing
+ * node:http loads undici too, which takes ten times as long. No file of this package is loaded this late: if the process
+ * had run out of file descriptors, the import would fail, and Node.js remembers failed imports.
  */
 function loadModule(protocol: 'http:' | 'https:'): HTTPModule | Promise<HTTPModule> {
   const builtin = (process as { getBuiltinModule?: (name: string) => unknown }).getBuiltinModule?.(
@@ -92,7 +92,7 @@ function send(
 ): Promise<HTTPResponse> {
   const { method, closesConnection } = request
   const signal = signalOf(request)
-  // An exchange that was over before the module was loaded.
+  // The exchange may have ended while the module was loaded.
   if (signal.aborted) return Promise.reject(abortError())
   const body = typeof request.body === 'string' ? Buffer.from(request.body) : request.body
   // With the length given the body goes out in one piece, not in chunks.
@@ -108,13 +108,13 @@ function send(
     outgoing.on('error', reject)
     const abort = (): void => {
       reject(abortError())
-      // Not with the error: a socket that has just gone back to the pool has nobody who listens for it.
+      // Destroyed without an error: on a socket that has just gone back to the pool, nobody listens for errors.
       outgoing.destroy()
     }
     signal.addEventListener('abort', abort, { once: true })
     outgoing.on('close', () => {
       signal.removeEventListener('abort', abort)
-      // A 101 closes it without an error. One is costly to make, and each request closes.
+      // A 101 closes the request without an error. The error is made only here: it is costly, and every request closes.
       if (!isAnswered) reject(new Error('the connection was closed before there was a response'))
     })
     outgoing.end(body)
@@ -156,12 +156,12 @@ function readTo(incoming: HTTP.IncomingMessage, add: (chunk: Uint8Array) => void
       resolve()
     })
     incoming.on('error', reject)
-    // An error is costly to make, and each response closes.
+    // The error is made only if needed: it is costly, and every response closes.
     const onClose = (): void => {
       if (!isEnded) reject(new Error('the response body broke off'))
     }
     incoming.on('close', onClose)
-    // It broke off before anybody listened.
+    // The response may have broken off before the listeners were added.
     if (incoming.destroyed) onClose()
   })
 }

@@ -12,11 +12,11 @@ interface Body extends Partial<PushedBody> {
   destroy?(): void
 }
 
-/** A body that hands over its pieces as they come: a stream and its iterator cost more than a small body itself. */
+/** A body that passes on its chunks as they arrive: a stream and its iterator would cost more than a small body itself. */
 export interface PushedBody {
   /**
-   * Calls `add` with each piece. Resolves once the connection is free for the next request. Rejects when the connection
-   * broke, and with what `add` threw; then the connection is closed.
+   * Calls `add` with each chunk. Resolves once the connection is free for the next request. Rejects when the connection
+   * breaks, or with the error that `add` throws; then the connection is closed.
    */
   readTo(add: (chunk: Uint8Array) => void): Promise<void>
 }
@@ -35,7 +35,7 @@ export class BodyReader {
   readonly #keptBytes: number
   readonly #kept: Uint8Array[] = []
   #bytes = 0
-  /** The body that is being read, as {@link cancelBody} takes it. */
+  /** The body that is being read, in the form that {@link cancelBody} takes. */
   #source: unknown
 
   /** @param keptBytes How many bytes are kept; 0 throws the body away. */
@@ -49,7 +49,7 @@ export class BodyReader {
     return this.#kept.map((chunk) => decoder.decode(chunk, { stream: true })).join('')
   }
 
-  /** Never rejects: resolves with what went wrong, if anything did. What had arrived until then is kept. */
+  /** Never rejects: resolves to the error, if there was one. The bytes that arrived before it are kept. */
   async read(response: Readable): Promise<Error | undefined> {
     this.#source = response
     try {
@@ -66,13 +66,13 @@ export class BodyReader {
     }
   }
 
-  /** Gives up what has not come, also where a client ignores its signal. Never throws. */
+  /** Stops reading, even if the HTTP client ignores its signal. Never throws. */
   cancel(): void {
     cancelBody(this.#source)
   }
 
   async #readStream(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
-    // A body that is being read can be cancelled through its reader alone.
+    // A body that is being read can only be cancelled through its reader.
     this.#source = { body: reader }
     for (;;) {
       const { done, value } = await reader.read()
@@ -101,7 +101,7 @@ export class BodyReader {
 /**
  * The whole text of a response body.
  *
- * @throws RangeError when it is longer than {@link MAX_RESPONSE_BYTES}, and what a broken connection throws.
+ * @throws RangeError when it is longer than {@link MAX_RESPONSE_BYTES}; the error of the connection when that breaks.
  */
 export async function readAll(response: Readable): Promise<string> {
   const reader = new BodyReader(MAX_RESPONSE_BYTES)
@@ -110,7 +110,7 @@ export async function readAll(response: Readable): Promise<string> {
   return reader.text
 }
 
-/** Gives up a response that came too late. Never throws or rejects. */
+/** Discards a response that came too late. Never throws or rejects. */
 export function cancelBody(response: unknown): void {
   try {
     const body = (response as { body?: Body | null }).body
@@ -124,7 +124,7 @@ export function cancelBody(response: unknown): void {
 /** How far a chain of causes is followed. */
 const MAX_CAUSES = 5
 
-/** What HTTP libraries put on their errors: undici `statusCode`, others `status`, or the whole `response`. */
+/** Properties that HTTP libraries put on their errors: undici `statusCode`, others `status`, or the whole `response`. */
 interface StatusError {
   readonly status?: unknown
   readonly statusCode?: unknown
@@ -137,9 +137,9 @@ interface StatusError {
 }
 
 /**
- * The response that an error stands for, or `undefined`. Many HTTP clients reject with every status but 2xx: those of
- * undici with `RetryAgent`, `interceptors.retry()` or `interceptors.responseError()`, and most wrappers of `fetch`.
- * An error that carries a 2xx is not understood: it may say that the response was cut off.
+ * The response that an error carries, or `undefined`. Many HTTP clients reject with every status but 2xx: those of undici
+ * with `RetryAgent`, `interceptors.retry()` or `interceptors.responseError()`, and most wrappers of `fetch`. An error with
+ * a 2xx is not taken for a response: it may mean that the body was cut off.
  */
 export function carriedResponse(cause: unknown): HTTPResponse | undefined {
   let link = cause as StatusError | null | undefined
@@ -150,7 +150,7 @@ export function carriedResponse(cause: unknown): HTTPResponse | undefined {
       link = link.cause as StatusError | undefined
     }
   } catch {
-    // An object that throws when it is read stands for nothing.
+    // An error whose properties throw carries no response.
   }
   return undefined
 }
