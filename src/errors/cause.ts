@@ -4,7 +4,10 @@ const MAX_DEPTH = 5
 /** Error codes of a connection that was lost while a request was under way on it. */
 const LOST = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET', 'ConnectionClosed'])
 
-/** Whether a connection that was there was lost: unlike one that was refused, it may have been a stale one. */
+/**
+ * Whether an open connection was lost. Unlike one that was refused, it may have been an idle one that the server had
+ * closed.
+ */
 export function isConnectionLost(cause: unknown): boolean {
   return chain(cause).some(({ code }) => LOST.has(code))
 }
@@ -16,7 +19,7 @@ export function describeCause(cause: unknown): string {
     const { code } = link
     // OpenSSL ends its messages with a line break.
     const message = link.message.trim().replace(/\s*[\r\n]+\s*/g, ' ')
-    // Node.js gives no message, only a code, where several addresses of one name were refused.
+    // If several addresses of one name were refused, Node.js gives only a code and no message.
     const part = message === '' ? code : message.includes(code) ? message : `${message} (${code})`
     if (part !== '' && !parts.includes(part)) parts.push(part)
   }
@@ -34,9 +37,9 @@ export function copyCause(cause: unknown, redact: (text: string) => string): Err
   for (const { name, message, code } of chain(cause).reverse()) {
     const error = new Error(redact(message), copy === undefined ? undefined : { cause: copy })
     const value = redact(name)
-    // Not by assignment, which a frozen Error.prototype forbids.
+    // An assignment would throw if Error.prototype is frozen.
     Object.defineProperty(error, 'name', { value, writable: true, configurable: true })
-    // The stack would be that of this copy, which tells nobody anything.
+    // The stack would show where the copy was made, which helps nobody.
     Object.defineProperty(error, 'stack', { value: `${value}: ${error.message}`, configurable: true })
     copy = code === '' ? error : Object.assign(error, { code: redact(code) })
   }

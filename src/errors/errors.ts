@@ -11,7 +11,7 @@
  * - `auth`: the service refused the credentials
  * - `retries_exhausted`: `maxRetries` retries have failed
  * - `deadline`: `maxTotalBackoffDuration` or `maxRateLimitDuration` has passed
- * - `spool`: it was in the spool alone, where it cannot be read any more
+ * - `spool`: the event was only in the spool, and cannot be read there any more
  * - `shutdown_timeout`: still waiting when `closeAndFlush()` or `exitTimeout` ran out
  *
  * @see https://github.com/trackpost/trackpost/blob/main/docs/spec.md#6-the-client
@@ -42,7 +42,7 @@ export class TrackpostError extends Error {
   /** Made by this package only. */
   constructor(code: string, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
-    // Not by assignment, which a frozen Error.prototype forbids.
+    // An assignment would throw if Error.prototype is frozen.
     Object.defineProperty(this, 'name', { value: new.target.name, writable: true, configurable: true })
     this.code = code
   }
@@ -50,7 +50,7 @@ export class TrackpostError extends Error {
 
 /**
  * A setting is missing, misspelt or out of range. Only the constructor of `Analytics` throws it. The message names the
- * setting and says what was expected; it never shows a text that was given.
+ * setting and says what was expected; it never quotes the given text.
  *
  * @example
  * try {
@@ -116,13 +116,13 @@ export class DeliveryError extends TrackpostError {
   }
 }
 
-/** What {@link ContextCancelation} takes. */
+/** Options of {@link ContextCancelation}. */
 export interface ContextCancelationOptions {
   /** Why the event is dropped: part of the failure's message. */
   reason?: string
   /** A label of your own. */
   type?: string
-  /** Without effect: what was dropped is not tried again. Taken from plugins written for other SDKs. */
+  /** Has no effect: a dropped event is not tried again. Accepted for plugins that were written for other SDKs. */
   retry?: boolean
 }
 
@@ -139,7 +139,7 @@ export class ContextCancelation extends Error {
   readonly reason: string
   /** A label of the plugin's own. Default: `plugin Error`. */
   readonly type: string
-  /** Without effect. Default: false. */
+  /** Has no effect. Default: false. */
   readonly retry: boolean
 
   /**

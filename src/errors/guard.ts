@@ -4,11 +4,11 @@ import { warn } from '../runtime/warn.ts'
 const told = new Set<string>()
 
 /**
- * Runs user code (a callback, a listener) so that nothing it does reaches the caller: a throw or a rejection is
- * reported, and goes no further.
+ * Runs user code (a callback, a listener) so that nothing it does reaches the caller: a throw or a rejection is reported,
+ * and goes no further.
  *
  * @param what Names the kind of code. There is one process warning for each.
- * @param report Told of the failure first; returns whether anybody took notice. If so, there is no process warning.
+ * @param report Called with the failure; returns whether anybody has handled it. If so, there is no process warning.
  */
 export function guard(run: () => unknown, what: string, report?: (error: unknown) => boolean): void {
   const fail = (error: unknown, verb: string): void => {
@@ -22,7 +22,7 @@ export function guard(run: () => unknown, what: string, report?: (error: unknown
   }
 }
 
-/** Whether `value` is to be awaited. Throws what a `then` that is a getter throws. */
+/** Whether `value` has a `then`. Throws if that is a getter that throws. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return (
     typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
@@ -36,7 +36,7 @@ function tell(what: string, verb: string): void {
   warn('user_code', `${what} ${verb}; the error was ignored, and further ones will be ignored silently`)
 }
 
-/** `instanceof` for what user code threw: by itself it throws on a proxy whose traps do. */
+/** `instanceof` for values that user code threw. The operator itself throws for a proxy whose traps throw. */
 export function isInstance<T>(thrown: unknown, type: abstract new (...args: never[]) => T): thrown is T {
   try {
     return thrown instanceof type
@@ -45,7 +45,10 @@ export function isInstance<T>(thrown: unknown, type: abstract new (...args: neve
   }
 }
 
-/** The error with the stack of whoever called `callee`: the line of a program that has to be changed comes first. */
+/**
+ * Sets the stack of the error to start at the caller of `callee`: the line of the program that has to be changed comes
+ * first.
+ */
 export function fromCaller(error: unknown, callee: object): unknown {
   const { captureStackTrace } = Error as { captureStackTrace?: (error: object, callee: object) => void }
   if (error instanceof Error) captureStackTrace?.(error, callee)

@@ -1,6 +1,6 @@
 /**
- * Time and chance: the two clocks, timers, holds and jitter. The one real clock is made at the top and handed
- * down, so that tests can stop time. Nothing else reads a clock, sets a timer or draws a random number.
+ * Time and chance. The real clock is made in one place and passed down, so that tests can replace it. Nothing else reads a
+ * clock, sets a timer or draws a random number.
  */
 export interface Clock {
   /** Milliseconds since the epoch. May jump. */
@@ -10,15 +10,15 @@ export interface Clock {
   /** A number in [0, 1). For jitter only, never for identifiers. */
   random(): number
   /**
-   * Runs once after `ms` (at most 2^31 - 1); returns cancel. Never keeps the process alive: what waits for
-   * an outcome holds it with {@link Host.hold}.
+   * Runs `run` once after `ms` (at most 2^31 - 1), and returns a function that cancels it. Never keeps the process alive:
+   * {@link Clock.hold} does.
    */
   setTimer(run: () => void, ms: number): () => void
   /** Keeps the process alive until the returned function is called. */
   hold(): () => void
 }
 
-/** The longest delay that a timer takes: beyond it, runtimes fire at once. */
+/** The longest delay of a timer: with a longer one, runtimes fire at once. */
 export const MAX_TIMER_MS = 2_147_483_647
 
 type Timer = { unref?: () => void }
@@ -39,12 +39,13 @@ export const systemClock: Clock = {
   },
 }
 
-/** A deadline that comes this late was held up by a stalled process, not by what it bounds. */
+/** A deadline that fires this late shows that the process was stalled. */
 const STALL_MS = 1_000
 
 /**
- * Bounds a wait: runs once after `ms`; returns cancel. Where the process was blocked or frozen meanwhile, what is waited for
- * has a second more, once: it may be there already, and runtimes run timers before they read what has come.
+ * Bounds a wait: runs `run` once after `ms`, and returns a function that cancels it. If the process was blocked or frozen
+ * in the meantime, the wait lasts one second more: the result may have arrived already, and runtimes run timers before they
+ * read from sockets.
  */
 export function setDeadline(
   run: () => void,
@@ -62,8 +63,9 @@ export function setDeadline(
 const settled = Promise.resolve()
 
 /**
- * Runs when the code of now is over, before timers and sockets have their turn. By a promise: the fake timers of Jest keep
- * what `queueMicrotask` is given until the test lets time go by, and no event would leave until then.
+ * Runs `run` in a microtask: after the current code, before timers and sockets. Uses a promise, since the fake timers of
+ * Jest hold back the functions given to `queueMicrotask` until the test advances time, and no event would be sent until
+ * then.
  */
 export function soon(run: () => void): void {
   void settled.then(run)
@@ -78,16 +80,16 @@ export function nextTurn(): Promise<void> {
     try {
       setImmediate(resolve)
     } catch {
-      // Not every runtime has it, and in edge functions of Next.js it throws.
+      // Not every runtime has `setImmediate`, and in edge functions of Next.js it throws.
       resolve()
     }
   })
 }
 
 /**
- * A clock to wait by. A timer that has fired moves it on to the moment that the timer was set for, whatever the
- * monotonic clock below it says: tests that drive timers rarely drive that clock as well. It never goes back, and a clock
- * that tests have mocked away makes it stand still instead of throwing.
+ * A clock that agrees with its timers. When a timer fires, this clock moves on to the moment for which the timer was set,
+ * whatever the monotonic clock below it says: tests that fake timers rarely fake that clock as well. It never goes back,
+ * and if a test has mocked the clock away, it stands still instead of throwing.
  */
 export class SteadyClock implements Clock {
   readonly #clock: Clock
@@ -123,7 +125,7 @@ export class SteadyClock implements Clock {
       const random = this.#clock.random()
       if (random >= 0 && random < 1) return random
     } catch {
-      // The middle will do.
+      // Falls back to the middle.
     }
     return 0.5
   }
@@ -144,18 +146,18 @@ export class SteadyClock implements Clock {
 /** Name of the error when something took too long: that of the web standards. */
 export const TIMEOUT = 'TimeoutError'
 
-/** Work that is waited for, within a bound. */
+/** A wait with a time limit. */
 export interface Bounded<Value> {
-  /** The result of the work; rejects when it takes too long, or the wait is given up first. */
+  /** The result of the work. Rejects when it takes too long, or when the wait is cancelled. */
   readonly result: Promise<Value>
-  /** Gives up the wait. */
+  /** Ends the wait. */
   cancel(reason: Error): void
 }
 
 /**
- * Waits at most `ms` for work that others do. It cannot be stopped; what it comes to later is dropped.
+ * Waits at most `ms` for a promise. The work itself cannot be stopped; a later result is ignored.
  *
- * @param what What is waited for, for the error.
+ * @param what Names the work in the error.
  */
 export function within<Value>(
   work: PromiseLike<Value>,

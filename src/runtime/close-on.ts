@@ -13,30 +13,31 @@ export interface ClosableClient {
 
 /** How {@link closeOn} closes. */
 export interface CloseOnOptions {
-  /** Longest wait for what is still to be sent; 0 means no limit. Default: 8,000 ms. */
+  /** Longest wait for the events that are still to be sent; 0 means no limit. Default: 8,000 ms. */
   timeout?: number | undefined
 }
 
 /** Below the 10 s that Docker gives a process, and the 30 s of Kubernetes. */
 const TIMEOUT_MS = 8_000
 
-/** Marks our listeners, those of another copy of this module included. */
+/** Marks our listeners. A registered symbol, so that another copy of this module recognises them too. */
 const MARK: unique symbol = Symbol.for('trackpost.closeOn')
 
 type Listener = ((signal: NodeJS.Signals) => void) & { [MARK]?: true }
 
 /**
- * Sends what waits when the process is told to end, and then lets the signal do what it would have done: the process
- * ends by the signal (for a shell, exit code 128 and its number). Events tracked after the signal fail with `closed`.
+ * Sends the waiting events when the process gets a signal to end, and then lets the signal have its default effect: the
+ * process ends by the signal (in a shell, the exit code is 128 plus its number). Events tracked after the signal fail with
+ * `closed`.
  *
- * Where the program has a handler of its own for that signal, it decides about the end: what waits is sent, the client
- * stays open, and the process is left alone. A second signal does not wait.
+ * If the program has a handler of its own for the signal, that handler decides when the process ends: the waiting events
+ * are sent, and the client stays open. A second signal does not wait.
  *
- * Where no signal arrives (worker threads, Cloudflare Workers) it does nothing, and a warning says what to do there.
+ * Where no signal can arrive (worker threads, Cloudflare Workers) it does nothing, and a warning says what to do instead.
  *
  * @param signals For instance `['SIGTERM', 'SIGINT']`.
- * @returns Takes the listeners away again.
- * @throws TypeError when there is no signal in the list, or one that cannot be listened to.
+ * @returns A function that removes the listeners.
+ * @throws TypeError when the list is empty, or has a signal that cannot be listened to.
  * @example
  * import { Analytics } from 'trackpost'
  * import { closeOn } from 'trackpost/node'
@@ -62,7 +63,8 @@ export function closeOn(
   }
   const end = (signal: NodeJS.Signals): void => {
     remove()
-    // Another client is still closing, or the program has a handler by now: the last one ends the process.
+    // If listeners are left, another client is still closing or the program has added a handler: the last one ends the
+    // process.
     if (process.listenerCount(signal) === 0) raise(signal)
   }
   const listener: Listener = (signal) => {
@@ -74,7 +76,7 @@ export function closeOn(
     work.then(done, done)
   }
   listener[MARK] = true
-  // First in line: listeners for one time only are gone from the list once they were called.
+  // Prepended: a listener added with `once` is removed from the list when it is called, and we must see it there.
   for (const signal of signals) process.prependListener(signal, listener)
   return remove
 }
@@ -97,9 +99,9 @@ function whySignalsAreMissing(): string | undefined {
   return 'no signal reaches a worker thread; have the main thread post a message on which it calls closeAndFlush()'
 }
 
-/** Nobody listens any more, so the signal has its default action. */
+/** Sends the signal again. Nobody listens any more, so it has its default action. */
 function raise(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal)
-  // The first process of a container has no default action.
+  // For the first process of a container, signals have no default action.
   if (process.pid === 1) process.exit(128 + constants.signals[signal])
 }

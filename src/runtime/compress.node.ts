@@ -1,13 +1,13 @@
 import type { Gzip } from './compress.ts'
 
-/** Each further chunk is one more way from the thread pool to the main thread and back. */
+/** Each chunk costs a round trip between the thread pool and the main thread. */
 const CHUNK_BYTES = { least: 1_024, most: 131_072 }
 
 let loaded: typeof import('node:zlib') | undefined
 
 /** On the thread pool of Node.js, Bun and Deno. Edge runtimes get `compress.web.ts` in its place. */
 export const gzip: Gzip = async (bytes) => {
-  // Loaded when it is used. The default export, and not `gzip` by name: instrumentation replaces it on that object.
+  // Loaded with the first use. Calls `gzip` on the default export, because instrumentation replaces it there.
   loaded ??= (await import('node:zlib')).default
   const zlib = loaded
   // Batches of similar events shrink to less than a quarter.

@@ -11,7 +11,7 @@ type ProcessLike = {
 
 export const runtimeProcess: ProcessLike | undefined = (globalThis as { process?: ProcessLike }).process
 
-/** The JavaScript runtimes that `_metadata.jsRuntime` tells apart. */
+/** The JavaScript runtimes that `_metadata.jsRuntime` distinguishes. */
 export type JsRuntime = 'node' | 'bun' | 'deno' | 'cloudflare-worker' | 'vercel-edge' | 'browser' | 'unknown'
 
 /** Facts about the runtime that every message carries as `_metadata`. */

@@ -9,19 +9,20 @@ export interface Exiting {
   /**
    * Called when the process has run out of work.
    *
-   * @returns Whether it is kept for what waits.
+   * @returns Whether the process is kept alive for waiting events.
    */
   onExit(): boolean
-  /** Called when the process ends with events that it was not kept for. */
+  /** Called when the process ends although events wait. */
   onEnd(): void
 }
 
 interface Watched {
-  // Weakly: a client that is let go must not stay in memory. One that has events to send is held by their timers and sockets.
+  // A weak reference, so that the garbage collector can take an unused client. The timers and sockets of a client with
+  // events to send keep it in memory.
   readonly reference: WeakRef<Exiting>
-  /** How many events it had taken when the process was last kept for it; `undefined` when it was not. */
+  /** How many events it had accepted when the process was last kept alive for it; `undefined` when it was not. */
   keptAt: number | undefined
-  /** Nothing was taken since: the process was kept, and nothing else has happened. */
+  /** The process was kept alive for it, and it has accepted no event since. */
   isRepeated: boolean
 }
 
@@ -29,20 +30,20 @@ const watched = new Set<Watched>()
 let isListening = false
 
 /**
- * Asks for `client.onExit()` each time the process runs out of work. All clients share one `beforeExit` listener; it runs
- * only when the event loop is empty, so it takes no signal, no exception and no exit code from the host.
+ * Calls `client.onExit()` each time the process runs out of work. All clients share one `beforeExit` listener. It runs only
+ * when the event loop is empty, so it does not interfere with signals, exceptions or the exit code.
  *
- * @returns Ends that.
+ * @returns A function that ends this.
  */
 export function watchExit(client: Exiting): () => void {
   if (typeof runtimeProcess?.on !== 'function') return () => {}
   const entry: Watched = { reference: new WeakRef(client), keptAt: undefined, isRepeated: false }
   watched.add(entry)
-  // Programs that make a client per request would pile up references: dead ones are dropped as new ones come.
+  // A program that makes a client per request would pile up weak references, so dead ones are removed from time to time.
   if (watched.size % SWEEP_EVERY === 0) sweep()
   if (!isListening) {
     isListening = true
-    // First of all listeners, to see what the others track.
+    // Before all other listeners, to see which events they track.
     runtimeProcess[runtimeProcess.prependListener ? 'prependListener' : 'on']?.('beforeExit', onBeforeExit)
   }
   return () => {
@@ -52,7 +53,7 @@ export function watchExit(client: Exiting): () => void {
 
 function onBeforeExit(): void {
   for (const entry of watched) entry.isRepeated = entry.keptAt === entry.reference.deref()?.accepted
-  // Once all listeners have run, and the microtasks that they lead to: what they track is delivered as well.
+  // Looks after all listeners and their microtasks have run, so that the events that they track are delivered as well.
   soon(() => (runtimeProcess?.nextTick ?? soon)(look))
 }
 
@@ -61,7 +62,8 @@ function look(): void {
     const client = entry.reference.deref()
     if (client === undefined) continue
     const { accepted } = client
-    // `process.on('beforeExit', () => analytics.track(...))` tracks each time: a process that is kept for it never ends.
+    // `process.on('beforeExit', () => analytics.track(...))` tracks each time: a process that is kept alive for that would
+    // never end.
     const isEndless = entry.isRepeated && accepted !== entry.keptAt
     entry.keptAt = undefined
     if (isEndless) {
@@ -78,7 +80,7 @@ function tellOnce(): void {
   hasTold = true
   warn(
     'exit',
-    "a beforeExit listener tracks each time: the process is kept for that once, or it would never end; use process.once('beforeExit', ...)",
+    "a beforeExit listener tracks an event each time it runs: the process is kept alive for that only once, or it would never end; use process.once('beforeExit', ...)",
   )
 }
 

@@ -4,31 +4,32 @@ import type { CapturedContext } from './platform.ts'
 import { escapeControls, type Warn, warn } from './warn.ts'
 
 /**
- * Takes the lines of a log. `console` is one, and so is a logger of pino. Each method is called with fields first and the
- * message second. What it throws, or rejects with, is contained.
+ * Receives log messages: `console`, a logger of pino, or an object like them. Each method is called with an object of
+ * fields and a message. Errors that it throws or rejects with do no harm.
  */
 export interface Logger {
   /** Requests and responses. */
   debug(fields: object, message: string): unknown
   /** The client holds its requests back for a while. */
   info(fields: object, message: string): unknown
-  /** Something failed and cost no event, or a setting is doubtful; each kind once. `fields.code` names the kind. */
+  /** Something failed and cost no event, or a setting is doubtful; once for each kind. `fields.code` names the kind. */
   warn(fields: object, message: string): unknown
-  /** The first event lost for each reason, where neither a callback nor a listener is told. `fields.code` is the reason. */
+  /** The first event lost for each reason, if no callback and no listener was told. `fields.code` is the reason. */
   error(fields: object, message: string): unknown
 }
 
 /**
- * The messages of a client for the developer: its `logger` gets everything; without one, warnings and losses are process warnings.
- * With `NODE_DEBUG=trackpost` all but those also goes to stderr. Never throws, whatever the logger does.
+ * Messages for the developer. The `logger` of a client gets all of them; without a logger, warnings and losses become
+ * process warnings. With `NODE_DEBUG=trackpost` the other messages also go to stderr. Never throws, whatever the logger
+ * does.
  */
 export class Log {
-  /** Whether notes are read by anybody. */
+  /** Whether anybody reads notes. */
   readonly isVerbose: boolean
   readonly #logger: Logger | undefined
   readonly #isDebugging = isDebugging()
   readonly #redact: (text: string) => string
-  /** A logger belongs to whoever made the client, not to the request that happens to be served. */
+  /** The logger runs in the asynchronous context in which the client was made, not in that of a request. */
   readonly #asyncContext: CapturedContext = { runInAsyncScope: (run) => run() }
   #hasFailed = false
 
@@ -53,14 +54,14 @@ export class Log {
     this.#tell('error', code, text)
   }
 
-  /** Tells of progress. Ask {@link Log.isVerbose} first where the fields are costly. */
+  /** Logs progress. Check {@link Log.isVerbose} first if the fields are costly to make. */
   note(level: 'debug' | 'info', message: string, fields: object): void {
     if (this.#logger !== undefined) this.#write(level, fields, message, () => {})
     if (!this.#isDebugging) return
     try {
       console.error(`TRACKPOST ${runtimeProcess?.pid}: ${message} ${JSON.stringify(fields)}`)
     } catch {
-      // A host that replaces its console by something that throws must not lose events by it.
+      // The console may be mocked and throw: that must not cost events.
     }
   }
 
@@ -68,7 +69,7 @@ export class Log {
     const message = escapeControls(this.#redact(text))
     const tellProcess = (): void => warn(code, message)
     if (this.#logger === undefined) tellProcess()
-    // A message that the logger cannot take must not get lost.
+    // If the logger fails, the message becomes a process warning.
     else this.#write(level, { code }, message, tellProcess)
   }
 
@@ -93,7 +94,7 @@ export class Log {
 
 /** Whether `NODE_DEBUG` names this library, with wildcards and in any case, as for the modules of Node.js itself. */
 function isDebugging(): boolean {
-  // Elsewhere, reading the environment may ask the user for permission.
+  // Other runtimes may ask the user for permission to read the environment.
   if (!/^(?:node|bun)$/.test(detectRuntime().jsRuntime)) return false
   try {
     const names = String(runtimeProcess?.env?.['NODE_DEBUG'] ?? '').match(/[\w*]+/g) ?? []

@@ -15,7 +15,7 @@ export const platform: Platform = {
     const type = key.asymmetricKeyType
     const pem = String(key.export({ type: 'pkcs8', format: 'pem' }))
     if (type !== 'rsa') return { pem, type, bits: undefined }
-    // Not asymmetricKeyDetails, which not every runtime has.
+    // Not every runtime has asymmetricKeyDetails.
     const { n = '' } = key.export({ format: 'jwk' })
     return { pem, type, bits: Buffer.from(n, 'base64').length * 8 }
   },

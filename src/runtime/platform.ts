@@ -5,7 +5,7 @@ export interface Platform {
   /** Web Crypto: Node.js 16 and 18 do not have it as a global. */
   webCrypto(): WebCrypto
   /**
-   * Reads a private key, as far as the runtime can do so at once.
+   * Reads a private key, as far as the runtime can do so synchronously.
    *
    * @param pem PEM text, well-formed and not encrypted.
    * @throws anything when it cannot be read.
@@ -13,34 +13,34 @@ export interface Platform {
   readPem(pem: string): PemKey
 }
 
-/** With the types of Node.js alone, there is no global of that name. */
+/** The types of Node.js have no global of that name. */
 export type WebCrypto = typeof globalThis.crypto
 
 /** A private key that was read. */
 export interface PemKey {
   /** PEM text of PKCS#8. */
   readonly pem: string
-  /** The kind of key, as `node:crypto` calls it: `rsa`, `ec`, ... `undefined` when only the import will show it. */
+  /** The kind of key, as `node:crypto` calls it: `rsa`, `ec`, ... `undefined` if it is not known before the import. */
   readonly type: string | undefined
-  /** Length of the modulus. `undefined` when only the import will show it. */
+  /** Length of the modulus. `undefined` if it is not known before the import. */
   readonly bits: number | undefined
 }
 
 /**
- * Keeps hold of the asynchronous context in which it is made: what `AsyncLocalStorage` keeps apart for each request. Each
- * event with a callback has one: no closure around what the runtime keeps, which would double it.
+ * Captures the asynchronous context in which it is made, so the values of each `AsyncLocalStorage`. Each event with a
+ * callback has one; it is the runtime's own object, since a closure around that would take twice the memory.
  */
 export interface CapturedContext {
-  /** Runs code in the asynchronous context of the moment of capture. Where the runtime has none, just runs it. */
+  /** Runs code in the captured context, or just runs it if the runtime has no asynchronous contexts. */
   runInAsyncScope<Result>(run: () => Result): Result
 }
 
-/** The `AsyncResource` of `node:async_hooks`, or what does the same elsewhere. The type is a name for debuggers. */
+/** The `AsyncResource` of `node:async_hooks`, or an equivalent. `type` is a name for debuggers. */
 export type AsyncResourceClass = new (type: string) => CapturedContext
 
-/** A value that stays with the code that it was set for, past each `await`. */
+/** A value that some code and everything it starts can read, also after an `await`: an `AsyncLocalStorage`. */
 export interface AsyncLocal<Value> {
-  /** Runs code for which {@link get} returns `value`, in all that it starts as well. */
+  /** Runs code for which {@link get} returns `value`, also in everything that the code starts. */
   run<Result>(value: Value, run: () => Result): Result
   get(): Value | undefined
 }
@@ -50,7 +50,7 @@ export type CreateAsyncLocal = <Value>() => AsyncLocal<Value> | undefined
 
 /** The part of a channel of `node:diagnostics_channel` that is used. */
 export interface Channel {
-  /** Whether anybody would receive what is published. */
+  /** Whether anybody receives the messages. */
   readonly hasSubscribers: boolean
   publish(message: unknown): void
 }

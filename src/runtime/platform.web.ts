@@ -10,13 +10,13 @@ import type {
 /** An RSA key of 2,048 bits takes 1,216 bytes or so; every elliptic curve key takes less than 300. */
 const SHORTEST_RSA_BYTES = 1_190
 
-/** The platform of edge runtimes: what they all have, and no `node:` module. */
+/** The platform of edge runtimes. Uses only APIs that they all have, and no `node:` module. */
 export const platform: Platform = {
   randomId: () => crypto.randomUUID(),
 
   webCrypto: () => crypto,
 
-  // Web Crypto imports keys asynchronously, and PKCS#8 only. What can be seen at once is seen here.
+  // Web Crypto imports keys asynchronously, and only PKCS#8. This checks what can be checked synchronously.
   readPem(pem) {
     const [, label, base64 = ''] = /-----BEGIN ([A-Z ]+)-----([^-]*)/.exec(pem) ?? []
     const { length } = atob(base64.replace(/\s/g, ''))
@@ -36,11 +36,11 @@ interface StorageClass {
 }
 
 /**
- * A module of Node.js where the runtime has it; `undefined` elsewhere. Not imported: most have none, and their bundlers would
- * fail.
+ * A module of Node.js, or `undefined` if the runtime does not have it. Not an import: most edge runtimes do not have these
+ * modules, and their bundlers would fail.
  */
 function builtinModule(name: string): unknown {
-  // Not through detect.ts: in the build, that file is loaded after this one.
+  // Does not use detect.ts, which the build loads after this file.
   const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
   try {
     return process?.getBuiltinModule?.(name)
@@ -50,7 +50,7 @@ function builtinModule(name: string): unknown {
   }
 }
 
-/** Behind a flag (workerd, `nodejs_compat`), as a global (Vercel, Next.js), or not at all. */
+/** Available behind a flag (workerd, `nodejs_compat`), as a global (Vercel, Next.js), or not at all. */
 const { AsyncLocalStorage } = (builtinModule('node:async_hooks') ?? globalThis) as {
   AsyncLocalStorage?: StorageClass
 }
@@ -69,7 +69,7 @@ export const AsyncResource: AsyncResourceClass = class implements CapturedContex
       })
     } catch (error) {
       if (hasRun) throw error
-      // On Cloudflare Workers, that of a request cannot be entered by another one.
+      // On Cloudflare Workers, one request cannot enter the context of another.
       return run()
     }
   }
@@ -86,7 +86,7 @@ export const createAsyncLocal: CreateAsyncLocal = <Value>() => {
 
 const nobody: Channel = { hasSubscribers: false, publish() {} }
 
-/** Behind a flag (workerd, `nodejs_compat`), or not at all: then nobody subscribes. */
+/** Available behind a flag (workerd, `nodejs_compat`), or not at all: then nobody can subscribe. */
 const diagnostics = builtinModule('node:diagnostics_channel') as { channel: OpenChannel } | undefined
 
 export const openChannel: OpenChannel = diagnostics?.channel ?? (() => nobody)

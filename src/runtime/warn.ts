@@ -1,25 +1,24 @@
 import { detectRuntime, runtimeProcess } from './detect.ts'
 
-/** Everything that could forge a line of a log, or colour it. */
+/** Characters that could forge a log line, or colour it. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROLS = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/g
 
-/** Tells the developer of something that is wrong: its code, and a text for people. Never throws. */
+/** Warns the developer, with a code and a text. Never throws. */
 export type Warn = (code: string, text: string) => void
 
-/** Names and reasons come from elsewhere, and must not forge a line. */
+/** Escapes control characters: names and reasons come from outside, and must not forge a log line. */
 export function escapeControls(text: string): string {
   return text.replace(CONTROLS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /**
- * Tells the developer once, on the channel that the runtime has for warnings. Control characters are escaped. Never
- * throws.
+ * Warns the developer through the channel that the runtime has for warnings. Control characters are escaped. Never throws.
  */
 export function warn(code: string, text: string): void {
   const message = escapeControls(text)
   try {
-    // Cloudflare Workers have one with `nodejs_compat`, which prints nothing.
+    // Cloudflare Workers have `emitWarning` with `nodejs_compat`, but it prints nothing.
     const isHeard = detectRuntime().jsRuntime !== 'cloudflare-worker'
     if (isHeard && typeof runtimeProcess?.emitWarning === 'function') {
       runtimeProcess.emitWarning(message, {
@@ -29,11 +28,11 @@ export function warn(code: string, text: string): void {
       return
     }
   } catch {
-    // Edge functions of Next.js have one that throws.
+    // The `emitWarning` of Next.js edge functions throws.
   }
   try {
     console.warn(`trackpost: ${message}`)
   } catch {
-    // A host that replaces its console with something that throws must not lose events by it.
+    // The console may be mocked and throw: that must not cost events.
   }
 }
