@@ -31,9 +31,9 @@ type Fields = Record<string, unknown>
 type ToJSON = (this: unknown, key: string) => unknown
 
 /**
- * Builds the message of one call. Reads each field of `params` once, top level only: the serialiser reads what lies
- * inside `properties`, `traits`, `context` and `integrations`. Unknown fields are left out, and so is what the prototype of all
- * objects was polluted with.
+ * Builds the message of one call. Reads each top-level field of `params` once; the serialiser reads the values inside
+ * `properties`, `traits`, `context` and `integrations`. Leaves out unknown fields, and fields from a polluted
+ * `Object.prototype`.
  *
  * @param nowMs The time of the call, milliseconds since the epoch; NaN when the clock cannot be read.
  * @throws DeliveryError `invalid` when a field is missing or of the wrong type; whatever a getter throws.
@@ -90,10 +90,13 @@ function readProperties(
   return properties ?? {}
 }
 
-/** A copy of `base` with further keys. Where `base` cannot be copied, what the serialiser would write of it. */
+/**
+ * A copy of `base` with further keys. If `base` cannot be copied, extends the {@link snapshot} that the serialiser would
+ * make.
+ */
 function extend(base: Fields | undefined, keys: Fields): Fields {
   try {
-    // Spread, not Object.assign: an own `__proto__` key of the caller's stays plain data.
+    // Spread keeps an own `__proto__` key as plain data; Object.assign would set the prototype.
     return { ...base, ...keys }
   } catch {
     try {
@@ -116,7 +119,7 @@ function readId(kind: Kind, fields: Fields, name: string): string | undefined {
   if (typeof value === 'string') {
     if (value === '') return undefined
     const first = value.charCodeAt(0)
-    // Most ids start with a visible ASCII character, which is cheaper to see than to trim.
+    // Most ids start with a visible ASCII character: this check is cheaper than trim().
     if ((first > 0x20 && first < 0x7f) || value.trim() !== '') return value
     throw invalid(kind, name, 'a non-empty string', value)
   }
@@ -150,7 +153,7 @@ function readEventName(kind: Kind, fields: Fields): string {
   throw invalid(kind, 'event', 'a non-empty string', value)
 }
 
-/** Text; numbers are written as text, as in ids. */
+/** Reads text. Numbers become text, as in ids. */
 function readText(kind: Kind, fields: Fields, name: string): string | undefined {
   const value = readField(fields, name)
   if (typeof value === 'string') return value
@@ -181,7 +184,7 @@ function readMerged(
   }
 }
 
-/** Whether it is a plain object, seen at once: most callers pass one. */
+/** Whether it is a plain object. A fast check, since most callers pass one. */
 function isLiteral(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
 }
@@ -195,15 +198,15 @@ function readObject(kind: Kind, fields: Fields, name: string): Fields | undefine
     toJSON = value['toJSON']
   } catch (error) {
     if (isInstance(error, DeliveryError)) throw error
-    // A proxy that throws is left to the serialiser, which puts a stand-in in its place.
+    // The proxy throws: the serialiser will replace it by a placeholder.
     return value as Fields
   }
   return typeof toJSON === 'function' ? resolve(kind, value, name, toJSON as ToJSON) : value
 }
 
 /**
- * What `toJSON` makes of an object: it may be anything, and we add keys to some. One that throws is left to the
- * serialiser, which puts a stand-in in its place.
+ * Calls `toJSON` and checks its result, which may be anything. If it throws, the object is left to the serialiser, which
+ * replaces it by a placeholder.
  */
 function resolve(kind: Kind, value: Fields, name: string, toJSON: ToJSON): Fields | undefined {
   let result: unknown
@@ -214,13 +217,13 @@ function resolve(kind: Kind, value: Fields, name: string, toJSON: ToJSON): Field
   }
   if (result === undefined || result === null) return undefined
   if (!isRecord(result)) throw invalid(kind, name, 'an object', result, ' from its toJSON()')
-  // JSON.stringify asks only once: a result with a toJSON of its own is written key by key.
+  // JSON.stringify calls toJSON only once: if the result has a toJSON itself, it is written key by key.
   return typeof result['toJSON'] === 'function' ? { ...result, toJSON: undefined } : result
 }
 
 function readMessageId(kind: Kind, fields: Fields): string {
   const value = readField(fields, 'messageId')
-  // Looked up at each call: bundlers that split code may run this module before the platform's.
+  // `platform` is read at each call: with code splitting, this module may run before the one of the platform.
   if (value === undefined || value === null) return platform.randomId()
   if (isMessageId(value)) return value
   const expected = `1 to ${MESSAGE_ID_LIMIT - 1} characters without control characters`
@@ -246,7 +249,7 @@ function readTimestamp(kind: Kind, value: unknown, nowMs: number): string {
   return time
 }
 
-/** @param fault Goes on where the type of the value ends. */
+/** @param fault Appended after the type of the value. */
 function invalid(kind: Kind, name: string, expected: string, value: unknown, fault = ''): DeliveryError {
   return new DeliveryError(
     'invalid',
@@ -279,8 +282,8 @@ export function msOf(text: string): number {
 }
 
 /**
- * The instant that a caller's timestamp names (a `Date` of any realm, ISO-8601 text, milliseconds since the epoch), as
- * ISO-8601 text in UTC; `undefined` for anything else.
+ * A caller's timestamp (a `Date` of any realm, ISO-8601 text, milliseconds since the epoch) as ISO-8601 text in UTC;
+ * `undefined` for anything else.
  */
 export function toIsoTime(value: unknown): string | undefined {
   let ms: number | undefined

@@ -1,4 +1,6 @@
-/** Objects that are no plain data: a field that takes an object does not take these, nor arrays and functions. */
+/**
+ * Classes whose instances are not plain data: a field that takes an object refuses these, as it does arrays and functions.
+ */
 const REFUSED = [Map, Set, Date, Error, Number, String, Boolean, BigInt, Symbol] as const
 const REFUSED_NAMES = new Set<string>(REFUSED.map(({ name }) => name))
 
@@ -31,7 +33,7 @@ export function describe(value: unknown): string {
 export function dateMs(value: unknown): number | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   try {
-    // Reads the slot of a Date, which is the same in every realm, and throws where there is none.
+    // Reads the internal slot of a Date, of any realm. Throws if there is none.
     const ms = Date.prototype.getTime.call(value)
     return Number.isNaN(ms) ? undefined : ms
   } catch {
@@ -42,7 +44,7 @@ export function dateMs(value: unknown): number | undefined {
 /** The name of the built-in class that keeps `value` from being plain data, if there is one. */
 function refusedName(value: object): string | undefined {
   for (const type of REFUSED) if (value instanceof type) return type.name
-  // Of another realm (`node:vm`, Jest), `instanceof` knows nothing.
+  // For an object of another realm (`node:vm`, Jest), `instanceof` is false.
   const tag = Object.prototype.toString.call(value).slice(8, -1)
   return REFUSED_NAMES.has(tag) ? tag : undefined
 }

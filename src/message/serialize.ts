@@ -5,13 +5,14 @@ import type { Message } from './types.ts'
 import { byteLength } from './utf8.ts'
 
 /**
- * Writes a message as JSON, once: its bytes are what is counted, queued, sent and sent again.
+ * Writes a message as JSON, once: the same bytes are counted, queued, sent and sent again.
  *
- * The native serialiser comes first. What it cannot write (a BigInt, a cycle, a getter that throws) goes
- * through {@link snapshot}, so that one odd value does not cost the event.
+ * Tries `JSON.stringify` first. A message that it cannot write (a BigInt, a cycle, a getter that throws) goes through
+ * {@link snapshot}, so that one odd value does not cost the event.
  *
- * @param maxBytes Most bytes that the message may have. Default: 32,768 for that second way, else no limit.
- * @throws DeliveryError `unserializable` when neither can; `too_large` when it has more bytes.
+ * @param maxBytes Most bytes that the message may have. Default: 32,768 if it needs a snapshot, else no limit.
+ * @throws DeliveryError `unserializable` when a snapshot cannot be written either; `too_large` when the message has more
+ * bytes.
  */
 export function serialize(message: object, maxBytes?: number): string {
   let json: string | undefined
@@ -20,7 +21,7 @@ export function serialize(message: object, maxBytes?: number): string {
   } catch {
     json = serializeTolerantly(message, maxBytes)
   }
-  // A plugin put a `toJSON` that returns nothing into the event.
+  // A plugin has given the event a `toJSON` that returns nothing.
   if (json === undefined) throw new DeliveryError('unserializable', 'the message has no JSON')
   if (maxBytes !== undefined) requireSize(json, maxBytes)
   return json
@@ -30,7 +31,7 @@ export function serialize(message: object, maxBytes?: number): string {
 const MAX_BYTES_PER_UNIT = 3
 
 function requireSize(json: string, maxBytes: number): void {
-  // Exact counting is for the few that may be too large.
+  // Bytes are counted exactly only for the few messages that may be too large.
   if (json.length * MAX_BYTES_PER_UNIT <= maxBytes) return
   const bytes = byteLength(json)
   if (bytes <= maxBytes) return
@@ -53,10 +54,11 @@ interface Left {
 }
 
 /**
- * About how many bytes of JSON `value` will have, for bounding what waits inside plugins. Cheaper than writing it:
- * punctuation is counted roughly and escapes are not. Never throws.
+ * Estimates how many bytes `value` takes as JSON, to bound the memory of events inside plugins. Cheaper than writing it:
+ * punctuation is counted roughly and escapes are not counted. Never throws.
  *
- * @param largest The most that is returned, since nothing larger is sent; also for what cannot be read. Default: 32,768.
+ * @param largest Upper bound of the estimate, since nothing larger is sent. Also returned for a value that cannot be read.
+ * Default: 32,768.
  */
 export function estimateBytes(value: unknown, largest = 32_768): number {
   const left = { bytes: largest }
@@ -70,7 +72,7 @@ export function estimateBytes(value: unknown, largest = 32_768): number {
 
 function count(value: unknown, left: Left, depth: number): void {
   if (typeof value === 'string') {
-    // A text longer than all that is left is not measured to its end.
+    // A text longer than the rest is not measured exactly.
     left.bytes -= value.length > left.bytes ? value.length : byteLength(value) + 3
     return
   }
@@ -95,7 +97,7 @@ export function toDeliveryError(error: unknown): DeliveryError {
   return new DeliveryError('unserializable', 'a field of the event throws when it is read', { cause: error })
 }
 
-/** A reader who looks for what made an event too large should learn whether it was a plugin. */
+/** Adds the size before the plugins, so that the developer sees whether a plugin made the event too large. */
 export function withFormerSize(error: DeliveryError, original: Message | undefined): DeliveryError {
   if (error.code !== 'too_large' || original === undefined) return error
   try {

@@ -2,38 +2,38 @@ import { DeliveryError } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
 import { setOwn } from './merge.ts'
 
-/** Replaces an object inside itself. */
+/** Replaces a reference from an object to itself, or to an object that contains it. */
 export const CIRCULAR = '[Circular]'
-/** Replaces a value that throws when it is read: by a getter, a `toJSON`, the trap of a proxy. */
+/** Replaces a value that throws when it is read: through a getter, a `toJSON` or the trap of a proxy. */
 export const THROWS = '[Throws]'
 
 /** Deeper than any real event, and far from the depth that exhausts the stack. */
 const MAX_DEPTH = 500
-/** Bytes of an event where nothing else is said. */
+/** Default limit of an event, in bytes. */
 const DEFAULT_LIMIT = 32_768
 
 interface State {
   /**
-   * Most bytes that the event may have as JSON. It bounds the values, which take at least two bytes each, and the length of
-   * a text: copying 512 MB to learn that it is too large would hurt.
+   * Most bytes that the event may have as JSON. It bounds the number of values, since each takes at least two bytes, and
+   * the length of a text, so that 512 MB are not copied only to find that they are too large.
    */
   readonly limit: number
   /** The objects that contain the one being copied, outermost first. */
   readonly ancestors: object[]
   values: number
-  /** Objects inherit nothing that `for in` would show. */
+  /** `Object.prototype` has no enumerable properties. */
   readonly isPrototypeBare: boolean
 }
 
 /**
- * A deep copy of plain data that writes the same JSON as `value` would: functions and symbols left out,
- * `toJSON` called, class instances reduced to their own enumerable keys. Dates stay Dates. Where
- * `JSON.stringify` would throw, the copy has a stand-in: a BigInt is its decimal string, an object inside
- * itself is `"[Circular]"`, a value that throws when it is read is `"[Throws]"`.
+ * A deep copy of plain data that writes the same JSON as `value` would: functions and symbols left out, `toJSON` called,
+ * class instances reduced to their own enumerable keys. Dates stay Dates. Where `JSON.stringify` would throw, the copy has
+ * a placeholder: a BigInt becomes its decimal string, an object inside itself `"[Circular]"`, and a value that throws when
+ * it is read `"[Throws]"`.
  *
  * @param limit Most bytes that `value` may have as JSON. Default: 32,768.
- * @throws DeliveryError `unserializable` beyond 500 levels; `too_large` beyond as many values as `limit`, or when one
- * text is longer than that.
+ * @throws DeliveryError `unserializable` beyond 500 levels; `too_large` when there are more values than `limit`, or a text
+ * has more characters than that.
  */
 export function snapshot(value: unknown, limit = DEFAULT_LIMIT): unknown {
   return copy(value, '', { limit, ancestors: [], values: 0, isPrototypeBare: isPrototypeBare() })
@@ -53,11 +53,11 @@ function copy(value: unknown, key: string | number, state: State): unknown {
   const { toJSON } = value as { toJSON?: unknown }
   if (typeof toJSON !== 'function') return copyAsIs(value, state)
   if (toJSON === Date.prototype.toJSON && isPlainDate(value)) return new Date(value.getTime())
-  // As in JSON.stringify, the result is not asked for a toJSON of its own.
+  // As in JSON.stringify, a toJSON of the result is not called.
   return copyAsIs(toJSON.call(value, String(key)), state)
 }
 
-/** Not a subclass, and nothing of its own: `toJSON` asks a Date for its `toISOString`, which may be another one. */
+/** A Date without a subclass or own properties: `toJSON` calls `toISOString`, which either may override. */
 function isPlainDate(value: unknown): value is Date {
   if (!(value instanceof Date) || Object.getPrototypeOf(value) !== Date.prototype) return false
   return Object.getOwnPropertyNames(value).length === 0
@@ -107,10 +107,13 @@ function copyArray(value: readonly unknown[], state: State): unknown[] {
   return list
 }
 
-/** The primitive inside `Object(1)` and its like, of any realm, read from its slot: `valueOf` is never called. */
+/**
+ * The primitive inside a boxed one such as `Object(1)`, of any realm. Read from the internal slot, so that `valueOf` is not
+ * called.
+ */
 function unbox(value: object): string | number | boolean | undefined {
   try {
-    // Names the slot that the object has, unless the object says otherwise; then it is written by its keys.
+    // The tag names the slot of the object, unless the object overrides the tag; then its keys are written.
     switch (Object.prototype.toString.call(value)) {
       case '[object Number]':
         return Number.prototype.valueOf.call(value)
@@ -122,21 +125,21 @@ function unbox(value: object): string | number | boolean | undefined {
         return BigInt.prototype.toString.call(value)
     }
   } catch {
-    // It has a name like theirs, and no slot.
+    // The object has such a tag, but not the slot.
   }
   return undefined
 }
 
-/** In one piece, as most are: several times faster than key by key. `undefined` when a getter throws. */
+/** Copies all properties at once, which is several times faster than key by key. `undefined` when a getter throws. */
 function copyLiteral(value: object, state: State): Record<string, unknown> | undefined {
   let plain: Record<string, unknown>
   try {
-    // Defines properties, where assigning would run setters: an own `__proto__` stays plain data.
+    // Spread defines properties and runs no setters, so an own `__proto__` stays plain data.
     plain = { ...value }
   } catch {
     return undefined
   }
-  // Not part of any JSON, and what lies under them is the caller's.
+  // Symbols are not part of JSON, and their values were not copied.
   for (const symbol of Object.getOwnPropertySymbols(plain)) delete (plain as Record<symbol, unknown>)[symbol]
   for (const key in plain) {
     const item = plain[key]
@@ -146,7 +149,7 @@ function copyLiteral(value: object, state: State): Record<string, unknown> | und
   return plain
 }
 
-/** Whether the copy of `value` is `value` itself. */
+/** Whether `value` need not be copied. */
 function isFinal(value: unknown, { limit }: State): boolean {
   switch (typeof value) {
     case 'string':
@@ -170,7 +173,7 @@ function copyByKey(value: object, state: State): Record<string, unknown> {
   return plain
 }
 
-/** Reads one property exactly once. What throws on the way costs that property only. */
+/** Reads one property exactly once. If that throws, only this property is lost. */
 function copyProperty(holder: object, key: string | number, state: State): unknown {
   let item: unknown
   try {

@@ -12,8 +12,8 @@ import type {
 export type Kind = 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias'
 
 /**
- * Who a message is about: `userId`, `anonymousId` or both. It stands last wherever it is combined: the compiler tells of the first
- * part that does not fit, and of a union it tells of the last member, whatever else is missing.
+ * Who a message is about: `userId`, `anonymousId` or both. In an intersection it must be the last part: the compiler
+ * reports the first part that does not fit, and for a union always its last member, even if something else is missing.
  */
 export type Identity =
   | {
@@ -29,7 +29,7 @@ export type Identity =
       anonymousId: Id
     }
 
-/** Who a message is about, where a scope says it too. */
+/** Who a message is about, if a scope may say it instead. */
 export interface ScopedIdentity {
   /** Your id for the user. Default: that of the scope. */
   userId?: Id | null | undefined
@@ -37,7 +37,7 @@ export interface ScopedIdentity {
   anonymousId?: Id | null | undefined
 }
 
-/** Any event name, with any properties: what a client takes that was given no map of its events. */
+/** Any event name, with any properties: for a client without a map of events. */
 // biome-ignore lint/suspicious/noExplicitAny: maps of interface types are assignable to `any` only
 export type AnyEvents = Record<string, any>
 
@@ -78,20 +78,20 @@ export interface CommonParams {
   messageId?: string | null | undefined
 }
 
-/** What `identify` takes. */
+/** The parameters of `identify`. */
 export type IdentifyParams<Traits = UserTraits, Who = Identity> = CommonParams & {
   /** Facts about the user. Default: none. */
   traits?: Traits | null | undefined
 } & Who
 
-/** What `track` takes: with a map of events, one of its names and the properties that belong to it. */
+/** The parameters of `track`: with a map of events, one of its names and the properties of that event. */
 export type TrackParams<
   Events = AnyEvents,
   Name extends EventName<Events> = EventName<Events>,
   Who = Identity,
 > = CommonParams & TypedEvent<Events, Name> & Who
 
-/** What `page` takes. */
+/** The parameters of `page`. */
 export type PageParams<Who = Identity> = CommonParams & {
   /** Name of the page. */
   name?: string | null | undefined
@@ -101,7 +101,7 @@ export type PageParams<Who = Identity> = CommonParams & {
   properties?: EventProperties | null | undefined
 } & Who
 
-/** What `screen` takes. */
+/** The parameters of `screen`. */
 export type ScreenParams<Who = Identity> = CommonParams & {
   /** Name of the screen. */
   name?: string | null | undefined
@@ -111,7 +111,7 @@ export type ScreenParams<Who = Identity> = CommonParams & {
   properties?: EventProperties | null | undefined
 } & Who
 
-/** What `group` takes. */
+/** The parameters of `group`. */
 export type GroupParams<Traits = GroupTraits, Who = Identity> = CommonParams & {
   /** Your id for the company or team. */
   groupId: Id
@@ -119,7 +119,7 @@ export type GroupParams<Traits = GroupTraits, Who = Identity> = CommonParams & {
   traits?: Traits | null | undefined
 } & Who
 
-/** What `alias` takes. */
+/** The parameters of `alias`. */
 export type AliasParams = CommonParams & {
   /** The id of the user from now on. */
   userId: Id
@@ -157,12 +157,12 @@ export interface Message<Time = string> {
   context: ExtraContext & { library: { name: string; version: string } }
   /** Destination switches. */
   integrations: Integrations
-  /** The library that made the message: the runtime and, on Node.js, its version. */
+  /** The runtime of the library that made the message and, on Node.js, its version. */
   _metadata: { nodeVersion?: string; jsRuntime: string }
 }
 
 /** A message as plugins, callbacks and listeners see it: its `timestamp` is a `Date`. */
 export type ContextEvent = Message<Date>
 
-/** An event as a test of a plugin writes it down: all but its kind may be left out. */
+/** An event in a test of a plugin: everything but the kind may be left out. */
 export type ContextInput = Partial<ContextEvent> & Pick<ContextEvent, 'type'>

@@ -1,10 +1,10 @@
-/** Memory that text can be written to, as to a `Buffer`. */
+/** Memory to which text can be written, like a `Buffer`. */
 export interface Memory extends Uint8Array {
-  /** Writes `text` as UTF-8 from `at` on, for which there must be room, and returns the bytes written. */
+  /** Writes `text` as UTF-8 at `at`, where there must be room, and returns the number of bytes. */
   write(text: string, at: number): number
 }
 
-/** UTF-8 as the runtime does it best: `Buffer` is several times faster than `TextEncoder` where it exists. */
+/** UTF-8 by the fastest means of the runtime: `Buffer`, if it exists, is several times faster than `TextEncoder`. */
 interface Utf8 {
   /** Exact length of `text` in bytes. */
   byteLength(text: string): number
@@ -16,7 +16,7 @@ interface Utf8 {
 function withBuffer(): Utf8 {
   return {
     byteLength: Buffer.byteLength,
-    // Not from the pool: what is small and long-lived would keep 8 KiB each.
+    // Does not use the pool of `Buffer`, where a small, long-lived buffer would keep 8 KiB in memory.
     allocate: Buffer.allocUnsafeSlow,
     read: ({ buffer, byteOffset, byteLength }) =>
       Buffer.from(buffer, byteOffset, byteLength).toString('utf8'),
@@ -28,7 +28,7 @@ function withTextEncoder(): Utf8 {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   class EncodedMemory extends Uint8Array implements Memory {
     write(text: string, at: number): number {
-      // Not by subarray(), which would make one more of these: that takes half as long again.
+      // subarray() would make another instance of this class, which takes half as long again.
       const rest = new Uint8Array(this.buffer, this.byteOffset + at, this.length - at)
       return encoder.encodeInto(text, rest).written
     }

@@ -29,14 +29,14 @@ export function toWire(message: Message | ContextEvent): object {
   try {
     return { ...message, timestamp: isoTime(timestamp.getTime()) }
   } catch {
-    // A plugin put a getter that throws, or an invalid Date, into the event: the serialiser handles both.
+    // A plugin has put a getter that throws or an invalid Date into the event: the serialiser handles both.
     return message
   }
 }
 
-/** The kind of a message that was written before; `undefined` for what is no message. */
+/** The kind of a message, from its JSON; `undefined` if it is not a message. */
 export function kindOf(json: string): Kind | undefined {
-  // It is what is written first, unless a plugin has made the event.
+  // `type` comes first, unless a plugin has made the event.
   let [, type] = /^\{"type":"(\w+)",.*\}$/s.exec(json) ?? []
   try {
     type ??= (JSON.parse(json) as Message | null)?.type

@@ -1,12 +1,12 @@
-// Not with `node:net`, which edge functions do not have.
+// Does not use `node:net`, which edge functions do not have.
 
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
 /** The longest address with brackets, zone and port is shorter. */
 const MAX_LENGTH = 128
 
 /**
- * The IP address in a field of a forwarding header, or of a socket: without brackets, port and zone, IPv6 in its
- * canonical form, and IPv4 that was mapped into IPv6 as IPv4. `undefined` when there is none: `unknown`, `_hidden`, garbage.
+ * Reads the IP address of a socket, or in a field of a forwarding header: without brackets, port and zone, IPv6 in its
+ * canonical form, and an IPv4-mapped IPv6 address as IPv4. `undefined` when there is none: `unknown`, `_hidden`, garbage.
  */
 export function readAddress(text: unknown): string | undefined {
   if (typeof text !== 'string' || text.length > MAX_LENGTH) return undefined
@@ -14,7 +14,10 @@ export function readAddress(text: unknown): string | undefined {
   return IPV4.test(bare) ? bare : canonical(bare)
 }
 
-/** The 128 bits of what {@link readAddress} returned, IPv4 as mapped into IPv6: those of a range begin alike. */
+/**
+ * The 128 bits of an address that {@link readAddress} returned, as text, with IPv4 mapped into IPv6. The addresses of a
+ * CIDR range have the same first bits.
+ */
 export function bitsOf(address: string): string {
   if (!address.includes(':')) {
     const bytes = address.split('.').map((byte) => binary(Number(byte), 8))
@@ -39,7 +42,7 @@ function canonical(address: string): string | undefined {
   if (!/^[\da-f:.]+$/i.test(address)) return undefined
   let ipv6: string
   try {
-    // URLs write every IPv6 address in one way.
+    // `URL` writes every IPv6 address in its canonical form.
     ipv6 = new URL(`http://[${address}]`).hostname.slice(1, -1)
   } catch {
     return undefined

@@ -1,13 +1,13 @@
 import { readAddress } from './address.ts'
 import type { CountTrusted } from './trust.ts'
 
-/** Reads a header by its name in lower case. Several lines are one text, with commas. */
+/** Reads a header by its name in lower case. Several lines are joined with commas. */
 export type ReadHeader = (name: string) => string | undefined
 
-/** The facts about the client of a request, as far as the proxies that state them are trusted. */
+/** The facts about the client of a request, from the trusted proxies. */
 export interface Client {
   readonly ip: string | undefined
-  /** As the proxies say; `undefined` when none is trusted, or none says. */
+  /** From the proxies; `undefined` when none is trusted, or none states it. */
   readonly protocol: string | undefined
   readonly host: string | undefined
 }
@@ -19,12 +19,12 @@ interface Hop {
   readonly host: string | undefined
 }
 
-/** Of a header that is longer, the end counts: proxies append, and what is before is the client's own. */
+/** Only the end of a longer header is read: proxies append, and the rest comes from the client. */
 const MAX_LENGTH = 8_192
 
 /**
- * Follows the proxies from the peer of the connection to the client. Each trusted one is believed about who is before it;
- * the first that is not trusted is the client.
+ * Follows the proxies from the peer of the connection back to the client. A trusted proxy is believed about the hop before
+ * it; the first hop that is not trusted is the client.
  */
 export function readForwarded(
   peer: string | undefined,
@@ -50,13 +50,16 @@ export function readForwarded(
   }
 }
 
-/** The value of the outermost trusted proxy: proxies append to the header, or replace the client's claim. */
+/**
+ * The value of the trusted proxy that is nearest to the client: proxies append to the header, or replace the client's
+ * claim.
+ */
 function fromOutermost<Value>(values: readonly Value[], trusted: number): Value | undefined {
   return values[Math.max(0, values.length - trusted)]
 }
 
 /**
- * One hop for each element; a header that is malformed, or longer than any honest one, is one hop that says nothing.
+ * Reads one hop for each element. A malformed or overlong header counts as one hop without information.
  *
  * @see RFC 7239, section 4
  */
@@ -78,7 +81,7 @@ function readStandard(header: ReadHeader): Hop[] {
     hops.push(toHop(parameters))
     parameters = new Map()
   }
-  // Character by character: a regular expression would take the square of the time for hostile text.
+  // Reads character by character: with hostile text, a regular expression could take quadratic time.
   for (const character of text.slice(0, MAX_LENGTH)) {
     if (state === 'escaped') {
       value += character
@@ -109,7 +112,7 @@ function toHop(parameters: ReadonlyMap<string, string>): Hop {
 function splitList(value: string | undefined): string[] {
   if (value === undefined || value === '') return []
   if (value.length <= MAX_LENGTH) return value.split(',').map((field) => field.trim())
-  // The first field of the rest is a part of one.
+  // The first field after the cut is incomplete.
   return value
     .slice(-MAX_LENGTH)
     .split(',')

@@ -1,8 +1,8 @@
-/** Nobody prefers this much. */
+/** No real header is longer. */
 const MAX_LENGTH = 1_000
 
 /**
- * The language that a client likes best, from `Accept-Language`; `undefined` when it names none.
+ * The language that the client prefers, from `Accept-Language`; `undefined` when it names none.
  *
  * @see RFC 9110, section 12.5.4
  */

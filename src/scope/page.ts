@@ -9,13 +9,13 @@ export interface Page {
   search?: string
 }
 
-/** Of each part. A message has 32 KiB, and a client must not be able to fill it. */
+/** Most characters of each part. A message has 32 KiB, and a client must not be able to fill it. */
 const MAX_LENGTH = 2_048
 /** Only so much of a request line is read; servers do not accept longer ones either. */
 const MAX_TARGET = 16_384
 const HOST = /^(?:[\w.-]{1,255}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i
 
-/** `undefined` when the request says nothing of it. */
+/** Reads the page; `undefined` when the request does not name it. */
 export function readPage(raw: RawRequest, header: ReadHeader, client: Client): Page | undefined {
   const page: Page = {}
   const target = readTarget(raw, header, client)
@@ -40,18 +40,18 @@ interface Target {
 function readTarget(raw: RawRequest, header: ReadHeader, client: Client): Target | undefined {
   const given = raw.originalUrl ?? raw.url
   const text = typeof given === 'string' ? (given.slice(0, MAX_TARGET).split('#', 1)[0] as string) : ''
-  // Not resolved against a base: `//other.example` in a request line is a path.
+  // Not resolved against a base URL: `//other.example` in a request line is a path.
   const isPath = text.startsWith('/')
   const absolute = isPath ? undefined : parse(text)
   if (!isPath && absolute === undefined) return undefined
   const path = absolute === undefined ? text : absolute.pathname + absolute.search
-  // A proxy's request line of `node:http` has a URL too; the host is the one of its header all the same.
+  // A request line that was sent to a proxy has an absolute URL in `node:http` too; its host is still read from the header.
   const isFetch = raw.socket === undefined && absolute !== undefined
   const own = isFetch
     ? { protocol: absolute.protocol.slice(0, -1), host: absolute.host }
     : {
         protocol: raw.socket?.encrypted === true ? 'https' : 'http',
-        // HTTP/2 has a pseudo-header in the place of Host.
+        // HTTP/2 has a pseudo-header instead of Host.
         host: header('host') ?? header(':authority'),
       }
   const protocol = isWeb(client.protocol) ? client.protocol : own.protocol
@@ -67,7 +67,7 @@ function isWeb(protocol: string | undefined): boolean {
   return protocol === 'http' || protocol === 'https'
 }
 
-/** Without credentials and without what stands behind `#`. */
+/** Without credentials and fragment. */
 function readReferrer(text: string | undefined): string | undefined {
   const url = text === undefined ? undefined : parse(text.slice(0, MAX_TARGET))
   if (url === undefined) return undefined

@@ -1,9 +1,9 @@
 import type { ReadHeader } from './forwarded.ts'
 
-/** The fields that are read of a request, of whatever framework. */
+/** The fields that are read from a request of any framework. */
 export interface RawRequest {
   readonly url?: unknown
-  /** In Express, what stood in the request line before a router took its part off. */
+  /** In Express, the URL of the request line, before a router has removed its prefix. */
   readonly originalUrl?: unknown
   readonly headers?: unknown
   readonly socket?: { readonly remoteAddress?: unknown; readonly encrypted?: unknown } | null
@@ -22,7 +22,7 @@ export function headerReader(headers: unknown): ReadHeader {
   return (name) => textOf((headers as Record<string, unknown>)[name])
 }
 
-/** Node.js gives several lines of some headers as a list. */
+/** Node.js gives some headers with several lines as a list. */
 function textOf(value: unknown): string | undefined {
   if (Array.isArray(value)) return value.join(', ')
   return typeof value === 'string' ? value : undefined

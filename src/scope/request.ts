@@ -13,28 +13,28 @@ import { readTrust, type TrustProxy } from './trust.ts'
  * Deno and Workers, `c.req.raw` of Hono.
  */
 export interface AnyRequest {
-  /** Of Fetch an absolute URL, else what stands in the request line. */
+  /** For Fetch an absolute URL, else the target of the request line. */
   readonly url?: string | undefined
   /** A `Headers` object, or a plain one with names in lower case. */
   readonly headers: object
 }
 
-/** Whom to believe. */
+/** Which proxies are trusted. */
 export interface RequestScopeOptions {
   /**
    * Whose forwarding headers are believed: the number of proxies between the client and this program, or a list of their
-   * addresses and CIDR ranges. Default: `false`, nobody's; such headers then change nothing, and neither does what
-   * clients put into them.
+   * addresses and CIDR ranges. Default: `false`, nobody's: such headers have no effect then, so clients cannot forge them.
    */
   trustProxy?: TrustProxy | undefined
   /**
    * The headers that the proxies set: `x-forwarded` for `X-Forwarded-For`, `-Proto` and `-Host`, `forwarded` for
-   * `Forwarded` (RFC 7239). The others are never read: a proxy lets pass what it does not know. Default: `x-forwarded`.
+   * `Forwarded` (RFC 7239). The others are never read, since a proxy passes headers on that it does not know. Default:
+   * `x-forwarded`.
    */
   proxyHeaders?: 'x-forwarded' | 'forwarded' | undefined
   /**
-   * The address at the other end of the connection. Default: that of the socket. A Fetch `Request` has none, so that
-   * without this option, and without a trusted proxy, there is no `context.ip`.
+   * The address at the other end of the connection. Default: that of the socket. A Fetch `Request` has no socket: without
+   * this option or a trusted proxy, there is no `context.ip`.
    */
   ip?: string | undefined
 }
@@ -58,8 +58,8 @@ const OPTIONS = ['trustProxy', 'proxyHeaders', 'ip'] as const satisfies readonly
 const MAX_USER_AGENT = 1_024
 
 /**
- * Reads a request: who asks, with what, and for what. Never throws for what a client sends, and bounds what it takes, so
- * that no event gets too large by it.
+ * Reads who made a request, with which user agent, and for which page. Never throws, whatever a client sends, and limits
+ * the length of each part, so that no event gets too large.
  *
  * @throws TypeError when an option is unknown, or not one of its values.
  * @example
@@ -85,12 +85,15 @@ export function requestScope(request: AnyRequest, options: RequestScopeOptions =
     if (locale !== undefined) context.locale = locale
     if (page !== undefined) context.page = page
   } catch {
-    // An object that throws when it is read is no request. What was read of it stays out: a part may mislead.
+    // An object that throws when it is read is not a request. The parts read so far are left out, since a part alone may
+    // mislead.
   }
   return { context }
 }
 
-/** A misspelt `trustProxy` would take the address of the proxy for that of the client. */
+/**
+ * Refuses unknown options: with a misspelt `trustProxy`, the address of the proxy would be taken for that of the client.
+ */
 function readOptions(given: RequestScopeOptions | null): RequestScopeOptions {
   if (given === null) return {}
   if (!isRecord(given)) throw new TypeError(`options: expected an object, got ${describe(given)}`)

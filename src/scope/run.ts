@@ -5,8 +5,8 @@ import type { Scope } from '../message/scope.ts'
 import { warn } from '../runtime/warn.ts'
 
 /**
- * One for the process: a program may load this module twice, as ES module and as CommonJS, or in two bundles of a
- * framework, and a scope that one copy opens must be seen by the other.
+ * One store for the process: a program may load this module twice, as ES module and as CommonJS or in two bundles of a
+ * framework, and each copy must see the scopes of the other.
  */
 const KEY = Symbol.for('trackpost.scope')
 const shared = globalThis as { [KEY]?: AsyncLocalStorage<Scope> }
@@ -14,10 +14,10 @@ shared[KEY] ??= new AsyncLocalStorage()
 const storage = shared[KEY]
 
 /**
- * Runs `fn` with defaults for all that is tracked in it, past each `await`, by clients whose setting `scope` is
- * {@link currentScope}. Nests as `analytics.with()` does: `context` and `integrations` are merged level by level, and for
- * the rest the inner scope wins. A scope that is no object, or throws when it is read, is reported with a process warning
- * and left out.
+ * Runs `fn` with defaults for all events tracked in it, also after an `await`, by clients whose setting `scope` is {@link
+ * currentScope}. Scopes nest as in `analytics.with()`: `context` and `integrations` are merged level by level, and for the
+ * rest the inner scope wins. If the scope is not an object, or throws when it is read, it is left out with a process
+ * warning.
  *
  * @param scope Copied: later changes to it have no effect.
  * @returns What `fn` returns.

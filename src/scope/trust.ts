@@ -2,25 +2,25 @@ import { describe } from '../message/describe.ts'
 import { bitsOf, readAddress } from './address.ts'
 
 /**
- * Whose `X-Forwarded-*` headers are believed: nobody's (`false`), those of as many proxies as there are between the client
- * and this program (a number, at most 100), or those of proxies with these addresses (`10.0.0.0/8`, `2001:db8::7`).
+ * Whose `X-Forwarded-*` headers are believed: nobody's (`false`), those of the last proxies before this program (how many,
+ * at most 100), or those of proxies with these addresses (`10.0.0.0/8`, `2001:db8::7`).
  */
 export type TrustProxy = false | number | readonly string[]
 
-/** How many addresses of a chain, from the peer of the connection on, are those of trusted proxies. */
+/** Counts the trusted proxies at the start of a chain of addresses, which begins with the peer of the connection. */
 export type CountTrusted = (chain: readonly (string | undefined)[]) => number
 
 const MAX_HOPS = 100
 const BITS = 128
-/** Before the bits of an IPv4 address that is mapped into IPv6. */
+/** Number of bits before the IPv4 address in an IPv4-mapped IPv6 address. */
 const IPV4_PREFIX = 96
 /** The leading bits of all addresses in a range. */
 type Ranges = readonly string[]
-/** Lists that were read. Programs have one; some build it again for each request. */
+/** Cache of parsed lists. Most programs have one list, but some build it again for each request. */
 const lists = new Map<string, Ranges>()
 const MAX_LISTS = 16
 
-/** @throws TypeError when `trust` is none of what it may be. */
+/** @throws TypeError when `trust` has another form. */
 export function readTrust(trust: TrustProxy | undefined): CountTrusted {
   if (trust === undefined || trust === false) return () => 0
   if (typeof trust === 'number' && Number.isInteger(trust) && trust >= 0 && trust <= MAX_HOPS) {
@@ -51,7 +51,7 @@ function readList(entries: readonly unknown[]): Ranges {
 
 function readRange(entry: unknown): string {
   const [text = '', length] = typeof entry === 'string' ? entry.split('/', 2) : []
-  // Without brackets and port.
+  // Brackets and ports are refused.
   const address = /[[\s]|\.\d+:/.test(text) ? undefined : readAddress(text)
   const least = address?.includes('.') === true ? IPV4_PREFIX : 0
   const given = length === undefined ? BITS : Number(length) + (text.includes(':') ? 0 : IPV4_PREFIX)
