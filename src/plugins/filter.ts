@@ -12,8 +12,8 @@ export interface FilterOptions {
 
 /**
  * A `before` plugin that lets only those events of any kind through for which `predicate` returns `true`. The others fail
- * with `plugin`, and so does an event for which `predicate` throws, takes longer than 5 s or returns anything but `true`
- * and `false`: a missing `return` must not let everything through.
+ * with `plugin`, and so does an event for which `predicate` throws, takes longer than 5 s or returns anything but a
+ * boolean, so that a missing `return` does not let everything through.
  *
  * @throws TypeError for bad arguments.
  * @example

@@ -1,14 +1,14 @@
 import { mistake } from './options.ts'
 import { compilePatterns, isRegExp, requireList } from './text-patterns.ts'
 
-/** Knows the keys whose values are to be taken out. */
+/** Recognises the keys whose values are to be redacted. */
 export class KeyPatterns {
   readonly #names: ReadonlySet<string>
   readonly #patterns: readonly RegExp[]
   readonly #maxLength: number
 
   /**
-   * @param maxLength Where there are regular expressions, a longer key matches: some of them take the square of the length.
+   * @param maxLength If there are regular expressions, a longer key always matches: some expressions take quadratic time.
    * @throws TypeError when `given` is not a list of texts and regular expressions.
    */
   constructor(given: unknown, maxLength: number) {
@@ -36,9 +36,9 @@ export class KeyPatterns {
   }
 }
 
-/** One spelling for all: `creditCard`, `credit_card` and `Credit-Card`. */
+/** Gives `creditCard`, `credit_card` and `Credit-Card` the same spelling. */
 function normalize(key: string): string {
   const joined = /[-_ ]/.test(key) ? key.replace(/[-_ ]/g, '') : key
-  // A key of nothing but these characters is that key.
+  // A key that consists only of these characters stays as it is.
   return (joined === '' ? key : joined).toLowerCase()
 }

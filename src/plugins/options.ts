@@ -1,7 +1,7 @@
 import { describe } from '../message/describe.ts'
 
 /**
- * Refuses options that are misspelt: a redaction that was misspelt would redact nothing.
+ * Refuses unknown options: with a misspelt option, `redact` would redact nothing.
  *
  * @throws TypeError
  */
@@ -11,7 +11,7 @@ export function requireOptions(plugin: string, options: object, known: readonly 
   }
   const unknown = Object.keys(options).find((name) => !known.includes(name))
   if (unknown === undefined) return
-  throw new TypeError(`${plugin}: there is no option '${unknown}'; there are ${known.join(', ')}`)
+  throw new TypeError(`${plugin}: there is no option '${unknown}'; the options are ${known.join(', ')}`)
 }
 
 /** @throws TypeError when `name` is not one. */

@@ -10,27 +10,27 @@ export interface RedactOptions {
   /** Default: `redact`. */
   name?: string | undefined
   /**
-   * Keys whose values are replaced as a whole, wherever they lie. A text means this key, whatever its case and without
-   * regard to `-`, `_` and spaces: `creditCard` is `credit_card` as well. A regular expression is searched in the key.
+   * Keys whose values are replaced as a whole, at any depth. A text matches this key in any case, with or without `-`, `_`
+   * and spaces: `creditCard` matches `credit_card` too. A regular expression matches anywhere in the key.
    */
   keys?: readonly (string | RegExp)[] | undefined
   /**
-   * Replaced inside texts and keys, at any depth; numbers and dates count as their text. A text is searched
-   * as it is, whatever its case. A regular expression finds every match, whatever its flags `g` and `y`.
+   * Parts of texts and keys that are replaced, at any depth; numbers and dates are searched as text. A text is searched
+   * literally, in any case. A regular expression finds every match, with or without the flags `g` and `y`.
    */
   patterns?: readonly (string | RegExp)[] | undefined
   /** The replacement, or a function that makes it from the redacted text, such as a keyed hash. Default: `[redacted]`. */
   replacement?: string | ((text: string) => string) | undefined
   /**
-   * Most characters of a text that `patterns` are searched in. A longer text is replaced as a whole: the time of some
-   * patterns grows with the square of the length. 1 to 1,000,000; default: 2,048.
+   * Longest text, in characters, in which `patterns` are searched. A longer one is replaced as a whole, because the time of
+   * some patterns grows with the square of the length. 1 to 1,000,000; default: 2,048.
    */
   maxTextLength?: number | undefined
 }
 
 /** Fields of the protocol: without them there would be no event. */
 const KEPT: ReadonlySet<string> = new Set(['type', 'messageId', 'timestamp', '_metadata'])
-/** Fields of the protocol, which are not keys of anybody's data. What is in them is searched. */
+/** Fields of the protocol. Their names are never redacted, only their values are searched. */
 const PROTOCOL: ReadonlySet<string> = new Set([
   'event',
   'name',
@@ -42,16 +42,16 @@ const PROTOCOL: ReadonlySet<string> = new Set([
 ])
 /** Without these the service would not take the event. */
 const NEVER_EMPTY = ['userId', 'anonymousId', 'previousId', 'groupId', 'event'] as const
-/** Of the largest message that a client can be told to send. */
+/** The largest `maxMessageBytes` that a client takes. */
 const MAX_BYTES = 16_777_216
 
 type Fields = Record<string, unknown>
 
 /**
- * A `before` plugin that takes personal data out of events of any kind: by key, by pattern, at any depth, in keys and ids as
- * well. Left as they are: `type`, `messageId`, `timestamp`, `_metadata`, `context.library` and the switches in
- * `integrations`. An event that it cannot redact fails with `plugin`. Register it last of the `before` plugins; what
- * `enrichment` plugins add comes after it.
+ * A `before` plugin that takes personal data out of events of any kind: by key, by pattern, at any depth, in keys and ids
+ * as well. It does not change `type`, `messageId`, `timestamp`, `_metadata`, `context.library` and the switches in
+ * `integrations`. An event that it cannot redact fails with `plugin`. Register it as the last `before` plugin. It does not
+ * see what `enrichment` plugins add, since they run later.
  *
  * @throws TypeError for bad options.
  * @example
@@ -104,7 +104,7 @@ class Redaction {
   }
 
   redactEvent(event: ContextEvent): ContextEvent {
-    // Plain data as JSON will write it: a getter, a `toJSON` or a proxy could return something else at the second reading.
+    // A copy as plain data: a getter, a `toJSON` or a proxy could return something else when JSON is written.
     const plain = snapshot(event, MAX_BYTES) as Fields
     const redacted = Object.fromEntries(
       Object.entries(plain).map(([key, value]) => [key, this.#field(key, value)]),
@@ -125,7 +125,7 @@ class Redaction {
     return PROTOCOL.has(key) ? this.#value(value) : this.#under(key, value)
   }
 
-  /** A switch that is not read as one any more would switch a destination on. */
+  /** Booleans stay: a destination whose switch is replaced by a text would be on. */
   #switches(switches: Fields): Fields {
     return Object.fromEntries(
       Object.entries(switches).map(([name, value]) => [
@@ -156,7 +156,7 @@ class Redaction {
     }
   }
 
-  /** Itself where nothing is found in its text. */
+  /** Returns the value itself if nothing is found in its text. */
   #scalar(value: number | Date): unknown {
     const text = textOf(value)
     const redacted = this.#patterns.apply(text)
@@ -179,7 +179,7 @@ class Redaction {
   }
 }
 
-/** Makes keys that have become the same different again, so that no value is lost. */
+/** Numbers keys that have become equal, so that no value is lost. */
 function tellApart(renamed: [string, unknown][], taken: Set<string>): void {
   const counts = new Map<string, number>()
   for (const entry of renamed) {

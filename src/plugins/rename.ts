@@ -8,10 +8,10 @@ export interface RenameOptions {
 }
 
 /**
- * A `before` plugin that gives `track` events other names. Names that are not listed stay. Each name is looked up once:
- * two names can be swapped.
+ * A `before` plugin that gives `track` events other names. Names that are not listed stay. Each name is replaced only once,
+ * so two names can be swapped.
  *
- * @param names Old names and the new name of each, which is not empty.
+ * @param names The new name for each old name. Not empty.
  * @throws TypeError for bad arguments.
  * @example
  * await analytics.register(rename({ order_completed: 'Order Completed' }))

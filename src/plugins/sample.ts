@@ -10,17 +10,16 @@ export interface SampleOptions {
   /** The share that is kept, from 0 to 1. */
   rate: number
   /**
-   * The unit that is kept or left out as a whole. `user`: all events of a user, by `userId`, else by `anonymousId`. `message`: each
-   * event on its own. A function returns a key of yours, a text or a number; what has no key (`undefined`, `null`) is kept.
-   * Default: `user`.
+   * The unit that is kept or left out as a whole. `user`: all events of a user, by `userId`, else by `anonymousId`.
+   * `message`: each event on its own. A function returns your own key, a text or a number; an event without a key
+   * (`undefined`, `null`) is kept. Default: `user`.
    */
   by?: 'user' | 'message' | ((event: ContextEvent) => string | number | null | undefined) | undefined
 }
 
 /**
- * A `before` plugin that keeps a share of the events of any kind; the others fail with `plugin`. Which ones depends on
- * nothing but the key: the same users are kept in each process and each version, and those of a rate are among those of a
- * higher one.
+ * A `before` plugin that keeps a share of the events of any kind; the others fail with `plugin`. Only the key decides: the
+ * same users are kept in each process and each version, and a higher rate keeps them too, with others.
  *
  * @throws TypeError for bad options.
  * @example
@@ -59,8 +58,8 @@ function messageOf({ messageId }: ContextEvent): string {
 }
 
 /**
- * A number in [0, 1) that a text always has, spread evenly: FNV-1a over its UTF-16 units, mixed as in MurmurHash3. It must
- * never change: users would enter and leave samples.
+ * Hashes a text to a number in [0, 1), evenly distributed: FNV-1a over its UTF-16 units, mixed as in MurmurHash3. It must
+ * never change, or users would enter and leave samples.
  */
 export function shareOf(text: string): number {
   let hash = 0x811c9dc5

@@ -1,5 +1,5 @@
-// The types of https://standardschema.dev, version 1, as far as they are needed: they are made to be copied, so that
-// no program depends on a package for them.
+// The part that we need of the types of https://standardschema.dev, version 1. They are meant to be copied, so that no
+// program needs a package for them.
 
 /** A schema of any library that implements Standard Schema: zod, valibot, arktype and others. */
 export interface StandardSchema<Input = unknown, Output = Input> {
@@ -15,7 +15,7 @@ export interface StandardSchemaProps<Input = unknown, Output = Input> {
   readonly vendor: string
   /** Says whether a value follows the schema, and what the schema makes of it. */
   readonly validate: (value: unknown) => StandardSchemaResult<Output> | Promise<StandardSchemaResult<Output>>
-  /** Never there at run time: the types of what goes in and comes out. */
+  /** The types of the input and the output. Never set at run time. */
   readonly types?: { readonly input: Input; readonly output: Output } | undefined
 }
 

@@ -1,25 +1,25 @@
 import { mistake } from './options.ts'
 
-/** Half-open: from the first character to the one behind the last. */
+/** Half-open: `end` is the index after the last character. */
 type Range = [start: number, end: number]
 
 /**
- * Takes whatever patterns match out of texts. All patterns see the text as it was: what one of them takes out cannot hide
- * something from another. Matches that touch or overlap are replaced as one.
+ * Replaces the matches of patterns in texts. All patterns search the original text, so that the replacement for one match
+ * cannot hide another. Matches that touch or overlap are replaced as one.
  */
 export class TextPatterns {
   readonly #patterns: readonly RegExp[]
   readonly #replace: (text: string) => string
   readonly #maxLength: number
 
-  /** @param maxLength A text with more characters is replaced as a whole: some patterns take the square of it. */
+  /** @param maxLength A text with more characters is replaced as a whole: some patterns take quadratic time. */
   constructor(patterns: readonly RegExp[], replace: (text: string) => string, maxLength: number) {
     this.#patterns = patterns
     this.#replace = replace
     this.#maxLength = maxLength
   }
 
-  /** The text without what the patterns match. */
+  /** The text with its matches replaced. */
   apply(text: string): string {
     if (this.#patterns.length === 0) return text
     if (text.length > this.#maxLength) return this.#replace(text)
@@ -37,12 +37,12 @@ export class TextPatterns {
   #rangesIn(text: string): Range[] {
     const ranges: Range[] = []
     for (const pattern of this.#patterns) {
-      // A search that threw has left it in the middle of another text.
+      // An earlier search that threw may have left `lastIndex` set.
       pattern.lastIndex = 0
       for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
         const [{ length }] = match
         if (length > 0) ranges.push([match.index, match.index + length])
-        // By whole code points: in the middle of one, a pattern with `u` would find itself where it was.
+        // Advances by a whole code point: from the middle of one, a pattern with `u` would go back.
         else pattern.lastIndex += (text.codePointAt(pattern.lastIndex) ?? 0) > 0xffff ? 2 : 1
       }
     }
@@ -61,16 +61,16 @@ function merge(ranges: Range[]): Range[] {
 }
 
 /**
- * Patterns to search texts with, from the option of a plugin: a text is searched as it is, in upper and lower case. A
- * regular expression is copied, so that it keeps no position between texts, and the caller's own does not move.
+ * Compiles the patterns in an option of a plugin. A text is searched literally, in upper and lower case. A regular
+ * expression is copied, so that the `lastIndex` of the caller's own does not change.
  *
- * @param flags What is added to the flags of a regular expression.
+ * @param flags Added to the flags of a regular expression.
  * @throws TypeError when one is neither.
  */
 export function compilePatterns(plugin: string, option: string, given: unknown, flags: '' | 'g'): RegExp[] {
   return requireList(plugin, option, given).map((pattern) => {
     if (isRegExp(pattern)) {
-      // `y` would only match where the last match ended, and `d` costs time.
+      // With `y`, a match must start where the last one ended; `d` costs time.
       return new RegExp(pattern.source, pattern.flags.replace(/[gyd]/g, '') + flags)
     }
     if (typeof pattern === 'string' && pattern !== '') {

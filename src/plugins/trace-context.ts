@@ -1,13 +1,13 @@
 import type { Plugin } from '../pipeline/plugin.ts'
 import { mistake, requireName, requireOptions } from './options.ts'
 
-/** The part of `trace` of `@opentelemetry/api` that is asked, declared here because not every project has its types. */
+/** The part of `trace` of `@opentelemetry/api` that is used. Declared here because not every project has its types. */
 export interface TraceAPI {
   /** The span of the code that runs. */
   getActiveSpan(): { spanContext(): { readonly traceId: string; readonly spanId: string } } | undefined
 }
 
-/** What {@link traceContext} takes besides the API. */
+/** Options of {@link traceContext}. */
 export interface TraceContextOptions {
   /** Default: `trace-context`. */
   name?: string | undefined
@@ -17,11 +17,11 @@ export interface TraceContextOptions {
 const NO_TRACE = /^0+$/
 
 /**
- * An `enrichment` plugin that puts the ids of the OpenTelemetry span that was active at the call into the context of the event, of any
- * kind: `context.trace` is `{ traceId, spanId }`, in lower-case hexadecimal. Where no span is active, and where the call has a
- * `context.trace` of its own, nothing changes.
+ * An `enrichment` plugin that puts the ids of the OpenTelemetry span that was active at the call into the context of the
+ * event, of any kind: `context.trace` is `{ traceId, spanId }`, in lower-case hexadecimal. The event does not change if no
+ * span is active, or if the call has a `context.trace` of its own.
  *
- * @param trace `trace` of `@opentelemetry/api`, 1.3 or later. It is passed, so that nobody needs the package who does not use it.
+ * @param trace `trace` of `@opentelemetry/api`, 1.3 or later. Passed in, so that this package does not depend on it.
  * @throws TypeError for bad arguments.
  * @example
  * import { trace } from '@opentelemetry/api'

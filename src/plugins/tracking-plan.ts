@@ -25,14 +25,14 @@ export interface TrackingPlanOptions {
   unknownEvents?: 'allow' | 'report' | 'drop' | undefined
 }
 
-/** A `before` plugin that holds events against a plan. */
+/** A `before` plugin that checks events against a plan. */
 export interface TrackingPlan<Schemas extends PlanSchemas = PlanSchemas> extends Plugin {
   /** The schemas that the plan was made from. */
   readonly schemas: Schemas
 }
 
 /**
- * The events of a plan, by their names: what goes into each schema. For `new Analytics<Events>(...)`.
+ * The map of events of a plan: for each name, the input type of its schema. For `new Analytics<Events>(...)`.
  *
  * @example
  * type Events = InferEvents<typeof plan>
@@ -53,14 +53,14 @@ const CHOICES = {
 } as const
 
 /**
- * A `before` plugin that checks the properties of each `track` event against a schema, while the program runs. What a
- * schema makes of the properties (defaults, conversions, keys left out) is what is sent. Synchronous schemas keep the
- * pipeline synchronous; an asynchronous one has 4 s. A schema that throws, hangs or returns nonsense counts as a
+ * A `before` plugin that checks the properties of each `track` event against a schema, while the program runs. The output
+ * of the schema is sent, with its defaults and conversions and without the keys that it removes. Synchronous schemas keep
+ * the pipeline synchronous; an asynchronous one has 4 s. A schema that throws, hangs or returns nonsense counts as a
  * violation and is always reported.
  *
  * @param schemas A schema of any library that implements Standard Schema for each event, by its name. An event without
- * properties is checked as `{}` and, if that is not right, as `undefined`.
- * @throws TypeError for what is no schema, and for bad options.
+ * properties is checked as `{}` and, if that is not valid, as `undefined`.
+ * @throws TypeError when a schema is not one, or an option is bad.
  * @example
  * const plan = trackingPlan({ 'Order Completed': z.object({ total: z.number() }) }, { onViolation: 'drop' })
  * const analytics = new Analytics<InferEvents<typeof plan>>({ writeKey })
@@ -85,7 +85,7 @@ export function trackingPlan<Schemas extends PlanSchemas>(
     const error = errorOf(event, verdict)
     if (onViolation === 'drop') ctx.cancel(error)
     if (onViolation === 'mark') mark(ctx, verdict.state === 'invalid' ? verdict.violations : [], error)
-    // A schema that is broken is told of in any case: a mark would only be seen by who receives the event.
+    // A broken schema is always reported: only the receivers of the event would see a mark.
     if (onViolation === 'report' || verdict.state === 'failed') ctx.report(name, error)
   }
 
@@ -119,7 +119,7 @@ function errorOf(event: string, verdict: Exclude<Verdict, { state: 'valid' }>): 
   return new PlanViolationError(event, message, violations)
 }
 
-/** Puts violations into the context of the event, behind those of another plan. */
+/** Adds violations to the context of the event, after those of other plans. */
 function mark(ctx: Context, violations: readonly Violation[], { message }: Error): void {
   const { context } = ctx.event
   const former: unknown = context['violations']

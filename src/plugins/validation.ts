@@ -10,17 +10,17 @@ export type Verdict =
   /** It threw, took too long or returned nonsense: nothing is known about the properties. */
   | { readonly state: 'failed'; readonly cause: unknown }
 
-/** Less than the 5 s that a plugin has: the plan is to decide what becomes of the event, not the pipeline. */
+/** Less than the 5 s that a plugin has, so that the plan decides about the event, not the pipeline. */
 export const SCHEMA_TIMEOUT_MS = 4_000
 
-/** Asks a schema about properties. Synchronous where the schema is. Never throws and never rejects. */
+/** Checks properties against a schema. Synchronous if the schema is. Never throws and never rejects. */
 export function validate(schema: StandardSchema, properties: unknown): Verdict | Promise<Verdict> {
   const first = ask(schema, properties)
   if (!(first instanceof Promise)) return askAgain(schema, properties, first)
   return withinLimit(first.then((verdict) => askAgain(schema, properties, verdict)))
 }
 
-/** A call without properties has empty ones here. A schema may want them to be absent. */
+/** The properties of a call without any are `{}` here, but a schema may require `undefined`. */
 function askAgain(schema: StandardSchema, properties: unknown, first: Verdict): Verdict | Promise<Verdict> {
   if (first.state !== 'invalid' || !isEmpty(properties)) return first
   const second = ask(schema, undefined)
@@ -66,13 +66,13 @@ function isEmpty(properties: unknown): boolean {
   return typeof properties === 'object' && properties !== null && Object.keys(properties).length === 0
 }
 
-/** Resolves as `work` does; to a failure when that takes too long. */
+/** Resolves like `work`, or to a failure if that takes too long. */
 function withinLimit(work: Promise<Verdict>): Promise<Verdict> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => {
       resolve(failed(new Error(`the schema did not settle within ${SCHEMA_TIMEOUT_MS} ms`)))
     }, SCHEMA_TIMEOUT_MS)
-    // No timer keeps a process alive; what waits for the event does.
+    // The timer does not keep the process alive.
     ;(timer as { unref?: () => void }).unref?.()
     void work.then((verdict) => {
       clearTimeout(timer)

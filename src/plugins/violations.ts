@@ -2,7 +2,7 @@ import { describe } from '../message/describe.ts'
 
 /** One thing about an event that the tracking plan does not allow. */
 export interface Violation {
-  /** Where it is, from the properties on, such as `items.0.price`. Empty: the properties as a whole. */
+  /** The path inside the properties, such as `items.0.price`. Empty: the properties as a whole. */
   readonly path: string
   /** The problem, in the words of the schema. It may quote the value. At most 200 characters. */
   readonly message: string
@@ -13,7 +13,7 @@ const MAX_VIOLATIONS = 20
 const MAX_KEYS = 32
 const MAX_TEXT = 200
 
-/** Why an event does not follow its plan. The cause of what `warning` and `error` listeners are told. */
+/** Why an event does not follow its plan. The `cause` of the reason that `warning` and `error` listeners get. */
 export class PlanViolationError extends Error {
   /** `PlanViolationError`. */
   override readonly name = 'PlanViolationError'
@@ -33,7 +33,7 @@ export class PlanViolationError extends Error {
 /**
  * The violations of an event, from the `reason` that a `warning` or `error` listener is given.
  *
- * @returns The violations; none when the reason is another one than a tracking plan.
+ * @returns The violations; none when the reason does not come from a tracking plan.
  * @example
  * analytics.on('warning', ({ reason }) => {
  *   for (const { path, message } of violationsOf(reason)) console.warn(path, message)
@@ -44,12 +44,12 @@ export function violationsOf(reason: unknown): readonly Violation[] {
   try {
     for (let depth = 0; depth < 5 && typeof link === 'object' && link !== null; depth++) {
       const { name, violations, cause } = link as { name?: unknown; violations?: unknown; cause?: unknown }
-      // By name: the class of another copy of this package is another one.
+      // Compares the name, since another copy of this package has another class.
       if (name === 'PlanViolationError' && Array.isArray(violations)) return violations
       link = cause
     }
   } catch {
-    // It throws when it is read, so it is not one of our errors.
+    // Reading it throws, so it is not one of our errors.
   }
   return []
 }

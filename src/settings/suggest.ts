@@ -1,7 +1,10 @@
 import { SettingsError } from '../errors/errors.ts'
 import { OAUTH_SETTINGS, SETTINGS } from './schema.ts'
 
-/** Ways to turn other SDKs off, with the value that does it. They are honoured: events must not be sent by mistake. */
+/**
+ * Settings that turn other SDKs off, with the value that does it. They work here too, so that no events are sent by
+ * mistake.
+ */
 export const KILL_SWITCHES = [
   ['enable', false],
   ['enabled', false],
@@ -9,8 +12,8 @@ export const KILL_SWITCHES = [
 ] as const
 
 /**
- * Our settings, and what other SDKs call them: in lower case, without separators. Ignoring one of them would send
- * events elsewhere, or drop a limit that somebody relies on.
+ * Our settings and their names in other SDKs, in lower case and without separators. Ignoring one would send events
+ * elsewhere, or drop a limit that somebody relies on.
  */
 const NAMES_ELSEWHERE: readonly (readonly [ours: string, theirs: string])[] = [
   ['writeKey', 'apikey segmentkey segmentwritekey sourcewritekey'],
@@ -68,7 +71,7 @@ function unknownNames(
   })
 }
 
-/** A name further away than this is another word, not a slip of the finger. */
+/** A name that is further away is another word, not a typing error. */
 const MAX_DISTANCE = 3
 
 /** A message about the first unknown name, which suggests the nearest known one. */
@@ -82,7 +85,7 @@ export function unknownOption(
   return [
     name,
     nearest === undefined
-      ? `unknown option; there are ${known.join(', ')}`
+      ? `unknown option; the options are ${known.join(', ')}`
       : `unknown option; did you mean ${nearest}?`,
   ]
 }
@@ -91,7 +94,7 @@ export function unknownOption(
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const [nearest] = known
     .map((one) => ({ one, distance: editDistance(name.toLowerCase(), one.toLowerCase()) }))
-    // Half of a short name changed makes another word: `port` is not `host`.
+    // If half of a short name differs, it is another word: `port` is not `host`.
     .filter(({ distance }) => distance <= MAX_DISTANCE && distance < name.length / 2)
     .sort((a, b) => a.distance - b.distance)
   return nearest?.one

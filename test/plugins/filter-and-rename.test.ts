@@ -64,7 +64,7 @@ describe('a filter', () => {
 
   test.each([
     [undefined, {}, 'predicate: expected a function, got undefined'],
-    [() => true, { nom: 'x' }, "there is no option 'nom'; there are name"],
+    [() => true, { nom: 'x' }, "there is no option 'nom'; the options are name"],
     [() => true, { name: 5 }, 'name: expected a non-empty string, got a number'],
   ])('from %j and %j is refused when it is made', (predicate, options, message) => {
     expect(() => filter(predicate as never, options as never)).toThrow(message)

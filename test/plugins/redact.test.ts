@@ -401,7 +401,7 @@ test.each([
   [
     'a misspelt option',
     { keys: ['a'], pattern: [/x/] },
-    "no option 'pattern'; there are name, keys, patterns",
+    "no option 'pattern'; the options are name, keys, patterns",
   ],
   ['keys that are no list', { keys: 'email' }, 'keys: expected a list, got a string'],
   ['patterns that are no list', { patterns: /x/ }, 'patterns: expected a list, got an object'],

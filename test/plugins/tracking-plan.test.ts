@@ -256,7 +256,7 @@ describe('the plan', () => {
     [
       'a misspelt option',
       () => trackingPlan({}, { onviolation: 'drop' } as never),
-      "no option 'onviolation'; there are name",
+      "no option 'onviolation'; the options are name",
     ],
     ['another choice', () => trackingPlan({}, { onViolation: 'warn' as never }), "expected one of 'report'"],
     [

@@ -254,7 +254,7 @@ describe('behind trusted proxies', () => {
 
   test.each([
     [{ trustproxy: 1 }, 'trustproxy: unknown option; did you mean trustProxy?'],
-    [{ proxies: 1 }, 'proxies: unknown option; there are trustProxy, proxyHeaders, ip'],
+    [{ proxies: 1 }, 'proxies: unknown option; the options are trustProxy, proxyHeaders, ip'],
     [1, 'options: expected an object, got a number'],
     ['x', 'options: expected an object, got a string'],
     [[1], 'options: expected an object, got an array'],
