@@ -17,8 +17,8 @@ export function readObject(name: string, value: unknown): object {
 }
 
 /**
- * Placeholders that documentation prints for a key, and the text of an environment variable that is not set. Letters
- * and digits alone decide: `<YOUR-WRITE-KEY>` is one too.
+ * Placeholders that documentation prints for a key, and the texts that an unset environment variable may become. Only
+ * letters and digits are compared, so `<YOUR-WRITE-KEY>` matches too.
  */
 const PLACEHOLDER = /^(?:your(?:segment|source|trackpost)?(?:write|api)?key(?:here)?|undefined|null|x{3,})$/i
 
@@ -41,7 +41,7 @@ export function readWriteKey(value: unknown): string {
   return value
 }
 
-/** Text that is sent as it is, and never shown. */
+/** Text that is sent as it is. Errors do not quote it. */
 export function readWord(name: string, value: unknown): string {
   if (typeof value === 'string' && /^[\x21-\x7e]{1,1024}$/.test(value)) return value
   const got = typeof value === 'string' ? offence(value) : undefined
@@ -141,7 +141,7 @@ export function readLogger(name: string, value: unknown): Logger | undefined {
   throw mismatch(name, 'an object with debug, info, warn and error', value, got)
 }
 
-/** An object that joins itself to a client. */
+/** An object with an `attach` method. */
 export function readSpool(name: string, value: unknown): Spool | undefined {
   if (value === undefined || typeof (value as Spool | null)?.attach === 'function')
     return value as Spool | undefined
@@ -174,7 +174,7 @@ export function readFunction<F>(name: string, value: unknown): F | undefined {
   throw mismatch(name, 'a function', value)
 }
 
-/** @param got What was given, never the value, which may be a secret. Default: its type. */
+/** @param got Describes the given value without quoting it, as it may be a secret. Default: its type. */
 export function mismatch(
   name: string,
   expected: string,
@@ -184,7 +184,7 @@ export function mismatch(
   return new SettingsError(name, `expected ${expected}, got ${got}`)
 }
 
-/** The problem of a text that must be visible ASCII; it quotes no part of the text. */
+/** Says why a text is not visible ASCII, without quoting it. */
 function offence(text: string): string {
   if (text === '') return 'an empty string'
   if (text.length > 1024) return `a string of ${text.length} characters`
@@ -206,12 +206,13 @@ const VALUE = /^[!-~](?:[\t -~]{0,8190}[!-~])?$/
 /**
  * A frozen copy of further request headers.
  *
- * @throws SettingsError when a name is none, is given twice or is taken, and when a value could not be sent as it is.
+ * @throws SettingsError when a name is invalid, given twice or set by the client itself, or when a value could not be sent
+ * as it is.
  */
 export function readHeaders(name: string, value: unknown): Readonly<Record<string, string>> | undefined {
   if (value === undefined) return undefined
   const given = readObject(name, value)
-  // A Headers object, a Map or a list has no properties, and would stand for no headers at all.
+  // A Headers object, a Map or a list has no own properties: its headers would be lost.
   if (Symbol.iterator in given) throw new SettingsError(name, 'expected a plain object of names and values')
   const seen = new Set<string>()
   const entries = Object.entries(given).filter(([, text]) => text !== undefined)

@@ -50,7 +50,7 @@ interface Optional {
 
 /** Checks that concern several settings at once. */
 interface Derived {
-  /** Whether the caller named a number of retries, which is then obeyed literally. @see docs/spec.md, section 8.1 */
+  /** Whether the caller has set a number of retries: then it is obeyed literally. @see docs/spec.md, section 8.1 */
   readonly isMaxRetriesGiven: boolean
   /** Most events of one request: 1 with `flushAt: 1`, else 2,500, or `maxEventsInBatch` where that is less. */
   readonly maxRequestEvents: number
@@ -126,7 +126,8 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
   }
   checkBytes(resolved)
   if (resolved.spool !== undefined && resolved.overflow === 'drop-oldest') {
-    // The oldest are in memory, behind them those on the disk: the one that had to make room would be one of the middle.
+    // Memory has the oldest events and the disk the newer ones, so the oldest event on the disk would not be the oldest of
+    // all.
     throw new SettingsError('overflow', "expected 'drop-newest' with a spool, got 'drop-oldest'")
   }
   const { warn } = new Log(resolved.logger, redactor([resolved.writeKey]))
@@ -135,19 +136,22 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
   return Object.freeze(resolved)
 }
 
-/** Not `??`: null is a bad value, and no way to ask for the default. */
+/** `??` would take null for the default, but null is a bad value. */
 function orDefault(value: unknown, fallback: string): unknown {
   return value === undefined ? fallback : value
 }
 
 /**
- * Most events that a service is known to take in one request. The bytes alone would allow 5,400 events that a plugin has stripped.
+ * Most events that services are known to accept in one request. With the limit of bytes alone, a request could have 5,400
+ * small events.
  *
  * @see docs/spec.md, section 5
  */
 const MAX_REQUEST_EVENTS = 2_500
 
-/** The older name bounds a request as well, as it did where callers know it from; `flushAt` only triggers a flush. */
+/**
+ * The older name also limits the events of a request, as in the SDK that it comes from; `flushAt` only triggers a flush.
+ */
 function readBatching(flushAt: unknown, older: unknown): { flushAt: number; maxRequestEvents: number } {
   const most = older === undefined ? undefined : readInteger('maxEventsInBatch', older, SETTINGS.flushAt)
   const trigger =
@@ -158,7 +162,7 @@ function readBatching(flushAt: unknown, older: unknown): { flushAt: number; maxR
   }
 }
 
-/** `https://api.example/v1/batch` is what other libraries call the host: the path would be there twice. */
+/** Some libraries take `https://api.example/v1/batch` as the host: here, the path would be appended again. */
 function checkHost(host: string, path: string): string {
   const { pathname } = new URL(host)
   const prefix = [path.replace(/\/+$/, ''), '/v1'].find(
@@ -169,10 +173,10 @@ function checkHost(host: string, path: string): string {
   throw new SettingsError('host', `ends in '${prefix}', which the setting 'path' appends; write '${base}'`)
 }
 
-/** Bytes of a request body besides its messages: the write key, every character of it escaped, and `sentAt`. */
+/** Bytes of a request body besides its messages: `sentAt`, and the write key if every character is escaped. */
 const ENVELOPE_BYTES = 4_096
 
-/** The largest message must fit into a body and into the queue, or it would wait forever. */
+/** The largest message must fit into a request body and into the queue, or it would wait forever. */
 function checkBytes({ maxMessageBytes, maxBodyBytes, maxQueueBytes }: ResolvedSettings): void {
   for (const [name, value, least] of [
     ['maxBodyBytes', maxBodyBytes, maxMessageBytes + ENVELOPE_BYTES],
@@ -184,7 +188,7 @@ function checkBytes({ maxMessageBytes, maxBodyBytes, maxQueueBytes }: ResolvedSe
   }
 }
 
-/** @param unknown Receives a message for each unknown name. */
+/** @param unknown A message is added for each unknown name. */
 function readOAuth(value: unknown, authServer: string, unknown: string[]): ResolvedOAuthSettings | undefined {
   if (value === undefined) return undefined
   const given = readObject('oauthSettings', value)
@@ -197,7 +201,7 @@ function readOAuth(value: unknown, authServer: string, unknown: string[]): Resol
   }
   const resolved: ResolvedOAuthSettings = {
     clientId: readWord('oauthSettings.clientId', read('clientId')),
-    // The rooms that sign know which keys there are; they check it at construction too.
+    // Checked by src/auth, which knows the kinds of keys; also in the constructor.
     clientKey,
     signer,
     keyId: readWord('oauthSettings.keyId', read('keyId')),
@@ -209,14 +213,14 @@ function readOAuth(value: unknown, authServer: string, unknown: string[]): Resol
   return Object.freeze(resolved)
 }
 
-/** Addresses of loopback and of private networks, and names that no public server has: RFC 1918, 4193, 6761, 6762, 9476. */
+/** Loopback and private addresses, and names that no public server has: RFC 1918, 4193, 6761, 6762, 9476. */
 const LOCAL_HOST =
   /^(?:(?:127|10)\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|169\.254\.[\d.]+|\[(?:::1|f[cd].*|fe[89ab].*)\]|(?:.+\.)?(?:localhost|local|internal|lan)|[^.[]+)\.?$/
 
-/** Words that documentation prints where a key belongs. A collector on this machine takes it, the service does not. */
+/** Placeholders that a local collector accepts as a key, but the service does not. */
 const PRINTED_KEY = /^(?:segment|source|trackpost)?(?:write|api)?key$/
 
-/** Settings that can be obeyed, but hardly are what was meant: one message each, by the code of its warning. */
+/** Settings that are valid but probably a mistake: a warning for each, with its code. */
 function doubtsAbout(settings: ResolvedSettings): [code: string, message: string][] {
   const { writeKey, host, maxQueueSize, flushAt, oauthSettings } = settings
   const { protocol, hostname } = new URL(host)
@@ -226,7 +230,7 @@ function doubtsAbout(settings: ResolvedSettings): [code: string, message: string
     const settings = `maxQueueSize (${maxQueueSize}) is less than flushAt (${flushAt})`
     doubts.push(['contradiction', `${settings}: the queue is full before there are enough events to be sent`])
   }
-  // With OAuth, the credentials say it: a token is worth more than a key.
+  // With OAuth, the credentials warn about this themselves, since a token is worth more than a key.
   if (protocol === 'http:' && !isLocal && oauthSettings === undefined) {
     const risk = `the write key and all events for ${hostname} are sent over plain http, where others can read them`
     doubts.push(['insecure', `host: ${risk}; write 'https://...'`])
@@ -237,7 +241,7 @@ function doubtsAbout(settings: ResolvedSettings): [code: string, message: string
   return doubts
 }
 
-/** The settings that `initialize` listeners see: nothing that may be a secret, and no functions. */
+/** The settings for `initialize` listeners: without functions and possible secrets. */
 export function publicSettings(settings: ResolvedSettings): PublicSettings {
   const { writeKey, headers, logger, httpClient, oauthSettings, scope, spool, waitUntil, ...shown } = settings
   const { isMaxRetriesGiven, maxRequestEvents, disable, ...rest } = shown

@@ -31,8 +31,8 @@ export interface AnalyticsSettings {
   /** Path of the API below `host`. Default: `/v1/batch`. */
   path?: string | undefined
   /**
-   * Retries of a batch after its first attempt; then its events fail with `retries_exhausted`. Default: 3; 0 to 1,000
-   * retries. 0 means one attempt only.
+   * Retries of a batch after its first attempt; after these, its events fail with `retries_exhausted`. Default: 3; 0 to
+   * 1,000 retries. 0 means one attempt only.
    */
   maxRetries?: number | undefined
   /**
@@ -41,8 +41,8 @@ export interface AnalyticsSettings {
    */
   flushAt?: number | undefined
   /**
-   * @deprecated The old name of `flushAt`, which wins where both are given. Under this name it also is the most events of
-   * one request. Default: none; 1 to 1,000,000 events.
+   * @deprecated The old name of `flushAt`, which wins if both are given. `maxEventsInBatch` also limits the events of one
+   * request. Default: none; 1 to 1,000,000 events.
    */
   maxEventsInBatch?: number | undefined
   /**
@@ -56,9 +56,10 @@ export interface AnalyticsSettings {
    */
   httpRequestTimeout?: number | undefined
   /**
-   * Sends no requests. Callbacks, promises and events still settle, as delivered, and plugins run. A function is asked at
-   * every call: for consent that can be given and withdrawn. Only what returns `false` is sent; when the function throws or
-   * returns anything else, that event is not sent, and it is a warning. Events that wait already are sent. Default: `false`.
+   * Sends no requests. Callbacks, promises and events still settle, as delivered, and plugins run. A function is called for
+   * every event, for consent that can be given and withdrawn: the event is sent only if it returns `false`. If it throws or
+   * returns anything but a boolean, the event is not sent, and there is a warning. Events that wait already are sent.
+   * Default: `false`.
    *
    * @example
    * new Analytics({ writeKey, disable: () => !consent.isGiven })
@@ -75,15 +76,15 @@ export interface AnalyticsSettings {
   headers?: Readonly<Record<string, string>> | undefined
   /**
    * `'gzip'` compresses request bodies, off the main thread where the runtime can: about a tenth of the bytes, for a little
-   * more CPU. The limits count uncompressed bytes. A body that does not get smaller goes uncompressed, and so does every one
-   * once the service has responded with 415 or a body could not be compressed; that is one warning. An `httpClient` of your
-   * own has to take bytes, see {@link ByteHTTPClient}. Default: `'none'`.
+   * more CPU. The limits count uncompressed bytes. A body that does not get smaller is sent uncompressed. Once the service
+   * has responded with 415, or a body could not be compressed, all bodies are sent uncompressed, with one warning. An
+   * `httpClient` of your own has to take bytes, see {@link ByteHTTPClient}. Default: `'none'`.
    */
   compress?: 'none' | 'gzip' | undefined
   /**
-   * Where the client writes what goes on, in place of process warnings: `console`, a logger of pino, or any object with
-   * `debug`, `info`, `warn` and `error`, each called with fields and a message. No credential is ever written. One that
-   * throws or rejects does no harm. Default: none.
+   * The logger of the client, used instead of process warnings: `console`, a logger of pino, or any object with `debug`,
+   * `info`, `warn` and `error`, each called with fields and a message. Credentials are never logged. A logger that throws
+   * or rejects does no harm. Default: none.
    *
    * @example
    * new Analytics({ writeKey, logger: pino().child({ module: 'tracking' }) })
@@ -135,18 +136,17 @@ export interface AnalyticsSettings {
   /** Invalid calls throw a `DeliveryError` instead of only being reported. Default: `false`. */
   strict?: boolean | undefined
   /**
-   * Asked at every call for what events have when the call does not say otherwise: identity, `context`, `integrations`,
-   * `timestamp`. When it throws or returns something else, that is a warning and the event goes on without it. Default:
-   * none.
+   * Called for every event, returns its defaults: identity, `context`, `integrations`, `timestamp`. The call wins. If the
+   * function throws or returns anything else, there is a warning, and the event goes on without defaults. Default: none.
    *
    * @example
    * new Analytics({ writeKey, scope: () => ({ context: { app: { version: process.env.RELEASE } } }) })
    */
   scope?: (() => Scope | undefined) | undefined
   /**
-   * Keeps what waits outside the process, so that it survives its death: a `FileSpool` of `trackpost/spool`. With it, failed
-   * requests end no event by `maxRetries`, memory holds `maxQueueBytes` of what waits and the spool the rest, and what is
-   * not delivered at the end is `deferred`. Default: none.
+   * Keeps waiting events on disk, so that they survive the process: a `FileSpool` of `trackpost/spool`. Then no event fails
+   * because of `maxRetries`, memory holds `maxQueueBytes` of the waiting events and the spool the rest, and events that are
+   * not delivered at the end are `deferred`. Default: none.
    */
   spool?: Spool | undefined
   /**
@@ -158,8 +158,9 @@ export interface AnalyticsSettings {
    */
   waitUntil?: ((promise: Promise<unknown>) => void) | undefined
   /**
-   * How long a process that has nothing else to do stays alive to deliver what waits. 0 means not at all: those events
-   * fail with `shutdown_timeout`. A request that is under way is something to do, for `httpRequestTimeout` at most. Default: 5,000; 0 to 2,147,483,647 ms.
+   * How long a process that has nothing else to do stays alive to deliver the waiting events. 0 means not at all: they fail
+   * with `shutdown_timeout`. A request under way counts as something to do, for `httpRequestTimeout` at most. Default:
+   * 5,000; 0 to 2,147,483,647 ms.
    */
   exitTimeout?: number | undefined
 }
@@ -180,9 +181,9 @@ export interface OAuthSettings {
    */
   clientKey?: string | CryptoKeyLike | KeyObjectLike | undefined
   /**
-   * Signs in the place of `clientKey`, for a key that stays in a key management service or a hardware security module.
-   * One that rejects, takes longer than `httpRequestTimeout` or returns something else than a signature is asked again,
-   * as a token server that fails is; when `maxRetries` are used up, what waits fails with `auth`. Default: none.
+   * Signs instead of `clientKey`, for a key that stays in a key management service or a hardware security module. If it
+   * rejects, takes longer than `httpRequestTimeout` or does not return a signature, it is called again, like a token server
+   * that fails; after `maxRetries`, the waiting events fail with `auth`. Default: none.
    */
   signer?: Signer | undefined
   /** The id of the matching public key: 1 to 1,024 visible ASCII characters. Required. */
@@ -195,15 +196,16 @@ export interface OAuthSettings {
   /** The permissions to ask for: words separated by single spaces. Default: `tracking_api:write`. */
   scope?: string | undefined
   /**
-   * Retries of a token request; then the events that wait for the token fail with `retries_exhausted`, or with `auth` when
-   * it was the signer that failed. Default: as many as `maxTotalBackoffDuration` leaves time for; 0 to 1,000 retries.
+   * Retries of a token request; after these, the events that wait for the token fail with `retries_exhausted`, or with
+   * `auth` if it was the signer that failed. Default: as many as `maxTotalBackoffDuration` leaves time for; 0 to 1,000
+   * retries.
    */
   maxRetries?: number | undefined
   /** HTTP client for token requests. Default: the one for events. */
   httpClient?: HTTPClient | HTTPFetchFn | undefined
 }
 
-/** A `CryptoKey` of Web Crypto, declared here because not every project has its types. */
+/** A `CryptoKey` of Web Crypto. Declared here because not every project has its types. */
 export interface CryptoKeyLike {
   /** `'private'` for a private key; other keys are refused. */
   readonly type: string
@@ -215,7 +217,7 @@ export interface CryptoKeyLike {
   readonly usages: readonly string[]
 }
 
-/** A `KeyObject` of `node:crypto`, declared here because not every runtime has its types. */
+/** A `KeyObject` of `node:crypto`. Declared here because not every project has its types. */
 export interface KeyObjectLike {
   /** `'private'` for a private key; other keys are refused. */
   readonly type: string

@@ -22,11 +22,11 @@ export interface Signer {
    * (`RS384`, `RS512`, `PS256`, ..., `ES256`, ..., `EdDSA`).
    */
   readonly algorithm: string
-  /** The id of the key, if it is not the one of the settings. Asked for at every signature. */
+  /** The id of the key, if it is not the one of the settings. Read for every signature. */
   readonly keyId?: string
   /**
-   * The signature of these bytes, as JWS wants it: of ECDSA the two numbers one after the other, not DER. May reject,
-   * and may take as long as a request: then it is tried again with the next token request.
+   * Signs these bytes in the format of JWS: for ECDSA the two numbers one after the other, not DER. May take as long as a
+   * request. If it rejects, the next token request calls it again.
    */
   sign(data: Uint8Array): Promise<Uint8Array>
 }
