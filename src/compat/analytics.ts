@@ -15,7 +15,10 @@ import {
 
 export type { AnalyticsNodeOptions, AxiosLike, RudderOptions }
 
-/** One event as the older libraries take it. Each kind has its own required fields, as in `analytics.track` and the others. */
+/**
+ * One event in the form of the older libraries. Each kind has its own required fields, as in `analytics.track` and the
+ * others.
+ */
 export interface CompatMessage {
   /** Id of the user; or `anonymousId`. */
   userId?: string | number | undefined
@@ -41,13 +44,13 @@ export interface CompatMessage {
   integrations?: object | undefined
   /** When it happened. Default: now. */
   timestamp?: Date | string | number | undefined
-  /** When it happened, as RudderStack calls it. Default: now. */
+  /** RudderStack's name for `timestamp`. Default: now. */
   originalTimestamp?: Date | string | number | undefined
   /** The key for deduplication. Default: a new one. */
   messageId?: string | undefined
 }
 
-/** The second argument of callbacks: the events, in the shape of the older libraries' request body. */
+/** The second argument of callbacks: the events, in the form of the older libraries' request body. */
 export interface CompatData {
   /** The events: the one of the call, or those that were flushed. */
   batch: ContextEvent[]
@@ -58,23 +61,23 @@ export interface CompatData {
 }
 
 /**
- * Called without arguments when `enable` is `false`. One that declares them as always there compiles too, as
- * `@types/analytics-node` has it.
+ * Called without arguments when `enable` is `false`. A callback that declares its arguments as required compiles too, as
+ * with `@types/analytics-node`.
  */
 export type CompatCallback = {
-  // A method: the compiler compares its parameters both ways.
+  // Declared as a method, whose parameters the compiler compares both ways.
   call(error?: Error, data?: CompatData): unknown
 }['call']
 
-/** A call without an outcome, and then with one. */
+/** A call and, once it is known, its outcome. */
 interface Call {
   error: CompatError | undefined
   event: ContextEvent | undefined
 }
 
 /**
- * The client in the shape of `analytics-node` 6, and of `@rudderstack/rudder-sdk-node` where `dataPlaneUrl` is given: key
- * and options, calls that return the client, `flush(callback)`, `errorHandler`. Below it is an `Analytics` of Trackpost.
+ * A client with the API of `analytics-node` 6, or of `@rudderstack/rudder-sdk-node` if `dataPlaneUrl` is given: key and
+ * options, calls that return the client, `flush(callback)`, `errorHandler`. It uses an `Analytics` of Trackpost.
  *
  * Differences are listed in the migration guides of the documentation.
  *
@@ -97,12 +100,12 @@ export class CompatAnalytics {
   readonly flushInterval: number
   /** The `errorHandler` of the options. */
   readonly errorHandler: ((error: Error) => unknown) | undefined
-  /** Whether an event was sent: the first one is, without waiting for others. Set it to `true` to have it wait. */
+  /** Whether the first event was sent, which does not wait for others. Set it to `true` to make it wait. */
   flushed = false
-  /** The client below, with everything that Trackpost has: `stats`, `status`, `on`, `register`, `closeAndFlush`. */
+  /** The `Analytics` that it uses, with all features of Trackpost: `stats`, `status`, `on`, `register`, `closeAndFlush`. */
   readonly client: Analytics
   readonly #calls = new Set<Call>()
-  /** One error stands for a batch. */
+  /** One error for all events of a batch. */
   readonly #errors = new WeakMap<DeliveryError, CompatError>()
   readonly #handled = new WeakSet<DeliveryError>()
 
@@ -116,7 +119,7 @@ export class CompatAnalytics {
     const isRudder = given.dataPlaneUrl !== undefined
     const settings = toSettings(writeKey, given, isRudder)
     this.enable = settings.disable !== true
-    // As theirs: an assignment throws where code is strict, and changes nothing.
+    // Read-only as in `analytics-node`: in strict mode, an assignment throws.
     Object.defineProperty(this, 'enable', { writable: false })
     this.host = (settings.host ?? 'https://api.segment.io').replace(/\/+$/, '')
     this.path = settings.path ?? '/v1/batch'
@@ -126,15 +129,16 @@ export class CompatAnalytics {
     try {
       this.client = new Analytics(settings)
     } catch (error) {
-      // The line that made this one is the line to mend.
+      // The stack starts at the line that called this constructor: that is the one to fix.
       throw fromCaller(error, new.target)
     }
-    // Outcomes come by callbacks. With a listener, nothing is told twice.
+    // The `errorHandler` is called for `error` events only, not by the callbacks of the calls, so that it gets each error
+    // once.
     if (this.errorHandler !== undefined) this.client.on('error', ({ reason }) => this.#handle(reason))
     if (isRudder) void this.client.register(rudderFields)
   }
 
-  /** Records who a user is. Throws when the message is invalid, as all of these do. */
+  /** Records who a user is. Throws when the message is invalid, like the other five. */
   identify(message: CompatMessage, callback?: CompatCallback): this {
     return this.#submit('identify', message, callback)
   }
@@ -165,11 +169,11 @@ export class CompatAnalytics {
   }
 
   /**
-   * Sends what waits, all of it, and resolves when every event accepted before has its outcome.
+   * Sends all waiting events, and resolves when every event accepted before has its outcome.
    *
    * @param callback Called with the first error among them, and with the events.
-   * @returns Rejects with that error, unless there is an `errorHandler`. With a `callback`, an unhandled rejection is
-   * none. As in `analytics-node`, and unlike its types, it resolves to `undefined` when there was nothing to send.
+   * @returns Rejects with that error, unless there is an `errorHandler`. With a `callback`, the rejection need not be
+   * handled. As in `analytics-node`, and unlike its types, it resolves to `undefined` when there was nothing to send.
    */
   flush(callback?: CompatCallback): Promise<CompatData> {
     const flushed = this.#flush(callback)
@@ -177,7 +181,7 @@ export class CompatAnalytics {
     return flushed as Promise<CompatData>
   }
 
-  /** RudderStack's queue in Redis is not there: the callback is given an error. See the setting `spool`. */
+  /** There is no queue in Redis as in RudderStack's library: the callback gets an error. See the setting `spool`. */
   createPersistenceQueue(_options: object, callback: (error?: Error) => unknown): void {
     callback(new Error('there is no queue in Redis; to keep events over a restart, use the setting spool'))
   }
@@ -201,7 +205,7 @@ export class CompatAnalytics {
 
   #submit(kind: Kind, message: CompatMessage, callback: CompatCallback | undefined): this {
     const call: Call = { error: undefined, event: undefined }
-    // It may return a promise that rejects; the client handles that.
+    // The callback may return a promise that rejects; the client handles that.
     const onOutcome = (error: DeliveryError | undefined, ctx: Context | undefined): unknown => {
       this.#calls.delete(call)
       call.error = error === undefined ? undefined : this.#toCompat(error)
@@ -241,14 +245,14 @@ export class CompatAnalytics {
 }
 
 /**
- * The client in the shape of `@rudderstack/rudder-sdk-node` 3. As {@link CompatAnalytics} with `dataPlaneUrl`.
+ * A client with the API of `@rudderstack/rudder-sdk-node` 3: a {@link CompatAnalytics} with `dataPlaneUrl`.
  *
  * @example
  * import { RudderAnalytics } from 'trackpost/compat'
  * const analytics = new RudderAnalytics('WRITE_KEY', { dataPlaneUrl: 'https://example.dataplane.rudderstack.com' })
  */
 export class RudderAnalytics extends CompatAnalytics {
-  /** Makes a client. Throws as that of {@link CompatAnalytics}. */
+  /** Makes a client. Throws like the constructor of {@link CompatAnalytics}. */
   constructor(writeKey: string, options?: RudderOptions) {
     const given = readOptions(options)
     const { dataPlaneUrl, host } = given

@@ -1,8 +1,8 @@
 import type { DeliveryError } from '../errors/errors.ts'
 
 /**
- * Why an event was lost, with the members that users of the older libraries read: the error of axios where an `errorHandler`
- * is set, else an error whose message is the status text. `cause` is the `DeliveryError`.
+ * Why an event was lost, with the members that users of the older libraries read. The message is that of axios if there is
+ * an `errorHandler`, else the status text. `cause` is the `DeliveryError`.
  */
 export class CompatError extends Error {
   /** The code of the network error, such as `ECONNREFUSED`; else the stable code of the failure, such as `rejected`. */
@@ -13,7 +13,7 @@ export class CompatError extends Error {
   /**
    * Made by the client.
    *
-   * @param isAxios Whether the message is worded as that of axios.
+   * @param isAxios Whether the message is that of axios.
    */
   constructor(error: DeliveryError, isAxios: boolean) {
     const { status, response: data = '' } = error
@@ -28,7 +28,7 @@ export class CompatError extends Error {
   }
 }
 
-/** `[503] Service Unavailable: a hint` has the status text between the bracket and the colon. */
+/** In `[503] Service Unavailable: a hint`, the status text is between the bracket and the colon. */
 function statusTextOf(message: string): string {
   return /^\[\d+\] ([^:]*)/.exec(message)?.[1] ?? ''
 }

@@ -3,14 +3,14 @@ import type { ByteHTTPClient, HTTPResponse } from '../http/client.ts'
 import { describe, isRecord } from '../message/describe.ts'
 import type { AnalyticsSettings } from '../settings/settings.ts'
 
-/** The part of an axios instance that is used. */
+/** The members of an axios instance that are used. */
 export interface AxiosLike {
-  /** Posts a body. With the `validateStatus` that it is given, it resolves with every status. */
+  /** Posts a body. Resolves with every status, since a `validateStatus` that accepts all is passed to it. */
   // biome-ignore lint/suspicious/noExplicitAny: axios declares its own types, which are no dependency of ours
   post(url: string, body?: any, config?: any): Promise<any>
 }
 
-/** The options of `analytics-node` 6. Every setting of Trackpost may stand beside them. */
+/** The options of `analytics-node` 6. Every setting of Trackpost may be added. */
 export interface AnalyticsNodeOptions extends Omit<AnalyticsSettings, 'writeKey' | 'maxQueueSize'> {
   /** Base URL of the API. Default: `https://api.segment.io`. */
   host?: string | undefined
@@ -32,7 +32,7 @@ export interface AnalyticsNodeOptions extends Omit<AnalyticsSettings, 'writeKey'
   axiosRetryConfig?: { retries?: number; [name: string]: unknown } | undefined
 }
 
-/** The options of `@rudderstack/rudder-sdk-node` 3. Every setting of Trackpost may stand beside them. */
+/** The options of `@rudderstack/rudder-sdk-node` 3. Every setting of Trackpost may be added. */
 export interface RudderOptions extends AnalyticsNodeOptions {
   /** Base URL of the data plane. Default: `https://hosted.rudderlabs.com`. */
   dataPlaneUrl?: string | undefined
@@ -45,8 +45,8 @@ export interface RudderOptions extends AnalyticsNodeOptions {
 }
 
 /**
- * The options as an object. Older versions of RudderStack's library took the address as a text in their place: what is
- * not understood must not send events somewhere else.
+ * Checks that the options are an object. Older versions of RudderStack's library took the address as a text instead;
+ * ignoring it would send events somewhere else.
  *
  * @throws SettingsError for anything but an object.
  */
@@ -92,7 +92,7 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
     ...rest,
     writeKey,
     host: dataPlaneUrl || host,
-    // Both libraries take 0 and nonsense for their default.
+    // In both libraries, 0 and nonsense mean the default.
     flushAt: Math.max(Number(flushAt), 1) || 20,
     flushInterval: flushInterval || undefined,
     maxRetries: retries,
@@ -129,7 +129,7 @@ function toMs(timeout: number | string | false | undefined): number | undefined 
   throw new SettingsError('timeout', "expected milliseconds, or a text such as '10s'")
 }
 
-/** Axios as an HTTP client: what it would decide itself is left to us. */
+/** Axios as an HTTP client. Its own decisions, about redirects, statuses and retries, are turned off. */
 function axiosClient(axios: AxiosLike): ByteHTTPClient {
   if (typeof axios.post !== 'function')
     throw new SettingsError(
@@ -149,7 +149,7 @@ function axiosClient(axios: AxiosLike): ByteHTTPClient {
         validateStatus: () => true,
         transformRequest: [asItIs],
         transformResponse: [asItIs],
-        // Set by axios-retry, where the instance has it.
+        // Turns axios-retry off, if the instance has it.
         'axios-retry': { retries: 0 },
       })
       const { status, statusText, headers: responseHeaders, data } = response

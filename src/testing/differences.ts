@@ -1,6 +1,6 @@
-/** One thing in which a value is not as it was expected. */
+/** One difference between a value and the expected one. */
 export interface Difference {
-  /** Where it is, such as `properties.items.0.price`. Empty: the value as a whole. */
+  /** The path, such as `properties.items.0.price`. Empty: the value as a whole. */
   readonly path: string
   /** The expected value, as it would have been sent. */
   readonly expected: unknown
@@ -10,21 +10,21 @@ export interface Difference {
 
 /** An object of Jest, Vitest, Sinon or Chai that decides by itself what it is equal to, such as `expect.any(Number)`. */
 export interface AsymmetricMatcher {
-  /** Whether `actual` is what this stands for. */
+  /** Whether `actual` is a match. */
   asymmetricMatch(actual: never): boolean
 }
 
-/** Whether the test runner takes two values for equal, by the testers that a project has added too. */
+/** Whether two values are equal for the test runner, including the equality testers that a project has added. */
 export type Equals = (actual: unknown, expected: unknown) => boolean
 
 const never: Equals = () => false
 
 /**
- * In what `actual` differs from `expected`, which may be a part of it: what it leaves out, or has as `undefined`, may be
- * anything. Lists must be of the same length. What was expected is compared as it would have been sent, so that a test may
- * compare with what it has passed to the call: `NaN` as `null`, a `Date` as text, a `Map` as an object without anything in it.
+ * The differences of `actual` from `expected`. Keys that `expected` leaves out, or has as `undefined`, may have any value.
+ * Lists must have the same length. `expected` is compared in the form in which it would have been sent, so that a test can
+ * pass the arguments of its call: `NaN` is `null`, a `Date` is text, a `Map` is an empty object.
  *
- * @param equals Asked for each value first; what it takes for equal is no difference.
+ * @param equals Called for each value first; values that are equal for it are no difference.
  */
 export function differences(
   expected: unknown,
@@ -47,7 +47,9 @@ export function differences(
   )
 }
 
-/** Both sides for a diff: of `actual` only what `expected` asks for, and where the two agree, the same value. */
+/**
+ * Both sides for a diff: only the keys of `actual` that `expected` has, and the same value on both sides where they agree.
+ */
 export function sidesOf(expected: unknown, actual: unknown, equals: Equals = never): [unknown, unknown] {
   if (differences(expected, actual, equals).length === 0) return [actual, actual]
   if (isAsymmetric(expected)) return [expected, actual]
@@ -64,8 +66,8 @@ export function sidesOf(expected: unknown, actual: unknown, equals: Equals = nev
 }
 
 /**
- * One level of a value as `JSON.stringify` has it, and a `bigint` as the client writes it. A function stays one, and is found in no
- * message: `{ total: Number }` forgets `expect.any`.
+ * One level of a value in the form that `JSON.stringify` gives it, and a `bigint` as the client writes it. A function stays
+ * a function, which no message contains, so that `{ total: Number }`, where `expect.any` was forgotten, does not match.
  */
 function asSent(value: unknown, name: string): unknown {
   let written = value
@@ -76,7 +78,7 @@ function asSent(value: unknown, name: string): unknown {
   }
   switch (typeof written) {
     case 'number':
-      // Zero too: the message has no sign for it, and a difference that cannot be seen does not help.
+      // Turns -0 into 0: JSON has no sign for it, and a difference that cannot be seen does not help.
       return Number.isFinite(written) ? written + 0 : null
     case 'bigint':
       return String(written)
@@ -86,12 +88,12 @@ function asSent(value: unknown, name: string): unknown {
 }
 
 /**
- * Whether JSON has nothing of an object that is no literal: a `Map`, a `Set`, an `Error`. A literal `{}` asks for nothing, these must
- * not pass for any object.
+ * Whether JSON loses the content of an object: a `Map`, a `Set`, an `Error`. A literal `{}` matches any object; these must
+ * not.
  */
 export function isEmptied(value: object): boolean {
   const prototype = Object.getPrototypeOf(value)
-  // Literals of any realm: what they inherit from inherits from nothing.
+  // Literals of any realm: their prototype has no prototype.
   const isLiteral = prototype === null || Object.getPrototypeOf(prototype) === null
   return !isLiteral && !Array.isArray(value) && Object.keys(value).length === 0
 }

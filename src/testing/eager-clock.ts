@@ -1,19 +1,18 @@
 import { type Clock, systemClock } from '../runtime/clock.ts'
 
-/** Microtasks within which a request in memory ends and its response has been handled, many times over. */
+/** Many more microtasks than a request in memory and the handling of its response take. */
 const MICROTASKS = 64
 
 interface Timer {
   readonly dueMs: number
   readonly run: () => void
-  /** Ends the timer of the runtime; unset until there is one. */
+  /** Clears the timer of the runtime, once there is one. */
   stop: (() => void) | undefined
 }
 
 /**
- * The real clock without the waiting: when events wait for time alone to pass, it goes to the next timer at
- * once. Retries and rate limits take microtasks, in the order that they have in real time, whether or not the timers of the
- * runtime are faked.
+ * The real clock, but without waiting: when events only wait for time to pass, it skips to the next timer. Retries and rate
+ * limits take microtasks instead of time, in the same order, whether or not the test fakes timers.
  */
 export class EagerClock implements Clock {
   readonly #timers = new Set<Timer>()
@@ -21,7 +20,7 @@ export class EagerClock implements Clock {
   #skippedMs = 0
   #isScheduled = false
 
-  /** @param isWaiting Whether anything waits for time alone to pass. */
+  /** @param isWaiting Whether events only wait for time to pass. */
   constructor(isWaiting: () => boolean) {
     this.#isWaiting = isWaiting
   }
@@ -45,12 +44,12 @@ export class EagerClock implements Clock {
     return () => this.#end(timer)
   }
 
-  /** Nothing that this client waits for comes from outside: a process that has run out of work may end. */
+  /** Does not keep the process alive: this client waits for nothing from outside. */
   hold(): () => void {
     return () => {}
   }
 
-  /** Looks, when the microtasks of now are over, whether there is anything to skip. */
+  /** Checks after the current microtasks whether there is time to skip. */
   #lookLater(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
@@ -72,7 +71,10 @@ export class EagerClock implements Clock {
     this.#lookLater()
   }
 
-  /** Not before: most timers are over within their turn, and a test that counts timers should not see them. */
+  /**
+   * Sets the timers of the runtime late: most timers are cleared within their turn, and a test that counts timers should
+   * not see those.
+   */
   #setReal(): void {
     for (const timer of this.#timers) {
       timer.stop ??= systemClock.setTimer(

@@ -1,15 +1,15 @@
-/** By registered symbols: matchers may come from another copy of this module than the client. */
+/** Registered symbols, because the matchers may come from another copy of this module than the client. */
 const MESSAGES: unique symbol = Symbol.for('trackpost.testing.messages') as never
 const UNDECIDED: unique symbol = Symbol.for('trackpost.testing.undecided') as never
 
 /** The object that matchers look at. */
 export interface Received {
   readonly messages: readonly object[]
-  /** How many events are still on their way: inside plugins, where nobody knows yet what becomes of them. */
+  /** How many events are still inside plugins, and may be sent or dropped. */
   readonly undecided: number
 }
 
-/** Lets {@link receivedOf} find the messages of a client, and how many may still come. */
+/** Lets {@link receivedOf} find the messages of a client, and the number of those that may still come. */
 export function markMessages(analytics: object, messages: readonly unknown[], undecided: () => number): void {
   Object.defineProperty(analytics, MESSAGES, { value: messages })
   Object.defineProperty(messages, UNDECIDED, { value: undecided })

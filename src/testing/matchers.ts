@@ -10,11 +10,11 @@ import type { TestClient } from './test-client.ts'
 export interface MatcherResult {
   /** Whether a message was found. */
   pass: boolean
-  /** The message of the runner when the assertion fails. */
+  /** The message when the assertion fails. */
   message(): string
 }
 
-/** What Jest and Vitest give a matcher as `this`. A matcher that is called by hand has none of it. */
+/** The `this` that Jest and Vitest give a matcher. A matcher that is called directly has none. */
 interface Runner {
   readonly equals?: (one: unknown, other: unknown, testers?: unknown) => boolean
   readonly customTesters?: unknown
@@ -39,12 +39,14 @@ function find(
   const found = messages.filter((message) => differences(wanted, message, isEqual).length === 0)
   const report = (headline: string): string =>
     reportNearest(headline, wanted, messages, { equals: isEqual, diff: utils?.diff })
-  // Neither answer would be known to be true. Thrown, so that it fails with `not` as well.
+  // Neither result would be certain. Throws, so that the assertion also fails with `not`.
   if (undecided > 0 && found.length <= (times ?? 0)) {
     const who = undecided === 1 ? '1 event has' : `${undecided} events have`
     const remedy = 'write `await client.analytics.flush()` before the assertion'
     throw new Error(
-      report(`cannot tell yet: ${who} neither been sent nor dropped; ${remedy}\n\nlooked for ${call}`),
+      report(`cannot decide yet: ${who} neither been sent nor dropped; ${remedy}
+
+looked for ${call}`),
     )
   }
   const count = found.length === 1 ? 'once' : `${found.length} times`
@@ -72,12 +74,12 @@ function trackOf(event: unknown, partial: unknown): [wanted: Wanted, call: strin
   return [{ ...wantedOf('track', partial), event } as Wanted, `track call of ${name}`]
 }
 
-/** Refuses what is no part of a message: a text would match everything. */
+/** Refuses anything but an object: a text would match every message. */
 function wantedOf(type: Kind, partial: unknown = {}): Wanted {
   if (typeof partial !== 'object' || partial === null || Array.isArray(partial)) {
     throw new TypeError('expected a part of a message, such as { userId: "ada", properties: { total: 42 } }')
   }
-  // The type stands first in what is shown, and is that of the matcher whatever the part says.
+  // The type comes first in the output. It is the one of the matcher, whatever `partial` has.
   return Object.assign({ type }, partial, { type })
 }
 
@@ -129,7 +131,7 @@ export const matchers = {
   },
 }
 
-/** The map of events, the traits of users and those of groups of what `expect` was given. */
+/** The map of events, the traits of users and those of groups, from the type of the argument of `expect`. */
 type MapsOf<Received> =
   Received extends TestClient<infer Events, infer User, infer Group>
     ? [Events, User, Group]

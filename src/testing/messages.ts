@@ -2,7 +2,7 @@ import type { EventProperties, GroupTraits, UserTraits } from '../message/shapes
 import type { AnyEvents, EventName, Kind, Message } from '../message/types.ts'
 import type { AsymmetricMatcher } from './differences.ts'
 
-/** A value as it is after its way through JSON: a `Date` is text, and what has `toJSON()` is what that returns. */
+/** The type of a value after JSON: a `Date` becomes text, and an object with `toJSON()` becomes its result. */
 export type AsJSON<Value> = 0 extends 1 & Value
   ? Value
   : Value extends { toJSON(): infer Written }
@@ -79,7 +79,7 @@ export type AliasMessage = Common & {
   previousId: string
 }
 
-/** A message as a test client has taken it: what would have gone to the service, read back from its JSON. */
+/** A message that a test client has accepted, parsed from the JSON that would have been sent. */
 export type TestMessage<Events = AnyEvents, User = UserTraits, Group = GroupTraits> =
   | TrackMessage<Events>
   | IdentifyMessage<User>
@@ -96,8 +96,8 @@ export type MessageOfKind<
 > = Extract<TestMessage<Events, User, Group>, { type: Type }>
 
 /**
- * A part of a value: what it names must be there and be equal, what it leaves out may be anything. Lists must be of the
- * same length. A value may be an asymmetric matcher such as `expect.any(Number)`.
+ * A part of a value: the keys that it has must be equal, all others may have any value. Lists must have the same length. A
+ * value may be an asymmetric matcher such as `expect.any(Number)`.
  */
 export type PartOf<Value> = 0 extends 1 & Value
   ? Value
@@ -126,12 +126,12 @@ export type KindFilter<Type extends Kind, Events, User, Group> = {
   type: Type
 } & FieldsOf<Omit<MessageOfKind<Type, Events, User, Group>, 'type'>>
 
-/** A part of a message of any kind, or a function that says whether a message is meant. */
+/** A part of a message of any kind, or a function that says whether a message matches. */
 export type AnyFilter<Events, User, Group> =
   | (FieldsOf<Common> & {
-      /** Name a kind, and the filter is that of the kind. */
+      /** With a kind, the filter is a {@link KindFilter}. */
       type?: undefined
-      /** Name an event, and the filter is that of the event. */
+      /** With an event, the filter is a {@link TrackFilter}. */
       event?: undefined
     })
   | ((message: TestMessage<Events, User, Group>) => boolean)

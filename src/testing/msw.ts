@@ -5,9 +5,9 @@ import { REGIONS } from '../settings/schema.ts'
 
 /** One request to the service, as a mock sees it. */
 export interface ServiceRequest {
-  /** The messages in it, in their order. A batch's `context` and `integrations` are merged under theirs. */
+  /** The messages of the request, in order. The `context` and `integrations` of a batch are merged into them. */
   readonly messages: readonly Message[]
-  /** The request as msw gives it; its body has been read. */
+  /** The request of msw; its body has been read already. */
   readonly request: Request
   /** The write key: from the body, or from the `Authorization` header. */
   readonly writeKey: string | undefined
@@ -31,7 +31,7 @@ export interface HandlerOptions {
   host?: string | undefined
   /** The path of batches, as in the setting `path`. Default: `/v1/batch`. */
   path?: string | undefined
-  /** Called for each message of a request that is taken. What it throws fails the request with 500. */
+  /** Called for each message of an accepted request. If it throws, the response is 500. */
   onMessage?: ((message: Message, request: ServiceRequest) => void) | undefined
   /**
    * Decides about each request: an object, a `Response` of msw (`HttpResponse.error()` for one that fails), or nothing for
@@ -45,7 +45,7 @@ export interface HandlerOptions {
 }
 
 /**
- * Handlers for msw 2 that stand for the tracking service: batches and single calls, with a token server for OAuth.
+ * Handlers for msw 2 that mock the tracking service: batches and single calls, with a token server for OAuth.
  *
  * @example
  * const server = setupServer(...handlers({ onMessage: (message) => sent.push(message) }))
@@ -86,7 +86,7 @@ async function handle(
 
 type Body = Partial<Message> & { batch?: Message[]; writeKey?: string }
 
-/** `undefined` for what the service would refuse with 400. */
+/** Reads a request; `undefined` if the service would refuse it with 400. */
 async function read(request: Request, kind: string | undefined): Promise<ServiceRequest | undefined> {
   const body = await bodyOf(request)
   if (body === undefined) return undefined

@@ -1,13 +1,13 @@
 import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '../line/store.ts'
 
-/** The usual store, which also keeps a copy of each message from the moment it is queued. */
+/** The store of the client, with a copy of each message from the moment it is queued. */
 export class Recorder<Message> implements MessageStore {
-  /** The accepted messages, oldest first. One and the same list for the life of the client. */
+  /** The accepted messages, oldest first. Always the same list. */
   readonly messages: Message[] = []
   readonly #store = new SlabStore()
-  /** Messages that have no outcome yet; those that were never in a request with their copy. */
+  /** Messages without an outcome. Those that were not in a request yet have their copy. */
   readonly #live = new Map<StoredMessage, Message | undefined>()
-  /** Called when a message has come. */
+  /** Called when a message was added. */
   onMessage: () => void = () => {}
 
   /** How many messages have no outcome yet. */
@@ -39,7 +39,7 @@ export class Recorder<Message> implements MessageStore {
     this.#store.release(stored)
   }
 
-  /** The queue had no room for it after all. */
+  /** Removes a message that was dropped before it was in a request: it would not have been sent. */
   #forget(message: Message): void {
     const index = this.messages.lastIndexOf(message)
     if (index >= 0) this.messages.splice(index, 1)

@@ -21,7 +21,7 @@ interface Runner {
   readonly diff?: Diff | undefined
 }
 
-/** A failure in words: what was looked for, and the messages that come nearest to it with what is different. */
+/** The text of a failure: the wanted message, and the messages nearest to it with their differences. */
 export function reportNearest(
   headline: string,
   expected: unknown,
@@ -52,17 +52,17 @@ export function reportNearest(
 function nearestTo(expected: unknown, messages: readonly object[], equals: Equals | undefined): Candidate[] {
   const candidates = messages.map((message): Candidate => {
     const all = typeof expected === 'function' ? [] : differences(expected, message, equals)
-    // Further differences to a message of another kind would not help.
+    // If the kind differs, further differences do not help.
     const type = all.find(({ path }) => path === 'type')
     const found = type === undefined ? all : [type]
     return { message, differences: found, distance: distanceOf(found) }
   })
-  // Of two that are as near, the later one: it is likelier to be of this test.
+  // If two are equally near, prefers the later one, which is more likely to be from this test.
   candidates.reverse()
   return candidates.sort((one, other) => one.distance - other.distance).slice(0, MAX_MESSAGES)
 }
 
-/** Another kind is further away than another name, and that is further away than any properties. */
+/** A different kind counts more than a different name, and that counts more than all properties. */
 function distanceOf(found: readonly Difference[]): number {
   let distance = 0
   for (const { path, expected, actual } of found) {
@@ -73,7 +73,7 @@ function distanceOf(found: readonly Difference[]): number {
   return distance
 }
 
-/** 0 for the same name but for case, 1 for one that has no pair of letters in common. */
+/** 0 for names that differ at most in case, 1 for names without a common pair of letters. */
 function unlikeness(name: string, other: string): number {
   const [pairs, others] = [pairsOf(name), pairsOf(other)]
   if (pairs.length + others.length === 0) return 1
@@ -86,7 +86,7 @@ function pairsOf(name: string): string[] {
   return Array.from({ length: Math.max(0, letters.length - 1) }, (_, at) => letters.slice(at, at + 2))
 }
 
-/** One message in one line: what it is, who it is about, and what it says. */
+/** A message in one line: kind, identity and content. */
 export function describe(message: object): string {
   const { type, event, name, groupId, previousId, userId, anonymousId, properties, traits } =
     message as Record<string, unknown>

@@ -16,7 +16,7 @@ import type { PluginFunction } from '../pipeline/registration.ts'
 import type { TestMessage } from './messages.ts'
 import { createTestClient, type TestClientSettings } from './test-client.ts'
 
-/** A call, as data: what it takes, and its kind. */
+/** A call as data: its parameters and its kind. */
 export type PluginInput =
   | ({
       /** The kind of the call. */
@@ -45,13 +45,13 @@ export type PluginInput =
 
 /** The result of one event in a plugin: `event` or `dropped` is set, never both. */
 export interface PluginRun {
-  /** The event as it goes on after the plugin. Unset when it was dropped. */
+  /** The event after the plugin. Unset when it was dropped. */
   readonly event?: ContextEvent
   /** Why the event was dropped, in the words of the plugin. Unset when it goes on. */
   readonly dropped?: string
-  /** The notes that were left with the event, by `ctx.log` and `ctx.report`. */
+  /** The notes on the event, from `ctx.log` and `ctx.report`. */
   readonly logs: readonly LogEntry[]
-  /** The measurements that were left with the event, by `ctx.stats`. */
+  /** The measurements on the event, from `ctx.stats`. */
   readonly metrics: readonly Metric[]
   /** The first error that the plugin threw, rejected with or reported; `undefined` when there was none. */
   readonly error: unknown
@@ -60,10 +60,10 @@ export interface PluginRun {
 }
 
 /**
- * Loads a plugin into a new client, runs one event through it, waits until the plugin has finished with it, and unloads
- * the plugin. Time limits and the meaning of failures are those of production.
+ * Loads a plugin into a new client, runs one event through it, waits until the plugin has finished with it, and unloads the
+ * plugin. Time limits and the meaning of failures are those of production.
  *
- * @param settings Of the client, as for {@link createTestClient}.
+ * @param settings The settings of the client, as for {@link createTestClient}.
  * @returns Rejects only when `plugin` is not a plugin, or the message itself is bad.
  * @example
  * const { event, dropped } = await runPlugin(redact, { type: 'track', userId: 'ada', event: 'Signed Up' })
@@ -86,7 +86,8 @@ export async function runPlugin(
     const { failure, ctx } = await outcomeOf(message, (kind, params, callback) =>
       (analytics[kind] as (params: unknown, callback: unknown) => void)(params, callback),
     )
-    // Destinations, `after` and `utility` plugins may still be at work, and so may what the plugin has tracked.
+    // Destinations, `after` and `utility` plugins may still be running, and events that the plugin has tracked may still be
+    // pending.
     await analytics.flush()
     const notes = { logs: ctx?.logs() ?? [], metrics: ctx?.toJSON().metrics ?? [], messages: [...messages] }
     if (failure !== undefined) return { ...droppedBy(failure, errors[0]), ...notes }
@@ -112,7 +113,7 @@ function outcomeOf(
   })
 }
 
-/** A cancellation is what the plugin meant to do; any other exception is an error. */
+/** A cancellation is intended; any other exception is an error. */
 function droppedBy(failure: DeliveryError, earlier: unknown): Pick<PluginRun, 'dropped' | 'error'> {
   const cause = causeOf(failure)
   const isMeant = (cause as { name?: unknown } | null)?.name === 'ContextCancelation'

@@ -4,11 +4,11 @@ import type { HTTPClient, HTTPResponse } from '../http/client.ts'
 export interface RequestFailure {
   /** The HTTP status of the response. Default: 503, unless there is a `code`. */
   status?: number | undefined
-  /** There is no response: the code of the connection's error, for example `ECONNREFUSED` or `ETIMEDOUT`. */
+  /** Code of a connection error, for example `ECONNREFUSED` or `ETIMEDOUT`: there is no response then. */
   code?: string | undefined
   /** The `Retry-After` header of the response, in seconds. The client does not really wait. Default: none. */
   retryAfter?: number | undefined
-  /** How many requests fail so; `Infinity` for all. Default: 1. */
+  /** How many requests fail like this; `Infinity` for all. Default: 1. */
   times?: number | undefined
 }
 
@@ -16,11 +16,15 @@ export interface RequestFailure {
 export class Service implements HTTPClient {
   #failures: { readonly failure: RequestFailure; left: number }[] = []
 
-  /** Makes requests fail, after those that were to fail already. @throws TypeError when `failure` makes no sense. */
+  /**
+   * Makes requests fail, after the failures that were requested before. @throws TypeError when `failure` makes no sense.
+   */
   failNext(failure: RequestFailure = {}): void {
     const { times = 1, status, code } = failure
     if (status !== undefined && code !== undefined) {
-      throw new TypeError('failNext: give a status or a code: where the connection fails, there is no status')
+      throw new TypeError(
+        'failNext: give either a status or a code: when the connection fails, there is no status',
+      )
     }
     if (status !== undefined && !(Number.isInteger(status) && status >= 300 && status <= 599)) {
       throw new TypeError('failNext: status: expected an integer from 300 to 599')

@@ -23,9 +23,9 @@ import { type RequestFailure, Service } from './service.ts'
 import { Waiters } from './waiters.ts'
 
 /**
- * The settings of a test client: those of the client, none of them required. `httpClient`, `oauthSettings` and `spool` are
- * without effect, so that nothing leaves the process. Defaults that differ: `writeKey` is `test-write-key`, `strict` is `true`, and
- * `flushAt` is 1, so that each event has its outcome at once.
+ * The settings of a test client: those of the client, none of them required. `httpClient`, `oauthSettings` and `spool` have
+ * no effect, so that nothing leaves the process. Defaults that differ: `writeKey` is `test-write-key`, `strict` is `true`,
+ * and `flushAt` is 1, so that each event has its outcome at once.
  */
 export type TestClientSettings = Partial<AnalyticsSettings>
 
@@ -35,13 +35,13 @@ export interface WaitOptions {
   timeout?: number | undefined
 }
 
-/** A client for tests, and what it was called with. */
+/** A client for tests, with the messages that it has received. */
 export interface TestClient<Events = AnyEvents, User = UserTraits, Group = GroupTraits> {
   /** The client: the real one, with a service in memory. Hand it to the code that is tested. */
   readonly analytics: Analytics<Events, User, Group>
   /**
-   * The messages that would have been sent, oldest first: always the same list. With synchronous plugins a message stands here as soon as
-   * its call returns; what a plugin drops never does.
+   * The messages that would have been sent, oldest first: always the same list. With synchronous plugins, a message is here
+   * as soon as the call has returned. Events that a plugin drops never are.
    */
   readonly messages: readonly TestMessage<Events, User, Group>[]
   /**
@@ -65,7 +65,7 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
   ): MessageOfKind<Type, Events, User, Group> | undefined
   last(filter?: AnyFilter<Events, User, Group>): TestMessage<Events, User, Group> | undefined
   /**
-   * The first message that matches, as soon as there is one: for code that tracks after the test has gone on.
+   * Waits for the first message that matches: for code that tracks later than the test calls it.
    *
    * @returns Rejects after `timeout` with an error that shows the nearest messages.
    * @example
@@ -83,11 +83,11 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
     filter: AnyFilter<Events, User, Group>,
     options?: WaitOptions,
   ): Promise<TestMessage<Events, User, Group>>
-  /** Forgets the messages, and makes nothing fail any more: between two tests that share a client. */
+  /** Forgets the messages, and ends all failures: for use between two tests that share a client. */
   clear(): void
   /**
-   * Makes the next request fail. What the client does about it is what it does in production, except that it does not
-   * wait: a 503 is retried at once, and after `maxRetries` retries the event fails.
+   * Makes the next request fail. The client reacts as in production, except that it does not wait: a 503 is retried at
+   * once, and after `maxRetries` retries the event fails.
    *
    * @throws TypeError when the failure makes no sense.
    * @example
@@ -97,7 +97,7 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
   failNext(failure?: RequestFailure): void
 }
 
-/** The constructor with the parameters that are not declared for users. */
+/** The constructor with its internal parameters. */
 type Constructor = new (
   settings: AnalyticsSettings,
   clock: Clock,
@@ -106,8 +106,8 @@ type Constructor = new (
 ) => Analytics<never, never, never>
 
 /**
- * Makes a client for tests: the real client, its plugins, limits and retries included, with a service in memory. It opens no
- * connection, and once its events have their outcome it leaves no timer.
+ * Makes a client for tests: the real client with its plugins, limits and retries, and a service in memory. It opens no
+ * connections, and leaves no timers once its events have their outcome.
  *
  * @throws SettingsError for bad settings.
  * @example
@@ -149,14 +149,14 @@ export function createTestClient<Events = AnyEvents, User = UserTraits, Group = 
     },
     failNext: (failure?: RequestFailure) => service.failNext(failure),
   }
-  // Events with neither an outcome nor a place in the store: they may still be sent, and an assertion must not pass meanwhile.
+  // Events without an outcome that are not in the store yet: they may still be sent, so assertions must not pass.
   markMessages(analytics, messages, () => Math.max(0, analytics.stats.pending - recorder.live))
-  // The overloads only narrow the type of what is found.
+  // The overloads only narrow the type of the result.
   return client as unknown as TestClient<Events, User, Group>
 }
 
 function offline(settings: TestClientSettings, service: Service): AnalyticsSettings {
-  // A number of retries that is set ends an event in an outage; by default it would wait for twelve hours.
+  // With `maxRetries` set, an event fails in an outage; without it, the event would wait for twelve hours.
   const defaults = { writeKey: 'test-write-key', strict: true, flushAt: 1, maxRetries: 3 }
   const given = Object.entries(settings).filter(([, value]) => value !== undefined)
   const { oauthSettings, spool, ...rest } = {

@@ -1,4 +1,4 @@
-// Taken when the module is loaded: a test that fakes the timers later is still told that nothing came.
+// Read when the module is loaded, so that the time limit still works if a test fakes the timers later.
 const { setTimeout, clearTimeout } = globalThis
 
 interface Waiter<Message> {
@@ -7,14 +7,14 @@ interface Waiter<Message> {
   readonly reject: (error: unknown) => void
 }
 
-/** Those who wait for a message. */
+/** The pending calls of `waitFor`. */
 export class Waiters<Message> {
   readonly #waiters = new Set<Waiter<Message>>()
 
   /**
-   * Resolves to the first message that is meant, now or later.
+   * Resolves to the first message that matches, now or later.
    *
-   * @param describe What the error says at the end of the time.
+   * @param describe Makes the message of the error when the time is over.
    */
   wait(
     messages: readonly Message[],
@@ -23,7 +23,7 @@ export class Waiters<Message> {
     describe: () => string,
   ): Promise<Message> {
     return new Promise((resolve, reject) => {
-      // It holds the process: a test that waits in vain is to hear why.
+      // Keeps the process alive, so that a test that waits in vain gets its error.
       const timer = setTimeout(() => waiter.reject(new Error(describe())), timeoutMs)
       const end = (): void => {
         clearTimeout(timer)
@@ -45,14 +45,14 @@ export class Waiters<Message> {
     })
   }
 
-  /** Looks whether what somebody waits for is there. */
+  /** Resolves the calls whose message has come. */
   look(messages: readonly Message[]): void {
     for (const waiter of [...this.#waiters]) {
       try {
         const found = messages.find(waiter.isMeant)
         if (found !== undefined) waiter.resolve(found)
       } catch (error) {
-        // A filter that throws is the test's mistake, and must not throw into the call that is tested.
+        // If a filter throws, the error belongs to the test, not to the call that is tested.
         waiter.reject(error)
       }
     }

@@ -243,7 +243,7 @@ describe('while an event is inside a plugin (E1)', () => {
       const given =
         what === 'the client' ? client : what === 'its analytics' ? client.analytics : client.messages
       const undecided =
-        'cannot tell yet: 1 event has neither been sent nor dropped; write `await client.analytics.flush()`'
+        'cannot decide yet: 1 event has neither been sent nor dropped; write `await client.analytics.flush()`'
 
       expect(() => expect(given).not.toHaveTracked('Signed Up')).toThrow(undecided)
       expect(() => expect(given).toHaveTracked('Signed Up')).toThrow(undecided)
@@ -281,7 +281,7 @@ describe('while an event is inside a plugin (E1)', () => {
     client.analytics.on('error', () => {})
     client.analytics.track({ userId: 'ada', event: 'Signed Up' })
 
-    expect(() => expect(client).not.toHaveTracked('Signed Up')).toThrow('cannot tell yet')
+    expect(() => expect(client).not.toHaveTracked('Signed Up')).toThrow('cannot decide yet')
     isLoaded?.()
     await registered
     await client.analytics.flush()
