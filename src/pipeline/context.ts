@@ -26,7 +26,7 @@ export interface FailedDelivery {
 /** Receives the report of a plugin about an event. Never throws. */
 export type Reporter = (ctx: Context, plugin: string, reason: unknown) => void
 
-/** What `JSON.stringify(ctx)` writes. */
+/** A context as `JSON.stringify(ctx)` writes it. */
 export interface ContextJSON {
   /** The `messageId` of the event. */
   id: string
@@ -69,10 +69,10 @@ export class Context {
   readonly #clock: Clock
 
   /**
-   * Makes a context outside of a client, for tests of plugins.
+   * Makes a context without a client, for tests of plugins.
    *
-   * @param event The event. It is not copied, and missing fields are not filled in; `runPlugin` of `trackpost/testing` fills
-   * them in.
+   * @param event The event. It is not copied, and missing fields are not filled in; `runPlugin` of `trackpost/testing`
+   * fills them in.
    */
   constructor(event: ContextInput)
   /** @internal `event`, or the JSON from which it is made when it is first read. */
@@ -188,7 +188,7 @@ export class Context {
     return this.#failure === undefined ? undefined : { reason: this.#failure }
   }
 
-  /** What `JSON.stringify(ctx)` writes. */
+  /** The context for `JSON.stringify(ctx)`. */
   toJSON(): ContextJSON {
     const metrics = this.#stats?.metrics ?? NO_METRICS
     return { id: this.id, event: this.event, attempts: this.#attempts, logs: this.logs(), metrics }

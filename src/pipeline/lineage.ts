@@ -22,9 +22,7 @@ interface Scope extends Work {
 let scopes: AsyncLocal<Scope> | undefined
 let isUnavailable = false
 
-/**
- * Knows how many plugins in a row have led to the code that runs now, and which events they handle, also after an `await`.
- */
+/** Knows which plugins have led to the code that runs now, and which events they handle, also after an `await`. */
 export class Lineage {
   readonly #clock: Clock
   /** The handlers that run synchronously now, the innermost last. */

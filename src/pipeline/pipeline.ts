@@ -159,7 +159,7 @@ export class Pipeline {
   }
 
   /**
-   * Passes the finished event to the destinations that its `integrations` do not switch off.
+   * Passes the finished event to the destinations that its `integrations` do not turn off.
    *
    * @param destinations Default: all of them.
    */

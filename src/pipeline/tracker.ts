@@ -82,7 +82,7 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
 }
 
 /**
- * The six calls as promises. What is called so in one turn of the event loop leaves in one request when the turn is over,
+ * The six calls as promises. The events of one turn of the event loop are sent in one request at the end of the turn,
  * without waiting for `flushAt` or `flushInterval`.
  *
  * Handle rejections: an unhandled one ends a Node.js process. Where you do not wait, call `analytics.track(...)`.

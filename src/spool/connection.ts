@@ -86,7 +86,7 @@ class Connection implements SpoolConnection {
   spill(entry: SpooledEntry, json: string): boolean {
     if (this.#append(this.#encoder.encode(json), false) === undefined) return false
     this.length++
-    // A call that was cut short by a stack overflow is told from this one by it.
+    // Marks the event as stored: a call that a stack overflow cut short does not have this.
     entry.stored = SPILLED
     if (this.#isPaused) this.#resume()
     const last = this.#rows[this.#rows.length - 1]
@@ -114,7 +114,7 @@ class Connection implements SpoolConnection {
   defer(stored: Spooled): boolean {
     const { record } = stored
     if (record === undefined || record === 'refused' || !record.isKept) return false
-    // It is not acknowledged when it is released.
+    // Keeps `release` from acknowledging it.
     stored.record = undefined
     return true
   }
@@ -195,7 +195,7 @@ class Connection implements SpoolConnection {
     const stored: Spooled = this.#client.memory.put(json)
     stored.record = record
     if (this.#client.admit(json, stored, entry)) return
-    // The bytes are undamaged, but they are not a message.
+    // The bytes are intact, but they are not a message.
     this.release(stored)
     if (entry !== undefined) this.#client.conclude(entry, false)
   }
@@ -232,7 +232,7 @@ class Connection implements SpoolConnection {
     }
   }
 
-  /** A spool of a user may throw. */
+  /** A spool that the user has written may throw. */
   #warnOf(error: unknown): void {
     if (this.#hasWarned) return
     this.#hasWarned = true

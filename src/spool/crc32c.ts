@@ -14,7 +14,7 @@ export function crc32c(bytes: Uint8Array, start = 0, end = bytes.length): number
   const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as Tables
   let crc = -1
   let at = start
-  // `at` is always inside: the casts say so.
+  // `at` is always within bounds, hence the casts.
   const byte = (index: number): number => bytes[index] as number
   for (const last = end - SLICES; at <= last; at += SLICES) {
     crc ^= byte(at) | (byte(at + 1) << 8) | (byte(at + 2) << 16) | (byte(at + 3) << 24)

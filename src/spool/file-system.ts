@@ -66,7 +66,7 @@ const openAsync = promisify<string, number, number>(open)
 
 const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR } = constants
 const WRITABLE_BY_OTHERS = 0o022
-/** Windows invents them. */
+/** The modes of files on Windows are made up. */
 const hasModes = process.platform !== 'win32'
 /** Windows has no such flag. */
 const O_NOFOLLOW = constants.O_NOFOLLOW ?? 0
@@ -74,7 +74,7 @@ const O_NOFOLLOW = constants.O_NOFOLLOW ?? 0
 /** Error codes of systems on which a directory cannot be opened or synced: there, its entries are safe without it. */
 const NOT_FOR_DIRECTORIES = new Set(['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'EBADF', 'ENOTSUP'])
 
-/** Asked once. */
+/** Cached. */
 let user: { readonly id: number | undefined } | undefined
 
 /** The files of the machine. */

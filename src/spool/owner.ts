@@ -19,7 +19,7 @@ export interface Owner {
   readonly space?: string
 }
 
-/** State of other processes, as reported by the system. */
+/** State of other processes, as far as the system reports it. */
 export interface Processes {
   readonly self: Owner
   /** `undefined` when it is unknown. */

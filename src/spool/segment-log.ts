@@ -50,7 +50,7 @@ export class SegmentLog {
   #nextSync: Promise<boolean> | undefined
   #moving: Promise<void> = Promise.resolve()
   #isFull = false
-  /** The runtime denies `fsync`. */
+  /** Whether the runtime denies `fsync`. */
   #isSyncDenied = false
 
   constructor(options: SegmentLogOptions) {
@@ -239,7 +239,7 @@ export class SegmentLog {
     } catch (error) {
       // After a failed sync the system may have dropped the data: a second sync proves nothing.
       if (!isDenied(error)) return this.#misplace(segment)
-      // In this case the file is sound: only a power cut can lose unwritten data.
+      // The file is intact: only a power cut can lose data that is not on the disk yet.
       if (!this.#isSyncDenied) this.#options.warn(SYNC_DENIED)
       this.#isSyncDenied = true
       if (segment.isComplete) this.#release(segment)

@@ -6,8 +6,8 @@ const MAX_RETRY_MS = 30_000
 
 /** Warned once; not an outage: the data is in the files. */
 export const SYNC_DENIED =
-  'the permission model of Node.js denies fsync: what the spool writes survives the process, and may not survive a power cut. ' +
-  "So stored() resolves to false; with sync: 'never', which promises no more than that, it is true"
+  'the permission model of Node.js denies fsync: data of the spool survives the process, but perhaps not a power cut. ' +
+  "So stored() resolves to false; with sync: 'never', which promises no more than this, it resolves to true"
 
 export interface TroubleHandlers {
   /** Tries again. Rejects if it still fails. */
@@ -16,7 +16,7 @@ export interface TroubleHandlers {
   onOver(): void
 }
 
-/** A time in which nothing can be written: warns once, and retries until it is over. */
+/** A period in which nothing can be written: warns once, and retries until it is over. */
 export class Trouble {
   readonly #clock: Clock
   readonly #warn: (text: string) => void
