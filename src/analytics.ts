@@ -237,12 +237,12 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     return this.#parts.registry.deregister(names)
   }
 
-  /** What `JSON.stringify(analytics)` writes: no secrets. */
+  /** The client for `JSON.stringify(analytics)`: without secrets. */
   toJSON(): { host: string; stats: Stats } {
     return { host: this.#settings.host, stats: this.stats }
   }
 
-  /** What `console.log(analytics)` shows in Node.js. */
+  /** The client for `console.log(analytics)` in Node.js. */
   [Symbol.for('nodejs.util.inspect.custom')](): unknown {
     return { Analytics: this.toJSON() }
   }

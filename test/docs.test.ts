@@ -111,9 +111,7 @@ describe('links between the documents', () => {
 test('no comment begins with "What": it names its subject', () => {
   const sources = files.filter((path) => /^(?:src|collector\/src|collector\/page\/src|cli\/src)\//.test(path))
   const found = sources.flatMap((path) =>
-    [...read(path).matchAll(/^\s*(?:\/\*\*|\/\/|\*) What [a-z].*$/gm)].map(
-      ([line]) => `${path}: ${line.trim()}`,
-    ),
+    [...read(path).matchAll(/^\s*(?:\/\*\*|\/\/|\*) What .*$/gm)].map(([line]) => `${path}: ${line.trim()}`),
   )
 
   expect(sources.length).toBeGreaterThan(300)

@@ -88,9 +88,10 @@ export interface FlushOptions {
 }
 
 /**
- * What `flush` and `closeAndFlush` resolve to: the summary. The `void` lets the promise stand where a `Promise<void>` or a `Promise<void[]>`
- * is declared, as programs written for other SDKs do. Declare it as below where the client may be `undefined`: in `(await
- * client?.flush())?.failed` and after `if (summary)`, TypeScript narrows the type to `never`.
+ * The result of `flush` and `closeAndFlush`: the summary. With `void`, the promise can be used where a `Promise<void>` or a
+ * `Promise<void[]>` is declared, as in programs that were written for other SDKs. If the client may be `undefined`, declare
+ * the summary as below: in `(await client?.flush())?.failed` and after `if (summary)`, TypeScript would narrow it to
+ * `never`.
  *
  * @example
  * const summary: FlushSummary | undefined = await client?.flush()

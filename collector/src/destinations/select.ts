@@ -15,7 +15,7 @@ export type SkipReason = keyof typeof SKIP_REASONS
 /** One `integrations` before another: what an item says itself, and what its batch says. */
 type Integrations = ReadonlyArray<Readonly<Record<string, unknown>>>
 
-/** What `integrations` says about a name: on, off, or nothing. Own keys only; names are case-sensitive. */
+/** The switch of a destination in `integrations`: on, off, or none. Own keys only; names are case-sensitive. */
 function switchFor(integrations: Integrations, name: string): boolean | undefined {
   const value = integrations.find((one) => Object.hasOwn(one, name))?.[name]
   if (typeof value === 'boolean') return value

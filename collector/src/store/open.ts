@@ -54,7 +54,7 @@ export async function openStore(address: string, parts: StoreParts): Promise<Eve
     })
   } catch (cause) {
     const { message } = cause as Error
-    // What SQLite says as a number.
+    // SQLite gives this reason only as a number.
     const reason = /: 14"\)$/.test(message)
       ? 'it is a folder, its folder is not there, or this user has no right to write there'
       : message

@@ -8,7 +8,7 @@ import { asSent, differenceOf } from '../sent.ts'
 /** So many repeats of an event are shown with it. */
 export const REPEATS_SHOWN = 20
 
-/** What `sentFacts` is told from. */
+/** The columns from which `sentFacts` is derived. */
 export interface SentRow {
   body: string | null
   sent: string | null
