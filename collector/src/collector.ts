@@ -23,7 +23,7 @@ import { limited } from './limited.ts'
 import type { Listeners } from './listeners.ts'
 import type { Stats } from './live/stats.ts'
 import type { WaitOptions } from './live/waiters.ts'
-import type { Carrier } from './log/carrier.ts'
+import type { LogConsumer } from './log/log-consumer.ts'
 import { TrustedProxies } from './network-address.ts'
 import { Health } from './ops/health.ts'
 import { Meter } from './ops/meter.ts'
@@ -63,7 +63,7 @@ export interface CheckedParts {
 export class RunningCollector implements Collector {
   readonly #store: EventStore
   readonly #shared: Shared | undefined
-  readonly #carrier: Carrier | undefined
+  readonly #logConsumer: LogConsumer | undefined
   readonly #backend: Backend
   readonly #about: About
   readonly #tokens: TokenServer | undefined
@@ -115,7 +115,7 @@ export class RunningCollector implements Collector {
     this.#faults = faults
     this.#injector = new FaultInjector(this.#faults, this.#clock)
     if (shared?.role === 'worker') {
-      this.#carrier = shared.newCarrier({
+      this.#logConsumer = shared.newLogConsumer({
         log: shared.log,
         store,
         clock,
@@ -185,7 +185,7 @@ export class RunningCollector implements Collector {
     this.url = `http://${family === 'IPv6' ? `[${address}]` : address}:${actualPort}`
     this.#tokens?.setAddress(this.url)
     await this.#backend.start()
-    this.#carrier?.start()
+    this.#logConsumer?.start()
     this.#parts?.start()
   }
 
@@ -287,7 +287,7 @@ export class RunningCollector implements Collector {
     // Nobody waits for a response any more; what is left to be written is known to its sender as not done.
     const cancel = this.#clock.setTimer(() => this.#store.cut?.(), STORE_LIMIT_MS)
     await limited(this.#recorder.settled(), STORE_LIMIT_MS, this.#clock, () => {})
-    await this.#carrier?.close()
+    await this.#logConsumer?.close()
     await this.#shared?.log.close()
     await this.#backend.close()
     cancel()

@@ -1,5 +1,5 @@
 import { ConfigError } from './config/config-error.ts'
-import type { Carrier, CarrierParts } from './log/carrier.ts'
+import type { LogConsumer, LogConsumerParts } from './log/log-consumer.ts'
 import type { SharedLog } from './log/ports.ts'
 import type { HealthSource } from './ops/health.ts'
 import type { CollectorOptions } from './options.ts'
@@ -15,7 +15,7 @@ export interface Shared {
   /** Whether there is a store to read from; a front needs none. */
   hasStore: boolean
   /** Given by what loads the log: nothing of it is loaded without one. */
-  newCarrier(parts: CarrierParts): Carrier
+  newLogConsumer(parts: LogConsumerParts): LogConsumer
 }
 
 /**

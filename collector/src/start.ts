@@ -103,8 +103,8 @@ async function openShared(
   address: string,
   parts: LogParts,
 ): Promise<Shared> {
-  const { newCarrier, openLog } = await import('./log/open.ts')
-  return { ...role, newCarrier, log: await openLog(address, parts) }
+  const { newLogConsumer, openLog } = await import('./log/open.ts')
+  return { ...role, newLogConsumer, log: await openLog(address, parts) }
 }
 
 async function createTokenServer(

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { Carrier, type CarrierParts } from './carrier.ts'
+import { LogConsumer, type LogConsumerParts } from './log-consumer.ts'
 import type { SharedLog } from './ports.ts'
 import { LOG_DEFAULTS, type LogSettings } from './settings.ts'
 
@@ -23,9 +23,9 @@ export async function openLog(address: string, { settings, ...parts }: LogParts)
   return log
 }
 
-/** Carries events from the log to the store of a worker. */
-export function newCarrier(parts: CarrierParts): Carrier {
-  return new Carrier(parts)
+/** Makes the consumer of a worker, which writes the events of the log to the store. */
+export function newLogConsumer(parts: LogConsumerParts): LogConsumer {
+  return new LogConsumer(parts)
 }
 
 function withDefaults(settings: LogParts['settings']): LogSettings {

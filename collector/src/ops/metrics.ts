@@ -58,7 +58,7 @@ export class Metrics {
     )
     this.#counter(
       'logged_events_total',
-      'Events that this process wrote into the log; duplicates are found when they are carried to the store.',
+      'Events that this process wrote into the log; duplicates are found when they are written to the store.',
       ['status', 'reason'],
       () => [...meter.loggedEvents],
     )

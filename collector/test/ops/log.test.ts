@@ -22,7 +22,7 @@ natsTest(
     const send = () => post(front, '/v1/batch', { batch: [track(), track(), { type: 'track', userId: 'u' }] })
     expect((await send()).status).toBe(200)
 
-    // Nobody carries anything yet.
+    // No worker runs yet.
     await expect
       .poll(async () => seriesOf(await figures(front), 'lag_events', { part: 'log' }))
       .toBeGreaterThan(0)

@@ -21,8 +21,8 @@ const LONGEST_PAUSE_MS = 5000
  */
 const NOT_LAID_ASIDE_MS = 15_000
 
-/** Options of a carrier. */
-export interface CarrierParts {
+/** Options of a log consumer. */
+export interface LogConsumerParts {
   log: SharedLog
   store: { readonly log: EventLog; readonly requests: RequestLog }
   clock: Clock
@@ -40,15 +40,15 @@ interface Held {
  * Consumes the log and writes its messages to the store. A message is acknowledged when the store has committed it. The store
  * recognises duplicates by their key. A message that it refuses becomes a dead letter, alone.
  */
-export class Carrier {
-  readonly #parts: CarrierParts
+export class LogConsumer {
+  readonly #parts: LogConsumerParts
   #subscription: LogSubscription | undefined
   #ended: Promise<void> = Promise.resolve()
   #isClosing = false
   #pauseMs = 0
   #endPause = () => {}
 
-  constructor(parts: CarrierParts) {
+  constructor(parts: LogConsumerParts) {
     this.#parts = parts
   }
 
@@ -74,7 +74,7 @@ export class Carrier {
       const messages = await subscription.take(MESSAGES_PER_COMMIT)
       if (messages.length === 0) return
       const held = await this.#read(messages)
-      while (held.length > 0) await this.#carry(held.splice(0, fitting(held)))
+      while (held.length > 0) await this.#consume(held.splice(0, fitting(held)))
     }
   }
 
@@ -91,11 +91,11 @@ export class Carrier {
     return held
   }
 
-  async #carry(held: readonly Held[]): Promise<void> {
+  async #consume(held: readonly Held[]): Promise<void> {
     const messages = held.map(({ message }) => message)
     // Those that are written already are known, and done; what remains is alone.
     const oneByOne = async () => {
-      for (const one of held) await this.#carry([one])
+      for (const one of held) await this.#consume([one])
     }
     await this.#finish(messages, () => this.#write(held), oneByOne)
   }

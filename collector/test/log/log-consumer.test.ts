@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { Carrier } from '../../src/log/carrier.ts'
 import { encode, encodeRequests } from '../../src/log/codec.ts'
+import { LogConsumer } from '../../src/log/log-consumer.ts'
 import type { DeadLetter, LogMessage, SharedLog } from '../../src/log/ports.ts'
 import { type EventGroup, type NewEvent, RefusedError } from '../../src/store/ports.ts'
 import { newEvent, newRequest } from '../store/new-event.ts'
@@ -81,11 +81,11 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
   const faults: string[] = []
   // Pauses end at once: what they are is seen in what the log is told.
   const clock = { ...systemClock, setTimer: (run: () => void) => systemClock.setTimer(run, 0) }
-  const carrier = new Carrier({ log, store, clock, onFault: (what) => faults.push(what) })
-  carrier.start()
-  onTestFinished(() => carrier.close())
+  const consumer = new LogConsumer({ log, store, clock, onFault: (what) => faults.push(what) })
+  consumer.start()
+  onTestFinished(() => consumer.close())
   const ids = () => [...kept.values()].flat().map(({ messageId }) => messageId)
-  return { offer, queue, laidAside, kept, ids, calls, requests, state, faults, carrier }
+  return { offer, queue, laidAside, kept, ids, calls, requests, state, faults, consumer }
 }
 
 const message = (...ids: string[]) => encode(ids.map((id) => newEvent(id)))[0]?.payload ?? Buffer.alloc(0)
@@ -221,14 +221,14 @@ test('requests are passed on to the store, garbage is not', async () => {
 })
 
 test('a close waits for what is being written, and ends a pause', async () => {
-  const { offer, carrier, state, ids } = open()
+  const { offer, consumer, state, ids } = open()
   offer(message('a'))
   await expect.poll(() => ids()).toEqual(['a'])
   state.isUnavailable = true
   offer(message('b'))
   await expect.poll(() => state.retries.length).toBeGreaterThan(0)
 
-  await carrier.close()
+  await consumer.close()
 
   // What is given back is so in a later turn.
   await expect.poll(() => state.held).toBe(0)
