@@ -20,7 +20,7 @@ export interface BackendOptions extends Listeners {
   store: EventStore
   clock: Clock
   release: ReleaseTarget | null
-  /** Whether this process delivers what is owed to destinations. */
+  /** Whether this process makes the pending deliveries. */
   isDelivering: boolean
   /** Whether others work on the store that may have another config. */
   isShared: boolean
@@ -56,7 +56,7 @@ export class Backend {
       .map((destination) => new Deliverer(destination, { queue, clock, onFault, onRecovery }))
   }
 
-  /** Begins to look for what others write, and to deliver what is owed. */
+  /** Begins to look for what others write, and to make the pending deliveries. */
   async start(): Promise<void> {
     await this.#stats.load()
     this.#store.start({
@@ -96,7 +96,7 @@ export class Backend {
     this.#wake()
   }
 
-  /** The destinations of the config as the store knows them, and those to which nobody delivers what is owed. */
+  /** The destinations of the config as the store knows them, and others that still have pending deliveries, which nobody makes. */
   async destinations(): Promise<DestinationState[]> {
     return (await this.#destinations()).states
   }

@@ -209,14 +209,14 @@ test('after the last attempt an event is given up, with the reason', async () =>
   expect(received).toHaveLength(3)
 })
 
-test('what is owed to a webhook survives a restart', async () => {
+test('pending deliveries to a webhook survive a restart', async () => {
   const database = join(newFolder(), 'events.db')
   const { received, url } = await openReceiver(500, 200)
   const config = webhook(url, { firstDelay: 50 })
   // Time stands still before the restart: the second attempt is not for the first collector to make.
   const clock = fakeClock()
   const first = await startCollector({ port: 0, database, config, clock })
-  await post(first, '/v1/track', track({ messageId: 'owed' }))
+  await post(first, '/v1/track', track({ messageId: 'pending' }))
   await expect.poll(() => received.length).toBe(1)
   await first.close()
 
@@ -228,7 +228,7 @@ test('what is owed to a webhook survives a restart', async () => {
       return outcomes(second)
     })
     .toMatchObject({ Hook: { state: 'delivered' } })
-  expect(received.at(-1)?.message).toMatchObject({ messageId: 'owed' })
+  expect(received.at(-1)?.message).toMatchObject({ messageId: 'pending' })
 })
 
 test('a file that cannot be written is tried again until it can', async () => {

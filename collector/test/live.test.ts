@@ -62,7 +62,7 @@ test('a webhook has so many requests under way as its concurrency says, and goes
   )
   const [destination] = destinations
   if (destination === undefined) throw new Error('the config has a destination')
-  const owed = Array.from({ length: 10 }, (_, index): ClaimedDelivery => {
+  const pending = Array.from({ length: 10 }, (_, index): ClaimedDelivery => {
     const eventId = String(index)
     return { eventId, attempts: 2, source: 'shop', messageId: null, body: '{}', key: `a-${eventId}` }
   })
@@ -72,7 +72,7 @@ test('a webhook has so many requests under way as its concurrency says, and goes
     queue: {
       claim: async (_name, limit) => {
         claims.push(limit)
-        return owed.splice(0, limit)
+        return pending.splice(0, limit)
       },
       settle: async (_name, settled) => void updates.push(...settled),
       release: async () => {},

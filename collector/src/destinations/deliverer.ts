@@ -120,7 +120,7 @@ export class Deliverer {
     const updates: DeliveryUpdate[] = []
     for (const [index, delivery] of due.entries()) {
       const result = results[index]
-      // A close that cut an attempt short leaves it owed, and uncounted.
+      // An attempt that the close cut short stays pending, and is not counted.
       if (result === undefined || (signal.aborted && result.result === 'retry')) given.push(delivery.eventId)
       else updates.push(updateOf(delivery, result, measured, (attempts) => clock.now() + delayMs(attempts)))
     }
@@ -146,7 +146,7 @@ export class Deliverer {
     const post = async (delivery: ClaimedDelivery) => {
       const attempt = this.#startAttempt()
       const result = await postMessage(destination, delivery, signal)
-      // A close that cut an attempt short leaves it owed, and uncounted.
+      // An attempt that the close cut short stays pending, and is not counted.
       if (signal.aborted && result.result === 'retry') return void given.push(delivery.eventId)
       this.#outage.saw(result)
       updates.push(updateOf(delivery, result, attempt(), dueAtMs))

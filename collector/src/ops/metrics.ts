@@ -107,7 +107,7 @@ export class Metrics {
     )
     this.#gauge(
       'destination_oldest_seconds',
-      'Age of the oldest event that a destination is still owed.',
+      'Age of the oldest pending delivery to a destination.',
       ['destination'],
       () =>
         this.#destinations.map(({ name, oldestPendingAt }) => ({

@@ -17,7 +17,7 @@ export interface OpsParts {
   meter: Meter
   version: string
   clock: Clock
-  /** The deliveries that are owed to destinations. */
+  /** The deliveries to destinations, by state. */
   destinations(): Promise<DestinationState[]>
 }
 

@@ -97,8 +97,8 @@ async function statsOf(url: string): Promise<Stats> {
 /** What is there and what is under way; `waiting` in the log, as each process sees it. */
 async function look(cluster: Cluster) {
   const all = await Promise.all(cluster.readers.map(statsOf))
-  const [found] = await cluster.query<{ rows: number; owed: number }>(
-    "SELECT (SELECT count(*) FROM event)::integer AS rows, (SELECT count(*) FROM delivery WHERE state = 'pending')::integer AS owed",
+  const [found] = await cluster.query<{ rows: number; pending: number }>(
+    "SELECT (SELECT count(*) FROM event)::integer AS rows, (SELECT count(*) FROM delivery WHERE state = 'pending')::integer AS pending",
   )
   return { ...found, waiting: all.map(({ log }) => (log === undefined ? 0 : log.waiting)) }
 }
@@ -108,7 +108,7 @@ async function settled(cluster: Cluster): Promise<void> {
   let before = ''
   await reached(async () => {
     const seen = await look(cluster)
-    const isEmpty = seen.owed === 0 && seen.waiting.every((count) => count === 0)
+    const isEmpty = seen.pending === 0 && seen.waiting.every((count) => count === 0)
     const now = JSON.stringify(seen)
     const isQuiet = isEmpty && now === before
     before = now

@@ -202,8 +202,8 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
       isFull: false,
     })
     expect(events.map(({ reason }) => reason)).toEqual([null, 'duplicate', null, 'dedup_conflict'])
-    const owed = await deliveries.claim('Hook', 10, 1000)
-    expect(owed.map(({ messageId }) => messageId)).toEqual(['a', 'b'])
+    const pending = await deliveries.claim('Hook', 10, 1000)
+    expect(pending.map(({ messageId }) => messageId)).toEqual(['a', 'b'])
   })
 
   test('of groups one of which the store refuses for its data, nothing is kept, and no key is known', async () => {

@@ -562,7 +562,7 @@ clickHouseTest(
 )
 
 clickHouseTest(
-  'a collector that closes in the middle of a request leaves its events owed and uncounted',
+  'a collector that closes in the middle of a request leaves its events pending and uncounted',
   async () => {
     const { proxy, destination, rows } = await newTable()
     const store = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')

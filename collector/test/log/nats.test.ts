@@ -87,7 +87,7 @@ test('what a killed server has again, though a worker had done it, does not wait
   await expect.poll(() => after.lag()).toMatchObject({ waiting: 1, oldestMs: expect.any(Number) })
 })
 
-test('C2: after a kill the lag is that of what is owed, also where a message before it is gone', async () => {
+test('C2: after a kill the lag is that of what is pending, also where a message before it is gone', async () => {
   const server = await startNats()
   const log = await open(server.url)
   await log.append([newEvent('done')])
@@ -105,7 +105,7 @@ test('C2: after a kill the lag is that of what is owed, also where a message bef
   await after.append([newEvent('gone')])
   await manager.streams.deleteMessage('trackpost', (await manager.streams.info('trackpost')).state.last_seq)
   const startedMs = Date.now()
-  await after.append([newEvent('owed')])
+  await after.append([newEvent('pending')])
 
   await expect.poll(() => after.lag()).toMatchObject({ waiting: 1 })
   // The one that was done is older than that by the start of a server.

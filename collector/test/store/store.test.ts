@@ -63,7 +63,7 @@ test('the retention limit keeps up with what comes', () => {
   expect(store.events({ order: 'newest', limit: 1 })[0]?.messageId).toBe('9-999')
 })
 
-test('what is owed for a deleted event is deleted with it', async () => {
+test('pending deliveries of a deleted event are deleted with it', async () => {
   const store = openStore({ maxEvents: 1000 })
   const deliveries = [{ destination: 'Hook' }]
   store.commit(batchOf(Array.from({ length: 1000 }, (_, index) => newEvent(`old-${index}`, { deliveries }))))
@@ -124,8 +124,8 @@ test('the counts are those of the tables, whatever comes, goes and is cleared', 
     const { value } = reader.prepare('SELECT count(*) AS value FROM event').get() as { value: number }
     expect(value).toBeLessThanOrEqual(1200)
     expect([sum('tally'), sum('total')]).toEqual([value, value])
-    const owed = reader.prepare('SELECT count(*) AS value FROM delivery').get() as { value: number }
-    expect(sum('delivery_tally')).toBe(owed.value)
+    const pending = reader.prepare('SELECT count(*) AS value FROM delivery').get() as { value: number }
+    expect(sum('delivery_tally')).toBe(pending.value)
   }
 
   store.clear()

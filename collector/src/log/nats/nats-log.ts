@@ -92,7 +92,7 @@ export class NatsLog implements SharedLog {
     this.#publisher.responds(hasRoom(events))
     const { waiting, firstSeq } = await this.#waiting(events.state)
     const oldestMs = waiting === 0 ? null : await this.#ageOf(firstSeq)
-    // Owed still, but gone: nothing waits.
+    // Pending for the consumer, but gone from the stream: nothing waits.
     return {
       waiting: oldestMs === null ? 0 : waiting,
       oldestMs,
@@ -102,8 +102,8 @@ export class NatsLog implements SharedLog {
   }
 
   /**
-   * An acknowledged message is gone from the stream, and is no longer owed to the consumer. A server that was killed may have written down
-   * only one of the two: what was done is in the stream again, or what is gone is owed still. Neither waits.
+   * An acknowledged message is gone from the stream, and is no longer pending for the consumer. A server that was killed may have written down
+   * only one of the two: what was done is in the stream again, or what is gone is still pending. Neither waits.
    */
   async #waiting({ messages, first_seq }: StreamState): Promise<{ waiting: number; firstSeq: number }> {
     const { manager } = this.#connection
@@ -114,7 +114,7 @@ export class NatsLog implements SharedLog {
     })
     if (consumer === undefined) return { waiting: messages, firstSeq: first_seq }
     const { num_pending, num_ack_pending, ack_floor, delivered } = consumer
-    // Below the first that is owed, all that is there is done.
+    // All messages below the first pending one are done.
     const { stream_seq: done } = num_ack_pending === 0 ? delivered : ack_floor
     return {
       waiting: Math.min(messages, num_pending + num_ack_pending),

@@ -246,10 +246,10 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(faults).toEqual([])
   })
 
-  test('a day that owes deliveries is kept a week longer, and what is given up then is told', async () => {
+  test('a day with pending deliveries is kept a week longer, and those that are given up then are reported', async () => {
     const address = await newDatabase()
     const { store } = await openPostgres(address)
-    await store.log.append([newEvent('owed', { deliveries: hook })])
+    await store.log.append([newEvent('pending', { deliveries: hook })])
     const client = await connect(address)
     const database = new Database(address)
     onTestFinished(() => database.close())
