@@ -13,8 +13,8 @@ interface Connections {
 }
 
 /**
- * Looks whether the clients of all servers are installed, before anything is opened. They are optional peers of the package: on a laptop, which
- * needs none of them, it is a third as large without.
+ * Checks that the client packages for all servers are installed, before anything is opened. They are optional peer dependencies:
+ * without them, as on a laptop, an installation is a third as large.
  *
  * @throws ConfigError with the command that installs those that are missing.
  */
@@ -33,9 +33,7 @@ export function requireClients({ store, log, destinations = [] }: Connections): 
   if (destinations.some(({ type, enabled }) => type === 'clickhouse' && enabled))
     look('a ClickHouse destination', '@clickhouse/client@1')
   if (missing.length > 0)
-    throw new ConfigError(
-      `${uses.join(' and ')} needs what is installed beside the collector: npm install ${missing.join(' ')}`,
-    )
+    throw new ConfigError(`${uses.join(' and ')} needs further packages: npm install ${missing.join(' ')}`)
 }
 
 function isInstalled(name: string): boolean {

@@ -27,7 +27,7 @@ export const systemClock: Clock = {
 /**
  * Resolves after `delayMs`, without keeping the process alive.
  *
- * @param handOut Is given what ends the wait early.
+ * @param handOut Receives a function that ends the wait early.
  */
 export function sleep(
   clock: Clock,

@@ -17,7 +17,7 @@ const releaseSchema = z.strictObject({ ids: z.array(id).min(1).max(MAX_RELEASED)
 export interface Actions {
   clear(): Promise<void>
   destinations(): Promise<unknown[]>
-  /** How many deliveries were made due; undefined = there is no such destination. */
+  /** How many deliveries are due again; undefined = there is no such destination. */
   retry(destination: string, ids: string[] | undefined): Promise<number | undefined>
   /** The destinations that get the event again; undefined = there is no such event, null = it was not accepted. */
   replay(id: string, destinations: string[] | undefined): Promise<string[] | undefined | null>
@@ -26,7 +26,7 @@ export interface Actions {
   release(id: string): Promise<ReleaseResult>
 }
 
-/** Requests that change something, with DELETE or POST. Returns false for everything else. */
+/** Handles requests that change something (DELETE, POST). Returns false for everything else. */
 export async function handleAction(
   actions: Actions,
   path: string,
@@ -82,7 +82,7 @@ async function replyRelease(actions: Actions, body: unknown, response: ServerRes
   }
   let released = 0
   const failed: Array<{ id: string; reason: string }> = []
-  // One after another: the order in which things happened is kept.
+  // One after another, to keep the order in which the events happened.
   for (const id of ids) {
     const result = await actions.release(id)
     if (result.released) released++
@@ -91,7 +91,7 @@ async function replyRelease(actions: Actions, body: unknown, response: ServerRes
   replyJson(response, 200, { released, failed })
 }
 
-/** @throws HttpProblem 400 when the body is not of this shape. */
+/** @throws HttpProblem 400 when the body does not match the schema. */
 export function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
   const result = schema.safeParse(body)
   if (result.success) return result.data
@@ -103,14 +103,14 @@ export function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
   )
 }
 
-/** The JSON of a body, an empty one being `{}`; undefined when the client went away. */
+/** The JSON of a body, where an empty one counts as `{}`; undefined when the client hung up. */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const read = await readBody(request, MAX_BODY_BYTES)
   if (read === 'aborted') return undefined
   if ('refused' in read) throw new HttpProblem(400, read.refused, 'the body cannot be read or is too large')
   if (read.body.length === 0) return {}
   const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
-  // A page of another site cannot send this type without asking first.
+  // A page of another site cannot send this type without a preflight request.
   if (type !== 'application/json') throw new HttpProblem(400, 'bad_content_type', 'expected application/json')
   try {
     return JSON.parse(read.body.toString('utf8')) ?? null

@@ -29,11 +29,11 @@ export interface About {
   region: string
   /** Name of the file, `:memory:`, or the address of a server without credentials. */
   database: string
-  /** Null when any write key is taken. */
+  /** Null when any write key is accepted. */
   sources: string[] | null
   destinations: string[]
   hasPlan: boolean
-  /** Null = as many as come. */
+  /** Null = no limit. */
   maxEvents: number | null
   /** The role of this process beside a log; `single` when there is none. */
   role: 'single' | 'front' | 'worker'
@@ -126,7 +126,7 @@ const ROUTES: Readonly<Record<string, Handler>> = {
   },
 }
 
-/** Requests that ask nobody else, or have a limit of their own. */
+/** Paths that do not count towards the limit: they query nothing, or have a limit of their own. */
 const UNCOUNTED: ReadonlySet<string> = new Set([
   '/api/about',
   '/api/export',
@@ -142,18 +142,20 @@ const MAX_QUESTIONS = 200
 const questions = new Places({
   limit: MAX_QUESTIONS,
   code: 'too_many_questions',
-  message: `${MAX_QUESTIONS} questions wait for their answers already: ask again when some have them`,
+  message: `${MAX_QUESTIONS} queries are running or waiting already: try again later`,
   retrySeconds: 1,
 })
 
-/** Full pages that are made at a time. Each may cost the loop 10 ms, and all that are ready come in one turn. */
+/**
+ * Full pages that are written at a time. Each may block the event loop for 10 ms, and all that are ready would run in one turn.
+ */
 const FULL_PAGES = 4
 const fullPages = new Gate(FULL_PAGES)
 
 const DEAD_LETTERS = /^\/api\/dead-letters(\/(retry|discard))?$/
 const ENTRY = /^\/api\/(events|requests|users|catalogue)\/([^/]+)$/
 
-/** `/api/...`: what scripts and the page ask. Answers false when there is no such address. */
+/** Handles `/api/...`, for scripts and the page. Returns false when there is no such address. */
 export async function handleApi(
   parts: ApiParts,
   url: URL,
@@ -185,7 +187,7 @@ async function route(
   const handler = Object.hasOwn(ROUTES, pathname) ? ROUTES[pathname] : undefined
   const entry = ENTRY.exec(pathname)
   if (handler === undefined && entry === null) {
-    // Beside a log another room has these.
+    // With a log, src/api/log.ts has handled these before.
     if (DEAD_LETTERS.test(pathname) && parts.log === undefined) throw noLog()
     return false
   }
@@ -207,11 +209,11 @@ function noLog(): HttpProblem {
   return new HttpProblem(
     404,
     'no_log',
-    'there are no dead letters here: they belong to a log, and this collector was started without --log',
+    'there are no dead letters here: only a log has them, and this collector was started without --log',
   )
 }
 
-/** Asks for a client; when that has gone, what it has asked is not looked for any longer. */
+/** A reader for one client, whose queries end when the client hangs up. */
 function readerFor(response: ServerResponse, reader: EventReader): EventReader {
   const signal = goneSignal(response)
   return { ask: (name, parameters) => reader.ask(name, parameters, signal) }
@@ -234,7 +236,7 @@ async function events({ reader, now }: ApiParts, { searchParams }: URL): Promise
   if (!isFull) return reader.ask('events', query)
   return fullPages.run(async () => {
     const page = await reader.ask('events', query)
-    // Else the next one, if it is ready, comes in the same turn.
+    // Otherwise the next page, if it is ready, would be written in the same turn.
     await nextTurn()
     return page
   })
@@ -280,7 +282,7 @@ async function catalogue(
     identify: single('identify') ?? { type: 'object' },
     group: single('group') ?? { type: 'object' },
   }
-  // A file for people, who go on with it.
+  // Indented, since people edit this file.
   const text = `${JSON.stringify(plan, null, 2)}\n`
   response.writeHead(200, { ...SECURITY_HEADERS, 'content-type': JSON_TYPE }).end(text)
   return DONE

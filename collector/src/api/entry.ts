@@ -11,12 +11,12 @@ export interface EntryParts {
 const ABSENT: Readonly<Record<string, [code: string, message: string]>> = {
   events: ['no_event', 'there is no event of this id'],
   requests: ['no_request', 'there is no request of this id'],
-  users: ['no_user', 'nobody of this id has sent an event'],
+  users: ['no_user', 'no user of this id has sent an event'],
   catalogue: ['no_such_entry', 'no event has this key'],
 }
 
 /**
- * One event, request, user or entry of the catalogue by its id.
+ * Finds one event, request, user or catalogue entry by its id.
  *
  * @param list Name of the list that it is in.
  * @throws HttpProblem 404 when it is not there.

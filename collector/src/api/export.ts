@@ -8,9 +8,9 @@ import type { EventReader, EventSearch, QueryParameters } from '../store/queries
 import type { RequestSummary } from '../store/query-results.ts'
 import { Places } from './places.ts'
 
-/** Records that are held for one export at a time; each may have 32 KB. */
+/** Records in memory for one export; each may have 32 KB. */
 const PAGE = 100
-/** Exports at a time: a client that does not read holds a page of its own. */
+/** Exports at a time: a client that does not read keeps a page in memory. */
 const MAX_EXPORTS = 10
 const exports = new Places({
   limit: MAX_EXPORTS,
@@ -24,7 +24,7 @@ export type ExportFormat = 'ndjson' | 'csv'
 /** Sources of an export. */
 export interface ExportParts {
   reader: EventReader
-  /** Stands for the collector. */
+  /** Identifies the collector, for the limit. */
   tail: EventTail
 }
 
@@ -34,7 +34,7 @@ interface ExportedList<T> {
   name: string
   /** A part of the list; the first one without a cursor. */
   page(cursor: Cursor | undefined): Promise<{ items: T[]; next: Cursor | null }>
-  /** The cells of a line of CSV, by their headings; null is written as an empty cell. */
+  /** The cells of a CSV row, by heading; null becomes an empty cell. */
   cells: Readonly<Record<string, (item: T) => unknown>>
 }
 
@@ -120,7 +120,7 @@ async function sendPages<T>(
   const lineOf = isCsv
     ? (item: T) => csvLine(Object.values(cells).map((cell) => cell(item)))
     : (item: T) => `${stringifyExact(item)}\n`
-  // The first page before the headers: a search that cannot be answered is still a proper problem.
+  // Reads the first page before it sends headers, so that a failed search can still be answered with a problem.
   let { items, next } = await page(undefined)
   response.writeHead(200, {
     ...SECURITY_HEADERS,
@@ -140,7 +140,7 @@ function csvLine(values: readonly unknown[]): string {
   return `${values.map((value) => csvCell(String(value ?? ''))).join(',')}\r\n`
 }
 
-/** Cells that begin like a formula are marked as text: spreadsheets would run them. */
+/** Marks cells that look like a formula as text, since spreadsheets would run them. */
 function csvCell(value: string): string {
   const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe

@@ -21,7 +21,7 @@ const ruleSchema = z.strictObject({
 const rateSchema = z.strictObject({ failRate: z.number() })
 const bodySchema = z.union([rateSchema, ruleSchema, z.array(ruleSchema).max(1000)])
 
-/** `/api/faults`: faults on demand for scripts and the page. Answers false when the address is another. */
+/** Handles `/api/faults`: faults on demand for scripts and the page. Returns false for any other address. */
 export async function handleFaults(
   faults: Faults,
   url: URL,
@@ -65,13 +65,13 @@ async function replyAdded(faults: Faults, request: IncomingMessage, response: Se
     replyJson(response, 201, { rules: added })
   } catch (cause) {
     if (!(cause instanceof FaultError)) throw cause
-    // All of a list or nothing of it.
+    // A list is set completely or not at all.
     for (const { id } of added) faults.remove(id)
     throw new HttpProblem(400, 'bad_fault', cause.message)
   }
 }
 
-/** Null means "the default", as `GET` shows it; only for `times` is it a value. */
+/** Null means the default, as `GET` shows it, except for `times`, where it is a value. */
 function withoutNulls({ status, body, path, source, ...rest }: z.output<typeof ruleSchema>) {
   return {
     ...rest,
@@ -82,10 +82,10 @@ function withoutNulls({ status, body, path, source, ...rest }: z.output<typeof r
   }
 }
 
-/** The JSON of a body; undefined when the client went away. */
+/** The JSON of a body; undefined when the client hung up. */
 async function readJson(request: IncomingMessage): Promise<unknown> {
   const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
-  // A page of another site cannot send this type without asking first.
+  // A page of another site cannot send this type without a preflight request.
   if (type !== 'application/json') throw new HttpProblem(400, 'bad_content_type', 'expected application/json')
   const read = await readBody(request, MAX_BODY_BYTES)
   if (read === 'aborted') return undefined

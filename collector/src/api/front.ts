@@ -5,10 +5,10 @@ import { logState } from '../log/state.ts'
 import type { About } from './api.ts'
 
 const WHERE =
-  'This process is a front: it takes events in and writes them into the log, and keeps none of them. ' +
-  'Look at a process that has the store: a worker, or a front that was started with --store.'
+  'This process is a front: it accepts events and writes them to the log, and stores none of them. ' +
+  'Ask a process that has the store: a worker, or a front that was started with --store.'
 
-/** The responses of a front without a store: what it is, how the log is, and where to look for the rest. */
+/** The responses of a front without a store: its role, the state of the log, and where to find the rest. */
 export async function handleFront(
   log: SharedLog,
   about: About,

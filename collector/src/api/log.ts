@@ -10,10 +10,10 @@ import { readQuery } from './query.ts'
 const MAX_IDS = 1000
 const idsSchema = z.array(z.string().min(1).max(20)).max(MAX_IDS)
 const retrySchema = z.strictObject({ ids: idsSchema.optional() })
-// All of them at once only by naming them: what is discarded is gone.
+// Ids are required, also to discard all: discarded messages are gone for good.
 const discardSchema = z.strictObject({ ids: idsSchema.min(1) })
 
-/** Requests about the log; a front without a store has no others. Returns false for every other address. */
+/** Handles requests about the log, the only ones of a front without a store. Returns false for every other address. */
 export async function handleShared(
   { log, hasStore }: Shared,
   about: About,
@@ -27,7 +27,7 @@ export async function handleShared(
   return handleFront(log, about, url, response)
 }
 
-/** Requests about dead letters: to see, retry and discard them. Returns false for every other address. */
+/** Handles requests to see, retry and discard dead letters. Returns false for every other address. */
 async function handleDeadLetters(
   { deadLetters }: SharedLog,
   url: URL,

@@ -1,19 +1,19 @@
 import { HttpProblem } from '../http/reply.ts'
 
-/** How requests of one sort are limited. */
+/** The limit for one kind of request. */
 export interface PlacesOptions {
-  /** So many are handled at a time. */
+  /** Most requests at a time. */
   limit: number
-  /** Code and message of the problem that one more gets. The message says what to do. */
+  /** Code and message of the problem for a request over the limit. The message says what to do. */
   code: string
   message: string
   retrySeconds: number
 }
 
-/** Places for requests of one sort: what one holds while it is handled is so bounded for all together. */
+/** Limits how many requests of one kind run at a time, and thus the memory of all of them together. */
 export class Places {
   readonly #options: PlacesOptions
-  /** Taken places, of each collector. */
+  /** Places in use, by collector. */
   readonly #taken = new WeakMap<object, number>()
 
   constructor(options: PlacesOptions) {
@@ -21,9 +21,9 @@ export class Places {
   }
 
   /**
-   * Runs in a place of the owner's, until it ends.
+   * Runs a function in one of the owner's places, which is free again at the end.
    *
-   * @param owner Stands for the collector.
+   * @param owner Identifies the collector.
    * @throws HttpProblem 503 when all places are taken.
    */
   async take<T>(owner: object, run: () => Promise<T>): Promise<T> {

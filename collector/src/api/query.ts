@@ -94,7 +94,7 @@ export function readQuery<N extends keyof typeof SCHEMAS>(
   name: N,
   parameters: URLSearchParams,
 ): Given<z.output<(typeof SCHEMAS)[N]>> {
-  // An empty value means "any", which is what a form sends for a field that was left alone.
+  // An empty value means "any": a form sends one for a field that was not filled in.
   const given = [...parameters].filter(([, value]) => value !== '')
   const result = SCHEMAS[name].safeParse(Object.fromEntries(given))
   if (result.success) {
@@ -133,7 +133,7 @@ function readTime(name: string, text: string | undefined, nowMs: number): number
   return timeMs
 }
 
-/** Which events are asked for. */
+/** The events of a request. */
 export function readSearch(
   parameters: Given<Partial<z.output<(typeof SCHEMAS)['count']>>>,
   nowMs: number,

@@ -5,7 +5,7 @@ import { HttpProblem, replyJson } from '../http/reply.ts'
 const RETRY_SECONDS = 5
 
 /**
- * `DELETE /api/tokens`: makes all tokens invalid that any process gave out. Returns false for every other address.
+ * `DELETE /api/tokens`: revokes the tokens that all processes have issued. Returns false for every other address.
  *
  * @param revoke Undefined = there is no token server.
  */

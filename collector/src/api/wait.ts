@@ -7,9 +7,9 @@ import type { EventTail } from '../store/ports.ts'
 import { Places } from './places.ts'
 import { readPlace, readQuery } from './query.ts'
 
-/** Parameters of a wait. */
+/** Parts that waits need. */
 export interface WaitParts {
-  /** Stands for the collector. */
+  /** Identifies the collector, for the limit. */
   tail: EventTail
   /** Resolves with the records, page by page, as soon as there are enough. */
   wait(options: WaitOptions, signal: AbortSignal): Promise<AsyncIterable<EventRecord[]>>
@@ -23,7 +23,7 @@ const waits = new Places({
   retrySeconds: 1,
 })
 
-/** `/api/wait`: responds with the matching records when there are enough. */
+/** `/api/wait`: responds with the matching records as soon as there are enough. */
 export async function wait(
   parts: WaitParts,
   parameters: URLSearchParams,
@@ -52,7 +52,7 @@ export async function wait(
 async function sendRecords(pages: AsyncIterable<EventRecord[]>, response: ServerResponse): Promise<void> {
   let before = '{"events":['
   for await (const page of pages) {
-    // With the first page: what fails before is still a proper problem.
+    // The headers are sent with the first page, so that an earlier failure can still be answered with a problem.
     if (!response.headersSent) response.writeHead(200, { ...SECURITY_HEADERS, 'content-type': JSON_TYPE })
     if (page.length === 0) continue
     const text = `${before}${page.map((record) => JSON.stringify(record)).join()}`

@@ -19,15 +19,16 @@ export type AdminAccess =
   | { token: string }
 
 /**
- * Restricts the API to callers that have the token. The page itself has nothing in it: it asks for the token.
+ * Restricts the API to callers that have the token. The files of the page are public: they contain no data, and ask for the
+ * token.
  *
- * Scripts send it as `Authorization: Bearer <token>`. People type it once; their browser then keeps a value that is made from
- * it, in a cookie that no script can read and no other site can have sent.
+ * Scripts send it as `Authorization: Bearer <token>`. People type it once; their browser then keeps a value derived from it in a
+ * cookie that scripts cannot read and that is not sent from other sites.
  */
 export class AdminGate {
   readonly #access: AdminAccess
   readonly #loginLimit: LoginLimit
-  /** The value of the cookie: made from the token, so that it outlives a restart and does not give the token away. */
+  /** The value of the cookie: derived from the token, so that it stays valid after a restart and does not reveal the token. */
   readonly #cookieValue: string | undefined
 
   constructor(access: AdminAccess, loginLimit: LoginLimit) {
@@ -76,7 +77,7 @@ export class AdminGate {
   }
 
   /**
-   * `POST /login`: takes the token that was typed, and gives the browser its cookie.
+   * `POST /login`: checks the token, and sets the cookie of the browser.
    *
    * @throws HttpProblem 401 when it is not the token, 429 after too many failures.
    */
@@ -89,7 +90,7 @@ export class AdminGate {
     setCookie(request, response, this.#cookieValue ?? '', COOKIE_SECONDS)
   }
 
-  /** `POST /logout`: has this browser forget its cookie. Others stay logged in until the token is another one. */
+  /** `POST /logout`: deletes the cookie of this browser. Other browsers stay logged in until the token changes. */
   logout(request: IncomingMessage, response: ServerResponse): void {
     setCookie(request, response, '', 0)
   }
@@ -109,7 +110,7 @@ function setCookie(
   response.end()
 }
 
-/** Digests have one length, so that comparing them tells nothing about either text. */
+/** Compares digests, which have the same length, so that the time reveals nothing about the texts. */
 function isEqual(one: string, other: string): boolean {
   return timingSafeEqual(sha256(one), sha256(other))
 }

@@ -15,13 +15,13 @@ import type { AssertionMemory } from '../store/ports.ts'
 import { TokenError } from './token-error.ts'
 
 const ASSERTION_ALGORITHM = 'RS256'
-/** Longest life of an assertion and the tolerance for the client's clock, as the specification has it, section 4. */
+/** Longest lifetime of an assertion and tolerance for the client's clock: specification, section 4. */
 const ASSERTION_LIFETIME_SECONDS = 60
 const CLOCK_TOLERANCE_SECONDS = 5
 const MAX_JTI_CHARACTERS = 256
 const MIN_RSA_BITS = 2048
 
-/** An application of the config, its keys by their ids. */
+/** An application of the config, with its keys by id. */
 export interface Application extends Omit<ApplicationConfig, 'keys'> {
   keys: ReadonlyMap<string, KeyObject>
 }
@@ -33,7 +33,7 @@ export interface Audiences {
 }
 
 /**
- * Checks client assertions, and takes each once.
+ * Checks client assertions, and accepts each only once.
  *
  * @see RFC 7523, section 3
  */
@@ -56,15 +56,15 @@ export class AssertionChecker {
     this.#memory = memory
   }
 
-  /** Told once the address is known: assertions may be made out to it. */
+  /** Called once the address is known: assertions may have it as their audience. */
   setAddress(url: string): void {
     this.#address = url
   }
 
   /**
-   * Whose assertion it is; it is used up then.
+   * Finds the application of an assertion, and uses the assertion up.
    *
-   * @throws TokenError when it is refused; what the store says when it cannot be reached.
+   * @throws TokenError when it is refused; an error of the store when that is unreachable.
    */
   async check(assertion: string): Promise<Application> {
     let header: ProtectedHeaderParameters
@@ -78,7 +78,7 @@ export class AssertionChecker {
     const application = typeof claims.iss === 'string' ? this.#applications.get(claims.iss) : undefined
     const key = typeof header.kid === 'string' ? application?.keys.get(header.kid) : undefined
     if (application === undefined || key === undefined) {
-      // One answer for both: which of the two is wrong is nobody's business.
+      // One message for both, so that callers do not learn which of the two is wrong.
       throw new TokenError(401, 'invalid_client', 'no application has this issuer and key id')
     }
     const nowMs = this.#clock.now()
@@ -111,7 +111,7 @@ export class AssertionChecker {
       throw new TokenError(401, 'invalid_client', 'jti is not a string of 1 to 256 characters')
     }
     const expiresAtMs = (exp + CLOCK_TOLERANCE_SECONDS) * 1000
-    // Last, and in one step: of two that come at the same time, one finds the other's note.
+    // Last, and atomic: of two requests with the same assertion, only one succeeds.
     if (!(await this.#memory.use(`${application.clientId} ${jti}`, expiresAtMs, nowMs))) {
       throw new TokenError(401, 'invalid_client', 'the assertion was used before')
     }
@@ -122,12 +122,12 @@ export class AssertionChecker {
     const { publicUrl, more } = this.#given
     const own = new URL(this.#address)
     const names = new Set([own.origin])
-    // A loopback address has more than one name; all of them are this server.
+    // A loopback address has several names, which all mean this server.
     if (['127.0.0.1', 'localhost', '[::1]'].includes(own.hostname)) {
       for (const name of ['127.0.0.1', 'localhost', '[::1]']) names.add(`http://${name}:${own.port}`)
     }
     if (publicUrl !== undefined) {
-      // As it is written, and as the client may have read it: in lower case, without the usual port.
+      // As written in the config, and as clients normalise it: in lower case, without the default port.
       for (const name of [publicUrl, new URL(publicUrl).href]) names.add(name.replace(/\/+$/, ''))
     }
     return [...[...names].flatMap((base) => [base, `${base}/`, `${base}/token`]), ...more]
@@ -135,7 +135,7 @@ export class AssertionChecker {
 }
 
 /**
- * The applications of the config by their ids.
+ * The applications of the config by id.
  *
  * @throws ConfigError when a public key cannot be used.
  */
@@ -165,7 +165,7 @@ function readKeys(application: ApplicationConfig): Map<string, KeyObject> {
   return keys
 }
 
-/** One sentence on what is wrong with an assertion; clients tell clock trouble by "expired" and "not yet valid". */
+/** Says what is wrong with an assertion. Clients recognise a wrong clock by "expired" and "not yet valid". */
 function describe(cause: unknown): string {
   if (cause instanceof errors.JWTExpired) return 'the assertion has expired'
   if (cause instanceof errors.JWTClaimValidationFailed) {

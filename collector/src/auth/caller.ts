@@ -4,10 +4,10 @@ import type { LoginLimit } from './login-limit.ts'
 import type { Source, Sources } from './sources.ts'
 import type { TokenServer } from './tokens.ts'
 
-/** A fault of credentials. */
+/** Why credentials are refused. */
 export type CredentialProblem = 'bad_credentials' | 'malformed_credentials' | 'expired_token'
 
-/** Who sent a request, or which response it gets instead. */
+/** Who sent a request, or how it is refused. */
 export type Caller =
   | { outcome: 'source'; source: Source }
   /** Answered 200 and recorded as not accepted. */
@@ -22,7 +22,7 @@ const INVALID_TOKEN = `Bearer ${REALM}, error="invalid_token", error_description
 const NEEDED_SCOPE = 'tracking_api:write'
 const NOT_ALLOWED = `Bearer ${REALM}, error="insufficient_scope", scope="${NEEDED_SCOPE}"`
 
-/** Finds out who calls, by the three schemes of the specification, section 3. */
+/** Authenticates callers, by the three schemes of the specification, section 3. */
 export class Authenticator {
   readonly #sources: Sources
   readonly #tokens: TokenServer | undefined
@@ -52,8 +52,7 @@ export class Authenticator {
   }
 
   /**
-   * Name of the source that a request says it is from, for the records alone: nothing is proven by it.
-   * Null when no source has the key.
+   * Name of the source that a request claims to be from. Not verified, so only for the records. Null when no source has the key.
    */
   sourceName(authorization: string | undefined, bodyKey: unknown): string | null {
     const credentials = readCredentials(authorization, bodyKey)

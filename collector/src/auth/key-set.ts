@@ -7,7 +7,7 @@ import {
 } from 'node:crypto'
 import * as z from 'zod'
 
-/** A key as it is kept: its DER, in Base64. */
+/** A stored key: DER in Base64. */
 const der = z.base64().min(1)
 
 const kept = z.object({
@@ -16,11 +16,11 @@ const kept = z.object({
   signing: z.object({ id: z.string().min(1), privateKey: der, madeAtMs: z.number() }),
   /** Earlier keys. Only their public half is needed. */
   earlier: z.array(z.object({ id: z.string().min(1), publicKey: der, untilMs: z.number() })),
-  /** Ids of keys that are not good any more, oldest first. */
+  /** Ids of revoked keys, oldest first. */
   revoked: z.array(z.string()),
 })
 
-/** The keys of tokens as they are kept. */
+/** The keys of tokens, as they are stored. */
 export type KeptKeys = z.output<typeof kept>
 
 /** The keys of tokens, ready to be used. */
@@ -31,19 +31,19 @@ export interface TokenKeys {
   readonly revoked: ReadonlySet<string>
 }
 
-/** Longest life of a token that any config allows: so long the last one of a key has to be checked. */
+/** Longest lifetime of a token that a config may set: an earlier key is needed for this long. */
 const MAX_TOKEN_LIFETIME_MS = 86_400_000
-/** Revoked keys that are remembered, so that what they have signed is called expired, not foreign. */
+/** Revoked keys that are remembered, so that their tokens count as expired and not as foreign. */
 const MAX_REVOKED = 100
 
-/** The first key, or one in place of all those before, with which nothing is checked any more. */
+/** Makes the first key, or a key that replaces all earlier ones, which are revoked. */
 export function newKeys(nowMs: number, before?: KeptKeys): KeptKeys {
   const ids = before === undefined ? [] : [...before.earlier, before.signing].map(({ id }) => id)
   const revoked = [...(before?.revoked ?? []), ...ids].slice(-MAX_REVOKED)
   return { format: 1, signing: newSigningKey(nowMs), earlier: [], revoked }
 }
 
-/** A new key to sign with; those before are good for checking as long as their last token lives. */
+/** Makes a new signing key. The earlier ones still verify tokens, until their last token has expired. */
 export function rotated(before: KeptKeys, nowMs: number): KeptKeys {
   const { id, privateKey } = before.signing
   const publicKey = createPublicKey(privateKeyOf(privateKey)).export({ type: 'spki', format: 'der' })
@@ -66,12 +66,12 @@ export function printKeys(keys: KeptKeys): string {
   return JSON.stringify(keys)
 }
 
-/** @throws when the text is none of these; what it says has no part of the text in it, which is a secret. */
+/** @throws when the text has another form. The error quotes no part of the text, which is secret. */
 export function readKeys(text: string): KeptKeys {
   const { data } = kept.safeParse(parsed(text))
   if (data !== undefined) return data
   throw new Error(
-    'the keys of tokens that are kept cannot be read: were they changed, or made by a newer collector?',
+    'the stored keys of tokens cannot be read: were they changed, or made by a newer collector?',
   )
 }
 
@@ -95,6 +95,6 @@ export function usableKeys({ signing, earlier, revoked }: KeptKeys): TokenKeys {
     const { id, madeAtMs } = signing
     return { signing: { id, privateKey, madeAtMs }, checking, revoked: new Set(revoked) }
   } catch {
-    throw new Error('the keys of tokens that are kept cannot be used: were they changed?')
+    throw new Error('the stored keys of tokens cannot be used: were they changed?')
   }
 }

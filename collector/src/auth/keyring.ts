@@ -11,35 +11,35 @@ import {
   usableKeys,
 } from './key-set.ts'
 
-/** Milliseconds after which a token that another process has revoked is refused here, at most. */
+/** Longest time until this process refuses a token that another process has revoked, milliseconds. */
 const FRESH_MS = 1000
-/** From this age on they are read again while they are used, so that nobody has to wait for it. */
+/** From this age on, the keys are read again in the background, so that no caller has to wait. */
 const RENEW_MS = 500
-/** So long they are used when they cannot be read, which is also how long what was revoked may be taken then. */
+/** If the keys cannot be read, the last ones are used for this long, and revoked tokens are accepted for as long. */
 const USABLE_MS = 10_000
 /** Longest wait for the store. */
 const READ_WAIT_MS = 2000
-/** After a failure the store is left alone for so long. */
+/** Pause after a failure to read from the store. */
 const REST_MS = 1000
 const MAX_KEY_AGE_MS = 30 * 86_400_000
-/** Somebody else succeeds each time that an attempt does not. */
+/** Attempts to write. When one fails, another process has succeeded. */
 const MAX_ATTEMPTS = 20
 
 interface Known {
   keys: TokenKeys
   version: string
-  /** When the look began that has found them. */
+  /** When the read that returned them began. */
   readAtMs: number
 }
 
-/** The keys of tokens that all processes share, as this process knows them. */
+/** The keys of tokens that all processes share, cached in this process. */
 export class Keyring {
   readonly #store: TokenKeyStore
   readonly #clock: Clock
   #known: Known | undefined
   #reading: Promise<void> | undefined
   #changing: Promise<void> | undefined
-  /** How often this process has changed them. */
+  /** How often this process has changed the keys. */
   #changes = 0
   #failure: { cause: unknown; atMs: number } | undefined
 
@@ -49,9 +49,9 @@ export class Keyring {
   }
 
   /**
-   * The keys as they were within the last second. Those of the last seconds before when they cannot be read.
+   * The keys, at most a second old. If they cannot be read, the last known ones, at most ten seconds old.
    *
-   * @throws when they cannot be read, and what is known of them is too old.
+   * @throws when they cannot be read, and the last known ones are too old.
    */
   async current(): Promise<TokenKeys> {
     await this.#changing?.catch(() => {})
@@ -71,7 +71,7 @@ export class Keyring {
   }
 
   /**
-   * The keys as they were at this time (monotonic) or after it.
+   * The keys, read at this time (monotonic) or later.
    *
    * @throws when they cannot be read.
    */
@@ -83,7 +83,7 @@ export class Keyring {
     }
   }
 
-  /** The keys to sign with: a key that is too old is replaced first. */
+  /** The keys for signing. A signing key that is too old is replaced first. */
   async forSigning(): Promise<TokenKeys> {
     const keys = await this.current()
     const { id, madeAtMs } = keys.signing
@@ -95,7 +95,9 @@ export class Keyring {
     return this.current()
   }
 
-  /** Revokes all keys, and with them what they have signed: here from the call on, elsewhere within a second after it resolves. */
+  /**
+   * Revokes all keys, and with them all tokens: in this process at once, in others within a second after the promise resolves.
+   */
   revoke(): Promise<void> {
     const before = this.#changing
     const changing = (async () => {
@@ -125,7 +127,7 @@ export class Keyring {
     try {
       const found = await this.#inTime(this.#store.read())
       this.#failure = undefined
-      // The changes of this process are newer.
+      // This process has changed the keys since: its own are newer.
       if (changes !== this.#changes) return
       if (found === undefined) {
         await this.#change((text) => (text === undefined ? newKeys(this.#clock.now()) : undefined))
@@ -142,7 +144,7 @@ export class Keyring {
     this.#known = { keys, version, readAtMs }
   }
 
-  /** Changes what is kept; nothing when `next` returns undefined. */
+  /** Changes the stored keys, unless `next` returns undefined. */
   async #change(next: (kept: string | undefined) => KeptKeys | undefined): Promise<void> {
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
       const readAtMs = this.#clock.monotonic()
@@ -159,7 +161,7 @@ export class Keyring {
       this.#learn({ text, version }, readAtMs)
       return
     }
-    throw new Error('the keys of tokens are changed by others all the time')
+    throw new Error('other processes keep changing the keys of tokens')
   }
 
   #inTime<T>(work: Promise<T>): Promise<T> {
@@ -169,7 +171,7 @@ export class Keyring {
   }
 }
 
-/** Keys that cannot be read are replaced when everything is revoked: that is the remedy. */
+/** Revoking everything replaces unreadable keys, and thus repairs the store. */
 function readableKeys(text: string | undefined): KeptKeys | undefined {
   try {
     return text === undefined ? undefined : readKeys(text)

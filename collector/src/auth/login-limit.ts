@@ -8,14 +8,14 @@ const MAX_KNOWN = 1000
 /**
  * Limits failed logins by address, so that keys cannot be guessed at full speed.
  *
- * Credentials that have worked before are never held up: on a developer's machine everybody has the same
- * address, and one misconfigured service must not lock the others out.
+ * Credentials that have worked before are never limited: on a developer's machine all clients have the same address, and a
+ * misconfigured one must not lock the others out.
  */
 export class LoginLimit {
   readonly #maxFailures: number
   readonly #clock: Clock
   readonly #failures = new Map<string, { count: number; startMs: number }>()
-  /** Hashes; the credentials themselves are kept nowhere. */
+  /** Hashes only; the credentials themselves are not kept. */
   readonly #known = new Set<string>()
 
   constructor(maxFailuresPerMinute: number, clock: Clock) {

@@ -5,8 +5,8 @@ const WINDOW_MS = 1000
 const MAX_SOURCES = 10_000
 
 /**
- * Counts the requests of this process by source, in a window of one second that slides: whichever second a client looks at, no more
- * than the rate was accepted in it, and the wait in the response is exact.
+ * Counts the requests of this process by source, in a sliding window of one second. So no second contains more than the rate,
+ * wherever it begins, and the wait in the response is exact.
  */
 export class RateLimit implements RateLimits {
   readonly #clock: Clock
@@ -34,7 +34,7 @@ class Window {
 
   take(nowMs: number, rate: number): number | undefined {
     while ((this.#times[this.#first] ?? nowMs) <= nowMs - WINDOW_MS) this.#first++
-    // Cut when more than half of it is over, so that it costs little in sum.
+    // Cut only when more than half of the times are too old, so that the cost per request stays small.
     if (this.#first * 2 > this.#times.length) {
       this.#times = this.#times.slice(this.#first)
       this.#first = 0

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
 import { storable } from '../store/columns.ts'
 
-/** Where events come from: what a write key stands for. */
+/** A source of events, identified by its write key. */
 export interface Source {
   name: string
   region: 'default' | 'eu'
@@ -17,7 +17,7 @@ export function sha256(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
 
-/** Finds the source of a write key. Holds hashes only. */
+/** Finds the source of a write key. Keeps only hashes. */
 export class Sources {
   readonly #config: Config
   readonly #configured: ReadonlyArray<{ hash: Buffer; source: Source }> | undefined
@@ -41,9 +41,8 @@ export class Sources {
   /**
    * The source that has this key; undefined when none has.
    *
-   * Hashes are compared in constant time, with every source each time, so that neither a near miss nor
-   * the position of a match can be told from outside. Without configured sources, any key is a source
-   * of that name.
+   * Compares hashes in constant time, always with every source, so that the time reveals neither a near miss nor the position of
+   * a match. Without configured sources, any key is a source of that name.
    */
   find(writeKey: string): Source | undefined {
     if (this.#configured === undefined) {

@@ -17,7 +17,7 @@ export interface TokenApiParts {
   onFault(what: string, cause: unknown): void
 }
 
-/** `Retry-After` when what the processes share cannot be reached, seconds. */
+/** `Retry-After` when the shared store or log is unreachable, seconds. */
 const STORAGE_RETRY_SECONDS = 5
 
 /** `POST /token`; errors in the form of RFC 6749, section 5.2. */
@@ -48,7 +48,7 @@ export async function handleToken(
       'retry-after': String(seconds),
     })
   }
-  // The form holds a credential: of its body, the log has nothing but the size.
+  // The form contains a credential, so only its size is logged.
   const read = await readBody(request, MAX_FORM_BYTES)
   if (read === 'aborted') return
   notes.bodyBytes = read.sentBytes
@@ -64,7 +64,7 @@ export async function handleToken(
   } catch (cause) {
     if (!(cause instanceof TokenError)) {
       onFault('no token could be given out', cause)
-      return refuse(503, 'temporarily_unavailable', 'the token server cannot reach what it keeps', {
+      return refuse(503, 'temporarily_unavailable', 'the token server cannot reach its storage', {
         'retry-after': String(STORAGE_RETRY_SECONDS),
       })
     }

@@ -1,4 +1,4 @@
-/** Why no token is given, in the words of RFC 6749, section 5.2. */
+/** Why no token is issued, with the error codes of RFC 6749, section 5.2. */
 export class TokenError extends Error {
   readonly status: number
   readonly code: string

@@ -8,7 +8,7 @@ import type { TokenKeys } from './key-set.ts'
 import { Keyring } from './keyring.ts'
 import { TokenError } from './token-error.ts'
 
-/** An issued token, as the answer spells it. */
+/** An issued token, as in the response. */
 export interface IssuedToken {
   access_token: string
   expires_in: number
@@ -16,7 +16,7 @@ export interface IssuedToken {
   scope: string
 }
 
-/** Who a valid bearer token belongs to. */
+/** The owner of a valid bearer token. */
 export interface TokenOwner {
   clientId: string
   scopes: readonly string[]
@@ -28,11 +28,11 @@ const GRANT_TYPE = 'client_credentials'
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const TOKEN_ALGORITHM = 'ES256'
 /**
- * Who gives tokens out, and what they are for: `iss` and `aud`. The same at all processes, whatever their addresses: which of them
- * belong together is said by the key.
+ * `iss` and `aud` of all tokens. The same in all processes, whatever their addresses: the key shows which processes belong
+ * together.
  */
 const TOKEN_ISSUER = 'trackpost-collector'
-/** So far the clocks of two processes may be apart, for one to take at once what the other has signed. */
+/** Largest difference between the clocks of two processes at which one accepts a new token of the other. */
 const PROCESS_CLOCKS_SECONDS = 60
 const MAX_CACHED_TOKENS = 1000
 const KEY_ID = /^[0-9a-f-]{36}$/
@@ -40,9 +40,8 @@ const KEY_ID = /^[0-9a-f-]{36}$/
 /**
  * The token server: exchanges client assertions for bearer tokens and checks those.
  *
- * The algorithms are fixed, keys come from the configuration by `kid`, and nothing in a token can name
- * another key or address. Tokens are signed with a key that all processes of one store or log have, and that lives as long
- * as the store does.
+ * The algorithms are fixed, keys are found in the configuration by `kid`, and nothing in a token can name another key or address.
+ * All processes of a store or log sign tokens with the same key, which the store or log keeps.
  *
  * @see RFC 7523, section 3; RFC 8725
  */
@@ -53,7 +52,7 @@ export class TokenServer {
   readonly #clock: Clock
   readonly #keyring: Keyring
   readonly #verified = new Map<string, { owner: TokenOwner; expiresAtMs: number }>()
-  /** The keys that those were verified with. */
+  /** The keys that verified these tokens. */
   #verifiedWith: TokenKeys | undefined
 
   /**
@@ -72,15 +71,15 @@ export class TokenServer {
     this.#keyring = new Keyring(tokenKeys, clock)
   }
 
-  /** Told once the address is known: assertions may be made out to it. */
+  /** Called once the address is known: assertions may have it as their audience. */
   setAddress(url: string): void {
     this.#assertions.setAddress(url)
   }
 
   /**
-   * Answers a token request.
+   * Issues a token for a token request.
    *
-   * @throws TokenError when it is refused; what the store says when it cannot be reached.
+   * @throws TokenError when it is refused; an error of the store when that is unreachable.
    */
   async issue(form: URLSearchParams): Promise<IssuedToken> {
     const only = (name: string) => {
@@ -96,7 +95,7 @@ export class TokenServer {
     if (only('client_assertion_type') !== ASSERTION_TYPE) {
       throw new TokenError(400, 'invalid_request', `client_assertion_type must be ${ASSERTION_TYPE}`)
     }
-    // First: an assertion that is used up for nothing is of no use to anybody.
+    // Before the assertion is used up, which would be in vain if there was no key to sign with.
     const { signing } = await this.#keyring.forSigning()
     const application = await this.#assertions.check(only('client_assertion'))
     const scopes = (form.get('scope') ?? application.scopes.join(' '))
@@ -129,9 +128,9 @@ export class TokenServer {
   }
 
   /**
-   * Whom a bearer token belongs to, or whether it has been valid once.
+   * The owner of a bearer token; `expired` if the token was valid once.
    *
-   * @throws what the store says when the keys cannot be read from it.
+   * @throws an error of the store when the keys cannot be read.
    */
   async verify(token: string): Promise<TokenOwner | 'expired' | 'invalid'> {
     const askedAtMs = this.#clock.monotonic()
@@ -142,10 +141,10 @@ export class TokenServer {
     const keyId = keyIdOf(token)
     if (keyId === undefined) return 'invalid'
     if (!keys.checking.has(keyId) && !keys.revoked.has(keyId)) {
-      // Another process may have made it a moment ago.
+      // Another process may have made the key a moment ago.
       keys = await this.#keyring.readSince(askedAtMs)
     }
-    // No signature is checked with it any more: that it was a key once is all that is said.
+    // Revoked keys verify no signatures: all we say is that the key was ours once.
     if (keys.revoked.has(keyId)) return 'expired'
     const key = keys.checking.get(keyId)
     return key === undefined ? 'invalid' : this.#verifyWith(key, keys, token, nowMs)
@@ -185,8 +184,8 @@ export class TokenServer {
   }
 
   /**
-   * Makes every token that was given out invalid, by whichever process: here from the call on, at the others within a second after
-   * the promise resolves. Rejects when the store cannot be written to.
+   * Revokes every token that any process has issued: in this process at once, in the others within a second after the promise
+   * resolves. Rejects when the store cannot be written to.
    */
   revokeTokens(): Promise<void> {
     return this.#keyring.revoke()

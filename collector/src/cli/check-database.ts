@@ -12,28 +12,28 @@ import type { Cursor } from '../store/ports.ts'
 
 const PAGE = 1000
 
-/** One way in which events break the plan. */
+/** One way in which events violate the plan. */
 export interface BrokenRule {
-  /** `track:Order Completed`, as the catalogue has it; `identify` and `group` by themselves. */
+  /** `track:Order Completed`, as in the catalogue; just `identify` and `group` for these kinds. */
   key: string
   /** Dotted path into the message. */
   path: string
   message: string
-  /** How many events break it. */
+  /** How many events violate it. */
   count: number
   /** Number of the first of them. */
   firstSeq: number
 }
 
-/** Compares recorded events with a plan. */
+/** The result of checking recorded events against a plan. */
 export interface PlanReport {
-  /** Accepted events that were looked at. */
+  /** Accepted events that were checked. */
   checked: number
   broken: BrokenRule[]
 }
 
 /**
- * Holds the accepted events of a database against a plan, whatever plan they were recorded with.
+ * Checks the accepted events of a database against a plan, whichever plan they were recorded with.
  *
  * @throws ConfigError when there is no such database; SearchSyntaxError when the search line cannot be read.
  */
@@ -42,16 +42,16 @@ export async function checkDatabase(
   plan: TrackingPlan,
   filter: EventFilter = {},
 ): Promise<PlanReport> {
-  // Opening it would make an empty one, in which everything is as planned.
+  // Opening would create an empty database, without any violations.
   if (!isPostgres(path) && !existsSync(path)) throw new ConfigError(`database: ${path} is not there`)
   requireClients({ store: path })
   const search = searchOf({ ...filter, status: 'accepted' })
-  // It is not started, and so nothing is deleted from it.
+  // The store is opened but not started, so that it deletes nothing.
   const store = await openStore(path, {
     config: DEFAULT_CONFIG,
     clock: systemClock,
     plan: null,
-    // The query reports errors of reading.
+    // Read errors are thrown by the query.
     onFault: () => {},
   })
   const broken = new Map<string, BrokenRule>()

@@ -4,18 +4,18 @@ import { COLLECTOR_FLAGS, type Flags } from './flags.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-// Not `TRACKPOST_` alone: TRACKPOST_HOST and others are what programs with the SDK read, as a rule in the same shell.
+// Longer than `TRACKPOST_`, because programs with the SDK read TRACKPOST_HOST and others, often in the same shell.
 const PREFIX = 'TRACKPOST_COLLECTOR_'
 /** Variables that the command line of the SDK reads as well, with the same meaning. */
 const SHARED: Readonly<Record<string, string>> = { 'admin-token': 'TRACKPOST_ADMIN_TOKEN' }
-/** Flags that set the same: one that is given decides over the variable of the other. */
+/** Flags for the same setting: the flag of one wins over the variable of the other. */
 const SAME: Readonly<Record<string, string>> = { store: 'database', database: 'store' }
-/** Flags that ask for something at once; nobody wants that of every start. */
+/** Flags without a variable: nobody wants these at every start. */
 const NOT_SET_THERE: ReadonlySet<string> = new Set(['help', 'version'])
 
 /**
- * Kubernetes tells containers of a Service whose name begins with `trackpost-collector`, under names one of which is that of a
- * flag: `TRACKPOST_COLLECTOR_PORT=tcp://10.0.0.7:8787`.
+ * For a Service named `trackpost-collector`, Kubernetes sets variables in its containers, one of which has the name of a flag:
+ * `TRACKPOST_COLLECTOR_PORT=tcp://10.0.0.7:8787`.
  */
 const SERVICE_ADDRESS = /^(?:tcp|udp|sctp):\/\//
 const SERVICE_NAME =
@@ -27,11 +27,11 @@ export function variableOf(flag: string): string {
 }
 
 /**
- * The arguments of a command with what the environment sets and they do not. An empty variable counts as not set.
+ * Adds the settings of the environment to the arguments of a command. Arguments win. An empty variable counts as not set.
  *
- * @param flags What the command takes; variables for the flags of others are left alone, since containers of several
- *   commands may share an environment.
- * @throws ConfigError for a variable that no flag has: a misspelt one is found at the start.
+ * @param flags The flags of the command. Variables for the flags of other commands are ignored, since containers of several
+ * commands may share an environment.
+ * @throws ConfigError for a variable without a flag, so that a misspelt one is found at the start.
  */
 export function withEnvironment(args: readonly string[], flags: Flags, environment: Environment): string[] {
   refuseUnknown(environment)
@@ -50,8 +50,8 @@ export function withEnvironment(args: readonly string[], flags: Flags, environme
 }
 
 /**
- * A problem with a flag, under the name by which it was set: a person who wrote a variable would look for `--drain` on a command
- * line that does not have it.
+ * Names the variable in a problem with a flag that was set by one: a person who set the variable would look for `--drain` on the
+ * command line in vain.
  */
 export function underItsName(cause: unknown, args: readonly string[], environment: Environment): unknown {
   const flag = cause instanceof ConfigError ? /^--([a-z-]+):/.exec(cause.message)?.[1] : undefined
@@ -69,10 +69,10 @@ function flagsIn(args: readonly string[]): Set<string> {
 
 function settingOf(flag: string, environment: Environment): [variable: string, value: string] {
   for (const variable of [variableOf(flag), SHARED[flag]]) {
-    // A line break at the end comes from a secret that was made of a file or with `echo`, and is part of nothing.
+    // Removes a line break at the end, which a secret made from a file or with `echo` may have.
     const value = variable === undefined ? '' : (environment[variable] ?? '').replace(/[\r\n]+$/, '')
     if (variable === undefined || value === '') continue
-    // Of any other flag it is a mistake, and not to be passed over.
+    // For any other flag it is a mistake, which must be reported.
     if (flag !== 'port' || !SERVICE_ADDRESS.test(value)) return [variable, value]
   }
   return ['', '']

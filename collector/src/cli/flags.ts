@@ -1,6 +1,6 @@
 import type { ParseArgsConfig } from 'node:util'
 
-/** Flags of a command, as `parseArgs` takes them. */
+/** Flags of a command, for `parseArgs`. */
 export type Flags = NonNullable<ParseArgsConfig['options']>
 
 export const HELP = `trackpost-collector: the HTTP tracking API on your machine

@@ -6,10 +6,10 @@ const LIMIT_MS = 4000
 const ADVICE = 'is the collector running, and are --host and --port the ones that it was started with?'
 
 /**
- * Asks the collector of this machine whether it is ready, for containers without `curl`.
+ * Asks the collector on this machine whether it is ready, for containers without `curl`.
  *
- * @param given Where it listens; an address that stands for all is asked on loopback.
- * @returns What it says, or why it says nothing.
+ * @param given Where it listens; for the address of all interfaces, loopback is asked.
+ * @returns The response, or why there is none.
  */
 export function askReadiness(given: string, port: number): Promise<{ isReady: boolean; says: string }> {
   const host = withoutBrackets(given)
@@ -31,7 +31,7 @@ export function askReadiness(given: string, port: number): Promise<{ isReady: bo
   })
 }
 
-/** A name with several addresses has an error for each, and no message of its own. */
+/** If a name has several addresses, the error contains one for each, and has no message. */
 function whatFailed({ message, ...cause }: Error & { code?: string }): string {
   return message || (cause.code ?? 'no connection')
 }

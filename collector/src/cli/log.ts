@@ -9,11 +9,11 @@ export type LogFields = Readonly<Record<string, string | number | boolean | null
 /** How a log is made. */
 export interface LogOptions {
   format: 'text' | 'json'
-  /** Prints nothing but errors. */
+  /** Prints only errors. */
   isQuiet: boolean
-  /** Texts that never leave the process. */
+  /** Texts that are never logged. */
   secrets: readonly (string | undefined)[]
-  /** Addresses whose passwords never leave the process, and what may be no address at all. */
+  /** Addresses whose passwords are never logged; may also be texts that are not addresses. */
   addresses: readonly (string | undefined)[]
   clock: Clock
   stdout: (line: string) => void
@@ -23,26 +23,26 @@ export interface LogOptions {
 const COMMANDS = 'work, keygen, check and healthcheck'
 const FAULT_INTERVAL_MS = 10_000
 
-/** Counts the messages about a kind of fault, written and suppressed. */
+/** The last message about a kind of fault, and those that were suppressed. */
 interface Told {
   atMs: number
   cause: string
   suppressed: number
-  /** The last cause that was not told, when it is another one. */
+  /** The last suppressed cause, if it differs from the logged one. */
   newer: string | undefined
 }
 
-/** Nothing is held back of a fault that is over. */
+/** The state after a fault is over: nothing is suppressed. */
 const OVER: Pick<Told, 'newer' | 'suppressed'> = { newer: undefined, suppressed: 0 }
 const MAX_CAUSE_CHARACTERS = 1000
-/** A secret shorter than that would be found in words that are none. */
+/** A shorter secret would be found inside ordinary words. */
 const MIN_SECRET_CHARACTERS = 4
 
 /**
- * The log of the process about itself: some lines at the start and the end, and what goes wrong in between.
+ * The log of the process: some lines at the start and the end, and faults in between.
  *
- * As text, errors go to stderr; as JSON everything goes to stdout, where collectors of logs look for it. What clients send is
- * not logged: it is in the store. Few lines, so written at once and by hand; a library for logs would bring a dozen packages.
+ * As text, errors go to stderr; as JSON everything goes to stdout, where log collectors read it. Requests of clients are not
+ * logged: they are in the store. There are so few lines that a log library, with a dozen packages, is not worth it.
  */
 export class Log {
   readonly #options: LogOptions
@@ -55,19 +55,19 @@ export class Log {
     this.#secrets = [...options.secrets, ...passwords].flatMap(formsOf)
   }
 
-  /** Tells of something that is in order. */
+  /** Logs something that is not a fault. */
   info(message: string, fields: LogFields = {}): void {
     if (!this.#options.isQuiet) this.#write('info', message, fields)
   }
 
-  /** Tells why the process ends. */
+  /** Logs why the process ends. */
   failed(cause: unknown): void {
     this.#write('error', oneLine(cause), {})
   }
 
   /**
-   * Prints a fault at most once in ten seconds for each kind: a full disk must not fill the log as well. What is wrong may have
-   * changed meanwhile, and who says it may say it only once: the last cause is printed when the time is over.
+   * Logs a fault at most once in ten seconds for each kind: a full disk must not fill the log as well. The last suppressed cause
+   * is logged when the time is over: the cause may have changed, and may be reported only once.
    */
   fault(what: string, cause: unknown): void {
     const { clock } = this.#options
@@ -86,10 +86,10 @@ export class Log {
   }
 
   /**
-   * Tells that what was wrong is over. Should it come again it is told at once, and what was held back of it is not told any more:
-   * the last line says how things are.
+   * Logs that a fault is over. Suppressed causes of the fault are dropped, so that the last line shows the current state. If the
+   * fault comes again, it is logged at once.
    *
-   * @param fault What was told as a fault.
+   * @param fault The fault that was logged.
    */
   recovered(message: string, fault: string): void {
     this.#faults.delete(fault)
@@ -134,7 +134,7 @@ export function readLogFormat(text: string): 'text' | 'json' {
 
 const REDACTED = '[redacted]'
 
-/** A text without what looks like credentials: those in addresses, in headers, and in settings that are named so. */
+/** Removes credentials from a text: in addresses, in headers, and in settings with such names. */
 export function withoutCredentials(text: string): string {
   return text
     .replace(/(\w:\/\/)\S*@/g, `$1${REDACTED}@`)
@@ -146,7 +146,7 @@ function passwordOf(address: string | undefined): string | undefined {
   return address !== undefined && URL.canParse(address) ? new URL(address).password : undefined
 }
 
-/** A secret as it is written in an address, and as it is meant. */
+/** A secret as it is, and as it is encoded in an address. */
 function formsOf(secret = ''): string[] {
   return [...new Set([secret, decoded(secret)])].filter((form) => form.length >= MIN_SECRET_CHARACTERS)
 }
@@ -168,7 +168,7 @@ export function oneLine(cause: unknown): string {
   }
   if (error?.code === 'EADDRNOTAVAIL') return `${error.address} is not an address of this machine`
   if (error?.code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL') {
-    // Node.js goes on to say that nothing but options is taken: no help for a command that is misspelt.
+    // Cuts off the rest of Node.js's message, that only options are allowed: no help for a misspelt command.
     const [argument] = error.message.split('. This command')
     return printable(
       `${argument}: the commands are ${COMMANDS}, and stand first; see trackpost-collector --help`,

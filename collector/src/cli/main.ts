@@ -19,14 +19,16 @@ import { askReadiness } from './healthcheck.ts'
 import { Log, oneLine, printable, readLogFormat, withoutCredentials } from './log.ts'
 import { endNow, watchSignals } from './signals.ts'
 
-/** A day; what ends processes has no such patience. */
+/** A day; no process manager waits that long. */
 const MAX_DRAIN_SECONDS = 86_400
-/** So long a database or a log that does not respond is waited for. What starts processes is told to give them 10 s more than the drain. */
+/**
+ * Longest wait for a database or a log that does not respond. Our docs tell process managers to allow 10 s more than the drain.
+ */
 const CLOSE_LIMIT_MS = 9000
 
-/** Runs the command line; resolves with the exit code when a signal ends the collector, or it cannot start. */
+/** Runs the command line. Resolves with the exit code when a signal ends the collector, or if it cannot start. */
 export async function main(args: readonly string[]): Promise<number> {
-  // Nobody may read any more what is printed here (`| head -1`); that is no reason to end with an error, or to end.
+  // The reader of our output may be gone (`| head -1`), which is no reason to end.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   try {
     if (args[0] === 'keygen') return runKeygen(args.slice(1))
@@ -131,7 +133,7 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
     onFault: (what, cause) => log.fault(what, cause),
     onRecovery: (what, fault) => log.recovered(what, fault),
   })
-  // Before the first line: who reads it may send a signal at once.
+  // Before the first line is printed, whose reader may send a signal at once.
   hasStarted()
   log.info(`trackpost-collector listens on ${collector.url}, page and API; Ctrl+C ends it`, {
     url: collector.url,
@@ -142,13 +144,13 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
     log.info('the page and /api are closed to other machines: set --admin-token to open them')
   }
   const signal = await signalled
-  // Ctrl+C comes from a person, who waits for the end; SIGTERM from what starts and ends processes.
+  // Ctrl+C comes from a person, who waits for the end; SIGTERM comes from a process manager, so only it drains.
   if (signal === 'SIGTERM' && drainSeconds > 0) {
     log.info(`trackpost-collector drains for ${drainSeconds} s`, { signal, seconds: drainSeconds })
     collector.drain()
     await sleep(systemClock, drainSeconds * 1000)
   }
-  // Ends nothing that ends by itself: a timer does not keep the process alive.
+  // The timer does not keep the process alive: it only matters if something else does.
   systemClock.setTimer(() => {
     log.info('the store or the log does not respond: ended without it', { signal })
     endNow(signal)
@@ -183,7 +185,7 @@ async function readOptions(values: Values): Promise<CollectorOptions> {
   }
 }
 
-/** Beside a log there is a store only when it is named. */
+/** With a log, there is only a store if it is named. */
 function storeOption(values: Values): Pick<CollectorOptions, 'store' | 'log'> {
   const { log, store, database } = values
   if (log === undefined) return { store: storeOf(values) }

@@ -7,14 +7,14 @@ export type EndSignal = (typeof ENDING)[number]
 export interface Signals {
   /** The first one after the start. */
   signalled: Promise<EndSignal>
-  /** From now on the process has something to finish. */
+  /** Call when the collector has started, so has work to finish. */
   hasStarted(): void
 }
 
 /**
- * Waits for signals that ask the process to end. The second one ends it at once, whatever goes on: somebody does not want to wait.
- * So does each until `hasStarted` is called. Without a listener that would be so everywhere but in a container, where the first
- * process is spared such signals: the start would go on, and nobody would remember that the end was asked for.
+ * Waits for signals that ask the process to end. The second one ends it at once, and so does each until `hasStarted` is called.
+ * During the start, a listener is needed for containers only: there, signals without a listener do not end the first process, so
+ * the start would go on and the signal would be lost.
  */
 export function watchSignals(): Signals {
   let isStarting = true
@@ -36,11 +36,12 @@ export function watchSignals(): Signals {
   }
 }
 
-/** Ends the process, whatever keeps it. */
+/** Ends the process at once, whatever it is doing. */
 export function endNow(signal: EndSignal): void {
-  // By the signal itself: an exit would first end the threads, and one that is in the database then may abort the process.
+  // Sends itself the signal. `process.exit` would first end the threads, and one that is inside the database may then abort the
+  // process.
   process.removeAllListeners(signal)
   process.kill(process.pid, signal)
-  // The first process of a container is not ended by that.
+  // In a container, that does not end the first process.
   process.exit(128 + constants.signals[signal])
 }

@@ -1,4 +1,4 @@
-/** One who sends events. Exactly one of `writeKey` and `writeKeySha256` is given. */
+/** A source of events. Has exactly one of `writeKey` and `writeKeySha256`. */
 export interface SourceInput {
   /** 1 to 200 characters; unique among the sources. */
   name: string
@@ -8,7 +8,7 @@ export interface SourceInput {
   writeKeySha256?: string | undefined
   /** Default: the region of the collector. */
   region?: 'default' | 'eu' | undefined
-  /** Requests a second, 1 to 1,000,000, in place of the general rate. */
+  /** Requests a second, 1 to 1,000,000, instead of the general rate. */
   rate?: number | undefined
   /** Names of the destinations that are enabled; default: all. */
   destinations?: string[] | undefined
@@ -17,7 +17,7 @@ export interface SourceInput {
 interface DestinationBase {
   /** 1 to 200 characters; unique among the destinations. */
   name: string
-  /** Other names under which `integrations` may switch it; default: none. */
+  /** Other names that `integrations` may use for it; default: none. */
   alternativeNames?: string[] | undefined
   /** Default true. */
   enabled?: boolean | undefined
@@ -43,11 +43,11 @@ export interface WebhookDestinationInput extends DestinationBase {
   headers?: Record<string, string> | undefined
   /** Requests under way at a time, 1 to 256; default 8. */
   concurrency?: number | undefined
-  /** Attempts before an event is given up, 1 to 1,000; default 10. */
+  /** Attempts until an event fails, 1 to 1,000; default 10. */
   maxAttempts?: number | undefined
   /**
-   * Longest wait before the second attempt, milliseconds, 1 to 60,000; default 500. It doubles from there to a minute, and each is drawn from
-   * its upper half.
+   * Longest wait before the second attempt, milliseconds, 1 to 60,000; default 500. It doubles with each attempt, up to a minute,
+   * and each wait is random, between half of it and all.
    */
   firstDelay?: number | undefined
   /** Longest wait for a response, milliseconds, 1 to 300,000; default 10,000. */
@@ -57,11 +57,11 @@ export interface WebhookDestinationInput extends DestinationBase {
 /** Inserts events into a table. Needs the package `@clickhouse/client` beside the collector. */
 export interface ClickHouseDestinationInput extends DestinationBase {
   type: 'clickhouse'
-  /** The HTTP interface of the server, without user, query and fragment. */
+  /** Address of the server's HTTP interface, without user, query and fragment. */
   url: string
   /** Default `default`. */
   database?: string | undefined
-  /** Made when it is absent; default `events`. */
+  /** Created if it does not exist; default `events`. */
   table?: string | undefined
   /** Default `default`. */
   username?: string | undefined
@@ -69,9 +69,15 @@ export interface ClickHouseDestinationInput extends DestinationBase {
   password?: string | undefined
   /** Most events of a request, 1 to 10,000; default 1,000. */
   batchSize?: number | undefined
-  /** Least time between requests that are not full, milliseconds, 0 to 60,000; default 1,000. ClickHouse likes few and large ones. */
+  /**
+   * Least time between requests that are not full, milliseconds, 0 to 60,000; default 1,000. ClickHouse prefers few and large
+   * requests.
+   */
   interval?: number | undefined
-  /** Longest wait before the second attempt, milliseconds, 1 to 60,000; default 500. It doubles from there to a minute, and there is always another one. */
+  /**
+   * Longest wait before the second attempt, milliseconds, 1 to 60,000; default 500. It doubles with each attempt, up to a minute.
+   * The number of attempts has no limit.
+   */
   firstDelay?: number | undefined
   /** Longest wait for a response, milliseconds, 1 to 300,000; default 30,000. */
   timeout?: number | undefined
@@ -94,67 +100,74 @@ export interface ApplicationInput {
   sources?: string[] | undefined
 }
 
-/** How the log is kept; for collectors with `--log`. What was set for a stream that is there already holds. */
+/** Settings of the log, for collectors with `--log`. A stream that exists already keeps its own settings. */
 export interface LogInput {
-  /** Name of the stream, and what its subjects begin with: 1 to 40 letters, digits, `-` and `_`; default `trackpost`. */
+  /** Name of the stream and prefix of its subjects: 1 to 40 letters, digits, `-` and `_`; default `trackpost`. */
   stream?: string | undefined
   /** Servers that keep each event; default 1. */
   replicas?: 1 | 3 | 5 | undefined
-  /** Room for what waits, bytes, at least 65,536; when it is full, 503 is answered. */
+  /** Most bytes that may wait in the log, at least 65,536; when it is full, responses are 503. */
   maxBytes?: number | undefined
-  /** Seconds for which the log knows a request that is sent again, 1 to 86,400. */
+  /** Seconds for which the log recognises a repeated request, 1 to 86,400. */
   duplicateWindow?: number | undefined
-  /** The credentials of a NATS account, a file. */
+  /** Path of a file with the credentials of a NATS account. */
   credentialsFile?: string | undefined
 }
 
-/** The config file as it is written. Unknown names are errors, so that a misspelt one is found at the start. */
+/** The content of a config file. Unknown names are errors, so that a misspelt one is found at the start. */
 export interface ConfigInput {
-  /** The region this collector stands for; a source of another one is recorded as `wrong_region`. Default `default`. */
+  /**
+   * The region that this collector represents. Events of a source of another region are recorded as `wrong_region`. Default
+   * `default`.
+   */
   region?: 'default' | 'eu' | undefined
   /** Requests a second for each source, 1 to 1,000,000; default: no limit. */
   rate?: number | undefined
-  /** How `Retry-After` is written; default `seconds`. */
+  /** Format of `Retry-After`; default `seconds`. */
   retryAfter?: 'seconds' | 'date' | undefined
   /** At least one; default: any write key is a source of that name. */
   sources?: SourceInput[] | undefined
-  /** Answer 401 to a write key that no source has, in place of recording `unknown_write_key`; needs `sources`. Default false. */
+  /**
+   * Respond with 401 to a write key that no source has, instead of recording `unknown_write_key`; needs `sources`. Default false.
+   */
   rejectUnknownKeys?: boolean | undefined
-  /** Refuse a body that is not announced as `application/json`, as the real service documents it. Default false. */
+  /** Refuse a body whose `Content-Type` is not `application/json`, as the real service documents it. Default false. */
   strictContentType?: boolean | undefined
   /** Origins of pages that may send events, `*` = all; default: on loopback those of this machine, elsewhere none. */
   browserOrigins?: string[] | undefined
-  /** The address under which clients reach this collector, and others on the same store: that of a proxy in front of them. */
+  /** The address at which clients reach this collector and others on the same store, such as that of a proxy in front of them. */
   publicUrl?: string | undefined
-  /** Further names under which a collector on loopback is asked for; default: none. */
+  /** Further host names that a collector on loopback accepts; default: none. */
   hostNames?: string[] | undefined
   /** Addresses and networks of proxies whose `X-Forwarded-For` is believed; default: none. */
   trustedProxies?: string[] | undefined
-  /** Failed logins a minute from one address before only known credentials are taken from it; default 300. */
+  /** Failed logins a minute from one address, after which only known credentials are accepted from it; default 300. */
   failedLoginsPerMinute?: number | undefined
   /** Where accepted events go; default: nowhere. */
   destinations?:
     | Array<FileDestinationInput | WebhookDestinationInput | ClickHouseDestinationInput>
     | undefined
-  /** Makes access tokens for these applications; default: none are made. */
+  /** Issues access tokens for these applications; default: issues none. */
   oauth?:
     | {
         applications: ApplicationInput[]
-        /** Life time of a token, seconds, 1 to 86,400; default 3600. */
+        /** Lifetime of a token, seconds, 1 to 86,400; default 3600. */
         tokenLifetime?: number | undefined
         /** Further values of `aud` that an assertion may carry, in addition to the collector's own address and `publicUrl`. */
         audiences?: string[] | undefined
       }
     | undefined
   log?: LogInput | undefined
-  /** Whether a 200 outlives the end of the process (default), or a loss of power too. Of a file. */
+  /**
+   * Whether events that were answered with 200 survive the end of the process (default), or a power cut too. For SQLite files.
+   */
   durability?: 'process' | 'power' | undefined
   /** Seconds for which a messageId is remembered; default: for ever. */
   dedupWindow?: number | undefined
-  /** Events kept; default: 10,000,000 in a file, on PostgreSQL as many as come. */
+  /** Most events that are kept; default: 10,000,000 in a file, no limit on PostgreSQL. */
   maxEvents?: number | undefined
   /** Days for which events are kept, 1 to 36,500; default: for ever in a file, 30 on PostgreSQL. */
   retentionDays?: number | undefined
-  /** Size at which the database refuses to grow, bytes, at least 65,536; default: as large as the disk. Of a file. */
+  /** Most bytes of the database, at least 65,536; default: no limit but the disk. For SQLite files. */
   maxDatabaseBytes?: number | undefined
 }

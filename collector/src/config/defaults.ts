@@ -1,9 +1,9 @@
 import type { Config } from './schema.ts'
 
 /**
- * The config where none is given.
+ * The config if none is given.
  *
- * Written out, so that a collector without a config, as tests start it by the hundred, need not load the library that checks one.
+ * Written out, so that a collector without a config need not load the library that checks one: tests start hundreds of those.
  */
 export const DEFAULT_CONFIG: Config = {
   region: 'default',

@@ -6,7 +6,7 @@ import { type Config, configSchema } from './schema.ts'
 /**
  * Checks a config and fills in its defaults.
  *
- * @param origin What the message calls it, for example the file's path.
+ * @param origin Names the config in messages, for example the path of the file.
  * @throws ConfigError naming every wrong setting.
  */
 export function parseConfig(value: unknown, origin: string): Config {
@@ -48,7 +48,7 @@ function readJson(path: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    // The parser quotes the text around the mistake, line breaks included; the answer is one line.
+    // The message is one line, but the parser quotes the text around the mistake with its line breaks.
     throw new ConfigError(`${path}: not JSON (${(cause as Error).message.replace(/\s+/g, ' ')})`)
   }
 }

@@ -8,7 +8,7 @@ const region = z.enum(['default', 'eu'])
 const rate = z.number().int().min(1).max(1_000_000)
 const httpUrl = z.url({ protocol: /^https?$/ })
 
-/** Whether an address is nothing but one. */
+/** Whether an address has no user, query and fragment. */
 function isBare(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { username, password, search, hash } = new URL(text)
@@ -27,7 +27,7 @@ const browserOrigin = z
     'expected an origin like https://shop.example, or *',
   )
 
-/** Schemes of mobile shells (`capacitor://localhost`) have no origin by the letter of the URL standard. */
+/** By the URL standard, schemes of mobile shells (`capacitor://localhost`) have no origin. */
 function isOrigin(url: URL, text: string): boolean {
   return url.origin === text || (url.origin === 'null' && /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*$/.test(text))
 }
@@ -53,7 +53,7 @@ const destinationBase = {
   pastAfterHours: z.number().positive().default(24),
 }
 
-/** A name that needs no quotes in any statement. */
+/** A name that needs no quotes in SQL. */
 const identifier = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, 'expected letters, digits and _, no digit first')
@@ -135,7 +135,7 @@ const log = z.strictObject({
 })
 
 /**
- * Checks what `config.ts` describes, and fills in its defaults. The types are written out there: users get them without the types of the
+ * Checks a config and fills in its defaults. Its types are written out in `config.ts`, so that users do not need the types of the
  * library that checks.
  */
 export const configSchema = z

@@ -1,7 +1,7 @@
 import type { ClaimedDelivery } from '../store/ports.ts'
 import type { AttemptResult } from './webhook.ts'
 
-/** Carries events to a destination that takes many at a time. */
+/** Sends events in batches to a destination that accepts many at a time. */
 export interface BatchSender {
   /** Most events of a batch. */
   readonly limit: number
@@ -9,7 +9,7 @@ export interface BatchSender {
   readonly longestMs: number
   /** Shortest time between the ends of batches that were not full, milliseconds: a short wait makes larger batches. */
   readonly intervalMs: number
-  /** Longest wait before a batch that failed is tried again, milliseconds; doubles from there to a minute. */
+  /** Longest wait before a failed batch is tried again, milliseconds; doubles with each failure, up to a minute. */
   readonly firstDelayMs: number
   /** Prepares the destination before there are events. Never rejects: problems show with the first batch. */
   prepare(signal: AbortSignal): Promise<void>

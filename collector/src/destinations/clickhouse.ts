@@ -10,7 +10,7 @@ import { connectionReason } from './reason.ts'
 import { type BatchOutcome, sendSplitting } from './split.ts'
 import type { AttemptResult } from './webhook.ts'
 
-/** Size at which a batch is sent in more than one request, characters. */
+/** Characters of a request; a larger batch is sent in several. */
 const MAX_REQUEST_CHARACTERS = 8_000_000
 
 interface Row {
@@ -32,10 +32,10 @@ export class ClickHouseSender implements BatchSender {
   #isReady = false
   #told: string | undefined
 
-  /** @param onFault Told what the server said when it takes nothing, once until that changes. */
+  /** @param onFault Called with the server's message when it accepts nothing, once until the message changes. */
   constructor(config: ClickHouseConfig, clock: Clock, onFault: (cause: unknown) => void) {
     this.limit = config.batchSize
-    // The table is looked at, or made, twice; requests begin for as long as one may last, and the last one ends.
+    // Up to four statements for the table, then requests that begin within one timeout, the last of which takes another.
     this.longestMs = config.timeout * 6
     this.intervalMs = config.interval
     this.firstDelayMs = config.firstDelay
@@ -67,7 +67,7 @@ export class ClickHouseSender implements BatchSender {
     const insert = async (group: readonly Row[]): Promise<BatchOutcome> => {
       const outcome = await this.#insert(group, signal)
       if (outcome.kind !== 'refused' || isTableSound) return outcome
-      // Somebody may have changed the table, and all rows would be blamed for it.
+      // Checks the table again: if somebody has changed it, all rows would seem to be at fault.
       this.#isReady = false
       const reason = await this.#ensureTable(signal)
       isTableSound = reason === undefined
@@ -101,16 +101,16 @@ export class ClickHouseSender implements BatchSender {
     try {
       const response = await this.#server.run(query, signal, rows.map(({ line }) => line).join(''), {
         date_time_input_format: 'best_effort',
-        // An acknowledgement means that the rows are in the table.
+        // Without this, an acknowledgement would not mean that the rows are in the table.
         async_insert: 0,
-        // The same rows once more are no news; the same events in another batch are found by their key. Not the keys alone: two
-        // collectors, one of which began with a copy of the other's database, have them in common.
+        // The server ignores the same rows sent again; the same events in another batch are found by their keys. The token covers
+        // the whole rows, because two collectors have keys in common if one began with a copy of the other's database.
         insert_deduplication_token: tokenOf(rows),
       })
       const outcome = outcomeOf(response)
       if (outcome.kind === 'taken') this.#told = undefined
       else if (outcome.kind !== 'refused') {
-        // It may be the table: it is looked at again before the next batch.
+        // The table may be the cause: it is checked again before the next batch.
         this.#isReady = false
         this.#tell(outcome.reason, response.text)
       }
@@ -129,7 +129,7 @@ export class ClickHouseSender implements BatchSender {
   }
 }
 
-/** Rows in groups that are not too large for one request. */
+/** Splits rows into groups that fit into one request each. */
 function requestsOf(rows: readonly Row[]): Row[][] {
   const groups: Row[][] = []
   let characters = Number.POSITIVE_INFINITY

@@ -6,7 +6,7 @@ import { Outage, type OutageParts } from './outage.ts'
 import { type BatchDestination, openSender } from './senders.ts'
 import { type AttemptResult, postMessage } from './webhook.ts'
 
-/** A lease lasts longer than the attempt, so that no other process gets the event before its outcome is written. */
+/** A lease lasts this much longer than the attempt, so that no other process gets the event before its outcome is written. */
 const LEASE_MARGIN_MS = 10_000
 const MAX_DELAY_MS = 60_000
 const FAULT_RETRY_MS = 5000
@@ -48,7 +48,7 @@ export class Deliverer {
   /**
    * Looks for due deliveries now, unless it is already doing so or the destination is backing off.
    *
-   * @param isAsked A person asked for it.
+   * @param isAsked Whether a person has requested it.
    */
   wake(isAsked = false): void {
     if (isAsked) this.#restUntilMs = Number.NEGATIVE_INFINITY
@@ -112,7 +112,7 @@ export class Deliverer {
     this.#failures = isUnavailable ? this.#failures + 1 : 0
     const telling = isUnavailable ? results[0] : results.find(({ result }) => result === 'delivered')
     if (telling !== undefined && !signal.aborted) this.#outage.saw(telling)
-    // Drawn once for the batch: what failed together is due together, and is a batch again.
+    // One random number for the batch: events that failed together are due together, as a batch again.
     const random = clock.random()
     const delayMs = (attempts: number) =>
       delayOf(sender.firstDelayMs, isUnavailable ? this.#failures : attempts, random)
@@ -136,7 +136,7 @@ export class Deliverer {
     const { queue, clock } = this.#parts
     const { name, concurrency, timeout, firstDelay, maxAttempts } = destination
     const dueAtMs = (attempts: number) => {
-      // Each drawn by itself, so that those that failed together do not come back together.
+      // A random number for each, so that events that failed together are not tried again together.
       return attempts < maxAttempts ? clock.now() + delayOf(firstDelay, attempts, clock.random()) : undefined
     }
     const { signal } = this.#stop
@@ -175,7 +175,7 @@ export class Deliverer {
     await queue.release(name, released)
   }
 
-  /** Measures an attempt: call the returned function when the attempt is over. */
+  /** Measures an attempt. Call the returned function when the attempt is over. */
   #startAttempt(): () => { atMs: number; durationMs: number } {
     const { clock } = this.#parts
     const atMs = clock.now()
@@ -200,13 +200,13 @@ export class Deliverer {
   }
 }
 
-/** Doubles with each attempt; drawn from the upper half. */
+/** Backoff: doubles with each attempt, and is random in the upper half. */
 function delayOf(firstDelayMs: number, attempts: number, random: number): number {
   const delayMs = Math.min(MAX_DELAY_MS, firstDelayMs * 2 ** (attempts - 1))
   return Math.ceil(delayMs * (0.5 + random / 2))
 }
 
-/** @param dueAtMs When the next attempt is due after so many; undefined = there is none. */
+/** @param dueAtMs When the next attempt is due after so many attempts; undefined = there is none. */
 function updateOf(
   { eventId, attempts: before }: ClaimedDelivery,
   result: AttemptResult,

@@ -11,7 +11,7 @@ export class FileSender implements BatchSender {
   readonly intervalMs = 0
   readonly firstDelayMs = 2000
   readonly #path: string
-  /** The last line was perhaps not written to its end, by this process or one before. */
+  /** The last line may be incomplete, from this process or an earlier one. */
   #mayBeTorn = true
 
   constructor(path: string) {
@@ -30,7 +30,7 @@ export class FileSender implements BatchSender {
       this.#mayBeTorn = false
       return batch.map(() => ({ result: 'delivered' }))
     } catch (cause) {
-      // A full disk or a missing mount: the event has no part in it.
+      // A full disk or a missing mount, for example: the event is not at fault.
       const reason = `cannot be written (${(cause as NodeJS.ErrnoException).code})`
       return batch.map(() => ({ result: 'retry', reason }))
     }
@@ -39,10 +39,10 @@ export class FileSender implements BatchSender {
   async close(): Promise<void> {}
 }
 
-/** Whether the next line would go on with one that a full disk, or the end of a process, has cut off. */
+/** Whether the file ends with a line that a full disk or the end of a process has cut off. */
 async function endsMidLine(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => undefined)
-  // A pipe or a terminal has no end to look at.
+  // A pipe or a terminal has no last line to check.
   if (found === undefined || !found.isFile() || found.size === 0) return false
   const file = await open(path)
   try {

@@ -34,7 +34,7 @@ export class Outage {
       if (isNews) this.tell(`destination ${this.#name} is unavailable`, new Error(attempt.reason))
       return
     }
-    // Even if it refused the event: it responds.
+    // A destination that refuses an event responds, so it is not down.
     this.#sinceMs = undefined
     if (this.#told === undefined) return
     onRecovery(`destination ${this.#name} is back`, this.#told)

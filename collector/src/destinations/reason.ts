@@ -1,4 +1,4 @@
-/** Why a request had no response, in a few words that are the same each time. */
+/** Why a request had no response, in the same few words each time. */
 export function connectionReason(cause: unknown): string {
   const { name, code, cause: inner } = cause as NodeJS.ErrnoException & { cause?: NodeJS.ErrnoException }
   if (name === 'TimeoutError') return 'no answer in time'

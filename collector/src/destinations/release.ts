@@ -4,7 +4,7 @@ import type { EventRecord, Message } from '../record.ts'
 /** The parts of an event that are released. */
 export type Releasable = Pick<EventRecord, 'status' | 'type' | 'message'> & { sent: Message | null }
 
-/** Where chosen events are released to: the address of a real service, and the key of a source there. */
+/** The target of releases: the address of a real service, and the key of a source there. */
 export interface ReleaseTarget {
   /** Without the key: it is shown to people. */
   url: string
@@ -16,7 +16,7 @@ export type ReleaseResult = { released: true } | { released: false; reason: stri
 
 const TIMEOUT_MS = 15_000
 
-/** Reads `https://<write key>@api.example.com`; undefined when it is no such address. */
+/** Reads `https://<write key>@api.example.com`; undefined when the text has another form. */
 export function readReleaseTarget(text: string): ReleaseTarget | undefined {
   if (!URL.canParse(text)) return undefined
   const url = new URL(text)
@@ -26,7 +26,7 @@ export function readReleaseTarget(text: string): ReleaseTarget | undefined {
   return { url: `${url.origin}${url.pathname.replace(/\/$/, '')}`, writeKey }
 }
 
-/** Sends one event as its client sent it, with the key of the target. Redirects are not followed. */
+/** Sends one event as its client sent it, but with the key of the target. Does not follow redirects. */
 export async function releaseEvent(target: ReleaseTarget, record: Releasable): Promise<ReleaseResult> {
   if (record.status !== 'accepted') return { released: false, reason: 'it was not accepted' }
   const message = record.sent ?? record.message

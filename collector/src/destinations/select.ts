@@ -12,7 +12,7 @@ export const SKIP_REASONS = {
 } as const
 export type SkipReason = keyof typeof SKIP_REASONS
 
-/** One `integrations` before another: what an item says itself, and what its batch says. */
+/** The `integrations` of an item, followed by that of its batch. */
 type Integrations = ReadonlyArray<Readonly<Record<string, unknown>>>
 
 /** The switch of a destination in `integrations`: on, off, or none. Own keys only; names are case-sensitive. */
@@ -26,7 +26,8 @@ function switchFor(integrations: Integrations, name: string): boolean | undefine
 /**
  * Whether `integrations` lets an event through to a destination, spec section 2.
  *
- * The destination's own name is asked first, then its alternative names in order, then `All`; what is not mentioned is on.
+ * The name of the destination decides, then its alternative names in order, then `All`. Without any of them, the destination is
+ * on.
  */
 export function isSwitchedOn(integrations: Integrations, names: readonly string[]): boolean {
   for (const name of names) {
@@ -36,7 +37,10 @@ export function isSwitchedOn(integrations: Integrations, names: readonly string[
   return switchFor(integrations, 'All') ?? true
 }
 
-/** Where an accepted event goes, and where not and why. A destination that is turned off altogether is not mentioned. */
+/**
+ * The destinations of an accepted event, and those that it skips with the reason. Destinations that are disabled in the config
+ * are left out.
+ */
 export function planDeliveries(
   destinations: readonly DestinationConfig[],
   source: Source,

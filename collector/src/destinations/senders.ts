@@ -3,10 +3,10 @@ import type { DestinationConfig } from '../config/schema.ts'
 import type { BatchSender } from './batch-sender.ts'
 import { FileSender } from './file.ts'
 
-/** Destinations that take many events at a time. */
+/** Destinations that accept many events at a time. */
 export type BatchDestination = Exclude<DestinationConfig, { type: 'webhook' }>
 
-/** Loads what the destination needs, which others do without. */
+/** Makes the sender of a destination, and loads its packages only now. */
 export async function openSender(
   destination: BatchDestination,
   clock: Clock,

@@ -3,22 +3,22 @@ import type { AttemptResult } from './webhook.ts'
 /** The result of one request with several events. */
 export type BatchOutcome =
   | { kind: 'taken' }
-  /** The data of at least one event were refused; the others may be taken without it. */
+  /** The data of at least one event was refused; the others may be accepted without it. */
   | { kind: 'refused'; reason: string }
-  /** It cannot be told whether an event is to blame. */
+  /** It is not known whether an event is at fault. */
   | { kind: 'unclear'; reason: string }
-  /** The destination takes nothing at present. */
+  /** The destination accepts nothing at present. */
   | { kind: 'unavailable'; reason: string }
 
-/** Requests for a batch whose failure is unclear, before the rest of it waits for the next attempt. */
+/** Requests for a batch whose failures are unclear. After these, the rest of it waits for the next attempt. */
 const UNCLEAR_REQUESTS = 40
 
 /**
- * Delivers events in as few requests as possible, and halves a group that is refused until the event to blame is alone.
+ * Delivers events in as few requests as possible. Halves a refused group until the event at fault is alone.
  *
- * @param groups Each is a request at first.
- * @param settle Told once of each event.
- * @param canGoOn Asked before each request; what is left when it says no is to be tried again.
+ * @param groups Each is one request at first.
+ * @param settle Called once for each event.
+ * @param canGoOn Called before each request. If it returns false, the remaining events are to be tried again.
  */
 export async function sendSplitting<Item>(
   groups: ReadonlyArray<readonly Item[]>,
@@ -26,7 +26,7 @@ export async function sendSplitting<Item>(
   settle: (item: Item, result: AttemptResult) => void,
   canGoOn: () => boolean,
 ): Promise<void> {
-  // The next one is last.
+  // In reverse: the next group is the last element.
   const left = groups.filter((group) => group.length > 0).reverse()
   let unclear = 0
   let halted: string | undefined

@@ -25,12 +25,12 @@ export interface WatchParts {
  */
 export class DestinationWatch {
   readonly #parts: WatchParts
-  /** Names of those to which this process delivers. */
+  /** Names of the destinations to which this process delivers. */
   readonly #attended: readonly string[]
   /** Turned off on purpose: their pending deliveries are not reported. */
   readonly #disabled: ReadonlySet<string>
   readonly #told = new Set<string>()
-  /** By the name: when an event came last that was not meant for it, nor kept from it for a reason. */
+  /** For each name, when the last event came that a front had neither planned for it nor skipped with a reason. */
   readonly #unplanned = new Map<string, number>()
   #cancel = () => {}
   #isClosed = false
@@ -62,7 +62,7 @@ export class DestinationWatch {
     await this.#parts.queue.attend(this.#attended).catch(() => {})
   }
 
-  /** Writes a line for each destination that has lost its processes since the last look. */
+  /** Reports each destination that has lost its processes since the last check. */
   async #tell(): Promise<void> {
     const found = await this.unattended().catch(() => undefined)
     if (found === undefined || this.#isClosed) return
@@ -83,7 +83,7 @@ export class DestinationWatch {
     return new Map(others.map(({ destination, pending }) => [destination, pending]))
   }
 
-  /** Takes note of what another process has planned for the events of one request. */
+  /** Records the destinations that another process has planned for the events of one request. */
   planned(events: readonly NewEvent[]): void {
     const accepted = events.find(({ reason }) => reason === null)
     if (accepted === undefined) return

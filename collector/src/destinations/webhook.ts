@@ -8,7 +8,7 @@ export type AttemptResult =
   | { result: 'retry'; reason: string }
   | { result: 'failed'; reason: string }
 
-// Statuses that may be different next time; any other 4xx would be refused again.
+// Statuses that are worth a retry; any other 4xx would come again.
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
 
 /** Posts one message. Redirects are not followed: the address is the one in the config, or none. */
@@ -23,7 +23,7 @@ export async function postMessage(
       headers: {
         ...destination.headers,
         'content-type': 'application/json',
-        // The same on every attempt: at least once becomes once for a receiver that remembers it.
+        // The same in every attempt, so that a receiver can recognise repeats.
         'idempotency-key': delivery.key,
         'x-trackpost-attempt': String(delivery.attempts + 1),
       },

@@ -157,7 +157,7 @@ test('C5: a front without a store says where to look, how the log is, and asks f
 
   await page.getByRole('heading', { name: 'No events are kept here' }).waitFor()
   await page.locator('.log-state .pill', { hasText: 'ready' }).waitFor()
-  expect(await page.locator('main').textContent()).toContain('Look at a process that has the store')
+  expect(await page.locator('main').textContent()).toContain('Ask a process that has the store')
   await post(front, '/v1/track', track())
   await expect.poll(() => page.locator('.log-state dd').first().textContent()).toBe('1')
   expect(asked.filter((path) => path.startsWith('/api/reasons') || path === '/api/events')).toEqual([])

@@ -72,9 +72,7 @@ test.each([
 
   const { code, output } = await collector(...args)
 
-  expect(output).toBe(
-    `trackpost-collector: ${use} needs what is installed beside the collector: npm install ${packages}\n`,
-  )
+  expect(output).toBe(`trackpost-collector: ${use} needs further packages: npm install ${packages}\n`)
   expect(code).toBe(1)
   expect(existsSync(join(project.folder, 'events.db'))).toBe(false)
   const { peerDependencies } = JSON.parse(readFileSync(join(REPOSITORY, 'collector/package.json'), 'utf8'))

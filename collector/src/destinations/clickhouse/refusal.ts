@@ -3,12 +3,12 @@ import type { BatchOutcome } from '../split.ts'
 /** A response of the server, or of a proxy before it. */
 export interface ServerResponse {
   status: number
-  /** Of the server's exceptions; undefined when it had none. */
+  /** The code of the server's exception; undefined when there was none. */
   code: number | undefined
   text: string
 }
 
-/** Codes that blame the data of a row. */
+/** Codes of exceptions that are due to the data of a row. */
 const DATA: ReadonlySet<number> = new Set([
   6, // CANNOT_PARSE_TEXT
   25, // CANNOT_PARSE_ESCAPE_SEQUENCE
@@ -29,7 +29,7 @@ const DATA: ReadonlySet<number> = new Set([
   691, // UNKNOWN_ELEMENT_OF_ENUM
 ])
 
-/** Codes that have nothing to do with what was sent. */
+/** Codes of exceptions that have nothing to do with the rows. */
 const UNAVAILABLE: ReadonlySet<number> = new Set([
   16, // NO_SUCH_COLUMN_IN_TABLE
   60, // UNKNOWN_TABLE
@@ -50,7 +50,7 @@ const UNAVAILABLE: ReadonlySet<number> = new Set([
   236, // ABORTED
   242, // TABLE_IS_READ_ONLY
   243, // NOT_ENOUGH_SPACE
-  252, // TOO_MANY_PARTS: of more and smaller requests there would be more
+  252, // TOO_MANY_PARTS: smaller requests would make more parts
   279, // ALL_CONNECTION_TRIES_FAILED
   285, // TOO_FEW_LIVE_REPLICAS
   286, // UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE
@@ -63,10 +63,10 @@ const UNAVAILABLE: ReadonlySet<number> = new Set([
   999, // KEEPER_EXCEPTION
 ])
 
-/** The code of a table that is not there. */
+/** The code for a table that does not exist. */
 export const UNKNOWN_TABLE = 60
 
-/** The reason for a response that no server of this kind gives. */
+/** The reason for a response that does not come from ClickHouse. */
 export function unlikeClickHouse({ status }: ServerResponse): string {
   return `answered ${status}, but not as ClickHouse does`
 }
@@ -75,24 +75,22 @@ export function unlikeClickHouse({ status }: ServerResponse): string {
 export function outcomeOf(response: ServerResponse): BatchOutcome {
   const { status, code, text } = response
   if (code === undefined && status >= 200 && status < 300) {
-    // The server says nothing to an insert that it took.
+    // The response to a successful insert is empty.
     return text.trim() === ''
       ? { kind: 'taken' }
       : { kind: 'unavailable', reason: unlikeClickHouse(response) }
   }
   const reason = refusalReason(response)
-  // Of a proxy: half of it may be small enough.
+  // From a proxy: half of the rows may be small enough.
   if (code === undefined) return { kind: status === 413 ? 'refused' : 'unavailable', reason }
   if (DATA.has(code)) return { kind: 'refused', reason }
   return { kind: UNAVAILABLE.has(code) ? 'unavailable' : 'unclear', reason }
 }
 
-/**
- * The refusal in few words. The text of the server is left out: it quotes data, and reasons are counted by their wording.
- */
+/** The refusal in few words. Leaves out the text of the server, which quotes data: reasons are counted by their wording. */
 export function refusalReason({ status, code, text }: ServerResponse): string {
   if (code === undefined) return `answered ${status}`
-  // The name is the last thing but the version; what an event says cannot come after it.
+  // The name comes last, before the version, so no data of an event can follow it.
   const name = /\(([A-Z][A-Z0-9_]{2,60})\)(?: \(version [^()]*(?:\([^()]*\))?\))?\s*$/.exec(
     text.slice(-300),
   )?.[1]

@@ -23,7 +23,7 @@ export const COLUMNS = {
 } as const
 
 /**
- * One event as a line of JSONEachRow. The same event gives the same line, however often it is sent.
+ * One event as a line of JSONEachRow. The same event always gives the same line.
  *
  * @throws RangeError when its message is nested too deeply to be written.
  */
@@ -47,13 +47,13 @@ export function rowOf({ key, source, messageId, body }: ClaimedDelivery): string
   return `${JSON.stringify(row)}\n`
 }
 
-/** Absent is empty. A lone surrogate, which ClickHouse refuses, becomes U+FFFD. */
+/** An absent value becomes an empty text. A lone surrogate, which ClickHouse refuses, becomes U+FFFD. */
 function text(value: unknown): string {
   if (value === undefined || value === null) return ''
   return (exactDigits(value) ?? (typeof value === 'string' ? value : JSON.stringify(value))).toWellFormed()
 }
 
-/** As ISO 8601; outside of what the column can hold it is the nearest that it can, and 1970 when it is no time at all. */
+/** A time as ISO 8601, limited to the range of the column; 1970 if the value is not a time. */
 function time(value: unknown): string {
   const ms = typeof value === 'string' ? Date.parse(value) : 0
   return new Date(Math.min(LATEST_MS, Math.max(EARLIEST_MS, Number.isNaN(ms) ? 0 : ms))).toISOString()

@@ -3,12 +3,12 @@ import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import type { DestinationConfig } from '../../config/schema.ts'
 import type { ServerResponse } from './refusal.ts'
 
-/** Bytes: a response of a server is shorter. A longer one is not of a ClickHouse server, and is not read to its end. */
+/** A longer response does not come from a ClickHouse server, and is not read to its end. */
 const MAX_RESPONSE_CHARACTERS = 1_000_000
 
 export type ClickHouseConfig = Extract<DestinationConfig, { type: 'clickhouse' }>
 
-/** Statements to one ClickHouse server, and its responses as they are. */
+/** Runs statements on one ClickHouse server, and returns its raw responses. */
 export class ClickHouseServer {
   readonly #client: ReturnType<typeof createClient>
   readonly #timeoutMs: number
@@ -23,15 +23,15 @@ export class ClickHouseServer {
       password,
       application: 'trackpost-collector',
       request_timeout: timeout,
-      // It would write statements to the console.
+      // The client would log statements to the console.
       log: { level: ClickHouseLogLevel.OFF },
     })
   }
 
   /**
-   * Rejects when there was no response: with a `TimeoutError` when it did not come in time.
+   * Runs a statement. Rejects when there was no response, with a `TimeoutError` when it did not come in time.
    *
-   * @param body What an INSERT inserts.
+   * @param body The rows of an INSERT.
    */
   async run(
     query: string,
@@ -49,7 +49,7 @@ export class ClickHouseServer {
         abort_signal: end,
         ignore_error_response: true,
       })
-      // The client minds the signal only until a response begins.
+      // The client obeys the signal only until the response begins.
       const text = await beginningOf(addAbortSignal(end, response.stream))
       const code = response.response_headers['x-clickhouse-exception-code'] ?? codeIn(text)
       return {
@@ -73,13 +73,16 @@ async function beginningOf(stream: Readable): Promise<string> {
   stream.setEncoding('utf8')
   for await (const chunk of stream) {
     text += chunk as string
-    // To leave the loop ends the connection.
+    // Leaving the loop closes the connection.
     if (text.length > MAX_RESPONSE_CHARACTERS) break
   }
   return text
 }
 
-/** The code of an exception whose header is missing: it began after the headers were sent, or a proxy took it out. */
+/**
+ * The code of an exception in the body, if there is no header: it occurred after the headers were sent, or a proxy removed the
+ * header.
+ */
 function codeIn(text: string): string | undefined {
   return /^Code: (\d+)\. DB::Exception: /.exec(text)?.[1]
 }

@@ -3,12 +3,12 @@ import { refusalReason, type ServerResponse, UNKNOWN_TABLE, unlikeClickHouse } f
 import { COLUMNS } from './row.ts'
 import type { ClickHouseServer } from './server.ts'
 
-/** `database`.`table`, quoted. The config takes no names that would need more. */
+/** The quoted name, `database`.`table`. The config allows only names for which quotes are enough. */
 export function tableName({ database, table }: { database: string; table: string }): string {
   return `\`${database}\`.\`${table}\``
 }
 
-/** Days are no partitions: a month of events in one is what the server is at ease with. The order makes repeats neighbours. */
+/** Partitions by month, since ClickHouse works best with few partitions. With this order, repeated rows are adjacent. */
 export function createTable(name: string): string {
   const columns = Object.entries(COLUMNS).map(([column, type]) => `  ${column} ${type}`)
   return [
@@ -22,9 +22,9 @@ export function createTable(name: string): string {
 }
 
 /**
- * Makes the table when it is absent; one that is there is used as it is when it has the columns.
+ * Creates the table if it does not exist. An existing one is used if it has the columns.
  *
- * @returns Why the table cannot be used, and what the server said of it; undefined = it can.
+ * @returns Why the table cannot be used, with the server's message; undefined = it can.
  */
 export async function ensureTable(
   server: ClickHouseServer,
@@ -32,7 +32,7 @@ export async function ensureTable(
   signal: AbortSignal,
 ): Promise<{ reason: string; detail?: string } | undefined> {
   try {
-    // Asked first: to write into a table that is there, nobody needs the right to make one.
+    // Reads the table first: inserting into an existing one does not require the right to create one.
     let response = await server.run(`DESCRIBE TABLE ${name} FORMAT JSONEachRow`, signal)
     if (response.code !== UNKNOWN_TABLE) return problemOf(response)
     response = await server.run(createTable(name), signal)
@@ -56,7 +56,7 @@ function problemOf(response: ServerResponse): { reason: string; detail?: string 
   return undefined
 }
 
-/** The types of columns by their names; undefined when that is no description of a table. */
+/** The types of the columns by name; undefined when the text is not a description of a table. */
 function typesIn(text: string): Map<string, string> | undefined {
   const types = new Map<string, string>()
   try {
@@ -71,7 +71,7 @@ function typesIn(text: string): Map<string, string> | undefined {
   }
 }
 
-/** Which values a column takes. */
+/** The kind of values that a column of this type accepts. */
 function family(type: string): string {
   const inner = type.replace(/^(?:LowCardinality\(|Nullable\()+/, '')
   const base = /^[A-Za-z]*/.exec(inner)?.[0] ?? ''
