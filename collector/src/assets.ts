@@ -12,7 +12,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-// Nothing is loaded from elsewhere, and the browser sees to it.
+// The page loads nothing from other hosts, and the browser enforces that.
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -28,7 +28,7 @@ export class PageAssets {
   readonly #folder: URL
   #assets: ReadonlyMap<string, Asset> | undefined
 
-  /** @param folder By default where the build has put the page. This module lies one level below the package. */
+  /** @param folder Default: the folder of the built page. This module is one level below the package. */
   constructor(folder = new URL('../dist/page/', import.meta.url)) {
     this.#folder = folder
   }
@@ -40,7 +40,7 @@ export class PageAssets {
     if (asset === undefined) return false
     const headers = {
       ...SECURITY_HEADERS,
-      // Asked again each time, so that a newer collector is never shown with an older page.
+      // Revalidated each time, so that a newer collector never runs with an older page.
       'cache-control': 'no-cache',
       'content-security-policy': POLICY,
       'referrer-policy': 'no-referrer',

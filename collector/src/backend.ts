@@ -22,15 +22,15 @@ export interface BackendOptions extends Listeners {
   release: ReleaseTarget | null
   /** Whether this process makes the pending deliveries. */
   isDelivering: boolean
-  /** Whether others work on the store that may have another config. */
+  /** Whether other processes, perhaps with another config, share the store. */
   isShared: boolean
-  /** Why the store cannot be asked now; null when it can, as far as is known. */
+  /** Why the store is unreachable now; null if it is not, as far as is known. */
   storeUnavailable(): string | null
-  /** Told of every event that this process has recorded. */
+  /** Called for every event that this process has recorded. */
   onRecorded(event: EventSummary): void
 }
 
-/** Everything behind the store: what is told, counted and carried on. */
+/** The parts that work on stored events: the live stream, the totals, waits and deliveries. */
 export class Backend {
   readonly stream: LiveStream
   readonly waiters: Waiters
@@ -75,7 +75,7 @@ export class Backend {
     this.#wake()
   }
 
-  /** Takes note of what another process has planned for the events of one request. */
+  /** Records the destinations that another process has planned for the events of one request. */
   planned(events: readonly NewEvent[]): void {
     this.#watch.planned(events)
   }
@@ -149,13 +149,13 @@ export class Backend {
     }
   }
 
-  /** Stops everything that waits or streams: what holds connections open. */
+  /** Ends waits and streams, which keep connections open. */
   hangUp(): void {
     this.waiters.close()
     this.stream.close()
   }
 
-  /** Ends deliveries, keeps what waits, and lets go of the store. */
+  /** Ends deliveries, keeps the pending ones, and closes the store. */
   async close(): Promise<void> {
     this.#watch.close()
     await Promise.all(this.#deliverers.map((deliverer) => deliverer.close()))
@@ -163,7 +163,7 @@ export class Backend {
   }
 }
 
-/** The reads of waits, by the queries that everybody asks. */
+/** Reads for waits, with the usual queries. */
 function waitSource({ tail, reader }: EventStore): WaitSource {
   const full = { order: 'oldest', isFull: true } as const
   return {
@@ -188,7 +188,7 @@ function waitSource({ tail, reader }: EventStore): WaitSource {
   }
 }
 
-/** Of a destination that only others name. */
+/** For a destination that only other processes have in their config. */
 const UNKNOWN = { type: 'unknown', target: '', isEnabled: false }
 
 function publicFacts(destination: DestinationConfig): {

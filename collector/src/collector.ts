@@ -40,10 +40,10 @@ import type { EventStore, LocalRecords } from './store/event-store.ts'
 import type { RateLimits } from './store/ports.ts'
 
 const CLOSE_GRACE_MS = 5000
-/** How long a store that does not respond is waited for. */
+/** Longest wait for a store that does not respond. */
 const STORE_LIMIT_MS = 3000
 
-/** The parts that are made of the options before anything is opened. */
+/** The parts that are made from the options, before anything is opened. */
 export interface CheckedParts {
   clock: Clock
   tokens: TokenServer | undefined
@@ -54,12 +54,12 @@ export interface CheckedParts {
   release: ReleaseTarget | null
   about: About
   isLocal: boolean
-  /** Undefined for a process that needs nobody else. */
+  /** Undefined for a process without a log. */
   shared: Shared | undefined
   listeners: Listeners
 }
 
-/** The composition: what comes in by HTTP, the store, and everything behind it. */
+/** Composes the collector: HTTP, the store, and the parts that work on stored events. */
 export class RunningCollector implements Collector {
   readonly #store: EventStore
   readonly #shared: Shared | undefined
@@ -72,7 +72,7 @@ export class RunningCollector implements Collector {
   readonly #recorder: RequestRecorder
   readonly #router: Router
   readonly #health: Health
-  /** Undefined for a store that lies here. */
+  /** Undefined if all parts are on this machine. */
   readonly #parts: PartWatch | undefined
   readonly #meter = new Meter()
   readonly #turns = new Turns()
@@ -156,7 +156,7 @@ export class RunningCollector implements Collector {
         meter: this.#meter,
         version: this.#about.version,
         clock: this.#clock,
-        // A front without a store knows nothing of them.
+        // A front without a store does not know them.
         destinations: async () => (shared?.hasStore === false ? [] : this.#backend.destinations()),
       }),
       handleToken:
@@ -190,7 +190,7 @@ export class RunningCollector implements Collector {
   }
 
   async #handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-    // Loaded with the first request: a test that never asks need not wait for what reads queries.
+    // Loaded with the first request, so that tests that never query start faster.
     const [{ handleFaults }, { handleTokens }, { handleApi }] = await Promise.all([
       import('./api/faults.ts'),
       import('./api/tokens.ts'),
@@ -284,7 +284,7 @@ export class RunningCollector implements Collector {
     this.#backend.hangUp()
     this.#injector.close()
     await this.#server?.close(CLOSE_GRACE_MS)
-    // Nobody waits for a response any more; what is left to be written is known to its sender as not done.
+    // No client waits any more: those whose events are not written yet have had no 200.
     const cancel = this.#clock.setTimer(() => this.#store.cut?.(), STORE_LIMIT_MS)
     await limited(this.#recorder.settled(), STORE_LIMIT_MS, this.#clock, () => {})
     await this.#logConsumer?.close()

@@ -18,29 +18,29 @@ export interface Collector extends AsyncDisposable {
   /** How many records match. */
   count(filter?: EventFilter): number
   stats(): Stats
-  /** Forgets all records and the memory of messageIds. It is done when the call returns; the promise says whether it could be. */
+  /** Deletes all records and known messageIds. They are gone when the call returns; the promise rejects if that failed. */
   clear(): Promise<void>
   /**
-   * Has the next requests to `/v1` and `/token` get a fault in place of the usual response; several calls make a script.
+   * Gives the next requests to `/v1` and `/token` a fault instead of the usual response. Several calls make a sequence.
    *
    * @example collector.respondNext({ status: 503, headers: { 'retry-after': '1' }, times: 2 })
    * @throws FaultError when a value cannot be used.
    */
   respondNext(fault: FaultOptions): FaultRule
-  /** The faults that are set, the rate of failures, and how many requests got one so far. */
+  /** The active faults, the fail rate, and how many requests have got a fault so far. */
   faults(): FaultState
   /** Removes all faults, `failRate` too. */
   clearFaults(): void
   /**
-   * Makes all tokens given out so far invalid, also those that other processes on the same store or log gave out: here from the call on, there
-   * within a second after the promise resolves. It rejects when the store cannot be written to.
+   * Revokes all tokens, also those that other processes on the same store or log have issued: in this process at once, in the
+   * others within a second after the promise resolves. Rejects when the store cannot be written to.
    */
   revokeTokens(): Promise<void>
   /**
-   * Says that the end is near: `/readyz` turns 503 and connections end with their next response, so that clients and load balancers
-   * go elsewhere. Requests are taken as before until `close()`.
+   * Announces the end: `/readyz` responds with 503 and connections close after their next response, so that clients and load
+   * balancers use another collector. Requests are accepted as before until `close()`.
    */
   drain(): void
-  /** Finishes requests in flight, commits what they brought, and lets go of port and file. */
+  /** Finishes the requests in flight, commits their events, and closes the port and the store. */
   close(): Promise<void>
 }

@@ -1,6 +1,6 @@
 import { REASONS, type Reason, WARNINGS, type Warning } from './record.ts'
 
-/** How bad it is: `info` is nothing to mend. */
+/** How serious it is. `info` needs no action. */
 export type Severity = 'error' | 'warning' | 'info'
 
 /** An explanation of a reason, for a developer. */
@@ -9,7 +9,7 @@ export interface Help {
   /** The remedy. */
   remedy: string
   severity: Severity
-  /** The field at fault, as a path into the message; null when it is none. */
+  /** The field at fault, as a path into the message; null when no field is. */
   field: string | null
 }
 
@@ -22,7 +22,7 @@ const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
   bad_type: ['Each item of a batch needs its type, in lower case.', 'type'],
   bad_item: ['Look at the code that fills the batch: an item is null, a text, a number or an array.'],
   bad_message_id: ['Send a text of at most 99 characters, or leave it out.', 'messageId'],
-  bad_id: ['Look at where the id comes from: it has bytes in it that are no text.', 'userId'],
+  bad_id: ['Look at where the id comes from: it has bytes in it that are not text.', 'userId'],
   bad_field: ['Send an object there: { ... }, not a text, number or array.', 'properties'],
   too_many_items: ['Send at most 5,000 events in a request. The client of this project does by itself.'],
   duplicate: [
@@ -42,7 +42,7 @@ const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
     'Send smaller batches, or less in an event that comes alone: files and long texts belong elsewhere.',
   ],
   event_too_large: ['Send less in this event; files and long texts belong elsewhere.', 'properties'],
-  batch_refused: ['Mend the item of the same request that was refused for itself.'],
+  batch_refused: ['Fix the item of the same request that was refused on its own.'],
   invalid_json: ['Look at the request: it shows where the body stops being JSON.'],
   too_deep: ['Send flatter objects.'],
   not_an_object: ['Send one JSON object.'],
@@ -50,7 +50,7 @@ const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
   bad_credentials: ['Compare the write key or the OAuth settings of the client with the config file.'],
   malformed_credentials: ['Send Authorization: Basic and the base64 of the write key with a colon after it.'],
   expired_token: ['Have the client fetch a new token, and look at both clocks.'],
-  source_not_allowed: ['Allow the source to the OAuth application in the config file.'],
+  source_not_allowed: ['Add the source to the sources of the OAuth application in the config file.'],
 }
 
 const REMEDIES_OF_WARNINGS: Readonly<Record<Warning, [remedy: string, field?: string]>> = {
@@ -68,7 +68,7 @@ const REMEDIES_OF_WARNINGS: Readonly<Record<Warning, [remedy: string, field?: st
 const INFO: ReadonlySet<string> = new Set<Reason>(['duplicate'])
 const WARNING: ReadonlySet<string> = new Set<Reason>(['batch_refused'])
 
-/** The meaning and the remedy of a reason or a warning; for other codes the code itself. */
+/** The meaning and the remedy of a reason or a warning; for other codes, the code itself is the meaning. */
 export function helpFor(reason: string): Help {
   if (Object.hasOwn(WARNINGS, reason)) {
     const [remedy, field] = REMEDIES_OF_WARNINGS[reason as Warning]

@@ -3,7 +3,7 @@ import { pathText } from '../search/syntax.ts'
 /** Types as JSON Schema names them. */
 export type JsonType = 'string' | 'number' | 'integer' | 'boolean' | 'null' | 'array' | 'object'
 
-/** One type that was met at a path. */
+/** One type that was found at a path. */
 export interface FoundType {
   type: JsonType
   format?: 'date-time'
@@ -16,7 +16,7 @@ export interface FoundType {
 /** The values seen at one path of the properties or traits of an event. */
 export interface FoundField {
   path: string
-  /** Share of the events that have it; for what lies in arrays, of the objects there. */
+  /** Share of the events that have it; inside arrays, the share of the objects there. */
   presence: number
   /** The most frequent type. */
   type: JsonType
@@ -128,7 +128,7 @@ function round(share: number): number {
   return Math.round(share * 1e4) / 1e4
 }
 
-/** `properties.items[].id`: as a search line writes it, with the elements of arrays marked. */
+/** A path as in a search line, with the elements of arrays marked: `properties.items[].id`. */
 function fieldPath(keys: readonly string[]): string {
   return pathText(keys).replaceAll('.[]', '[]')
 }
@@ -152,7 +152,7 @@ function typeOf(value: unknown): { type: JsonType; format?: 'date-time' } {
   }
 }
 
-/** Whole numbers are numbers, and null may stand beside one other type. */
+/** Integers count as numbers, and null may occur together with one other type. */
 export function isInconsistent(types: readonly JsonType[]): boolean {
   const distinct = new Set(types.map((type) => (type === 'integer' ? 'number' : type)))
   distinct.delete('null')

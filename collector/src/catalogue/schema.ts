@@ -1,6 +1,6 @@
 import type { FoundField, JsonType } from './infer.ts'
 
-/** A JSON Schema, as far as this module writes one. */
+/** The part of JSON Schema that this module writes. */
 export interface JsonSchema {
   type?: JsonType | JsonType[]
   format?: string
@@ -14,7 +14,7 @@ interface Node {
   children: Map<string, Node>
 }
 
-/** The schema of the properties or traits that fields were learnt from. */
+/** The schema of the properties or traits with these fields. */
 export function schemaOf(fields: readonly FoundField[]): JsonSchema {
   const root: Node = { children: new Map() }
   for (const field of fields) {
@@ -78,7 +78,7 @@ function merged(types: readonly JsonType[]): JsonType[] {
   return distinct.includes('number') ? distinct.filter((type) => type !== 'integer') : distinct
 }
 
-/** The parts of an `Events` type: the schema of each track. */
+/** An `Events` type in TypeScript, from the schema of each track event. */
 export function typescriptOf(events: ReadonlyArray<{ name: string; schema: JsonSchema }>): string {
   const lines = events.map(({ name, schema }) => `  ${JSON.stringify(name)}: ${typeText(schema, 1)}`)
   return `/** Inferred from what the collector received: new Analytics<Events>({ ... }) */\nexport type Events = {\n${lines.join('\n')}\n}\n`

@@ -3,11 +3,11 @@ import { type Clock, sleep } from '../clock.ts'
 import { HttpProblem, replyProblem, SECURITY_HEADERS } from '../http/reply.ts'
 import type { FaultRule, Faults } from './rules.ts'
 
-/** Does to requests what the faults say. */
+/** Injects faults into requests. */
 export class FaultInjector {
   readonly #faults: Faults
   readonly #clock: Clock
-  /** Left without a response until the collector closes. */
+  /** Requests that stay without a response until the collector closes. */
   readonly #hanging = new Set<ServerResponse>()
 
   constructor(faults: Faults, clock: Clock) {
@@ -16,10 +16,10 @@ export class FaultInjector {
   }
 
   /**
-   * Resolves with the fault that has been answered, or undefined when the request is to be handled as usual.
+   * Resolves with the injected fault, or undefined when the request is to be handled as usual.
    *
    * @param path The path without repeated slashes.
-   * @param sourceOf Name of the source, as far as it can be told; asked only when a fault is about one.
+   * @param sourceOf Name of the source, if it is known. Called only when a fault names a source.
    */
   async inject(
     request: IncomingMessage,

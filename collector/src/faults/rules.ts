@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 
-/** A fault on demand: what the next requests get in place of the usual response. */
+/** A fault on demand, which the next requests get instead of the usual response. */
 export interface FaultOptions {
   /** Status of the response, from 200 to 599. */
   status?: number | undefined
@@ -8,7 +8,7 @@ export interface FaultOptions {
   headers?: Readonly<Record<string, string>> | undefined
   /** Body of the response; default: a problem in JSON. */
   body?: string | undefined
-  /** Milliseconds to wait first. Without `status`, `hang` and `reset` the request is then handled as usual. */
+  /** Milliseconds to wait first. Without `status`, `hang` and `reset`, the request is handled as usual afterwards. */
   delay?: number | undefined
   /** Never respond. */
   hang?: boolean | undefined
@@ -16,7 +16,7 @@ export interface FaultOptions {
   reset?: boolean | undefined
   /** How many requests get it; default 1, null or Infinity = all. */
   times?: number | null | undefined
-  /** Chance with which a request that matches gets it, from 0 to 1; default 1. */
+  /** Probability that a matching request gets it, from 0 to 1; default 1. */
   chance?: number | undefined
   /** Only requests to this path, for example `/v1/batch` or `/token`. */
   path?: string | undefined
@@ -24,7 +24,7 @@ export interface FaultOptions {
   source?: string | undefined
 }
 
-/** A fault that is set, as `/api/faults` shows it. */
+/** An active fault, as `/api/faults` shows it. */
 export interface FaultRule {
   id: string
   status: number | null
@@ -42,10 +42,10 @@ export interface FaultRule {
   source: string | null
 }
 
-/** The faults that are set, as `GET /api/faults` shows them. */
+/** The active faults, as `GET /api/faults` shows them. */
 export interface FaultState {
   rules: FaultRule[]
-  /** Chance with which a request to `/v1` is answered 503. */
+  /** Probability that the response to a request to `/v1` is 503. */
   failRate: number
   /** How many requests got a fault so far. */
   injected: number
@@ -60,7 +60,7 @@ export class FaultError extends Error {
   override readonly name = 'FaultError'
 }
 
-/** The faults that are set, in order: the first that matches a request counts. */
+/** The active faults, in order: a request gets the first one that matches. */
 export class Faults {
   readonly #clock: Clock
   #rules: FaultRule[] = []
@@ -72,7 +72,7 @@ export class Faults {
     this.#clock = clock
   }
 
-  /** Chance with which a request to `/v1` is answered 503. */
+  /** Probability that the response to a request to `/v1` is 503. */
   set failRate(value: number) {
     this.#failRate = inRange('failRate', value, 0, 1)
   }
@@ -86,7 +86,7 @@ export class Faults {
   }
 
   /**
-   * Sets a fault, behind those that are set.
+   * Adds a fault after the existing ones.
    *
    * @throws FaultError when a value cannot be used.
    */
@@ -105,16 +105,16 @@ export class Faults {
     return this.#rules.length < before
   }
 
-  /** Removes all, the rate too. */
+  /** Removes all faults, and the fail rate. */
   clear(): void {
     this.#rules = []
     this.#failRate = 0
   }
 
   /**
-   * The fault that a request gets, and one less of it for the others; undefined = the usual response.
+   * Takes the fault for a request, and counts it; undefined = the usual response.
    *
-   * @param sourceOf Asked only when a rule is about a source.
+   * @param sourceOf Called only when a rule names a source.
    */
   take(path: string, sourceOf: () => string | undefined): FaultRule | undefined {
     if (this.#rules.length === 0 && this.#failRate === 0) return undefined

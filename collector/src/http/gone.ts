@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 
-/** Resolves when a client has read what was written so far: true = it reads on, false = it has gone. */
+/** Resolves when a client has read the response so far (true), or has hung up (false). */
 export async function drained(response: ServerResponse): Promise<boolean> {
   if (response.destroyed) return false
   const gone = new AbortController()
@@ -17,7 +17,7 @@ export async function drained(response: ServerResponse): Promise<boolean> {
   }
 }
 
-/** Is aborted when the response is at its end, or the client has gone. */
+/** A signal that is aborted when the response ends or the client hangs up. */
 export function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController()
   response.once('close', () => gone.abort())

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import { HttpProblem } from './reply.ts'
 
-/** Names under which a machine reaches itself, or a container its host; no stranger can make them point elsewhere. */
+/** Names by which a machine reaches itself, or a container its host. An attacker cannot make them point elsewhere. */
 const OWN_NAMES: ReadonlySet<string> = new Set(['localhost', '[::1]', 'host.docker.internal'])
 
 /** Whether an address can only be reached from this machine. */
@@ -18,20 +18,20 @@ function isOwnName(name: string): boolean {
 const PREFLIGHT_SECONDS = '600'
 const HEADER_NAMES = /^[\w-]+(?:, ?[\w-]+)*$/
 
-/** Decides for which origins a browser may send here. */
+/** Rules for the origins whose pages may send events. */
 export interface OriginRules {
   /** Only this machine reaches the collector. */
   isLocal: boolean
   /** Origins of pages that may send events; `*` = all. Default: on loopback those of this machine, elsewhere none. */
   browserOrigins: readonly string[] | undefined
-  /** Further names under which the collector is asked for on loopback. */
+  /** Further host names that are accepted on loopback. */
   hostNames: readonly string[]
 }
 
 /**
- * Keeps pages of other sites out: a browser sends for them whatever they like, from inside of the firewall.
+ * Keeps pages of other sites out: a browser sends their requests from inside the firewall.
  *
- * Events may come from the pages that are allowed to; the page and its API are for the collector's own page alone.
+ * Events may come from pages with an allowed origin; the page and its API are only for the collector's own page.
  */
 export class OriginGuard {
   readonly #rules: OriginRules
@@ -41,9 +41,9 @@ export class OriginGuard {
   }
 
   /**
-   * On loopback only names of this machine are answered, which defeats DNS rebinding.
+   * On loopback, accepts only host names of this machine, which prevents DNS rebinding.
    *
-   * @throws HttpProblem 400 when the name is missing or ambiguous, 403 when it is another's.
+   * @throws HttpProblem 400 when the name is missing or ambiguous, 403 when it is another one.
    */
   checkHost(request: IncomingMessage): void {
     const names = request.rawHeaders.filter((text, index) => index % 2 === 0 && /^host$/i.test(text))
@@ -54,14 +54,14 @@ export class OriginGuard {
     }
     if (!this.#rules.isLocal) return
     const name = (request.headers.host ?? '').replace(/:\d+$/, '').toLowerCase()
-    // Only HTTP/1.0 goes without it; browsers always send it.
+    // Only HTTP/1.0 clients may leave it out; browsers always send it.
     if (request.headers.host === undefined || isOwnName(name)) return
     if (this.#rules.hostNames.some((known) => known.toLowerCase() === name)) return
     throw new HttpProblem(403, 'host_name', 'ask for 127.0.0.1 or localhost, or add the name to hostNames')
   }
 
   /**
-   * Lets a page send events, or refuses it; sets the headers that tell its browser.
+   * Allows a page to send events or refuses it, and sets the CORS headers.
    *
    * @throws HttpProblem 403 when the page's origin is not allowed.
    */
@@ -88,7 +88,7 @@ export class OriginGuard {
     return isLocal && URL.canParse(origin) && isOwnName(new URL(origin).hostname)
   }
 
-  /** Answers a browser that asks in advance; false when the request is something else. */
+  /** Answers a preflight request; false when the request is something else. */
   answerPreflight(request: IncomingMessage, response: ServerResponse): boolean {
     const { origin, 'access-control-request-method': method } = request.headers
     if (request.method !== 'OPTIONS' || origin === undefined || method === undefined) return false
@@ -103,7 +103,7 @@ export class OriginGuard {
   }
 
   /**
-   * Refuses a request that a page of another site made. A link from elsewhere to the page itself is let through.
+   * Refuses requests from pages of other sites, except links from there to the page itself.
    *
    * @throws HttpProblem 403 when it was.
    */

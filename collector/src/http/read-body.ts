@@ -15,8 +15,8 @@ const inflate = promisify(gunzip)
 /**
  * Reads a request's body, counting while it arrives, and inflates gzip.
  *
- * Stops at the limit: by `content-length` before a byte is read, else at the first chunk beyond it. The limit holds
- * for what is sent and for what it inflates to.
+ * Stops at the limit: by `content-length` before a byte is read, else at the first chunk beyond it. The limit applies to the
+ * bytes sent and to the inflated ones.
  */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<BodyResult> {
   const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
@@ -59,15 +59,15 @@ function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer | '
   })
 }
 
-// As much of a refused body is still read, and so long is it waited for.
+// How much of a refused body is still read, and for how long.
 const LINGER_BYTES = 65_536
 const LINGER_MS = 500
 
 /**
- * Ends an answer that was given before the request had been read to its end, and closes the connection.
+ * Ends a response that was sent before the request had been read completely, and closes the connection.
  *
- * A socket closed with unread bytes is reset, and the reset can overtake the answer: so a little more is
- * read, or waited for, while the client takes note.
+ * A socket that is closed with unread bytes is reset, and the reset can overtake the response. So a little more is read, while
+ * the client reads the response.
  */
 export function endEarly(request: IncomingMessage, response: ServerResponse, clock: Clock): void {
   if (request.complete) {

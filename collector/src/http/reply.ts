@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 
 import { stringifyExact } from '../json/exact-json.ts'
 
-/** An answer that is not a success, thrown or returned by what handles a request. */
+/** A response that is not a success, which a handler throws or returns. */
 export class HttpProblem extends Error {
   readonly status: number
   /** Stable, for programs; the message is for people. */
@@ -17,7 +17,7 @@ export class HttpProblem extends Error {
   }
 }
 
-/** Headers of every response. Nothing here ever allows another origin. */
+/** Headers of every response. None of them allows another origin. */
 export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
@@ -26,7 +26,7 @@ export const SECURITY_HEADERS = {
 /** The content type of JSON. */
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** Answers with a JSON value. */
+/** Responds with a JSON value. */
 export function replyJson(
   response: ServerResponse,
   status: number,
@@ -43,12 +43,12 @@ export function replyJson(
   response.end(body)
 }
 
-/** The JSON body that goes with a problem. */
+/** The JSON body of a problem. */
 export function problemBody(problem: Pick<HttpProblem, 'code' | 'message'>): unknown {
   return { success: false, code: problem.code, message: problem.message }
 }
 
-/** Answers with a problem. */
+/** Responds with a problem. */
 export function replyProblem(response: ServerResponse, problem: HttpProblem): void {
   replyJson(response, problem.status, problemBody(problem), problem.headers)
 }

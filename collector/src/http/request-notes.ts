@@ -6,7 +6,7 @@ import type { HttpProblem } from './reply.ts'
 export class RequestNotes {
   /** Id of the request in the log. */
   readonly id: string
-  /** Of the caller, as far as proxies can be trusted. */
+  /** The caller's address, from trusted proxies if there are any. */
   readonly address: string
   /** Name of the source, as soon as it is known. */
   source: string | null = null
@@ -16,10 +16,10 @@ export class RequestNotes {
   inflatedBytes = 0
   events = 0
   accepted = 0
-  /** The write of its events, as soon as it has begun: what becomes of them is known when it has ended. */
+  /** The write of its events, once it has begun. Its end decides the outcome of the events. */
   appending: Promise<unknown> | undefined
   problem: RequestProblem | null = null
-  /** Id of the fault on demand that was answered. */
+  /** Id of the fault on demand that the request got. */
   fault: string | null = null
   body: string | null = null
   bodyIsCut = false
@@ -29,12 +29,12 @@ export class RequestNotes {
     this.address = address
   }
 
-  /** Takes note of a problem, unless a more exact one was noted before. */
+  /** Notes a problem, unless a more exact one was noted before. */
   refused(cause: HttpProblem): void {
     this.problem ??= { code: cause.code, message: cause.message }
   }
 
-  /** Keeps the beginning of the body, for people; write keys are taken out. */
+  /** Keeps the beginning of the body for people, without write keys. */
   tookBody(body: Buffer): void {
     this.inflatedBytes = body.length
     this.bodyIsCut = body.length > MAX_REQUEST_BODY_BYTES
@@ -42,7 +42,7 @@ export class RequestNotes {
   }
 }
 
-/** Also where the text was cut in the middle of a key. */
+/** Also matches a key that was cut off at the end of the text. */
 const WRITE_KEY = /("writeKey"\s*:\s*")(?:[^"\\]|\\.)*("|\\?$)/g
 
 function redactKeys(text: string): string {

@@ -4,38 +4,38 @@ import type { Clock } from '../clock.ts'
 import type { NewRequest, RequestLog } from '../store/ports.ts'
 import { publicHeaders, RequestNotes } from './request-notes.ts'
 
-/** Refused requests recorded per second: a client that retries for ever must not fill the disk. */
+/** Most refused requests that are recorded per second: a client that retries forever must not fill the disk. */
 const MAX_REFUSED_PER_SECOND = 200
 const SECOND_MS = 1000
 
-/** The response to a connection whose request was never complete. */
+/** The response to a request that was never complete. */
 export interface BrokenRequest {
   status: number
   code: string
   message: string
 }
 
-/** Facts about a request that the router has. */
+/** Facts about a request, from the router. */
 export interface RequestFacts {
   path: string
-  /** Of the caller. */
+  /** The caller's address. */
   address: string
-  /** Whether a request that ended with this status is written down. */
+  /** Whether a request that ended with this status is recorded. */
   isWorthIt(status: number): boolean
   /** The response on the connection when the request broke off. */
   brokenOff(): BrokenRequest | undefined
 }
 
-/** Told of every request, written down or not. */
+/** Counts every request, recorded or not. */
 export interface RequestCounter {
   began(): void
   /** Status 0 = without a response. */
   ended(path: string, status: number): void
-  /** Something that never became a request was answered. */
+  /** A response was sent to something that never became a request. */
   broken(status: number): void
 }
 
-/** Writes down every request when it has ended, whatever became of it. */
+/** Records every request at its end, whatever its outcome. */
 export class RequestRecorder {
   readonly #log: RequestLog
   readonly #clock: Clock
@@ -50,7 +50,7 @@ export class RequestRecorder {
     this.#counter = counter
   }
 
-  /** Begins the notes on a request; they are written down when its connection is done with it. */
+  /** Begins the notes on a request. They are recorded when the connection has finished it. */
   begin(
     request: IncomingMessage,
     response: ServerResponse,
@@ -69,7 +69,7 @@ export class RequestRecorder {
       const facts = { path, atMs, status, durationMs: this.#clock.monotonic() - startMs }
       const write = () => this.#write({ ...lineOf(request, notes), ...facts })
       if (response.headersSent || notes.appending === undefined) return write()
-      // Who hangs up meanwhile does not end the writing: the line tells what was kept.
+      // If the client hangs up, the write goes on, so the record waits for it to tell which events were kept.
       this.#writeAfter(notes.appending, write)
     })
     return notes
@@ -78,7 +78,7 @@ export class RequestRecorder {
   #writeAfter(work: Promise<unknown>, write: () => void): void {
     const one: Promise<void> = work
       .then(
-        // In a later turn than those who wait for the work: they note what became of it.
+        // In a later turn than the handlers that wait for the write, since they note its result.
         () => nextTurn().then(write),
         write,
       )
@@ -86,12 +86,12 @@ export class RequestRecorder {
     this.#late.add(one)
   }
 
-  /** Resolves when all lines are written that wait for what became of their events. */
+  /** Resolves when the records that wait for the write of their events are recorded. */
   async settled(): Promise<void> {
     await Promise.all(this.#late)
   }
 
-  /** Writes down what never became a request. */
+  /** Records something that never became a request. */
   broken(address: string, { status, code, message }: BrokenRequest): void {
     this.#counter?.broken(status)
     this.#write({

@@ -17,30 +17,30 @@ export interface ServerLimits {
 export const DEFAULT_LIMITS: ServerLimits = { headersMs: 10_000, requestMs: 30_000, maxConnections: 10_000 }
 
 const MAX_HEADER_BYTES = 16_384
-/** Longer than the idle time of usual clients, so that they and not the server end a kept connection. */
+/** Longer than the idle time of common clients, so that the client and not the server closes an idle connection. */
 const KEEP_ALIVE_MS = 65_000
 
-/** Connections that the system keeps waiting; the runtime accepts one in a turn, and its own default is 511. */
+/** Connections that wait in the kernel: the runtime accepts one per turn of the event loop. The default of Node.js is 511. */
 const BACKLOG = 4096
 
 /** A started server. */
 export interface RunningServer {
   address: AddressInfo
-  /** Has clients come back on new connections, which may lead elsewhere: kept ones end with their next response. */
+  /** Closes each connection after its next response, so that clients open new ones, perhaps to another process. */
   drain(): void
-  /** Stops taking connections, lets open requests finish for so long, then cuts what is left. */
+  /** Stops accepting connections, gives open requests this time to finish, and then cuts the rest. */
   close(graceMs: number): Promise<void>
 }
 
-/** Called for everything that comes in. */
+/** Handlers for requests and broken connections. */
 export interface ServerHandlers {
   request(request: IncomingMessage, response: ServerResponse): void
   connection(): void
-  /** Something that never became a request was answered. */
+  /** A response was sent to something that never became a request. */
   broken(address: string, broken: BrokenRequest): void
 }
 
-/** Starts listening; rejects when the address cannot be had. */
+/** Starts listening. Rejects when the address is not available. */
 export async function listen(
   port: number,
   host: string,
@@ -50,7 +50,7 @@ export async function listen(
 ): Promise<RunningServer> {
   let isEnding = false
   const openResponses = new Set<ServerResponse>()
-  /** Connections on which no request has begun yet: clients open some ahead. */
+  /** Connections without a request so far: clients open some in advance. */
   const unused = new Set<Socket>()
   const take = (request: IncomingMessage, response: ServerResponse) => {
     if (isEnding) endConnectionAfter(response)
@@ -71,12 +71,12 @@ export async function listen(
       connectionsCheckingInterval: Math.max(20, Math.min(1000, Math.floor(limits.headersMs / 10))),
       keepAliveTimeout: KEEP_ALIVE_MS,
       noDelay: true,
-      // Requests that the runtime refuses by itself are in no log: a missing Host, an Expect that it does not know, CONNECT.
+      // The runtime would refuse a missing Host, an unknown Expect and CONNECT by itself: those would not be logged.
       requireHostHeader: false,
     },
     take,
   )
-  // An expectation may be ignored.
+  // HTTP allows a server to ignore an expectation.
   server.on('checkExpectation', take)
   server.on('connect', ({ socket }: IncomingMessage) => {
     socket.on('error', () => {})
@@ -91,7 +91,7 @@ export async function listen(
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const broken = answerBrokenRequest(error, socket, clock)
-    // A request that was begun is written down by itself; where nothing came, there was none: browsers open spare connections.
+    // A request that has begun is recorded elsewhere. A connection without any bytes had none: browsers open spare connections.
     const wasRequest = socket.bytesRead > 0 && !requestsOf.get(socket)
     if (broken !== undefined && wasRequest) handlers.broken(socket.remoteAddress ?? '', broken)
   })
@@ -110,14 +110,14 @@ export async function listen(
     async close(graceMs) {
       drain()
       await closeServer(server, unused, graceMs, clock)
-      // Connections are counted as gone a moment before their requests are told so, and written down.
+      // Connections count as closed slightly before their requests are recorded.
       const cut = [...openResponses].filter(({ socket }) => socket !== null)
       await Promise.all(cut.map((response) => once(response, 'close')))
     },
   }
 }
 
-/** A kept connection must not hold up the end, nor take new requests on the way there. */
+/** Closes the connection after this response: a kept-alive one must neither delay the end nor accept new requests. */
 function endConnectionAfter(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('connection', 'close')
 }
@@ -135,7 +135,7 @@ function closeServer(
       resolve()
     })
     server.closeIdleConnections()
-    // The runtime does not call those idle that have never sent anything. What has come by now is read first.
+    // The runtime does not count connections as idle that have never sent anything. Bytes that have arrived are read first.
     setImmediate(() => {
       for (const socket of unused) if (socket.bytesRead === 0) socket.destroy()
     })
@@ -161,12 +161,12 @@ const brokenBySocket = new WeakMap<Socket, BrokenRequest>()
 /** Requests under way. */
 const requestsOf = new WeakMap<Socket, number>()
 
-/** The response on a connection when its request broke off. */
+/** The response that a connection got when its request broke off. */
 export function brokenOn(socket: Socket): BrokenRequest | undefined {
   return brokenBySocket.get(socket)
 }
 
-/** Answers what never became a request, or not to its end: broken or ambiguous HTTP, headers or body that do not come. */
+/** Responds to an incomplete request: broken or ambiguous HTTP, or headers or a body that do not come. */
 function answerBrokenRequest(
   error: NodeJS.ErrnoException,
   socket: Socket,
@@ -182,7 +182,7 @@ function answerBrokenRequest(
   return broken
 }
 
-/** Answers on a connection that has no request, and ends it. */
+/** Responds on a connection without a request, and ends it. */
 function refuse(socket: Socket, broken: BrokenRequest, clock: Clock): void {
   const body = JSON.stringify(problemBody(broken))
   const headers = Object.entries({

@@ -1,13 +1,13 @@
-/** The targets of nearly all requests: they need no mending, and are the same few texts over and over. */
+/** The targets of nearly all requests: the same few texts, which need no normalisation. */
 const USUAL = /^\/v1\/[a-z]{1,10}$/
 const MAX_KNOWN = 100
 const known = new Map<string, URL>()
 
 /**
- * Reads the target of a request line as an address. The result is not to be changed.
+ * Parses the target of a request line. The result is shared: do not change it.
  *
- * Clients put a slash at the end of their `host`, and their path begins with one: repeated slashes count as one, and
- * one at the end as none. Undefined for what is no path at all.
+ * Some clients have a slash at the end of their `host` and one at the start of the path: repeated slashes count as one, and one
+ * at the end is removed. Undefined if the target has no path.
  */
 export function readTarget(target: string): Readonly<URL> | undefined {
   const usual = known.get(target)
@@ -27,7 +27,7 @@ function parse(target: string): URL | undefined {
   return URL.canParse(address) ? new URL(address) : undefined
 }
 
-/** A part of a path as it is meant; one that is no proper encoding stays as it is. */
+/** Decodes a part of a path. If its encoding is invalid, it stays as it is. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -1,7 +1,7 @@
-/** Work for one turn of the event loop, in bytes of JSON to parse and judge; some ten milliseconds. */
+/** Work for one turn of the event loop, in bytes of JSON to parse and judge: about ten milliseconds. */
 const BYTES_PER_TURN = 131_072
 
-/** Turns in a row that are left to new connections alone. */
+/** Most turns in a row that only accept connections. */
 const MAX_ACCEPTING_TURNS = 500
 
 interface Waiting {
@@ -10,11 +10,11 @@ interface Waiting {
 }
 
 /**
- * Spreads the work of requests over turns of the event loop, so that nobody waits for all of it.
+ * Spreads the work of requests over turns of the event loop, so that no request waits for all of it.
  *
- * Work that does not fit into the running turn waits for a later one, first come, first served. While connections come
- * in, the work waits: the runtime accepts one connection in a turn, and a thousand of them behind turns of
- * forty milliseconds would take that long to be heard at all.
+ * Work that does not fit into the current turn waits for a later one, first come, first served. While connections come in, all
+ * work waits: the runtime accepts one connection per turn, and with turns of forty milliseconds, the last of a thousand
+ * connections would wait forty seconds.
  */
 export class Turns {
   #waiting: Waiting[] = []
@@ -23,15 +23,15 @@ export class Turns {
   #hasAccepted = false
   #acceptingTurns = 0
 
-  /** Tells of a new connection. */
+  /** Call for each new connection. */
   accepted(): void {
     this.#hasAccepted = true
   }
 
-  /** Resolves when there is room for so much work; at once when this turn has room and nobody waits. */
+  /** Resolves when there is room for this much work: at once if this turn has room and nothing waits. */
   async enter(bytes: number): Promise<void> {
     this.#schedule()
-    // Anything fits into an unused turn: what is larger than all of it must run some time.
+    // Any work fits into an unused turn, since work that is larger than a turn must run some time.
     const isFree = this.#waiting.length === 0 && !this.#hasAccepted
     if (isFree && (bytes <= this.#bytesLeft || this.#bytesLeft === BYTES_PER_TURN)) {
       this.#bytesLeft -= bytes
@@ -53,7 +53,7 @@ export class Turns {
     this.#hasAccepted = false
     this.#acceptingTurns = isAccepting ? this.#acceptingTurns + 1 : 0
     if (!isAccepting) this.#release()
-    // Once more in any case while there is work: the next turn has its own room.
+    // Schedules again while work is left, for the room of the next turn.
     if (this.#waiting.length > 0) this.#schedule()
   }
 
