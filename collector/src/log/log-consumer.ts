@@ -19,7 +19,7 @@ const LONGEST_PAUSE_MS = 5000
 /**
  * Milliseconds until a message is tried again that can neither be written nor stored as a dead letter: someone has to fix that.
  */
-const NOT_LAID_ASIDE_MS = 15_000
+const NO_DEAD_LETTER_RETRY_MS = 15_000
 
 /** Options of a log consumer. */
 export interface LogConsumerParts {
@@ -85,7 +85,7 @@ export class LogConsumer {
       try {
         held.push({ message, decoded: decode(message.payload) })
       } catch (cause) {
-        await this.#finish([message], () => this.#layAside(undefined, message.payload, cause))
+        await this.#finish([message], () => this.#addDeadLetter(undefined, message.payload, cause))
       }
     }
     return held
@@ -106,7 +106,7 @@ export class LogConsumer {
     for (const { decoded } of held) {
       this.#parts.onRead?.(decoded.events)
       for (const { key, payload, reason } of decoded.broken)
-        isDone = (await this.#layAside(key, payload, new Error(reason))) && isDone
+        isDone = (await this.#addDeadLetter(key, payload, new Error(reason))) && isDone
     }
     return (await this.#keep(held.map(({ decoded: { key, events } }) => ({ key, events })))) && isDone
   }
@@ -114,7 +114,7 @@ export class LogConsumer {
   /**
    * Does the work for messages, and lets go of them; what cannot be done now is tried again later, by whichever worker.
    *
-   * @param work Resolves with false when it did all but to lay something aside.
+   * @param work Resolves with false when all is done but for a dead letter that could not be stored.
    * @param oneByOne Does the work for each of several messages alone.
    */
   async #finish(
@@ -128,7 +128,7 @@ export class LogConsumer {
       if (!isDone && oneByOne !== undefined && messages.length > 1) return await oneByOne()
       for (const message of messages) {
         if (isDone) message.done()
-        else message.retryAfter(NOT_LAID_ASIDE_MS)
+        else message.retryAfter(NO_DEAD_LETTER_RETRY_MS)
       }
     } catch (cause) {
       this.#parts.onFault('events of the log cannot be written', cause)
@@ -158,7 +158,7 @@ export class LogConsumer {
       }
       if (only === undefined) return true
       if (only.events.length === 1) {
-        return this.#layAside(only.key, encodeOne(only.key, only.events[0] as NewEvent), cause)
+        return this.#addDeadLetter(only.key, encodeOne(only.key, only.events[0] as NewEvent), cause)
       }
       const single = only.events.map((event, index) => ({ key: `${only.key}/${index}`, events: [event] }))
       if (!(await this.#keep(single))) return false
@@ -169,15 +169,15 @@ export class LogConsumer {
   }
 
   /** False when it cannot be stored as a dead letter: then it stays in the log. */
-  async #layAside(key: string | undefined, payload: Uint8Array, cause: unknown): Promise<boolean> {
+  async #addDeadLetter(key: string | undefined, payload: Uint8Array, cause: unknown): Promise<boolean> {
     const { log, onFault } = this.#parts
     try {
       await log.deadLetters.add(key, payload, (cause as Error).message)
     } catch (failure) {
-      onFault('an event can be neither written nor laid aside, and waits in the log', failure)
+      onFault('an event can be neither written nor stored as a dead letter, and waits in the log', failure)
       return false
     }
-    onFault('an event was laid aside', cause)
+    onFault('an event became a dead letter', cause)
     return true
   }
 

@@ -10,7 +10,7 @@ import { newEvent, newRequest } from '../store/new-event.ts'
 function open(refuses: (event: NewEvent) => boolean = () => false) {
   const queue: Uint8Array[] = []
   const waiters: Array<() => void> = []
-  const laidAside: Array<{ key: string | undefined; payload: Uint8Array; reason: string }> = []
+  const deadLetters: Array<{ key: string | undefined; payload: Uint8Array; reason: string }> = []
   const kept = new Map<string, readonly NewEvent[]>()
   const calls: number[] = []
   const requests: unknown[] = []
@@ -61,7 +61,7 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
     deadLetters: {
       add: async (key: string | undefined, payload: Uint8Array, reason: string) => {
         if (state.isFull) throw new Error('the dead letters are full')
-        laidAside.push({ key, payload, reason })
+        deadLetters.push({ key, payload, reason })
       },
       list: async (): Promise<DeadLetter[]> => [],
       retry: async () => 0,
@@ -85,7 +85,7 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
   consumer.start()
   onTestFinished(() => consumer.close())
   const ids = () => [...kept.values()].flat().map(({ messageId }) => messageId)
-  return { offer, queue, laidAside, kept, ids, calls, requests, state, faults, consumer }
+  return { offer, queue, deadLetters, kept, ids, calls, requests, state, faults, consumer }
 }
 
 const message = (...ids: string[]) => encode(ids.map((id) => newEvent(id)))[0]?.payload ?? Buffer.alloc(0)
@@ -125,9 +125,9 @@ test('of a message that comes again, also together with others, the store gets t
   expect(ids()).toEqual(['a', 'b'])
 })
 
-test('an event that the store refuses is laid aside alone, wherever it is', async () => {
+test('an event that the store refuses becomes a dead letter alone, wherever it is', async () => {
   for (const poison of [[0], [6], [11], [0, 1], [0, 5, 11], [...Array(12).keys()]]) {
-    const { offer, ids, laidAside, state, queue } = open(({ messageId }) =>
+    const { offer, ids, deadLetters, state, queue } = open(({ messageId }) =>
       poison.includes(Number(messageId)),
     )
     const all = Array.from({ length: 12 }, (_, index) => String(index))
@@ -136,14 +136,14 @@ test('an event that the store refuses is laid aside alone, wherever it is', asyn
     await expect.poll(() => isDone(state, queue)).toBe(true)
 
     expect(ids()).toEqual(all.filter((id) => !poison.includes(Number(id))))
-    expect(laidAside).toHaveLength(poison.length)
-    expect(new Set(laidAside.map(({ key }) => key)).size).toBe(poison.length)
-    expect(new Set(laidAside.map(({ reason }) => reason))).toEqual(new Set(['not these data']))
+    expect(deadLetters).toHaveLength(poison.length)
+    expect(new Set(deadLetters.map(({ key }) => key)).size).toBe(poison.length)
+    expect(new Set(deadLetters.map(({ reason }) => reason))).toEqual(new Set(['not these data']))
   }
 })
 
-test('while nothing can be laid aside, what is sound is written, and what is not stays in the log', async () => {
-  const { offer, kept, ids, laidAside, state, queue, faults } = open(
+test('while no dead letter can be stored, what is sound is written, and what is not stays in the log', async () => {
+  const { offer, kept, ids, deadLetters, state, queue, faults } = open(
     ({ messageId }) => messageId === 'poison',
   )
   state.isFull = true
@@ -156,21 +156,21 @@ test('while nothing can be laid aside, what is sound is written, and what is not
   await expect.poll(() => state.retries.length).toBeGreaterThan(6)
   expect(state.retried).toEqual(new Set([garbage, poisoned, broken]))
   expect(new Set(state.retries)).toEqual(new Set([15_000]))
-  expect(laidAside).toEqual([])
+  expect(deadLetters).toEqual([])
   expect(new Set(faults)).toEqual(
-    new Set(['an event can be neither written nor laid aside, and waits in the log']),
+    new Set(['an event can be neither written nor stored as a dead letter, and waits in the log']),
   )
 
   state.isFull = false
-  await expect.poll(() => laidAside.length).toBe(3)
+  await expect.poll(() => deadLetters.length).toBe(3)
   await expect.poll(() => isDone(state, queue)).toBe(true)
 
   expect([...kept.values()].flat()).toHaveLength(5)
-  expect(laidAside.map(({ reason }) => reason)).toContain('not these data')
+  expect(deadLetters.map(({ reason }) => reason)).toContain('not these data')
 })
 
 test('a message with a refused event that comes again leaves nothing twice', async () => {
-  const { offer, ids, laidAside, state, queue } = open(({ messageId }) => messageId === 'b')
+  const { offer, ids, deadLetters, state, queue } = open(({ messageId }) => messageId === 'b')
   const one = message('a', 'b', 'c')
   offer(one)
   await expect.poll(() => isDone(state, queue)).toBe(true)
@@ -179,11 +179,11 @@ test('a message with a refused event that comes again leaves nothing twice', asy
   await expect.poll(() => isDone(state, queue)).toBe(true)
 
   expect(ids()).toEqual(['a', 'c'])
-  expect(new Set(laidAside.map(({ key }) => key)).size).toBe(1)
+  expect(new Set(deadLetters.map(({ key }) => key)).size).toBe(1)
 })
 
-test('a store that is unavailable is waited for, longer each time, and nothing is laid aside', async () => {
-  const { offer, ids, laidAside, state, queue, faults } = open()
+test('a store that is unavailable is waited for, longer each time, and nothing becomes a dead letter', async () => {
+  const { offer, ids, deadLetters, state, queue, faults } = open()
   state.isUnavailable = true
   offer(message('a'), message('b'))
 
@@ -193,18 +193,18 @@ test('a store that is unavailable is waited for, longer each time, and nothing i
   await expect.poll(() => isDone(state, queue)).toBe(true)
 
   expect(ids().sort()).toEqual(['a', 'b'])
-  expect(laidAside).toEqual([])
+  expect(deadLetters).toEqual([])
   expect(faults).toContain('events of the log cannot be written')
 })
 
-test('what cannot be read is laid aside, and what lies around it is kept', async () => {
-  const { offer, ids, laidAside, state, queue } = open()
+test('what cannot be read becomes a dead letter, and what is around it is kept', async () => {
+  const { offer, ids, deadLetters, state, queue } = open()
 
   offer(message('a'), Buffer.from('garbage'), half('b', 'c'), Buffer.alloc(0))
   await expect.poll(() => isDone(state, queue)).toBe(true)
 
   expect(ids()).toEqual(['a', 'c'])
-  expect(laidAside.map(({ reason }) => reason).sort()).toEqual([
+  expect(deadLetters.map(({ reason }) => reason).sort()).toEqual([
     'the field receivedAtMs of an event is missing or of another type',
     'the message was not written by a collector of this version',
     'the message was not written by a collector of this version',

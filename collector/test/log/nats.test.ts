@@ -350,7 +350,7 @@ test('a stream that is deleted under a process is made anew, and read again', as
   expect(idsIn(await subscription.take(1))).toEqual(['c'])
 })
 
-test('what was laid aside is listed with its reason, and comes into the log again when it is retried', async () => {
+test('a dead letter is listed with its reason, and comes into the log again when it is retried', async () => {
   const { url } = await startNats()
   const log = await open(url)
   const encoded = (id: string) => Buffer.from(`1 key-${id}\n${JSON.stringify(newEvent(id))}\n\n`)
@@ -373,12 +373,12 @@ test('what was laid aside is listed with its reason, and comes into the log agai
 
   expect(await log.deadLetters.retry()).toBe(2)
   expect(await log.deadLetters.list(10)).toEqual([])
-  // Laid aside once more, it is kept: under another key than before.
+  // A dead letter once more, it is kept: under another key than before.
   await log.deadLetters.add('key-b.2', encoded('b'), 'refused')
   expect(await log.deadLetters.list(10)).toHaveLength(1)
 })
 
-test('what was laid aside is discarded by its id; when there is no room for more, that is said, and seen', async () => {
+test('a dead letter is discarded by its id; when there is no room for more, that is said, and seen', async () => {
   const { url } = await startNats()
   const log = await open(url, { maxBytes: 100_000 })
   const payload = Buffer.alloc(30_000, 'x')

@@ -21,7 +21,7 @@ async function openWorker() {
   return { server, store, worker }
 }
 
-test('the overview shows what waits in the log and what was laid aside, and tries it again', async () => {
+test('the overview shows what waits in the log and the dead letters, and tries them again', async () => {
   const { worker, server } = await openWorker()
   const hook = { destination: 'Hook' }
   const poison = newEvent('order-17', { deliveries: [hook, hook], name: 'Bestellung <b>"Größe L"</b>' })

@@ -133,7 +133,7 @@ test('while the log is unavailable a front answers 503 with Retry-After, and tak
   await expect.poll(async () => (await send()).status).toBe(200)
 })
 
-test('an event that the store refuses is laid aside alone, shown, and taken when it is retried', async () => {
+test('an event that the store refuses becomes a dead letter, is shown, and is taken when it is retried', async () => {
   const { url: log } = await startNats()
   const worker = await openCollector({ log, work: true, store: newStore(), config })
   // As a front of another version might write it: the same destination twice.

@@ -11,17 +11,17 @@ const SHOWN = 20
 /** So many are shown at once; the rest of the overview is not pushed out of sight by more. */
 const FEW = 5
 
-/** The dead letters as they were last told. */
-interface LaidAside {
+/** The dead letters, as they were last read. */
+interface DeadLetters {
   letters: readonly DeadLetter[]
   total: number
 }
-const NOTHING: LaidAside = { letters: [], total: 0 }
+const NOTHING: DeadLetters = { letters: [], total: 0 }
 
-/** The log between fronts and workers: what waits in it, and what was laid aside. Nothing without one. */
+/** The log between fronts and workers: what waits in it, and its dead letters. Nothing without one. */
 export function LogBlock() {
   const state = useSignal<LogState | undefined>(undefined)
-  const laidAside = useSignal<LaidAside>(NOTHING)
+  const shown = useSignal<DeadLetters>(NOTHING)
   const round = useSignal(0)
   const hasLog = about.value?.log != null
   const again = round.value
@@ -34,12 +34,12 @@ export function LogBlock() {
       try {
         const { log } = await getJson<{ log?: LogState }>('api/stats', gone.signal)
         state.value = log
-        if (log?.deadLetters === 0) laidAside.value = NOTHING
+        if (log?.deadLetters === 0) shown.value = NOTHING
         // While the log does not respond nobody knows; what is shown stays.
         else if (log != null && log.deadLetters !== null) {
           const path = `api/dead-letters?limit=${SHOWN}`
           const { deadLetters } = await getJson<{ deadLetters: DeadLetter[] }>(path, gone.signal)
-          laidAside.value = { letters: deadLetters, total: Math.max(log.deadLetters, deadLetters.length) }
+          shown.value = { letters: deadLetters, total: Math.max(log.deadLetters, deadLetters.length) }
         }
       } catch {
         // The last state stays in sight; the line at the top says when the collector is gone.
@@ -91,14 +91,12 @@ export function LogBlock() {
           discard them.
         </p>
       )}
-      {laidAside.value.letters.length > 0 && (
-        <DeadLetterList {...laidAside.value} onDone={() => round.value++} />
-      )}
+      {shown.value.letters.length > 0 && <DeadLetterList {...shown.value} onDone={() => round.value++} />}
     </section>
   )
 }
 
-function DeadLetterList({ letters, total, onDone }: LaidAside & { onDone(): void }) {
+function DeadLetterList({ letters, total, onDone }: DeadLetters & { onDone(): void }) {
   const isBusy = useSignal(false)
   /** The letter that the next click deletes for good. */
   const doomed = useSignal<string | undefined>(undefined)
@@ -130,7 +128,7 @@ function DeadLetterList({ letters, total, onDone }: LaidAside & { onDone(): void
   return (
     <>
       <p>
-        Not in the store, and kept aside here:{' '}
+        Not in the store, and kept here as dead letters:{' '}
         <button type="button" class="quiet" aria-disabled={isBusy.value} onClick={() => retry()}>
           Try all again
         </button>
