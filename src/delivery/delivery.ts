@@ -173,14 +173,17 @@ export class Delivery {
 
   /**
    * Takes the range to send next: the oldest. During an outage it is one with the fewest attempts, so that events that make the
-   * service fail do not block the rest. With `maxConcurrentRequests: 1` it is always the oldest, to keep the order.
+   * service fail do not block the rest. With `maxConcurrentRequests: 1` it is always the oldest, to keep the order; every other
+   * probe is without events, to tell an outage from events that make the service fail.
    */
   #next(): Range {
     const { line, settings } = this.#options
+    const isOrdered = settings.maxConcurrentRequests === 1
+    if (isOrdered && this.#outage.failures % 2 === 1 && !this.#results.isLiteral) return new Range([])
     const { ready } = line
     const [resend] = this.#resends.ranges
     const first = ready.isDue ? ready.first : undefined
-    const isFair = this.#outage.failures > 0 && settings.maxConcurrentRequests > 1
+    const isFair = this.#outage.failures > 0 && !isOrdered
     const fresh = isFair && first !== undefined ? line.freshest : first
     const isResendNext =
       resend !== undefined &&
@@ -212,7 +215,7 @@ export class Delivery {
   /** Sends one range, handles the result and leaves the gate. Never rejects. */
   async #attempt(range: Range, pass: Pass): Promise<void> {
     this.#inFlight.add(range)
-    const mayGo = (): boolean => range.items.length > 0 && this.#gate.isCurrent(pass)
+    const mayGo = (): boolean => !range.isAbandoned && this.#gate.isCurrent(pass)
     let attempt: Attempt | undefined
     try {
       let ending: Ending
@@ -254,14 +257,14 @@ export class Delivery {
 
   #conclude(range: Range, pass: Pass, ending: Ending): void {
     if (ending.action !== 'unsent') {
-      if (range.items.length > 0) return this.#results.handle(range, pass, ending)
+      if (range.items.length > 0 || range.isEmpty) return this.#results.handle(range, pass, ending)
       // The range was abandoned. If this was the probe, the next request becomes the probe.
       return this.#gate.probe(pass)
     }
     const { error } = ending
-    if (pass.isProbe && (error === undefined || range.items.length === 0)) this.#gate.probe(pass)
-    if (range.items.length === 0) return
-    if (error === undefined) return this.#resends.add(range)
+    if (pass.isProbe && (error === undefined || range.isAbandoned)) this.#gate.probe(pass)
+    if (range.isAbandoned) return
+    if (error === undefined) return range.isEmpty ? undefined : this.#resends.add(range)
     range.failure = () => error
     this.#results.refuse(range, pass, 'auth', 'token')
   }

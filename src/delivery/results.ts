@@ -53,7 +53,9 @@ export class ResultHandler {
 
   handle(range: Range, pass: Pass, result: SendResult): void {
     const { limit, gate, resends } = this.#options
-    const { action, waitMs } = result
+    const { waitMs } = result
+    const isAboutEvents = ['refuse', 'split', 'resend'].includes(result.action)
+    const action = range.isEmpty && isAboutEvents ? 'rejected' : result.action
     if (action !== 'delivered') range.failure = result.toError
     switch (action) {
       case 'delivered':
@@ -92,7 +94,7 @@ export class ResultHandler {
 
   /** Our own code threw. It counts like a network error: the events are sent again after a wait. */
   handleFault(range: Range, pass: Pass, toError: ToError): void {
-    if (range.items.length === 0) return this.#options.gate.probe(pass)
+    if (range.isAbandoned) return this.#options.gate.probe(pass)
     range.failure = toError
     this.#later(range, pass, undefined, undefined)
   }
@@ -140,7 +142,7 @@ export class ResultHandler {
   }
 
   /** Whether each failed request counts as a retry. Never with a spool: its events fail only by their deadline. */
-  get #isLiteral(): boolean {
+  get isLiteral(): boolean {
     const { isMaxRetriesGiven, spool } = this.#options.settings
     return isMaxRetriesGiven && spool === undefined
   }
@@ -178,7 +180,7 @@ export class ResultHandler {
   #later(range: Range, pass: Pass, floorMs: number | undefined, code: FailureCode | undefined): void {
     const { settings, clock, gate, outage, line, observer } = this.#options
     const { maxRetries } = settings
-    const isLiteral = this.#isLiteral
+    const isLiteral = this.isLiteral
     // The service accepted the requests before this one: this request itself may be the cause of the failure.
     const isAlone = this.#accepted > 0 && outage.failures === 0 && gate.isCurrent(pass)
     const isNew = gate.fail(pass, floorMs)
@@ -206,7 +208,7 @@ export class ResultHandler {
   #endExhausted(): void {
     const { settings, outage } = this.#options
     const upTo = outage.exhaustedUpTo
-    if (upTo === undefined || this.#isLiteral || settings.spool !== undefined) return
+    if (upTo === undefined || this.isLiteral || settings.spool !== undefined) return
     const { awaitedUpTo } = outage
     this.#endAll(
       (item) => item.order <= upTo && (isAwaited(item) || item.seq <= awaitedUpTo),

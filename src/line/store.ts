@@ -35,7 +35,7 @@ export interface MessageStore {
 export function totalBytes(holders: readonly Holder[]): number {
   let total = -1
   for (const { stored } of holders) total += (stored?.bytes ?? 0) + 1
-  return total
+  return Math.max(0, total)
 }
 
 /** Bytes of a slab: room for a hundred messages of the usual size, or for the largest that the API takes. */

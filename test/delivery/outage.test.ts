@@ -49,7 +49,7 @@ describe('an outage, with default settings', () => {
     expect(client.requests).toHaveLength(4)
     expect(idsOf(outcomes)).toEqual(['a1', 'a2', 'a3'])
     expect(codesOf(outcomes)).toEqual(['retries_exhausted', 'retries_exhausted', 'retries_exhausted'])
-    expect(outcomes.map(({ attempts }) => attempts)).toEqual([4, 0, 0])
+    expect(outcomes.map(({ attempts }) => attempts)).toEqual([2, 0, 0])
     expect(outcomes[0]?.error?.message).toBe('[503] Service Unavailable')
   })
 
@@ -194,6 +194,78 @@ describe('an event that the service cannot take', () => {
     await clock.advance(3_000)
 
     expect(idsOf(outcomes)).toEqual(expect.arrayContaining(ids(10, 'b')))
+  })
+})
+
+describe('with strict order, an event that the service cannot take', () => {
+  test.each([
+    ['takes requests without events', 200],
+    ['refuses requests without events', 400],
+    ['finds requests without events too large', 413],
+  ])('fails alone where the service %s, and the others keep their order', async (_name, ofEmpty) => {
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 20, maxConcurrentRequests: 1 },
+      replies: [
+        (request) => status(isBad(request) ? 500 : request.batch.length === 0 ? ofEmpty : 200)(request),
+      ],
+    })
+
+    enqueue(...ids(20, 'before'))
+    await settled()
+    enqueue(...ids(7), 'bad', ...ids(12, 'b'))
+    enqueue(...ids(20, 'c'))
+    await clock.advance(60_000)
+
+    expect(idsOf(outcomes.filter(({ error }) => error !== undefined))).toEqual(['bad'])
+    expect(idsOf(outcomes)).toEqual([
+      ...[...ids(20, 'before'), ...ids(7), 'bad', ...ids(12, 'b'), ...ids(20, 'c')],
+    ])
+    expect(client.mostOpen).toBe(1)
+  })
+
+  test('fails alone in the first request of the client too', async () => {
+    const { clock, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 2, maxConcurrentRequests: 1 },
+      replies: [(request) => status(isBad(request) ? 500 : 200)(request)],
+    })
+
+    enqueue('bad', 'a1')
+    await clock.advance(60_000)
+
+    expect(idsOf(outcomes)).toEqual(['bad', 'a1'])
+    expect(codesOf(outcomes)).toEqual(['retries_exhausted', 'delivered'])
+  })
+
+  test.each(['reset', 503, 500] as const)('is not looked for in an outage (%s)', async (fault) => {
+    let isOver = false
+    const failing = fault === 'reset' ? networkError('ECONNRESET') : status(fault)
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 20, maxConcurrentRequests: 1 },
+      replies: [(request) => (isOver ? status(200) : failing)(request)],
+    })
+
+    enqueue(...ids(100))
+    await clock.advance(HOUR_MS)
+    expect(outcomes).toEqual([])
+    expect(client.requests.length).toBeLessThanOrEqual(15 * 60)
+    isOver = true
+    await clock.advance(120_000)
+
+    expect(idsOf(outcomes)).toEqual(ids(100))
+    expect(codesOf(outcomes)).toEqual(new Array(100).fill('delivered'))
+  })
+
+  test('is given up after its retries, where their number was set, without further requests', async () => {
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 2, maxConcurrentRequests: 1, maxRetries: 2 },
+      replies: [(request) => status(isBad(request) ? 500 : 200)(request)],
+    })
+
+    enqueue('bad', 'a1')
+    await clock.advance(60_000)
+
+    expect(client.batchSizes).toEqual([2, 2, 2])
+    expect(codesOf(outcomes)).toEqual(['retries_exhausted', 'retries_exhausted'])
   })
 })
 
