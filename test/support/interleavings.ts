@@ -20,6 +20,14 @@ interface Call {
   outcomes: number
   callbacks: number
   readonly hasCallback: boolean
+  /** Somebody waits for it, or has: a callback, a flush, the close. */
+  isAwaited: boolean
+  readonly sinceMs: number
+  /** Failed requests that have carried it, and those of them that are retries whatever the client makes of them. */
+  failures: number
+  retries: number
+  /** The last request that carried it carried nothing else. */
+  isAlone: boolean
 }
 
 /** What the model knows of one flush: the calls it covers. */
@@ -31,8 +39,9 @@ interface Flush {
 
 /**
  * One random interleaving: calls good and bad, flushes with and without a timeout, plugins of every type and
- * temper, a service that answers, fails, limits, hangs and resets, and at last a close. After each step the
- * account must balance; at the end every call must have had exactly one outcome.
+ * temper, a service that answers, fails, limits, hangs, resets and goes away, and at last a close. After each step
+ * the account must balance; at the end every call must have had exactly one outcome. `maxRetries` is set in every other
+ * run, and no event may end before section 8.1 of the specification lets it.
  */
 async function interleave(seed: number): Promise<{ calls: number; requests: number; outcomes: Set<string> }> {
   const clock = new FakeClock(undefined, seed)
@@ -46,12 +55,25 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   const violations: string[] = []
   const signals: (AbortSignal | undefined)[] = []
   let requests = 0
+  let accepted = 0
+  /** When requests have failed. */
+  const failedAtMs: number[] = []
   let callsInside = 0
+  let isDown = false
+  /** When the clock last paused: the client may not have handled yet what came since. */
+  let turnMs = 0
   const flushAt = pick([1, 2, 5, 15])
-  // Some services take few events at a time; some refuse a batch for what one of its events holds, some for nothing.
+  const maxRetries = chance(0.5) ? undefined : below(4)
+  const maxTotalBackoffDuration = pick([2, 43_200])
+  const maxRateLimitDuration = pick([2, 43_200])
+  const isHandedOver = chance(0.1)
+  // Nobody waits for anything, and the service goes away and comes back.
+  const isQuiet = chance(0.25)
+  // Some services take few events at a time; some refuse a batch for what one of its events holds, or fail over it.
   const mostEvents = chance(0.3) ? 1 + below(4) : Number.POSITIVE_INFINITY
   const badShare = chance(0.3) ? pick([0.02, 0.2, 1]) : 0
   const isNamed = chance(0.5)
+  const badStatus = pick([400, 503])
   const isBad = (index: number): boolean => ((index * 2_654_435_761) % 1_000) / 1_000 < badShare
 
   const client: HTTPClient = {
@@ -60,12 +82,32 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
       const indexes = indexesIn(request)
       if (flushAt === 1 && indexes.length !== 1)
         violations.push('a request of several events, with flushAt 1')
+      const carried = indexes.map((index) => calls[index] as Call)
+      for (const one of carried) {
+        one.isAlone = carried.length === 1
+        if (maxRetries !== undefined && one.retries > maxRetries)
+          violations.push('an event was sent again when its retries were used up')
+      }
+      const fail = (isRetry: boolean): void => {
+        failedAtMs.push(clock.monotonic())
+        for (const one of carried) {
+          one.failures++
+          if (isRetry) one.retries++
+        }
+      }
       const bad = indexes.find(isBad)
       if (indexes.length > mostEvents && chance(0.9)) return respond(413)
-      if (bad !== undefined && chance(0.9)) return respond(400, isNamed ? `event ${bad} is bad` : 'bad')
-      const dice = below(12)
+      if (bad !== undefined && chance(0.9)) {
+        if (badStatus === 503) fail(true)
+        return respond(badStatus, isNamed ? `event ${bad} is bad` : 'bad')
+      }
+      const dice = isDown ? pick([0, 2, LOST, 6, NEVER]) : below(12)
       if (dice === NEVER) signals.push(request.signal)
-      return answerAtRandom(request, clock, dice, below(3_000))
+      const note = (): void => {
+        if (FAILURES.includes(dice)) fail(dice !== LOST)
+        else if (dice > 8) accepted++
+      }
+      return answerAtRandom(request, clock, dice, below(3_000), note)
     },
   }
   const create = Analytics as unknown as new (settings: object, clock: FakeClock) => Analytics
@@ -74,21 +116,38 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
       writeKey: 'key',
       httpClient: client,
       flushAt,
-      maxRetries: below(4),
+      maxRetries,
       maxQueueSize: pick([3, 10, 1_000]),
       overflow: pick(['drop-newest', 'drop-oldest']),
       maxConcurrentRequests: pick([1, 2, 4]),
-      maxTotalBackoffDuration: pick([2, 43_200]),
-      maxRateLimitDuration: pick([2, 43_200]),
+      maxTotalBackoffDuration,
+      maxRateLimitDuration,
       disable: chance(0.03),
-      ...(chance(0.1) ? { waitUntil: () => {} } : {}),
+      ...(isHandedOver ? { waitUntil: () => {} } : {}),
     },
     clock,
   )
 
+  const failuresSince = (sinceMs: number): number => failedAtMs.filter((ms) => ms >= sinceMs).length
+  /** Whether section 8.1 of the specification lets this outcome come now. */
+  const mayEnd = (call: Call, outcome: string): boolean => {
+    const shortestMs = Math.min(maxTotalBackoffDuration, maxRateLimitDuration) * 1_000
+    // Deadlines are rounded to a thousandth.
+    if (outcome === 'deadline') return clock.monotonic() - call.sinceMs >= 0.999 * shortestMs
+    if (outcome !== 'retries_exhausted') return true
+    const attempts = (maxRetries ?? DEFAULT_RETRIES) + 1
+    const isUsedUp = call.failures >= attempts
+    if (maxRetries !== undefined) return isUsedUp
+    const hasFailedAlone = isUsedUp && call.isAlone && accepted > 0
+    return hasFailedAlone || (call.isAwaited && failuresSince(call.sinceMs) >= attempts)
+  }
   const conclude = (index: number, outcome: string): void => {
-    ;(calls[index] as Call).outcomes++
+    const call = calls[index] as Call
+    call.outcomes++
     outcomes.add(outcome)
+    if (!mayEnd(call, outcome)) violations.push(`call ${index} ended as ${outcome} too early`)
+    const hasOutlived = !call.isAwaited && failuresSince(call.sinceMs) > DEFAULT_RETRIES
+    if (hasOutlived && outcome === 'delivered') outcomes.add('delivered after an outage')
     // Noted, not thrown: what a listener throws is ignored, as it should be.
     if (callsInside > 0) violations.push(`call ${index} had its outcome before it returned`)
   }
@@ -106,9 +165,18 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
 
   const call = (): void => {
     const index = calls.length
-    const hasCallback = chance(0.5)
+    const hasCallback = !isQuiet && chance(0.5)
     const bad = chance(0.1)
-    const record: Call = { outcomes: 0, callbacks: 0, hasCallback: hasCallback || bad }
+    const record: Call = {
+      outcomes: 0,
+      callbacks: 0,
+      hasCallback: hasCallback || bad,
+      isAwaited: hasCallback || isHandedOver,
+      sinceMs: turnMs,
+      failures: 0,
+      retries: 0,
+      isAlone: false,
+    }
     calls.push(record)
     const callback = (): void => {
       record.callbacks++
@@ -130,8 +198,15 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   const trackInside = (): void => {
     if (calls.length < MAX_CALLS) call()
   }
+  /** Somebody waits for every call that has no outcome yet: their indexes. */
+  const awaitAll = (): number[] =>
+    calls.flatMap((call, index) => {
+      if (call.outcomes > 0) return []
+      call.isAwaited = true
+      return [index]
+    })
   const flush = (isTimed: boolean): void => {
-    const covered = calls.flatMap(({ outcomes }, index) => (outcomes === 0 ? [index] : []))
+    const covered = awaitAll()
     const record: Flush = { covered, isTimed, summary: undefined }
     flushes.push(record)
     void analytics.flush(isTimed ? { timeout: 1 + below(5_000) } : {}).then((summary) => {
@@ -154,6 +229,7 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   for (let step = 0; step < steps; step++) {
     const dice = clock.random()
     if (dice < 0.5) for (let count = 1 + below(8); count > 0; count--) call()
+    else if (dice < 0.65 && isQuiet) isDown = !isDown
     else if (dice < 0.65) flush(chance(0.3))
     else if (dice < 0.75) void analytics.register(randomPlugin(step, clock, below, trackInside))
     else if (dice < 0.78) void analytics.deregister(`plugin ${below(step + 1)}`)
@@ -161,11 +237,16 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
     // An hour back or forth; a process that was frozen for a while.
     else if (dice < 0.87) clock.jump((below(3) - 1) * 3_600_000)
     else if (dice < 0.89) clock.stall(below(20_000))
-    else await clock.advance(below(8_000))
+    else if (dice < 0.92) isDown = !isDown
+    else {
+      await clock.advance(below(isQuiet ? 60_000 : 8_000))
+      turnMs = clock.monotonic()
+    }
     checkAccount()
   }
   const timeout = pick([1, 500, 20_000])
   const acceptedAtClose = calls.length
+  awaitAll()
   const closed = analytics.closeAndFlush({ timeout })
   for (let count = below(3); count > 0; count--) call()
   let summary: FlushSummary | undefined
@@ -206,8 +287,14 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
 /** Calls of one run from which on plugins track no more. */
 const MAX_CALLS = 400
 
-/** The response that does not come. */
+/** The default of `maxRetries`. */
+const DEFAULT_RETRIES = 3
+
+/** The response that does not come, and the connection that is lost before any. */
 const NEVER = 7
+const LOST = 5
+/** The faces of the dice that are failures of the service. */
+const FAILURES = [0, 2, LOST, 6, NEVER, 8]
 
 /** The calls whose events a request carries. */
 function indexesIn({ body }: HTTPClientRequest): number[] {
@@ -219,16 +306,23 @@ function respond(status: number, body = ''): Promise<HTTPResponse> {
   return Promise.resolve({ status, statusText: 'Scripted', headers: {}, text: async () => body })
 }
 
+/** @param note Called when the response comes, or fails to. */
 function answerAtRandom(
   { signal }: HTTPClientRequest,
   clock: FakeClock,
   dice: number,
   delayMs: number,
+  note: () => void,
 ): Promise<HTTPResponse> {
   const answer = (status: number, headers: Record<string, string> = {}): Promise<HTTPResponse> =>
     new Promise((resolve) => {
-      clock.setTimer(() => resolve({ status, statusText: 'Scripted', headers }), delayMs)
+      const arrive = (): void => {
+        note()
+        resolve({ status, statusText: 'Scripted', headers })
+      }
+      clock.setTimer(arrive, delayMs)
     })
+  if (dice === LOST || dice === 6 || dice === 8) note()
   switch (dice) {
     case 0:
       return answer(503)
@@ -240,13 +334,18 @@ function answerAtRandom(
       return answer(413)
     case 4:
       return answer(400)
-    case 5:
+    case LOST:
       return Promise.reject(Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }))
     case 6:
       throw new Error('a client that throws')
     case NEVER:
       // Unless it is told to.
-      return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+      return new Promise((_, reject) => {
+        signal?.addEventListener('abort', () => {
+          note()
+          reject(signal.reason)
+        })
+      })
     case 8:
       return Promise.resolve(undefined as never)
     default:
@@ -323,6 +422,7 @@ export function testInterleavings(series: number): void {
       ]),
     )
     expect(seen).toContain('retries_exhausted')
+    expect(seen).toContain('delivered after an outage')
     expect(seen).toContain('deadline')
     expect(seen).toContain('too_large')
     expect(seen).toContain('closed')
