@@ -10,8 +10,8 @@ import { connect } from './connection.ts'
 import { isExiting, unwatchExit, watchExit } from './exit.ts'
 import { type FileSystem, isShortage, nodeFileSystem } from './file-system.ts'
 import { Folders } from './folders.ts'
-import { Leftovers } from './leftovers.ts'
 import { type FileSpoolOptions, resolveSpoolOptions } from './options.ts'
+import { OrphanedSegments } from './orphaned-segments.ts'
 import { type Processes, systemProcesses } from './owner.ts'
 import { FIRST_RECORD, FileRecord, type Segment } from './segment.ts'
 import { SegmentLog } from './segment-log.ts'
@@ -54,7 +54,7 @@ export class FileSpool implements Spool {
   readonly #clock: Clock
   readonly #folders: Folders
   readonly #log: SegmentLog
-  readonly #leftovers: Leftovers
+  readonly #orphans: OrphanedSegments
   readonly #room = new ReadingRoom()
   /** Segments with acknowledgements of this turn. */
   readonly #touched = new Set<Segment>()
@@ -104,7 +104,7 @@ export class FileSpool implements Spool {
     }
     const shared = { fs, folders: this.#folders, warn: (text: string): void => this.#warn(text) }
     this.#log = new SegmentLog({ ...shared, ...limits, clock, onWaiting: () => this.#wake() })
-    this.#leftovers = new Leftovers({
+    this.#orphans = new OrphanedSegments({
       ...shared,
       room: this.#room,
       isSynced: limits.sync !== 'never',
@@ -120,7 +120,7 @@ export class FileSpool implements Spool {
     return {
       bytes: usedBytes,
       syncs,
-      damaged: this.#leftovers.damaged,
+      damaged: this.#orphans.damaged,
       isWriting: !isTroubled && !this.#isClosed,
     }
   }
@@ -161,9 +161,9 @@ export class FileSpool implements Spool {
 
   async *recover(): AsyncGenerator<readonly RecoveredMessage[], void, undefined> {
     this.#open()
-    this.#leftovers.scan()
+    this.#orphans.scan()
     while (!this.#isClosed) {
-      const messages = (await this.#readRun()) ?? (await this.#leftovers.next())
+      const messages = (await this.#readRun()) ?? (await this.#orphans.next())
       if (messages === undefined) {
         this.#room.leave()
         await this.#somethingToRead()
@@ -179,7 +179,7 @@ export class FileSpool implements Spool {
     this.#cancelBeat()
     this.#wake()
     this.#endRest()
-    this.#leftovers.close()
+    this.#orphans.close()
     await this.#log.close()
     for (const segment of this.#acknowledged) segment.closeAcknowledgements()
     this.#acknowledged.clear()
@@ -224,7 +224,7 @@ export class FileSpool implements Spool {
   }
 
   #concludeTurn(segment: Segment): void {
-    if (segment.writer === undefined) this.#leftovers.collect(segment)
+    if (segment.writer === undefined) this.#orphans.collect(segment)
     else this.#log.collect(segment)
     if (segment.isRemoved || (segment.writer !== undefined && !segment.writer.isOpen && segment.isMoving))
       return
@@ -270,7 +270,7 @@ export class FileSpool implements Spool {
     return new Promise((wake) => {
       this.#wake = wake
       // The signal may have come while no reader was waiting.
-      if (this.#isClosed || this.#log.runs.length > 0 || !this.#leftovers.isEmpty) wake()
+      if (this.#isClosed || this.#log.runs.length > 0 || !this.#orphans.isEmpty) wake()
     })
   }
 
@@ -294,7 +294,7 @@ export class FileSpool implements Spool {
     void this.#log.check()
     for (const segment of this.#acknowledged) if (segment.isRemoved) this.#acknowledged.delete(segment)
     if (!this.#isAttached) return
-    this.#leftovers.scan()
-    if (!this.#leftovers.isEmpty) this.#wake()
+    this.#orphans.scan()
+    if (!this.#orphans.isEmpty) this.#wake()
   }
 }

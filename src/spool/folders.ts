@@ -6,9 +6,9 @@ import { isAlive, type Owner, type Processes, parseOwner } from './owner.ts'
 /** An owner's id, and the number of one of its folders. */
 const FOLDER = /^([0-9a-f]{16})\.(\d+)$/
 const LOCK = /^([0-9a-f]{16})\.lock$/
-const SET_ASIDE = /^\d{13}-[0-9a-f]{8}\.bad$/
+const QUARANTINED = /^\d{13}-[0-9a-f]{8}\.bad$/
 /** How many damaged files are kept for inspection, the newest ones. */
-const MAX_SET_ASIDE = 10
+const MAX_QUARANTINED = 10
 
 export interface FoldersOptions {
   readonly fs: FileSystem
@@ -108,10 +108,10 @@ export class Folders {
   }
 
   /** The path to move a damaged file to. Removes the oldest damaged file if there are too many. */
-  placeAside(): string {
+  quarantinePath(): string {
     const { fs, directory, now } = this.#options
-    const aside = fs.list(directory).filter((name) => SET_ASIDE.test(name))
-    const surplus = aside.sort().slice(0, Math.max(0, aside.length + 1 - MAX_SET_ASIDE))
+    const quarantined = fs.list(directory).filter((name) => QUARANTINED.test(name))
+    const surplus = quarantined.sort().slice(0, Math.max(0, quarantined.length + 1 - MAX_QUARANTINED))
     for (const name of surplus) this.#removeIfThere(name)
     const time = String(Math.max(0, Math.floor(now()))).padStart(13, '0')
     return join(directory, `${time}-${randomBytes(4).toString('hex')}.bad`)

@@ -140,8 +140,8 @@ export class Segment {
     this.#acknowledgements.remove()
   }
 
-  /** Moves a damaged segment aside for inspection. */
-  setAside(path: string): void {
+  /** Moves a damaged segment into quarantine, for inspection. */
+  quarantine(path: string): void {
     this.isRemoved = true
     this.close()
     this.#fs.rename(this.path, path)

@@ -101,7 +101,7 @@ describe('a damaged file', () => {
     ['a scrambled header', (bytes: Buffer) => bytes.fill(0x55, 0, HEADER_BYTES)],
     ['zeros at the end', (bytes: Buffer) => Buffer.concat([bytes, Buffer.alloc(5_000)])],
     ['garbage at the end', (bytes: Buffer) => Buffer.concat([bytes, Buffer.alloc(5_000, 0xa7)])],
-  ])('%s: the rest is there, and the file is kept aside', async (name, change) => {
+  ])('%s: the rest is there, and the file is quarantined', async (name, change) => {
     const expected = name.startsWith('a length') ? [messages[0], messages[2]] : messages
     const { read, machine, next } = await readChanged(messages, change, expected as string[])
     expect(read).toEqual(expected)

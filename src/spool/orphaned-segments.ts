@@ -5,7 +5,7 @@ import type { Folders } from './folders.ts'
 import { acknowledgementsOf, Segment, segmentNumber } from './segment.ts'
 import { type ReadingRoom, readHeader, SegmentReader } from './segment-reader.ts'
 
-export interface LeftoversOptions {
+export interface OrphanedSegmentsOptions {
   readonly fs: FileSystem
   readonly folders: Folders
   /** Syncs a found segment before it is read: its process may have died before it could sync. */
@@ -24,8 +24,8 @@ interface Reading {
 }
 
 /** Finds and adopts the orphaned segments of earlier processes, and reads one after the other. */
-export class Leftovers {
-  readonly #options: LeftoversOptions
+export class OrphanedSegments {
+  readonly #options: OrphanedSegmentsOptions
   /** Paths of segments that are to be read, the next one last. */
   readonly #queue: string[] = []
   /** Adopted, but could not be opened: the next scan tries again. */
@@ -36,7 +36,7 @@ export class Leftovers {
   /** Number of files that were partly unreadable. */
   damaged = 0
 
-  constructor(options: LeftoversOptions) {
+  constructor(options: OrphanedSegmentsOptions) {
     this.#options = options
   }
 
@@ -97,9 +97,9 @@ export class Leftovers {
     try {
       if (segment.isDamaged) {
         this.damaged++
-        const place = folders.placeAside()
-        segment.setAside(place)
-        warn(`a file of the spool is damaged; what could be read of it was taken, and it is kept as ${place}`)
+        const path = folders.quarantinePath()
+        segment.quarantine(path)
+        warn(`a file of the spool is damaged; what could be read of it was taken, and it is kept as ${path}`)
       } else segment.remove()
       folders.removeIfEmpty(dirname(segment.path))
     } catch {
@@ -165,7 +165,7 @@ export class Leftovers {
           if (info?.kind !== 'file' || folders.isOthers(path, info)) continue
           account(info.size)
           paths.push(path)
-        } else this.#removeOrphan(path, names)
+        } else this.#removeAcknowledgements(path, names)
       }
       if (paths.length === 0) folders.removeIfEmpty(folder)
     } catch (error) {
@@ -176,7 +176,7 @@ export class Leftovers {
   }
 
   /** Acknowledgements of a removed segment. */
-  #removeOrphan(path: string, names: readonly string[]): void {
+  #removeAcknowledgements(path: string, names: readonly string[]): void {
     const segment = basename(path).replace(/\.ack$/, '.seg')
     if (segmentNumber(segment) === undefined || names.includes(segment)) return
     if (acknowledgementsOf(join(dirname(path), segment)) === path) this.#options.fs.remove(path)
