@@ -45,11 +45,9 @@ test('C13: each question is written once, and nothing outside of the stores writ
   expect(folders.sort()).toEqual([
     'destinations',
     'store/postgres',
-    'store/postgres/search',
     'store/queries',
     'store/search',
     'store/sqlite',
-    'store/sqlite/search',
     'store/writing',
   ])
   expect(files.filter((file) => /store\/(sqlite|postgres)\/queries/.test(file))).toEqual([])

@@ -33,6 +33,16 @@ test('thousands of ids in one commit are all told apart, and known again in the 
   expect(accepted(store.commit(batchOf([...newEvents(5000), newEvent('fresh')])))).toBe(1)
 })
 
+test('destination and state of one search are about the same delivery', () => {
+  const store = openStore()
+  const deliveries = [{ destination: 'Hook' }, { destination: 'File', skippedBecause: 'it is disabled' }]
+  store.commit(batchOf([newEvent('m', { deliveries })]))
+
+  expect(store.count({ q: 'destination:Hook delivery:pending' })).toBe(1)
+  expect(store.count({ q: 'destination:File delivery:skipped' })).toBe(1)
+  expect(store.count({ q: 'destination:Hook delivery:skipped' })).toBe(0)
+})
+
 test('ids older than the window are accepted again, and are deleted', () => {
   const path = newPath()
   let nowMs = 0

@@ -1,12 +1,10 @@
 import { systemClock } from '../../clock.ts'
-import type { Bounds, QueryDialect } from '../queries/dialect.ts'
+import type { QueryDialect } from '../queries/dialect.ts'
 import type { TimeRange } from '../queries.ts'
-import { bound } from '../search/condition.ts'
+import type { Bounds } from '../search/dialect.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import { shownDay } from './partitions.ts'
-import { POSTGRES } from './search/dialect.ts'
-import { messageOf } from './search/json-text.ts'
-import { INHERITED_COLUMN, MESSAGE_COLUMN } from './search/path-condition.ts'
+import { INHERITED_COLUMN, MESSAGE_COLUMN, messageOf, POSTGRES } from './search.ts'
 import type { Span } from './span.ts'
 
 /** Events of a range of time are looked up by the time alone as long as they are no more than these. */
@@ -34,9 +32,10 @@ export function queryDialect(span: Span): QueryDialect {
       return sql`${raw(table)}.seq = ANY (${seqs}::bigint[]) AND ${onDays(span, bounds, table)}`
     },
     matching(condition, slice) {
-      const message = raw(condition.sql.includes(MESSAGE_COLUMN) ? WITH_MESSAGE : '')
-      const inherited = raw(condition.sql.includes(INHERITED_COLUMN) ? WITH_INHERITED : '')
-      return sql`event ${message} ${inherited} WHERE ${within(slice)} AND ${bound(condition, slice)}`
+      const asked = condition.on(slice)
+      const message = raw(asked.sql.includes(MESSAGE_COLUMN) ? WITH_MESSAGE : '')
+      const inherited = raw(asked.sql.includes(INHERITED_COLUMN) ? WITH_INHERITED : '')
+      return sql`event ${message} ${inherited} WHERE ${within(slice)} AND ${asked}`
     },
     has: (column, value) =>
       sql`brief(event.${raw(column)}) = brief(${value}) AND event.${raw(column)} = ${value}`,

@@ -6,7 +6,7 @@ import type { EventReader, QueryName, QueryParameters, QueryResult } from '../qu
 import type { Query } from '../sql.ts'
 import type { Database, Queryable } from './database.ts'
 import { queryDialect } from './query-dialect.ts'
-import { numbered } from './search/dialect.ts'
+import { numbered } from './search.ts'
 import { readSpan } from './span.ts'
 
 /** Reads on connections of its own, so that questions never hold up what comes in. Each question sees one state. */

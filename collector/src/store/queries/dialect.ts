@@ -1,14 +1,8 @@
 import type { TimeRange } from '../queries.ts'
 import type { IdColumn } from '../results/identity.ts'
-import type { Dialect } from '../search/dialect.ts'
+import type { Bounds, Dialect } from '../search/dialect.ts'
 import type { EventCondition } from '../search/event-condition.ts'
 import type { Query, Sql } from '../sql.ts'
-
-/** The numbers between which records lie, both included. */
-export interface Bounds {
-  first: number
-  last: number
-}
 
 /** Columns of `event` by which single events are looked up. */
 export type LookupColumn = IdColumn | 'name' | 'message_id'

@@ -1,9 +1,10 @@
 import type { Budget } from '../budget.ts'
 import type { Found, NumberedPage, NumberedSearch } from '../find.ts'
+import type { Bounds } from '../search/dialect.ts'
 import { type EventCondition, eventCondition } from '../search/event-condition.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
-import type { Bounds, SliceKind } from './dialect.ts'
+import type { SliceKind } from './dialect.ts'
 
 interface Plan {
   bounds: Bounds

@@ -3,9 +3,9 @@ import { bucketsOf } from '../buckets.ts'
 import type { TimeRange } from '../queries.ts'
 import type { Problem, Problems } from '../query-results.ts'
 import { deliveryProblem, eventProblems, ordered, planProblem, requestProblem } from '../results/problems.ts'
+import type { Bounds } from '../search/dialect.ts'
 import { all, first, type Query, sql } from '../sql.ts'
 import { closed, type QueryContext } from './context.ts'
-import type { Bounds } from './dialect.ts'
 
 export function* problems(context: QueryContext, range: TimeRange): Query<Problems> {
   const bounds = yield* context.dialect.boundsOf(range)

@@ -3,7 +3,6 @@ import { cursorOf, numberOf } from '../cursor.ts'
 import type { TimeRange } from '../queries.ts'
 import type { RequestDetail, RequestSummary, RequestsPage } from '../query-results.ts'
 import { EVENTS_SHOWN, type RequestRow, requestFacts, requestSummary } from '../results/request.ts'
-import { bound } from '../search/condition.ts'
 import { requestCondition } from '../search/request-condition.ts'
 import { all, first, type Query, raw, sql } from '../sql.ts'
 import { closed, type QueryContext } from './context.ts'
@@ -41,7 +40,7 @@ export function* listRequests(context: QueryContext, query: RequestsQuery): Quer
   for (const slice of dialect.slices(bounds, query.order, 'rows')) {
     const found = yield* all<RequestRow>(
       sql`SELECT ${COLUMNS} FROM request WHERE seq BETWEEN ${slice.first} AND ${slice.last}
-            AND at >= ${fromMs} AND at < ${toMs} AND ${bound(condition, slice)}
+            AND at >= ${fromMs} AND at < ${toMs} AND ${condition}
           ORDER BY seq ${direction} LIMIT ${query.limit + 1 - rows.length}`,
     )
     rows.push(...found)

@@ -1,10 +1,10 @@
 import { cursorOf } from '../cursor.ts'
 import type { UserEntry, UsersPage } from '../query-results.ts'
 import type { IdColumn } from '../results/identity.ts'
-import { bound } from '../search/condition.ts'
+import type { Bounds } from '../search/dialect.ts'
 import { all, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
-import type { Bounds, QueryDialect } from './dialect.ts'
+import type { QueryDialect } from './dialect.ts'
 
 /** Users are looked for in segments of so many numbers; a page ends where one ends. */
 const SEGMENT_SIZE = 4096
@@ -66,7 +66,7 @@ function own(column: IdColumn): Sql {
 }
 
 function* usersIn(dialect: QueryDialect, column: IdColumn, slice: Bounds, q: string): Query<FoundUser[]> {
-  const named = sql`${raw(column)} IS NOT NULL AND ${bound(dialect.contains(column, q), slice)}`
+  const named = sql`${raw(column)} IS NOT NULL AND ${dialect.contains(column, q)}`
   const rows = yield* all<{ id: string; seq: number }>(
     sql`SELECT ${raw(column)} AS id, max(seq) AS seq FROM ${dialect.lookup(column, named, slice)} ${own(column)}
         GROUP BY ${raw(column)}`,

@@ -1,43 +1,119 @@
-import { type Comparison, SearchSyntaxError } from '../../search/syntax.ts'
-import type { Sql } from '../sql.ts'
+import { type Comparison, type Search, SearchSyntaxError, type Value } from '../../search/syntax.ts'
+import { parseTime } from '../../search/time.ts'
+import { raw, type Sql, sql } from '../sql.ts'
+import type { Dialect, PathValue } from './dialect.ts'
 
-export type SqlValue = string | number | null
-
-/** A condition, with the values for its placeholders in order. */
-export interface Condition {
-  sql: string
-  values: Array<SqlValue | SliceEdge>
+/** How the searches of one table become conditions. */
+export interface Table {
+  /** Records in which a text occurs. */
+  text(text: string): Sql
+  /** Never asked for `!=`. */
+  comparison(comparison: Comparison): Sql
+  /** Parts of a conjunction that are about the same row of another table, and what they ask together. */
+  together?: { has(part: Comparison): boolean; condition(parts: readonly Comparison[]): Sql }
 }
 
-/** Stands for the first or last number of the slice that is being searched. */
-export type SliceEdge = typeof SLICE_FROM | typeof SLICE_TO
-export const SLICE_FROM: unique symbol = Symbol('from')
-export const SLICE_TO: unique symbol = Symbol('to')
-
-/** A condition for one slice. */
-export function bound({ sql, values }: Condition, { first, last }: { first: number; last: number }): Sql {
-  const own = values.map((value) => {
-    if (value === SLICE_FROM) return first
-    return value === SLICE_TO ? last : (value as SqlValue)
-  })
-  return { sql, values: own }
-}
-
-export function joined(parts: readonly Condition[], by: 'AND' | 'OR', none: string): Condition {
-  if (parts.length === 0) return { sql: none, values: [] }
-  return {
-    sql:
-      parts.length === 1 ? (parts[0] as Condition).sql : `(${parts.map(({ sql }) => sql).join(` ${by} `)})`,
-    values: parts.flatMap(({ values }) => values),
+/**
+ * A search as a condition.
+ *
+ * @throws SearchSyntaxError for a value that its field cannot have.
+ */
+export function conditionOf(search: Search, table: Table): Sql {
+  switch (search.kind) {
+    case 'and': {
+      const { together } = table
+      const isOne = (part: Search): part is Comparison =>
+        part.kind === 'compare' && part.operator === '=' && together?.has(part) === true
+      const ones = search.parts.filter(isOne)
+      const all = search.parts.filter((part) => !isOne(part)).map((part) => conditionOf(part, table))
+      return allOf(together === undefined || ones.length === 0 ? all : [...all, together.condition(ones)])
+    }
+    case 'or':
+      return anyOf(search.parts.map((part) => conditionOf(part, table)))
+    case 'not':
+      // A field that is absent does not match, and its negation does.
+      return sql`(${conditionOf(search.part, table)}) IS NOT TRUE`
+    case 'text':
+      return table.text(search.text)
+    case 'compare':
+      if (search.operator !== '!=') return table.comparison(search)
+      return conditionOf({ kind: 'not', part: { ...search, operator: '=' } }, table)
   }
 }
 
-export function wrong(comparison: Comparison, message: string): SearchSyntaxError {
-  return new SearchSyntaxError(
-    `${comparison.field}: ${message}`,
-    comparison.position ?? 0,
-    comparison.length ?? 0,
+export function allOf(parts: readonly Sql[]): Sql {
+  return joined(parts, 'AND', 'TRUE')
+}
+
+export function anyOf(parts: readonly Sql[]): Sql {
+  return joined(parts, 'OR', 'FALSE')
+}
+
+function joined([first, ...others]: readonly Sql[], by: string, none: string): Sql {
+  if (first === undefined) return raw(none)
+  if (others.length === 0) return first
+  return sql`(${others.reduce((before, one) => sql`${before} ${raw(by)} ${one}`, first)})`
+}
+
+/** Whether one of the values is meant. */
+export function each(
+  { values }: Comparison,
+  anything: Sql,
+  one: (value: Exclude<Value, { is: 'anything' }>) => Sql,
+): Sql {
+  return anyOf(values.map((value) => (value.is === 'anything' ? anything : one(value))))
+}
+
+export function textColumn(dialect: Dialect, comparison: Comparison, column: string): Sql {
+  return each(comparison, dialect.hasText(column), ({ is, text }) =>
+    is === 'prefix' ? dialect.begins(column, text) : dialect.text(column, comparison.operator, text),
   )
+}
+
+export function numberColumn(dialect: Dialect, comparison: Comparison, column: string): Sql {
+  return each(comparison, isThere(column), ({ is, text }) => {
+    const number = is === 'exact' ? numberOf(text) : undefined
+    if (number === undefined) throw wrong(comparison, 'expected a number')
+    return dialect.number(column, comparison.operator, number)
+  })
+}
+
+/** A column of times, milliseconds since the epoch. */
+export function timeColumn(comparison: Comparison, column: string, nowMs: number): Sql {
+  return anyOf(
+    comparison.values.map((value) => {
+      if (value.is !== 'exact') throw wrong(comparison, 'expected a time')
+      const timeMs = parseTime(value.text, nowMs)
+      if (timeMs === undefined) throw wrong(comparison, `${JSON.stringify(value.text)} is no time`)
+      return sql`${raw(column)} ${raw(comparison.operator)} ${timeMs}`
+    }),
+  )
+}
+
+/** A path into the message. */
+export function pathCondition(dialect: Dialect, { path, operator, values }: Comparison): Sql {
+  const one = (at: PathValue, value: Value): Sql[] => {
+    if (value.is === 'anything') return [at.exists]
+    const { text } = value
+    if (value.is === 'prefix') return [at.begins(text)]
+    const asText = at.text(operator, text)
+    if (value.isQuoted) return [asText]
+    const number = numberOf(text)
+    if (number === undefined) {
+      const isLiteral = operator === '=' && ['true', 'false', 'null'].includes(text)
+      return isLiteral ? [asText, at.is(text)] : [asText]
+    }
+    return operator === '=' ? [at.number(operator, number), asText] : [at.number(operator, number)]
+  }
+  return anyOf(dialect.at(path).flatMap((at) => values.flatMap((value) => one(at, value))))
+}
+
+export function isThere(column: string): Sql {
+  return sql`${raw(column)} IS NOT NULL`
+}
+
+export function wrong({ field, position = 0, length = 0 }: Comparison, message: string): SearchSyntaxError {
+  return new SearchSyntaxError(`${field}: ${message}`, position, length)
 }
 
 export function numberOf(text: string): number | undefined {

@@ -1,20 +1,34 @@
 import type { Comparison, Search } from '../../search/syntax.ts'
 import { escapeForStore } from '../escape.ts'
-import { codesColumn, listColumn, numberColumn, textColumn } from './column-conditions.ts'
-import { Compiler } from './compiler.ts'
-import { type Condition, caseVariants, joined, numberOf, type SqlValue, wrong } from './condition.ts'
-import type { Dialect } from './dialect.ts'
+import { raw, type Sql, type SqlValue, sql } from '../sql.ts'
+import {
+  allOf,
+  anyOf,
+  caseVariants,
+  conditionOf,
+  each,
+  isThere,
+  numberColumn,
+  numberOf,
+  pathCondition,
+  textColumn,
+  timeColumn,
+  wrong,
+} from './condition.ts'
+import type { Bounds, Dialect } from './dialect.ts'
 
-/** A search as SQL over one slice of `event`. */
-export interface EventCondition extends Condition {
+/** A search over events. */
+export interface EventCondition {
+  /** Whether an event of a slice is meant. */
+  on(slice: Bounds): Sql
   /** The columns whose indexes find the records of a slice; undefined = they are read one after another. */
-  index?: { columns: string[]; value: SqlValue; isSegmented: boolean }
+  index: { columns: string[]; value: SqlValue; isSegmented: boolean } | undefined
   /** Whether it asks for facts alone, not for texts or the message: a database may have them in an index many times smaller than the table. */
   needsOnlyFacts: boolean
 }
 
 /** Columns that hold a text, by the name of the field. */
-const TEXT_COLUMNS: Readonly<Record<string, string>> = {
+const TEXTS: Readonly<Record<string, string>> = {
   name: 'event.name',
   user: 'user_id',
   anonymous: 'anonymous_id',
@@ -34,35 +48,33 @@ const INDEXED: Readonly<Record<string, string[]>> = {
 const STATES = ['pending', 'delivered', 'skipped', 'failed'] as const
 
 /**
- * The search as SQL.
+ * A search over events as conditions.
  *
  * @throws SearchSyntaxError for a value that its field cannot have.
  */
 export function eventCondition(dialect: Dialect, search: Search, nowMs: number): EventCondition {
-  const condition = new EventCompiler(dialect, nowMs).compile(search)
-  const index = indexFor(search)
-  return { ...condition, needsOnlyFacts: needsOnlyFacts(search), ...(index === undefined ? {} : { index }) }
+  const on = (slice: Bounds) => conditionOnSlice(dialect, search, nowMs, slice)
+  // A value that cannot be is told also where there is no slice to search.
+  on({ first: 1, last: 0 })
+  return { on, index: indexFor(search), needsOnlyFacts: needsOnlyFacts(search) }
 }
 
 /** The most selective of the exact terms that must all be true. */
 function indexFor(search: Search): EventCondition['index'] {
   const parts = search.kind === 'and' ? search.parts : [search]
-  for (const part of parts) {
-    if (part.kind !== 'compare' || part.field !== 'request' || part.operator !== '=') continue
-    const [value] = part.values
-    const number = value?.is === 'exact' ? numberOf(value.text) : undefined
-    if (part.values.length === 1 && number !== undefined) {
-      return { columns: ['request_id'], value: number, isSegmented: false }
-    }
-  }
-  for (const [field, columns] of Object.entries(INDEXED)) {
-    for (const part of parts) {
-      if (part.kind !== 'compare' || part.field !== field || part.operator !== '=') continue
+  const exactly = (field: string) =>
+    parts.flatMap((part) => {
+      if (part.kind !== 'compare' || part.field !== field || part.operator !== '=') return []
       const [value] = part.values
-      if (part.values.length === 1 && value?.is === 'exact') {
-        return { columns, value: escapeForStore(value.text), isSegmented: true }
-      }
-    }
+      return part.values.length === 1 && value?.is === 'exact' ? [value.text] : []
+    })
+  const request = exactly('request')
+    .map(numberOf)
+    .find((number) => number !== undefined)
+  if (request !== undefined) return { columns: ['request_id'], value: request, isSegmented: false }
+  for (const [field, columns] of Object.entries(INDEXED)) {
+    const [text] = exactly(field)
+    if (text !== undefined) return { columns, value: escapeForStore(text), isSegmented: true }
   }
   return undefined
 }
@@ -81,85 +93,79 @@ function needsOnlyFacts(search: Search): boolean {
   }
 }
 
-class EventCompiler extends Compiler {
-  text(text: string): Condition {
-    return joined(
-      caseVariants(text).flatMap((variant) => [
-        // The message is kept as JSON, where quotes and the like are escaped.
-        this.dialect.contains('body', JSON.stringify(variant).slice(1, -1)),
-        this.dialect.inheritedContains(JSON.stringify(variant).slice(1, -1)),
-        this.dialect.contains('reason', variant),
-        this.dialect.contains('event.name', variant),
-      ]),
-      'OR',
-      this.dialect.false,
-    )
-  }
+function conditionOnSlice(dialect: Dialect, search: Search, nowMs: number, slice: Bounds): Sql {
+  const deliveries = (comparisons: readonly Comparison[]) =>
+    dialect.delivery(allOf(comparisons.map((comparison) => deliveryCondition(dialect, comparison))), slice)
+  return conditionOf(search, {
+    text: (text) =>
+      anyOf(
+        caseVariants(text).flatMap((variant) => {
+          // The message is kept as JSON, where quotes and the like are escaped.
+          const inJson = JSON.stringify(variant).slice(1, -1)
+          return [
+            dialect.contains('body', inJson),
+            dialect.inheritedContains(inJson, slice),
+            dialect.contains('reason', variant),
+            dialect.contains('event.name', variant),
+          ]
+        }),
+      ),
+    comparison: (comparison) =>
+      isOfDelivery(comparison) ? deliveries([comparison]) : eventColumn(dialect, comparison, nowMs),
+    // Destination and state in one conjunction are about the same delivery.
+    together: { has: isOfDelivery, condition: deliveries },
+  })
+}
 
-  /** Destination and state in one conjunction are about the same delivery. */
-  override parts(parts: readonly Search[]): Condition[] {
-    const isDelivery = (part: Search): part is Comparison =>
-      part.kind === 'compare' &&
-      (part.field === 'destination' || part.field === 'delivery') &&
-      part.operator === '='
-    const deliveries = parts.filter(isDelivery)
-    const others = parts.filter((part) => !isDelivery(part)).map((part) => this.compile(part))
-    return deliveries.length === 0 ? others : [...others, this.#deliveries(deliveries)]
-  }
+function isOfDelivery({ field }: Comparison): boolean {
+  return field === 'destination' || field === 'delivery'
+}
 
-  comparison(comparison: Comparison): Condition {
-    const { field } = comparison
-    const column = TEXT_COLUMNS[field]
-    if (column !== undefined) return textColumn(this.dialect, comparison, column)
-    switch (field) {
-      case 'event': {
-        const name = textColumn(this.dialect, comparison, 'event.name')
-        return { sql: `(kind = 'track' AND ${name.sql})`, values: name.values }
-      }
-      case 'source': {
-        const named = textColumn(this.dialect, comparison, 'name')
-        return { sql: `source_id IN (SELECT id FROM source WHERE ${named.sql})`, values: named.values }
-      }
-      case 'id':
-        return joined(
-          ['user_id', 'anonymous_id'].map((one) => textColumn(this.dialect, comparison, one)),
-          'OR',
-          this.dialect.false,
-        )
-      case 'status':
-        return this.each(comparison, (value) => {
-          if (value.is === 'exact' && value.text === 'accepted') return { sql: 'reason IS NULL', values: [] }
-          if (value.is === 'exact' && value.text === 'rejected')
-            return { sql: 'reason IS NOT NULL', values: [] }
+function deliveryCondition(dialect: Dialect, comparison: Comparison): Sql {
+  if (comparison.field === 'destination') return textColumn(dialect, comparison, 'destination')
+  return each(comparison, isThere('state'), ({ text }) => {
+    const state = STATES.find((one) => one === text)
+    if (state === undefined) throw wrong(comparison, `expected ${STATES.join(', ')}`)
+    // As a literal: only so can the index of failed deliveries be used.
+    return raw(`state = '${state}'`)
+  })
+}
+
+function eventColumn(dialect: Dialect, comparison: Comparison, nowMs: number): Sql {
+  const { field } = comparison
+  const column = TEXTS[field]
+  if (column !== undefined) return textColumn(dialect, comparison, column)
+  switch (field) {
+    case 'event':
+      return sql`(kind = 'track' AND ${textColumn(dialect, comparison, 'event.name')})`
+    case 'source':
+      return sql`source_id IN (SELECT id FROM source WHERE ${textColumn(dialect, comparison, 'name')})`
+    case 'id':
+      return anyOf(['user_id', 'anonymous_id'].map((one) => textColumn(dialect, comparison, one)))
+    case 'status':
+      return anyOf(
+        comparison.values.map((value) => {
+          if (value.is === 'exact' && value.text === 'accepted') return raw('reason IS NULL')
+          if (value.is === 'exact' && value.text === 'rejected') return raw('reason IS NOT NULL')
           throw wrong(comparison, 'expected accepted or rejected')
-        })
-      case 'request':
-        return numberColumn(this.dialect, comparison, 'request_id')
-      case 'received':
-        return this.time(comparison, 'received_at')
-      case 'violation':
-        return listColumn(this.dialect, comparison, 'violations')
-      case 'warning':
-        return codesColumn(this.dialect, comparison, 'warnings')
-      case 'destination':
-      case 'delivery':
-        return this.#deliveries([comparison])
-      default:
-        return this.dialect.path(comparison)
-    }
-  }
-
-  #deliveries(comparisons: readonly Comparison[]): Condition {
-    const conditions = comparisons.map((comparison) => {
-      if (comparison.field === 'destination') return textColumn(this.dialect, comparison, 'destination')
-      return this.each(comparison, (value) => {
-        if (value.is === 'anything') return { sql: 'state IS NOT NULL', values: [] }
-        const state = STATES.find((one) => one === value.text)
-        if (state === undefined) throw wrong(comparison, `expected ${STATES.join(', ')}`)
-        // As a literal: only so can the index of failed deliveries be used.
-        return { sql: `state = '${state}'`, values: [] }
+        }),
+      )
+    case 'request':
+      return numberColumn(dialect, comparison, 'request_id')
+    case 'received':
+      return timeColumn(comparison, 'received_at', nowMs)
+    case 'violation':
+      // A list as JSON, in which the text may be anywhere.
+      return each(comparison, isThere('violations'), ({ text }) =>
+        dialect.contains('violations', JSON.stringify(text).slice(1, -1)),
+      )
+    case 'warning':
+      // A list of codes as JSON, one of which is exactly the value or begins with it.
+      return each(comparison, isThere('warnings'), ({ is, text }) => {
+        const quoted = JSON.stringify(text)
+        return dialect.contains('warnings', is === 'prefix' ? quoted.slice(0, -1) : quoted)
       })
-    })
-    return this.dialect.delivery(conditions)
+    default:
+      return pathCondition(dialect, comparison)
   }
 }

@@ -1,10 +1,10 @@
-import type { Comparison, Search } from '../../search/syntax.ts'
-import { numberColumn, textColumn } from './column-conditions.ts'
-import { Compiler } from './compiler.ts'
-import { type Condition, caseVariants, joined } from './condition.ts'
+import type { Search } from '../../search/syntax.ts'
+import type { Sql } from '../sql.ts'
+import { anyOf, caseVariants, conditionOf, numberColumn, textColumn, timeColumn } from './condition.ts'
 import type { Dialect } from './dialect.ts'
 
-const REQUEST_TEXTS: Readonly<Record<string, string>> = {
+/** Columns by the name of their field. */
+const TEXTS: Readonly<Record<string, string>> = {
   method: 'method',
   path: 'path',
   code: 'code',
@@ -15,35 +15,33 @@ const REQUEST_TEXTS: Readonly<Record<string, string>> = {
   type: 'content_type',
   fault: 'fault',
 }
-const REQUEST_NUMBERS: Readonly<Record<string, string>> = {
+const NUMBERS: Readonly<Record<string, string>> = {
   status: 'status',
   bytes: 'body_bytes',
   duration: 'duration',
   retries: 'retries',
   events: 'events',
 }
+const SEARCHED = ['path', 'code', 'source', 'address', 'agent', 'library', 'problem', 'body']
 
-class RequestCompiler extends Compiler {
-  text(text: string): Condition {
-    const columns = ['path', 'code', 'source', 'address', 'agent', 'library', 'problem', 'body']
-    return joined(
-      caseVariants(text).flatMap((variant) =>
-        columns.map((column) => this.dialect.contains(column, variant)),
+/**
+ * A search over requests as a condition.
+ *
+ * @throws SearchSyntaxError for a value that its field cannot have.
+ */
+export function requestCondition(dialect: Dialect, search: Search, nowMs: number): Sql {
+  return conditionOf(search, {
+    text: (text) =>
+      anyOf(
+        caseVariants(text).flatMap((variant) => SEARCHED.map((column) => dialect.contains(column, variant))),
       ),
-      'OR',
-      this.dialect.false,
-    )
-  }
-
-  comparison(comparison: Comparison): Condition {
-    const text = REQUEST_TEXTS[comparison.field]
-    if (text !== undefined) return textColumn(this.dialect, comparison, text)
-    const number = REQUEST_NUMBERS[comparison.field]
-    return number === undefined ? this.time(comparison, 'at') : numberColumn(this.dialect, comparison, number)
-  }
-}
-
-/** A search over requests as SQL. */
-export function requestCondition(dialect: Dialect, search: Search, nowMs: number): Condition {
-  return new RequestCompiler(dialect, nowMs).compile(search)
+    comparison(comparison) {
+      const text = TEXTS[comparison.field]
+      if (text !== undefined) return textColumn(dialect, comparison, text)
+      const number = NUMBERS[comparison.field]
+      return number === undefined
+        ? timeColumn(comparison, 'at', nowMs)
+        : numberColumn(dialect, comparison, number)
+    },
+  })
 }

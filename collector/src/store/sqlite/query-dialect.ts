@@ -1,13 +1,13 @@
 import { Budget } from '../budget.ts'
-import type { Bounds, QueryDialect, ReasonExample, SliceKind } from '../queries/dialect.ts'
+import type { QueryDialect, ReasonExample, SliceKind } from '../queries/dialect.ts'
 import type { TimeRange } from '../queries.ts'
 import { EXAMPLES_MS } from '../results/problems.ts'
-import { bound } from '../search/condition.ts'
+import type { Bounds } from '../search/dialect.ts'
 import type { EventCondition } from '../search/event-condition.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import { type Database, readMeta } from './database.ts'
 import { SEGMENT_BITS, SEGMENT_SIZE, segmentOf } from './schema.ts'
-import { SQLITE } from './search/dialect.ts'
+import { SQLITE } from './search.ts'
 
 /** Segments in one slice. */
 const SEGMENTS: Readonly<Record<SliceKind, number>> = {
@@ -94,7 +94,7 @@ function matching(condition: EventCondition, slice: Bounds): Sql {
   const { index, needsOnlyFacts } = condition
   const within = sql`seq BETWEEN ${slice.first} AND ${slice.last}`
   if (index === undefined)
-    return sql`event ${raw(needsOnlyFacts ? 'INDEXED BY event_facts' : '')} WHERE ${within} AND ${bound(condition, slice)}`
+    return sql`event ${raw(needsOnlyFacts ? 'INDEXED BY event_facts' : '')} WHERE ${within} AND ${condition.on(slice)}`
   const segment = index.isSegmented ? sql`${SEGMENT} = ${segmentOf(slice.first)} AND` : raw('')
   // By the index alone first: with two columns that is the only way to use both.
   const found = index.columns.map(
@@ -102,7 +102,7 @@ function matching(condition: EventCondition, slice: Bounds): Sql {
       sql`SELECT seq FROM event INDEXED BY event_${raw(column)} WHERE ${segment} event.${raw(column)} = ${index.value} AND ${within}`,
   )
   const either = found.reduce((before, one) => sql`${before} UNION ${one}`)
-  return sql`event WHERE seq IN (${either}) AND ${bound(condition, slice)}`
+  return sql`event WHERE seq IN (${either}) AND ${condition.on(slice)}`
 }
 
 function* newestByReason(
