@@ -94,13 +94,13 @@ test('a commit that fails leaves nothing behind, and the next one works', () => 
   expect(store.events()).toMatchObject([{ source: 'shop', messageId: 'a' }])
 })
 
-test('a file of another version is refused', () => {
+test.each([3, 99])('a file of version %i, which this collector does not know, is refused', (version) => {
   const path = newPath()
   const other = new Database(path)
-  other.pragma('user_version = 99')
+  other.pragma(`user_version = ${version}`)
   other.close()
 
-  expect(() => openStore({ path })).toThrow(/version 99/)
+  expect(() => openStore({ path })).toThrow(`version ${version}, and this collector knows version 4`)
 })
 
 test('after closing, the file alone has everything', () => {

@@ -4,8 +4,8 @@ import type { NewRequest } from '../ports.ts'
 import { BATCHES_COMPARED } from '../same-content.ts'
 import { type Batch, factsOf, type Known, NewEvents } from '../writing/batch.ts'
 import { requestRow } from '../writing/request-row.ts'
+import { namesOf, REQUEST_COLUMNS } from '../writing/tables.ts'
 import type { Queryable, SqlValue } from './database.ts'
-import { REQUEST_COLUMNS } from './functions.ts'
 import { inheritedOf } from './inherited.ts'
 
 /** A row that `append` returns. */
@@ -18,6 +18,7 @@ interface Told {
   at_epoch: number
 }
 
+const REQUEST_NAMES = namesOf(REQUEST_COLUMNS)
 const PLACEHOLDERS = Array.from({ length: 28 }, (_, index) => `$${index + 1}`).join(', ')
 const APPEND = `SELECT * FROM append(${PLACEHOLDERS})`
 
@@ -137,7 +138,7 @@ function requestsJson(requests: readonly NewRequest[]): string | null {
       const row = requestRow(request).map((value) =>
         typeof value === 'string' ? escapeForStore(value) : value,
       )
-      return Object.fromEntries(REQUEST_COLUMNS.map((name, index) => [name, row[index]]))
+      return Object.fromEntries(REQUEST_NAMES.map((name, index) => [name, row[index]]))
     }),
   )
 }

@@ -1,37 +1,12 @@
 import { BUCKET_MS } from '../buckets.ts'
 import { TALLY_NAME } from '../writing/counts.ts'
+import { namesOf, REQUEST_COLUMNS } from '../writing/tables.ts'
 
 /** The channel on which processes hear that something was written. */
 export const CHANNEL = 'trackpost'
 
-const REQUEST_FIELDS = [
-  'id bigint',
-  'at bigint',
-  'method text',
-  'path text',
-  'status integer',
-  'code text',
-  'source text',
-  'address text',
-  'agent text',
-  'library text',
-  'content_type text',
-  'encoding text',
-  'body_bytes bigint',
-  'inflated_bytes bigint',
-  'duration double precision',
-  'retries bigint',
-  'events integer',
-  'accepted integer',
-  'problem text',
-  'fault text',
-  'headers text',
-  'body text',
-  'is_cut smallint',
-]
-
-/** The fields of a request in the order of its columns. */
-export const REQUEST_COLUMNS: readonly string[] = REQUEST_FIELDS.map((field) => field.split(' ')[0] ?? '')
+/** The fields of a request, in the order of its columns. */
+const REQUEST_FIELDS = REQUEST_COLUMNS.replaceAll(' NOT NULL', '')
 
 /**
  * Every look-up is by an index, also by a plan that was made when the tables were small; and nobody waits for ever. A scan that
@@ -147,9 +122,9 @@ BEGIN
   END IF;
 
   IF requests IS NOT NULL THEN
-    INSERT INTO request (day, seq, ${REQUEST_COLUMNS.join(', ')})
+    INSERT INTO request (day, seq, ${namesOf(REQUEST_COLUMNS).join(', ')})
       SELECT today, head.last_request + row_number() OVER (), given.*
-      FROM json_to_recordset(requests) AS given (${REQUEST_FIELDS.join(', ')})
+      FROM json_to_recordset(requests) AS given (${REQUEST_FIELDS})
       ON CONFLICT DO NOTHING;
     INSERT INTO request_tally (bucket, status, code, count)
       SELECT given.at / ${BUCKET_MS}, given.status, coalesce(given.code, ''), count(*)

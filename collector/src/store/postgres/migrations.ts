@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { Database, Queryable } from './database.ts'
 import { FUNCTIONS } from './functions.ts'
-import { INHERITED_TABLE, SHARED_TABLES, TABLES } from './tables.ts'
+import { TABLES } from './tables.ts'
 
 /** The oldest server that has all that is used here. */
 export const MIN_SERVER_VERSION = 14
 
-/** The migrations of the tables from one version to the next, from an empty schema on. Released ones are never changed. */
-const MIGRATIONS: readonly string[] = [TABLES, SHARED_TABLES, INHERITED_TABLE]
+/** Version of `TABLES`, which are those of 0.1.0, the first release. */
+const FIRST_VERSION = 3
+/** The migrations of the tables from that version to the next, and so on. Released ones are never changed. */
+const MIGRATIONS: readonly string[] = []
 
 /** Functions hold nothing: after each migration they are made anew, for the tables as they are then. */
 const REMAKE_FUNCTIONS = `
@@ -16,7 +18,7 @@ DECLARE
   one regprocedure;
 BEGIN
   FOR one IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = current_schema()::regnamespace
-    AND proname IN ('day_of', 'append', 'claim', 'settle', 'redeliver')
+    AND proname IN ('day_of', 'append')
   LOOP
     EXECUTE 'DROP FUNCTION ' || one;
   END LOOP;
@@ -25,7 +27,7 @@ $drop$;
 ${FUNCTIONS}`
 
 /** Version of the tables that this collector knows. */
-export const SCHEMA_VERSION = MIGRATIONS.length
+export const SCHEMA_VERSION = FIRST_VERSION + MIGRATIONS.length
 
 /** Held while tables are made or dropped, so that of several processes one does it. Any number that others hardly use. */
 export const SCHEMA_LOCK = 7_263_514_028
@@ -44,12 +46,16 @@ export class NewerTables extends UnusableDatabase {}
 /**
  * Makes the tables, or brings them forward. Several processes may do so at the same time: one does, the others wait.
  *
+ * @param epoch That of the first events; greater than any before.
+ * @param migrations Only for tests: those of the next version.
  * @throws UnusableDatabase when the server is too old, the database holds no UTF-8, or its tables were made by a newer collector.
  */
 export async function migrate(
   database: Pick<Database, 'query' | 'transaction'>,
   epoch: number,
+  migrations: readonly string[] = MIGRATIONS,
 ): Promise<void> {
+  const latest = FIRST_VERSION + migrations.length
   const [server] = await database.query<{ version: string; encoding: string }>(
     "SELECT current_setting('server_version_num') AS version, current_setting('server_encoding') AS encoding",
   )
@@ -70,18 +76,21 @@ export async function migrate(
     async (connection) => {
       await connection.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK])
       const version = await versionOf(connection)
-      if (version === SCHEMA_VERSION) return
-      if (version > SCHEMA_VERSION) {
+      if (version === latest) return
+      if (version > latest) {
         throw new NewerTables(
-          `its tables are of version ${version}, and this collector knows up to ${SCHEMA_VERSION}; ` +
+          `its tables are of version ${version}, and this collector knows up to ${latest}; ` +
             'update this collector, or name another database',
         )
       }
-      for (const migration of [...MIGRATIONS.slice(version), REMAKE_FUNCTIONS])
-        await connection.query(migration)
-      await connection.query('INSERT INTO migration (version, applied_at) VALUES ($1, now())', [
-        SCHEMA_VERSION,
-      ])
+      if (version > 0 && version < FIRST_VERSION) {
+        throw new UnusableDatabase(
+          `its tables are of version ${version}, which was in no release; name another database`,
+        )
+      }
+      const steps = version === 0 ? [TABLES, ...migrations] : migrations.slice(version - FIRST_VERSION)
+      for (const step of [...steps, REMAKE_FUNCTIONS]) await connection.query(step)
+      await connection.query('INSERT INTO migration (version, applied_at) VALUES ($1, now())', [latest])
       if (version > 0) return
       // Another epoch than that of any database before: a page that was open then must not mix the two.
       const id = randomBytes(6).toString('hex')

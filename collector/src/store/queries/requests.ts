@@ -5,6 +5,7 @@ import type { RequestDetail, RequestSummary, RequestsPage } from '../query-resul
 import { EVENTS_SHOWN, type RequestRow, requestFacts, requestSummary } from '../results/request.ts'
 import { requestCondition } from '../search/request-condition.ts'
 import { all, first, type Query, raw, sql } from '../sql.ts'
+import { namesOf, REQUEST_COLUMNS } from '../writing/tables.ts'
 import { closed, type QueryContext } from './context.ts'
 import { summariesOf } from './records.ts'
 
@@ -16,9 +17,7 @@ export interface RequestsQuery extends TimeRange {
   before?: number | undefined
 }
 
-const COLUMNS = raw(
-  'seq, id, at, method, path, status, code, source, address, agent, library, content_type, encoding, body_bytes, inflated_bytes, duration, retries, events, accepted, problem, fault, headers, body, is_cut',
-)
+const COLUMNS = raw(['seq', ...namesOf(REQUEST_COLUMNS)].join(', '))
 
 export function* listRequests(context: QueryContext, query: RequestsQuery): Query<RequestsPage> {
   const { dialect, budget } = context

@@ -5,15 +5,13 @@ import type { EventGroup, NewRequest } from '../ports.ts'
 import { BATCHES_COMPARED } from '../same-content.ts'
 import { type Batch, factsOf, type Known, NewEvents } from '../writing/batch.ts'
 import { requestRow } from '../writing/request-row.ts'
+import { namesOf, REQUEST_COLUMNS, TABLES } from '../writing/tables.ts'
 import type { Database, SqlValue } from './database.ts'
 import { inheritedOf } from './inherited.ts'
 import { Counts, RowInsert } from './row-insert.ts'
 import { SEGMENT_SIZE, segmentOf } from './schema.ts'
 
-const EVENT_COLUMNS =
-  'seq, source_id, status, reason, kind, name, user_id, anonymous_id, message_id, received_at, timestamp, body, request_id, sent, warnings, violations, inherited'
-const REQUEST_COLUMNS =
-  'id, at, method, path, status, code, source, address, agent, library, content_type, encoding, body_bytes, inflated_bytes, duration, retries, events, accepted, problem, fault, headers, body, is_cut'
+const EVENT_COLUMNS = ['seq', ...namesOf(TABLES.event.columns)]
 const FLOOR = "(SELECT value FROM meta WHERE key = 'floor')"
 const NAMED_KINDS: ReadonlySet<string | null> = new Set(['track', 'page', 'screen'])
 const MAX_SOURCE_IDS = 10_000
@@ -39,20 +37,20 @@ export class Commit {
     // A cleared event is not known any more, although its row may still be there.
     const expired =
       dedupWindowMs === undefined ? '' : `seen.at <= excluded.at - ${Math.floor(dedupWindowMs)} OR`
-    this.#events = new RowInsert(database, `event (${EVENT_COLUMNS})`, 17)
-    this.#inherited = new RowInsert(database, 'inherited (seq, body)', 2)
+    this.#events = new RowInsert(database, 'event', EVENT_COLUMNS)
+    this.#inherited = new RowInsert(database, 'inherited', ['seq', 'body'])
     this.#seen = new RowInsert(
       database,
-      'seen (source_id, message_id, seq, at)',
-      4,
+      'seen',
+      ['source_id', 'message_id', 'seq', 'at'],
       `ON CONFLICT DO UPDATE SET seq = excluded.seq, at = excluded.at WHERE ${expired} seen.seq <= ${FLOOR}`,
     )
-    this.#deliveries = new RowInsert(database, 'delivery (seq, destination, state, reason)', 4)
-    this.#requests = new RowInsert(database, `request (${REQUEST_COLUMNS})`, 23, 'ON CONFLICT DO NOTHING')
-    this.#tally = new Counts(database, 'tally', ['bucket', 'source_id', 'kind', 'name', 'reason'])
-    this.#total = new Counts(database, 'total', ['source_id', 'kind', 'reason'])
-    this.#deliveryTally = new Counts(database, 'delivery_tally', ['bucket', 'destination', 'state', 'reason'])
-    this.#requestTally = new Counts(database, 'request_tally', ['bucket', 'status', 'code'])
+    this.#deliveries = new RowInsert(database, 'delivery', ['seq', 'destination', 'state', 'reason'])
+    this.#requests = new RowInsert(database, 'request', namesOf(REQUEST_COLUMNS), 'ON CONFLICT DO NOTHING')
+    this.#tally = new Counts(database, 'tally')
+    this.#total = new Counts(database, 'total')
+    this.#deliveryTally = new Counts(database, 'delivery_tally')
+    this.#requestTally = new Counts(database, 'request_tally')
   }
 
   /** Writes and says what became of each event of the groups that were not left out, in order. */

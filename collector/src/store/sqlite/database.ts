@@ -2,14 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, rmSync, truncateSync } from 'node:fs'
 import Sqlite from 'libsql'
 import { systemClock } from '../../clock.ts'
-import {
-  COUNTS_FROM_TABLES,
-  FROM_VERSION_1,
-  FROM_VERSION_3,
-  INDEXES,
-  SCHEMA_VERSION,
-  TABLES,
-} from './schema.ts'
+import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
 
 export type SqlValue = string | number | null
 export type Row = Record<string, SqlValue>
@@ -122,9 +115,9 @@ export interface OpenOptions {
 const PAGE_BYTES = 4096
 
 /**
- * Opens the file for writing, makes the tables or brings them forward.
+ * Opens the file for writing, and makes the tables of a new one.
  *
- * @throws when the file cannot be opened, is no database, or was written by a newer version.
+ * @throws when the file cannot be opened, is no database, or has the tables of another version.
  */
 export function openDatabase(options: OpenOptions): Database {
   const database = new Database(options.path)
@@ -147,7 +140,7 @@ export function prepareForWriting(database: Database, options: OpenOptions): voi
   database.pragma('journal_size_limit = 268435456')
   // A safety net of 512 MB: as a rule another thread sees to it before, see `Checkpointer`. Here the loop would wait for the disk.
   database.pragma('wal_autocheckpoint = 131072')
-  migrate(database)
+  makeTables(database)
   // Without a window nothing is ever looked up by age, and the index would only cost.
   if (options.hasDedupWindow) database.exec('CREATE INDEX IF NOT EXISTS seen_at ON seen (at)')
   if (options.maxBytes !== undefined) {
@@ -164,31 +157,26 @@ export function openForReading(path: string): Database {
 }
 
 /** In one transaction: a process that opens the same file at the same moment waits, and finds it done. */
-function migrate(database: Database): void {
-  const versionOf = () =>
-    (database.get<{ user_version: number }>('PRAGMA user_version') as { user_version: number }).user_version
+function makeTables(database: Database): void {
+  const versionOf = () => database.get<{ user_version: number }>('PRAGMA user_version')?.user_version ?? 0
   if (versionOf() === SCHEMA_VERSION) return
   database.transaction(() => {
     const version = versionOf()
     if (version === SCHEMA_VERSION) return
-    if (version > SCHEMA_VERSION) {
-      throw new Error(`its tables are of version ${version}, this collector knows up to ${SCHEMA_VERSION}`)
+    if (version !== 0) {
+      throw new Error(
+        `its tables are of version ${version}, and this collector knows version ${SCHEMA_VERSION}`,
+      )
     }
-    if (version === 1) database.exec(FROM_VERSION_1)
-    if (version > 0) database.exec(FROM_VERSION_3)
-    database.exec(TABLES)
-    if (version === 1) database.exec(COUNTS_FROM_TABLES)
-    database.exec(INDEXES)
-    const id = randomBytes(6).toString('hex')
+    database.exec(SCHEMA)
     for (const [key, value] of [
-      ['id', id],
+      ['id', randomBytes(6).toString('hex')],
       // Another one than that of any database before: a page that was open then must not mix the two.
       ['epoch', systemClock.now()],
       ['openings', 0],
-      ['last_seq', 0],
       ['floor', 0],
     ] as const) {
-      database.run('INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO NOTHING', key, value)
+      database.run('INSERT INTO meta (key, value) VALUES (?, ?)', key, value)
     }
     database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
   })

@@ -1,5 +1,6 @@
 import { BUCKET_MS } from '../buckets.ts'
 import { countsOf } from '../writing/counts.ts'
+import { TABLES } from '../writing/tables.ts'
 import { type Database, readMeta, writeMeta } from './database.ts'
 import { newestSeq } from './query-dialect.ts'
 import { SEGMENT_SIZE, segmentOf } from './schema.ts'
@@ -7,12 +8,6 @@ import { SEGMENT_SIZE, segmentOf } from './schema.ts'
 const ROWS_PER_TRIM = 1000
 const ROWS_PER_SWEEP = 5000
 const MAX_REQUESTS = 1_000_000
-/** By what is counted, in the order of the columns. */
-const KEYS = {
-  tally: 'bucket, source_id, kind, name, reason',
-  total: 'source_id, kind, reason',
-  delivery_tally: 'bucket, destination, state, reason',
-} as const
 
 /** The result of a trim. */
 export interface Trimmed {
@@ -127,7 +122,7 @@ export class Retention {
     const database = this.#database
     const counts = countsOf('event', 'delivery', 'WHERE event.seq BETWEEN ? AND ?')
     for (const [table, rows] of Object.entries(counts)) {
-      const columns = KEYS[table as keyof typeof counts]
+      const columns = TABLES[table as keyof typeof counts].key.join(', ')
       database.run(
         `INSERT INTO ${table} SELECT ${columns}, -count FROM (${rows}) WHERE true ON CONFLICT DO UPDATE SET count = count + excluded.count`,
         first,

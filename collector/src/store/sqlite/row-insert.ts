@@ -1,3 +1,4 @@
+import { type CountTable, TABLES } from '../writing/tables.ts'
 import type { Database, SqlValue } from './database.ts'
 
 /** Rows of one statement: crossing into the native library costs more than the row itself. */
@@ -18,10 +19,10 @@ export class RowInsert {
   /** By their size and the columns that all rows share, a bit for each. */
   readonly #statements = new Map<number, string>()
 
-  constructor(database: Database, table: string, columns: number, conflict = '') {
+  constructor(database: Database, table: string, columns: readonly string[], conflict = '') {
     this.#database = database
-    this.#head = `INSERT INTO ${table} VALUES `
-    this.#columns = columns
+    this.#head = `INSERT INTO ${table} (${columns.join(', ')}) VALUES `
+    this.#columns = columns.length
     this.#conflict = conflict
   }
 
@@ -95,8 +96,9 @@ export class Counts {
   #byKey = new Map<string, Counted>()
   #last: Counted | undefined
 
-  constructor(database: Database, table: string, keys: readonly string[]) {
+  constructor(database: Database, table: CountTable) {
     this.#database = database
+    const keys = TABLES[table].key
     this.#sql = `INSERT INTO ${table} VALUES (${Array(keys.length + 1)
       .fill('?')
       .join(',')}) ON CONFLICT (${keys.join(',')}) DO UPDATE SET count = count + excluded.count`

@@ -352,6 +352,42 @@ describeWithPostgres('the store on PostgreSQL', () => {
     )
   })
 
+  test('the tables of 0.1.0 are brought forward once, and events are kept and taken in as before', async () => {
+    const address = await newDatabase()
+    const { store: before } = await openPostgres(address)
+    await before.log.append([newEvent('kept')])
+    const databases = [new Database(address), new Database(address)]
+    onTestFinished(async () => void (await Promise.all(databases.map((database) => database.close()))))
+
+    await Promise.all(
+      databases.map((database) => migrate(database, 0, ['ALTER TABLE event ADD COLUMN note text'])),
+    )
+
+    const client = await connect(address)
+    expect(await rowsOf(client, 'SELECT version FROM migration ORDER BY 1')).toEqual([
+      [SCHEMA_VERSION],
+      [SCHEMA_VERSION + 1],
+    ])
+    await before.log.append([newEvent('kept'), newEvent('next')])
+    expect(await rowsOf(client, 'SELECT message_id, reason, note FROM event ORDER BY seq')).toEqual([
+      ['kept', null, null],
+      ['kept', 'duplicate', null],
+      ['next', null, null],
+    ])
+  })
+
+  test('tables that were in no release are refused in plain words, and left as they are', async () => {
+    const address = await newDatabase()
+    await openPostgres(address)
+    const client = await connect(address)
+    await client.query('UPDATE migration SET version = 1')
+
+    await expect(startCollector({ port: 0, store: address })).rejects.toThrow(
+      'its tables are of version 1, which was in no release; name another database',
+    )
+    expect(await rowsOf(client, 'SELECT version FROM migration')).toEqual([[1]])
+  })
+
   test('many processes that start on an empty database make its tables once', async () => {
     const address = await newDatabase()
 

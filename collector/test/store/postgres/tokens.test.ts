@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { Analytics } from '../../../../src/index.ts'
-import { SCHEMA_VERSION } from '../../../src/store/postgres/migrations.ts'
 import { assertion, ours, requestToken } from '../../support/oauth.ts'
 import { describeWithPostgres, newDatabase } from '../../support/postgres.ts'
 import { startRoundRobin } from '../../support/round-robin.ts'
@@ -13,7 +12,7 @@ import {
   tokenOf,
 } from '../../support/several.ts'
 import { basic, post, track } from '../../support.ts'
-import { connect, openPostgres, rowsOf } from './open.ts'
+import { connect, rowsOf } from './open.ts'
 import { stopClock } from './stopped-clock.ts'
 
 const AUDIENCE = 'https://events.example.com'
@@ -89,21 +88,6 @@ describeWithPostgres('tokens and rates of processes on one database', () => {
     expect(await rowsOf(client, 'SELECT count(*), count(DISTINCT message_id) FROM event')).toEqual([
       ['140', '140'],
     ])
-  })
-
-  test('tables of the version before are brought forward', async () => {
-    const address = await newDatabase()
-    await (await openPostgres(address)).store.close()
-    const client = await connect(address)
-    await client.query(
-      'DROP TABLE kept_value, rate_window, inherited; ALTER TABLE event DROP COLUMN inherited; UPDATE migration SET version = 1',
-    )
-
-    const { store } = await openPostgres(address)
-
-    expect(await store.tokenKeys.replace(undefined, 'keys')).toBeDefined()
-    expect(await store.rateLimits?.take('shop', 1)).toBeUndefined()
-    expect(await rowsOf(client, 'SELECT version FROM migration ORDER BY 1')).toEqual([[1], [SCHEMA_VERSION]])
   })
 
   test('the private key is in the database, and nowhere else', async () => {

@@ -1,0 +1,166 @@
+/** A table that every database has. */
+export interface Table {
+  /** Whether its rows have the number of an event or a request, `seq`, as their first column, and go with it. */
+  isNumbered: boolean
+  /** The columns, each in a line of its own. Times are milliseconds since the epoch. */
+  columns: string
+  /** Columns of its key, after `seq`. */
+  key: readonly string[]
+  /** The one of them whose texts may be of any length. */
+  longKey?: string
+}
+
+/** Columns of requests. */
+export const REQUEST_COLUMNS = `
+  id bigint NOT NULL,
+  at bigint NOT NULL,
+  method text NOT NULL,
+  path text NOT NULL,
+  status integer NOT NULL,
+  code text,
+  source text,
+  address text NOT NULL,
+  agent text,
+  library text,
+  content_type text,
+  encoding text,
+  body_bytes bigint NOT NULL,
+  inflated_bytes bigint NOT NULL,
+  duration double precision NOT NULL,
+  retries bigint,
+  events integer NOT NULL,
+  accepted integer NOT NULL,
+  problem text,
+  fault text,
+  headers text NOT NULL,
+  body text,
+  is_cut smallint NOT NULL`
+
+/** Tables of counts: their columns are those of their keys, and `count`. */
+export type CountTable = 'tally' | 'total' | 'request_tally' | 'delivery_tally'
+
+type TableName =
+  | CountTable
+  | 'event'
+  | 'inherited'
+  | 'delivery'
+  | 'attempt'
+  | 'request'
+  | 'seen'
+  | 'assertion'
+
+/**
+ * `seen` outlives the events it came from: an event deleted by the retention limit is still a duplicate when it comes again.
+ * It points to the first event's `seq`.
+ *
+ * `inherited` holds what events take over from their batch, under the number of the first of them, which the others name too. Events
+ * that share one follow each other, so that its last one is before the number of the next.
+ *
+ * `tally` and `delivery_tally` are the counts of `event` and `delivery`, kept in the transactions that change these, so that nobody
+ * counts a large table. Absent values are '' there: a key cannot hold NULL.
+ */
+export const TABLES: Readonly<Record<TableName, Table>> = {
+  event: {
+    isNumbered: true,
+    key: [],
+    columns: `
+  source_id integer NOT NULL,
+  status smallint NOT NULL,
+  reason text,
+  kind text,
+  name text,
+  user_id text,
+  anonymous_id text,
+  message_id text,
+  received_at bigint NOT NULL,
+  timestamp bigint NOT NULL,
+  body text,
+  request_id bigint,
+  sent text,
+  warnings text,
+  violations text,
+  inherited bigint`,
+  },
+  inherited: { isNumbered: true, key: [], columns: 'body text NOT NULL' },
+  delivery: {
+    isNumbered: true,
+    key: ['destination'],
+    columns: `
+  destination text NOT NULL,
+  state text NOT NULL,
+  reason text,
+  attempts integer NOT NULL DEFAULT 0,
+  due_at bigint NOT NULL DEFAULT 0,
+  last_at bigint,
+  last_ms integer,
+  round integer NOT NULL DEFAULT 0`,
+  },
+  attempt: {
+    isNumbered: true,
+    key: ['destination', 'at', 'attempt'],
+    columns: `
+  destination text NOT NULL,
+  at bigint NOT NULL,
+  attempt integer NOT NULL,
+  ms integer NOT NULL,
+  result text NOT NULL,
+  reason text`,
+  },
+  request: { isNumbered: true, key: [], columns: REQUEST_COLUMNS },
+  seen: {
+    isNumbered: false,
+    key: ['source_id', 'message_id'],
+    columns: `
+  source_id integer NOT NULL,
+  message_id text NOT NULL,
+  seq bigint NOT NULL,
+  at bigint NOT NULL`,
+  },
+  assertion: { isNumbered: false, key: ['jti'], columns: 'jti text NOT NULL, expires_at bigint NOT NULL' },
+  tally: {
+    isNumbered: false,
+    key: ['bucket', 'source_id', 'kind', 'name', 'reason'],
+    longKey: 'name',
+    columns: `
+  bucket bigint NOT NULL,
+  source_id integer NOT NULL,
+  kind text NOT NULL,
+  name text NOT NULL,
+  reason text NOT NULL,
+  count bigint NOT NULL`,
+  },
+  total: {
+    isNumbered: false,
+    key: ['source_id', 'kind', 'reason'],
+    columns: `
+  source_id integer NOT NULL,
+  kind text NOT NULL,
+  reason text NOT NULL,
+  count bigint NOT NULL`,
+  },
+  request_tally: {
+    isNumbered: false,
+    key: ['bucket', 'status', 'code'],
+    columns: `
+  bucket bigint NOT NULL,
+  status integer NOT NULL,
+  code text NOT NULL,
+  count bigint NOT NULL`,
+  },
+  delivery_tally: {
+    isNumbered: false,
+    key: ['bucket', 'destination', 'state', 'reason'],
+    longKey: 'reason',
+    columns: `
+  bucket bigint NOT NULL,
+  destination text NOT NULL,
+  state text NOT NULL,
+  reason text NOT NULL,
+  count bigint NOT NULL`,
+  },
+}
+
+/** The names of columns. */
+export function namesOf(columns: string): string[] {
+  return columns.split(',').map((column) => column.trim().split(' ')[0] ?? '')
+}
