@@ -245,7 +245,7 @@ describe('a directory that cannot be used', () => {
 
 test.each([
   ['maxbytes', 'did you mean maxBytes?'],
-  ['path', 'there are directory, maxBytes, sync'],
+  ['path', 'the options are directory, maxBytes, sync'],
 ])('the unknown option %s is refused before anything is made', (name, hint) => {
   const directory = join(temporaryDirectory(), 'spool')
 
