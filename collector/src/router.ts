@@ -42,7 +42,7 @@ const SHORT_PATHS: Readonly<Record<string, Kind | 'batch'>> = {
   a: 'alias',
   b: 'batch',
 }
-/** Where browser libraries send figures about themselves. */
+/** Where browser libraries send metrics about themselves. */
 const METRICS = 'm'
 const MAX_METRICS_BYTES = 65_536
 

@@ -95,7 +95,7 @@ test.each([
   expect(collector.events()).toMatchObject([{ type, status: 'accepted' }])
 })
 
-test('/v1/b is short for a batch, and figures at /v1/m are answered without an event', async () => {
+test('/v1/b is short for a batch, and metrics at /v1/m are answered without an event', async () => {
   const collector = await openCollector()
 
   const batch = await post(collector, '/v1/b', { batch: [track(), track()] })

@@ -116,8 +116,8 @@ test('a request that the end cuts short is written down before the store is clos
   const head = 'POST /v1/track HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"half'
   const cut = exchange(collector.port, head)
   const isUnderWay = async () => {
-    const figures = await fetch(`${collector.url}/metrics`)
-    return (await figures.text()).includes('open_requests 2')
+    const metrics = await fetch(`${collector.url}/metrics`)
+    return (await metrics.text()).includes('open_requests 2')
   }
   await expect.poll(isUnderWay).toBe(true)
 

@@ -62,7 +62,7 @@ export class Metrics {
       ['status', 'reason'],
       () => [...meter.loggedEvents],
     )
-    this.#gauge('open_requests', 'Requests under way, the one for these figures included.', [], () => [
+    this.#gauge('open_requests', 'Requests under way, the one for these metrics included.', [], () => [
       { labels: {}, value: meter.openRequests },
     ])
     this.#gauge('info', 'Always 1; the version is in the label.', ['version'], () => [

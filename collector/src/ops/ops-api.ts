@@ -21,7 +21,7 @@ export interface OpsParts {
   destinations(): Promise<DestinationState[]>
 }
 
-/** Without what the store has not told by then, the figures come all the same. */
+/** Longest wait for the store; without its response, the other metrics are sent. */
 const STORE_LIMIT_MS = 2000
 
 /** `/healthz`, `/readyz` and `/metrics`. */
@@ -36,7 +36,7 @@ export class OpsApi {
   /**
    * Responds to one of `OPS_PATHS`.
    *
-   * @param checkAdmin Throws when the caller may not see figures. Probes need no token: they tell nothing of what is kept.
+   * @param checkAdmin Throws when the caller may not see metrics. Probes need no token: they reveal nothing of the events.
    */
   async handle(
     path: string,
@@ -50,7 +50,7 @@ export class OpsApi {
     if (path === '/healthz') return alive(response)
     if (path === '/readyz') return this.#ready(response)
     checkAdmin()
-    return this.#figures(response)
+    return this.#sendMetrics(response)
   }
 
   async #ready(response: ServerResponse): Promise<void> {
@@ -58,7 +58,7 @@ export class OpsApi {
     replyJson(response, readiness.status === 'ready' ? 200 : 503, readiness)
   }
 
-  async #figures(response: ServerResponse): Promise<void> {
+  async #sendMetrics(response: ServerResponse): Promise<void> {
     this.#metrics ??= this.#load().catch((cause: unknown) => {
       this.#metrics = undefined
       throw cause

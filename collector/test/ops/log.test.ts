@@ -10,7 +10,7 @@ const readiness = async ({ url }: Collector) => {
   const response = await fetch(`${url}/readyz`)
   return { code: response.status, ...((await response.json()) as { parts: object[] }) }
 }
-const figures = async ({ url }: Collector) => parseMetrics(await (await fetch(`${url}/metrics`)).text())
+const metrics = async ({ url }: Collector) => parseMetrics(await (await fetch(`${url}/metrics`)).text())
 
 natsTest(
   'a front needs the log alone, a worker the store too; both say so, and how far the store is behind',
@@ -24,9 +24,9 @@ natsTest(
 
     // No worker runs yet.
     await expect
-      .poll(async () => seriesOf(await figures(front), 'lag_events', { part: 'log' }))
+      .poll(async () => seriesOf(await metrics(front), 'lag_events', { part: 'log' }))
       .toBeGreaterThan(0)
-    const ofFront = await figures(front)
+    const ofFront = await metrics(front)
     expect(seriesOf(ofFront, 'logged_events_total', { reason: '' })).toBe(2)
     expect(seriesOf(ofFront, 'logged_events_total', { reason: 'no_event' })).toBe(1)
     expect(seriesOf(ofFront, 'events_total')).toBeUndefined()
@@ -44,8 +44,8 @@ natsTest(
     const store = { ...log, part: 'store' }
     expect(await readiness(worker)).toMatchObject({ code: 200, parts: [log, store] })
     await worker.waitFor({ count: 2 })
-    await expect.poll(async () => seriesOf(await figures(worker), 'lag_events', { part: 'log' })).toBe(0)
-    const ofWorker = await figures(worker)
+    await expect.poll(async () => seriesOf(await metrics(worker), 'lag_events', { part: 'log' })).toBe(0)
+    const ofWorker = await metrics(worker)
     expect(seriesOf(ofWorker, 'events_total', { reason: '' })).toBe(2)
     expect(seriesOf(ofWorker, 'dead_letters', { part: 'log' })).toBe(0)
 
@@ -61,7 +61,7 @@ natsTest(
           ]),
         })
       expect((await fetch(`${one.url}/healthz`)).status).toBe(200)
-      expect(seriesOf(await figures(one), 'ready', { part: 'log' })).toBe(0)
+      expect(seriesOf(await metrics(one), 'ready', { part: 'log' })).toBe(0)
     }
     const refused = await send()
     expect([refused.status, Number(refused.headers.get('retry-after')) > 0]).toEqual([503, true])

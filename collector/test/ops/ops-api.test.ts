@@ -64,7 +64,7 @@ test('one that drains is not ready, takes events all the same, and ends connecti
   expect(collector.count()).toBe(1)
 })
 
-test('the figures count requests, events, appends and deliveries', async () => {
+test('the metrics count requests, events, appends and deliveries', async () => {
   const refusing = createServer((_request, response) => response.writeHead(404).end())
   await new Promise<void>((resolve) => refusing.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void refusing.close())
@@ -131,7 +131,7 @@ test('appends that fail are counted apart', async () => {
   expect(seriesOf(samples, 'requests_total', { path: '/v1/track', status: '503' })).toBe(1)
 })
 
-test('two collectors in one process have figures of their own, scraped at the same time', async () => {
+test('two collectors in one process have metrics of their own, scraped at the same time', async () => {
   const [first, second] = [await openCollector(), await openCollector()]
   await post(first, '/v1/track', track())
 
@@ -170,7 +170,7 @@ test('10,000 odd names of sources, events, ids, paths and versions make no new s
 /** The first scrape counts itself only when it has ended. */
 const NEW_PATHS_OF_THE_SCRAPE = 1
 
-test('figures need the admin token, probes do not; other methods are refused', async () => {
+test('metrics need the admin token, probes do not; other methods are refused', async () => {
   const collector = await openCollector({ adminToken: 'a-long-token' })
   const headers = { authorization: 'Bearer a-long-token' }
 
@@ -188,7 +188,7 @@ test('figures need the admin token, probes do not; other methods are refused', a
   }
 })
 
-test('a collector that others reach without a token keeps its figures to itself, and responds to probes', async () => {
+test('a collector that others reach without a token keeps its metrics to itself, and responds to probes', async () => {
   const collector = await openCollector({ host: '0.0.0.0', allowPublic: true })
   const local = { url: `http://127.0.0.1:${collector.port}` }
 

@@ -21,7 +21,7 @@ describeWithPostgres('PostgreSQL', () => {
       const response = await fetch(`${collector.url}/readyz`)
       return { code: response.status, ...((await response.json()) as object) }
     }
-    const figures = async () => parseMetrics(await (await fetch(`${collector.url}/metrics`)).text())
+    const metrics = async () => parseMetrics(await (await fetch(`${collector.url}/metrics`)).text())
     const part = { part: 'store', isRequired: true }
     expect(await readiness()).toMatchObject({
       code: 200,
@@ -48,7 +48,7 @@ describeWithPostgres('PostgreSQL', () => {
       503,
       expect.objectContaining({ code: 'storage', message: 'the store is unavailable: /readyz says why' }),
     ])
-    expect(seriesOf(await figures(), 'ready', { part: 'store' })).toBe(0)
+    expect(seriesOf(await metrics(), 'ready', { part: 'store' })).toBe(0)
     await expect.poll(storeUnavailable).toContain('the database cannot be reached (')
     expect(told).toContain('the store is unavailable')
     expect(told).not.toContain('the store is back')
@@ -61,7 +61,7 @@ describeWithPostgres('PostgreSQL', () => {
       'the store is back',
     ])
     expect((await post(collector, '/v1/track', track())).status).toBe(200)
-    const after = await figures()
+    const after = await metrics()
     expect(seriesOf(after, 'ready', { part: 'store' })).toBe(1)
     expect(seriesOf(after, 'events_total', { status: 'accepted' })).toBe(2)
   })

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 
-/** One line of figures. */
+/** One line of metrics. */
 export interface Sample {
   name: string
   labels: Record<string, string>

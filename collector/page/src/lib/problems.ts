@@ -11,7 +11,7 @@ export interface Problems {
   isComplete: boolean
 }
 
-/** Counting them takes the collector longer than its other figures, and nobody waits for this one. */
+/** Counting them takes the collector longer than its other numbers, and nobody waits for this one. */
 const REFRESH_MS = 10_000
 
 /** How many problems of all times the screen shows, but for the harmless ones. */
