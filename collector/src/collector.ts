@@ -138,7 +138,7 @@ export class RunningCollector implements Collector {
       authenticator: new Authenticator(config, new Sources(config), this.#tokens, loginLimit),
       rateLimit: rateLimits,
       log: new MeteredLog(shared?.log ?? this.#store.log, this.#meter, this.#clock, shared !== undefined),
-      sink: shared === undefined ? 'database' : 'log',
+      writesTo: shared === undefined ? 'database' : 'log',
       turns: this.#turns,
       faults: this.#injector,
       plan: plan?.plan,

@@ -107,7 +107,7 @@ async function serveTracking(turns: Turns, append: EventLog['append']): Promise<
     clock,
     authenticator: new Authenticator(DEFAULT_CONFIG, new Sources(DEFAULT_CONFIG), undefined, loginLimit),
     rateLimit: new RateLimit(clock),
-    sink: 'database',
+    writesTo: 'database',
     log: { append },
     turns,
     faults: new FaultInjector(new Faults(clock), clock),

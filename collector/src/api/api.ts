@@ -16,9 +16,9 @@ import { SearchSyntaxError } from '../search/syntax.ts'
 import type { EventTail } from '../store/ports.ts'
 import { CursorError, type EventReader } from '../store/queries.ts'
 import { type Actions, handleAction } from './actions.ts'
+import { ConcurrencyLimit } from './concurrency-limit.ts'
 import { oneEntry } from './entry.ts'
 import { exportEvents, exportRequests } from './export.ts'
-import { Places } from './places.ts'
 import { readPlace, readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
 import { type WaitParts, wait } from './wait.ts'
 
@@ -139,7 +139,7 @@ const UNCOUNTED: ReadonlySet<string> = new Set([
 ])
 
 const MAX_QUESTIONS = 200
-const questions = new Places({
+const questions = new ConcurrencyLimit({
   limit: MAX_QUESTIONS,
   code: 'too_many_questions',
   message: `${MAX_QUESTIONS} queries are running or waiting already: try again later`,
@@ -200,7 +200,7 @@ async function route(
     handler === undefined
       ? oneEntry(asking, entry?.[1] ?? '', decoded(entry?.[2] ?? ''), url)
       : handler(asking, url, request, response)
-  const value = UNCOUNTED.has(pathname) ? await run() : await questions.take(parts.tail, run)
+  const value = UNCOUNTED.has(pathname) ? await run() : await questions.run(parts.tail, run)
   if (value !== DONE) replyJson(response, 200, value)
   return true
 }

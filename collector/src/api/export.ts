@@ -6,13 +6,13 @@ import type { EventRecord } from '../record.ts'
 import type { Cursor, EventTail } from '../store/ports.ts'
 import type { EventReader, EventSearch, QueryParameters } from '../store/queries.ts'
 import type { RequestSummary } from '../store/query-results.ts'
-import { Places } from './places.ts'
+import { ConcurrencyLimit } from './concurrency-limit.ts'
 
 /** Records in memory for one export; each may have 32 KB. */
 const PAGE = 100
 /** Exports at a time: a client that does not read keeps a page in memory. */
 const MAX_EXPORTS = 10
-const exports = new Places({
+const exports = new ConcurrencyLimit({
   limit: MAX_EXPORTS,
   code: 'too_many_exports',
   message: `${MAX_EXPORTS} exports are under way already`,
@@ -67,7 +67,7 @@ export function exportEvents(
       message: ({ message }) => stringifyExact(message),
     },
   }
-  return exports.take(tail, () => sendPages(list, format, response))
+  return exports.run(tail, () => sendPages(list, format, response))
 }
 
 /** Sends all requests that match. */
@@ -107,7 +107,7 @@ export function exportRequests(
       ...plain('fault'),
     },
   }
-  return exports.take(tail, () => sendPages(list, format, response))
+  return exports.run(tail, () => sendPages(list, format, response))
 }
 
 /** Sends a list page by page, as fast as the client reads. */

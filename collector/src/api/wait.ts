@@ -4,7 +4,7 @@ import { HttpProblem, JSON_TYPE, SECURITY_HEADERS } from '../http/reply.ts'
 import { ClosedError, type WaitOptions, WaitTimeoutError } from '../live/waiters.ts'
 import type { EventRecord } from '../record.ts'
 import type { EventTail } from '../store/ports.ts'
-import { Places } from './places.ts'
+import { ConcurrencyLimit } from './concurrency-limit.ts'
 import { readPlace, readQuery } from './query.ts'
 
 /** Parts that waits need. */
@@ -16,7 +16,7 @@ export interface WaitParts {
 }
 
 const MAX_WAITS = 100
-const waits = new Places({
+const waits = new ConcurrencyLimit({
   limit: MAX_WAITS,
   code: 'too_many_waits',
   message: `${MAX_WAITS} waits are open already: end some, or wait for several events at once with count and OR`,
@@ -40,7 +40,7 @@ export async function wait(
   }
   const signal = goneSignal(response)
   try {
-    await waits.take(parts.tail, async () => sendRecords(await parts.wait(given, signal), response))
+    await waits.run(parts.tail, async () => sendRecords(await parts.wait(given, signal), response))
   } catch (cause) {
     if (cause instanceof ClosedError) throw new HttpProblem(503, 'closed', cause.message)
     if (!(cause instanceof WaitTimeoutError)) throw cause

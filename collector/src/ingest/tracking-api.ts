@@ -8,7 +8,7 @@ import { HttpProblem, replyJson, replyProblem, SECURITY_HEADERS } from '../http/
 import type { RequestNotes } from '../http/request-notes.ts'
 import type { Turns } from '../http/turns.ts'
 import type { Slice } from '../json/scan-json.ts'
-import type { EventSink } from '../log/ports.ts'
+import type { EventWriter } from '../log/ports.ts'
 import { type Kind, REASONS, type Reason } from '../record.ts'
 import type { NewEvent, RateLimits } from '../store/ports.ts'
 import { inheritanceOf } from './inheritance.ts'
@@ -29,9 +29,9 @@ export interface TrackingApiParts {
   clock: Clock
   authenticator: Authenticator
   rateLimit: RateLimits
-  log: EventSink
-  /** The state of the log, as a client is told when it does not take events. */
-  sink: 'database' | 'log'
+  log: EventWriter
+  /** Which of the two `log` is, for the message to a client whose events it does not take. */
+  writesTo: 'database' | 'log'
   turns: Turns
   faults: FaultInjector
   /** Checks accepted events. */
@@ -91,7 +91,7 @@ export class TrackingApi {
     parsed: TrackingRequest,
     notes: RequestNotes,
   ): Promise<void> {
-    const { authenticator, rateLimit, clock, log, sink, onFault } = this.#parts
+    const { authenticator, rateLimit, clock, log, writesTo, onFault } = this.#parts
     notes.events = parsed.items.length
     notes.library = libraryOf(parsed)
     const { authorization } = request.headers
@@ -112,7 +112,7 @@ export class TrackingApi {
       const kept = await appending
       notes.accepted = kept.filter(({ status }) => status === 'accepted').length
     } catch (cause) {
-      const what = sink === 'log' ? 'the log takes no events' : 'the database cannot write'
+      const what = writesTo === 'log' ? 'the log takes no events' : 'the database cannot write'
       onFault(what, cause)
       const wait = { 'retry-after': String(STORAGE_RETRY_SECONDS) }
       const problem = new HttpProblem(503, 'storage', what, wait)

@@ -8,7 +8,7 @@ import type { NewEvent, RequestLog, TokenMemory } from '../store/ports.ts'
  */
 
 /** Takes events in: a store, or a log in front of one. */
-export interface EventSink {
+export interface EventWriter {
   /**
    * Resolves when the events are stored, with the known result of each, in order. When it rejects, some of them may be stored
    * all the same.
@@ -64,7 +64,7 @@ export interface DeadLetters {
 }
 
 /** A log by its ports. */
-export interface SharedLog extends EventSink {
+export interface SharedLog extends EventWriter {
   readonly requests: RequestLog
   readonly deadLetters: DeadLetters
   /** The memory for tokens that all processes beside the log share: none of them needs the store for it. */

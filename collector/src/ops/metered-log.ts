@@ -1,24 +1,24 @@
 import type { Clock } from '../clock.ts'
-import type { EventSink } from '../log/ports.ts'
+import type { EventWriter } from '../log/ports.ts'
 import type { NewEvent } from '../store/ports.ts'
 import type { Meter } from './meter.ts'
 
 /** Measures how long the appends of a log take, which is what clients wait for. */
-export class MeteredLog implements EventSink {
-  readonly #log: EventSink
+export class MeteredLog implements EventWriter {
+  readonly #log: EventWriter
   readonly #meter: Meter
   readonly #clock: Clock
   readonly #isShared: boolean
 
   /** @param isShared Others carry it to the store: what this process wrote into it is counted here. */
-  constructor(log: EventSink, meter: Meter, clock: Clock, isShared: boolean) {
+  constructor(log: EventWriter, meter: Meter, clock: Clock, isShared: boolean) {
     this.#log = log
     this.#isShared = isShared
     this.#meter = meter
     this.#clock = clock
   }
 
-  async append(events: readonly NewEvent[]): ReturnType<EventSink['append']> {
+  async append(events: readonly NewEvent[]): ReturnType<EventWriter['append']> {
     const startMs = this.#clock.monotonic()
     try {
       const kept = await this.#log.append(events)
