@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import Database from 'libsql'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { NewEvent } from '../../src/store/ports.ts'
+import { BATCHES_COMPARED } from '../../src/store/same-content.ts'
 import { Retention } from '../../src/store/sqlite/retention.ts'
 import { SyncStore, type SyncStoreOptions } from '../../src/store/sqlite/sync-store.ts'
 import { batchOf, newEvent } from './new-event.ts'
@@ -41,6 +42,25 @@ test('destination and state of one search are about the same delivery', () => {
   expect(store.count({ q: 'destination:Hook delivery:pending' })).toBe(1)
   expect(store.count({ q: 'destination:File delivery:skipped' })).toBe(1)
   expect(store.count({ q: 'destination:Hook delivery:skipped' })).toBe(0)
+})
+
+test('an id that comes again is told apart by what its batch hands down, of as many batches as are compared', () => {
+  const store = openStore()
+  const handedDown = (place: string) => JSON.stringify({ context: { place } })
+  const from = (place: (index: number) => string) =>
+    Array.from({ length: BATCHES_COMPARED + 1 }, (_, index) =>
+      newEvent(`id-${index}`, { inherited: handedDown(place(index)) }),
+    )
+  store.commit(batchOf(from((index) => `Köln ${index}`)))
+
+  const same = store.commit(batchOf(from((index) => `Köln ${index}`)))
+  const others = store.commit(batchOf(from(() => 'Bonn')))
+
+  expect(new Set(same.map(({ reason }) => reason))).toEqual(new Set(['duplicate']))
+  expect(others.map(({ reason }) => reason)).toEqual([
+    ...Array(BATCHES_COMPARED).fill('dedup_conflict'),
+    'duplicate',
+  ])
 })
 
 test('ids older than the window are accepted again, and are deleted', () => {

@@ -1,12 +1,12 @@
 import type { EventSummary } from '../../record.ts'
 import { escapeForStore } from '../escape.ts'
 import type { NewRequest } from '../ports.ts'
-import { BATCHES_COMPARED } from '../same-content.ts'
-import { type Batch, factsOf, type Known, NewEvents } from '../writing/batch.ts'
+import { sql } from '../sql.ts'
+import { type Batch, factsOf, type Known, knownWith, NewEvents } from '../writing/batch.ts'
 import { requestRow } from '../writing/request-row.ts'
 import { namesOf, REQUEST_COLUMNS } from '../writing/tables.ts'
 import type { Queryable, SqlValue } from './database.ts'
-import { inheritedOf } from './inherited.ts'
+import { runOn } from './reader.ts'
 
 /** A row that `append` returns. */
 interface Told {
@@ -21,6 +21,9 @@ interface Told {
 const REQUEST_NAMES = namesOf(REQUEST_COLUMNS)
 const PLACEHOLDERS = Array.from({ length: 28 }, (_, index) => `$${index + 1}`).join(', ')
 const APPEND = `SELECT * FROM append(${PLACEHOLDERS})`
+
+/** Without the days of the rows: to ask for them would take one more statement. */
+const ON_ANY_DAY = { among: (seqs: readonly number[]) => sql`seq = ANY (${seqs}::bigint[])` }
 
 /** Writes events and requests, with deduplication and all that is counted, in one statement as a rule. */
 export class Commit {
@@ -70,16 +73,12 @@ export class Commit {
   }
 
   async #known(told: readonly Told[], { events }: NewEvents): Promise<Known[]> {
-    const seqs = [...new Set(told.map(({ first_inherited }) => first_inherited))].filter(
-      (seq) => seq !== null,
-    )
-    const texts = await inheritedOf(this.#database, seqs.slice(0, BATCHES_COMPARED))
-    return told.map(({ nth, first_body, first_inherited }) => {
-      const index = nth - 1
-      // One of more batches than are compared counts as the same.
-      const text = texts.get(first_inherited ?? 0) ?? events[index]?.inherited
-      return { index, body: first_body, inherited: first_inherited === null ? null : text }
-    })
+    const rows = told.map(({ nth, first_body: body, first_inherited: inherited }) => ({
+      index: nth - 1,
+      body,
+      inherited,
+    }))
+    return runOn(this.#database, knownWith(ON_ANY_DAY, rows, events))
   }
 }
 

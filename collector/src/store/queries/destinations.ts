@@ -1,9 +1,13 @@
+import type { DestinationOutcome } from '../../record.ts'
 import type { DestinationState } from '../query-results.ts'
-import { countsByState, FAILURES_SHOWN, RATE_MS, rateOf } from '../results/delivery.ts'
 import { all, first, type Query, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 import { receivedAtOf, summariesOf } from './records.ts'
 
+/** So many failures of a destination are listed. */
+const FAILURES_SHOWN = 50
+/** The time over which the rate of a destination is taken, milliseconds. */
+const RATE_MS = 60_000
 const RATE_ROWS = 100_000
 
 export function* destinations(
@@ -19,9 +23,11 @@ const isoTime = (timeMs: number | null | undefined) =>
   timeMs === null || timeMs === undefined ? null : new Date(timeMs).toISOString()
 
 function* stateOf(context: QueryContext, name: string): Query<DestinationState> {
-  const counts = yield* all<Parameters<typeof countsByState>[0][number]>(
+  const counts = yield* all<{ state: DestinationOutcome['state']; count: number }>(
     sql`SELECT state, sum(count) AS count FROM delivery_tally WHERE destination = ${name} GROUP BY state`,
   )
+  const byState = { pending: 0, delivered: 0, failed: 0, skipped: 0 }
+  for (const { state, count } of counts) byState[state] = count
   const waiting = yield* first<{ next: number | null; oldest: number | null }>(
     sql`SELECT min(due_at) AS next, min(seq) AS oldest FROM (
           SELECT due_at, seq FROM delivery WHERE destination = ${name} AND state = 'pending' AND seq >= ${context.dialect.first}
@@ -30,7 +36,7 @@ function* stateOf(context: QueryContext, name: string): Query<DestinationState> 
   const { next = null, oldest = null } = waiting ?? {}
   return {
     name,
-    ...countsByState(counts),
+    ...byState,
     oldestPendingAt: oldest === null ? null : isoTime(yield* receivedAtOf(context, oldest)),
     nextAttemptAt: next === null ? null : isoTime(Math.max(next, context.nowMs)),
     perSecond: yield* rate(context, name),
@@ -46,7 +52,7 @@ function* rate({ dialect, nowMs }: QueryContext, name: string): Query<number> {
     sql`SELECT count(*) AS value FROM delivery WHERE ${dialect.within(newest, 'delivery')}
           AND destination = ${name} AND state = 'delivered' AND last_at >= ${nowMs - RATE_MS}`,
   )
-  return rateOf(row?.value ?? 0)
+  return Math.round(((row?.value ?? 0) / RATE_MS) * 1e5) / 100
 }
 
 function* lastError({ dialect }: QueryContext, name: string): Query<DestinationState['lastError']> {

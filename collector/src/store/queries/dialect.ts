@@ -1,8 +1,10 @@
 import type { TimeRange } from '../queries.ts'
-import type { IdColumn } from '../results/identity.ts'
 import type { Bounds, Dialect } from '../search/dialect.ts'
 import type { EventCondition } from '../search/event-condition.ts'
 import type { Query, Sql } from '../sql.ts'
+
+/** Columns of the ids of people. */
+export type IdColumn = 'user_id' | 'anonymous_id'
 
 /** Columns of `event` by which single events are looked up. */
 export type LookupColumn = IdColumn | 'name' | 'message_id'

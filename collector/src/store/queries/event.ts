@@ -1,12 +1,26 @@
-import type { EventRecord, Violation } from '../../record.ts'
+import { parseExact } from '../../json/exact-json.ts'
+import type { DestinationOutcome, EventRecord, Message, Violation } from '../../record.ts'
 import { numberOf } from '../cursor.ts'
-import type { EventDetail, ShownDelivery } from '../query-results.ts'
-import { type AttemptRow, type DeliveryRow, shownDelivery } from '../results/delivery.ts'
-import { clockSkewMs, REPEATS_SHOWN, type SentRow, sentFacts } from '../results/event.ts'
+import { differenceWith } from '../inherited.ts'
+import type { SentDifference } from '../ports.ts'
+import type { EventDetail, ShownAttempt, ShownDelivery } from '../query-results.ts'
+import { asSent, differenceOf } from '../sent.ts'
 import { all, first, type Query, raw, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 import { inheritedOf, recordsOf, summariesOf } from './records.ts'
 import { requestById } from './requests.ts'
+
+/** So many repeats of an event are shown with it. */
+const REPEATS_SHOWN = 20
+
+/** The facts of an event that are not in its record. */
+interface EventFacts {
+  body: string | null
+  sent: string | null
+  violations: string | null
+  source_id: number
+  inherited: number | null
+}
 
 export function* eventDetail(given: QueryContext, { id }: { id: string }): Query<EventDetail | null> {
   const context = { ...given, isExact: true }
@@ -15,9 +29,7 @@ export function* eventDetail(given: QueryContext, { id }: { id: string }): Query
   if (seq < dialect.first || seq > dialect.last) return null
   const [record] = yield* recordsOf(context, [seq])
   if (record === undefined) return null
-  const more = yield* first<
-    SentRow & { violations: string | null; source_id: number; inherited: number | null }
-  >(
+  const more = yield* first<EventFacts>(
     sql`SELECT body, sent, violations, source_id, inherited FROM event WHERE ${dialect.within({ first: seq, last: seq })}`,
   )
   const inherited = yield* inheritedOf(dialect, [more?.inherited ?? null])
@@ -94,4 +106,72 @@ function* repeatsOf(
     first: original[0] ?? null,
     repeats: repeats.map(({ id, receivedAt, reason }) => ({ id, receivedAt, reason })),
   }
+}
+
+/**
+ * Tells the message as it was sent, as far as the difference to the one that is kept is known.
+ *
+ * @param inherited What the event takes over from its batch.
+ */
+function sentFacts(
+  { message }: EventRecord,
+  row: EventFacts | undefined,
+  inherited: string | undefined,
+): Pick<EventDetail, 'sent' | 'difference'> {
+  if (!row?.sent || row.body === null || message === null) return { sent: null, difference: null }
+  const own = parseExact(row.body) as Message
+  const noted = JSON.parse(row.sent) as SentDifference
+  const difference = differenceWith(own, inherited, noted)
+  return { sent: asSent(own, noted), difference: differenceOf(message, difference) }
+}
+
+/** How far the client's clock was behind when it sent the event. */
+function clockSkewMs({ message, receivedAt }: EventRecord): number | null {
+  const sentAtMs = typeof message?.sentAt === 'string' ? Date.parse(message.sentAt) : Number.NaN
+  return Number.isNaN(sentAtMs) ? null : Date.parse(receivedAt) - sentAtMs
+}
+
+/** A row of `delivery`. */
+interface DeliveryRow {
+  destination: string
+  state: DestinationOutcome['state']
+  reason: string | null
+  attempts: number
+  due_at: number
+  last_at: number | null
+  last_ms: number | null
+}
+
+/** A row of `attempt`. */
+interface AttemptRow {
+  at: number
+  attempt: number
+  ms: number
+  result: ShownAttempt['result']
+  reason: string | null
+}
+
+/** A delivery with its attempts: those before the last have rows of their own. */
+function shownDelivery(row: DeliveryRow, before: readonly AttemptRow[]): ShownDelivery {
+  const history = before.map(shownAttempt)
+  if (row.last_at !== null) {
+    const result = row.state === 'delivered' || row.state === 'failed' ? row.state : 'retry'
+    const { attempts: attempt, last_at: at, last_ms: ms, reason } = row
+    history.push(shownAttempt({ at, attempt, ms: ms ?? 0, result, reason }))
+  }
+  const isWaiting = row.state === 'pending'
+  return {
+    name: row.destination,
+    state: row.state,
+    ...(row.reason === null ? {} : { reason: row.reason }),
+    attempts: row.attempts,
+    dueAt: isWaiting && row.due_at > 0 ? new Date(row.due_at).toISOString() : null,
+    history,
+  }
+}
+
+function shownAttempt(row: AttemptRow): ShownAttempt {
+  const { at, attempt, ms: durationMs, result, reason } = row
+  const shown = { at: new Date(at).toISOString(), durationMs, attempt, result }
+  return reason === null ? shown : { ...shown, reason }
 }

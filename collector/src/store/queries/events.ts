@@ -1,20 +1,18 @@
 import type { EventRecord, EventSummary } from '../../record.ts'
-import { cursorOf } from '../cursor.ts'
-import type { NumberedPage, NumberedSearch } from '../find.ts'
+import { cursorOf, type InNumbers } from '../cursor.ts'
+import type { NumberedSearch } from '../find.ts'
 import { endOfPage, PageRoom } from '../page-room.ts'
-import type { EventCount } from '../queries.ts'
+import type { EventCount, QueryParameters } from '../queries.ts'
 import type { EventsPage } from '../query-results.ts'
 import { first, type Query, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 import { countEvents, findEvents } from './find.ts'
 import { recordsOf, summariesOf } from './records.ts'
 
-export interface EventsQuery extends NumberedPage {
-  isFull: boolean
-  isExact?: boolean
-}
-
-export function* listEvents(context: QueryContext, query: EventsQuery): Query<EventsPage> {
+export function* listEvents(
+  context: QueryContext,
+  query: InNumbers<QueryParameters<'events'>>,
+): Query<EventsPage> {
   // One more than asked for tells whether there is a next page.
   const found = yield* findEvents(context, { ...query, limit: query.limit + 1 }, context.budget)
   const seqs = found.seqs.slice(0, query.limit)

@@ -1,11 +1,16 @@
+import { helpFor } from '../../help.ts'
 import type { Reason } from '../../record.ts'
-import { bucketsOf } from '../buckets.ts'
+import { term } from '../../search/syntax.ts'
+import { bucketsOf, endOfBucket } from '../buckets.ts'
 import type { TimeRange } from '../queries.ts'
 import type { Problem, Problems } from '../query-results.ts'
-import { deliveryProblem, eventProblems, ordered, planProblem, requestProblem } from '../results/problems.ts'
 import type { Bounds } from '../search/dialect.ts'
 import { all, first, type Query, sql } from '../sql.ts'
 import { closed, type QueryContext } from './context.ts'
+
+const MAX_PROBLEMS = 200
+const MAX_SOURCES = 20
+const SEVERITIES = ['error', 'warning', 'info']
 
 export function* problems(context: QueryContext, range: TimeRange): Query<Problems> {
   const bounds = yield* context.dialect.boundsOf(range)
@@ -53,7 +58,21 @@ function* problemsOfRequests(range: TimeRange): Query<Problem[]> {
     const example = yield* first<{ id: number }>(
       sql`SELECT id FROM request WHERE status = ${row.status} AND coalesce(code, '') = ${row.code} ORDER BY seq DESC LIMIT 1`,
     )
-    found.push(requestProblem(row, example?.id))
+    const { status, code, count, last } = row
+    const meaning = status === 0 ? 'the connection ended before there was a response' : `answered ${status}`
+    const help = helpFor(code)
+    found.push({
+      kind: 'request',
+      reason: code === '' ? `status_${status}` : code,
+      count,
+      ...help,
+      meaning: help.meaning === code ? `${meaning}${code === '' ? '' : `: ${code}`}` : help.meaning,
+      severity: status === 429 || status === 0 ? 'warning' : help.severity,
+      lastSeen: endOfBucket(last),
+      sources: [],
+      example: example === undefined ? null : String(example.id),
+      q: code === '' ? `status:${status}` : `status:${status} ${term('code', code)}`,
+    })
   }
   return found
 }
@@ -71,7 +90,20 @@ function* problemsOfDeliveries(range: TimeRange): Query<Problem[]> {
       sql`SELECT seq FROM delivery WHERE destination = ${row.destination} AND state = 'failed' AND reason = ${row.reason}
           ORDER BY seq DESC LIMIT 1`,
     )
-    found.push(deliveryProblem(row, example?.seq))
+    const { destination, reason, count, last } = row
+    found.push({
+      kind: 'delivery',
+      reason,
+      count,
+      meaning: `${destination} was given up: ${reason}`,
+      remedy: 'Look at the receiver, then retry the failed ones under Destinations.',
+      severity: 'error',
+      field: null,
+      lastSeen: endOfBucket(last),
+      sources: [],
+      example: example === undefined ? null : String(example.seq),
+      q: `${term('destination', destination)} delivery:failed`,
+    })
   }
   return found
 }
@@ -98,5 +130,61 @@ function* problemOfPlan(
   return {
     problem: newest === undefined ? undefined : planProblem(count, newest.seq, newest.at),
     isComplete,
+  }
+}
+
+/** Worst first. */
+function ordered(problems: readonly Problem[]): Problem[] {
+  return problems
+    .toSorted((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.count - a.count)
+    .slice(0, MAX_PROBLEMS)
+}
+
+/**
+ * The reasons for which events were not accepted, without examples.
+ *
+ * @param rows The most frequent first; `last` is a bucket.
+ */
+function eventProblems(
+  rows: ReadonlyArray<{ reason: Reason; source: string; count: number; last: number }>,
+): Map<string, Problem> {
+  const byReason = new Map<string, Problem>()
+  for (const { reason, source, count, last } of rows) {
+    const known = byReason.get(reason)
+    const lastSeen = endOfBucket(last)
+    if (known === undefined) {
+      byReason.set(reason, {
+        kind: 'event',
+        reason,
+        count,
+        ...helpFor(reason),
+        lastSeen,
+        sources: [{ name: source, count }],
+        example: null,
+        q: term('reason', reason),
+      })
+    } else {
+      known.count += count
+      if (lastSeen > known.lastSeen) known.lastSeen = lastSeen
+      if (known.sources.length < MAX_SOURCES) known.sources.push({ name: source, count })
+    }
+  }
+  return byReason
+}
+
+/** Events that break the tracking plan. */
+function planProblem(count: number, example: number, atMs: number): Problem {
+  return {
+    kind: 'plan',
+    reason: 'violation',
+    count,
+    meaning: 'the event is not as the tracking plan has it',
+    remedy: 'Open one: it names each field and what the plan expects. Mend the call, or the plan.',
+    severity: 'warning',
+    field: null,
+    lastSeen: new Date(atMs).toISOString(),
+    sources: [],
+    example: String(example),
+    q: 'violation:*',
   }
 }

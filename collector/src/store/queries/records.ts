@@ -75,7 +75,7 @@ function* readSome(
 
 /** Reads the texts that events take over from their batches, by the numbers that they name; null names nothing. */
 export function* inheritedOf(
-  dialect: QueryDialect,
+  dialect: Pick<QueryDialect, 'among'>,
   seqs: ReadonlyArray<number | null>,
 ): Query<Map<number, string>> {
   const distinct = [...new Set(seqs)].filter((seq) => seq !== null)

@@ -1,25 +1,50 @@
-import type { Search } from '../../search/syntax.ts'
-import { cursorOf, numberOf } from '../cursor.ts'
-import type { TimeRange } from '../queries.ts'
+import { cursorOf, type InNumbers, numberOf } from '../cursor.ts'
+import type { RequestProblem } from '../ports.ts'
+import type { QueryParameters } from '../queries.ts'
 import type { RequestDetail, RequestSummary, RequestsPage } from '../query-results.ts'
-import { EVENTS_SHOWN, type RequestRow, requestFacts, requestSummary } from '../results/request.ts'
 import { requestCondition } from '../search/request-condition.ts'
 import { all, first, type Query, raw, sql } from '../sql.ts'
 import { namesOf, REQUEST_COLUMNS } from '../writing/tables.ts'
 import { closed, type QueryContext } from './context.ts'
 import { summariesOf } from './records.ts'
 
-export interface RequestsQuery extends TimeRange {
-  search: Search
-  order: 'oldest' | 'newest'
-  limit: number
-  after?: number | undefined
-  before?: number | undefined
+/** A row of `request`. */
+interface RequestRow {
+  seq: number
+  id: number
+  at: number
+  method: string
+  path: string
+  status: number
+  code: string | null
+  source: string | null
+  address: string
+  agent: string | null
+  library: string | null
+  content_type: string | null
+  encoding: string | null
+  body_bytes: number
+  inflated_bytes: number
+  duration: number
+  retries: number | null
+  events: number
+  accepted: number
+  problem: string | null
+  fault: string | null
+  headers: string
+  body: string | null
+  is_cut: number
 }
+
+/** So many of a request's events are shown with it. */
+const EVENTS_SHOWN = 100
 
 const COLUMNS = raw(['seq', ...namesOf(REQUEST_COLUMNS)].join(', '))
 
-export function* listRequests(context: QueryContext, query: RequestsQuery): Query<RequestsPage> {
+export function* listRequests(
+  context: QueryContext,
+  query: InNumbers<QueryParameters<'requests'>>,
+): Query<RequestsPage> {
   const { dialect, budget } = context
   const isNewest = query.order === 'newest'
   const direction = raw(isNewest ? 'DESC' : 'ASC')
@@ -87,8 +112,37 @@ export function* requestDetail(context: QueryContext, { id }: { id: string }): Q
   )
   const shown = found.slice(0, EVENTS_SHOWN).map(({ seq }) => seq)
   return {
-    ...requestFacts(row),
+    ...requestSummary(row),
+    headers: JSON.parse(row.headers) as Record<string, string>,
+    body: row.body,
+    bodyIsCut: row.is_cut === 1,
     eventList: yield* summariesOf(context, shown),
     next: found.length > EVENTS_SHOWN ? cursorOf(shown.at(-1) ?? 0) : null,
+  }
+}
+
+/** The summary that a row holds. */
+function requestSummary(row: RequestRow): RequestSummary {
+  const problem = row.problem === null ? null : (JSON.parse(row.problem) as RequestProblem)
+  return {
+    id: String(row.id),
+    at: new Date(row.at).toISOString(),
+    method: row.method,
+    path: row.path,
+    status: row.status,
+    code: row.code,
+    source: row.source,
+    address: row.address,
+    userAgent: row.agent,
+    library: row.library,
+    contentType: row.content_type,
+    contentEncoding: row.encoding,
+    bodyBytes: row.body_bytes,
+    inflatedBytes: row.inflated_bytes,
+    durationMs: row.duration,
+    retryCount: row.retries,
+    events: { total: row.events, accepted: row.accepted, rejected: row.events - row.accepted },
+    problem: problem === null ? null : { offset: null, line: null, column: null, ...problem },
+    fault: row.fault,
   }
 }

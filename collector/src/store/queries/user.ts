@@ -1,23 +1,22 @@
-import { cursorOf } from '../cursor.ts'
-import type { UserDetail } from '../query-results.ts'
-import { type Alias, type IdColumn, Identity, MAX_IDS, type Pair } from '../results/identity.ts'
-import { Traits, type TraitsRow } from '../results/traits.ts'
+import type { Message } from '../../record.ts'
+import { cursorOf, type InNumbers } from '../cursor.ts'
+import type { QueryParameters } from '../queries.ts'
+import type { TraitChange, UserDetail, UserLink } from '../query-results.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
-import type { LookupColumn, QueryDialect } from './dialect.ts'
+import type { IdColumn, LookupColumn, QueryDialect } from './dialect.ts'
 import { receivedAtOf, summariesOf } from './records.ts'
 
+/** Ids of one person that are followed at most. */
+const MAX_IDS = 50
+const MAX_LINKS = 200
+const MAX_HISTORY = 200
 const ROWS_OF_TRAITS = 1000
 
-export interface UserQuery {
-  id: string
-  order: 'oldest' | 'newest'
-  limit: number
-  after?: number | undefined
-  before?: number | undefined
-}
-
-export function* userDetail(context: QueryContext, query: UserQuery): Query<UserDetail | null> {
+export function* userDetail(
+  context: QueryContext,
+  query: InNumbers<QueryParameters<'user'>>,
+): Query<UserDetail | null> {
   const { identity, isComplete } = yield* joinIds(context, query.id)
   const own = eventsOf(context.dialect, identity, 'seq')
   const whole = yield* first<{ first: number | null; last: number | null; count: number }>(
@@ -131,4 +130,108 @@ function* traitsOf(
     if (rows.length < ROWS_OF_TRAITS) return { told, isComplete: true }
     if (budget.isUsedUp) return { told, isComplete: false }
   }
+}
+
+/** The first event that carried two ids. */
+interface Pair {
+  seq: number
+  at: number
+  kind: string
+  found: string
+}
+
+/** An event that makes two ids one. */
+interface Alias {
+  seq: number
+  at: number
+  userId: string
+  previousId: string
+}
+
+/** Ids that belong to one person, and what joined them; filled while they are followed. */
+class Identity {
+  readonly users = new Set<string>()
+  readonly anonymous = new Set<string>()
+  readonly links: UserLink[] = []
+  readonly #known = new Set<string>()
+  /** The list of ids to follow grows while it is followed. */
+  readonly queue: Array<[column: IdColumn, id: string]> = []
+
+  get isFull(): boolean {
+    return this.users.size + this.anonymous.size >= MAX_IDS
+  }
+
+  addPairs(column: IdColumn, from: string, pairs: readonly Pair[]): void {
+    const other = column === 'user_id' ? 'anonymous_id' : 'user_id'
+    for (const { seq, at, kind, found } of pairs) {
+      const [user, anonymous] = column === 'user_id' ? [from, found] : [found, from]
+      this.#link({ from: anonymous, to: user, by: kind, at, seq })
+      this.join(other, found)
+    }
+  }
+
+  addAlias({ seq, at, userId, previousId }: Alias): void {
+    this.#link({ from: previousId, to: userId, by: 'alias', at, seq })
+  }
+
+  /** Adds an id, to be followed as well, unless it is there or there are too many. */
+  join(column: IdColumn, id: string): void {
+    const set = column === 'user_id' ? this.users : this.anonymous
+    if (set.has(id) || this.isFull) return
+    set.add(id)
+    this.queue.push([column, id])
+  }
+
+  #link({ from, to, by, at, seq }: { from: string; to: string; by: string; at: number; seq: number }): void {
+    const key = JSON.stringify([from, to])
+    if (this.#known.has(key) || this.links.length >= MAX_LINKS) return
+    this.#known.add(key)
+    this.links.push({ from, to, by, at: new Date(at).toISOString(), eventId: String(seq) })
+  }
+}
+
+/** An identify or group event. */
+interface TraitsRow {
+  seq: number
+  kind: string
+  name: string | null
+  at: number
+  body: string
+}
+
+/** The traits as identify set them one after another, and the groups. */
+class Traits {
+  readonly #traits = new Map<string, unknown>()
+  readonly #history: UserDetail['traitHistory'] = []
+  readonly #groups = new Map<string, UserDetail['groups'][number]>()
+
+  /** Takes events in the order in which they came. */
+  add({ seq, kind, name, at, body }: TraitsRow): void {
+    const data = entriesOf((JSON.parse(body) as Message).traits)
+    const atText = new Date(at).toISOString()
+    if (kind === 'group') {
+      const groupId = name ?? ''
+      this.#groups.set(groupId, { groupId, traits: Object.fromEntries(data), lastSeen: atText })
+      return
+    }
+    const changes: TraitChange[] = []
+    for (const [path, to] of data) {
+      const from = this.#traits.get(path) ?? null
+      if (JSON.stringify(from) !== JSON.stringify(to)) changes.push({ path, from, to })
+      this.#traits.set(path, to)
+    }
+    if (changes.length > 0) this.#history.push({ at: atText, eventId: String(seq), changes })
+  }
+
+  get result(): Pick<UserDetail, 'traits' | 'traitHistory' | 'groups'> {
+    return {
+      traits: Object.fromEntries(this.#traits),
+      traitHistory: this.#history.slice(-MAX_HISTORY),
+      groups: [...this.#groups.values()],
+    }
+  }
+}
+
+function entriesOf(value: unknown): Array<[string, unknown]> {
+  return typeof value === 'object' && value !== null ? Object.entries(value) : []
 }

@@ -1,10 +1,9 @@
 import { cursorOf } from '../cursor.ts'
 import type { UserEntry, UsersPage } from '../query-results.ts'
-import type { IdColumn } from '../results/identity.ts'
 import type { Bounds } from '../search/dialect.ts'
 import { all, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
-import type { QueryDialect } from './dialect.ts'
+import type { IdColumn, QueryDialect } from './dialect.ts'
 
 /** Users are looked for in segments of so many numbers; a page ends where one ends. */
 const SEGMENT_SIZE = 4096

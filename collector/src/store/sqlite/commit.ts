@@ -2,14 +2,14 @@ import type { EventSummary } from '../../record.ts'
 import { BUCKET_MS } from '../buckets.ts'
 import { escapeForStore } from '../escape.ts'
 import type { EventGroup, NewRequest } from '../ports.ts'
-import { BATCHES_COMPARED } from '../same-content.ts'
-import { type Batch, factsOf, type Known, NewEvents } from '../writing/batch.ts'
+import { type Batch, factsOf, type Known, type KnownRow, knownWith, NewEvents } from '../writing/batch.ts'
 import { requestRow } from '../writing/request-row.ts'
 import { namesOf, REQUEST_COLUMNS, TABLES } from '../writing/tables.ts'
 import type { Database, SqlValue } from './database.ts'
-import { inheritedOf } from './inherited.ts'
+import { among } from './query-dialect.ts'
 import { Counts, RowInsert } from './row-insert.ts'
 import { SEGMENT_SIZE, segmentOf } from './schema.ts'
+import { answerOn, runNow } from './work.ts'
 
 const EVENT_COLUMNS = ['seq', ...namesOf(TABLES.event.columns)]
 const FLOOR = "(SELECT value FROM meta WHERE key = 'floor')"
@@ -168,24 +168,16 @@ export class Commit {
 
   /** The events before these that have one of their messageIds. */
   #known({ events }: NewEvents, rows: readonly SqlValue[][], firstSeq: number): Known[] {
-    const known: Known[] = []
-    const texts = new Map<number, string | null>()
-    for (const [sourceId, messageId, seq] of rows) {
-      const first = this.#database.get<{ seq: number; body: string | null; inherited: number | null }>(
+    const known = rows.flatMap(([sourceId, messageId, seq]): KnownRow[] => {
+      const first = this.#database.get<Omit<KnownRow, 'index'> & { seq: number }>(
         `SELECT seen.seq AS seq, body, inherited FROM seen LEFT JOIN event ON event.seq = seen.seq
          WHERE seen.source_id = ? AND seen.message_id = ?`,
         sourceId as number,
         messageId as string,
       )
-      if (first === undefined || first.seq >= firstSeq) continue
-      const index = Number(seq) - firstSeq
-      const isCompared = texts.size < BATCHES_COMPARED || texts.has(first.inherited ?? 0)
-      const inherited = isCompared
-        ? inheritedOf(this.#database, first.inherited, texts)
-        : events[index]?.inherited
-      known.push({ index, body: first.body, inherited })
-    }
-    return known
+      return first === undefined || first.seq >= firstSeq ? [] : [{ ...first, index: Number(seq) - firstSeq }]
+    })
+    return runNow(knownWith({ among }, known, events), answerOn(this.#database))
   }
 
   #sourceId(name: string): number {

@@ -1,13 +1,15 @@
 import { Budget } from '../budget.ts'
-import type { QueryDialect, ReasonExample, SliceKind } from '../queries/dialect.ts'
+import type { QueryDialect, ReasonExample, SequencedTable, SliceKind } from '../queries/dialect.ts'
 import type { TimeRange } from '../queries.ts'
-import { EXAMPLES_MS } from '../results/problems.ts'
 import type { Bounds } from '../search/dialect.ts'
 import type { EventCondition } from '../search/event-condition.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import { type Database, readMeta } from './database.ts'
 import { SEGMENT_BITS, SEGMENT_SIZE, segmentOf } from './schema.ts'
 import { SQLITE } from './search.ts'
+
+/** So long may the newest events of reasons be looked for, milliseconds. */
+const EXAMPLES_MS = 60
 
 /** Segments in one slice. */
 const SEGMENTS: Readonly<Record<SliceKind, number>> = {
@@ -38,8 +40,7 @@ export function queryDialect(database: Database): QueryDialect {
 const METHODS: Omit<QueryDialect, 'first' | 'last' | 'boundsOf' | keyof typeof SQLITE> = {
   slices: (bounds, order, kind) => slices(bounds, order, SEGMENTS[kind]),
   within: (bounds, table = 'event') => sql`${raw(table)}.seq BETWEEN ${bounds.first} AND ${bounds.last}`,
-  among: (seqs, table = 'event') =>
-    sql`${raw(table)}.seq IN (SELECT value FROM json_each(${JSON.stringify(seqs)}))`,
+  among,
   matching,
   has: (column, value) => sql`event.${raw(column)} = ${value}`,
   lookup(column, condition, { first, last }, beside) {
@@ -56,6 +57,10 @@ const METHODS: Omit<QueryDialect, 'first' | 'last' | 'boundsOf' | keyof typeof S
   ids: (texts) => sql`(SELECT value AS id FROM json_each(${JSON.stringify(texts)})) AS ids`,
   by: (index) => raw(`INDEXED BY ${index}`),
   newestByReason,
+}
+
+export function among(seqs: readonly number[], table: SequencedTable = 'event'): Sql {
+  return sql`${raw(table)}.seq IN (SELECT value FROM json_each(${JSON.stringify(seqs)}))`
 }
 
 /** Where records of a time can lie; records in there may still be outside of it when the clock was set. */

@@ -2,7 +2,10 @@ import type { EventSummary, Reason } from '../../record.ts'
 import { escapeForStore } from '../escape.ts'
 import { inheritedPlaces } from '../inherited.ts'
 import type { EventGroup, NewEvent, NewRequest } from '../ports.ts'
-import { type Content, contentComparer } from '../same-content.ts'
+import type { QueryDialect } from '../queries/dialect.ts'
+import { inheritedOf } from '../queries/records.ts'
+import { BATCHES_COMPARED, type Content, contentComparer } from '../same-content.ts'
+import type { Query } from '../sql.ts'
 import { outcome, summaryOf } from '../summary.ts'
 
 /** The data of one transaction. */
@@ -17,6 +20,13 @@ export interface Batch {
 export interface Known extends Content {
   /** Of the event that came again, in the batch. */
   index: number
+}
+
+/** The same as a database finds it; `inherited` names what it takes over from its batch. */
+export interface KnownRow {
+  index: number
+  body: string | null
+  inherited: number | null
 }
 
 /** A row of `delivery` for an event of the batch. */
@@ -95,6 +105,21 @@ export class NewEvents {
       return summaryOf(firstSeq + index, reason, event, destinations)
     })
   }
+}
+
+/** Reads what known events take over from their batches; those of more batches than are compared count as the same. */
+export function* knownWith(
+  dialect: Pick<QueryDialect, 'among'>,
+  rows: readonly KnownRow[],
+  events: readonly NewEvent[],
+): Query<Known[]> {
+  const named = [...new Set(rows.map(({ inherited }) => inherited))].filter((seq) => seq !== null)
+  const texts = yield* inheritedOf(dialect, named.slice(0, BATCHES_COMPARED))
+  return rows.map(({ index, body, inherited }) => ({
+    index,
+    body,
+    inherited: inherited === null ? null : (texts.get(inherited) ?? events[index]?.inherited),
+  }))
 }
 
 function plannedFor({ deliveries }: NewEvent): Array<Omit<NewDelivery, 'index'>> {

@@ -133,6 +133,19 @@ describeWithPostgres('the store on PostgreSQL', () => {
     expect(late.map(({ reason }) => reason)).toEqual([null])
   })
 
+  test('an id that comes again is told apart by what its batch hands down', async () => {
+    const { store } = await openPostgres(await newDatabase())
+    const inherited = JSON.stringify({ context: { place: 'Köln' } })
+    await store.log.append([newEvent('a', { inherited }), newEvent('b', { inherited })])
+
+    const again = await store.log.append([
+      newEvent('a', { inherited }),
+      newEvent('b', { inherited: inherited.replace('Köln', 'Bonn') }),
+    ])
+
+    expect(again.map(({ reason }) => reason)).toEqual(['duplicate', 'dedup_conflict'])
+  })
+
   test('a clock that is wrong harms no partition and no lease', async () => {
     const address = await newDatabase()
     const clock = fakeClock()
