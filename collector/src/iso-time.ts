@@ -3,11 +3,11 @@ let lastSecond = Number.NaN
 let lastText = ''
 
 /**
- * A time as ISO-8601, as `toISOString` writes it. That takes a microsecond, as long as to parse a small event; times that follow each other lie
- * mostly within the same second.
+ * A time as ISO-8601, in the form of `toISOString`. That takes a microsecond, as long as parsing a small event, so the text of
+ * the last second is reused: most times in a row are in the same second.
  *
  * @param timeMs Milliseconds since the epoch.
- * @throws RangeError when a `Date` cannot hold it.
+ * @throws RangeError when a `Date` cannot represent it.
  */
 export function isoTime(timeMs: number): string {
   const second = Math.floor(timeMs / 1000)

@@ -10,10 +10,10 @@ export function isKind(value: unknown): value is Kind {
 }
 
 /**
- * Why a message or a request was not accepted: every code, with the sentence that people read.
+ * Why a message or a request was not accepted: every code with its text for people.
  *
- * The first group is answered 200 (a 200 promises nothing, spec section 3), the second 400, the third 401
- * or 403.
+ * The response is 200 for the first group (a 200 promises nothing, spec section 3), 400 for the second, and 401 or 403 for the
+ * third.
  */
 export const REASONS = {
   no_user_anon_id: 'neither userId nor anonymousId',
@@ -51,8 +51,8 @@ export const REASONS = {
 export type Reason = keyof typeof REASONS
 
 /**
- * Warnings on an event that was taken all the same: where the client does something that the service forgives or
- * that is hardly meant, each with the sentence that people read.
+ * Warnings about an event that was accepted: the client did something that the service tolerates, or that is probably a mistake.
+ * Each with its text for people.
  */
 export const WARNINGS = {
   content_type: 'Content-Type is not application/json; the real service refuses that',
@@ -69,7 +69,7 @@ export type Warning = keyof typeof WARNINGS
 export interface DestinationOutcome {
   name: string
   state: 'pending' | 'delivered' | 'skipped' | 'failed'
-  /** Why it was skipped or failed, or what the last attempt met; absent when there is nothing to say. */
+  /** Why it was skipped or failed, or the result of the last attempt; absent when there is nothing to say. */
   reason?: string
   attempts: number
 }
@@ -97,23 +97,23 @@ export interface EventSummary {
   userId: string | null
   anonymousId: string | null
   messageId: string | null
-  /** Warnings about it, although it was taken; absent when there are none. */
+  /** Warnings about an accepted event; absent when there are none. */
   warnings?: Warning[]
-  /** The first values of its properties or traits, strings cut; empty on what a wait has just seen arrive. */
+  /** The first values of its properties or traits, with long strings cut; empty on records that a wait has just received. */
   preview: PreviewEntry[]
-  /** In how many ways it breaks the tracking plan. */
+  /** Number of violations of the tracking plan. */
   violations: number
   destinations: DestinationOutcome[]
 }
 
-/** One value of a message, by its path as a search line writes it. */
+/** One value of a message, with its path as in a search line. */
 export interface PreviewEntry {
   path: string
   value: string | number | boolean | null
 }
 
 /**
- * The content of a `message`: the fields of spec section 1 as the service keeps them.
+ * The content of a `message`: the fields of spec section 1 as the service stores them.
  *
  * A caller's own data is `any`: reading it in an assertion must not need casts.
  */
@@ -144,13 +144,13 @@ export interface Message {
 /** One recorded message. */
 export interface EventRecord extends EventSummary {
   /**
-   * The message as it is kept: envelope merged in, `timestamp` corrected, `receivedAt` added, write key
-   * taken out. Null for a request that could not be read.
+   * The message as it is stored: fields of the batch merged in, `timestamp` corrected, `receivedAt` added, write key removed.
+   * Null for a request that could not be read.
    */
   message: Message | null
 }
 
-/** One way in which an event breaks the tracking plan. */
+/** One way in which an event violates the tracking plan. */
 export interface Violation {
   /** Dotted path into the message; empty for the message as a whole. */
   path: string

@@ -1,18 +1,18 @@
 import { stringifyExact, withExactNumbers } from '../json/exact-json.ts'
 import { INHERITED_FIELDS, type InheritedField, type InheritedFields } from '../store/inherited.ts'
 
-/** The fields that the items of one batch take over from it. */
+/** The fields that the items of a batch inherit from it. */
 export interface Inheritance {
   fields: InheritedFields
-  /** The same as JSON, as it is kept. */
+  /** The same as JSON, for the store. */
   text: string
   bytes: number
 }
 
 /**
- * Reads what a batch hands down; undefined when that is nothing.
+ * Reads the fields that a batch passes on to its items; undefined when there are none.
  *
- * @param exact The same by `parseExact`, when it has numbers that JavaScript does not hold.
+ * @param exact The same value from `parseExact`, when it has numbers that JavaScript cannot represent.
  */
 export function inheritanceOf(
   batch: { [field in InheritedField]: unknown },

@@ -8,7 +8,7 @@ import type { SentDifference } from '../store/ports.ts'
 import type { Inheritance } from './inheritance.ts'
 import { type ReadTime, readTime } from './timestamp.ts'
 
-/** The fields that the service reads, in an object that a stranger wrote. */
+/** The fields that the service reads, from untrusted input. */
 interface Incoming {
   type?: unknown
   event?: unknown
@@ -29,9 +29,9 @@ interface Incoming {
   receivedAt?: unknown
 }
 
-/** Facts that hold for all messages of a request. */
+/** Facts about all messages of a request. */
 export interface Envelope {
-  /** The fields that items take over from the batch; merged when a message is read. */
+  /** The fields that items inherit from the batch; merged when a message is read. */
   inheritance: Inheritance | undefined
   /** The client's clock when it sent the request. */
   sentAt: unknown
@@ -42,11 +42,11 @@ export interface Envelope {
   receivedAt: string
   /** Address of the caller, for `context.direct`. */
   remoteAddress: string
-  /** Facts that hold for every message of the request. */
+  /** Warnings about every message of the request. */
   warnings: readonly Warning[]
 }
 
-/** One message read, judged and put into the form in which it is kept. */
+/** One message that was read and judged, in the form in which it is stored. */
 export interface ReadMessage {
   reason: Reason | null
   kind: Kind | null
@@ -56,18 +56,18 @@ export interface ReadMessage {
   messageId: string | null
   /** Corrected time of the event, milliseconds since the epoch. */
   timestampMs: number
-  /** Its own before those of the batch. */
+  /** The message's own, followed by that of the batch. */
   integrations: ReadonlyArray<Readonly<Record<string, unknown>>>
-  /** JSON text of the message as it is kept, without what it takes over. */
+  /** JSON text of the message as it is stored, without inherited fields. */
   body: string
-  /** JSON text of what it takes over from its batch. */
+  /** JSON text of the fields that it inherits from its batch. */
   inherited: string | undefined
-  /** How that differs from what was sent. */
+  /** How the stored message differs from the sent one. */
   sent: SentDifference
   warnings: Warning[]
 }
 
-/** The last moment that a `Date` can hold. */
+/** The last time that a `Date` can represent. */
 const MAX_DATE_MS = 8.64e15
 
 /** A messageId has fewer than 100 characters. */
@@ -80,18 +80,18 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Absent and null mean "nothing"; anything but an object is a mistake worth naming. */
+/** Absent and null mean "nothing". Anything else but an object is a mistake, which is reported. */
 function isObjectOrAbsent(value: unknown): boolean {
   return value === undefined || value === null || isObject(value)
 }
 
-/** Counts what people count: a symbol outside of the first plane is one character. */
+/** Counts code points: a surrogate pair is one character. */
 function isMessageId(value: unknown): boolean {
   if (typeof value !== 'string' || value === '' || isUnclearId(value)) return false
   return value.length <= MESSAGE_ID_CHARACTERS || [...value].length <= MESSAGE_ID_CHARACTERS
 }
 
-/** The name in the list; each kind has another field for it. */
+/** The name for the list, which comes from a different field for each kind. */
 function displayName(kind: Kind | null, message: Incoming): string | null {
   switch (kind) {
     case 'track':
@@ -108,12 +108,12 @@ function displayName(kind: Kind | null, message: Incoming): string | null {
   }
 }
 
-/** Whether a context says that the caller is the person's own device; undefined when it says nothing. */
+/** Whether a context says that the caller is the user's own device; undefined when it does not say. */
 function isDirect(context: unknown): boolean | undefined {
   return isObject(context) && Object.hasOwn(context, 'direct') ? context['direct'] === true : undefined
 }
 
-/** The same with ids that JavaScript cannot hold as text. */
+/** The same message, with text for ids that are too large for a JavaScript number. */
 function withDigits(message: Incoming, exact: Incoming): Incoming {
   const digits = (field: 'userId' | 'anonymousId' | 'groupId' | 'previousId') =>
     typeof message[field] === 'number' ? (exactDigits(exact[field]) ?? message[field]) : message[field]
@@ -126,7 +126,7 @@ function withDigits(message: Incoming, exact: Incoming): Incoming {
   }
 }
 
-/** First rule that a message breaks; the order is the one in which a developer would look. */
+/** The first rule that a message breaks, in the order in which a developer would check. */
 function judge(kind: Kind | null, message: Incoming): Reason | null {
   if (kind === null) return 'bad_type'
   const { messageId, userId, anonymousId, groupId, previousId } = message
@@ -146,16 +146,16 @@ function judge(kind: Kind | null, message: Incoming): Reason | null {
 }
 
 /**
- * Reads one message: which kind it is, whether the service accepts it, and what it keeps.
+ * Reads one message: its kind, whether the service accepts it, and its stored form.
  *
- * The time of the event is corrected for the client's clock: as far as `sentAt` is from the moment of
- * receipt, so far is `timestamp` moved; the given one stays in `originalTimestamp`. What an item takes over from its batch
- * counts as its own when it is judged, but is not copied into it.
+ * Corrects the time of the event for the client's clock: moves `timestamp` by the difference between `sentAt` and the time of
+ * receipt, and keeps the given time in `originalTimestamp`. Inherited fields count as the item's own when it is judged, but are
+ * not copied into it.
  *
- * @param item The parsed item; it is changed into what is kept, which at full load is cheaper than a copy.
+ * @param item The parsed item. Changed in place into its stored form, which at full load is cheaper than a copy.
  * @param pathKind The kind that the address names; undefined in a batch, where each item has its own type.
  * @param itemBytes Size of the item as it was sent.
- * @param exact The item by `parseExact`, when it has numbers that JavaScript does not hold.
+ * @param exact The item from `parseExact`, when it has numbers that JavaScript cannot represent.
  */
 export function readMessage(
   item: unknown,
@@ -171,18 +171,18 @@ export function readMessage(
   const isTooLarge = inheritance !== undefined && itemBytes + inheritance.bytes > MAX_EVENT_BYTES
   const reason = judge(kind, message) ?? (isTooLarge ? 'event_too_large' : null)
   const draft = new Draft(message)
-  // With the digits of ids that are numbers of 64 bits: without, people who differ in the last ones would be one.
+  // With all digits of ids that are 64-bit numbers: rounded, ids of different users could become equal.
   const ids = exact === undefined ? message : withDigits(message, exact as Incoming)
   const warnings = [...envelope.warnings]
 
-  // The key is a credential: it is never kept with the message.
+  // The key is a credential, which is never stored with the message.
   if (pathKind === undefined && typeof message.writeKey === 'string') warnings.push('write_key_in_item')
   draft.remove('writeKey')
   if (kind !== null) draft.set('type', kind)
-  // One that is too large with all that it takes over is kept as it came: there may be thousands.
+  // If it is too large with its inherited fields, it is stored without corrections: a batch may have thousands of these.
   const timestampMs = isTooLarge ? envelope.receivedAtMs : correctTime(draft, envelope, warnings)
   if (reason === null && typeof message.messageId !== 'string') {
-    // Without an id nothing can be deduplicated later, not even by a destination.
+    // An id is needed for deduplication, also by destinations.
     draft.set('messageId', `collector-${randomUUID()}`)
   }
   const outer = reason === 'bad_field' || isTooLarge ? undefined : inheritance?.fields
@@ -211,7 +211,7 @@ export function readMessage(
   }
 }
 
-/** The record of an item that is no object. */
+/** The record of an item that is not an object. */
 function noMessage(item: unknown, { receivedAt, receivedAtMs, warnings }: Envelope): ReadMessage {
   return {
     reason: 'bad_item',
@@ -232,7 +232,7 @@ function noMessage(item: unknown, { receivedAt, receivedAtMs, warnings }: Envelo
 /**
  * Sets `timestamp`, `originalTimestamp` and `sentAt`; returns the time of the event.
  *
- * A timestamp that cannot be read costs the event nothing but its time: that is then the one of receipt.
+ * If the timestamp cannot be read, the event gets the time of receipt.
  */
 function correctTime(draft: Draft, envelope: Envelope, warnings: Warning[]): number {
   const { message } = draft
@@ -255,7 +255,7 @@ function correctTime(draft: Draft, envelope: Envelope, warnings: Warning[]): num
   return timestampMs
 }
 
-/** A message on its way from what was sent to what is kept, and the account of the way. */
+/** A message that is being changed from its sent form to its stored form, with the differences so far. */
 class Draft {
   readonly message: Incoming
   readonly difference = {
@@ -279,7 +279,7 @@ class Draft {
     delete this.message[field]
   }
 
-  /** Sees to it that a field is an object, or comes from the batch. */
+  /** Makes sure that a field is an object, or is inherited from the batch. */
   complete(field: InheritedField, outer: object | undefined): void {
     if (isObject(this.message[field])) return
     if (outer === undefined) return this.set(field, {})
@@ -288,14 +288,14 @@ class Draft {
     delete this.message[field]
   }
 
-  /** Sets a key of a field that is complete. */
+  /** Sets a key of a field, after {@link Draft.complete}. */
   setIn(field: InheritedField, key: string, value: unknown): void {
     const own = this.message[field] as Record<string, unknown> | undefined
     if (own !== undefined) {
       this.#note(`${field}.${key}`, Object.hasOwn(own, key), own[key], value)
       own[key] = value
     } else {
-      // The message as sent has no such field, or one that `complete` has noted.
+      // The sent message had no such field, or `complete` has noted it.
       if (!Object.hasOwn(this.difference.changed, field)) this.difference.added.push(field)
       this.message[field] = { [key]: value }
     }

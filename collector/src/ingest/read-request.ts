@@ -10,13 +10,13 @@ import { MAX_EVENT_BYTES } from './message.ts'
 export const MAX_BATCH_BYTES = 500 * 1024
 /** Levels of objects and arrays in a body. */
 export const MAX_JSON_DEPTH = 64
-/** Most items of a batch: each has a price of its own, however small it is. */
+/** Most items of a batch: each has a cost, however small it is. */
 export const MAX_ITEMS = 5000
 
 const LIMITS = { maxDepth: MAX_JSON_DEPTH, maxItems: MAX_ITEMS, maxItemBytes: MAX_EVENT_BYTES }
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** A request taken apart. */
+/** A parsed request. */
 export interface TrackingRequest {
   writeKey: unknown
   sentAt: unknown
@@ -24,15 +24,15 @@ export interface TrackingRequest {
   integrations: unknown
   /** The messages, as parsed. */
   items: unknown[]
-  /** Where each of them lies in the body. */
+  /** The place of each of them in the body. */
   slices: readonly Slice[]
-  /** The whole body with each number as it is written; undefined when JavaScript holds them all. */
+  /** The whole body from `parseExact`; undefined when JavaScript can represent all numbers. */
   exact: unknown
-  /** Facts that hold for every message of the request. */
+  /** Warnings about every message of the request. */
   warnings: Warning[]
 }
 
-/** Why a request is answered 400; `items` are what could still be made out in it. */
+/** Why the response to a request is 400; `items` are the messages that could still be recognised. */
 export interface BadRequest {
   refused: Reason
   problem: RequestProblem
@@ -45,21 +45,21 @@ export interface RefusedItem {
   reason: Reason
 }
 
-/** Largest body of a path, bytes. */
+/** Largest body for a path, bytes. */
 export function maxBodyBytes(path: Kind | 'batch'): number {
   return path === 'batch' ? MAX_BATCH_BYTES : MAX_EVENT_BYTES
 }
 
-/** A refusal for which nothing in the body is to blame. */
+/** A refusal that is not due to anything in the body. */
 export function refusal(refused: Reason): BadRequest {
   return { refused, problem: { code: refused, message: REASONS[refused] } }
 }
 
 /**
- * Takes a body apart, or says why it cannot be.
+ * Parses a body, or says why it cannot.
  *
- * The size of a batch item is that of its bytes in the body. An item over the limit has the whole batch refused:
- * the client is told 400, so nothing of it may be kept.
+ * The size of a batch item is that of its bytes in the body. An item over the limit makes the service refuse the whole batch: the
+ * response is 400, so no item may be kept.
  */
 export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest | BadRequest {
   const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
@@ -81,13 +81,13 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
   const warnings: Warning[] = hasMark ? ['byte_order_mark'] : []
   const { batch, writeKey, sentAt, context, integrations } = parsed as Record<string, unknown>
   if (path !== 'batch') {
-    // The item holds these itself.
+    // A single message has these fields itself.
     const none = { sentAt: undefined, context: undefined, integrations: undefined }
     const slices = [{ start: 0, end: bytes.length }]
     return { writeKey, ...none, items: [parsed], slices, exact, warnings }
   }
   if (!Array.isArray(batch)) return refusal('batch_not_an_array')
-  // A message that is not taken is never answered 200.
+  // The response is never 200 for a message that was not accepted.
   if (batch.length > MAX_ITEMS) return refusal('too_many_items')
   if (shape.largeItems.size > 0) return tooLarge(bytes, batch, shape)
   if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) warnings.push('batch_field')
@@ -135,12 +135,12 @@ function refusedAt(
   return { refused, problem: { code: refused, message, offset, line, column } }
 }
 
-/** Offset of the first byte that belongs to no character. */
+/** Offset of the first byte that is not part of a character. */
 function invalidUtf8At(bytes: Buffer): number {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let low = 0
   let high = bytes.length
-  // The longest beginning that may still go on validly; `stream` leaves the bytes of an unfinished character alone.
+  // Finds the longest valid beginning by bisection; with `stream`, an incomplete character at its end is no error.
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
     try {
@@ -149,7 +149,7 @@ function invalidUtf8At(bytes: Buffer): number {
     } catch {
       high = middle - 1
     }
-    // Forgets what is unfinished.
+    // Resets the decoder.
     try {
       decoder.decode()
     } catch {}

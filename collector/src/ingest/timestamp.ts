@@ -1,8 +1,8 @@
-/** A time that a client gave, read as leniently as its meaning is certain. */
+/** A time from a client, parsed leniently as long as its meaning is clear. */
 export interface ReadTime {
   /** Milliseconds since the epoch. */
   ms: number
-  /** False when it named no zone: it was read as UTC, wherever the collector runs. */
+  /** False when it had no zone: then it counts as UTC, wherever the collector runs. */
   hasZone: boolean
 }
 
@@ -19,7 +19,7 @@ const DAY_MS = 86_400_000
 /**
  * Reads an ISO-8601 date or date-time.
  *
- * @returns undefined when the value is of another form, or names a day or an hour that does not exist.
+ * @returns undefined when the value has another form, or a day or hour that does not exist.
  */
 export function readTime(value: unknown): ReadTime | undefined {
   if (typeof value !== 'string' || value.length > MAX_CHARACTERS) return undefined
@@ -37,7 +37,7 @@ export function readTime(value: unknown): ReadTime | undefined {
     lastDay = value.slice(0, 10)
     lastDayMs = midnightMs
   }
-  // A bare date means its first moment in UTC; only a time of day without a zone leaves something open.
+  // A date without a time means its start in UTC. Only a time of day without a zone is ambiguous.
   return Number.isNaN(new Date(atMs).getTime())
     ? undefined
     : { ms: atMs, hasZone: hour === undefined || zone !== undefined }
@@ -47,7 +47,7 @@ const CANONICAL = '2026-05-17T09:30:00.000Z'
 let lastDay = ''
 let lastDayMs = 0
 
-/** The time that a text names which is as `toISOString` writes it and of the same day as the last one; undefined = it may be any other. */
+/** A fast path for a text in the form of `toISOString` on the same day as the last one; undefined for any other text. */
 function sameDayMs(text: string): number | undefined {
   const isCanonical =
     text.length === CANONICAL.length &&
@@ -61,7 +61,7 @@ function sameDayMs(text: string): number | undefined {
   return hour <= 23 && minute <= 59 && second <= 59 && !Number.isNaN(ms) ? ms : undefined
 }
 
-/** NaN when there is anything but digits. */
+/** Parses digits; NaN for any other character. */
 function digits(text: string, from: number, to: number): number {
   let value = 0
   for (let at = from; at < to; at++) {
@@ -71,14 +71,14 @@ function digits(text: string, from: number, to: number): number {
   return value
 }
 
-/** Undefined for a 30 February: `Date` would make it a day in March. */
+/** Undefined for a 30 February, which `Date` would turn into a day in March. */
 function dayMs(year: number, month: number, day: number): number | undefined {
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day ? date.getTime() : undefined
 }
 
-/** 24:00 is the end of the day, and a leap second the first moment after it. */
+/** 24:00 is the end of the day, and a leap second counts as the next second. */
 function timeOfDayMs(hour: number, minute: number, second: number, fraction: number): number | undefined {
   const ms = (hour * 60 + minute) * MINUTE_MS + second * 1000 + Math.floor(fraction * 1000)
   const isClockTime = hour <= 23 && minute <= 59 && second <= 60

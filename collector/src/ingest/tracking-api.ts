@@ -20,27 +20,27 @@ import { readTime } from './timestamp.ts'
 /** `Retry-After` when the database cannot write, seconds. */
 const STORAGE_RETRY_SECONDS = 5
 
-/** Items that are judged before others get their turn. */
+/** Items that are judged before other requests get a turn. */
 const ITEMS_PER_STEP = 250
 
-/** The parts that the tracking API is made of. */
+/** The parts of the tracking API. */
 export interface TrackingApiParts {
   config: Config
   clock: Clock
   authenticator: Authenticator
   rateLimit: RateLimits
   log: EventWriter
-  /** Which of the two `log` is, for the message to a client whose events it does not take. */
+  /** Where `log` writes, for the message to a client when that fails. */
   writesTo: 'database' | 'log'
   turns: Turns
   faults: FaultInjector
   /** Checks accepted events. */
   plan?: PlanChecker | undefined
-  /** Told of what went wrong inside; never of a caller's mistake. */
+  /** Called for internal faults; never for a caller's mistake. */
   onFault(what: string, cause: unknown): void
 }
 
-/** `POST /v1/{kind}` and `/v1/batch`: from a request to records and a response. */
+/** `POST /v1/{kind}` and `/v1/batch`: turns a request into records and a response. */
 export class TrackingApi {
   readonly #parts: TrackingApiParts
 
@@ -122,7 +122,7 @@ export class TrackingApi {
     replyJson(response, 200, { success: true })
   }
 
-  /** Judges the items, and lets others have their turn in between. */
+  /** Judges the items, and gives other requests a turn in between. */
   async #judge(
     parsed: TrackingRequest,
     path: Kind | 'batch',
@@ -148,7 +148,7 @@ export class TrackingApi {
     })
   }
 
-  /** Answers 400, and records that and why: a developer who misses an event looks here. */
+  /** Responds with 400, and records the reason for a developer who misses the event. */
   async #refuse(
     request: IncomingMessage,
     response: ServerResponse,
@@ -192,7 +192,7 @@ export class TrackingApi {
     const receivedAtMs = this.#parts.clock.now()
     this.#record([refusedRequest(reason, path, receivedAtMs, notes.source ?? '', notes.id)])
     notes.problem = { code: reason, message: REASONS[reason] }
-    // The developer reads in the record what exactly is wrong; a caller that guesses is not told.
+    // The record says what exactly is wrong, for the developer; the response does not, since the caller may be guessing.
     const problem =
       caller.outcome === 'unauthorized'
         ? new HttpProblem(
@@ -216,7 +216,7 @@ export class TrackingApi {
     const { config, clock } = this.#parts
     const asDate = config.retryAfter === 'date'
     const problem = new HttpProblem(429, 'rate_limited', `over the rate, wait ${seconds} s`, {
-      // An HTTP-date has whole seconds; rounded up, so that a client that waits for it has waited long enough.
+      // An HTTP-date has whole seconds: rounded up, so that a client does not come back too early.
       'retry-after': asDate
         ? new Date(Math.ceil(clock.now() / 1000) * 1000 + seconds * 1000).toUTCString()
         : String(seconds),
@@ -227,12 +227,12 @@ export class TrackingApi {
   }
 }
 
-/** One item of a body as `parseExact` has read it. */
+/** One item of a body from `parseExact`. */
 function exactItem(body: unknown, pathKind: Kind | undefined, index: number): unknown {
   return pathKind === undefined ? (body as { batch: unknown[] } | undefined)?.batch[index] : body
 }
 
-/** Maps items to events, some hundred a turn. */
+/** Maps items to events, a few hundred per turn. */
 async function inSteps<Item>(
   items: readonly Item[],
   turns: Turns,
@@ -242,14 +242,14 @@ async function inSteps<Item>(
   const events: NewEvent[] = []
   const stepBytes = (bytes / items.length) * ITEMS_PER_STEP
   for (const [index, item] of items.entries()) {
-    // The first step shares its turn with the parsing.
+    // The first step runs in the same turn as the parsing.
     if (index > 0 && index % ITEMS_PER_STEP === 0) await turns.enter(stepBytes)
     events.push(toEvent(item, index))
   }
   return events
 }
 
-/** Where the body is one event, that is what is too large. */
+/** If the body is a single event, the event is too large, not the body. */
 function reasonOn(path: Kind | 'batch', { refused }: Extract<BodyResult, { refused: unknown }>): Reason {
   return refused === 'body_too_large' && path !== 'batch' ? 'event_too_large' : refused
 }
@@ -258,7 +258,7 @@ function isJsonType(contentType: string | undefined): boolean {
   return contentType?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
 }
 
-/** The write key in a body that may be anything. */
+/** The write key in a body that may not be valid. */
 function keyIn(body: Buffer | undefined): unknown {
   try {
     return (JSON.parse(body?.toString('utf8') ?? '') as { writeKey?: unknown } | null)?.writeKey
@@ -269,7 +269,7 @@ function keyIn(body: Buffer | undefined): unknown {
 
 const MAX_LIBRARY_CHARACTERS = 200
 
-/** `name/version` of the library that wrote a request: of the batch, or of its first item. */
+/** `name/version` of the library that sent a request, from the batch or its first item. */
 function libraryOf({ context, items }: TrackingRequest): string | null {
   for (const where of [context, (items[0] as { context?: unknown } | null | undefined)?.context]) {
     const library = (where as { library?: { name?: unknown; version?: unknown } | null } | null | undefined)

@@ -1,24 +1,25 @@
 /**
- * Numbers of JSON that JavaScript cannot hold, as ids of 64 bits: they are texts with this in front, from `parseExact` to `stringifyExact`. No
- * class, so that they come through threads. Who sends a text with this control character in front of a number is shown the number.
+ * Prefix of texts that stand for JSON numbers that JavaScript cannot represent, such as 64-bit ids, between `parseExact` and
+ * `stringifyExact`. Not a class, so that they can be passed to threads. If somebody sends a text with this control character
+ * before a number, it is shown as the number.
  */
 const MARK = '\u0001exact:'
-/** As a value: not as a key, and not in the middle of a text, where a backslash is before the quote. */
+/** Matches only values: not keys, and not the middle of a text, where a backslash precedes the quote. */
 const MARKED = /(^|[[:,\s])"\\u0001exact:(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)"(?!:)/g
 
-// Digits one by one: with a count, V8 looks at every character, and each request is looked through.
+// The digits are written out: with a count, V8 tests every character, and this runs for each request.
 const MAY_BE_INEXACT = new RegExp(`${'\\d'.repeat(16)}|\\d[eE]\\+?\\d\\d\\d`)
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
-/** Shorter ones have at most as many digits as a number of JavaScript keeps. */
+/** A shorter number has at most as many digits as JavaScript keeps. */
 const CHARACTERS_KEPT = 15
 
-/** Whether there may be such a number in a text; mostly there is none. */
+/** Whether a text may contain such a number. A fast check, since most texts do not. */
 export function mayBeInexact(text: string): boolean {
   return MAY_BE_INEXACT.test(text)
 }
 
 /**
- * Parses JSON without a change to any of its numbers.
+ * Parses JSON without changing any of its numbers.
  *
  * @throws SyntaxError
  */
@@ -37,18 +38,18 @@ function isKept(token: string): boolean {
   return Number.isFinite(number) && (token.length <= CHARACTERS_KEPT || String(number) === token)
 }
 
-/** The JSON of a value that `parseExact` has made, or a part of it. */
+/** The JSON of a value from `parseExact`, or of a part of it. */
 export function stringifyExact(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, null, indent)
   return text?.includes('\\u0001exact:') ? text.replace(MARKED, '$1$2') : text
 }
 
-/** The digits of a number that JavaScript cannot hold; undefined for any other value. */
+/** The digits of a number that JavaScript cannot represent; undefined for any other value. */
 export function exactDigits(value: unknown): string | undefined {
   return typeof value === 'string' && value.startsWith(MARK) ? value.slice(MARK.length) : undefined
 }
 
-/** A value with the numbers of another one, which `parseExact` has made of the same text. */
+/** Replaces the numbers of a value by those of `exact`, which `parseExact` has made from the same text. */
 export function withExactNumbers(value: unknown, exact: unknown): unknown {
   if (typeof value === 'number') return exactDigits(exact) === undefined ? value : exact
   if (typeof value !== 'object' || value === null || typeof exact !== 'object' || exact === null) return value

@@ -13,8 +13,8 @@ export interface JsonError {
 /**
  * Finds the mistake in a text that `JSON.parse` refuses; undefined when it is valid.
  *
- * The runtime's own message says where only for some mistakes, and quotes the text. The text must not be nested
- * deeper than the stack allows.
+ * The runtime's own message gives the position only for some mistakes, and quotes the text. The text must not be nested deeper
+ * than the stack allows.
  */
 export function findJsonError(text: string): JsonError | undefined {
   try {
@@ -62,7 +62,7 @@ class Reader {
     if (this.#at < this.#text.length) this.#fail('the end of the body')
   }
 
-  /** Moves past what the pattern matches here; false when it does not. */
+  /** Skips a match of the pattern here; false when there is none. */
   #skip(pattern: RegExp): boolean {
     pattern.lastIndex = this.#at
     if (!pattern.test(this.#text)) return false

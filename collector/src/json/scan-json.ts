@@ -1,4 +1,4 @@
-/** Where an item lies in the body: byte offsets, end exclusive, without the white space around it. */
+/** The place of an item in the body: byte offsets, end exclusive, without the white space around it. */
 export interface Slice {
   start: number
   end: number
@@ -6,23 +6,23 @@ export interface Slice {
 
 /** The settings of a scan. */
 export interface ScanLimits {
-  /** Levels of objects and arrays; the scan stops where one more is opened. */
+  /** Most levels of objects and arrays; the scan stops at the next one. */
   maxDepth: number
-  /** Items whose place is noted; the others are only counted. */
+  /** Most items whose place is recorded; the others are only counted. */
   maxItems: number
   /** Size from which on an item counts as large. */
   maxItemBytes: number
 }
 
-/** Facts about JSON text before it is parsed. */
+/** The structure of JSON text, before it is parsed. */
 export interface JsonShape {
-  /** Where a level too many is opened; undefined = nowhere. */
+  /** Offset at which the nesting gets too deep; undefined = nowhere. */
   tooDeepAt: number | undefined
-  /** The first elements of the top-level `batch` array, of the last one when the key is repeated. */
+  /** The first elements of the top-level `batch` array; of the last one if the key is repeated. */
   items: Slice[]
   /** How many elements it has in all. */
   itemCount: number
-  /** The large ones among all elements, by index. */
+  /** All large elements, by index. */
   largeItems: Map<number, Slice>
 }
 
@@ -49,9 +49,9 @@ function trimmed(bytes: Uint8Array, from: number, to: number): Slice | undefined
 /**
  * Measures JSON in one pass over its bytes, without recursion and without building anything.
  *
- * The depth is known before the parser runs, so that hostile nesting costs nothing; the items' sizes are
- * those on the wire, which a parsed value no longer tells. Says nothing about validity: the slices
- * are only meaningful when `JSON.parse` takes the same text.
+ * The depth is known before the parser runs, so that hostile nesting costs nothing. The sizes of the items are those on the wire,
+ * which a parsed value does not have. Does not check validity: the slices are only meaningful if `JSON.parse` accepts the same
+ * text.
  *
  */
 export function scanJson(bytes: Uint8Array, { maxDepth, maxItems, maxItemBytes }: ScanLimits): JsonShape {
@@ -125,7 +125,7 @@ function isBatchKey(bytes: Uint8Array, start: number, end: number): boolean {
   if (text === '"batch"') return true
   if (!text.includes('\\')) return false
   try {
-    // The parser knows "b\u0061tch" as the same key, so this must too.
+    // For the parser, "b\u0061tch" is the same key, so it must be here too.
     return JSON.parse(text) === 'batch'
   } catch {
     return false

@@ -2,7 +2,7 @@ import type { EventSummary } from '../record.ts'
 import { parseSearch } from './parse.ts'
 import { type Comparison, EVENT_VOCABULARY, type Search } from './syntax.ts'
 
-/** Which records are meant; every given field must match. Texts are compared exactly, `text` is not. */
+/** A filter for records. Every given field must match, exactly except for `text`. */
 export interface EventFilter {
   /** A search line, for example `event:"Order Completed" properties.total>100 -source:web`. */
   q?: string
@@ -19,19 +19,19 @@ export interface EventFilter {
   userId?: string
   anonymousId?: string
   messageId?: string
-  /** Occurs somewhere in the message or in its name; case is ignored. */
+  /** A text that occurs anywhere in the message or its name; case is ignored. */
   text?: string
-  /** Only records after this one: its `seq`, or a cursor that the HTTP API gave out. */
+  /** Only records after this one: its `seq`, or a cursor of the HTTP API. */
   after?: number | string
   /** Only records before this one. */
   before?: number | string
 }
 
-/** Which of the matching records, and in which order. */
+/** A filter with the order and number of records. */
 export interface EventQuery extends EventFilter {
   /** Default `oldest`. */
   order?: 'oldest' | 'newest'
-  /** Longest list; default: all. */
+  /** Most records; default: all. */
   limit?: number
 }
 
@@ -48,7 +48,7 @@ const FIELDS = {
 } as const
 
 /**
- * The filter as one search; `after` and `before` are not part of it.
+ * The filter as one search, without `after` and `before`.
  *
  * @throws SearchSyntaxError when `q` cannot be read.
  */
@@ -63,7 +63,7 @@ export function searchOf(filter: EventFilter): Search {
   return parts.length === 1 ? (parts[0] as Search) : { kind: 'and', parts }
 }
 
-/** A field that is exactly this text. */
+/** A comparison of a field with exactly this text. */
 export function equals(field: string, text: string): Comparison {
   return {
     kind: 'compare',
@@ -74,7 +74,7 @@ export function equals(field: string, text: string): Comparison {
   }
 }
 
-/** Whether a search asks about status or reason anywhere: who does means to see rejected records as well. */
+/** Whether a search names a status or a reason anywhere, and so means rejected records as well. */
 export function asksForStatus(search: Search): boolean {
   switch (search.kind) {
     case 'and':

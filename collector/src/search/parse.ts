@@ -12,7 +12,7 @@ import {
 export const MAX_SEARCH_CHARACTERS = 4000
 /** Terms in one line; brackets count too. */
 const MAX_TERMS = 100
-/** Of all terms together: a store has its limits for what may be compared at a time. */
+/** Values in all terms together: stores limit the parameters of a query. */
 const MAX_VALUES = 200
 const MAX_DEPTH = 20
 
@@ -32,7 +32,7 @@ const ENDS_VALUE = /[\s(),"]/
 /**
  * Reads a search line, for example `event:"Order Completed" user:ada properties.total>100 -source:web`.
  *
- * @throws SearchSyntaxError with the position of what is wrong.
+ * @throws SearchSyntaxError with the position of the mistake.
  */
 export function parseSearch(line: string, vocabulary: Vocabulary): Search {
   if (line.length > MAX_SEARCH_CHARACTERS) {
@@ -193,7 +193,7 @@ class Parser {
     while (!this.#isAtEnd() && !ENDS_VALUE.test(this.#peek())) this.#at++
     const text = this.#line.slice(start, this.#at)
     if (text === '') {
-      // The text in the place of the value is marked; where there is none, the operator before it.
+      // Marks the text in place of the value or, if there is none, the operator before it.
       const isNothing = this.#isAtEnd() || BLANK.test(this.#peek())
       throw this.#error('expected a value; "" is the empty text', isNothing ? start - 1 : start, 1)
     }

@@ -1,4 +1,4 @@
-/** A search line taken apart: what a record must be like. Shared by the API, `waitFor` and the command line. */
+/** A parsed search line: the conditions for a record. Shared by the API, `waitFor` and the command line. */
 export type Search =
   | { kind: 'and'; parts: Search[] }
   | { kind: 'or'; parts: Search[] }
@@ -8,7 +8,7 @@ export type Search =
 
 export type Operator = '=' | '!=' | '>' | '>=' | '<' | '<='
 
-/** One field compared with values; with several, any of them will do. */
+/** A field compared with values, one of which must match. */
 export interface Comparison {
   kind: 'compare'
   /** One of the known fields, or `path`. */
@@ -17,7 +17,7 @@ export interface Comparison {
   path: string[]
   operator: Operator
   values: Value[]
-  /** Where it stands in the line, for what is found wrong later; absent when it comes from no line. */
+  /** Position in the line, for errors that are found later; absent when it does not come from a line. */
   position?: number
   length?: number
 }
@@ -28,7 +28,7 @@ export type Value =
   | { is: 'prefix'; text: string }
   | { is: 'anything' }
 
-/** Names that a search line may use for the records of one list, and what each of them means. */
+/** Names that a search line may use for the records of one list, and their meanings. */
 export interface Vocabulary {
   /** The words before the colon; values are their names in the store. */
   fields: Readonly<Record<string, string>>
@@ -76,7 +76,7 @@ export const REQUEST_VOCABULARY: Vocabulary = {
 /** Matches everything. */
 export const EVERYTHING: Search = { kind: 'and', parts: [] }
 
-/** A search line that cannot be read; says where. */
+/** A search line that cannot be read, with the position of the mistake. */
 export class SearchSyntaxError extends Error {
   override readonly name = 'SearchSyntaxError'
   readonly code = 'bad_search'
@@ -93,7 +93,7 @@ export class SearchSyntaxError extends Error {
 
 const BARE = /^[^\s:<>=!(),"]+$/
 
-/** A text as a value of a search line: in quotes, so that it can only mean itself. */
+/** A text as a value of a search line, in quotes, so that it is taken literally. */
 export function quoted(text: string): string {
   return `"${text.replace(/[\\"]/g, '\\$&')}"`
 }
@@ -104,7 +104,7 @@ export function term(field: string, value: string): string {
   return `${field}:${isPlain ? value : quoted(value)}`
 }
 
-/** The path of a search line to keys of a message. */
+/** The path that leads to these keys of a message, as in a search line. */
 export function pathText(keys: readonly string[]): string {
   return keys.map((key) => (BARE.test(key) && !key.includes('.') ? key : quoted(key))).join('.')
 }

@@ -3,8 +3,8 @@ const RELATIVE = /^-(\d{1,9})([smhd])$/
 const ISO = /^\d{4}-\d\d(?:-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?)?$/
 
 /**
- * Milliseconds since the epoch from ISO-8601 (UTC unless it names a zone), from milliseconds, or from a time before now
- * such as `-15m`; undefined when the text is none of these.
+ * Parses ISO-8601 (UTC unless it names a zone), milliseconds since the epoch, or a time before now such as `-15m`. Returns
+ * milliseconds since the epoch; undefined for any other text.
  */
 export function parseTime(text: string, nowMs: number): number | undefined {
   const relative = RELATIVE.exec(text)
