@@ -1,4 +1,4 @@
-/** Lets so many in at a time. The others wait for their turn, first come, first served. */
+/** Limits how many functions run at a time. The others wait, first come, first served. */
 export class Gate {
   readonly #waiting: Array<() => void> = []
   #free: number
@@ -7,7 +7,7 @@ export class Gate {
     this.#free = places
   }
 
-  /** Runs when there is a place, and gives it on at the end, whatever that is. */
+  /** Runs a function when there is a place, and frees the place at the end, also after an error. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--
     else await new Promise<void>((enter) => this.#waiting.push(enter))

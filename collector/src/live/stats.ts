@@ -11,7 +11,7 @@ export interface Stats {
   byReason: Record<string, number>
   byType: Record<string, number>
   bySource: Record<string, number>
-  /** The last minute, oldest second first; the last entry is the second that is running. */
+  /** The last minute, oldest second first; the last entry is the current second. */
   perSecond: Array<{ accepted: number; rejected: number }>
   /** Requests that are kept, and how many of them were refused. */
   requests: number
@@ -20,10 +20,10 @@ export interface Stats {
 
 const SECONDS = 60
 const MAX_NAMES = 1000
-/** The totals are read anew so often at most. */
+/** Shortest time between two reads of the totals, milliseconds. */
 const REST_MS = 250
 
-/** Keeps the totals while events arrive, so that nobody has to count. */
+/** Keeps the totals up to date while events arrive, so that no query has to count. */
 export class StatsKeeper {
   readonly #clock: Clock
   readonly #readTotals: () => Promise<Totals>
@@ -36,13 +36,13 @@ export class StatsKeeper {
   #byType = new Map<string, number>()
   #bySource = new Map<string, number>()
   #seconds = new Map<number, { accepted: number; rejected: number }>()
-  /** Grows with every change that does not come from the store: what was read before does not count it. */
+  /** Grows with every change that does not come from the store: totals that were read before do not include it. */
   #version = 0
   #isLoaded = false
   #isStale = false
   #isBusy = false
 
-  /** @param readTotals Reads them where they are kept for good. */
+  /** @param readTotals Reads the totals from the store. */
   constructor(
     clock: Clock,
     readTotals: () => Promise<Totals>,
@@ -53,7 +53,7 @@ export class StatsKeeper {
     this.#onFault = onFault
   }
 
-  /** Takes over what is kept from before; from a store that is opened later, when it says that it has changed. */
+  /** Loads the totals of earlier runs. If the store is opened later, they are loaded when it reports a change. */
   async load(): Promise<void> {
     try {
       this.#replace(await this.#readTotals())
@@ -62,7 +62,7 @@ export class StatsKeeper {
     }
   }
 
-  /** Takes the totals from the store anew, soon; what others have brought counts as come in this second. */
+  /** Reads the totals from the store again, soon. Events of other processes count as received in this second. */
   outdated(): void {
     this.#isStale = true
     if (!this.#isBusy) void this.#refresh()
@@ -76,11 +76,11 @@ export class StatsKeeper {
       const totals = await this.#readTotals()
       const [accepted, rejected, wasLoaded] = [this.#accepted, this.#rejected, this.#isLoaded]
       this.#replace(totals)
-      // Events that are read for the first time may have come at any time.
+      // The first read includes events of any age.
       if (wasLoaded) {
         this.#countSecond(Math.max(0, this.#accepted - accepted), Math.max(0, this.#rejected - rejected))
       }
-      // More came while the totals were read, and nobody knows whether it is in them.
+      // More events came during the read, which may or may not include them.
       if (version !== this.#version) this.#isStale = true
     } catch (cause) {
       this.#onFault('the totals could not be read', cause)
@@ -142,14 +142,14 @@ export class StatsKeeper {
     increase(this.#bySource, source, count)
   }
 
-  /** Everything was forgotten. */
+  /** All events were deleted. */
   clear(): void {
     this.#version++
     this.#forget()
     this.#seconds.clear()
   }
 
-  /** @param sources So many sources at most, the busiest ones. */
+  /** @param sources Most sources, the busiest ones. */
   snapshot(sources = MAX_NAMES): Stats {
     const second = Math.floor(this.#clock.now() / 1000)
     return {

@@ -6,25 +6,25 @@ import type { EventTail } from '../store/ports.ts'
 import type { Stats } from './stats.ts'
 
 const TICK_MS = 250
-/** A page calls the connection lost after 3 s of silence. */
+/** The page considers the connection lost after 3 s of silence. */
 const QUIET_TICKS = 7
 const MAX_CLIENTS = 100
-/** A page that does not read is sent no more until it has caught up. */
+/** A page that does not read gets nothing more until it has caught up. */
 const MAX_UNREAD_BYTES = 262_144
-/** The busiest sources; the others are in `/api/stats`. */
+/** Only the busiest sources; the others are in `/api/stats`. */
 const SOURCES = 50
 
 /**
- * Server-sent events for the page: at most four times a second, the end of the log and the totals.
+ * Server-sent events for the page: the number of the last event and the totals, at most four times a second.
  *
- * The events themselves are fetched by the page, with its filters: the stream stays small at any rate, and the
- * filtering is done in one place.
+ * The page fetches the events itself, with its filters, so that the stream stays small at any rate of events and filtering is
+ * done in one place.
  */
 export class LiveStream {
-  /** Another one in each process, and after each start. */
+  /** Different in each process, and after each start. */
   readonly process = randomUUID()
   readonly #stats: (sources: number) => Stats
-  /** Why the store cannot be asked now; null when it can. */
+  /** Why the store is unavailable now; null when it is not. */
   readonly storeUnavailable: () => string | null
   readonly #tail: EventTail
   readonly #clock: Clock
@@ -34,7 +34,7 @@ export class LiveStream {
   #hasNews = false
   #ticksSinceSent = 0
 
-  /** @param storeUnavailable Why the store cannot be asked now; null when it can. */
+  /** @param storeUnavailable Why the store is unavailable now; null when it is not. */
   constructor(
     stats: (sources: number) => Stats,
     storeUnavailable: () => string | null,
@@ -58,7 +58,7 @@ export class LiveStream {
       })
     }
     response.writeHead(200, { ...SECURITY_HEADERS, 'content-type': 'text/event-stream; charset=utf-8' })
-    // Who asks for the headers alone would never hear the end of it.
+    // A HEAD request would otherwise never end.
     if (request.method === 'HEAD') return void response.end()
     response.write(`retry: 1000\n\n${this.#message()}`)
     this.#clients.add(response)

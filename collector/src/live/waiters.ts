@@ -14,7 +14,7 @@ export interface WaitOptions extends EventFilter {
   timeout?: number
 }
 
-/** The wait ended without enough records; the message says what was there instead. */
+/** The wait ended without enough records. The message says which arrived instead. */
 export class WaitTimeoutError extends Error {
   override readonly name = 'WaitTimeoutError'
   readonly code = 'wait_timeout'
@@ -27,7 +27,7 @@ export class WaitTimeoutError extends Error {
   }
 }
 
-/** The collector was closed while somebody waited. */
+/** The collector was closed during a wait. */
 export class ClosedError extends Error {
   override readonly name = 'ClosedError'
 
@@ -40,9 +40,9 @@ export class ClosedError extends Error {
 export interface WaitSource {
   /** Number of the newest record that can be read. */
   lastSeq(): number
-  /** Some of the records that match, oldest first, at most so many; more from `next` on. */
+  /** A page of matching records, oldest first; `next` leads to the next page. */
   find(query: EventSearch, page: WaitPage, signal?: AbortSignal): Promise<WaitedFor>
-  /** How many match; counting may end when the limit is reached. */
+  /** How many records match; counting may stop at the limit. */
   count(query: EventSearch, limit: number, signal?: AbortSignal): Promise<number>
   newest(limit: number): Promise<EventSummary[]>
 }
@@ -53,7 +53,7 @@ export interface WaitPage {
   limit: number
 }
 
-/** A part of the records; null = it is the last one. */
+/** A page of the records; `next` is null on the last one. */
 export interface WaitedFor {
   records: EventRecord[]
   next: Cursor | null
@@ -63,7 +63,7 @@ interface Waiter {
   query: EventSearch
   signal: AbortSignal | undefined
   count: number
-  /** Matching records up to number `seen`; that is -1 until all that is there was looked through. */
+  /** Matching records up to number `seen`, which is -1 until the existing records have been counted. */
   found: number
   seen: number
   isLooking: boolean
@@ -72,13 +72,13 @@ interface Waiter {
 }
 
 const DEFAULT_TIMEOUT_MS = 5000
-/** A wait for fewer resolves with more when they are there. */
+/** A wait for fewer records may resolve with up to this many. */
 const MIN_RECORDS = 1000
-/** Records that are read at a time; each may have 32 KB. */
+/** Records per page; each may have 32 KB. */
 const PAGE = 100
-/** Waits that ask at a time. The others stand in line: who searches has to wait for a few of them, not for all. */
+/** Waits that query at a time; the others queue, so that a search has to wait for a few of them, not for all. */
 const ASKING = 4
-/** Looking for what is new may be begun for so long in one turn. */
+/** Checks of waits may start for this long in one turn. */
 const TURN_MS = 10
 
 /** Callers that wait for events to arrive. */
@@ -89,7 +89,7 @@ export class Waiters {
   readonly #cancels = new Set<() => void>()
   readonly #gate = new Gate(ASKING)
   #isScheduled = false
-  /** Grows when everything was forgotten. */
+  /** Grows when all events are deleted. */
   #epoch = 0
 
   constructor(source: WaitSource, clock: Clock) {
@@ -98,11 +98,12 @@ export class Waiters {
   }
 
   /**
-   * Resolves with the matching records, oldest first, as soon as there are enough; those that are there already count.
+   * Resolves with the matching records, oldest first, as soon as there are enough. Existing records count.
    *
-   * Only accepted records count unless the filter says something of status or reason.
+   * Only accepted records count, unless the filter names a status or a reason.
    *
-   * @throws SearchSyntaxError when `q` cannot be read; WaitTimeoutError when the time is over, naming what did arrive.
+   * @throws SearchSyntaxError when `q` cannot be read; WaitTimeoutError when the time is over, naming the records that did
+   * arrive.
    */
   async wait(options: WaitOptions): Promise<EventRecord[]> {
     const records: EventRecord[] = []
@@ -111,9 +112,10 @@ export class Waiters {
   }
 
   /**
-   * The same with the records in pages, each of which is read when it is asked for: a caller that passes them on need not hold all.
+   * The same with the records in pages, each of which is read on demand, so that a caller that passes them on need not keep all
+   * in memory.
    *
-   * @param signal Ends the wait, and the work for it.
+   * @param signal Ends the wait and its queries.
    */
   async waitInPages(options: WaitOptions, signal?: AbortSignal): Promise<AsyncIterable<EventRecord[]>> {
     const query = await this.#untilEnough(options, signal)
@@ -132,7 +134,7 @@ export class Waiters {
     }
   }
 
-  /** The records that were waited for, when there are enough. */
+  /** Resolves with the search when there are enough records. */
   async #untilEnough(options: WaitOptions, signal?: AbortSignal): Promise<EventSearch> {
     const { count = 1, timeout = DEFAULT_TIMEOUT_MS, after, before, ...filter } = options
     const given = searchOf(filter)
@@ -178,12 +180,12 @@ export class Waiters {
     })
   }
 
-  /** Counts what has come since the last look; the first one looks through all that is there. */
+  /** Counts the records since the last check; the first check counts the existing ones. */
   async #look(waiter: Waiter): Promise<void> {
     if (waiter.isLooking) return
     waiter.isLooking = true
     try {
-      // A turn for each look: while events come in, there is always one more to be had.
+      // Takes a new place for each round: while events come in, there is always one more round.
       while (this.#waiters.has(waiter) && waiter.seen < this.#source.lastSeq()) {
         await this.#gate.run(() => this.#lookOnce(waiter))
       }
@@ -195,21 +197,21 @@ export class Waiters {
   }
 
   async #lookOnce(waiter: Waiter): Promise<void> {
-    // It may have ended while it stood in line.
+    // The wait may have ended in the queue.
     if (!this.#waiters.has(waiter)) return
     const lastSeq = this.#source.lastSeq()
     const between = { afterSeq: waiter.seen, beforeSeq: lastSeq + 1 }
     const epoch = this.#epoch
     const missing = waiter.count - waiter.found
     const found = await this.#source.count({ ...waiter.query, between }, missing, waiter.signal)
-    // Forgotten meanwhile: `cleared` has said from where to go on.
+    // All events were deleted in the meantime, and `cleared` has reset the wait.
     if (!this.#waiters.has(waiter) || epoch !== this.#epoch) return
     waiter.found += found
     waiter.seen = lastSeq
     if (waiter.found >= waiter.count) waiter.finish()
   }
 
-  /** Once more from the beginning, in case that something came in another way than usual. Undefined = there are enough. */
+  /** Counts once more from the beginning, in case that a record came in an unusual way. Undefined = there are enough. */
   async #lastLook(
     { query, count, signal }: Waiter,
     options: WaitOptions,
@@ -219,7 +221,7 @@ export class Waiters {
     return found >= count ? undefined : this.#timeoutError(options, count, timeoutMs, found)
   }
 
-  /** Tells that the log has grown. */
+  /** Call when there are new records. */
   news(): void {
     if (this.#isScheduled || this.#waiters.size === 0) return
     this.#isScheduled = true
@@ -228,14 +230,14 @@ export class Waiters {
       const endMs = this.#clock.monotonic() + TURN_MS
       for (const waiter of [...this.#waiters]) {
         void this.#look(waiter)
-        // The others have their turn first the next time.
+        // Moved to the end, so that the others come first the next time.
         if (this.#waiters.delete(waiter)) this.#waiters.add(waiter)
         if (this.#clock.monotonic() > endMs) return this.news()
       }
     })
   }
 
-  /** Everything was forgotten: what was found counts no more. */
+  /** All events were deleted, so the counts start again. */
   cleared(): void {
     this.#epoch++
     const lastSeq = this.#source.lastSeq()
@@ -245,7 +247,7 @@ export class Waiters {
     }
   }
 
-  /** Rejects everybody who still waits. */
+  /** Rejects all pending waits. */
   close(): void {
     for (const cancel of [...this.#cancels]) cancel()
   }

@@ -2,29 +2,32 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { NewEvent, NewRequest } from '../store/ports.ts'
 
 /**
- * How events are written into a message of the log: a line with the version and the key of the message, and for each event a line
- * with its fields and a line with its message. That is JSON text already, and is neither escaped nor read on its way to the store.
- * Before events that take something over from their batch stands, once, a line `inherited` and a line with that.
+ * The format of a message of the log: a line with the version and the key of the message, and for each event a line with its
+ * fields and a line with its message. The latter is JSON text already, which is neither escaped nor parsed on its way to the
+ * store. Before events that inherit fields from their batch, there is once a line `inherited` and a line with those fields.
  *
- * A message holds a request, not an event: with 20 events in each, encoding and publishing took 9 to 15 µs of processor time for an
- * event, and 3 µs of nats-server 2.9; with a message for every event it was 52 to 55 µs, and 12 µs.
+ * A message contains a request, not an event: with 20 events in each, encoding and publishing took 9 to 15 µs of processor time
+ * per event, and 3 µs in nats-server 2.9; with a message for every event, it was 52 to 55 µs and 12 µs.
  */
 const VERSION = '1'
-/** The same with lines that version 1 does not know; written only where there are some, so that older workers read all else. */
+/**
+ * The same, with the lines for inherited fields, which version 1 does not have. Used only if there are any, so that older workers
+ * can read all other messages.
+ */
 const VERSION_WITH_INHERITED = '2'
 const INHERITED = 'inherited'
 
-/** Messages for the log are not larger than this, unless one event alone is. */
+/** Most bytes of a message, unless a single event is larger. */
 export const MAX_CHUNK_BYTES = 256 * 1024
-/** And hold no more events than one transaction should. */
+/** Most events of a message: as many as one transaction should have. */
 const MAX_CHUNK_EVENTS = 1000
 
-/** A message as it goes into the log. */
+/** A message for the log. */
 export interface Chunk {
-  /** Unique to this message: by it a store knows it when it is delivered again. */
+  /** Unique for this message: by this, the store recognises it when it is delivered again. */
   key: string
   payload: Buffer
-  /** The same for a request that is sent again; undefined when nothing in it can tell. */
+  /** The same for a repeated request; undefined when repeats cannot be recognised. */
   dedupId: string | undefined
 }
 
@@ -32,11 +35,11 @@ export interface Chunk {
 export interface DecodedMessage {
   key: string
   events: NewEvent[]
-  /** Events that cannot be read, each as a message by itself. */
+  /** Events that cannot be read, each as a separate message. */
   broken: Array<{ key: string; payload: Buffer; reason: string }>
 }
 
-/** A message is not one of this format. */
+/** A message does not have this format. */
 export class DecodeError extends Error {
   override readonly name = 'DecodeError'
 }
@@ -44,7 +47,7 @@ export class DecodeError extends Error {
 const KEY_PREFIX = randomBytes(9).toString('base64url')
 let lastKey = 0
 
-/** Cuts the events of a request into messages, in order. */
+/** Divides the events of a request into messages, in order. */
 export function encode(events: readonly NewEvent[], maxBytes = MAX_CHUNK_BYTES): Chunk[] {
   const chunks: Chunk[] = []
   let start = 0
@@ -76,15 +79,13 @@ export function encode(events: readonly NewEvent[], maxBytes = MAX_CHUNK_BYTES):
   return chunks
 }
 
-/** One event as a message by itself. */
+/** One event as a separate message. */
 export function encodeOne(key: string, event: NewEvent): Buffer {
   const shared = event.inherited === undefined ? [] : [inheritedLines(event.inherited)]
   return payloadOf(key, [...shared, linesOf(event)])
 }
 
-/**
- * A message under a key of its own, which the same call with the same `attempt` gives again. One that cannot be read stays as it is.
- */
+/** Gives a message a new key, the same one for the same `attempt`. A message that cannot be read stays as it is. */
 export function underNewKey(payload: Uint8Array, attempt: string): Uint8Array {
   const text = Buffer.from(payload)
   const end = text.indexOf('\n')
@@ -113,14 +114,14 @@ function sizeOfShared(text: string | undefined): number {
 
 function linesOf({ body, inherited, ...rest }: NewEvent): string {
   const fields = inherited === undefined ? rest : { ...rest, inherits: true }
-  // JSON has no line breaks outside of texts, unless somebody has put them there.
+  // Our JSON has no line breaks, but that of others may.
   if (body === null || body === '' || body.includes('\n')) return `${JSON.stringify({ ...fields, body })}\n\n`
   return `${JSON.stringify(fields)}\n${body}\n`
 }
 
 /**
- * The parts that are the same when a client sends a request again: the sources, the messageIds, and how they were judged. An event that was
- * refused and comes again in a sound form under its old messageId is another message.
+ * A hash of the parts that stay the same when a client repeats a request: the sources, the messageIds, and whether events were
+ * accepted. So a refused event that comes again in a valid form, with its old messageId, is another message.
  */
 function dedupIdOf(events: readonly NewEvent[]): string | undefined {
   const hash = createHash('sha256')
@@ -131,7 +132,7 @@ function dedupIdOf(events: readonly NewEvent[]): string | undefined {
   return hash.digest('base64url')
 }
 
-/** @throws DecodeError when the payload as a whole is not what this version writes, with what is wrong. */
+/** @throws DecodeError when the payload does not have the format of this version; says what is wrong. */
 export function decode(payload: Uint8Array): DecodedMessage {
   const lines = Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString('utf8').split('\n')
   const [version, key] = (lines[0] as string).split(' ')
@@ -178,7 +179,7 @@ function eventOf(line: string, body: string, inherited: string | undefined): New
   return event
 }
 
-/** Whether a text is a JSON object; the same one is looked at once. */
+/** Whether a text is a JSON object. Caches the last text. */
 function isObjectText(text: string | undefined): text is string {
   if (text === undefined) return false
   if (text === lastObjectText) return true
@@ -223,7 +224,7 @@ const FIELDS: ReadonlyArray<[keyof NewEvent, Check]> = [
   ['warnings', isAbsentOr(isList)],
 ]
 
-/** Values of another type could end a driver in native code: they are found here. */
+/** Finds a field of the wrong type, which could crash a driver in native code. */
 function wrongField(event: NewEvent): string | undefined {
   const wrong = FIELDS.find(([name, isRight]) => !isRight(event[name]))
   if (wrong !== undefined) return wrong[0]
@@ -234,8 +235,8 @@ function wrongField(event: NewEvent): string | undefined {
 }
 
 /**
- * Requests as messages that are not larger than so many bytes. Of one that is larger alone, headers and body are left out; if it still
- * is, so is the request.
+ * Writes requests into messages of at most `maxBytes`. If a single request is larger, it is written without headers and body; if
+ * it is still too large, it is left out.
  */
 export function encodeRequests(requests: readonly NewRequest[], maxBytes = MAX_CHUNK_BYTES): Buffer[] {
   const messages: string[][] = []
@@ -256,12 +257,12 @@ export function encodeRequests(requests: readonly NewRequest[], maxBytes = MAX_C
   return messages.map((texts) => Buffer.from(`[${texts.join()}]`))
 }
 
-/** Of a text in an array, with what lies around it. */
+/** The size of a text in an array, with its separator. */
 function sizeOf(text: string): number {
   return Buffer.byteLength(text) + 2
 }
 
-/** The requests of a message; none when it cannot be read: they are for people to see, and may be lost. */
+/** The requests of a message; none when it cannot be read. Requests are only shown to people, and may be lost. */
 export function decodeRequests(payload: Uint8Array): NewRequest[] {
   try {
     const value: unknown = JSON.parse(Buffer.from(payload).toString('utf8'))
@@ -289,7 +290,7 @@ function isRequest(value: unknown): value is NewRequest {
   const fields = value as Record<string, unknown> | null
   if (typeof fields !== 'object' || fields === null) return false
   if (typeof fields['headers'] !== 'object' || typeof fields['bodyIsCut'] !== 'boolean') return false
-  // A driver in native code may end over one.
+  // A boolean could crash a driver in native code.
   if (Object.entries(fields).some(([name, own]) => typeof own === 'boolean' && name !== 'bodyIsCut'))
     return false
   return Object.entries(REQUEST_TYPES).every(([name, type]) => typeof fields[name] === type)

@@ -26,7 +26,7 @@ export interface LogConsumerParts {
   log: SharedLog
   store: { readonly log: EventLog; readonly requests: RequestLog }
   clock: Clock
-  /** Told of the events of each message, before they are written. */
+  /** Called with the events of each message, before they are written. */
   onRead?(events: readonly NewEvent[]): void
   onFault(what: string, cause: unknown): void
 }
@@ -93,7 +93,7 @@ export class LogConsumer {
 
   async #consume(held: readonly Held[]): Promise<void> {
     const messages = held.map(({ message }) => message)
-    // Those that are written already are known, and done; what remains is alone.
+    // Messages that are written already are recognised and acknowledged; the rest is written one by one.
     const oneByOne = async () => {
       for (const one of held) await this.#consume([one])
     }
@@ -112,10 +112,10 @@ export class LogConsumer {
   }
 
   /**
-   * Does the work for messages, and lets go of them; what cannot be done now is tried again later, by whichever worker.
+   * Does the work for messages and acknowledges them. If it fails now, any worker tries again later.
    *
    * @param work Resolves with false when all is done but for a dead letter that could not be stored.
-   * @param oneByOne Does the work for each of several messages alone.
+   * @param oneByOne Does the work for each message separately.
    */
   async #finish(
     messages: readonly LogMessage[],
@@ -162,7 +162,7 @@ export class LogConsumer {
       }
       const single = only.events.map((event, index) => ({ key: `${only.key}/${index}`, events: [event] }))
       if (!(await this.#keep(single))) return false
-      // Known as a whole from now on, should the message come again.
+      // Records the key, so that the message is recognised if it is delivered again.
       await store.log.appendOnce([{ key: only.key, events: [] }])
       return true
     }
@@ -189,7 +189,7 @@ export class LogConsumer {
   }
 }
 
-/** How many messages, from the first one on, fit into a commit. */
+/** How many of the first messages fit into one commit. */
 function fitting(held: readonly Held[]): number {
   let events = 0
   const end = held.findIndex(({ decoded }, index) => {

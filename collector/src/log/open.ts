@@ -12,9 +12,9 @@ export interface LogParts {
 }
 
 /**
- * Opens the log of an address, `nats://...`. One that is unavailable is waited for in the background.
+ * Opens the log at an address, `nats://...`. If it is unavailable, goes on trying in the background.
  *
- * @throws ConfigError when the address is wrong, or the log is there and cannot be used.
+ * @throws ConfigError when the address is wrong, or the log is available but cannot be used.
  */
 export async function openLog(address: string, { settings, ...parts }: LogParts): Promise<SharedLog> {
   const { NatsLog } = await import('./nats/nats-log.ts')

@@ -7,7 +7,7 @@ import type { NewEvent, RequestLog, TokenMemory } from '../store/ports.ts'
  * at least once. Only the folder of a log knows its implementation.
  */
 
-/** Takes events in: a store, or a log in front of one. */
+/** Accepts events: a store, or a log in front of one. */
 export interface EventWriter {
   /**
    * Resolves when the events are stored, with the known result of each, in order. When it rejects, some of them may be stored
@@ -16,7 +16,7 @@ export interface EventWriter {
   append(events: readonly NewEvent[]): Promise<ReadonlyArray<Pick<EventSummary, 'status'>>>
 }
 
-/** One message of the log, held by this process until it says what became of it. */
+/** One message of the log, which this process holds until it acknowledges or returns it. */
 export interface LogMessage {
   readonly payload: Uint8Array
   /** It is in the store: the log may forget it. */
@@ -27,7 +27,7 @@ export interface LogMessage {
 
 /** A consumer of the log. It fetches only as many messages as it is ready to hold. */
 export interface LogSubscription {
-  /** The next messages: all that are available, at least one and at most `limit`. An empty list = it was closed. */
+  /** The next messages: all that are available, at least one and at most `limit`. An empty list = the subscription was closed. */
   take(limit: number): Promise<LogMessage[]>
   /** Returns messages that were fetched but not processed: other consumers get them at once. */
   close(): Promise<void>
@@ -67,7 +67,7 @@ export interface DeadLetters {
 export interface SharedLog extends EventWriter {
   readonly requests: RequestLog
   readonly deadLetters: DeadLetters
-  /** The memory for tokens that all processes beside the log share: none of them needs the store for it. */
+  /** The storage for tokens that all processes with this log share, so that none of them needs the store for it. */
   readonly tokens: TokenMemory
   /** Its address, without credentials. */
   readonly address: string
@@ -75,9 +75,9 @@ export interface SharedLog extends EventWriter {
   health(): Promise<PartHealth>
   /** Sets the listener for a lost connection: the log may be back before the next health check. */
   onUnavailable(listen: (reason: string) => void): void
-  /** The messages that wait in it; null when that is not known. */
+  /** The waiting messages; null when that is not known. */
   lag(): Promise<LogLag | null>
-  /** Takes messages with events from it, for the store. */
+  /** Fetches messages with events, for the store. */
   subscribe(): LogSubscription
   /** Sets the listener for requests that other processes recorded. */
   onRequests(take: (payload: Uint8Array) => void): void

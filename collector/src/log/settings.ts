@@ -1,12 +1,12 @@
-/** How the log is kept; what the config says under `log`. */
+/** The settings of the log: `log` in the config. */
 export interface LogSettings {
   /** Name of the stream; its subjects begin with it as well. */
   stream: string
   /** Servers that keep each message: 1, 3 or 5. */
   replicas: number
-  /** Room for what waits, bytes. When it is full, fronts answer 503. */
+  /** Most bytes that may wait in the log. When it is full, fronts respond with 503. */
   maxBytes: number
-  /** Seconds for which the log knows a request that is sent again. The store knows its events for longer. */
+  /** Seconds for which the log recognises a repeated request. The store recognises repeated events for longer. */
   duplicateWindow: number
   /** File with the credentials of a NATS account. */
   credentialsFile?: string | undefined

@@ -6,11 +6,11 @@ import { type LogConnection, TIMEOUT_MS } from './connection.ts'
 export interface BucketSettings {
   name: string
   maxBytes: number
-  /** How long what is in it is kept, milliseconds; undefined = for ever. */
+  /** How long entries are kept, milliseconds; undefined = forever. */
   ttlMs?: number
 }
 
-/** A bucket that is opened when it is needed, and again after something has failed. */
+/** A bucket that is opened on demand, and again after a failure. */
 export class Bucket {
   readonly #connection: LogConnection
   readonly #settings: BucketSettings
@@ -18,14 +18,14 @@ export class Bucket {
   #opened: Promise<KV> | undefined
   #noted: string | undefined
 
-  /** @param onNote Told once what differs from the settings and does no harm. */
+  /** @param onNote Called once for each harmless difference from the settings. */
   constructor(connection: LogConnection, settings: BucketSettings, onNote: (note: string) => void) {
     this.#connection = connection
     this.#settings = settings
     this.#onNote = onNote
   }
 
-  /** @throws what is in the way, at once while the log is known to be unavailable. */
+  /** @throws an error when the bucket cannot be used; at once while the log is known to be unavailable. */
   async with<T>(use: (bucket: KV) => Promise<T>): Promise<T> {
     const { reason } = this.#connection
     if (reason !== null) throw new Error(reason)
@@ -48,10 +48,10 @@ export class Bucket {
       replicas: settings.replicas,
       history: 1,
       timeout: TIMEOUT_MS,
-      // By the server that leads: another one may be behind it.
+      // Reads come from the leader, since other servers may lag behind.
       allow_direct: false,
     })
-    // One that is there is opened as it is.
+    // An existing bucket is opened with its own settings.
     const found = await bucket.status()
     requireSafe(this.#settings, found)
     if (found.replicas !== settings.replicas) {
@@ -67,7 +67,9 @@ export class Bucket {
   }
 }
 
-/** Requirements without which an entry is gone too early: the keys of tokens, or an assertion that may then be used again. */
+/**
+ * Requirements without which entries may be lost too early: the keys of tokens, or assertions, which could then be used again.
+ */
 function requireSafe({ name, ttlMs }: BucketSettings, { ttl, storage, streamInfo }: KvStatus): void {
   const must = (isSo: boolean, expected: string) => {
     if (!isSo) throw new Error(`the bucket ${name} has other limits: expected ${expected}`)

@@ -13,12 +13,12 @@ import { connect } from './transport.ts'
 /** Longest wait for an answer of the log, milliseconds. */
 export const TIMEOUT_MS = 3000
 const RECONNECT_MS = 500
-/** Room for headers beside the payload of a message. */
+/** Room for the headers of a message. */
 const HEADER_BYTES = 4096
 const CHECK_AGAIN_MS = 2000
-/** A connection that is silent for twice as long is given up: the server may be stopped, or behind a cut line. */
+/** Interval of pings. A connection without a response for twice as long is closed: the server may be stopped or unreachable. */
 const PING_MS = 2000
-/** So long a start waits for a log that is unavailable, to say at once what is wrong with one that is there. */
+/** How long the start waits for the log, so that it can report a log that is available but unusable. */
 const START_WAIT_MS = 2000
 
 /** Options of a connection. */
@@ -29,7 +29,7 @@ export interface ConnectionParts {
   onFault(what: string, cause: unknown): void
 }
 
-/** The connection to the log, which comes back by itself, and what is known of its state. */
+/** The connection to the log, which reconnects by itself, and its state. */
 export class LogConnection {
   readonly address: string
   readonly settings: LogSettings
@@ -60,7 +60,7 @@ export class LogConnection {
       servers,
       name: 'trackpost-collector',
       maxReconnectAttempts: -1,
-      // Other credentials may be put in place while this process runs.
+      // The credentials may be replaced while this process runs.
       ignoreAuthErrorAbort: true,
       reconnectTimeWait: RECONNECT_MS,
       timeout: TIMEOUT_MS,
@@ -73,16 +73,16 @@ export class LogConnection {
   }
 
   /**
-   * Begins to connect. A log that is unavailable is waited for, also when this returns.
+   * Starts to connect. If the log is unavailable, goes on trying after the return.
    *
-   * @throws ConfigError when the log is there and cannot be used.
+   * @throws ConfigError when the log is available but cannot be used.
    */
   async open(): Promise<void> {
     let isStarting = true
     const opened = this.#open()
     opened.catch((cause: unknown) => {
       this.#reason = `the log cannot be used (${messageOf(cause)})`
-      // While it starts, what is thrown says so.
+      // During the start, the thrown error says so.
       if (!isStarting) this.#onFault('the log cannot be used', cause)
     })
     try {
@@ -107,8 +107,8 @@ export class LogConnection {
   }
 
   /**
-   * Tries until a server takes the connection; undefined when this is closed first. The client would try by itself, but it neither
-   * says why it fails, nor lets go: the process would not end.
+   * Tries until a server accepts the connection; undefined when this is closed first. The client could retry by itself, but does
+   * not say why it fails, and cannot be stopped, so the process would not end.
    */
   async #connect(): Promise<NatsConnection | undefined> {
     while (!this.#isClosed) {
@@ -117,13 +117,13 @@ export class LogConnection {
       } catch (cause) {
         this.#unusable(`${this.address} cannot be reached: ${loginOr(cause)}`)
       }
-      // A timer that holds the process: while it starts, nothing else does.
+      // This timer keeps the process alive: during the start, nothing else does.
       await holdFor(RECONNECT_MS, this.#closing.signal)
     }
     return undefined
   }
 
-  /** The log was never of use until now: says why, each reason once. */
+  /** Reports why the log could not be used so far, each reason once. */
   #unusable(reason: string): void {
     if (this.#isClosed || this.#reason === reason) return
     this.#reason = reason
@@ -135,7 +135,7 @@ export class LogConnection {
     for await (const { type } of connection.status()) {
       if (type === 'disconnect' || type === 'staleConnection')
         this.#becameUnavailable('the connection to the log is cut')
-      // The log may be another one now, or have lost its streams.
+      // It may be another server now, or one that has lost its streams.
       else if (type === 'reconnect') this.#checkSoon(0)
     }
   }
@@ -150,7 +150,7 @@ export class LogConnection {
     this.#reason = reason
   }
 
-  /** Looks at the streams, and goes on looking until they can be used. */
+  /** Checks the streams, again and again until they can be used. */
   async #check(): Promise<void> {
     const manager = this.#manager
     if (manager === undefined || this.#isChecking || this.#isClosed) return
@@ -178,7 +178,7 @@ export class LogConnection {
     }, delayMs)
   }
 
-  /** Something has failed that should not: the streams are looked at again. */
+  /** Call after an unexpected failure: checks the streams again. */
   suspect(cause: unknown): void {
     this.#becameUnavailable(reasonOf(cause))
     this.#checkSoon(CHECK_AGAIN_MS)
@@ -202,17 +202,17 @@ export class LogConnection {
     return this.#manager
   }
 
-  /** Sends without waiting, and without knowing whether it arrives. */
+  /** Sends without waiting for an acknowledgement. */
   send(subject: string, payload: Uint8Array): void {
     if (this.reason !== null) return
     try {
       this.#connection?.publish(subject, payload)
     } catch {
-      // A connection that has just ended, or a server that has become stricter: it does not arrive.
+      // The connection has just ended, or the server has a lower limit now: the message is lost.
     }
   }
 
-  /** How large a message may be, bytes: as large as suits the store, and as the server takes. */
+  /** Most bytes of a message: what suits the store and what the server accepts, whichever is less. */
   get maxMessageBytes(): number {
     const { max_payload = 1024 ** 2 } = this.#connection?.info ?? {}
     return Math.min(MAX_CHUNK_BYTES, max_payload - HEADER_BYTES)
@@ -225,7 +225,7 @@ export class LogConnection {
     this.#closing.abort()
     const connection = this.#connection
     if (connection === undefined) return
-    // Messages that were sent without waiting go out, if the log is there.
+    // Flushes the messages that were sent without waiting, if the log is available.
     const drained = this.#reason === null ? connection.drain().catch(() => {}) : Promise.resolve()
     await limited(drained, TIMEOUT_MS, this.clock, () => {})
     await connection.close()
@@ -250,7 +250,7 @@ function loginOr(cause: unknown): string {
   return (cause as Error).name === 'AuthorizationError' ? 'it refuses the login' : messageOf(cause)
 }
 
-/** Why the log did not do what was asked, as one sentence. */
+/** Why an operation of the log failed, as one sentence. */
 export function reasonOf(cause: unknown): string {
   const { name, message } = cause as Error
   if (name === 'JetStreamNotEnabled') return 'JetStream is not enabled there: start nats-server with -js'
@@ -259,10 +259,10 @@ export function reasonOf(cause: unknown): string {
   return `the log refuses (${message})`
 }
 
-/** Codes of JetStream for a stream that has no room: maximum bytes, and the server's own disk. */
+/** Codes of JetStream for a stream without room: its maximum bytes, or the server's disk. */
 const FULL_CODES: ReadonlySet<unknown> = new Set([10_077, 10_047, 10_023])
 
-/** Whether a stream has refused a message for want of room. */
+/** Whether a stream has refused a message because it is full. */
 export function isFull(cause: unknown): boolean {
   return FULL_CODES.has((cause as { code?: unknown }).code) || /maximum bytes exceeded/.test(String(cause))
 }

@@ -44,7 +44,8 @@ export class NatsDeadLetters implements DeadLetters {
   async retry(ids?: readonly string[]): Promise<number> {
     let retried = 0
     for await (const message of ids === undefined ? this.#messages(MAX_RETRIES) : this.#byIds(ids)) {
-      // A process that ends between the two steps leaves it here as well: the key keeps the store from writing it twice.
+      // If the process ends between these two steps, the message is also still here; by its key, the store does not write it
+      // twice.
       await this.#publish(underNewKey(message.data, String(message.seq)))
       if (await this.#delete(message.seq)) retried++
     }
@@ -64,7 +65,7 @@ export class NatsDeadLetters implements DeadLetters {
     try {
       return await this.#connection.manager.streams.deleteMessage(this.#names.dead, seq, false)
     } catch (cause) {
-      // The server has no code of its own for that when it deletes: what matters is whether the message is there.
+      // The server has no separate code for a message that is gone, so this checks whether it still exists.
       if ((await this.#messageOf(seq)) !== null) throw cause
       return false
     }
@@ -111,7 +112,7 @@ function letterOf(message: StoredMsg): DeadLetter {
       about.messageId = event.messageId
     }
   } catch {
-    // Of a message that cannot be read, only the reason can be told.
+    // For a message that cannot be read, only the reason is shown.
   }
   return {
     id: String(seq),
@@ -122,7 +123,7 @@ function letterOf(message: StoredMsg): DeadLetter {
   }
 }
 
-/** A header holds one line of ASCII. */
+/** The value of a header is one line of ASCII. */
 function oneLine(text: string): string {
   return (
     text

@@ -11,7 +11,7 @@ import { CONSUMER, type Names, namesOf } from './streams.ts'
 import { Subscription } from './subscription.ts'
 import { NatsTokenMemory } from './token-memory.ts'
 
-/** The lag is asked for so often at most. */
+/** Shortest time between two queries for the lag, milliseconds. */
 const LAG_REST_MS = 1000
 
 /** The log on NATS JetStream. */
@@ -49,7 +49,7 @@ export class NatsLog implements SharedLog {
     )
   }
 
-  /** @throws ConfigError when the log is there and cannot be used. */
+  /** @throws ConfigError when the log is available but cannot be used. */
   open(): Promise<void> {
     return this.#connection.open()
   }
@@ -108,7 +108,7 @@ export class NatsLog implements SharedLog {
   async #waiting({ messages, first_seq }: StreamState): Promise<{ waiting: number; firstSeq: number }> {
     const { manager } = this.#connection
     const consumer = await manager.consumers.info(this.#names.events, CONSUMER).catch((cause) => {
-      // No worker was ever there.
+      // There was never a worker.
       if (isMissing(cause)) return undefined
       throw cause
     })
@@ -122,7 +122,7 @@ export class NatsLog implements SharedLog {
     }
   }
 
-  /** How long ago the first message from a number on was written; null when there is none. */
+  /** The age of the first message from this number on; null when there is none. */
   async #ageOf(seq: number): Promise<number | null> {
     const { manager } = this.#connection
     const query = { seq, next_by_subj: this.#names.eventsSubject }
@@ -162,7 +162,7 @@ export class NatsLog implements SharedLog {
   }
 }
 
-/** Whether a stream has room for a request of medium size, and again as much. */
+/** Whether a stream has room for twice a request of medium size. */
 function hasRoom({ config: { max_bytes: maxBytes }, state: { bytes } }: StreamInfo): boolean {
   return maxBytes <= 0 || bytes + Math.min(2 * MAX_CHUNK_BYTES, maxBytes / 10) <= maxBytes
 }

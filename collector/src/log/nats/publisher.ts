@@ -2,7 +2,7 @@ import type { NewEvent } from '../../store/ports.ts'
 import { encode } from '../codec.ts'
 import { isFull, type LogConnection, reasonOf, TIMEOUT_MS } from './connection.ts'
 
-/** Most bytes under way to the log: beyond that, new requests are refused at once. */
+/** Most bytes in flight to the log: beyond that, new requests are refused at once. */
 const MAX_PENDING_BYTES = 128 * 1024 * 1024
 /** Writes events into the log and waits for its acknowledgement, never for long. */
 export class Publisher {
@@ -10,7 +10,7 @@ export class Publisher {
   readonly #subject: string
   #pendingBytes = 0
   #pendingEvents = 0
-  /** Why the last message was not taken; null = it was. */
+  /** Why the last message was refused; null = it was accepted. */
   #trouble: string | null = null
   #isTrying = false
 
@@ -24,12 +24,15 @@ export class Publisher {
     return this.#pendingEvents
   }
 
-  /** Why what is appended now would probably not be kept. */
+  /** Why an append would probably fail now. */
   get reason(): string | null {
     return this.#connection.reason ?? this.#trouble
   }
 
-  /** The log responds, and has room or not: who gets no requests, since it was not ready, is ready again. */
+  /**
+   * Records that the log responds, and whether it has room. Without this, a process that gets no requests because it is not ready
+   * would never become ready again.
+   */
   responds(hasRoom: boolean): void {
     if (hasRoom) this.#trouble = null
   }
@@ -37,13 +40,13 @@ export class Publisher {
   /**
    * Resolves when the log has acknowledged the events.
    *
-   * @throws when it did not in time; some of the events may be in the log all the same.
+   * @throws when it did not in time; some of the events may still be in the log.
    */
   async append(events: readonly NewEvent[]): Promise<Array<{ status: 'accepted' | 'rejected' }>> {
     const { reason } = this.#connection
     if (reason !== null) throw new Error(reason)
     const isTrial = this.#trouble !== null
-    // While the log does not take anything, one request at a time finds out whether it does again; the others need not wait for it.
+    // While the log refuses messages, one request at a time tries again; the others fail at once.
     if (isTrial && this.#isTrying) throw new Error(this.#trouble ?? '')
     if (this.#pendingBytes > MAX_PENDING_BYTES) throw new Error('too much is under way to the log')
     if (isTrial) this.#isTrying = true

@@ -6,10 +6,10 @@ import { encodeRequests } from '../codec.ts'
 
 const MAX_WAITING = 2000
 const REST_MS = 200
-/** Above what any store counts its openings to, so that ids of both kinds never meet. */
+/** Higher than any store's number of openings, so that ids of both kinds never collide. */
 const FIRST_PROCESS = 2 ** 20
 
-/** Sends requests along with the events, some at a time; what is too much, or comes while the log is unavailable, is dropped. */
+/** Sends records of requests to the log, in groups. Drops those beyond the limit, and those while the log is unavailable. */
 export class NatsRequestLog implements RequestLog {
   readonly #send: (payload: Uint8Array) => void
   readonly #maxBytes: () => number
@@ -31,7 +31,7 @@ export class NatsRequestLog implements RequestLog {
     this.#cancel ??= this.#clock.setTimer(() => this.flush(), REST_MS)
   }
 
-  /** Sends what waits. */
+  /** Sends the waiting records. */
   flush(): void {
     this.#cancel?.()
     this.#cancel = undefined

@@ -13,9 +13,9 @@ const MEGABYTE = 1024 ** 2
 const REQUESTS_BYTES = 64 * MEGABYTE
 const DEAD_BYTES = 1024 * MEGABYTE
 
-/** So long a worker may hold a message before somebody else gets it, milliseconds. */
+/** How long a worker may hold a message before another worker gets it, milliseconds. */
 export const ACK_WAIT_MS = 15_000
-/** Messages that workers hold at a time, all of them together. */
+/** Most messages that all workers together hold at a time. */
 const MAX_ACK_PENDING = 5000
 export const CONSUMER = 'workers'
 
@@ -40,7 +40,7 @@ export function namesOf({ stream }: Pick<LogSettings, 'stream'>): Names {
   }
 }
 
-/** A stream is there, but what is answered 200 would not be safe in it. */
+/** A stream exists, but events that were answered with 200 would not be safe in it. */
 export class UnsafeStreamError extends Error {
   override readonly name = 'UnsafeStreamError'
 }
@@ -56,7 +56,7 @@ function wantedStreams(settings: LogSettings): Wanted[] {
       ...common,
       name: names.events,
       subjects: [names.eventsSubject],
-      // Acknowledged messages are gone: the room is for those that wait, and a full log refuses new ones.
+      // Acknowledged messages are deleted, so only waiting ones take room, and a full log refuses new ones.
       retention: RetentionPolicy.Workqueue,
       discard: DiscardPolicy.New,
       max_bytes: maxBytes,
@@ -67,7 +67,7 @@ function wantedStreams(settings: LogSettings): Wanted[] {
       name: names.requests,
       subjects: [names.requestsSubject],
       retention: RetentionPolicy.Workqueue,
-      // For people to see: the oldest make room.
+      // Requests are only shown to people: the oldest are deleted to make room.
       discard: DiscardPolicy.Old,
       max_bytes: Math.min(REQUESTS_BYTES, maxBytes),
     },
@@ -84,10 +84,10 @@ function wantedStreams(settings: LogSettings): Wanted[] {
 }
 
 /**
- * Makes the streams that are not there, and looks at those that are.
+ * Creates missing streams, and checks the existing ones.
  *
- * @returns What differs from the settings and does no harm, one sentence each.
- * @throws UnsafeStreamError when answered events could be lost in a stream that is there.
+ * @returns The harmless differences from the settings, one sentence each.
+ * @throws UnsafeStreamError when accepted events could be lost in an existing stream.
  */
 export async function ensureStreams(manager: JetStreamManager, settings: LogSettings): Promise<string[]> {
   const notes: string[] = []
@@ -100,7 +100,7 @@ export async function ensureStreams(manager: JetStreamManager, settings: LogSett
   return notes
 }
 
-/** Undefined when it was made just now. */
+/** The config of an existing stream; undefined when it was created now. */
 async function findOrAdd(manager: JetStreamManager, wanted: Wanted): Promise<StreamConfig | undefined> {
   const found = await configOf(manager, wanted.name)
   if (found !== undefined) return found
@@ -108,7 +108,7 @@ async function findOrAdd(manager: JetStreamManager, wanted: Wanted): Promise<Str
     await manager.streams.add(wanted)
     return undefined
   } catch (cause) {
-    // Another process was quicker.
+    // Another process was faster.
     const made = await configOf(manager, wanted.name)
     if (made !== undefined) return made
     const { message } = cause as Error
@@ -129,7 +129,7 @@ async function configOf(manager: JetStreamManager, name: string): Promise<Stream
   }
 }
 
-/** Requirements without which an answered event can be lost: each with its message. */
+/** Requirements without which an accepted event can be lost, each with its message. */
 function requireSafe(wanted: Wanted, found: StreamConfig): void {
   const must = (isSo: boolean, expected: string) => {
     if (isSo) return
@@ -165,7 +165,7 @@ function differences(wanted: Wanted, found: StreamConfig): string[] {
   return notes
 }
 
-/** Makes the consumer that all workers share. */
+/** Creates the consumer that all workers share. */
 export async function ensureConsumer(manager: JetStreamManager, stream: string): Promise<void> {
   await manager.consumers.add(stream, {
     durable_name: CONSUMER,

@@ -4,7 +4,7 @@ import type { LogMessage, LogSubscription } from '../ports.ts'
 import type { LogConnection } from './connection.ts'
 import { CONSUMER, ensureConsumer } from './streams.ts'
 
-/** Messages that a worker has at hand; more is asked for when a quarter of them is used up. */
+/** Messages that a worker prefetches; it asks for more when a quarter of them is used up. */
 const MESSAGES_AT_HAND = 200
 const AGAIN_MS = 500
 
@@ -62,7 +62,7 @@ export class Subscription implements LogSubscription {
     if (this.#isClosed) return
     const messages = await consumer.consume({
       max_messages: MESSAGES_AT_HAND,
-      // The log may have been begun anew while it was unavailable; then the consumer must be made again.
+      // The log may have been set up again while it was unavailable: then the consumer must be created again.
       abort_on_missing_resource: true,
     })
     this.#messages = messages
@@ -100,13 +100,14 @@ export class Subscription implements LogSubscription {
   }
 
   /**
-   * Has the server drop the request for more that it still holds from here, which it does before it tells of the consumer. Else it takes
-   * what is given back for sent on that request, and nobody gets it until the time for acknowledgements is over (nats-server 2.9).
+   * Makes the server drop the open pull request of this process, which it does before it answers a query about the consumer.
+   * Otherwise it would deliver returned messages on that request, and no worker would get them until the acknowledgement times
+   * out (nats-server 2.9).
    */
   async #leave(): Promise<void> {
     if (this.#connection.reason !== null) return
     const { manager } = this.#connection
-    // Should that fail, others get it, only later.
+    // If that fails, other workers get the messages later.
     await manager.consumers
       .info(this.#stream, CONSUMER)
       .catch((cause: unknown) => this.#connection.suspect(cause))

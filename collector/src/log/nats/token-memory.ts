@@ -7,15 +7,18 @@ import type { LogConnection } from './connection.ts'
 const KEY = 'keys'
 const KEYS_BYTES = 1024 ** 2
 const ASSERTIONS_BYTES = 64 * 1024 ** 2
-/** Assertions live for a minute; the rest is for clocks that are apart. */
+/** Assertions are valid for a minute; the rest allows for clocks that differ. */
 const ASSERTIONS_MS = 3_600_000
 
-/** The memory for tokens that all processes beside a log share, in two buckets beside its streams. They are made when they are first needed. */
+/**
+ * The storage for tokens that all processes with the same log share: two buckets beside its streams, created when they are first
+ * needed.
+ */
 export class NatsTokenMemory implements TokenMemory {
   readonly assertions: AssertionMemory
   readonly tokenKeys: TokenKeyStore
 
-  /** @param onNote Told what differs from the settings and does no harm. */
+  /** @param onNote Called for each harmless difference from the settings. */
   constructor(connection: LogConnection, onNote: (note: string) => void) {
     const { stream, maxBytes } = connection.settings
     const keys = new Bucket(connection, { name: `${stream}-keys`, maxBytes: KEYS_BYTES }, onNote)
@@ -30,7 +33,7 @@ export class NatsTokenMemory implements TokenMemory {
     )
     this.assertions = {
       use: (jti) => {
-        // Of two that come at the same time, the server takes one.
+        // Of two at the same time, the server accepts one.
         const key = createHash('sha256').update(jti).digest('hex')
         return assertions.with(async (bucket) => (await unlessTaken(bucket.create(key, ''))) !== undefined)
       },
@@ -39,7 +42,7 @@ export class NatsTokenMemory implements TokenMemory {
   }
 }
 
-/** The keys of tokens; the version is the number that the server gave to the text. */
+/** The keys of tokens; the version is the revision of the entry. */
 class TokenKeys implements TokenKeyStore {
   readonly #bucket: Bucket
 
@@ -50,7 +53,7 @@ class TokenKeys implements TokenKeyStore {
   read(): Promise<KeptText | undefined> {
     return this.#bucket.with(async (bucket) => {
       const entry = await bucket.get(KEY)
-      // An entry that was removed by hand counts as none.
+      // A deleted entry counts as none.
       if (entry === null || entry.operation !== 'PUT') return undefined
       return { text: entry.string(), version: String(entry.revision) }
     })
@@ -66,7 +69,7 @@ class TokenKeys implements TokenKeyStore {
   }
 }
 
-/** Undefined when another one has written since. */
+/** The result of a write; undefined when another process has written since. */
 async function unlessTaken(written: Promise<number>): Promise<number | undefined> {
   try {
     return await written

@@ -8,13 +8,13 @@ import {
 import { NodeTransport, nodeResolveHost } from '@nats-io/transport-node/lib/node_transport.js'
 
 /**
- * A server that is stopped takes connections all the same, and says nothing on them. The client gives such an attempt up after its
- * timeout, and leaves the socket open: for ever, and with it the process.
+ * A stopped server still accepts connections, but sends nothing. The client ends such an attempt after its timeout, but leaves
+ * the socket open, which keeps the process alive forever.
  *
  * @see https://github.com/nats-io/nats.js/issues/64
  */
 class EndingTransport extends NodeTransport {
-  /** For a server that is named by its IP address the client would ask for a certificate of `localhost`, whoever that was made for. */
+  /** For a server with an IP address, the client would expect a certificate for `localhost`. */
   override connect(
     server: Parameters<NodeTransport['connect']>[0],
     options: Parameters<NodeTransport['connect']>[1],
@@ -33,7 +33,7 @@ class EndingTransport extends NodeTransport {
   }
 }
 
-/** Connects as the client would by itself, and leaves no socket behind. */
+/** Connects like the client does by itself, but leaves no socket open. */
 export function connect(options: ConnectionOptions): Promise<NatsConnection> {
   setTransportFactory({ factory: () => new EndingTransport(), dnsResolveFn: nodeResolveHost })
   return NatsConnectionImpl.connect(options)
