@@ -24,7 +24,7 @@ export interface BackendOptions extends Listeners {
   isDelivering: boolean
   /** Whether other processes, perhaps with another config, share the store. */
   isShared: boolean
-  /** Why the store is unreachable now; null if it is not, as far as is known. */
+  /** Why the store is unavailable now; null if it is not, as far as is known. */
   storeUnavailable(): string | null
   /** Called for every event that this process has recorded. */
   onRecorded(event: EventSummary): void

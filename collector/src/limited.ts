@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts'
 
-/** The result of a promise, or a substitute when that takes too long; the promise goes on and nobody listens. */
+/** The result of a promise, or a substitute if that takes too long. A later result of the promise is ignored. */
 export function limited<Result>(
   promise: Promise<Result>,
   limitMs: number,

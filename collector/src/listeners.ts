@@ -6,8 +6,8 @@ export interface Listeners {
 }
 
 /**
- * The listeners of the options, made safe: one that throws, or is asynchronous and rejects, would end a watch, or the process, over a
- * line in a log. What it threw is a warning of the process.
+ * Makes the listeners of the options safe. A listener that throws, or rejects, would end a watch or the process just because of a
+ * log line. Its error becomes a process warning.
  */
 export function listenersOf({ onFault, onRecovery }: Partial<Listeners>): Listeners {
   return { onFault: safe('onFault', onFault), onRecovery: safe('onRecovery', onRecovery) }

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 
-/** Proxies that are believed when they say for whom they ask. */
+/** Proxies whose `X-Forwarded-For` is trusted. */
 export class TrustedProxies {
   readonly #list = new BlockList()
 
-  /** @param entries Addresses and networks (`10.0.0.0/8`), as `isAddressOrNetwork` takes them. */
+  /** @param entries Addresses and networks (`10.0.0.0/8`) that `isAddressOrNetwork` accepts. */
   constructor(entries: readonly string[]) {
     for (const entry of entries) {
       const [address = '', bits] = entry.split('/')
@@ -23,8 +23,8 @@ export class TrustedProxies {
   /**
    * Address of the caller.
    *
-   * `X-Forwarded-For` is read from its end, where the nearest proxy writes, and only as far as trusted proxies wrote
-   * it: everything before could be the caller's own invention.
+   * Reads `X-Forwarded-For` from its end, where the nearest proxy writes, and only the part that trusted proxies wrote: the
+   * caller could have made up the rest.
    */
   callerOf(request: IncomingMessage): string {
     let address = plainAddress(request.socket.remoteAddress ?? '')
@@ -40,12 +40,12 @@ export class TrustedProxies {
   }
 }
 
-/** An IPv4 address in IPv6 clothing is written as what it is. */
+/** Writes an IPv4-mapped IPv6 address as IPv4. */
 function plainAddress(address: string): string {
   return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
 }
 
-/** The name of a host as sockets take it: `[::1]` of an address is `::1`. */
+/** The name of a host for sockets: `[::1]` in an address is `::1`. */
 export function withoutBrackets(host: string): string {
   return /^\[[^\]]*\]$/.test(host) ? host.slice(1, -1) : host
 }

@@ -28,27 +28,27 @@ export interface CollectorOptions {
   /** The same as `store`, under its older name. */
   database?: string
   /**
-   * Address of a log on NATS JetStream, `nats://<host>[:port]`: events are written into it, and processes with `work` carry them to
-   * the store. Without `store` this process keeps nothing itself. Default: no log.
+   * Address of a log on NATS JetStream, `nats://<host>[:port]`: events are written to it, and processes with `work` write them
+   * from there to the store. Without `store`, this process stores nothing itself. Default: no log.
    */
   log?: string
-  /** Carry events from the log to the store, and deliver them to destinations; needs `log` and `store`. */
+  /** Writes the events of the log to the store, and delivers them to destinations; needs `log` and `store`. */
   work?: boolean
   /** The config, or the path of the file with it. */
   config?: ConfigInput | string
   /**
-   * The token that the page and `/api` then ask for: scripts as `Authorization: Bearer <token>`, people once in a form. With `allowPublic` and
-   * without a token, the page and `/api` are closed.
+   * The token that the page and `/api` require: scripts send it as `Authorization: Bearer <token>`, people enter it once in a
+   * form. With `allowPublic` and without a token, the page and `/api` are closed.
    */
   adminToken?: string
-  /** A tracking plan, or the path of a file with one: events that are not as planned are marked. */
+  /** A tracking plan, or the path of a file with one: events that violate it are marked. */
   plan?: TrackingPlanFile | string
   /**
-   * Where chosen events may be released to from the page: the address of a real service with a write key of it,
-   * `https://<write key>@api.segment.io`. Nothing is sent there by itself.
+   * Where the page may release chosen events to: the address of a real service with a write key for it, `https://<write
+   * key>@api.segment.io`. Nothing is sent there automatically.
    */
   releaseTo?: string
-  /** Chance with which a request to `/v1` is answered 503, from 0 to 1; default 0. */
+  /** Probability that the response to a request to `/v1` is 503, from 0 to 1; default 0. */
   failRate?: number
   /** Limits of connections, for tests of hostile clients. */
   limits?: Partial<ServerLimits>
@@ -68,7 +68,7 @@ export interface CollectorOptions {
 
 const MIN_TOKEN_CHARACTERS = 8
 
-/** The config, checked; the library that checks it is loaded only when there is something to check. */
+/** Checks the config. The library for that is loaded only if there is a config. */
 export async function readConfig(given: ConfigInput | string | undefined): Promise<Config> {
   if (given === undefined) return DEFAULT_CONFIG
   const { loadConfig, parseConfig } = await import('./config/load.ts')
@@ -83,11 +83,11 @@ export function storeAddress({ store, database }: CollectorOptions): string {
   return store ?? database ?? MEMORY
 }
 
-/** Whether only this machine can reach the address; one that others can reach must be allowed. */
+/** Whether only this machine can reach the address. Throws if other machines can, unless that is allowed. */
 export async function checkAddress(host: string, allowPublic: boolean): Promise<boolean> {
   let address: string
   try {
-    // No name at all is no error there, and stands for all addresses when it is listened on.
+    // For `lookup`, an empty name is no error, but listening on it means all addresses.
     if (host === '') throw new Error('no host')
     address = isIP(host) ? host : (await lookup(host)).address
   } catch {
@@ -108,7 +108,7 @@ export function adminAccess(token: string | undefined, isLocal: boolean): AdminA
   throw new ConfigError(`adminToken: expected at least ${MIN_TOKEN_CHARACTERS} characters`)
 }
 
-/** The plan, if there is one; the library that checks events against it is loaded only then. */
+/** Loads the plan, if there is one. The library that checks events is loaded only then. */
 export async function readPlan(given: TrackingPlanFile | string | undefined): Promise<LoadedPlan | null> {
   if (given === undefined) return null
   const { PlanError, readPlanFile, TrackingPlan } = await import('./plan/plan.ts')
@@ -121,7 +121,7 @@ export async function readPlan(given: TrackingPlanFile | string | undefined): Pr
   }
 }
 
-/** Where events may be released to; null = nowhere. */
+/** The target of releases; null = none. */
 export function readRelease(text: string | undefined): ReleaseTarget | null {
   if (text === undefined) return null
   const target = readReleaseTarget(text)

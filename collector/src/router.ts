@@ -13,7 +13,7 @@ import { OPS_PATHS, type OpsApi } from './ops/ops-api.ts'
 import { isKind, type Kind } from './record.ts'
 import { isStoreAway } from './store/away.ts'
 
-/** The rooms behind the router. */
+/** The handlers behind the router. */
 export interface RouterParts {
   guard: OriginGuard
   proxies: TrustedProxies
@@ -25,14 +25,14 @@ export interface RouterParts {
   handleToken?:
     | ((request: IncomingMessage, response: ServerResponse, notes: RequestNotes) => Promise<void>)
     | undefined
-  /** False when there is no such address in the API. */
+  /** Resolves to false when the API has no such address. */
   handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean>
-  /** False when the page has no such file. */
+  /** Returns false when the page has no such file. */
   servePage(path: string, request: IncomingMessage, response: ServerResponse): boolean
   onFault(what: string, cause: unknown): void
 }
 
-/** Paths that browser libraries use in place of the names of the kinds. */
+/** Paths that browser libraries use instead of the names of the kinds. */
 const SHORT_PATHS: Readonly<Record<string, Kind | 'batch'>> = {
   t: 'track',
   i: 'identify',
@@ -46,7 +46,7 @@ const SHORT_PATHS: Readonly<Record<string, Kind | 'batch'>> = {
 const METRICS = 'm'
 const MAX_METRICS_BYTES = 65_536
 
-/** Leads each request to the room that handles it, past the checks that it must pass. */
+/** Routes each request to its handler, after the checks that it must pass. */
 export class Router {
   readonly #parts: RouterParts
 
@@ -119,7 +119,7 @@ export class Router {
     replyJson(response, 200, { success: true })
   }
 
-  /** The settings that a browser library asks for at its start: it is to send everything here. */
+  /** The settings that a browser library loads at its start: they tell it to send everything here. */
   #browserSettings([writeKey, file]: string[], request: IncomingMessage, response: ServerResponse): void {
     if (file !== 'settings' || writeKey === undefined) throw notFound()
     if (this.#parts.guard.answerPreflight(request, response)) return
@@ -149,20 +149,20 @@ export class Router {
   ): Promise<void> {
     const { guard, admin, handleApi, servePage } = this.#parts
     const path = url?.pathname ?? ''
-    // From here on people's data is read: not by a page of another site.
+    // The rest reads recorded data, which pages of other sites must not do.
     guard.refuseForeign(request, this.#isPage(path, request))
     if (request.method === 'POST' && admin.hasToken) {
       if (path === '/login') return admin.login(request, response, notes.address)
       if (path === '/logout') return admin.logout(request, response)
     }
-    // Open to everybody, as it is for those who install the package: it asks for the token itself.
+    // The files of the page are public, as in the package. The page asks for the token itself.
     if ((request.method === 'GET' || request.method === 'HEAD') && servePage(path, request, response)) return
     admin.check(request, notes.address)
     if (url !== undefined && (await handleApi(url, request, response))) return
     throw notFound()
   }
 
-  /** Whether a request is for the page itself, which a link from elsewhere may open. */
+  /** Whether a request is for the page itself, to which other sites may link. */
   #isPage(path: string, request: IncomingMessage): boolean {
     return request.method === 'GET' && !path.startsWith('/api/') && !path.startsWith('/v1/')
   }
@@ -184,14 +184,14 @@ export class Router {
   }
 }
 
-/** Which requests are written down: those of clients, and attempts at the page and its API that were turned away. */
+/** Whether a request is recorded: those of clients are, and refused requests for the page and its API. */
 function isWorthIt(path: string, request: IncomingMessage, status: number): boolean {
-  // Probes come every few seconds, and say nothing of what clients did.
+  // Probes come every few seconds, and are not from clients.
   if (OPS_PATHS.has(path) && status !== 401 && status !== 403) return false
   if (path.startsWith('/v1/') || path === '/token' || status === 403) return true
-  // Who shows no token is asked for it, as everybody who opens the page is: nobody was refused.
+  // A request without a token is not a failed login: everybody who opens the page makes one.
   if (status === 401) return path === '/login' || request.headers.authorization !== undefined
-  // Requests of the page, and those that browsers make by themselves, are not those of a client.
+  // Requests of the page, and those that browsers make by themselves, are not from clients.
   const isPageOrApi = path === '/' || path.startsWith('/api/')
   return status >= 400 && !isPageOrApi && request.headers['sec-fetch-site'] === undefined
 }

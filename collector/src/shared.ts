@@ -5,23 +5,23 @@ import type { HealthSource } from './ops/health.ts'
 import type { CollectorOptions } from './options.ts'
 import type { EventStore } from './store/event-store.ts'
 
-/** The part that a process has beside a log. */
+/** The role of a process with a log. */
 export type Role = 'front' | 'worker'
 
-/** The log that a process has in common with others, and its part beside it. */
+/** The log that a process shares with others, and its role. */
 export interface Shared {
   log: SharedLog
   role: Role
   /** Whether there is a store to read from; a front needs none. */
   hasStore: boolean
-  /** Given by what loads the log: nothing of it is loaded without one. */
+  /** Provided by the code that loads the log, which is loaded only if there is one. */
   newLogConsumer(parts: LogConsumerParts): LogConsumer
 }
 
 /**
- * The part of a process by its options; undefined = one that needs nobody else.
+ * The role of a process by its options; undefined = a process without a log.
  *
- * @throws ConfigError when something is missing for it.
+ * @throws ConfigError when an option is missing for the role.
  */
 export function roleOf({
   log,
@@ -36,7 +36,7 @@ export function roleOf({
   return log === undefined ? undefined : { role: work ? 'worker' : 'front', hasStore }
 }
 
-/** The parts that a process cannot work without: the one that takes events, and for a worker also the store. */
+/** The parts that a process needs: the one that accepts events, and for a worker also the store. */
 export function healthSources(store: EventStore, shared: Shared | undefined): HealthSource[] {
   const ofStore = { part: 'store' as const, ask: () => store.health() }
   if (shared === undefined) return [{ ...ofStore, isRequired: true }]

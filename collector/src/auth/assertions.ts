@@ -64,7 +64,7 @@ export class AssertionChecker {
   /**
    * Finds the application of an assertion, and uses the assertion up.
    *
-   * @throws TokenError when it is refused; an error of the store when that is unreachable.
+   * @throws TokenError when it is refused; an error of the store when that is unavailable.
    */
   async check(assertion: string): Promise<Application> {
     let header: ProtectedHeaderParameters

@@ -17,7 +17,7 @@ export interface TokenApiParts {
   onFault(what: string, cause: unknown): void
 }
 
-/** `Retry-After` when the shared store or log is unreachable, seconds. */
+/** `Retry-After` when the shared store or log is unavailable, seconds. */
 const STORAGE_RETRY_SECONDS = 5
 
 /** `POST /token`; errors in the form of RFC 6749, section 5.2. */

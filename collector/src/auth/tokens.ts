@@ -79,7 +79,7 @@ export class TokenServer {
   /**
    * Issues a token for a token request.
    *
-   * @throws TokenError when it is refused; an error of the store when that is unreachable.
+   * @throws TokenError when it is refused; an error of the store when that is unavailable.
    */
   async issue(form: URLSearchParams): Promise<IssuedToken> {
     const only = (name: string) => {

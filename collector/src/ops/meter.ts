@@ -11,17 +11,17 @@ export interface Labelled<Name extends string> {
 
 /** How long appends took. */
 export interface Durations {
-  /** How many took at most so long, for each bound of `APPEND_BUCKETS`, and all of them. */
+  /** How many took at most this long, for each bound of `APPEND_BUCKETS`, followed by the count of all. */
   cumulative: number[]
   sumSeconds: number
   count: number
 }
 
 /**
- * Counts what this process does, from its start. Cheap enough for every request: what puts the counts into words is loaded
- * when somebody asks for them.
+ * Counts the work of this process since its start. Cheap enough for every request: the code that formats the counts is loaded
+ * only when they are requested.
  *
- * Nothing that callers choose becomes a label, so the number of counts is bounded whatever comes.
+ * No label comes from callers, so the number of counts is bounded.
  */
 export class Meter {
   readonly #requests = new Map<string, Labelled<'path' | 'status'>>()
@@ -42,7 +42,7 @@ export class Meter {
     increase(this.#requests, `${labels.path} ${labels.status}`, labels)
   }
 
-  /** Something that never became a request was answered. */
+  /** A response was sent to something that never became a request. */
   broken(status: number): void {
     increase(this.#requests, `${OTHER_PATH} ${status}`, { path: OTHER_PATH, status: String(status) })
   }
@@ -52,13 +52,13 @@ export class Meter {
     increase(this.#events, reason ?? '', { status, reason: reason ?? '' })
   }
 
-  /** An event was written into a log that others carry to the store. */
+  /** An event was written to a log, from which other processes write it to the store. */
   logged(reason: string | null): void {
     const status = reason === null ? 'accepted' : 'rejected'
     increase(this.#logged, reason ?? '', { status, reason: reason ?? '' })
   }
 
-  /** An append was kept, or failed. */
+  /** An append succeeded or failed. */
   appended(durationMs: number, isKept: boolean): void {
     const { perBucket, sums } = this.#appends[isKept ? 'ok' : 'failed']
     const seconds = durationMs / 1000
@@ -115,7 +115,7 @@ const SAME = new RegExp(`^/(?:v1/(?:${KINDS_AND_BATCH}|[aibgpst]|m)|token|login|
 
 const PAGE = /^\/(?:[\w-]+\.(?:html|css|js|svg|ico))?$/
 
-/** A path as a label: one of some twenty, whatever was asked for. */
+/** A path as a label: one of about twenty, whatever the request was. */
 function knownPath(path: string): string {
   if (SAME.test(path)) return path
   if (PAGE.test(path)) return 'page'

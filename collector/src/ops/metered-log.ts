@@ -10,7 +10,10 @@ export class MeteredLog implements EventWriter {
   readonly #clock: Clock
   readonly #isShared: boolean
 
-  /** @param isShared Others carry it to the store: what this process wrote into it is counted here. */
+  /**
+   * @param isShared Whether it is a log, from which other processes write to the store. Then the events that this process has
+   * written are counted here.
+   */
   constructor(log: EventWriter, meter: Meter, clock: Clock, isShared: boolean) {
     this.#log = log
     this.#isShared = isShared

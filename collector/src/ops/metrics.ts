@@ -52,17 +52,17 @@ export class Metrics {
     ])
     this.#counter(
       'events_total',
-      'Events that this process recorded, by what became of them.',
+      'Events that this process recorded, by outcome.',
       ['status', 'reason'],
       () => [...meter.events],
     )
     this.#counter(
       'logged_events_total',
-      'Events that this process wrote into the log; duplicates are found when they are written to the store.',
+      'Events that this process wrote to the log. Duplicates are found only when they are written to the store.',
       ['status', 'reason'],
       () => [...meter.loggedEvents],
     )
-    this.#gauge('open_requests', 'Requests under way, the one for these metrics included.', [], () => [
+    this.#gauge('open_requests', 'Requests under way, including the one for these metrics.', [], () => [
       { labels: {}, value: meter.openRequests },
     ])
     this.#gauge('info', 'Always 1; the version is in the label.', ['version'], () => [
@@ -79,10 +79,14 @@ export class Metrics {
       })
     const gauge = (name: string, help: string, value: (state: PartState) => number | null | undefined) =>
       this.#gauge(name, help, ['part'], ofStates(value))
-    gauge('ready', 'Whether a part can keep what comes in, 1 or 0.', ({ isReady }) => Number(isReady))
-    gauge('waiting_events', 'Events taken in by this process and not written yet.', ({ waiting }) => waiting)
-    gauge('lag_events', 'What lies in the log and is not in the store yet.', ({ lag }) => lag?.waiting)
-    gauge('lag_seconds', 'Age of the oldest of that.', ({ lag }) =>
+    gauge('ready', 'Whether a part can store events, 1 or 0.', ({ isReady }) => Number(isReady))
+    gauge(
+      'waiting_events',
+      'Events that this process has accepted and not written yet.',
+      ({ waiting }) => waiting,
+    )
+    gauge('lag_events', 'Events in the log that are not in the store yet.', ({ lag }) => lag?.waiting)
+    gauge('lag_seconds', 'Age of the oldest event in the log that is not in the store yet.', ({ lag }) =>
       lag === undefined ? undefined : (lag.oldestMs ?? 0) / 1000,
     )
     gauge(
@@ -154,12 +158,12 @@ export class Metrics {
   }
 }
 
-/** A histogram that was counted elsewhere: the library can only count by itself, from when it was loaded. */
+/** A histogram from our own counts: the library is loaded late, and counts only from then on. */
 function appendDurations(meter: Meter): Metric {
   const name = `${PREFIX}append_duration_seconds`
   const get = async () => ({
     name,
-    help: 'How long events took to be kept, which is what clients wait for.',
+    help: 'How long it took to write events, which clients wait for.',
     type: 'histogram',
     aggregator: 'sum',
     values: (['ok', 'failed'] as const).flatMap((result) => {
@@ -176,6 +180,6 @@ function appendDurations(meter: Meter): Metric {
       ]
     }),
   })
-  // All that the registry asks of a metric; the type wants the whole class.
+  // These are all members that the registry uses; the type requires the whole class.
   return { name, get } as unknown as Metric
 }

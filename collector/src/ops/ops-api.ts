@@ -8,7 +8,7 @@ import type { Health } from './health.ts'
 import type { Meter } from './meter.ts'
 import type { Metrics } from './metrics.ts'
 
-/** The paths for those who run the process: probes, and metrics. */
+/** The paths for operators: probes and metrics. */
 export const OPS_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
 
 /** Sources of the responses. */
@@ -87,7 +87,7 @@ export class OpsApi {
   }
 }
 
-/** That there is a response shows that the process lives; that it comes in another turn, that the loop goes round. */
+/** A response shows that the process is alive; sending it in another turn shows that the event loop runs. */
 async function alive(response: ServerResponse): Promise<void> {
   await nextTurn()
   replyJson(response, 200, { status: 'alive' })

@@ -30,12 +30,12 @@ export interface PlannedMessage {
   traits?: unknown
 }
 
-/** A plan that cannot be used; the message says where it is wrong. */
+/** A plan that cannot be used. The message says where the mistake is. */
 export class PlanError extends Error {
   override readonly name = 'PlanError'
 }
 
-/** A plan that was read, and the file that it was made of. */
+/** A plan with the file that it was made from. */
 export interface LoadedPlan {
   plan: TrackingPlan
   file: TrackingPlanFile
@@ -83,7 +83,7 @@ export class TrackingPlan {
     }
   }
 
-  /** Keys of all that is planned, as the catalogue has them. */
+  /** Keys of all events in the plan, as in the catalogue. */
   get keys(): string[] {
     return [...this.#byKey.keys()]
   }
@@ -92,7 +92,7 @@ export class TrackingPlan {
     return this.#byKey.has(key)
   }
 
-  /** In which ways a message is not as planned; empty when it is. */
+  /** The ways in which a message violates the plan; empty when it does not. */
   check(kind: string, name: string | null, message: PlannedMessage): Violation[] {
     const isNamed = (NAMED as readonly string[]).includes(kind)
     const key = isNamed ? `${kind}:${name ?? ''}` : kind
@@ -121,13 +121,13 @@ function violation(root: string, { instancePath, keyword, message, params }: Err
 /**
  * Reads a plan file.
  *
- * @throws PlanError in one line: a file that cannot be read, no JSON, or a schema that is wrong.
+ * @throws PlanError with one line: the file cannot be read, is not JSON, or has an invalid schema.
  */
 export function loadPlan(path: string): TrackingPlan {
   return new TrackingPlan(readPlanFile(path))
 }
 
-/** The file as it is written, for a thread that makes its own plan of it. */
+/** The content of the file, for a thread that makes its own plan from it. */
 export function readPlanFile(path: string): TrackingPlanFile {
   let text: string
   try {

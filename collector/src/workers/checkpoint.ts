@@ -1,14 +1,17 @@
 /**
- * Folds the log into the database file, in a thread of its own: it waits for the disk, which the thread that answers
- * requests must not.
+ * Checkpoints the write-ahead log into the database file. Runs in a separate thread, since it waits for the disk, which the
+ * thread that answers requests must not.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { CheckpointTask, PassResult } from '../store/sqlite/checkpointer.ts'
 import { Database } from '../store/sqlite/database.ts'
 
-/** A reader moves on within that time: what it asks is made of short statements. */
+/** How long to wait for readers: their statements are short. */
 const READER_WAIT_MS = 5
-/** Passive: takes what is committed and holds up neither readers nor the writer. Restart waits for readers, and holds up the writer. */
+/**
+ * PASSIVE checkpoints the committed part, and blocks neither readers nor the writer. RESTART waits for readers, and blocks the
+ * writer.
+ */
 const MODES: Readonly<Record<CheckpointTask, string>> = { pass: 'PASSIVE', empty: 'RESTART' }
 
 const database = new Database((workerData as { path: string }).path)

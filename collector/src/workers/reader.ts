@@ -1,4 +1,4 @@
-/** The thread that answers queries, on a connection of its own: however long they take, posts are answered. */
+/** The thread that answers queries, with its own connection, so that slow queries do not delay POST requests. */
 import { constants, setPriority } from 'node:os'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -18,13 +18,13 @@ const { path, plan: planFile } = workerData as ReaderWorkerData
 const database = openForReading(path)
 const plan = planFile === null ? null : new TrackingPlan(planFile)
 
-/** By the id of the question that each of them ends. */
+/** By the id of the query that each of them aborts. */
 const underWay = new Map<number, AbortController>()
 
 parentPort?.on('message', (message: Question | Cancellation | 'close') => {
   if (message === 'close') {
     database.close()
-    // Also what is being answered is left, between two of its pieces.
+    // Exits also during a query, between two of its statements.
     process.exit()
   }
   if ('cancel' in message) return underWay.get(message.cancel)?.abort()
@@ -38,7 +38,7 @@ parentPort?.on('message', (message: Question | Cancellation | 'close') => {
 
 async function answer({ id, ...question }: Question, signal: AbortSignal): Promise<Reply> {
   try {
-    // A query that was asked and cancelled in one turn is never begun.
+    // A query that is cancelled in the same turn never starts.
     await nextTurn()
     return { id, result: await answerQuestion(database, question, plan, signal) }
   } catch (cause) {
@@ -48,13 +48,13 @@ async function answer({ id, ...question }: Question, signal: AbortSignal): Promi
   }
 }
 
-/** Where processors are short, a search takes what posts leave: a client that waits for its 200 comes first. */
+/** Lowers the priority of queries: if processors are busy, a client that waits for its 200 comes first. */
 function yieldToPosts(): void {
-  // On Linux alone this is the priority of the calling thread; elsewhere it would be that of the whole process.
+  // Only on Linux does this set the priority of the calling thread; elsewhere it would be that of the whole process.
   if (process.platform !== 'linux') return
   try {
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // A sandbox may forbid it. Queries are then answered with the priority of everything else.
+    // A sandbox may forbid it. Queries then have the same priority as everything else.
   }
 }
