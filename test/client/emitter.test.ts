@@ -100,10 +100,11 @@ describe('the emitter', () => {
     emitter.addListener('track', () => order.push('c'))
     emitter.prependListener('track', () => order.push('b'))
     emitter.prependOnceListener('track', () => order.push('a'))
+    emitter.addListener('track', () => order.push('d'))
 
     emitter.emit('track', 'Thé').emit('track', 'Thé')
 
-    expect(order).toEqual(['a', 'b', 'c', 'b', 'c'])
+    expect(order).toEqual(['a', 'b', 'c', 'd', 'b', 'c', 'd'])
   })
 
   test('it says which events have listeners, and which', () => {

@@ -189,6 +189,16 @@ describe('plugins that are left out', () => {
     },
   }
 
+  test('a plugin that cannot be registered is named, as far as it has a name', async () => {
+    const { analytics } = createAnalytics()
+    const named: unknown[] = []
+    analytics.on('warning', ({ plugin }) => named.push(plugin))
+
+    await analytics.register({ name: 'a', type: 'middle' as never }, undefined as never)
+
+    expect(named).toEqual(['a', ''])
+  })
+
   test('register names what was loaded, and deregister what was there', async () => {
     const { analytics } = createAnalytics()
     const seen: unknown[] = []

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { HTTPFetchFn } from '../../src/http/client.ts'
 import type { Context } from '../../src/pipeline/context.ts'
+import type { Signer } from '../../src/settings/signer.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { silence, status } from '../support/scripted-client.ts'
@@ -346,6 +348,26 @@ describe('on Cloudflare Workers', () => {
     await clock.advance(30_000)
 
     expect(warnings).toEqual(['outage'])
+  })
+
+  test('no request waits for the token that another has asked for', async () => {
+    const signer: Signer = { algorithm: 'RS256', sign: async () => new Uint8Array(256) }
+    const asked: ((response: Response) => void)[] = []
+    const httpClient: HTTPFetchFn = () => new Promise((resolve) => asked.push(resolve))
+    // The code for tokens is loaded with the first one, which takes as long as the machine needs.
+    const untilAsked = (count: number): Promise<void> =>
+      vi.waitFor(() => expect(asked).toHaveLength(count), { timeout: 10_000, interval: 5 })
+    const { analytics } = createWorker({
+      oauthSettings: { clientId: 'id', keyId: 'key', signer, httpClient },
+    })
+    await inRequest(1, () => trackPurchases(analytics, 1))
+    await untilAsked(1)
+
+    await inRequest(2, () => trackPurchases(analytics, 2))
+    await untilAsked(2)
+    asked[1]?.(Response.json({ access_token: 'token', expires_in: 3_600, token_type: 'Bearer' }))
+
+    await vi.waitFor(() => expect(analytics.stats).toMatchObject({ delivered: 2, pending: 1 }))
   })
 
   test('a plugin that is registered outside of all requests loads there, and takes part in all', async () => {

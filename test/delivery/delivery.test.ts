@@ -1168,6 +1168,33 @@ describe('what throws on this side', () => {
     },
   )
 
+  test('an error while a response is handled is told of once, and costs a wait', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    let left = 1
+    class BrokenChance extends FakeClock {
+      override random(): number {
+        if (left-- > 0) throw new Error('kaputt')
+        return super.random()
+      }
+    }
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 1, maxConcurrentRequests: 2 },
+      replies: [status(503), status(503), status(200)],
+      clock: new BrokenChance(),
+    })
+
+    enqueue(...ids(2))
+    await settled()
+    expect(client.requests).toHaveLength(2)
+    await clock.advance(60_000)
+
+    expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
+    expect(warned.mock.calls.map(([message]) => message)).toEqual([
+      'the delivery was interrupted and goes on: kaputt',
+    ])
+    warned.mockRestore()
+  })
+
   test('a gate whose clock and chance fail is asked again', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     let isBroken = false

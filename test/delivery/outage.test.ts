@@ -342,6 +342,16 @@ describe('a deadline', () => {
     expect(deadline.expiredUpTo(3_000)).toBe(0)
   })
 
+  test('takes what begins within a thousandth of it for one, and no more', () => {
+    const deadline = new Deadline(1_000)
+
+    deadline.begin(5, 100)
+    deadline.begin(6, 100.9)
+    deadline.begin(7, 101)
+
+    expect([deadline.expiredUpTo(1_100), deadline.expiredUpTo(1_101)]).toEqual([6, 7])
+  })
+
   test('keeps few marks, whatever comes', () => {
     const deadline = new Deadline(1_000_000)
 

@@ -73,6 +73,12 @@ describe('values that JSON.stringify refuses', () => {
     expect(() => serialize(message)).toThrow(expect.objectContaining({ code: 'unserializable', cause }))
   })
 
+  test('a message whose toJSON gives nothing fails with unserializable', () => {
+    expect(() => serialize({ toJSON() {} })).toThrow(
+      expect.objectContaining({ code: 'unserializable', message: 'the message has no JSON' }),
+    )
+  })
+
   test('an event that is too large is refused by the tolerant way as well', () => {
     expect(() => serialize({ id: 1n, text: 'é'.repeat(33_000) })).toThrow(
       expect.objectContaining({ code: 'too_large' }),
