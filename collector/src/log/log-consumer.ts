@@ -74,7 +74,11 @@ export class LogConsumer {
       const messages = await subscription.take(MESSAGES_PER_COMMIT)
       if (messages.length === 0) return
       const held = await this.#read(messages)
-      while (held.length > 0) await this.#consume(held.splice(0, fitting(held)))
+      while (held.length > 0) {
+        await this.#consume(held.splice(0, fitting(held)))
+        // Several commits may take longer than the log waits for an acknowledgement.
+        for (const { message } of held) message.working()
+      }
     }
   }
 

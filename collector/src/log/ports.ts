@@ -21,6 +21,8 @@ export interface LogMessage {
   readonly payload: Uint8Array
   /** It is in the store: the log may forget it. */
   done(): void
+  /** It is still being processed: the log delivers it to nobody else yet. */
+  working(): void
   /** It could not be written: redeliver it after this time. */
   retryAfter(ms: number): void
 }

@@ -18,6 +18,8 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
     isUnavailable: false,
     isFull: false,
     held: 0,
+    /** How many commits there were, each time that a message was said to be in work. */
+    working: [] as number[],
     retries: [] as number[],
     retried: new Set<Uint8Array>(),
     takeRequests: (_: Uint8Array) => {},
@@ -35,6 +37,7 @@ function open(refuses: (event: NewEvent) => boolean = () => false) {
       return {
         payload,
         done: () => void state.held--,
+        working: () => void state.working.push(calls.length),
         retryAfter: (ms) => {
           state.retries.push(ms)
           state.retried.add(payload)
@@ -110,6 +113,18 @@ test('what waits shares commits, of a bounded size', async () => {
   offer(large('c'), large('d'), large('e'), large('f'), large('g'))
   await expect.poll(() => isDone(state, queue)).toBe(true)
   expect(calls.slice(3)).toEqual([2, 2, 1])
+})
+
+test('C16: after each commit the log is told which messages are still being processed, so that it does not deliver them again', async () => {
+  const { offer, calls, state, queue } = open()
+  const large = (name: string) => message(...Array.from({ length: 900 }, (_, index) => `${name}${index}`))
+
+  offer(large('a'), large('b'), large('c'), large('d'), large('e'))
+  await expect.poll(() => isDone(state, queue)).toBe(true)
+
+  expect(calls).toEqual([2, 2, 1])
+  // Three wait for the second commit, and one for the third.
+  expect(state.working).toEqual([1, 1, 1, 2])
 })
 
 test('of a message that comes again, also together with others, the store gets the same key', async () => {

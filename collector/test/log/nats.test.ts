@@ -146,6 +146,45 @@ test('a message that is not done comes again, to whoever asks', async () => {
   expect(idsIn(await takeAll(second, 1))).toEqual(['a'])
 })
 
+test('C16: a worker requests more messages only when all it had are taken', async () => {
+  const { url } = await startNats()
+  const [front, worker] = [await open(url), await open(url)]
+  await Promise.all(Array.from({ length: 500 }, (_, index) => front.append([newEvent(`m${index}`)])))
+  const subscription = worker.subscribe()
+  onTestFinished(() => subscription.close())
+  const manager = await managerOf(url)
+  const state = async () => {
+    const { num_ack_pending, num_waiting } = await manager.consumers.info('trackpost', 'workers')
+    return { held: num_ack_pending, requests: num_waiting }
+  }
+
+  let taken = 0
+  while (taken < 100) taken += (await subscription.take(100)).length
+
+  // Without a request at the server, nothing more can come.
+  expect(await state()).toEqual({ held: 100, requests: 0 })
+  while (taken < 200) taken += (await subscription.take(100)).length
+  expect(await state()).toEqual({ held: 200, requests: 0 })
+})
+
+test('C16: the log is told that a message is still being processed', async () => {
+  const { url } = await startNats()
+  const log = await open(url)
+  const connection = await connect({ servers: url })
+  onTestFinished(() => connection.close())
+  const told = connection.subscribe('$JS.ACK.trackpost.workers.>', { max: 2 })
+  await connection.flush()
+  await log.append([newEvent('a')])
+  const [held] = await takeAll(log, 1)
+
+  held?.working()
+  held?.done()
+
+  const words: string[] = []
+  for await (const { data } of told) words.push(Buffer.from(data).toString())
+  expect(words).toEqual(['+WPI', '+ACK'])
+})
+
 test('what a worker has at hand and not taken, others get when it ends', async () => {
   const { url } = await startNats()
   const [first, second] = [await open(url), await open(url)]

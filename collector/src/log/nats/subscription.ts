@@ -1,86 +1,91 @@
-import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream'
+import type { Consumer, ConsumerMessages, JsMsg } from '@nats-io/jetstream'
 import { sleep } from '../../clock.ts'
 import type { LogMessage, LogSubscription } from '../ports.ts'
 import type { LogConnection } from './connection.ts'
 import { CONSUMER, ensureConsumer } from './streams.ts'
 
-/** Messages that a worker prefetches; it asks for more when a quarter of them is used up. */
-const MESSAGES_AT_HAND = 200
+/** Messages in one request; a worker holds no more at a time. */
+const MESSAGES_AT_HAND = 100
 const AGAIN_MS = 500
 
-/** Takes messages from the consumer that all workers share, and begins again whenever the log has been unavailable. */
+/**
+ * Takes messages from the consumer that all workers share, and begins again whenever the log has been unavailable.
+ *
+ * It requests more messages only when all it had are taken. A message that waits here for longer than `ACK_WAIT_MS` is delivered again, and its
+ * copy delays those behind it.
+ */
 export class Subscription implements LogSubscription {
   readonly #connection: LogConnection
   readonly #stream: string
   readonly #onFault: (what: string, cause: unknown) => void
   readonly #waiting: JsMsg[] = []
+  /** Undefined until it is known to exist. */
+  #consumer: Consumer | undefined
   #messages: ConsumerMessages | undefined
+  #fetching: Promise<void> | undefined
   #wakeTaker = () => {}
-  #wakeReader = () => {}
+  #endPause = () => {}
   #isClosed = false
   #closing: Promise<void> | undefined
-  readonly #ended: Promise<void>
 
   constructor(connection: LogConnection, stream: string, onFault: (what: string, cause: unknown) => void) {
     this.#connection = connection
     this.#stream = stream
     this.#onFault = onFault
-    this.#ended = this.#run()
   }
 
   async take(limit: number): Promise<LogMessage[]> {
     while (this.#waiting.length === 0 && !this.#isClosed) {
+      this.#fetching ??= this.#fetch()
       await new Promise<void>((resolve) => {
         this.#wakeTaker = resolve
       })
     }
     if (this.#isClosed) return []
-    const taken = this.#waiting.splice(0, limit)
-    this.#wakeReader()
-    return taken.map(messageOf)
+    return this.#waiting.splice(0, limit).map(messageOf)
   }
 
-  async #run(): Promise<void> {
-    while (!this.#isClosed) {
-      try {
-        if (this.#connection.reason === null) await this.#read()
-      } catch (cause) {
-        if (!this.#isClosed && this.#connection.reason === null) {
-          this.#onFault('the log cannot be read', cause)
-          this.#connection.suspect(cause)
-        }
+  async #fetch(): Promise<void> {
+    try {
+      if (this.#connection.reason === null) await this.#read()
+      else await this.#pause()
+    } catch (cause) {
+      this.#consumer = undefined
+      if (!this.#isClosed && this.#connection.reason === null) {
+        this.#onFault('the log cannot be read', cause)
+        this.#connection.suspect(cause)
       }
-      if (!this.#isClosed) await this.#pause()
+      await this.#pause()
+    } finally {
+      this.#fetching = undefined
+      this.#wakeTaker()
     }
   }
 
-  /** Reads until the consumer or the connection ends. */
+  /** Makes one request; resolves when all its messages have come, or it has expired. */
   async #read(): Promise<void> {
-    const { client, manager } = this.#connection
-    await ensureConsumer(manager, this.#stream)
-    const consumer = await client.consumers.get(this.#stream, CONSUMER)
+    this.#consumer ??= await this.#open()
     if (this.#isClosed) return
-    const messages = await consumer.consume({
-      max_messages: MESSAGES_AT_HAND,
-      // The log may have been set up again while it was unavailable: then the consumer must be created again.
-      abort_on_missing_resource: true,
-    })
+    const messages = await this.#consumer.fetch({ max_messages: MESSAGES_AT_HAND })
     this.#messages = messages
     if (this.#isClosed) return void messages.close()
     for await (const message of messages) {
       this.#waiting.push(message)
       this.#wakeTaker()
-      while (this.#waiting.length >= MESSAGES_AT_HAND && !this.#isClosed) {
-        await new Promise<void>((resolve) => {
-          this.#wakeReader = resolve
-        })
-      }
     }
   }
 
-  #pause(): Promise<void> {
-    return sleep(this.#connection.clock, AGAIN_MS, (wake) => {
-      this.#wakeReader = wake
+  /** Creates the consumer if it is missing: the log may have been set up again while it was unavailable. */
+  async #open(): Promise<Consumer> {
+    const { client, manager } = this.#connection
+    await ensureConsumer(manager, this.#stream)
+    return client.consumers.get(this.#stream, CONSUMER)
+  }
+
+  async #pause(): Promise<void> {
+    if (this.#isClosed) return
+    await sleep(this.#connection.clock, AGAIN_MS, (wake) => {
+      this.#endPause = wake
     })
   }
 
@@ -92,9 +97,9 @@ export class Subscription implements LogSubscription {
   async #close(): Promise<void> {
     this.#isClosed = true
     this.#wakeTaker()
-    this.#wakeReader()
+    this.#endPause()
     await this.#messages?.close()
-    await this.#ended
+    await this.#fetching
     await this.#leave()
     for (const message of this.#waiting.splice(0)) message.nak()
   }
@@ -118,6 +123,7 @@ function messageOf(message: JsMsg): LogMessage {
   return {
     payload: message.data,
     done: () => message.ack(),
+    working: () => message.working(),
     retryAfter: (ms) => message.nak(ms),
   }
 }
