@@ -13,7 +13,7 @@ import { batchOf, newEvent } from './new-event.ts'
 
 const nobody = { hold() {}, resume() {} }
 
-test('the log is folded into the file while events come in', async () => {
+test('the WAL is checkpointed while events come in', async () => {
   const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
   const faults: unknown[] = []
   const collector = await openCollector({ database, onFault: (_what, cause) => faults.push(cause) })
@@ -74,7 +74,7 @@ function withFakeThread() {
   return { checkpointer, clock, threads, tasks, faults, told: writer.told, end, passes }
 }
 
-test('many small commits are folded into the file as soon as few large ones', () => {
+test('many small commits are checkpointed as soon as few large ones', () => {
   const { checkpointer, passes } = withFakeThread()
 
   for (let commit = 0; commit < 640; commit++) checkpointer.committed(1)
@@ -87,10 +87,10 @@ test('many small commits are folded into the file as soon as few large ones', ()
 test('nobody is held up for a log that is short', () => {
   const { checkpointer, told, end, passes } = withFakeThread()
 
-  for (let fold = 1; fold <= 3; fold++) {
+  for (let checkpoint = 1; checkpoint <= 3; checkpoint++) {
     checkpointer.committed(20_000)
     end({ logPages: 49_151 })
-    expect(passes()).toEqual([fold])
+    expect(passes()).toEqual([checkpoint])
   }
   expect(told).toEqual([])
 
@@ -140,7 +140,7 @@ test('commits are held up only for the last pass', async () => {
   checkpointer.committed(20_000)
   while (!writer.told.includes('hold')) {
     store.commit(batchOf([newEvent(`m${Math.random()}`)]))
-    // Where no commit fell into a pass, that was the last one, and the next fold begins at once.
+    // Where no commit fell into a pass, that was the last one, and the next checkpoint begins at once.
     checkpointer.committed(20_000)
     await nextTurn()
   }
@@ -242,7 +242,7 @@ test('a thread that dies lets commits go on, is told, and is started anew for th
   expect(passes()).toEqual([4, 1])
 })
 
-test('after its thread was killed, the log is folded in as before', async () => {
+test('after its thread was killed, checkpoints go on as before', async () => {
   const database = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'events.db')
   const store = new SyncStore({ path: database, durability: 'process', maxEvents: 1e9 })
   onTestFinished(() => store.close())
