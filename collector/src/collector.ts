@@ -233,7 +233,9 @@ export class RunningCollector implements Collector {
   get #local(): LocalRecords {
     const { local } = this.#store
     if (local !== undefined) return local
-    throw new Error('the store lies elsewhere and cannot be read at once: use waitFor, or ask /api/events')
+    throw new Error(
+      'the store is not in this process and cannot be read at once: use waitFor, or ask /api/events',
+    )
   }
 
   findLast(filter: EventFilter = {}): EventRecord | undefined {

@@ -7,7 +7,7 @@ import type { Warnings } from './warnings.ts'
  * consent.
  *
  * @returns `undefined` when sending is never disabled.
- * @param warnings Told when the function throws or returns something else than a boolean.
+ * @param warnings Called when the function throws or returns something other than a boolean.
  */
 export function disableReader(
   disable: boolean | (() => boolean),

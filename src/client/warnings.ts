@@ -81,7 +81,7 @@ export class Warnings {
     this.#log.loss(
       code,
       `an event was not delivered: ${message} (${code}). Further ones are counted in ` +
-        `analytics.stats.failures.${code}; analytics.on('error', ...) is told of each.`,
+        `analytics.stats.failures.${code}; analytics.on('error', ...) gets each of them.`,
     )
   }
 

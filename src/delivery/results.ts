@@ -20,7 +20,7 @@ export interface ResultHandlerOptions {
   readonly limit: BodyLimit
   readonly resends: Resends
   readonly outage: Outage
-  /** Told when an outage begins, when the service refuses the settings, and when the outage ends. Must not throw. */
+  /** Notified when an outage begins, when the service refuses the settings, and when the outage ends. Must not throw. */
   readonly observer: OutageObserver
   /**
    * Receives the outcome of each event, exactly once and while its message is still stored. No error means delivered. Never

@@ -94,7 +94,7 @@ class ResponseHandler implements DispatchHandler {
   #abortRequest: (reason: Error) => void = nothing
   #isEnded = false
   #error: Error | undefined
-  /** Tells the reader of the body that there is more to read. */
+  /** Notifies the reader of the body that there is more to read. */
   #onProgress: (() => void) | undefined
 
   constructor(

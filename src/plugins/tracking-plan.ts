@@ -13,13 +13,13 @@ export interface TrackingPlanOptions {
   /** Default: `tracking-plan`. */
   name?: string | undefined
   /**
-   * The treatment of an event whose properties do not follow their schema. `report` tells `warning` listeners, and the
+   * The treatment of an event whose properties do not follow their schema. `report` notifies `warning` listeners, and the
    * event goes on; `drop` fails it with `plugin`; `mark` puts the violations into `context.violations`, and the event goes
    * on. Default: `report`.
    */
   onViolation?: 'report' | 'drop' | 'mark' | undefined
   /**
-   * The treatment of an event that is not in the plan. `report` tells `warning` listeners, `drop` fails it with `plugin`.
+   * The treatment of an event that is not in the plan. `report` notifies `warning` listeners, `drop` fails it with `plugin`.
    * Default: `allow`.
    */
   unknownEvents?: 'allow' | 'report' | 'drop' | undefined

@@ -30,7 +30,7 @@ Usage: trackpost-collector [options]
   --allow-public       listen on an address that other machines reach; needs a TLS proxy in front
   --admin-token <text> what the page, /api and /metrics then ask for; better in TRACKPOST_ADMIN_TOKEN  (none)
   --fail-rate <share>  respond with 503 to this share of requests, from 0 to 1  (0)
-  --drain <seconds>    after SIGTERM, go on for so long while /readyz says 503  (0)
+  --drain <seconds>    after SIGTERM, keep serving this long while /readyz says 503  (0)
   --log-format <name>  text, or json: one object a line  (text)
   --quiet              print nothing but errors
   --version            the version
