@@ -9,7 +9,7 @@ const BRIEF_CHARACTERS = 200
 /** All text compares by its bytes: the same on every system, and not changed by an update of it. */
 const text = (columns: string) => columns.replace(/\btext\b/g, 'text COLLATE "C"')
 
-/** What was stored before the partition of its day was made lies in one for all others. */
+/** Rows that were stored before the partition of their day was made are in one partition for all others. */
 function tableOf([name, { isNumbered, columns, key, longKey }]: [string, Table]): string {
   if (isNumbered)
     return `CREATE TABLE ${name} (day date NOT NULL, seq bigint NOT NULL, ${text(columns)},
