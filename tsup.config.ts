@@ -1,7 +1,8 @@
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, relative, resolve, sep } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import { defineConfig, type Options } from 'tsup'
+import { licenses } from './scripts/licenses.mjs'
 
 /**
  * The entry points besides `trackpost` itself: `src/NAME.ts` becomes `trackpost/NAME`. A new one is added here, and in
@@ -66,6 +67,17 @@ const giveCrypto: Plugin = {
     })
   },
 }
+
+/** A dependency names this module of Node.js as only Node.js knows it. */
+const nameNodeModules: Plugin = {
+  name: 'name-node-modules',
+  setup(build) {
+    build.onResolve({ filter: /^crypto$/ }, () => ({ path: 'node:crypto', external: true }))
+  },
+}
+
+/** For what is compiled in of other packages: jose, `@lukeed/uuid` and dset. */
+const terms = licenses('dist/LICENSES.txt')
 
 /** What the client is made of: loaded at once, but for what it imports later. */
 const MAIN = ['src/index.ts', 'src/platform.node.ts', 'src/platform.web.ts']
@@ -139,7 +151,7 @@ function esm(entry: string[], esbuildPlugins: Plugin[]): Options {
     ...common,
     entry,
     format: 'esm',
-    esbuildPlugins: [...esbuildPlugins, choosePlatform, giveCrypto],
+    esbuildPlugins: [...esbuildPlugins, choosePlatform, giveCrypto, nameNodeModules, terms],
     plugins: [keepTogether],
     esbuildOptions: minify,
   }
@@ -151,7 +163,7 @@ function commonJS(entry: string, esbuildPlugins: Plugin[]): Options {
     ...common,
     entry: [entry],
     format: 'cjs',
-    esbuildPlugins: [...esbuildPlugins, giveCrypto],
+    esbuildPlugins: [...esbuildPlugins, giveCrypto, nameNodeModules, terms],
     esbuildOptions(options) {
       minify(options)
       // `require` where the sources have `import()`: the module that Node.js 22 makes of node:http for `import` needs WebAssembly.
@@ -207,11 +219,7 @@ export default defineConfig(async () => {
   return [
     {
       ...esm(MAIN, [importFrom('./shared.js', shared)]),
-      async onSuccess() {
-        await shareTypes()
-        // What of jose is compiled into the code for OAuth comes with its terms.
-        copyFileSync('node_modules/jose/LICENSE.md', 'dist/LICENSE-jose.md')
-      },
+      onSuccess: shareTypes,
     },
     esm([writeShared(shared)], []),
     commonJS('src/index.ts', []),

@@ -38,8 +38,8 @@ export default defineConfig({
   clean: true,
   // The SDK goes into the build, with what it depends on: one version of both, and one package less to install. So does what
   // types are made with, which would bring fifteen packages and 25 MB.
-  noExternal: [/^trackpost(\/|$)/, /^@lukeed\/uuid/, /^json-schema-to-typescript$/, /^jsonc-parser$/, /^ajv/],
-  esbuildPlugins: [sdk, withoutPrettier, licenses('dist/LICENSES.txt', { jose: '../dist/LICENSE-jose.md' })],
+  noExternal: [/^trackpost(\/|$)/, /^json-schema-to-typescript$/, /^jsonc-parser$/, /^ajv/],
+  esbuildPlugins: [sdk, withoutPrettier, licenses('dist/LICENSES.txt', '../dist/LICENSES.txt')],
   banner: {
     js: "import { createRequire as newRequire } from 'node:module'; const require = newRequire(import.meta.url);",
   },

@@ -1,3 +1,4 @@
 import type { Plugin } from 'esbuild'
 
-export function licenses(path: string, further?: Record<string, string>): Plugin
+export function licenses(path: string, within?: string): Plugin
+export function readLicenses(path: string): Map<string, string>

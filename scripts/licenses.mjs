@@ -2,17 +2,24 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
+const BETWEEN = `\n${'-'.repeat(80)}\n\n`
+
+/** What is compiled into a package, by its LICENSES.txt: name to licence. */
+export function readLicenses(path) {
+  const parts = readFileSync(path, 'utf8').split(BETWEEN)
+  return new Map(parts.map((part) => [part.split('\n', 1)[0], part.slice(part.indexOf('\n')).trim()]))
+}
+
 /**
  * For all builds of one package, which are listed together.
  *
  * @param path Where the file is to be.
- * @param further Packages that a package of the build has taken in itself: name to file of the licence.
+ * @param within The LICENSES.txt of a package that is compiled in, with what it has taken in itself.
  */
-export function licenses(path, further = {}) {
-  const texts = new Map(
-    Object.entries(further).map(([name, file]) => [name, () => readFileSync(file, 'utf8')]),
-  )
+export function licenses(path, within) {
+  const texts = new Map()
   const write = ({ metafile }) => {
+    if (within !== undefined) for (const [name, text] of readLicenses(within)) texts.set(name, () => text)
     for (const input of Object.keys(metafile?.inputs ?? {})) {
       const [, folder, name] = /^(.*node_modules\/((?:@[^/]+\/)?[^/]+))\//.exec(input) ?? []
       if (folder === undefined || texts.has(name)) continue
@@ -23,7 +30,7 @@ export function licenses(path, further = {}) {
     const parts = [...texts].sort().map(([name, text]) => `${name}\n\n${text().trim()}\n`)
     // The build is written when its plugins are done.
     mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(path, parts.join(`\n${'-'.repeat(80)}\n\n`))
+    writeFileSync(path, parts.join(BETWEEN))
   }
   return { name: 'licenses', setup: (build) => build.onEnd(write) }
 }

@@ -1,29 +1,34 @@
-// Writes a software bill of materials for each package into sbom/NAME.cdx.json (CycloneDX): the package as it is published, and what an
-// install of it brings, with versions, licences and hashes of the lockfile. Usage: node scripts/sbom.mjs.
+// Writes a software bill of materials for each package into sbom/NAME.cdx.json (CycloneDX): the package as it is published, what an
+// install of it brings, and what is compiled into it, with versions, licences and hashes of the lockfile. It reads the LICENSES.txt of
+// the builds. Usage: node scripts/sbom.mjs [folder ...]; without folders, all packages.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { readLicenses } from './licenses.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const readJSON = (path) => JSON.parse(readFileSync(join(ROOT, path), 'utf8'))
 
 const { workspaces } = readJSON('package.json')
 mkdirSync(join(ROOT, 'sbom'), { recursive: true })
-for (const folder of ['', ...workspaces]) {
+const folders = process.argv.slice(2).map((folder) => (folder === '.' ? '' : folder))
+for (const folder of folders.length > 0 ? folders : ['', ...workspaces]) {
   const { name, components } = writeBill(folder)
   console.log(`sbom/${name}.cdx.json: ${components} component(s) beside the package`)
 }
 
 /** npm describes the content of a folder, so each package gets a temporary one: its manifest as installed, and its part of the lockfile. */
 function writeBill(folder) {
-  const manifest = asInstalled(readJSON(join(folder, 'package.json')))
   const lock = readJSON('package-lock.json')
+  const compiledIn = [...readLicenses(join(ROOT, folder, 'dist/LICENSES.txt')).keys()]
+  const versions = Object.fromEntries(compiledIn.map((name) => [name, versionOf(name, folder, lock)]))
+  const manifest = asInstalled(readJSON(join(folder, 'package.json')), versions)
   const alone = mkdtempSync(join(tmpdir(), 'trackpost-sbom-'))
   try {
     const { [folder]: own, ...packages } = lock.packages
-    lock.packages = { '': asInstalled(own), ...packagesFor(folder, packages) }
+    lock.packages = { '': asInstalled(own, versions), ...packagesFor(folder, packages) }
     writeFileSync(join(alone, 'package.json'), JSON.stringify(manifest))
     writeFileSync(join(alone, 'package-lock.json'), JSON.stringify({ ...lock, name: manifest.name }))
     const npm = (...args) =>
@@ -36,9 +41,16 @@ function writeBill(folder) {
   }
 }
 
-/** Without what an install of the package does not bring: optional peers, what develops it, and its neighbours. */
-function asInstalled({ devDependencies, workspaces, peerDependencies, peerDependenciesMeta, ...rest }) {
-  return rest
+function versionOf(name, folder, { packages }) {
+  return (packages[join(folder, 'node_modules', name)] ?? packages[`node_modules/${name}`]).version
+}
+
+/** With what is compiled in, and without what an install does not bring: optional peers, what develops it, and its neighbours. */
+function asInstalled(
+  { devDependencies, workspaces, peerDependencies, peerDependenciesMeta, ...rest },
+  compiledIn,
+) {
+  return { ...rest, dependencies: { ...rest.dependencies, ...compiledIn } }
 }
 
 /** Entries of the lockfile, with those in a folder of the package moved to its top, and without links and other packages. */

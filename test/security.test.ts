@@ -166,8 +166,19 @@ describe('the sources of what users install', () => {
     ])
   })
 
-  test('S36: each dependency that a user gets has its reason in CONTRIBUTING.md', () => {
+  test('S36: each package that a user gets with the SDK has its reason in CONTRIBUTING.md', () => {
     const table = read('CONTRIBUTING.md').split('## Dependencies')[1] ?? ''
-    for (const name of Object.keys(manifest.dependencies)) expect(table).toContain(`| \`${name}\` |`)
+    const sources = withText(/./).filter((path) => path.startsWith('src/'))
+    const imported = sources.flatMap((path) => [
+      ...read(path).matchAll(/^import (?!type)[^']*'(?!node:|\.)((?:@[^/']+\/)?[^/']+)/gm),
+    ])
+    const names = [...new Set(imported.map(([, name]) => name as string))].filter(
+      (name) => !(name in manifest.peerDependencies),
+    )
+
+    // They are compiled in: there is nothing else to install.
+    expect(manifest).not.toHaveProperty('dependencies')
+    expect(names.sort()).toEqual(['@lukeed/uuid', 'dset', 'jose'])
+    for (const name of names) expect(table).toContain(`| \`${name}\` |`)
   })
 })

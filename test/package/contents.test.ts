@@ -54,7 +54,7 @@ test('the tarball holds these files and no others', () => {
       'dist/[types].d.cts',
       'dist/compression-[hash].js',
       'dist/compression-[hash].js',
-      'dist/LICENSE-jose.md',
+      'dist/LICENSES.txt',
       'dist/oauth-[hash].js',
       'dist/platform.node.js',
       'dist/platform.web.js',

@@ -24,11 +24,11 @@ test('S41: built again elsewhere, every file is the same', async () => {
   mkdirSync(join(REPOSITORY, '.cache'), { recursive: true })
   const folder = realpathSync(mkdtempSync(join(REPOSITORY, '.cache', 'rebuilt-')))
   onTestFinished(() => rmSync(folder, { recursive: true }))
-  for (const name of ['src', 'package.json', 'tsconfig.json', 'tsup.config.ts']) {
+  for (const name of ['src', 'scripts/licenses.mjs', 'package.json', 'tsconfig.json', 'tsup.config.ts']) {
     cpSync(join(REPOSITORY, name), join(folder, name), { recursive: true })
   }
   // Where they are decides their order in the file.
-  for (const name of ['jose', 'dset', '@lukeed/uuid']) {
+  for (const name of ['jose', 'dset', '@lukeed/uuid', '@lukeed/csprng']) {
     cpSync(join(REPOSITORY, 'node_modules', name), join(folder, 'node_modules', name), { recursive: true })
   }
 

@@ -143,7 +143,7 @@ test('what edge runtimes load names no module of Node.js', async () => {
   }
 
   expect([...files].some((name) => name.startsWith('./oauth-'))).toBe(true)
-  expect([...packages].sort()).toEqual(['#platform', 'dset'])
+  expect([...packages].sort()).toEqual(['#platform'])
 })
 
 test('both platforms export the same', async () => {
