@@ -46,7 +46,7 @@ export class Backend {
     this.#store = store
     this.#stats = new StatsKeeper(clock, () => store.totals(), onFault)
     const snapshot = (sources: number) => this.#stats.snapshot(sources)
-    this.stream = new LiveStream(snapshot, () => options.storeUnavailable(), store.tail, clock)
+    this.stream = new LiveStream(snapshot, () => options.storeUnavailable(), store.changes, clock)
     this.waiters = new Waiters(waitSource(store), clock)
     const { destinations } = config
     const queue = store.deliveries
@@ -164,10 +164,10 @@ export class Backend {
 }
 
 /** Reads for waits, with the usual queries. */
-function waitSource({ tail, reader }: EventStore): WaitSource {
+function waitSource({ changes, reader }: EventStore): WaitSource {
   const full = { order: 'oldest', isFull: true } as const
   return {
-    lastSeq: () => tail.news().lastSeq,
+    lastSeq: () => changes.state().lastSeq,
     newest: async (limit) => {
       const query = { search: EVERYTHING, order: 'newest', isFull: false, limit } as const
       return (await reader.ask('events', query)).events

@@ -211,7 +211,7 @@ export class RunningCollector implements Collector {
     const { stream, waiters } = this.#backend
     return {
       reader: this.#store.reader,
-      tail: this.#store.tail,
+      changes: this.#store.changes,
       stream,
       about: this.#about,
       actions: this.#backend.actions(),

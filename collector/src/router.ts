@@ -11,7 +11,7 @@ import type { TrackingApi } from './ingest/tracking-api.ts'
 import type { TrustedProxies } from './network-address.ts'
 import { OPS_PATHS, type OpsApi } from './ops/ops-api.ts'
 import { isKind, type Kind } from './record.ts'
-import { isStoreAway } from './store/away.ts'
+import { isStoreUnavailable } from './store/unavailable.ts'
 
 /** The handlers behind the router. */
 export interface RouterParts {
@@ -176,7 +176,7 @@ export class Router {
     if (cause instanceof HttpProblem) return replyProblem(response, cause)
     this.#parts.onFault('a request could not be handled', cause)
     const wait = { 'retry-after': '5' }
-    const problem = isStoreAway(cause)
+    const problem = isStoreUnavailable(cause)
       ? new HttpProblem(503, 'storage', 'the store is unavailable: /readyz says why', wait)
       : new HttpProblem(503, 'fault', 'the collector could not handle this', wait)
     notes.refused(problem)

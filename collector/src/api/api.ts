@@ -13,7 +13,7 @@ import type { SharedLog } from '../log/ports.ts'
 import { logState } from '../log/state.ts'
 import { KINDS, REASONS, WARNINGS } from '../record.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
-import type { EventTail } from '../store/ports.ts'
+import type { ChangeFeed } from '../store/ports.ts'
 import { CursorError, type EventReader } from '../store/queries.ts'
 import { type Actions, handleAction } from './actions.ts'
 import { ConcurrencyLimit } from './concurrency-limit.ts'
@@ -46,7 +46,7 @@ export interface About {
 /** Sources of the responses to queries. */
 export interface ApiParts extends WaitParts {
   reader: EventReader
-  tail: EventTail
+  changes: ChangeFeed
   stream: LiveStream
   about: About
   actions: Actions
@@ -96,9 +96,9 @@ const ROUTES: Readonly<Record<string, Handler>> = {
       [...Object.keys(REASONS), ...Object.keys(WARNINGS)].map((code) => [code, helpFor(code)]),
     ),
   }),
-  '/api/stats': async ({ stats, tail, stream, now, log }) => ({
+  '/api/stats': async ({ stats, changes, stream, now, log }) => ({
     ...stats(),
-    ...tail.news(),
+    ...changes.state(),
     ...(log && { log: await logState(log) }),
     storeUnavailable: stream.storeUnavailable(),
     process: stream.process,
@@ -200,7 +200,7 @@ async function route(
     handler === undefined
       ? oneEntry(asking, entry?.[1] ?? '', decoded(entry?.[2] ?? ''), url)
       : handler(asking, url, request, response)
-  const value = UNCOUNTED.has(pathname) ? await run() : await questions.run(parts.tail, run)
+  const value = UNCOUNTED.has(pathname) ? await run() : await questions.run(parts.changes, run)
   if (value !== DONE) replyJson(response, 200, value)
   return true
 }

@@ -3,7 +3,7 @@ import { drained } from '../http/gone.ts'
 import { SECURITY_HEADERS } from '../http/reply.ts'
 import { stringifyExact } from '../json/exact-json.ts'
 import type { EventRecord } from '../record.ts'
-import type { Cursor, EventTail } from '../store/ports.ts'
+import type { ChangeFeed, Cursor } from '../store/ports.ts'
 import type { EventReader, EventSearch, QueryParameters } from '../store/queries.ts'
 import type { RequestSummary } from '../store/query-results.ts'
 import { ConcurrencyLimit } from './concurrency-limit.ts'
@@ -25,7 +25,7 @@ export type ExportFormat = 'ndjson' | 'csv'
 export interface ExportParts {
   reader: EventReader
   /** Identifies the collector, for the limit. */
-  tail: EventTail
+  changes: ChangeFeed
 }
 
 /** A list as it is exported. */
@@ -40,7 +40,7 @@ interface ExportedList<T> {
 
 /** Sends all events that match. */
 export function exportEvents(
-  { reader, tail }: ExportParts,
+  { reader, changes }: ExportParts,
   search: EventSearch & { order: 'oldest' | 'newest' },
   format: ExportFormat,
   response: ServerResponse,
@@ -67,12 +67,12 @@ export function exportEvents(
       message: ({ message }) => stringifyExact(message),
     },
   }
-  return exports.run(tail, () => sendPages(list, format, response))
+  return exports.run(changes, () => sendPages(list, format, response))
 }
 
 /** Sends all requests that match. */
 export function exportRequests(
-  { reader, tail }: ExportParts,
+  { reader, changes }: ExportParts,
   search: Omit<QueryParameters<'requests'>, 'limit' | 'cursor'>,
   format: ExportFormat,
   response: ServerResponse,
@@ -107,7 +107,7 @@ export function exportRequests(
       ...plain('fault'),
     },
   }
-  return exports.run(tail, () => sendPages(list, format, response))
+  return exports.run(changes, () => sendPages(list, format, response))
 }
 
 /** Sends a list page by page, as fast as the client reads. */

@@ -5,7 +5,7 @@ import { type EventFilter, searchOf } from '../search/filter.ts'
 import { parseSearch } from '../search/parse.ts'
 import { EVERYTHING, REQUEST_VOCABULARY, type Search } from '../search/syntax.ts'
 import { parseTime } from '../search/time.ts'
-import type { EventSearch, Place } from '../store/queries.ts'
+import type { CursorOrSeq, EventSearch } from '../store/queries.ts'
 
 const integer = z.coerce.number().int().min(0)
 const textField = z.string().max(4000)
@@ -108,7 +108,7 @@ export function readQuery<N extends keyof typeof SCHEMAS>(
 }
 
 /** A cursor, or the number of an event. */
-export function readPlace(text: string): Place {
+export function readPlace(text: string): CursorOrSeq {
   return /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 

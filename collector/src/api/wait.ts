@@ -3,14 +3,14 @@ import { drained, goneSignal } from '../http/gone.ts'
 import { HttpProblem, JSON_TYPE, SECURITY_HEADERS } from '../http/reply.ts'
 import { ClosedError, type WaitOptions, WaitTimeoutError } from '../live/waiters.ts'
 import type { EventRecord } from '../record.ts'
-import type { EventTail } from '../store/ports.ts'
+import type { ChangeFeed } from '../store/ports.ts'
 import { ConcurrencyLimit } from './concurrency-limit.ts'
 import { readPlace, readQuery } from './query.ts'
 
 /** Parts that waits need. */
 export interface WaitParts {
   /** Identifies the collector, for the limit. */
-  tail: EventTail
+  changes: ChangeFeed
   /** Resolves with the records, page by page, as soon as there are enough. */
   wait(options: WaitOptions, signal: AbortSignal): Promise<AsyncIterable<EventRecord[]>>
 }
@@ -40,7 +40,7 @@ export async function wait(
   }
   const signal = goneSignal(response)
   try {
-    await waits.run(parts.tail, async () => sendRecords(await parts.wait(given, signal), response))
+    await waits.run(parts.changes, async () => sendRecords(await parts.wait(given, signal), response))
   } catch (cause) {
     if (cause instanceof ClosedError) throw new HttpProblem(503, 'closed', cause.message)
     if (!(cause instanceof WaitTimeoutError)) throw cause

@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts'
 import type { EventSummary } from '../record.ts'
-import { StoreAwayError } from '../store/away.ts'
 import type { Totals } from '../store/event-store.ts'
 import type { NewRequest } from '../store/ports.ts'
+import { StoreUnavailableError } from '../store/unavailable.ts'
 
 /** Totals of what is recorded, and how much came in each of the last seconds. */
 export interface Stats {
@@ -58,7 +58,7 @@ export class StatsKeeper {
     try {
       this.#replace(await this.#readTotals())
     } catch (cause) {
-      if (!(cause instanceof StoreAwayError)) throw cause
+      if (!(cause instanceof StoreUnavailableError)) throw cause
     }
   }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { HttpProblem, SECURITY_HEADERS } from '../http/reply.ts'
-import type { EventTail } from '../store/ports.ts'
+import type { ChangeFeed } from '../store/ports.ts'
 import type { Stats } from './stats.ts'
 
 const TICK_MS = 250
@@ -26,7 +26,7 @@ export class LiveStream {
   readonly #stats: (sources: number) => Stats
   /** Why the store is unavailable now; null when it is not. */
   readonly storeUnavailable: () => string | null
-  readonly #tail: EventTail
+  readonly #changes: ChangeFeed
   readonly #clock: Clock
   readonly #clients = new Set<ServerResponse>()
   readonly #unsubscribe: () => void
@@ -38,14 +38,14 @@ export class LiveStream {
   constructor(
     stats: (sources: number) => Stats,
     storeUnavailable: () => string | null,
-    tail: EventTail,
+    changes: ChangeFeed,
     clock: Clock,
   ) {
     this.#stats = stats
     this.storeUnavailable = storeUnavailable
-    this.#tail = tail
+    this.#changes = changes
     this.#clock = clock
-    this.#unsubscribe = tail.subscribe(() => {
+    this.#unsubscribe = changes.subscribe(() => {
       this.#hasNews = true
     })
   }
@@ -96,7 +96,7 @@ export class LiveStream {
     const { process } = this
     const now = new Date(this.#clock.now()).toISOString()
     const message = {
-      ...this.#tail.news(),
+      ...this.#changes.state(),
       process,
       now,
       storeUnavailable: this.storeUnavailable(),

@@ -1,5 +1,5 @@
 import type { Cursor } from './ports.ts'
-import { CursorError, type Place } from './queries.ts'
+import { CursorError, type CursorOrSeq } from './queries.ts'
 
 /** A cursor of this store: a number, in a form that nobody is tempted to compute with. */
 export function cursorOf(seq: number): Cursor {
@@ -7,11 +7,11 @@ export function cursorOf(seq: number): Cursor {
 }
 
 /** @throws CursorError for what no store of this kind has given out. */
-export function seqOf(place: Place): number {
-  if (typeof place === 'number') return place
-  const match = /^1:(\d{1,15})$/.exec(Buffer.from(place, 'base64url').toString())
+export function seqOf(cursor: CursorOrSeq): number {
+  if (typeof cursor === 'number') return cursor
+  const match = /^1:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())
   // Only what this store writes: there are many ways to write the same bytes.
-  if (match === null || cursorOf(Number(match[1])) !== place) throw new CursorError(place)
+  if (match === null || cursorOf(Number(match[1])) !== cursor) throw new CursorError(cursor)
   return Number(match[1])
 }
 
@@ -20,27 +20,27 @@ export function numberOf(id: string): number | undefined {
   return /^[1-9]\d{0,15}$/.test(id) && Number.isSafeInteger(Number(id)) ? Number(id) : undefined
 }
 
-interface Places {
-  after?: Place | undefined
-  before?: Place | undefined
+interface Limits {
+  after?: CursorOrSeq | undefined
+  before?: CursorOrSeq | undefined
   cursor?: Cursor | undefined
   between?: { afterSeq: number; beforeSeq: number }
   order?: 'oldest' | 'newest'
 }
 
-/** Parameters of a query whose places are numbers. */
+/** Parameters of a query whose cursors are numbers. */
 export type InNumbers<P> = Omit<P, 'after' | 'before' | 'cursor' | 'between'> & {
   after?: number | undefined
   before?: number | undefined
 }
 
 /**
- * Parameters with all places turned into the numbers between which everything lies. A list without an order goes to the older ones.
+ * Parameters with all cursors turned into the numbers between which everything lies. A list without an order goes to the older ones.
  *
  * @throws CursorError
  */
 export function inNumbers<P extends object>(parameters: P): InNumbers<P> {
-  const { after, before, cursor, between, ...rest } = parameters as P & Places
+  const { after, before, cursor, between, ...rest } = parameters as P & Limits
   const lows: number[] = []
   const highs: number[] = []
   if (after !== undefined) lows.push(seqOf(after))

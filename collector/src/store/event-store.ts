@@ -3,9 +3,9 @@ import type { EventFilter, EventQuery } from '../search/filter.ts'
 import type { PartHealth } from './part-health.ts'
 import type {
   AssertionMemory,
+  ChangeFeed,
   DeliveryQueue,
   EventLog,
-  EventTail,
   NewRequest,
   RateLimits,
   RequestLog,
@@ -52,7 +52,7 @@ export interface EventStore {
   readonly requests: RequestLog
   readonly deliveries: DeliveryQueue
   readonly reader: EventReader
-  readonly tail: EventTail
+  readonly changes: ChangeFeed
   readonly assertions: AssertionMemory
   readonly tokenKeys: TokenKeyStore
   /** The rates of all processes together; undefined = each process counts for itself. */

@@ -1,19 +1,19 @@
 import type { Clock } from '../clock.ts'
 import { limited } from '../limited.ts'
-import { StoreAwayError } from './away.ts'
 import { cursorOf } from './cursor.ts'
 import type { EventStore, StoreListener, Totals } from './event-store.ts'
 import type { PartHealth } from './part-health.ts'
 import type {
   AssertionMemory,
+  ChangeFeed,
   DeliveryQueue,
   EventLog,
-  EventTail,
+  FeedState,
   RequestLog,
-  TailNews,
   TokenKeyStore,
 } from './ports.ts'
 import type { EventReader } from './queries.ts'
+import { StoreUnavailableError } from './unavailable.ts'
 
 /** Wait before the next attempt to open the store. */
 const RETRY_MS = 2000
@@ -22,7 +22,7 @@ const OPENING_LIMIT_MS = 2000
 
 /** Stands in for a store that is unreachable. */
 export interface LateStoreParts {
-  /** Opens the store. After a `StoreAwayError` it is tried again; any other error is reported, and it is tried again too. */
+  /** Opens the store. After a `StoreUnavailableError` it is tried again; any other error is reported, and it is tried again too. */
   open(): Promise<EventStore>
   /** Ends attempts to open it. */
   giveUp(): void
@@ -32,7 +32,7 @@ export interface LateStoreParts {
   onFault(what: string, cause: unknown): void
 }
 
-const NEWS: TailNews = { head: cursorOf(0), lastSeq: 0, epoch: 0, revision: 0 }
+const NOTHING_YET: FeedState = { head: cursorOf(0), lastSeq: 0, epoch: 0, revision: 0 }
 
 /**
  * A store that was unreachable at the start, for a process that can work without one: it is opened as soon as it is reachable.
@@ -40,7 +40,7 @@ const NEWS: TailNews = { head: cursorOf(0), lastSeq: 0, epoch: 0, revision: 0 }
  */
 export class LateStore implements EventStore {
   readonly #parts: LateStoreParts
-  readonly #subscribers = new Map<(news: TailNews) => void, () => void>()
+  readonly #subscribers = new Map<(state: FeedState) => void, () => void>()
   #reason: string
   #store: EventStore | undefined
   #listener: StoreListener | undefined
@@ -70,7 +70,7 @@ export class LateStore implements EventStore {
       if (this.#isClosed) return
       const { message } = cause as Error
       // An error that repeats every two seconds is reported once.
-      if (!(cause instanceof StoreAwayError) && message !== this.#reason) {
+      if (!(cause instanceof StoreUnavailableError) && message !== this.#reason) {
         this.#parts.onFault('the store cannot be opened', cause)
       }
       this.#reason = message
@@ -79,18 +79,18 @@ export class LateStore implements EventStore {
     }
     if (this.#isClosed) return store.close()
     this.#store = store
-    for (const onNews of this.#subscribers.keys()) {
-      this.#subscribers.set(onNews, store.tail.subscribe(onNews))
-      onNews(store.tail.news())
+    for (const onChange of this.#subscribers.keys()) {
+      this.#subscribers.set(onChange, store.changes.subscribe(onChange))
+      onChange(store.changes.state())
     }
     if (this.#listener === undefined) return
     store.start(this.#listener)
     this.#listener.changed()
   }
 
-  /** @throws StoreAwayError until it is open. */
+  /** @throws StoreUnavailableError until it is open. */
   get #opened(): EventStore {
-    if (this.#store === undefined) throw new StoreAwayError(this.#reason)
+    if (this.#store === undefined) throw new StoreUnavailableError(this.#reason)
     return this.#store
   }
 
@@ -106,15 +106,15 @@ export class LateStore implements EventStore {
     append: (request) => this.#store?.requests.append(request),
   }
 
-  readonly tail: EventTail = {
-    subscribe: (onNews) => {
-      this.#subscribers.set(onNews, this.#store?.tail.subscribe(onNews) ?? (() => {}))
+  readonly changes: ChangeFeed = {
+    subscribe: (onChange) => {
+      this.#subscribers.set(onChange, this.#store?.changes.subscribe(onChange) ?? (() => {}))
       return () => {
-        this.#subscribers.get(onNews)?.()
-        this.#subscribers.delete(onNews)
+        this.#subscribers.get(onChange)?.()
+        this.#subscribers.delete(onChange)
       }
     },
-    news: () => this.#store?.tail.news() ?? NEWS,
+    state: () => this.#store?.changes.state() ?? NOTHING_YET,
   }
 
   async totals(): Promise<Totals> {

@@ -5,10 +5,10 @@ import type { Config } from '../config/schema.ts'
 import { limited } from '../limited.ts'
 import type { LoadedPlan } from '../plan/plan.ts'
 import { AddressError, isForeign, isPostgres, shownAddress, withoutPassword } from './address.ts'
-import { NewerStoreError, StoreAwayError } from './away.ts'
 import type { EventStore } from './event-store.ts'
 import { LateStore } from './late-store.ts'
 import { SqliteStore } from './sqlite/sqlite-store.ts'
+import { NewerStoreError, StoreUnavailableError } from './unavailable.ts'
 
 /** The address of a store that lives in memory and ends with the process. */
 export const MEMORY = ':memory:'
@@ -34,7 +34,7 @@ export interface StoreParts {
 /**
  * Opens the store of an address: the path of a file, `:memory:`, or `postgres://user:password@host:port/database`.
  *
- * @throws StoreAwayError when its server does not respond, or a newer collector has made its tables; ConfigError when it cannot be opened for any other reason.
+ * @throws StoreUnavailableError when its server does not respond, or a newer collector has made its tables; ConfigError when it cannot be opened for any other reason.
  */
 export async function openStore(address: string, parts: StoreParts): Promise<EventStore> {
   if (isPostgres(address)) return openPostgres(address, parts)
@@ -63,10 +63,10 @@ export async function openStore(address: string, parts: StoreParts): Promise<Eve
 }
 
 /**
- * Opens a store for a process beside a log: one that is away for the moment, or whose tables are being brought forward, is opened
+ * Opens a store for a process beside a log: one that is unavailable, or whose tables are being brought forward, is opened
  * later. One with tables of a newer version never is, and a process that only reads goes on without it until it is replaced.
  *
- * @throws StoreAwayError when the process has to write into tables of a newer version; ConfigError when it cannot be opened for any
+ * @throws StoreUnavailableError when the process has to write into tables of a newer version; ConfigError when it cannot be opened for any
  *   other reason.
  */
 export async function openStoreInTime(
@@ -78,13 +78,15 @@ export async function openStoreInTime(
   const closing = new AbortController()
   const open = () => openStore(address, { ...parts, signal: closing.signal })
   const late = { open, giveUp: () => closing.abort(), clock, onFault }
-  const told = (cause: Error) => onFault('the store is away, and is opened when it is there', cause)
+  const told = (cause: Error) =>
+    onFault('the store is unavailable, and is opened when it is reachable', cause)
   const begun = open()
   try {
     const store = await limited<EventStore | undefined>(begun, PATIENCE_MS, clock, () => undefined)
     if (store !== undefined) return store
   } catch (cause) {
-    if (!(cause instanceof StoreAwayError) || (hasToWrite && cause instanceof NewerStoreError)) throw cause
+    if (!(cause instanceof StoreUnavailableError) || (hasToWrite && cause instanceof NewerStoreError))
+      throw cause
     told(cause)
     return new LateStore(cause.message, late)
   }
@@ -127,7 +129,7 @@ async function openPostgres(address: string, parts: StoreParts): Promise<EventSt
   } catch (cause) {
     const message = `store: ${shown} cannot be opened (${withoutPassword(messageOf(cause), address)})${adviceOn(cause)}`
     if (cause instanceof NewerTables) throw new NewerStoreError(message)
-    throw isPassing(cause) ? new StoreAwayError(message) : new ConfigError(message)
+    throw isPassing(cause) ? new StoreUnavailableError(message) : new ConfigError(message)
   }
 }
 

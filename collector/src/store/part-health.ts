@@ -1,4 +1,4 @@
-/** The messages in a log that the workers have not carried to the store yet. */
+/** The messages in a log that no consumer has written into the store yet. */
 export interface LogLag {
   /** Events, or messages where a log does not count events. */
   waiting: number

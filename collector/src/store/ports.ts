@@ -7,7 +7,7 @@ import type { DestinationOutcome, EventSummary, Kind, Reason, Violation, Warning
  * Every method that may need a database on another machine is asynchronous.
  */
 
-/** A place in the log of events or requests. Opaque: only the store that gave it out can read it. */
+/** Where a list of events or requests goes on. Opaque: only the store that gave it out can read it. */
 export type Cursor = string
 
 /** The plan for an event at one destination, decided before it is stored. */
@@ -248,8 +248,8 @@ export interface RateLimits {
   take(source: string, requestsPerSecond: number): Promise<number | undefined>
 }
 
-/** Listeners for a log to which other processes write too. */
-export interface TailNews {
+/** Where a log is to which other processes write too. */
+export interface FeedState {
   /** End of the log. */
   head: Cursor
   /**
@@ -264,8 +264,8 @@ export interface TailNews {
 }
 
 /** Follows the log, whichever process writes to it. */
-export interface EventTail {
+export interface ChangeFeed {
   /** Calls back after something has changed, at most a few times a second; returns what ends it. */
-  subscribe(onNews: (news: TailNews) => void): () => void
-  news(): TailNews
+  subscribe(onChange: (state: FeedState) => void): () => void
+  state(): FeedState
 }

@@ -22,14 +22,14 @@ export interface TimeRange {
 }
 
 /** A cursor, or the `seq` of an event. */
-export type Place = Cursor | number
+export type CursorOrSeq = Cursor | number
 
 /** Which events are meant. */
 export interface EventSearch extends TimeRange {
   search: Search
-  /** Only what came later than this, and only what came earlier; neither place is part of it. */
-  after?: Place | undefined
-  before?: Place | undefined
+  /** Only what came later than this, and only what came earlier; neither is part of it. */
+  after?: CursorOrSeq | undefined
+  before?: CursorOrSeq | undefined
   /** In addition, for what is counted as it comes in: only numbers between these, both excluded. */
   between?: { afterSeq: number; beforeSeq: number }
 }
@@ -60,7 +60,7 @@ export interface Queries {
   count: { parameters: EventSearch & { cursor?: Cursor | undefined }; result: EventCount }
   event: { parameters: { id: string }; result: EventDetail | null }
   requests: {
-    parameters: TimeRange & Paging & { search: Search; after?: Place | undefined }
+    parameters: TimeRange & Paging & { search: Search; after?: CursorOrSeq | undefined }
     result: RequestsPage
   }
   request: { parameters: { id: string }; result: RequestDetail | null }

@@ -50,7 +50,7 @@ test.each(['', '/retry', '/discard'])(
 async function openApi(ask: (...given: Parameters<EventReader['ask']>) => Promise<unknown>) {
   const parts = {
     reader: { ask },
-    tail: { news: () => ({}) },
+    changes: { state: () => ({}) },
     stream: { process: 'p', storeUnavailable: () => null },
     actions: {},
     stats: () => ({}),

@@ -386,22 +386,22 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
       .toMatchObject({ status: 400, problem: { offset: 3, line: null } })
   })
 
-  test('the tail tells of what this process and others wrote, and of a clear', async () => {
+  test('the change feed tells of what this process and others wrote, and of a clear', async () => {
     const { first, second } = await openTwo()
     const told: number[] = []
-    first.tail.subscribe(({ lastSeq }) => told.push(lastSeq))
+    first.changes.subscribe(({ lastSeq }) => told.push(lastSeq))
 
     await first.log.append([newEvent('a')])
     await second.log.append([newEvent('b')])
 
-    await expect.poll(() => first.tail.news().lastSeq).toBe(2)
+    await expect.poll(() => first.changes.state().lastSeq).toBe(2)
     expect(told).toEqual(expect.arrayContaining([1, 2]))
-    const { epoch, head } = first.tail.news()
+    const { epoch, head } = first.changes.state()
     await second.clear()
-    await expect.poll(() => first.tail.news().epoch).toBe(epoch + 1)
+    await expect.poll(() => first.changes.state().epoch).toBe(epoch + 1)
     expect(await idsOf(first.reader)).toEqual([])
     await second.log.append([newEvent('a')])
-    await expect.poll(() => first.tail.news().head).not.toBe(head)
+    await expect.poll(() => first.changes.state().head).not.toBe(head)
     expect(await idsOf(first.reader)).toEqual(['a'])
   })
 
@@ -413,7 +413,7 @@ export function describePorts(newSubject: () => Subject | Promise<Subject>): voi
     let seen = 0
     let total = 0
     const follow = async () => {
-      const { lastSeq } = first.tail.news()
+      const { lastSeq } = first.changes.state()
       const between = { afterSeq: seen, beforeSeq: lastSeq + 1 }
       total += (await first.reader.ask('count', { search: EVERYTHING, between })).count
       seen = lastSeq

@@ -48,7 +48,7 @@ describeWithPostgres('a front whose PostgreSQL is unavailable at the start', () 
     })
     expect((await fetch(`${front.url}/api/events`)).status).toBe(503)
     expect((await fetch(front.url)).status).toBe(200)
-    expect(faults).toContain('the store is away, and is opened when it is there')
+    expect(faults).toContain('the store is unavailable, and is opened when it is reachable')
     await server.restart()
     await openCollector({ log, work: true, store, config })
     await expect

@@ -57,10 +57,10 @@ test('the end of the log that was told before the store could be opened is a pla
     onFault,
   })
   onTestFinished(() => late.close())
-  const { head } = late.tail.news()
+  const { head } = late.changes.state()
 
   clock.advance(2000)
-  await expect.poll(() => late.tail.news().lastSeq).toBe(2)
+  await expect.poll(() => late.changes.state().lastSeq).toBe(2)
 
   const query = { search: EVERYTHING, order: 'oldest', isFull: false, limit: 10, after: head } as const
   expect((await late.reader.ask('events', query)).events).toHaveLength(2)

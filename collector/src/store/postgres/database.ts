@@ -1,8 +1,8 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
 import { withPlainSslMode } from '../address.ts'
-import { markAway } from '../away.ts'
 import { escapeForStore } from '../escape.ts'
+import { markUnavailable } from '../unavailable.ts'
 import { isPassing } from './passing.ts'
 
 /** A value of a statement; `timestamp` columns hold milliseconds, so that there are no dates. */
@@ -168,12 +168,12 @@ export class Database implements Queryable {
   }
 }
 
-/** Runs something; what it throws when the server is away is marked so. */
+/** Runs something; what it throws when the server is unavailable is marked so. */
 async function marking<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (cause) {
-    throw isPassing(cause) ? markAway(cause as object) : cause
+    throw isPassing(cause) ? markUnavailable(cause as object) : cause
   }
 }
 

@@ -18,6 +18,7 @@ import type { EventReader } from '../queries.ts'
 import { Outbox } from '../writing/outbox.ts'
 import { Assertions, TokenKeys } from '../writing/shared-values.ts'
 import { Writer } from '../writing/writer.ts'
+import { type LogState, PostgresFeed, READ_STATE } from './change-feed.ts'
 import { Commit } from './commit.ts'
 import { Database, isOfData } from './database.ts'
 import { migrate } from './migrations.ts'
@@ -26,7 +27,6 @@ import { isPassing, stateOf } from './passing.ts'
 import { SharedRateLimits } from './rate-limits.ts'
 import { runOn } from './reader.ts'
 import { clearAll, Retention } from './retention.ts'
-import { type LogState, READ_STATE, Tail } from './tail.ts'
 import { stepRunner } from './write-dialect.ts'
 
 /** How the store is opened. */
@@ -60,7 +60,7 @@ export class PostgresStore implements EventStore {
   readonly requests: RequestLog
   readonly deliveries: DeliveryQueue
   readonly reader: EventReader
-  readonly tail: Tail
+  readonly changes: PostgresFeed
   readonly assertions: AssertionMemory
   readonly tokenKeys: TokenKeyStore
   readonly rateLimits: RateLimits
@@ -115,7 +115,7 @@ export class PostgresStore implements EventStore {
     this.#database = database
     const now = () => clock.now()
     const onFault = (what: string, cause: unknown) => this.#fault(what, cause)
-    this.tail = new Tail(() => database.newClient(), state, clock, {
+    this.changes = new PostgresFeed(() => database.newClient(), state, clock, {
       changed: () => this.#listener.changed(),
       cleared: () => this.#listener.cleared(),
     })
@@ -141,7 +141,7 @@ export class PostgresStore implements EventStore {
     this.log = this.#writer
     this.requests = this.#writer.requests
     const runner = stepRunner(database, clock)
-    this.deliveries = new Outbox(runner, id, () => this.tail.revised())
+    this.deliveries = new Outbox(runner, id, () => this.changes.revised())
     this.assertions = new Assertions(runner)
     this.tokenKeys = new TokenKeys(runner)
     this.rateLimits = new SharedRateLimits(database, clock)
@@ -150,7 +150,7 @@ export class PostgresStore implements EventStore {
 
   start(listener: StoreListener): void {
     this.#listener = listener
-    this.tail.start()
+    this.changes.start()
     this.#maintain()
   }
 
@@ -165,7 +165,7 @@ export class PostgresStore implements EventStore {
 
   async #whyNotReady(): Promise<string | null> {
     if (this.#isClosing) return 'the database is closed'
-    if (this.#writer.failure === undefined && this.tail.failure === undefined) return null
+    if (this.#writer.failure === undefined && this.changes.failure === undefined) return null
     try {
       // Taken back at once; what only reads, like a standby, refuses it.
       const trial = this.#database.query('UPDATE log_head SET openings = openings')
@@ -191,12 +191,12 @@ export class PostgresStore implements EventStore {
       }
     }
     const [state] = await this.#database.query<LogState>(READ_STATE)
-    if (state !== undefined) this.tail.cleared(state)
+    if (state !== undefined) this.changes.cleared(state)
     this.#listener.cleared()
   }
 
   #committed(summaries: readonly EventSummary[], requests: readonly NewRequest[]): void {
-    this.tail.committed(summaries[0]?.seq, summaries.length, requests.length)
+    this.changes.committed(summaries[0]?.seq, summaries.length, requests.length)
     this.#listener.committed(summaries, requests)
   }
 
@@ -241,7 +241,7 @@ export class PostgresStore implements EventStore {
     this.#isClosing = true
     this.#cancelMaintenance()
     await this.#writer.close()
-    await this.tail.close()
+    await this.changes.close()
     this.#database.endTransactions()
     await this.#maintaining
     await this.#database.close()

@@ -20,8 +20,8 @@ const DROP_LOCK = 7_263_514_029
 /** So long the keys of commits and groups are remembered. */
 const CONSUMED_DAYS = 3
 const ROWS_PER_DELETE = 10_000
-/** A day that still owes deliveries is kept for so many days more. */
-const OWED_DAYS = 7
+/** A day with pending deliveries is kept for so many days more. */
+const PENDING_DAYS = 7
 
 /** The limits on what is kept. */
 export interface RetentionOptions {
@@ -72,17 +72,17 @@ export class Retention {
     return rows.filter(({ is_old, newer }) => is_old || isOver(newer)).map(({ day }) => day)
   }
 
-  /** Whether a day may go: not while it owes deliveries, unless it has done so for very long; then that is told. */
+  /** Whether a day may go: not while deliveries are pending, unless they have been for very long; then that is told. */
   async #maySee(day: string): Promise<boolean> {
-    const [row] = await this.#database.query<{ owed: number; is_given_up: boolean }>(
-      `SELECT count(*) AS owed, $1::date < ${TODAY} - $2::integer AS is_given_up
+    const [row] = await this.#database.query<{ pending: number; is_given_up: boolean }>(
+      `SELECT count(*) AS pending, $1::date < ${TODAY} - $2::integer AS is_given_up
        FROM delivery WHERE day = $1::date AND state = 'pending'`,
-      [day, this.#options.retentionDays + OWED_DAYS],
+      [day, this.#options.retentionDays + PENDING_DAYS],
     )
-    if (row === undefined || row.owed === 0) return true
+    if (row === undefined || row.pending === 0) return true
     if (!row.is_given_up) return false
     const cause = new Error(
-      `${row.owed} deliveries of ${day}, ${OWED_DAYS} days after the end of the retention`,
+      `${row.pending} deliveries of ${day}, ${PENDING_DAYS} days after the end of the retention`,
     )
     this.#options.onFault('deliveries were given up', cause)
     return true

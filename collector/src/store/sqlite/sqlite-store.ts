@@ -12,11 +12,11 @@ import type {
   TokenKeyStore,
 } from '../ports.ts'
 import { Writer } from '../writing/writer.ts'
+import { SqliteFeed } from './change-feed.ts'
 import { Checkpointer, checkpointThread } from './checkpointer.ts'
 import { isOfData } from './database.ts'
 import { type FileReader, InlineReader, WorkerReader } from './reader.ts'
 import { MEMORY, SyncStore, type SyncStoreOptions } from './sync-store.ts'
-import { Tail } from './tail.ts'
 
 /** How the store is opened. */
 export interface SqliteStoreOptions extends Omit<SyncStoreOptions, 'now' | 'onOutcomes'> {
@@ -44,7 +44,7 @@ export class SqliteStore implements EventStore {
   readonly requests: RequestLog
   readonly deliveries: DeliveryQueue
   readonly reader: FileReader
-  readonly tail: Tail
+  readonly changes: SqliteFeed
   readonly assertions: AssertionMemory
   readonly tokenKeys: TokenKeyStore
   readonly local: LocalRecords
@@ -62,7 +62,7 @@ export class SqliteStore implements EventStore {
     const now = () => clock.now()
     const store = new SyncStore({ ...options, now, onOutcomes: () => this.#outcomes() })
     this.#store = store
-    this.tail = new Tail(store, clock, {
+    this.changes = new SqliteFeed(store, clock, {
       changed: () => this.#listener.changed(),
       cleared: () => this.#listener.cleared(),
       reopened: () => this.#openOthers(),
@@ -113,7 +113,7 @@ export class SqliteStore implements EventStore {
 
   start(listener: StoreListener): void {
     this.#listener = listener
-    if (this.#options.path !== MEMORY) this.tail.start()
+    if (this.#options.path !== MEMORY) this.changes.start()
     this.#scheduleTrim()
   }
 
@@ -124,7 +124,7 @@ export class SqliteStore implements EventStore {
   /** Done when it returns, not only when it resolves. */
   async clear(): Promise<void> {
     if (this.#store.clear()) this.#openOthers()
-    this.tail.cleared()
+    this.changes.cleared()
     this.#listener.cleared()
     this.#scheduleTrim()
   }
@@ -147,7 +147,7 @@ export class SqliteStore implements EventStore {
     this.#checkpointer?.committed(summaries.length)
     const newest = summaries.at(-1)
     if (newest !== undefined) {
-      this.tail.committed(newest.seq)
+      this.changes.committed(newest.seq)
       this.#scheduleTrim()
     }
     this.#listener.committed(summaries, requests)
@@ -155,7 +155,7 @@ export class SqliteStore implements EventStore {
 
   #outcomes(): void {
     this.#checkpointer?.committed(0)
-    this.tail.revised()
+    this.changes.revised()
   }
 
   /** A little at a time, each time in a turn of its own. */
@@ -183,7 +183,7 @@ export class SqliteStore implements EventStore {
   async close(): Promise<void> {
     this.#isClosing = true
     await this.#writer.close()
-    this.tail.close()
+    this.changes.close()
     await this.reader.close()
     await this.#checkpointer?.close()
     this.#store.close()

@@ -70,7 +70,6 @@ const DAY_MS = 24 * 60 * 60 * 1000
  */
 export class SyncStore {
   readonly database: Database
-  /** The deliveries that are owed to destinations. */
   readonly outbox: Outbox
   /** The keys that sign tokens. */
   readonly tokenKeys: TokenKeys

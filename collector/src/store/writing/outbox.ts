@@ -6,7 +6,7 @@ import type { StepRunner, WriteContext } from './dialect.ts'
 
 const ROWS_PER_RETRY = 5000
 
-/** The deliveries that are owed to destinations, in their table. */
+/** The deliveries of events, in the database that has the events. */
 export class Outbox implements DeliveryQueue {
   readonly #runner: StepRunner
   readonly #id: string

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Stats } from '../../../src/live/stats.ts'
-import type { TailNews } from '../../../src/store/ports.ts'
+import type { FeedState } from '../../../src/store/ports.ts'
 import { describeWithPostgres, newDatabase } from '../../support/postgres.ts'
 import { post, track } from '../../support.ts'
 import { connect, rowsOf } from './open.ts'
@@ -54,7 +54,8 @@ async function receiver() {
   return { keys, url: `http://127.0.0.1:${(server.address() as { port: number }).port}/` }
 }
 
-const stats = async ({ url }: Running) => (await (await fetch(`${url}/api/stats`)).json()) as Stats & TailNews
+const stats = async ({ url }: Running) =>
+  (await (await fetch(`${url}/api/stats`)).json()) as Stats & FeedState
 
 describeWithPostgres('real processes on one database', () => {
   for (const count of [2, 4]) {

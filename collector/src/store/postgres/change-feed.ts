@@ -1,7 +1,8 @@
 import type pg from 'pg'
 import type { Clock } from '../../clock.ts'
 import { cursorOf } from '../cursor.ts'
-import type { EventTail, TailNews } from '../ports.ts'
+import type { StoreListener } from '../event-store.ts'
+import type { ChangeFeed, FeedState } from '../ports.ts'
 import { CHANNEL } from './functions.ts'
 
 /** Others are looked for this often, also where notifications do not come through, as with some poolers. */
@@ -20,23 +21,15 @@ export interface LogState {
 const STATE =
   'SELECT last_seq, last_request, epoch, (SELECT revision FROM log_revision) AS revision FROM log_head'
 
-/** Told of what others did. */
-export interface ForeignNews {
-  /** Others have written: nothing that is kept in memory can be relied on. */
-  changed(): void
-  /** Others have cleared it. */
-  cleared(): void
-}
-
 /**
  * Follows the log on a connection of its own: what this process commits is told at once, what others write when the database
  * notifies of it, or half a second later.
  */
-export class Tail implements EventTail {
+export class PostgresFeed implements ChangeFeed {
   readonly #newClient: () => pg.Client
   readonly #clock: Clock
-  readonly #foreign: ForeignNews
-  readonly #subscribers = new Set<(news: TailNews) => void>()
+  readonly #foreign: Pick<StoreListener, 'changed' | 'cleared'>
+  readonly #subscribers = new Set<(state: FeedState) => void>()
   #state: LogState
   #client: pg.Client | undefined
   #polling: Promise<void> | undefined
@@ -46,7 +39,12 @@ export class Tail implements EventTail {
   #cancelPoll = () => {}
   #cancelNotice: (() => void) | undefined
 
-  constructor(newClient: () => pg.Client, state: LogState, clock: Clock, foreign: ForeignNews) {
+  constructor(
+    newClient: () => pg.Client,
+    state: LogState,
+    clock: Clock,
+    foreign: Pick<StoreListener, 'changed' | 'cleared'>,
+  ) {
     this.#newClient = newClient
     this.#state = state
     this.#clock = clock
@@ -161,19 +159,19 @@ export class Tail implements EventTail {
     this.#notice()
   }
 
-  subscribe(onNews: (news: TailNews) => void): () => void {
-    this.#subscribers.add(onNews)
-    return () => this.#subscribers.delete(onNews)
+  subscribe(onChange: (state: FeedState) => void): () => void {
+    this.#subscribers.add(onChange)
+    return () => this.#subscribers.delete(onChange)
   }
 
-  news(): TailNews {
+  state(): FeedState {
     const { last_seq: lastSeq, epoch, revision } = this.#state
     return { head: cursorOf(lastSeq), lastSeq, epoch, revision }
   }
 
   #tell(): void {
-    const news = this.news()
-    for (const onNews of this.#subscribers) onNews(news)
+    const state = this.state()
+    for (const onChange of this.#subscribers) onChange(state)
   }
 
   async close(): Promise<void> {

@@ -1,13 +1,13 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { isStoreAway, StoreAwayError } from '../../src/store/away.ts'
 import { Database } from '../../src/store/postgres/database.ts'
 import { PostgresStore } from '../../src/store/postgres/postgres-store.ts'
+import { isStoreUnavailable, StoreUnavailableError } from '../../src/store/unavailable.ts'
 
 const failed = (code: string) => Object.assign(new Error(`connect ${code}`), { code })
 
 /** A database of a server that is not there. */
-function databaseAway(): Database {
+function unreachable(): Database {
   const database = new Database('postgres://127.0.0.1:1/none')
   onTestFinished(() => database.close())
   return database
@@ -19,20 +19,20 @@ test.each<[string, (database: Database) => Promise<unknown>]>([
   ['a transaction', (database) => database.transaction(async () => {})],
   ['a question', (database) => database.reading(async () => {})],
 ])(
-  '%s that finds no server says that the store is away, with all that the connection said',
+  '%s that finds no server says that the store is unavailable, with all that the connection said',
   async (_, ask) => {
-    const cause = await ask(databaseAway()).catch((failure: unknown) => failure)
+    const cause = await ask(unreachable()).catch((failure: unknown) => failure)
 
     expect(cause).toMatchObject({ code: 'ECONNREFUSED' })
-    expect(isStoreAway(cause)).toBe(true)
-    expect(isStoreAway(new StoreAwayError('it is not open yet'))).toBe(true)
+    expect(isStoreUnavailable(cause)).toBe(true)
+    expect(isStoreUnavailable(new StoreUnavailableError('it is not open yet'))).toBe(true)
   },
 )
 
 test.each([failed('ENOENT'), failed('ECONNREFUSED'), failed('ECONNRESET'), undefined, 'text'])(
   'what somebody else failed with, %s, is not the store',
   (cause) => {
-    expect(isStoreAway(cause)).toBe(false)
+    expect(isStoreUnavailable(cause)).toBe(false)
   },
 )
 

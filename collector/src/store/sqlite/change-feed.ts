@@ -1,12 +1,13 @@
 import type { Clock } from '../../clock.ts'
 import { cursorOf } from '../cursor.ts'
-import type { EventTail, TailNews } from '../ports.ts'
+import type { StoreListener } from '../event-store.ts'
+import type { ChangeFeed, FeedState } from '../ports.ts'
 import type { Version } from './sync-store.ts'
 
 const POLL_MS = 250
 
-/** Options of a tail. */
-export interface TailSource {
+/** Options of a changes. */
+export interface FeedSource {
   version(): Version
   /** Whether the database is still where it was. */
   isInPlace(): boolean
@@ -14,12 +15,8 @@ export interface TailSource {
   reopen(): boolean
 }
 
-/** Told of what others did. */
-export interface ForeignNews {
-  /** Others have written to the file: nothing that is kept in memory can be relied on. */
-  changed(): void
-  /** Others have cleared it. */
-  cleared(): void
+/** Told of what others did: they have written or cleared, so that nothing that is kept in memory can be relied on. */
+export interface ForeignChanges extends Pick<StoreListener, 'changed' | 'cleared'> {
   /** Others have begun the file anew, and it was opened again. */
   reopened(): void
   /** The file was removed, or replaced by something else. */
@@ -29,17 +26,17 @@ export interface ForeignNews {
 /**
  * Follows the log: what this process commits is told at once, what others write to the same file within a quarter of a second.
  */
-export class Tail implements EventTail {
-  readonly #source: TailSource
+export class SqliteFeed implements ChangeFeed {
+  readonly #source: FeedSource
   readonly #clock: Clock
-  readonly #foreign: ForeignNews
-  readonly #subscribers = new Set<(news: TailNews) => void>()
+  readonly #foreign: ForeignChanges
+  readonly #subscribers = new Set<(state: FeedState) => void>()
   #version: Version
   #revision = 0
   #isLost = false
   #cancel = () => {}
 
-  constructor(source: TailSource, clock: Clock, foreign: ForeignNews) {
+  constructor(source: FeedSource, clock: Clock, foreign: ForeignChanges) {
     this.#source = source
     this.#clock = clock
     this.#foreign = foreign
@@ -95,19 +92,19 @@ export class Tail implements EventTail {
     this.#tell()
   }
 
-  subscribe(onNews: (news: TailNews) => void): () => void {
-    this.#subscribers.add(onNews)
-    return () => this.#subscribers.delete(onNews)
+  subscribe(onChange: (state: FeedState) => void): () => void {
+    this.#subscribers.add(onChange)
+    return () => this.#subscribers.delete(onChange)
   }
 
-  news(): TailNews {
+  state(): FeedState {
     const { lastSeq, epoch } = this.#version
     return { head: cursorOf(lastSeq), lastSeq, epoch, revision: this.#revision }
   }
 
   #tell(): void {
-    const news = this.news()
-    for (const onNews of this.#subscribers) onNews(news)
+    const state = this.state()
+    for (const onChange of this.#subscribers) onChange(state)
   }
 
   close(): void {
