@@ -74,7 +74,7 @@ function assertClient(client: unknown): void {
   const methods = [...KINDS, 'flush', 'closeAndFlush']
   if (methods.every((name) => typeof (client as Record<string, unknown> | null)?.[name] === 'function'))
     return
-  throw new TypeError(`combine: expected clients, each as an argument of its own, got ${describe(client)}`)
+  throw new TypeError(`combine: expected clients, each as a separate argument, got ${describe(client)}`)
 }
 
 /** The fields of all kinds. */

@@ -30,7 +30,7 @@ const REMEDIES: Partial<Record<Reason, [remedy: string, field?: string]>> = {
     'messageId',
   ],
   dedup_conflict: [
-    'Give each event a messageId of its own. Compare both events to see what differs.',
+    'Give each event a unique messageId. Compare both events to see what differs.',
     'messageId',
   ],
   no_write_key: ['Set the writeKey of the client.', 'writeKey'],

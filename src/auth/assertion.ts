@@ -47,7 +47,7 @@ export function localKey(key: PrivateKey): LocalKey {
 }
 
 /**
- * One signed assertion with an id of its own, as a JWS in compact form.
+ * One signed assertion with a unique id, as a JWS in compact form.
  *
  * @param nowMs The token server's time, milliseconds since the epoch; finite.
  * @see RFC 7515, section 3.1; RFC 7523, section 3

@@ -30,7 +30,7 @@ interface Own {
   dueMs: number | undefined
 }
 
-/** Heartbeat of a request that waits for something, by a timer of its own: the first one, and those after it. */
+/** Time until the first heartbeat of a request that waits for something, and between the next ones. Each request has a separate timer. */
 const FIRST_BEAT_MS = 10
 const BEAT_MS = 100
 /**

@@ -19,7 +19,7 @@ export class Envelope {
   }
 
   /**
-   * A request body, as UTF-8 bytes of its own.
+   * A request body, as a copy in UTF-8.
    *
    * @param sentAt The moment of this attempt, as ISO-8601 text.
    */

@@ -24,7 +24,7 @@ export interface ResponseInfo {
   body: string
 }
 
-/** One request, in figures. */
+/** The measurements of one request. */
 export interface RequestFacts {
   /** Absolute URL. */
   readonly url: string

@@ -111,7 +111,7 @@ function isTraced(): boolean {
   return CHANNELS.some(({ hasSubscribers }) => hasSubscribers)
 }
 
-/** Whether this is the wrapper of undici 8, and not a dispatcher that an older undici was told to use. */
+/** Whether this is the wrapper of undici 8, and not a dispatcher that an older undici was given. */
 function isWrapper(dispatcher: Partial<Dispatcher> | undefined): boolean {
   return typeof (dispatcher?.constructor as { wrapHandler?: unknown } | undefined)?.wrapHandler === 'function'
 }

@@ -130,7 +130,7 @@ export class FileSpool implements Spool {
     if (this.#isAttached || this.#isClosed) {
       throw new SettingsError(
         'spool',
-        'expected one of its own for each client, got one that is in use or closed',
+        'expected a separate one for each client, got one that is in use or closed',
       )
     }
     this.#isAttached = true

@@ -12,7 +12,7 @@ export interface RequestFailure {
   times?: number | undefined
 }
 
-/** The service in memory: takes everything, unless it was told to fail. */
+/** The service in memory: takes everything, unless a test makes it fail. */
 export class Service implements HTTPClient {
   #failures: { readonly failure: RequestFailure; left: number }[] = []
 

@@ -290,6 +290,6 @@ describe('stored', () => {
 test('one spool serves one client', () => {
   const { spool } = createHost().start()
 
-  expect(() => createAnalytics({ spool })).toThrow(/spool: expected one of its own/)
+  expect(() => createAnalytics({ spool })).toThrow(/spool: expected a separate one/)
   expect(() => createAnalytics({ spool: {} as never })).toThrow(/spool: expected a FileSpool/)
 })

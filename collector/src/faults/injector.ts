@@ -43,7 +43,7 @@ export class FaultInjector {
     response.once('close', () => this.#hanging.delete(response))
   }
 
-  /** Cuts the connections that were left hanging, so that nobody waits for them. */
+  /** Cuts the connections that were left hanging, so that closing does not wait for them. */
   close(): void {
     for (const response of this.#hanging) response.destroy()
   }
