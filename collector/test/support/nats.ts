@@ -1,30 +1,17 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, constants, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { onTestFinished, test } from 'vitest'
 import { TIER } from '../../../scripts/tiers.mjs'
 import { type HeldPort, holdPort } from '../../../test/support/held-port.ts'
-
-/** The program; undefined where there is none. A NATS_SERVER that is wrong is no reason to take another. */
-function findNats(env: NodeJS.ProcessEnv = process.env): string | undefined {
-  const given = env['NATS_SERVER']
-  const folders = [...(env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/local/sbin']
-  const candidates = given ? [given] : folders.map((folder) => join(folder, 'nats-server'))
-  return candidates.find((path) => {
-    try {
-      accessSync(path, constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
-}
+import { findProgram } from './find-program.ts'
 
 /** Where nats-server is; undefined where there is none. */
-export const natsProgram = TIER === 'default' ? undefined : findNats()
+export const natsProgram =
+  TIER === 'default' ? undefined : findProgram('nats-server', 'NATS_SERVER', ['/usr/sbin', '/usr/local/sbin'])
 
 /** `test`, or `test.skip` where there is no nats-server: the count of skipped tests then says so. */
 export const natsTest = natsProgram === undefined ? test.skip : test
