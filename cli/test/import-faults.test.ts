@@ -76,9 +76,9 @@ describe('an import that is interrupted', () => {
     const collector = await startCollector()
     const file = newFile(name, content)
     for (let kills = 0; kills < 2; kills++) {
-      const running = start(['import', file, '--resume', '--rate', '600', ...flags], { env: collector.env })
+      const running = start(['import', file, '--resume', '--rate', '200', ...flags], { env: collector.env })
       const before = (await collector.stats()).accepted
-      while ((await collector.stats()).accepted < before + 500)
+      while ((await collector.stats()).accepted < before + 200)
         await new Promise((resolve) => setTimeout(resolve, 20))
       running.child.kill('SIGKILL')
       await running.ended
