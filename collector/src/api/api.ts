@@ -19,7 +19,7 @@ import { type Actions, handleAction } from './actions.ts'
 import { ConcurrencyLimit } from './concurrency-limit.ts'
 import { oneEntry } from './entry.ts'
 import { exportEvents, exportRequests } from './export.ts'
-import { readPlace, readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
+import { readCursorOrSeq, readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
 import { type WaitParts, wait } from './wait.ts'
 
 /** The facts about the collector itself. */
@@ -247,7 +247,7 @@ async function requests({ reader, now }: ApiParts, { searchParams }: URL): Promi
   return reader.ask('requests', {
     search: readRequestSearch(q),
     ...readRange(range, now()),
-    ...(after && { after: readPlace(after) }),
+    ...(after && { after: readCursorOrSeq(after) }),
     order,
     limit,
     cursor,

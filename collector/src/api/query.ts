@@ -108,7 +108,7 @@ export function readQuery<N extends keyof typeof SCHEMAS>(
 }
 
 /** A cursor, or the number of an event. */
-export function readPlace(text: string): CursorOrSeq {
+export function readCursorOrSeq(text: string): CursorOrSeq {
   return /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
@@ -142,8 +142,8 @@ export function readSearch(
   return {
     search: searchOf(filter as EventFilter),
     ...readRange({ ...(from && { from }), ...(to && { to }) }, nowMs),
-    ...(after && { after: readPlace(after) }),
-    ...(before && { before: readPlace(before) }),
+    ...(after && { after: readCursorOrSeq(after) }),
+    ...(before && { before: readCursorOrSeq(before) }),
   }
 }
 

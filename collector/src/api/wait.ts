@@ -5,7 +5,7 @@ import { ClosedError, type WaitOptions, WaitTimeoutError } from '../live/waiters
 import type { EventRecord } from '../record.ts'
 import type { ChangeFeed } from '../store/ports.ts'
 import { ConcurrencyLimit } from './concurrency-limit.ts'
-import { readPlace, readQuery } from './query.ts'
+import { readCursorOrSeq, readQuery } from './query.ts'
 
 /** Parts that waits need. */
 export interface WaitParts {
@@ -35,8 +35,8 @@ export async function wait(
   }
   const given = {
     ...options,
-    ...(after && { after: readPlace(after) }),
-    ...(before && { before: readPlace(before) }),
+    ...(after && { after: readCursorOrSeq(after) }),
+    ...(before && { before: readCursorOrSeq(before) }),
   }
   const signal = goneSignal(response)
   try {

@@ -103,7 +103,7 @@ export class TrackingApi {
       if (waitMs !== undefined) return this.#slowDown(response, Math.ceil(waitMs / 1000), notes)
     }
     if (caller.outcome !== 'source' && caller.outcome !== 'unknown') {
-      return this.#turnAway(response, path, caller, notes)
+      return this.#refuseCaller(response, path, caller, notes)
     }
     const events = await this.#judge(parsed, path, clock.now(), caller, notes)
     try {
@@ -181,7 +181,7 @@ export class TrackingApi {
     )
   }
 
-  #turnAway(
+  #refuseCaller(
     response: ServerResponse,
     path: Kind | 'batch',
     caller: Exclude<Caller, KnownCaller>,
