@@ -1465,6 +1465,24 @@ describe('the end of the process', () => {
     expect(client.requests).toEqual([])
   })
 
+  test('that is not held for a listener that tracks each time tells the event of it when it ends', async () => {
+    const { analytics, events, runOutOfWork, restore } = await createOnProcess({}, [status(200)])
+    const { outcomes, callback } = recordOutcomes()
+
+    for (let round = 0; round < 2; round++) {
+      const seen = runOutOfWork()
+      trackPurchases(analytics, 1, callback)
+      await seen
+      if (round === 0) await settled()
+    }
+    restore()
+    expect(outcomes).toEqual(['delivered'])
+    expect(events).toEqual(['beforeExit', 'exit'])
+    await runOutOfWork()
+
+    expect(outcomes).toEqual(['delivered', 'shutdown_timeout'])
+  })
+
   test('a script that awaits one event after the other has the whole time for each', async () => {
     const answers: (() => void)[] = []
     const slow = (): Promise<HTTPResponse> =>
