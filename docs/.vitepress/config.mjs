@@ -39,10 +39,10 @@ export default defineConfig({
       {
         text: 'Guide',
         link: '/five-minutes',
-        activeMatch: '^/(?!$|api/|spec|faults|mutation|contributing/)',
+        activeMatch: '^/(?!$|api/|spec|faults|contributing/)',
       },
       { text: 'API', link: '/api/', activeMatch: '^/api/' },
-      { text: 'Contributors', link: '/spec', activeMatch: '^/(?:spec|faults|mutation|contributing/)' },
+      { text: 'Contributors', link: '/spec', activeMatch: '^/(?:spec|faults|contributing/)' },
     ],
     // Written by scripts/build-docs.mjs, with the titles of the documents.
     sidebar: read('./pages/sidebar.json'),

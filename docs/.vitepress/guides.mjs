@@ -28,7 +28,7 @@ export const GUIDES = [
 /** For people who work on the library itself: a sidebar of its own. */
 export const CONTRIBUTORS = [
   { text: 'The product', pages: ['spec', 'faults'] },
-  { text: 'The code', pages: ['contributing/decisions', 'contributing/experiments', 'mutation'] },
+  { text: 'The code', pages: ['contributing/decisions', 'contributing/experiments'] },
 ]
 
 /** The entry points, each with the sentence that the reference has about it. */

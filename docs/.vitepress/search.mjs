@@ -4,7 +4,7 @@
 function boostDocument(id) {
   if (id.startsWith('/api/')) return 0.15
   if (/^\/(?:#|$)/.test(id)) return 0.3
-  if (/^\/(?:spec|faults|mutation|contributing\/)/.test(id)) return 0.1
+  if (/^\/(?:spec|faults|contributing\/)/.test(id)) return 0.1
   return /^\/(?:migration\/|cluster)/.test(id) ? 0.5 : 1
 }
 

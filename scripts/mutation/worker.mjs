@@ -1,5 +1,5 @@
 // Runs the unit tests over the sources with changes asleep, as often as it is told to: `{ number, files }` in,
-// `{ failed: number of failed tests }` out.
+// `{ failed, errors, messages, tookMs }` out.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { createVitest } from 'vitest/node'
@@ -47,12 +47,16 @@ process.on('message', async ({ number, files }) => {
   )
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications, false)
   const failed = testModules.filter((one) => !one.ok()).map(({ moduleId }) => relative(ROOT, moduleId))
+  const tookMs = testModules.map((one) => {
+    const { setupDuration, collectDuration, duration } = one.diagnostic()
+    return [relative(ROOT, one.moduleId), setupDuration + collectDuration + duration]
+  })
   const messages = testModules.flatMap((one) => [
     ...one.errors().map(({ message }) => message),
     ...[...one.children.allTests('failed')].map(
       (test) => `${test.fullName}: ${test.result().errors[0]?.message}`,
     ),
   ])
-  process.send({ failed, errors: unhandledErrors.length, messages })
+  process.send({ failed, errors: unhandledErrors.length, messages, tookMs: Object.fromEntries(tookMs) })
 })
 process.send({ isReady: true })

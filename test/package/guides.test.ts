@@ -9,9 +9,7 @@ import { type Example, examplesOf } from '../support/guide.ts'
 import { createProject, type Project, REPOSITORY, run, runTool } from './project.ts'
 
 /** Documents without programs, and two whose programs have tests of their own. */
-const OTHERS = ['faults', 'mutation', 'observability', 'spec', 'tracking-plans'].map(
-  (name) => `docs/${name}.md`,
-)
+const OTHERS = ['faults', 'observability', 'spec', 'tracking-plans'].map((name) => `docs/${name}.md`)
 
 const documents = readdirSync(join(REPOSITORY, 'docs'), { recursive: true })
   .map((path) => `docs/${String(path).replaceAll('\\', '/')}`)
