@@ -67,7 +67,7 @@ export class RequestRecorder {
       if (!isWorthIt(status)) return
       if (broken !== undefined) notes.problem = { code: broken.code, message: broken.message }
       const facts = { path, atMs, status, durationMs: this.#clock.monotonic() - startMs }
-      const write = () => this.#write({ ...lineOf(request, notes), ...facts })
+      const write = () => this.#write(lineOf(request, notes, facts))
       if (response.headersSent || notes.appending === undefined) return write()
       // If the client hangs up, the write goes on, so the record waits for it to tell which events were kept.
       this.#writeAfter(notes.appending, write)
@@ -141,15 +141,21 @@ const NOTHING: Omit<NewRequest, 'id' | 'atMs' | 'address' | 'status' | 'problem'
   bodyIsCut: false,
 }
 
+// In one literal: an object put together by spread costs several times as much, and there is one for every request.
 function lineOf(
   request: IncomingMessage,
   notes: RequestNotes,
-): Omit<NewRequest, 'path' | 'atMs' | 'status' | 'durationMs'> {
+  { path, atMs, status, durationMs }: Pick<NewRequest, 'path' | 'atMs' | 'status' | 'durationMs'>,
+): NewRequest {
   const { headers } = request
   const retryCount = headers['x-retry-count']
   return {
     id: notes.id,
+    atMs,
+    status,
+    durationMs,
     method: request.method ?? '',
+    path,
     source: notes.source,
     address: notes.address,
     userAgent: headers['user-agent'] ?? null,

@@ -82,9 +82,17 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
   const { batch, writeKey, sentAt, context, integrations } = parsed as Record<string, unknown>
   if (path !== 'batch') {
     // A single message has these fields itself.
-    const none = { sentAt: undefined, context: undefined, integrations: undefined }
     const slices = [{ start: 0, end: bytes.length }]
-    return { writeKey, ...none, items: [parsed], slices, exact, warnings }
+    return {
+      writeKey,
+      sentAt: undefined,
+      context: undefined,
+      integrations: undefined,
+      items: [parsed],
+      slices,
+      exact,
+      warnings,
+    }
   }
   if (!Array.isArray(batch)) return refusal('batch_not_an_array')
   // The response is never 200 for a message that was not accepted.

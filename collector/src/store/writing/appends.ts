@@ -5,7 +5,7 @@ import type { EventGroup, NewEvent } from '../ports.ts'
 export interface Append {
   events: readonly NewEvent[]
   /** Given for events that may come more than once: a commit of their own. */
-  groups?: readonly EventGroup[]
+  groups?: readonly EventGroup[] | undefined
   /** Characters of their messages. */
   size: number
   resolve(summaries: EventSummary[]): void
@@ -56,7 +56,8 @@ export class Appends {
         this.#size -= size
       }
       this.#waiting.push({
-        ...what,
+        events: what.events,
+        groups: what.groups,
         size,
         resolve(summaries) {
           leave()
