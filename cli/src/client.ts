@@ -10,9 +10,9 @@ import { NodeHTTPClient } from 'trackpost/node'
 import { UsageError } from './errors.ts'
 import { printable } from './output/text.ts'
 
-/** Reports of a client beside the outcomes of its events. */
+/** Listener for the reports of a client, in addition to the outcomes of its events. */
 export interface ClientListener {
-  /** Something is doubtful, and cost no event. */
+  /** A warning that cost no event. */
   warn(text: string): void
   /** No request is sent for this long, as `status` says. */
   pause?(waitMs: number, status: Status): void
@@ -21,7 +21,7 @@ export interface ClientListener {
 const PREFIX = /^trackpost: /
 
 /**
- * A client of the SDK. Failures are told to callbacks alone.
+ * Makes a client of the SDK. Only callbacks get the failures.
  *
  * @throws UsageError when a setting is wrong; the message names it.
  */
@@ -33,7 +33,7 @@ export function createClient(settings: AnalyticsSettings, listener: ClientListen
       if (waitMs !== undefined) listener.pause?.(waitMs, analytics.status)
     },
     warn: (fields: object, message: string) => {
-      // Callbacks tell what the service said, and a pause tells how long there is none.
+      // An outage is reported otherwise: callbacks get the error of the service, and `pause` the wait.
       if ((fields as { code?: string }).code !== 'outage')
         listener.warn(printable(message.replace(PREFIX, '')))
     },
@@ -50,7 +50,7 @@ export function createClient(settings: AnalyticsSettings, listener: ClientListen
   return analytics
 }
 
-/** Makes one of the six calls. What the command line or a file says is checked by the client, not by its types. */
+/** Makes one of the six calls. The client checks the input of the command line or file at run time, instead of the types. */
 export function call(
   client: Analytics,
   kind: Kind,

@@ -1,7 +1,7 @@
 /** Exit codes of the process. */
 export const EXIT = { delivered: 0, failed: 1, usage: 2, interrupted: 130 } as const
 
-/** An end with one clear line and an exit code; nothing else is printed of it. */
+/** Ends the command with one line on stderr and an exit code. */
 export class CommandError extends Error {
   readonly exitCode: number
 
@@ -12,7 +12,7 @@ export class CommandError extends Error {
   }
 }
 
-/** The command cannot be carried out as it was given: nothing has been sent. */
+/** The command line or an input file is wrong: nothing has been sent. */
 export class UsageError extends CommandError {
   constructor(message: string) {
     super(message, EXIT.usage)

@@ -6,7 +6,7 @@ import { createProgram } from './program.ts'
 /** Runs one command; resolves with its exit code. */
 export async function main(args: readonly string[]): Promise<number> {
   const { stdout, stderr } = process
-  // Nobody may read any more what is printed (`| head -1`); that is no reason to lose an event.
+  // The reader of our output may be gone (`| head -1`), which is no reason to lose an event.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   const context: CommandContext = { stdout, stderr, env: process.env, args, onInterrupt }
   let exitCode: number = EXIT.delivered
@@ -24,7 +24,7 @@ export async function main(args: readonly string[]): Promise<number> {
   return exitCode
 }
 
-/** An unknown command has no help: asked for it, the general one would be printed as if nothing was wrong. */
+/** Removes the help flag after an unknown command, for which the general help would be printed as if nothing was wrong. */
 function withoutHelpOfNothing(program: Command, args: readonly string[]): string[] {
   let command = program
   for (const [index, name] of args.entries()) {
@@ -41,7 +41,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 function onInterrupt(run: () => void): () => void {
   let isAsked = false
   const take = (): void => {
-    // Progress is saved once a second: the process may be ended at any time.
+    // Progress is saved once a second, so the process may end at any time.
     if (isAsked) process.exit(EXIT.interrupted)
     isAsked = true
     run()

@@ -118,7 +118,7 @@ function addSend(program: Command, context: CommandContext, onExit: OnExit): voi
 function addVerify(program: Command, context: CommandContext, onExit: OnExit): void {
   const command = program
     .command('verify')
-    .description('ask the service whether it can be reached and takes the write key; sends no event')
+    .description('ask the service whether it can be reached and accepts the write key; sends no event')
     .action(async (flags: VerifyFlags) => onExit(await runVerify(flags, context)))
   addConnection(command)
 }

@@ -92,7 +92,7 @@ describe('send', () => {
     ['no identity', ['track', '--event', 'x'], 'track: expected userId or anonymousId, got neither'],
     ['no name', ['track', '--user-id', 'ada'], 'track: event: expected a non-empty string'],
     ['an option of another kind', ['alias', '--event', 'x'], "unknown option '--event'"],
-    ['a bad value', ['track', '--property', 'total:=4,5'], '--property: total: expected JSON behind ":="'],
+    ['a bad value', ['track', '--property', 'total:=4,5'], '--property: total: expected JSON after ":="'],
     [
       'no value',
       ['track', '--property', 'total'],
@@ -124,7 +124,7 @@ describe('verify', () => {
   test('a service that takes the key', async () => {
     const { code, stdout } = await run(['verify'], { env: collector.env })
 
-    expect([code, stdout]).toEqual([0, `${collector.url}/v1/batch: takes the write key (200)\n`])
+    expect([code, stdout]).toEqual([0, `${collector.url}/v1/batch: accepts the write key (200)\n`])
     expect(await collector.events()).toEqual([])
   })
 
@@ -202,7 +202,7 @@ describe('settings', () => {
   })
 
   test.each([
-    ['no key', [], {}, 'no write key: say --write-key-file <path>, or set TRACKPOST_WRITE_KEY'],
+    ['no key', [], {}, 'no write key: use --write-key-file <path>, or set TRACKPOST_WRITE_KEY'],
     [
       'a key file that is not there',
       ['--write-key-file', '/nowhere'],

@@ -26,7 +26,7 @@ describe('an import that is interrupted', () => {
     const line = Number(/everything before line (\d+) has its outcome/.exec(stdout)?.[1])
     expect(server.taken.length).toBe(line - 1)
     expect(stateOf(file)).toMatchObject({ line, isDone: false })
-    expect(stdout).toContain(`go on with: trackpost import ${file} --rate 2000 --resume`)
+    expect(stdout).toContain(`continue with: trackpost import ${file} --rate 2000 --resume`)
     const again = await run(['import', file, '--resume'], { env: server.env })
     expect([again.code, again.stderr]).toEqual([0, `${file}: goes on at line ${line}\n`])
     expect(again.stdout).toContain(`${(LINES - line + 1).toLocaleString('en-US')} lines:`)
@@ -135,7 +135,7 @@ describe('an import that is interrupted', () => {
 
     expect(careless).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(`stopped at line ${line}: say --resume`),
+      stderr: expect.stringContaining(`stopped at line ${line}: use --resume`),
     })
     expect(otherKey).toMatchObject({ code: 2, stderr: expect.stringContaining('with another write key') })
     expect(otherHost).toMatchObject({ code: 2, stderr: expect.stringContaining(`went to ${server.url}`) })
@@ -164,7 +164,7 @@ describe('an import that is interrupted', () => {
     const { code, stderr } = await run(['import', file, '--resume'], { env: server.env })
 
     expect(code).toBe(2)
-    expect(stderr).toContain('the last line of the earlier import went on')
+    expect(stderr).toContain('the last line of the earlier import is longer now')
   })
 })
 
@@ -230,7 +230,7 @@ describe('a service that fails', () => {
           /^trackpost: waits \d+ s: \[\d+\] .*; tries again, at most 1 time \(--max-retries\)$/,
         )
       }
-      expect(stdout).toContain(`go on with: trackpost import ${file} --max-retries 1 --resume`)
+      expect(stdout).toContain(`continue with: trackpost import ${file} --max-retries 1 --resume`)
       // Four at once, and one retry: however many lines there are to try it with.
       expect(server.requests).toBeLessThanOrEqual(8)
     },
@@ -288,7 +288,7 @@ describe('a disk', () => {
     expect(stderr).toMatch(
       /events\.ndjson:\d+: the state file .* cannot be written: no space left on the disk\n$/,
     )
-    expect(stdout).toContain('go on with: trackpost import')
+    expect(stdout).toContain('continue with: trackpost import')
     spawnSync('rm', [join(folder, 'ballast')])
     const again = await run(['import', file, '--resume'], { env: collector.env })
     expect(again.code).toBe(0)
@@ -327,7 +327,7 @@ describe('a disk', () => {
     })
 
     expect([code, server.requests]).toEqual([2, 0])
-    expect(stderr).toBe('trackpost: state file /dev/full: it is no regular file\n')
+    expect(stderr).toBe('trackpost: state file /dev/full: it is not a regular file\n')
   })
 
   test('a state file that is damaged', async () => {
@@ -339,7 +339,7 @@ describe('a disk', () => {
     })
 
     expect(code).toBe(2)
-    expect(stderr).toContain('it cannot be read; say --restart to begin anew')
+    expect(stderr).toContain('it cannot be read; use --restart to start over')
   })
 })
 
@@ -361,7 +361,7 @@ describe('a file that cannot be read as it is', () => {
     ['UTF-16, big end first', 'a.csv', Buffer.from(`\uFEFF${csv}`, 'utf16le').swap16(), ':1: this is UTF-16'],
     ['UTF-16 without a mark', 'a.csv', Buffer.from(csv, 'utf16le'), ':1: this is UTF-16'],
     ['a zip archive', 'a.csv', Buffer.from('504b0304140000', 'hex'), ':1: this is a zip archive'],
-    ['bytes', 'a.csv', Buffer.from('who\0,x'), ':1: this is no text'],
+    ['bytes', 'a.csv', Buffer.from('who\0,x'), ':1: this is not text'],
     ['a header that is broken', 'a.csv', '"who,what\nada,Paid\n', ':1: the header cannot be read'],
   ])('%s', async (_label, name, content, message) => {
     const file = newFile(name, content)
@@ -383,7 +383,7 @@ describe('a file that cannot be read as it is', () => {
     ['a field that messages do not have', 'user=who', '--map: messages have no field user'],
     ['no column at all', 'userId', '--map: expected field=column, got "userId"'],
     ['one field twice', 'userId=who,userId=what', '--map: userId is mapped twice'],
-    ['a cast that there is not', 'properties.x:date=who', 'behind the colon'],
+    ['a cast that there is not', 'properties.x:date=who', 'after the colon'],
   ])('a mapping with %s', async (_label, map, message) => {
     const { code, stderr } = await run(['import', newFile('a.csv', csv), '--type', 'track', '--map', map], {
       env,

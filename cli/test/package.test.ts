@@ -147,7 +147,7 @@ test('the first minute of the README, against a collector', async () => {
   )
 
   expect(stderr).toBe('')
-  expect(stdout).toContain(`${collector.url}/v1/batch: takes the write key (200)\n`)
+  expect(stdout).toContain(`${collector.url}/v1/batch: accepts the write key (200)\n`)
   expect(stdout).toContain('history.ndjson: 1 line: 1 delivered, 0 refused')
   expect(stdout).toMatch(/track +Signed Up +ada +plan=pro\n.* track +Signed Up +bob\n$/)
 })

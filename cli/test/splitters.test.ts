@@ -156,7 +156,7 @@ describe('a JSON array', () => {
     ['[1 2]', 'expected a comma or the end'],
     ['[1,]', 'expected an element'],
     ['[,1]', 'expected an element or the end'],
-    ['[1] 2', 'expected nothing behind the array'],
+    ['[1] 2', 'expected nothing after the array'],
   ])('%s is broken', (text, message) => {
     const splitter = new JsonArraySplitter(START)
     splitter.push(Buffer.from(text))

@@ -139,7 +139,7 @@ test('a collector that has forgotten everything is read from its beginning', asy
   await tail.prints('old')
 
   await fetch(`${own.url}/api/events`, { method: 'DELETE' })
-  await tail.prints('has forgotten its events')
+  await tail.prints('events of the collector were deleted')
   await track(own, 'new')
   await tail.prints('new')
 })
@@ -216,7 +216,7 @@ test('what is no collector, and what is no address', async () => {
 
   expect([other.code, other.stderr]).toEqual([
     1,
-    expect.stringContaining('is no collector: /api/stats has status 404'),
+    expect.stringContaining('is not a collector: /api/stats has status 404'),
   ])
   expect([none.code, secret.code]).toEqual([2, 2])
 })

@@ -187,7 +187,7 @@ describe('what no types can be made of is told by line and column, and nothing i
     [
       'a part that there is not',
       '{ "tracks": {} }',
-      ':1:13: /tracks: this is no part of a plan; did you mean track?',
+      ':1:13: /tracks: this is not a part of a plan; did you mean track?',
     ],
     [
       'a schema that is none',
@@ -207,7 +207,7 @@ describe('what no types can be made of is told by line and column, and nothing i
     [
       'a name that stands there twice',
       '{ "track": {\n "Paid": {},\n "Paid": {} } }',
-      ':3:2: "Paid" stands in line 2 already, and only the last one would count; remove or rename one',
+      ':3:2: "Paid" is in line 2 already, and only the last one would count; remove or rename one',
     ],
     [
       'a reference that leads nowhere',
@@ -227,17 +227,17 @@ describe('what no types can be made of is told by line and column, and nothing i
     [
       '__proto__',
       '{ "track": { "Paid": { "properties": { "__proto__": {} } } } }',
-      ':1:53: /track/Paid/properties/__proto__: __proto__ is no name for a property; call it something else',
+      ':1:53: /track/Paid/properties/__proto__: __proto__ cannot be the name of a property; rename it',
     ],
     [
       'hasOwnProperty',
       track({ properties: { hasOwnProperty: {} } }),
-      ':5:27: /track/Paid/properties/hasOwnProperty: hasOwnProperty is no name for a property; call it something else',
+      ':5:27: /track/Paid/properties/hasOwnProperty: hasOwnProperty cannot be the name of a property; rename it',
     ],
     [
       'an event of that name',
       '{ "track": { "hasOwnProperty": {} } }',
-      ':1:32: /track/hasOwnProperty: is no name for an event',
+      ':1:32: /track/hasOwnProperty: cannot be the name of an event',
     ],
     [
       'a schema without an end',
@@ -265,7 +265,7 @@ describe('what no types can be made of is told by line and column, and nothing i
     [['types', '/nowhere.json'], '/nowhere.json: there is no such file'],
     [['types', '.'], '.: it is a folder'],
     [['types', 'plan.json', '--output', 'events.ts'], "unknown option '--output'"],
-    [['types', 'plan.json', '--check'], '--check: say with --out <path> which file it is about'],
+    [['types', 'plan.json', '--check'], '--check: add --out <path>, the file to check'],
   ])('%j', async (args, message) => {
     const { code, stdout, stderr } = await run(args)
 
@@ -303,7 +303,7 @@ describe('--out and --check', () => {
     writeFileSync(path, JSON.stringify(one).replace('number', 'string'))
     const other = await run([...args, '--check'])
 
-    const remedy = `make it anew with: trackpost types ${path} --out '${out}'\n`
+    const remedy = `write it again with: trackpost types ${path} --out '${out}'\n`
     expect(missing).toMatchObject({
       code: 1,
       stdout: '',

@@ -97,7 +97,7 @@ export async function checkAddress(host: string, allowPublic: boolean): Promise<
   if (allowPublic) return false
   throw new ConfigError(
     `host: ${host} can be reached from other machines, and the collector speaks no TLS; ` +
-      'put a TLS proxy in front and say --allow-public (allowPublic: true)',
+      'put a TLS proxy in front and use --allow-public (allowPublic: true)',
   )
 }
 

@@ -247,7 +247,7 @@ test('a port in use gets one clear line and exit code 1', async () => {
   const { code, err } = await run('--port', String(first.port), '--database', ':memory:')
 
   expect(code).toBe(1)
-  expect(err).toBe(`trackpost-collector: port ${first.port} is in use; say --port <another>\n`)
+  expect(err).toBe(`trackpost-collector: port ${first.port} is in use; use --port <another>\n`)
 })
 
 const broken = join(folder, 'broken.json')

@@ -405,7 +405,7 @@ test('one request that cannot be written does not cost the others in the same co
 
 test('a public address is refused unless it is allowed', async () => {
   await expect(openCollector({ host: '0.0.0.0' })).rejects.toThrow(
-    /TLS proxy in front and say --allow-public/,
+    /TLS proxy in front and use --allow-public/,
   )
   await expect(openCollector({ host: '::' })).rejects.toThrow(/--allow-public/)
   const local = await openCollector()

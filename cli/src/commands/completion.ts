@@ -5,18 +5,18 @@ export type Shell = (typeof SHELLS)[number]
 
 /** The words that may follow `path`. */
 interface Node {
-  /** Names of subcommands, joined with blanks: `send track`. */
+  /** Names of subcommands, joined with spaces: `send track`. */
   readonly path: string
   readonly commands: readonly (readonly [name: string, description: string])[]
   readonly options: readonly Option[]
-  /** Values of the argument; empty where it is free. */
+  /** Allowed values of the argument; empty if any value is allowed. */
   readonly choices: readonly string[]
   readonly takesFile: boolean
 }
 
 const FILE_VALUE = /path/
 
-/** A script for one of the shells, made of the commands themselves. It needs nothing to be installed and starts no process. */
+/** Makes a script for one of the shells from the commands. The script needs no other packages and starts no process. */
 export function createCompletion(program: Command, shell: Shell): string {
   const nodes = collectNodes(program, '')
   if (shell === 'bash') return bash(nodes)

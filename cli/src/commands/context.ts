@@ -1,15 +1,18 @@
-/** The part of the process that a command uses: its streams, its environment, and the signal to end. */
+/** The part of the process that a command uses: streams, environment, and the interrupt signal. */
 export interface CommandContext {
   readonly stdout: NodeJS.WriteStream
   readonly stderr: NodeJS.WriteStream
   readonly env: Readonly<Record<string, string | undefined>>
-  /** The arguments as they were given. */
+  /** The raw arguments. */
   readonly args: readonly string[]
-  /** Calls `run` when the user asks for an end, with Ctrl+C for instance; a second time ends the process. Returns how to take it back. */
+  /**
+   * Calls `run` when the user interrupts the command, for example with Ctrl+C; a second interrupt ends the process. Returns a
+   * function that removes the listener.
+   */
   onInterrupt(run: () => void): () => void
 }
 
-/** A command's arguments for a shell, with another flag or without one. The key is left out: what is printed may be kept. */
+/** The command line with a flag added or removed, for the user to paste. Leaves out the write key, since output may be logged. */
 export function commandLine(
   { args, env }: Pick<CommandContext, 'args' | 'env'>,
   { added = [], dropped }: { added?: readonly string[]; dropped: readonly string[] },
@@ -20,7 +23,7 @@ export function commandLine(
     if (arg === '--write-key') index++
     else if (!arg.startsWith('--write-key=') && !dropped.includes(arg)) kept.push(shellQuoted(arg))
   }
-  // Whoever ran it by npx has no command of that name.
+  // With npx, the command `trackpost` is not installed.
   const name = env['npm_command'] === 'exec' ? 'npx trackpost-cli' : 'trackpost'
   return [name, ...kept, ...added].join(' ')
 }

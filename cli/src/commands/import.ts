@@ -75,7 +75,7 @@ export async function runImport(file: string, flags: ImportFlags, context: Comma
       setting,
     )
   } catch (error) {
-    // Where in which file: every problem found before the first line is the file's.
+    // Adds the name of the file: problems found before the first record belong to it.
     if (error instanceof UsageError && error.message.startsWith('line ')) {
       throw new UsageError(`${printable(file)}:${error.message.slice('line '.length)}`)
     }
@@ -85,7 +85,7 @@ export async function runImport(file: string, flags: ImportFlags, context: Comma
   }
 }
 
-/** The state of an earlier import of this file, if this one continues it. */
+/** The state of an earlier import of this file, if this import continues it. */
 async function findEarlier(
   path: string,
   flags: ImportFlags,
@@ -99,19 +99,19 @@ async function findEarlier(
   if (flags.resume !== true) {
     if (state.isDone) return undefined
     throw new UsageError(
-      `an earlier import of this file stopped at line ${state.line}: say --resume to go on there, or --restart to begin anew`,
+      `an earlier import of this file stopped at line ${state.line}: add --resume to continue there, or --restart to start over`,
     )
   }
   if (!isSameTarget(state.target, host, writeKey)) {
     throw new UsageError(
-      `the earlier part went to ${printable(state.target.host)}${state.target.host === host ? ' with another write key' : ''}: say --restart to send all of it here`,
+      `the earlier part went to ${printable(state.target.host)}${state.target.host === host ? ' with another write key' : ''}: use --restart to send the whole file here`,
     )
   }
   const { fingerprint } = state
   const now = fingerprint === null ? undefined : await source.fingerprint(fingerprint.headBytes)
   if (now !== undefined && now.headSha256 !== fingerprint?.headSha256) {
     throw new UsageError(
-      'this is not the file of the earlier import: its beginning differs; say --restart to begin anew',
+      'this is not the file of the earlier import: its beginning differs; use --restart to start over',
     )
   }
   return state
@@ -128,7 +128,7 @@ interface RunParts {
   readonly path: string | undefined
 }
 
-/** One import from its first line to its report. */
+/** One import, from the first line to the report. */
 class ImportRun {
   readonly #parts: RunParts
   readonly #listed: ListedProblem[] = []
@@ -174,7 +174,7 @@ class ImportRun {
           }),
           (problem) => importer.stop(problem),
         )
-    // Before anything is sent: a place where nothing can be written is known at once.
+    // Before anything is sent, so that a folder without write permission is found at once.
     await checkpoint?.start()
     if (earlier !== undefined) this.#log(`${printable(file)}: goes on at line ${input.start.line}`)
     this.#noteUnused()
@@ -192,7 +192,7 @@ class ImportRun {
     )
     this.#log = progress.log
     const forget = context.onInterrupt(() => {
-      this.#log('trackpost: stopping; what is in flight gets 10 s. Ctrl+C again ends at once')
+      this.#log('trackpost: stopping: requests in flight get 10 s. Ctrl+C again ends at once')
       importer.stop()
     })
     try {
@@ -238,7 +238,7 @@ class ImportRun {
     )
   }
 
-  /** Facts about a JSON file that are known only at its end. */
+  /** Reports fields of a JSON file that are known only at its end. */
   #noteUnseen(): void {
     const { file, input, mapper } = this.#parts
     if (input.format === 'csv') return

@@ -84,7 +84,7 @@ function readParams(flags: SendFlags): Record<string, unknown> {
   }
 }
 
-/** `--properties '{"plan":"pro"}'` or `--properties @file.json`, and single ones on top. */
+/** Merges `--properties '{"plan":"pro"}'` or `--properties @file.json` with single properties, which win. */
 function readObject(
   stem: string,
   whole: string | undefined,
@@ -96,7 +96,7 @@ function readObject(
   const option = stem === 'propert' ? '--property' : `--${stem}`
   for (const text of single ?? []) {
     const [name, value] = parseAssignment(option, text)
-    // An array begins where the path has a number, and the whole is an object.
+    // For a number in the path dset makes an array, but the whole is an object.
     if (name.includes('.')) dset(fields, name, value)
     else Object.defineProperty(fields, name, { value, enumerable: true, configurable: true, writable: true })
   }
@@ -116,7 +116,7 @@ function parseWhole(option: string, text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(json)
     if (isObject(value)) return { ...value }
   } catch {
-    // As below.
+    // Reported below.
   }
   throw new UsageError(`${option}: expected a JSON object, or @ and the path of a file with one`)
 }

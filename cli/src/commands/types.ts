@@ -10,11 +10,11 @@ export interface TypesFlags {
   readonly check?: boolean
 }
 
-/** TypeScript from a tracking plan; resolves with the exit code. Without `--out` it goes to stdout. */
+/** Makes TypeScript from a tracking plan. Resolves with the exit code. Without `--out`, it writes to stdout. */
 export async function runTypes(path: string, flags: TypesFlags, context: CommandContext): Promise<number> {
   const { out } = flags
   if (flags.check === true && out === undefined)
-    throw new UsageError('--check: say with --out <path> which file it is about')
+    throw new UsageError('--check: add --out <path>, the file to check')
   const { text, events } = await typesOf(path)
   if (out === undefined) {
     context.stdout.write(text)
@@ -26,7 +26,7 @@ export async function runTypes(path: string, flags: TypesFlags, context: Command
     if (line === undefined) return EXIT.delivered
     const what = present === undefined ? 'there is no such file' : `line ${line} is not as the plan has it`
     const command = commandLine(context, { dropped: ['--check'] })
-    throw new CommandError(`${printable(out)}: ${what}; make it anew with: ${command}`)
+    throw new CommandError(`${printable(out)}: ${what}; write it again with: ${command}`)
   }
   const [header] = text.split('\n')
   if (present !== undefined && present.trim() !== '' && !present.startsWith(`${header}`))
@@ -39,7 +39,7 @@ export async function runTypes(path: string, flags: TypesFlags, context: Command
 }
 
 async function typesOf(path: string): Promise<{ text: string; events: number }> {
-  // The reader of plans is as large as the rest of the command line: other commands do not load it.
+  // Loaded only here: the code for plans is as large as the rest of the command line.
   const { readPlanFile } = await import('../plan/plan-file.ts')
   const { createTypes } = await import('../plan/typescript.ts')
   try {
@@ -59,7 +59,7 @@ function readPresent(path: string): string | undefined {
   }
 }
 
-/** The first line that differs. Git may have written other line ends. */
+/** Number of the first line that differs. Ignores line ends, which Git may have changed. */
 function firstDifference(present: string, text: string): number | undefined {
   const [one, other] = [present, text].map((content) => content.replaceAll('\r\n', '\n').split('\n'))
   const length = Math.max(one?.length ?? 0, other?.length ?? 0)
@@ -67,7 +67,7 @@ function firstDifference(present: string, text: string): number | undefined {
   return undefined
 }
 
-/** Either the old file is there or the whole new one. */
+/** Writes a file atomically: afterwards, there is either the old or the complete new one. */
 function writeWhole(path: string, text: string): void {
   const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`
   try {

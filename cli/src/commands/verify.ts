@@ -8,7 +8,7 @@ export interface VerifyFlags extends ConnectionFlags {
   readonly json?: boolean
 }
 
-/** Asks the service whether it takes the key, without an event; resolves with the exit code. */
+/** Asks the service whether it accepts the key, without an event. Resolves with the exit code. */
 export async function runVerify(flags: VerifyFlags, context: CommandContext): Promise<number> {
   const connection = readConnection(flags, context.env)
   const client = createClient(
@@ -31,10 +31,10 @@ export async function runVerify(flags: VerifyFlags, context: CommandContext): Pr
   } else {
     const key =
       authorized === true
-        ? 'takes the write key'
+        ? 'accepts the write key'
         : authorized === false
           ? 'refuses the write key'
-          : 'says nothing of the write key'
+          : 'does not say whether it accepts the write key'
     context.stdout.write(
       `${printable(url)}: ${reachable ? key : 'cannot be reached'}${status === undefined ? '' : ` (${status})`}\n`,
     )

@@ -1,7 +1,7 @@
 import { quoted } from '../output/text.ts'
 import type { Problem } from './record.ts'
 
-/** How the text of a column becomes a value. */
+/** Conversions of the text of a column to a value. */
 export const CASTS = ['text', 'number', 'boolean', 'json', 's', 'ms'] as const
 export type Cast = (typeof CASTS)[number]
 
@@ -20,7 +20,7 @@ const BOOLEANS: Record<string, boolean> = {
   f: false,
 }
 
-/** Applies a cast. `undefined` and `null` stay what they are. */
+/** Applies a cast. `undefined` and `null` stay as they are. */
 export function cast(value: unknown, to: Cast): CastResult {
   if (value === undefined || value === null) return { value }
   switch (to) {
@@ -63,12 +63,12 @@ function castJson(value: unknown): CastResult {
 const DATE_TIME =
   /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?) ?(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?$/i
 
-/** Milliseconds before this stand for 1973, seconds for the far future. */
+/** A smaller number is probably in seconds: as milliseconds, it would be before March 1973. */
 const LEAST_MS = 100_000_000_000
 
 /**
- * A timestamp as the SDK takes it: ISO-8601, also as databases write it. Without a zone it is UTC: an import must not depend on the
- * machine that runs it.
+ * Converts a timestamp to ISO-8601, which databases write in several forms. Without a zone it is UTC, so that an import does not
+ * depend on the machine that runs it.
  */
 export function castTimestamp(value: unknown): CastResult {
   if (typeof value === 'number' && Math.abs(value) < LEAST_MS && value !== 0) {

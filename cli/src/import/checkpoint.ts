@@ -3,26 +3,26 @@ import type { Position } from './record.ts'
 import type { Rejects } from './rejects.ts'
 import { type State, writeState } from './state.ts'
 
-/** The part of the state that changes while an import runs. */
+/** The part of the state that changes during an import. */
 export interface Standing {
   readonly frontier: Position
   readonly delivered: number
   readonly refused: number
 }
 
-/** The part that stays as it is. */
+/** The part of the state that does not change. */
 export type Setting = Pick<State, 'version' | 'format' | 'fingerprint' | 'target'>
 
-/** The part of it that is written. */
+/** The changing part, as it is written. */
 type Progress = Omit<State, keyof Setting | 'rejects'>
 
 const INTERVAL_MS = 1_000
 const MAX_WAITING_BYTES = 1_048_576
 
 /**
- * Writes down how far an import has come: first the refused lines, then the state that is past them. One write at a time.
+ * Saves how far an import has come: first the refused lines, then the state after them. One write at a time.
  *
- * Written once a second. What is sent again after a crash is the rest, with the same messageIds.
+ * Saves once a second. After a crash, the lines since the last save are sent again, with the same messageIds.
  */
 export class Checkpoint {
   readonly #path: string | undefined
@@ -35,7 +35,7 @@ export class Checkpoint {
   #hasFailed = false
   #last: Progress | undefined
 
-  /** @param path `undefined` where there is nothing to go on from: refused lines are written all the same. */
+  /** @param path `undefined` if the import cannot be resumed; refused lines are written all the same. */
   constructor(
     path: string | undefined,
     rejects: Rejects,
@@ -50,12 +50,12 @@ export class Checkpoint {
     this.#onProblem = onProblem
   }
 
-  /** Whether the last word could not be written. */
+  /** Whether the last save failed. */
   get hasFailed(): boolean {
     return this.#hasFailed
   }
 
-  /** Writes the first state, before anything is sent, and goes on once a second. @throws CommandError */
+  /** Saves the first state, before anything is sent, and then once a second. @throws CommandError */
   async start(): Promise<void> {
     await this.#write(false)
     const tick = (): void => {
@@ -65,7 +65,7 @@ export class Checkpoint {
     tick()
   }
 
-  /** Saves now; what fails is told to the importer, once. */
+  /** Saves now. Reports a failure to the importer, once. */
   save(isDone = false): Promise<void> {
     this.#saving = this.#saving.then(async () => {
       if (this.#hasFailed) return
@@ -79,7 +79,7 @@ export class Checkpoint {
     return this.#saving
   }
 
-  /** A file of which every line is refused must not pile up in memory. */
+  /** Saves early if many refused lines are in memory: all lines of a file may be refused. */
   async saveWhenLarge(): Promise<void> {
     if (this.#rejects.waitingBytes > MAX_WAITING_BYTES) await this.save()
   }
@@ -92,9 +92,10 @@ export class Checkpoint {
   }
 
   async #write(isDone: boolean): Promise<void> {
-    // Read before the refused lines are written: those that come meanwhile lie behind it.
+    // Read before the refused lines are written: lines that are refused in the meantime come after this point.
     const { frontier, delivered, refused } = this.#read()
-    // A file that no state knows of would stay beside a second one with the same lines.
+    // Saves the name of a new rejects file first. Otherwise a crash would leave an unknown file, and the next import would write
+    // the same lines to another.
     if (this.#rejects.isBeginning && this.#last !== undefined) await this.#save(this.#last)
     await this.#rejects.flush()
     await this.#save({ ...frontier, isDone, delivered, refused })

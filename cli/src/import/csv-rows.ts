@@ -13,18 +13,18 @@ import {
   withoutReturn,
 } from './record.ts'
 
-/** Where a row ends: behind which byte; that more has to be read; or that its quotes are broken. */
+/** The index after the end of a row; `more` if more bytes have to be read; `broken` if its quotes are. */
 type RowEnd = number | 'more' | 'broken'
 
 const BROKEN_QUOTE: Problem = {
   reason: 'invalid_csv',
-  message: 'a quoted field has no end, or text behind it',
+  message: 'a quoted field has no end, or text after it',
 }
 
 /**
- * Cuts CSV into rows, which may span lines where a field is quoted. Fields are not looked into: csv-parse does that.
+ * Splits CSV into rows, which may span lines if a field is quoted. csv-parse parses the fields later.
  *
- * A row with broken quotes costs one line: the next one is read as a new row. A parser that reads on would look for the missing
+ * If the quotes of a row are broken, only one line is lost: the next one starts a new row. A parser would look for the missing
  * quote in the rest of the file.
  */
 export class CsvRowSplitter implements Splitter {
@@ -32,10 +32,10 @@ export class CsvRowSplitter implements Splitter {
   readonly #limit: number
   #offset: number
   #line: number
-  /** Text that has not been cut into rows yet. */
+  /** Bytes that were not split into rows yet. */
   #rest: Buffer = Buffer.alloc(0)
   #isFinished = false
-  /** Inside a line over the limit, whose end has not been read yet. */
+  /** Whether it is inside a line over the limit, whose end has not been read yet. */
   #isSkipping = false
 
   constructor({ offset, line }: Position, delimiter: string, limit = MAX_RECORD_BYTES) {
@@ -73,7 +73,7 @@ export class CsvRowSplitter implements Splitter {
     return records
   }
 
-  /** Cuts one row off; returns how many bytes it took, 0 when more has to be read first. */
+  /** Splits off one row. Returns its bytes, or 0 when more has to be read first. */
   #cutOne(rest: Buffer, records: SourceRecord[]): number {
     const newline = rest.indexOf(NEWLINE)
     if (this.#isSkipping)
@@ -128,7 +128,7 @@ export class CsvRowSplitter implements Splitter {
 
   #findEnd(rest: Buffer, newline: number): RowEnd {
     const quote = rest.indexOf(QUOTE)
-    // Most rows have no quotes.
+    // Fast path: most rows have no quotes.
     if (newline !== -1 && (quote === -1 || quote > newline)) return newline + 1
     let at = 0
     for (;;) {
@@ -140,7 +140,7 @@ export class CsvRowSplitter implements Splitter {
     }
   }
 
-  /** The place of the delimiter or line end behind the field that begins at `start`. */
+  /** The index of the delimiter or line end after the field that begins at `start`. */
   #findFieldEnd(rest: Buffer, start: number): RowEnd {
     let at = start
     if (rest[at] === QUOTE) {

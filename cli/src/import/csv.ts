@@ -2,7 +2,7 @@ import { parse } from 'csv-parse/sync'
 import type { Problem, SourceRecord } from './record.ts'
 import { decode, NOT_UTF8 } from './utf8.ts'
 
-/** A record with what its fields hold, or with what is wrong with it. */
+/** A record with its values, or with its problem. */
 export interface ParsedRecord<Value = unknown> {
   readonly record: SourceRecord
   readonly value?: Value
@@ -11,11 +11,11 @@ export interface ParsedRecord<Value = unknown> {
 
 const CSV_PROBLEMS: Record<string, string> = {
   INVALID_OPENING_QUOTE: 'a quote inside a field that is not quoted',
-  CSV_INVALID_CLOSING_QUOTE: 'text behind the closing quote of a field',
+  CSV_INVALID_CLOSING_QUOTE: 'text after the closing quote of a field',
   CSV_QUOTE_NOT_CLOSED: 'a quoted field has no end',
 }
 
-/** The fields of rows that were cut already. Rows are parsed together, and one by one only where one of them is broken. */
+/** Parses the fields of rows: all rows together, or one by one if one of them is broken. */
 export function parseRows(records: readonly SourceRecord[], delimiter: string): ParsedRecord<string[]>[] {
   const whole = records.filter(({ problem }) => problem === undefined)
   const rows = parseTogether(whole, delimiter)
@@ -67,7 +67,7 @@ function parseAlone(record: SourceRecord, delimiter: string): ParsedRecord<strin
 function parseText(text: string, delimiter: string): string[][] {
   return parse(text, {
     delimiter,
-    // Not found out from the first line of each block.
+    // Set, since csv-parse would otherwise guess it from the first line of each block.
     record_delimiter: ['\n', '\r\n'],
     relax_column_count: true,
     skip_empty_lines: true,
@@ -82,7 +82,7 @@ export function formatRow(fields: readonly string[], delimiter: string): string 
     .join(delimiter)
 }
 
-/** The delimiter that a header line has most of. */
+/** The most frequent delimiter of a header line. */
 export function findDelimiter(header: string): string {
   const unquoted = header.replace(/"[^"]*"/g, '')
   const counts = [',', ';', '\t', '|'].map(

@@ -17,23 +17,23 @@ export interface ImporterOptions {
   readonly settings: AnalyticsSettings
   /** For messageIds. */
   readonly sourceName: string
-  /** Lines a second; `undefined` for as many as the service takes. */
+  /** Lines a second; `undefined` for as many as the service accepts. */
   readonly rate: number | undefined
   readonly start: Position
-  /** Called in the order of the file. */
+  /** Called for refused lines, in the order of the file. */
   readonly onRefused: (line: PendingLine) => void
   readonly onWarning: (text: string) => void
 }
 
-/** So much is read ahead: enough for four full requests in flight and what is being collected. */
+/** How much is read ahead: enough for four full requests in flight and the next one. */
 const WINDOW = { lines: 4_000, bytes: 4_194_304 }
-/** A service that refuses this many lines in a row refuses more than lines. */
+/** After this many refused lines in a row, the cause is probably not in the lines. */
 const MAX_REFUSED_IN_A_ROW = 500
-/** Requests in flight when an import is stopped get this long. */
+/** Time for the requests in flight when an import is stopped. */
 const STOP_TIMEOUT_MS = 10_000
 
 /**
- * Sends the lines of a file, and accounts for each: it is read no faster than the service takes it, and every line ends delivered or
+ * Sends the lines of a file, and accounts for each one. Reads no faster than the service accepts. Every line is delivered or
  * refused, or the import stops before it.
  */
 export class Importer {
@@ -45,7 +45,7 @@ export class Importer {
   /** Why it ended early. */
   problem: CommandError | undefined
   isInterrupted = false
-  /** Why nothing is sent at the moment. */
+  /** Why nothing is sent at present. */
   paused: string | undefined
 
   readonly #options: ImporterOptions
@@ -55,7 +55,7 @@ export class Importer {
   readonly #pace: Pace | undefined
   #refusedInARow = 0
   #pausedUntilMs = 0
-  /** Since the service last accepted a request. */
+  /** Failures since the service last accepted a request. */
   #failures = 0
   #lastDeliveredAt: number | undefined
 
@@ -67,7 +67,7 @@ export class Importer {
       {
         flushAt: 500,
         flushInterval: 250,
-        // The window bounds what waits, and keeps an account of it; the queue of the client is never what refuses.
+        // Twice the window, which bounds the pending lines, so that the queue of the client is never full.
         maxQueueSize: 2 * WINDOW.lines,
         maxQueueBytes: 32 * WINDOW.bytes,
         ...options.settings,
@@ -79,7 +79,7 @@ export class Importer {
     )
   }
 
-  /** Everything before this has its outcome. */
+  /** All lines before this position have their outcome. */
   get frontier(): Position {
     return this.#window.frontier
   }
@@ -89,12 +89,12 @@ export class Importer {
     return this.#stop.signal
   }
 
-  /** The reason why no request is sent at this instant. */
+  /** Why no request is sent right now. */
   get pausedNow(): string | undefined {
     return performance.now() < this.#pausedUntilMs ? this.paused : undefined
   }
 
-  /** Reads no further; {@link Importer.run} then ends when what is in flight has its outcome. */
+  /** Stops reading. {@link Importer.run} then ends when the lines in flight have their outcome. */
   stop(problem?: CommandError): void {
     if (this.#stop.signal.aborted) return
     if (problem === undefined) this.isInterrupted = true
@@ -103,13 +103,13 @@ export class Importer {
     this.#window.interrupt()
   }
 
-  /** Sends what the input holds. Never rejects: what goes wrong is in {@link Importer.problem}. */
+  /** Sends the records of the input. Never rejects: a failure is in {@link Importer.problem}. */
   async run<Value extends Fields | readonly string[]>(
     input: Input,
     mapper: Mapper<Value>,
     checkpoint: Checkpoint | undefined,
   ): Promise<void> {
-    // While it waits for room, nothing else may hold the process: the client holds it for a flush alone.
+    // Keeps the process alive while the import waits for room: the client does so only during a flush.
     const hold = setInterval(() => {}, 2 ** 30)
     try {
       for await (const records of input.records()) {
@@ -122,17 +122,17 @@ export class Importer {
         if (this.#stop.signal.aborted) break
       }
     } catch (error) {
-      // Reading is ended by closing the source, which is not a problem by itself.
+      // Closing the source ends the reading with an error, which is not a problem by itself.
       if (error instanceof CommandError) this.stop(error)
       else if (!this.#stop.signal.aborted) this.stop(new CommandError((error as Error).message))
     }
-    // At the end of the file retries set the limit.
+    // No time limit at the end of the file: the retries are the limit.
     await this.#client.closeAndFlush({ timeout: 0, ...(await this.#closing()) })
     clearInterval(hold)
     if (!this.#stop.signal.aborted) this.#window.passTo(input.position())
   }
 
-  /** How long the end may take, once it is known whether this is one: a signal may still come while the rest is sent. */
+  /** The time limit for closing, if the import is stopped: a signal may still come while the last lines are sent. */
   async #closing(): Promise<{ timeout: number } | undefined> {
     if (!this.#stop.signal.aborted) {
       const flushed = this.#client.flush()
@@ -149,18 +149,18 @@ export class Importer {
     const { settings, onWarning } = this.#options
     this.#pausedUntilMs = performance.now() + waitMs
     this.paused = `waits ${Math.ceil(waitMs / 1_000)} s: ${lastError?.message ?? 'the service asks for it'}`
-    // A rate limit is no failure: it ends by itself.
+    // A rate limit does not count as a failure.
     if (lastError === undefined || lastError.status === 429) return
     if (this.#lastDeliveredAt !== lastDeliveredAt?.getTime()) this.#failures = 0
     this.#lastDeliveredAt = lastDeliveredAt?.getTime()
     const { maxRetries = 0 } = settings
     if (++this.#failures === 1 && maxRetries > 0)
       onWarning(`${this.paused}; tries again, at most ${counted(maxRetries, 'time')} (--max-retries)`)
-    // The client counts for each event, and asks with others each time: here it is the service that counts.
+    // Counted here for the service as a whole: the client counts for each event, and each request has other events.
     if (this.#failures > maxRetries) this.stop(new CommandError(lastError.message))
   }
 
-  /** Waits for room, and for the rate. */
+  /** Waits for room in the window, and for the rate. */
   async #takeTurn(): Promise<void> {
     const waitMs = this.#pace?.take() ?? 0
     if (waitMs > 0) await pause(waitMs, this.#stop.signal)

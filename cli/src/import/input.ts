@@ -12,7 +12,7 @@ import { decode } from './utf8.ts'
 export interface InputOptions {
   readonly format?: Format | undefined
   readonly delimiter?: string | undefined
-  /** Names of the columns of a CSV file that has no header. */
+  /** Column names of a CSV file without a header. */
   readonly columns?: readonly string[] | undefined
   readonly maxRecordBytes: number
 }
@@ -23,19 +23,19 @@ export interface Input {
   readonly delimiter: string
   /** The columns of a CSV file; empty for other formats, and for an empty file. */
   readonly header: readonly string[]
-  /** Where its records begin, or go on. */
+  /** The position at which reading starts or continues. */
   readonly start: Position
-  /** Where reading has come to. */
+  /** The current position. */
   position(): Position
-  /** @throws CommandError where it cannot be read on. What came before has been given out. */
+  /** @throws CommandError when reading fails. Earlier records have been yielded. */
   records(): AsyncGenerator<ParsedRecord<never>[]>
 }
 
 /**
- * Finds out what a source holds.
+ * Opens a source and finds out its format.
  *
- * @param resumeAt Where an earlier import has come to.
- * @throws UsageError when it is no text, or has no header.
+ * @param resumeAt The position that an earlier import has reached.
+ * @throws UsageError when it is not text, or has no header.
  */
 export async function openInput(source: Source, options: InputOptions, resumeAt?: Position): Promise<Input> {
   const chunks = source.chunks()[Symbol.asyncIterator]()
@@ -84,7 +84,7 @@ export async function openInput(source: Source, options: InputOptions, resumeAt?
       }
       const records = splitter.finish()
       if (records.length > 0) yield give(records)
-      // An array is read on before its closing bracket.
+      // For an array, the next import continues before the closing bracket.
       if (format !== 'json') position = { offset, line: splitter.line }
     },
   }
@@ -102,14 +102,14 @@ function createSplitter(
   return new CsvRowSplitter(start, delimiter, limit)
 }
 
-/** Reads on until there is a whole row; what was read is added to `read`. */
+/** Reads until there is a whole row. Adds the chunks to `read`. */
 async function readFirstRow(
   chunks: AsyncIterator<Buffer>,
   read: Buffer[],
   start: Position,
   { delimiter = ',', maxRecordBytes }: InputOptions,
 ): Promise<SourceRecord | undefined> {
-  // A quote is one only at the beginning of a field; which delimiter it follows matters to broken headers alone.
+  // A quote only counts at the start of a field; the delimiter before it matters only for broken headers.
   const splitter = new CsvRowSplitter(start, delimiter, maxRecordBytes)
   let records = splitter.push((read[0] as Buffer).subarray(start.offset))
   while (records.length === 0) {
@@ -130,7 +130,7 @@ function readHeader(row: SourceRecord, delimiter: string): readonly string[] {
   throw new UsageError(`line ${row.line}: the header cannot be read: ${problem?.message}`)
 }
 
-/** The bytes behind `offset`, of those `read` already and of `chunks`. */
+/** The bytes after `offset`, from the chunks that were `read` already and from `chunks`. */
 async function* skipTo(
   offset: number,
   read: readonly Buffer[],
@@ -145,7 +145,7 @@ async function* skipTo(
     at += chunk.length
     const rest = chunk.subarray(skipped)
     if (isAfterLine && rest.length > 0 && before !== NEWLINE) {
-      throw new UsageError('the file has changed: the last line of the earlier import went on')
+      throw new UsageError('the file has changed: the last line of the earlier import is longer now')
     }
     return rest
   }
@@ -159,5 +159,5 @@ async function* skipTo(
     const rest = cut(value)
     if (rest.length > 0) yield rest
   }
-  if (at < offset) throw new UsageError('the file has changed: it is shorter than what was imported of it')
+  if (at < offset) throw new UsageError('the file has changed: it is shorter than the part that was imported')
 }

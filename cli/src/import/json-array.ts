@@ -22,11 +22,11 @@ const EXPECTED: Record<string, string> = {
   'element or end': 'an element or the end',
   element: 'an element',
   'comma or end': 'a comma or the end',
-  end: 'nothing behind the array',
+  end: 'nothing after the array',
 }
 
 /**
- * Cuts a JSON array into its elements. Only brackets and quotes are looked at: an element is parsed when it is whole. Keeps at
+ * Splits a JSON array into its elements. Looks only at brackets and quotes: an element is parsed when it is complete. Keeps at
  * most one element of `limit` bytes in memory.
  */
 export class JsonArraySplitter implements Splitter {
@@ -52,7 +52,7 @@ export class JsonArraySplitter implements Splitter {
     return this.#line
   }
 
-  /** Where the text is no array, what follows cannot be read. */
+  /** Set when the text is not an array: the rest cannot be read. */
   failure: CommandError | undefined
 
   push(chunk: Buffer): SourceRecord[] {
@@ -62,7 +62,7 @@ export class JsonArraySplitter implements Splitter {
       const byte = chunk[at] as number
       if (this.#state === 'inside') {
         if (this.#isWithin(byte)) continue
-        // A number or a literal ends with the byte before this one.
+        // A number or a literal ends before this byte.
         this.#keep(chunk.subarray(start, this.#depth === 0 && this.#isCloser ? at + 1 : at))
         this.#end(at, records)
         if (this.#isCloser) continue
@@ -88,7 +88,7 @@ export class JsonArraySplitter implements Splitter {
 
   #isCloser = false
 
-  /** Whether the element goes on behind this byte, which is taken into account. */
+  /** Processes a byte of an element. Returns whether the element continues after it. */
   #isWithin(byte: number): boolean {
     this.#isCloser = false
     if (byte === NEWLINE && this.#depth > 0) this.#line++
@@ -113,7 +113,7 @@ export class JsonArraySplitter implements Splitter {
     return true
   }
 
-  /** Takes a byte between elements. Returns whether an element begins with it. */
+  /** Processes a byte between elements. Returns whether an element starts with it. */
   #between(byte: number): boolean {
     const state = this.#state
     if (state === 'start' && byte === ARRAY_START) this.#state = 'element or end'

@@ -1,4 +1,4 @@
-// Copied into the build: it depends on nothing.
+// Bundled into the build, as it has no dependencies.
 import { findJsonError } from '../../../collector/src/json/json-error.ts'
 import type { ParsedRecord } from './csv.ts'
 import type { Problem, SourceRecord } from './record.ts'
@@ -7,7 +7,7 @@ import { decode, NOT_UTF8 } from './utf8.ts'
 /** A JSON object with the fields of one event. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** The object that a line of NDJSON, or an element of a JSON array, holds. */
+/** Parses the object in a line of NDJSON or in an element of a JSON array. */
 export function parseObject(record: SourceRecord): ParsedRecord<Fields> {
   if (record.problem !== undefined) return { record, problem: record.problem }
   const text = decode(record.bytes)
@@ -37,7 +37,7 @@ function jsonProblem(text: string): Problem {
       return { reason, message: message.replace('the body', 'the line'), column, linesDown: line - 1 }
     }
   } catch {
-    // Nested deeper than the stack allows.
+    // The text is nested deeper than the stack allows.
   }
-  return { reason, message: 'this is no JSON that can be read' }
+  return { reason, message: 'this is not valid JSON' }
 }

@@ -4,7 +4,7 @@ import { nearest, printable } from '../output/text.ts'
 import { CASTS, type Cast } from './cast.ts'
 import { isObject } from './json.ts'
 
-/** Fields of a message that hold one value. */
+/** Fields of a message with a single value. */
 export const PLAIN_FIELDS = [
   'type',
   'userId',
@@ -17,10 +17,10 @@ export const PLAIN_FIELDS = [
   'timestamp',
   'messageId',
 ] as const
-/** Fields of a message that hold an object. */
+/** Fields of a message with an object. */
 export const OBJECT_FIELDS = ['properties', 'traits', 'context', 'integrations'] as const
 
-/** One column, or one field of a JSON object, that becomes a field of the message. */
+/** Assigns a column, or a field of a JSON object, to a field of the message. */
 export interface Assignment {
   /** A field of the message, or a path into one: `properties.total`. */
   readonly target: string
@@ -33,13 +33,13 @@ export interface Mapping {
   readonly assignments: readonly Assignment[]
   /** Values that every message gets. */
   readonly constants: readonly (readonly [target: string, value: unknown])[]
-  /** The kind of messages whose line does not say it. */
+  /** The kind of messages whose line does not name it. */
   readonly type: string | undefined
-  /** Whether columns that nothing else takes become properties, or traits. */
+  /** Whether unmapped columns become properties or traits. */
   readonly rest: boolean
 }
 
-/** The options of the command line about the mapping. */
+/** The options of the command line for the mapping. */
 export interface MappingFlags {
   readonly map?: readonly string[]
   readonly mapFile?: string
@@ -48,7 +48,7 @@ export interface MappingFlags {
   readonly rest?: boolean
 }
 
-/** The mapping of the flags, added to that of the mapping file. @throws UsageError */
+/** Reads the mapping from the mapping file and from the flags, which are added to it. @throws UsageError */
 export function readMapping(flags: MappingFlags): Mapping {
   const file = flags.mapFile === undefined ? {} : readMappingFile(flags.mapFile)
   const fromFlags = (flags.map ?? []).flatMap((text) => text.split(',')).map((pair) => parsePair(pair))
@@ -96,23 +96,23 @@ export function parseAssignment(option: string, text: string): [target: string, 
     return [name, JSON.parse(value)]
   } catch {
     throw new UsageError(
-      `${option}: ${printable(name)}: expected JSON behind ":=", got ${printable(JSON.stringify(value))}`,
+      `${option}: ${printable(name)}: expected JSON after ":=", got ${printable(JSON.stringify(value))}`,
     )
   }
 }
 
-/** A target with or without a cast behind a colon. @throws UsageError when it is no field of a message. */
+/** Parses a target, with or without a cast after a colon. @throws UsageError when it is not a field of a message. */
 export function parseTarget(where: string, text: string): Omit<Assignment, 'source'> {
   const colon = text.lastIndexOf(':')
   const target = colon === -1 ? text : text.slice(0, colon)
   const cast = colon === -1 ? undefined : text.slice(colon + 1)
   if (!isTarget(target)) {
     const meant = nearest(target, [...PLAIN_FIELDS, ...OBJECT_FIELDS])
-    const hint = meant === undefined ? 'for a property say properties.<name>' : `did you mean ${meant}?`
+    const hint = meant === undefined ? 'for a property write properties.<name>' : `did you mean ${meant}?`
     throw new UsageError(`${where}: messages have no field ${printable(target)}; ${hint}`)
   }
   if (cast !== undefined && !isCast(cast)) {
-    throw new UsageError(`${where}: ${printable(text)}: expected ${CASTS.join(', ')} behind the colon`)
+    throw new UsageError(`${where}: ${printable(text)}: expected ${CASTS.join(', ')} after the colon`)
   }
   return { target, cast }
 }

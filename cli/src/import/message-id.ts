@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 
 /**
- * The messageId of a line that has none: the same whenever the same line of the same file is imported, in whatever folder the file is.
+ * Derives the messageId of a line that has none. It is the same each time when the same line of the same file is imported,
+ * whatever the folder of the file.
  *
- * The content of the line is part of it: files of one name in different folders do not take each other's ids.
+ * It depends on the content of the line, so that different files with the same name do not share ids.
  */
 export function deriveMessageId(sourceName: string, line: number, bytes: Buffer): string {
   const digest = createHash('sha256').update(`${sourceName}\0${line}\0`).update(bytes).digest('base64url')

@@ -7,7 +7,7 @@ import { type Fields, isObject } from './json.ts'
 import { isTarget, type Mapping, OBJECT_FIELDS, parseTarget } from './mapping.ts'
 import type { Problem } from './record.ts'
 
-/** The result of a line: a call of the client, or the reason why there is none. */
+/** The result of mapping a line: a call of the client, or a problem. */
 export type MappedRecord =
   | { readonly kind: Kind; readonly params: Params; readonly messageId: string | undefined }
   | { readonly problem: Problem }
@@ -18,18 +18,18 @@ export type Params = Readonly<Record<string, unknown>>
 /** Turns the values of one line into a message. */
 export interface Mapper<Value> {
   map(value: Value): MappedRecord
-  /** Columns that no message takes. */
+  /** Columns that are not sent. */
   readonly unused: readonly string[]
-  /** The column, or field, that a field of the message comes from. */
+  /** The column or field from which a field of the message comes. */
   columnOf(target: string): string
 }
 
-/** Names under which the tool itself adds facts to refused lines, and reads them again. */
+/** Names of the notes that this tool adds to refused lines and reads again. */
 export const NOTE_FIELD = '_trackpost'
 export const NOTE_COLUMNS = ['_trackpost_message_id', '_trackpost_reason'] as const
 
 const KINDS = new Set<unknown>(['identify', 'track', 'page', 'screen', 'group', 'alias'])
-/** Fields that other libraries and services add to messages; the client makes its own. */
+/** Fields that other libraries and services add to messages. Not imported: the client adds its own. */
 const TRANSPORT_FIELDS = new Set(
   'sentAt receivedAt originalTimestamp writeKey channel version projectId _metadata'.split(' '),
 )
@@ -40,9 +40,9 @@ interface Step {
 }
 
 /**
- * Maps the rows of a CSV file. Columns that are named like a field of a message, or a path into one, need no mapping.
+ * Maps the rows of a CSV file. Columns with the name of a field, or of a path into one, need no mapping.
  *
- * @throws UsageError when a column of the mapping is not in the header, or is there twice, or when nothing says the kind.
+ * @throws UsageError when a column of the mapping is missing in the header or is there twice, or when the kind is not given.
  */
 export function createRowMapper(header: readonly string[], mapping: Mapping): Mapper<readonly string[]> {
   const names = header.map((name) => name.trim())
@@ -71,9 +71,9 @@ export function createRowMapper(header: readonly string[], mapping: Mapping): Ma
     } else if (mapping.rest) rest.push([index, name])
     else unused.push(name)
   }
-  // Every line would be refused for it.
+  // Without a kind, every line would be refused.
   if (mapping.type === undefined && !taken.has('type'))
-    throw new UsageError('line 1: no column type: say --type track (or another kind), or --map type=<column>')
+    throw new UsageError('line 1: no column type: use --type track (or another kind), or --map type=<column>')
   const noteIndex = names.indexOf(NOTE_COLUMNS[0])
   const hasNotes = NOTE_COLUMNS.every((note, index) => names.at(index - NOTE_COLUMNS.length) === note)
   const withoutNotes = names.length - (hasNotes ? NOTE_COLUMNS.length : 0)
@@ -82,7 +82,7 @@ export function createRowMapper(header: readonly string[], mapping: Mapping): Ma
     unused,
     columnOf: (target) => columns.get(target) ?? target,
     map(row) {
-      // A row of a rejects file that could not be read has no notes; corrected, it still has none.
+      // Unreadable rows in a rejects file have no notes, and still have none after the user has corrected them.
       if (row.length !== names.length && row.length !== withoutNotes) {
         const message = `expected ${withoutNotes} columns, got ${row.length}`
         return { problem: { reason: 'invalid_csv', message } }
@@ -112,12 +112,12 @@ function requireColumn(names: readonly string[], source: string, target: string)
     throw new UsageError(`line 1: no column ${quoted(source)} for ${target}; ${hint}`)
   }
   if (names.indexOf(source, index + 1) !== -1) {
-    throw new UsageError(`line 1: two columns are named ${quoted(source)}, and ${target} is to come from it`)
+    throw new UsageError(`line 1: two columns are named ${quoted(source)}, which is mapped to ${target}`)
   }
   return index
 }
 
-/** Maps JSON objects. Fields that are named like those of a message need no mapping. */
+/** Maps JSON objects. Fields with the name of a field of the message need no mapping. */
 export function createObjectMapper(
   mapping: Mapping,
 ): Mapper<Fields> & { readonly unseen: ReadonlySet<string> } {
@@ -177,7 +177,7 @@ class MessageBuilder {
     this.#mapping = mapping
   }
 
-  /** Returns what is wrong with the value. */
+  /** Sets a value. Returns the problem with it, if there is one. */
   set(target: string, value: unknown, to: Cast | undefined): Omit<Problem, 'column'> | undefined {
     const plain = to === undefined ? { value } : cast(value, to)
     if ('problem' in plain) return plain.problem
@@ -193,13 +193,13 @@ class MessageBuilder {
       else this.#params[field] = value
       return undefined
     }
-    // Of a number as the next part, dset would make an array here.
+    // For a number as the next part, dset would make an array here.
     if (!isObject(this.#params[field])) this.#params[field] = {}
     try {
       dset(this.#params, target, value)
       return undefined
     } catch {
-      return { reason: 'invalid', message: `${target}: it cannot be put there` }
+      return { reason: 'invalid', message: `${target}: the value cannot be set there` }
     }
   }
 
@@ -216,7 +216,7 @@ class MessageBuilder {
     if (!KINDS.has(type)) {
       const message =
         type === undefined
-          ? 'no type; say --type track, or map a column to it'
+          ? 'no type; use --type track, or map a column to it'
           : `expected identify, track, page, screen, group or alias, got ${quoted(type)}`
       return { problem: { reason: 'invalid', message: `type: ${message}`, column: 'type' } }
     }
@@ -225,7 +225,7 @@ class MessageBuilder {
     return { kind: type as Kind, params, messageId: messageId as string | undefined }
   }
 
-  /** Keys that were set one by one stay. */
+  /** Merges an object into the field. Keys that were set one by one win. */
   #merge(target: string, value: unknown): void {
     const present = this.#params[target]
     if (!isObject(value)) {

@@ -1,18 +1,18 @@
 import type { DeliveryError } from 'trackpost'
 import type { Problem } from './record.ts'
 
-/** The meaning of a client error for its line. */
+/** The effect of a client error on its line. */
 export type LineOutcome =
-  /** The line is to blame: another one may well be taken. */
+  /** The line is at fault: others may be accepted. */
   | { readonly outcome: 'refused'; readonly problem: Problem }
-  /** The service cannot be used: so would be every other line. */
+  /** The service is at fault: every other line would fail too. */
   | { readonly outcome: 'undelivered'; readonly problem: Problem }
 
-/** Statuses with which a service refuses what an event holds. */
+/** Statuses with which a service refuses the content of an event. */
 const CONTENT_STATUSES = new Set<number | undefined>([400, 422])
 const LINE_CODES = new Set(['invalid', 'unserializable', 'too_large', 'plugin'])
 
-/** Whose fault a failure is. @param columnOf The column that a field of the message comes from. */
+/** Decides whether the line or the service is at fault. @param columnOf The column from which a field of the message comes. */
 export function judge(error: DeliveryError, columnOf: (field: string) => string): LineOutcome {
   const { code, message, status, response } = error
   const detail =
@@ -23,7 +23,7 @@ export function judge(error: DeliveryError, columnOf: (field: string) => string)
   return { outcome: code === 'rejected' && CONTENT_STATUSES.has(status) ? 'refused' : 'undelivered', problem }
 }
 
-/** The messages of the client begin with call and field: `track: timestamp: expected ...`. */
+/** Messages of the client begin with call and field: `track: timestamp: expected ...`. */
 function columnIn(message: string, columnOf: (field: string) => string): { column?: string } {
   const [, field] = /^\w+: (\w+): /.exec(message) ?? []
   if (field !== undefined) return { column: columnOf(field) }

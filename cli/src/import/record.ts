@@ -1,12 +1,12 @@
 /** Why a line is not sent. */
 export interface Problem {
-  /** The kind of problem, for counts: a reason of the SDK, or one of the file's. */
+  /** The kind of problem, for counts: a reason of the SDK, or a problem of the file. */
   readonly reason: string
-  /** For people. */
+  /** The problem in words. */
   readonly message: string
-  /** Where in the line: the name of a column or field, or the number of a character. */
+  /** The place in the line: the name of a column or field, or the number of a character. */
   readonly column?: string | number
-  /** How many lines below the first one of its record. Default: 0. */
+  /** Lines below the first line of the record. Default: 0. */
   readonly linesDown?: number
 }
 
@@ -14,35 +14,35 @@ export interface Problem {
 export interface SourceRecord {
   /** Number of its first line, from 1. */
   readonly line: number
-  /** Number of the line that follows it, when the rest of the file is read on from `end`. */
+  /** Number of the line at `end`, from where the rest of the file is read. */
   readonly nextLine: number
-  /** Offset of the first byte behind it, its line end included, in the file as unpacked. */
+  /** Offset of the first byte after the record and its line end, in the unpacked file. */
   readonly end: number
-  /** Its bytes without the line end. Empty for one over the limit, which is not kept. */
+  /** Its bytes without the line end. Empty for a record over the limit, which is not kept. */
   readonly bytes: Buffer
   /** The problem of the record as a whole. */
   readonly problem?: Problem
 }
 
-/** Where a reader begins. */
+/** A place in the file from where to read. */
 export interface Position {
   readonly offset: number
   readonly line: number
 }
 
-/** Cuts a stream of bytes into records. */
+/** Splits a stream of bytes into records. */
 export interface Splitter {
   /** Number of the line that the next byte belongs to. */
   readonly line: number
-  /** Why what follows cannot be cut. What came before it was given out. */
+  /** Why the rest cannot be split. Earlier records were returned. */
   readonly failure?: Error | undefined
-  /** The records that end in what has been read by now. Blank lines are no records. */
+  /** Adds a chunk, and returns the records that are complete now. Blank lines are not records. */
   push(chunk: Buffer): SourceRecord[]
-  /** The end of the file. */
+  /** Ends the file, and returns the last records. */
   finish(): SourceRecord[]
 }
 
-/** Most bytes of one record: a whole event may have 32,768. */
+/** Most bytes of one record. An event may have 32,768. */
 export const MAX_RECORD_BYTES = 1_048_576
 
 export const NEWLINE = 0x0a

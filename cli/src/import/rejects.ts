@@ -17,7 +17,7 @@ export interface RejectsMark {
   readonly sha256: string
 }
 
-/** How refused lines are written: those of the input, with the reason and the messageId that each would have had. */
+/** The format of refused lines: the lines of the input, with the reason and the messageId that each would have had. */
 export interface RejectsStyle {
   readonly format: Format
   readonly delimiter: string
@@ -25,7 +25,7 @@ export interface RejectsStyle {
   readonly header: readonly string[]
 }
 
-/** The name of the rejects file of an input. An existing one, perhaps half corrected, is never overwritten. */
+/** The name of the rejects file for an input. Never an existing file, which the user may be correcting. */
 export function rejectsPath(input: string, format: Format): string {
   const stem =
     input === '-' ? 'stdin' : input.replace(/\.gz$/i, '').replace(/\.(?:csv|tsv|json|ndjson|jsonl)$/i, '')
@@ -36,7 +36,7 @@ export function rejectsPath(input: string, format: Format): string {
   }
 }
 
-/** The refused lines, in the order of the input. They are kept until {@link Rejects.flush}. */
+/** The refused lines, in the order of the input. They are in memory until {@link Rejects.flush}. */
 export class Rejects {
   readonly #path: string
   readonly #style: RejectsStyle
@@ -46,25 +46,25 @@ export class Rejects {
   #bytes = 0
   #hash: Hash = createHash('sha256')
 
-  /** @param mark What an earlier part of the import has written. */
+  /** @param mark The rejects file of an earlier part of the import. */
   constructor(path: string, style: RejectsStyle, mark: RejectsMark | undefined) {
     this.#path = path
     this.#style = style
     if (mark !== undefined) this.#goOn(mark)
   }
 
-  /** Bytes that have not been written yet. */
+  /** Bytes in memory. */
   get waitingBytes(): number {
     return this.#waitingBytes
   }
 
-  /** `undefined` as long as nothing has been written and nothing waits to be. */
+  /** The state of the file; `undefined` as long as there are no refused lines. */
   get mark(): RejectsMark | undefined {
     if (this.#bytes === 0 && this.#waiting.length === 0) return undefined
     return { path: this.#path, bytes: this.#bytes, sha256: this.#hash.copy().digest('hex') }
   }
 
-  /** Whether the next {@link Rejects.flush} makes the file. */
+  /** Whether the next {@link Rejects.flush} creates the file. */
   get isBeginning(): boolean {
     return this.#bytes === 0 && this.#waiting.length > 0
   }
@@ -106,10 +106,7 @@ export class Rejects {
     await this.#file?.close()
   }
 
-  /**
-   * Rows behind the mark come from lines that are read again, and are removed. A file that has been edited since
-   * is left alone.
-   */
+  /** Removes the rows after the mark, whose lines are read again. A file that was edited in the meantime is not changed. */
   #goOn({ bytes, sha256 }: RejectsMark): void {
     let content: Buffer
     try {
@@ -136,13 +133,13 @@ function isNote(name: string): boolean {
 
 function toText({ record, messageId, problem }: PendingLine, style: RejectsStyle): Buffer | undefined {
   const { bytes } = record
-  // Too long to be kept.
+  // The record was too long to be kept.
   if (bytes.length === 0) return undefined
   const { reason, message } = problem as Problem
   const why = `${reason}: ${message}`
   const noted =
     style.format === 'csv' ? notedRow(record, messageId, why, style) : notedObject(record, messageId, why)
-  // A line that cannot be read is copied as it is, to be corrected by hand.
+  // A line that cannot be parsed is copied as it is, for the user to correct.
   if (noted === undefined) return Buffer.concat([bytes, Buffer.from('\n')])
   return Buffer.from(`${noted}\n`)
 }

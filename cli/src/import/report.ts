@@ -10,29 +10,29 @@ export interface ListedProblem extends Problem {
 export interface ImportResult {
   readonly file: string
   readonly isDryRun: boolean
-  /** Lines of this run that have their outcome. */
+  /** Lines of this run with an outcome. */
   readonly lines: number
   readonly delivered: number
   readonly refused: number
   /** Refused lines by reason. */
   readonly reasons: ReadonlyMap<string, number>
-  /** The line at which an import goes on; `undefined` when the end of the file was reached. */
+  /** The line at which the next import continues; `undefined` when the end of the file was reached. */
   readonly resumeLine: number | undefined
   readonly canResume: boolean
   /** Why it ended early. */
   readonly problem: string | undefined
   readonly isInterrupted: boolean
   readonly rejects: string | undefined
-  /** Lines over the limit, which the rejects file does not have. */
+  /** Lines over the limit, which are not in the rejects file. */
   readonly dropped: number
   /** Lines without a time. */
   readonly untimed: number
-  /** The first ones. */
+  /** The first problems. */
   readonly problems: readonly ListedProblem[]
   readonly elapsedMs: number
 }
 
-/** `data.csv:3:17: ...` for a character, `data.csv:3: column "at": ...` for a column. */
+/** Formats a problem: `data.csv:3:17: ...` for a character, `data.csv:3: column "at": ...` for a column. */
 export function describeProblem(file: string, record: SourceRecord, problem: Problem): string {
   const { column, message, linesDown = 0 } = problem
   const line = record.line + linesDown
@@ -43,7 +43,7 @@ export function describeProblem(file: string, record: SourceRecord, problem: Pro
   return `${place}: ${printable(message)}`
 }
 
-/** The result in a few lines, for people. */
+/** The result in a few lines for people. */
 export function summarize(result: ImportResult, command: string): string {
   const { file, lines, delivered, refused, reasons, isDryRun, elapsedMs, rejects, dropped } = result
   const perSecond = elapsedMs > 0 ? Math.round((lines / elapsedMs) * 1_000).toLocaleString('en-US') : '0'
@@ -62,7 +62,7 @@ export function summarize(result: ImportResult, command: string): string {
     )
   }
   if (rejects !== undefined) {
-    text.push(`the refused lines are in ${printable(rejects)}: mend them there, and import that file`)
+    text.push(`the refused lines are in ${printable(rejects)}: fix them there, and import that file`)
   }
   if (dropped > 0)
     text.push(
@@ -72,14 +72,14 @@ export function summarize(result: ImportResult, command: string): string {
   if (result.resumeLine !== undefined && !isDryRun) {
     text.push(
       result.canResume
-        ? `everything before line ${result.resumeLine} has its outcome; go on with: ${command}`
-        : `everything before line ${result.resumeLine} has its outcome; what is sent again keeps its messageId`,
+        ? `everything before line ${result.resumeLine} has its outcome; continue with: ${command}`
+        : `everything before line ${result.resumeLine} has its outcome; lines that are sent again keep their messageId`,
     )
   }
   return `${text.join('\n')}\n`
 }
 
-/** The result for scripts: one line. */
+/** The result for scripts: one line of JSON. */
 export function toJson(result: ImportResult): string {
   const {
     file,

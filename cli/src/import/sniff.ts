@@ -1,10 +1,10 @@
 import { UsageError } from '../errors.ts'
 
-/** How the events stand in the file. */
+/** The formats of files. */
 export const FORMATS = ['ndjson', 'json', 'csv'] as const
 export type Format = (typeof FORMATS)[number]
 
-/** The bytes in front of UTF-8 text that say so. */
+/** The byte order mark of UTF-8. */
 export const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 const SIGNATURES: readonly (readonly [bytes: string, name: string])[] = [
@@ -17,14 +17,14 @@ const SIGNATURES: readonly (readonly [bytes: string, name: string])[] = [
 ]
 
 /**
- * Refuses what is no text in UTF-8.
+ * Refuses a file that is not UTF-8 text.
  *
- * @throws UsageError that says what it is, and what to do.
+ * @throws UsageError that names the format, and what to do.
  */
 export function requireText(head: Buffer): void {
   const isWide =
     head.length >= 2 && ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff))
-  // Without a mark: every other byte of Latin text is 0.
+  // UTF-16 without a byte order mark: every other byte of Latin text is 0.
   if (isWide || (head.length >= 4 && (isZero(head, 0, 2) || isZero(head, 1, 3)))) {
     throw new UsageError('line 1: this is UTF-16; convert it first (iconv -f UTF-16 -t UTF-8)')
   }
@@ -32,14 +32,14 @@ export function requireText(head: Buffer): void {
     if (head.subarray(0, bytes.length / 2).toString('hex') === bytes)
       throw new UsageError(`line 1: this is ${name}`)
   }
-  if (head.includes(0)) throw new UsageError('line 1: this is no text: it has zero bytes')
+  if (head.includes(0)) throw new UsageError('line 1: this is not text: it has zero bytes')
 }
 
 function isZero(head: Buffer, ...places: number[]): boolean {
   return places.every((place) => head[place] === 0)
 }
 
-/** The format by the name of the file, or else by its first character. */
+/** Finds the format by the name of the file, or else by its first character. */
 export function findFormat(path: string, head: Buffer): Format {
   if (/\.(?:csv|tsv)(?:\.gz)?$/i.test(path)) return 'csv'
   const first = /\S/.exec(head.subarray(0, 4_096).toString('latin1'))?.[0]

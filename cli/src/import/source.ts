@@ -8,28 +8,28 @@ import { CommandError, fileProblem, UsageError } from '../errors.ts'
 import { printable } from '../output/text.ts'
 
 const CHUNK_BYTES = 65_536
-/** So many bytes at the beginning tell one file from another. */
+/** Bytes at the beginning by which files are distinguished. */
 const HEAD_BYTES = 65_536
 
-/** The marks by which a file is recognised as the one that an earlier import has read. */
+/** Properties by which a file is recognised as the one of an earlier import. */
 export interface Fingerprint {
   readonly headBytes: number
   readonly headSha256: string
 }
 
-/** The bytes of the input, unpacked. */
+/** The unpacked bytes of the input. */
 export interface Source {
-  /** As the user named it. */
+  /** The path as the user gave it. */
   readonly path: string
-  /** For messageIds. */
+  /** The name from which messageIds are derived. */
   readonly name: string
-  /** Size of the file, packed or not; `undefined` for a pipe. */
+  /** Size of the file as it is, packed or not; `undefined` for a pipe. */
   readonly totalBytes: number | undefined
-  /** How much of `totalBytes` is before an offset in what is unpacked; of a packed file, how much has been read. */
+  /** How much of `totalBytes` is before an offset in the unpacked bytes. For a packed file: how much has been read. */
   bytesBefore(offset: number): number
   /** `undefined` for a pipe, which cannot be read twice. */
   fingerprint(bytes?: number): Promise<Fingerprint | undefined>
-  /** @throws CommandError when it cannot be read to its end. What came before has been given out. */
+  /** @throws CommandError when it cannot be read to its end. Earlier chunks have been yielded. */
   chunks(): AsyncIterable<Buffer>
   close(): void
 }
@@ -44,7 +44,7 @@ export async function openSource(path: string): Promise<Source> {
     const stats = await stat(path)
     if (stats.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })
     if (stats.isFile()) size = stats.size
-    // A pipe that is opened twice would give each reader a part.
+    // Opened only once: if a pipe is opened twice, each reader gets a part.
     else return createSource(path, basename(path), file.createReadStream(), undefined, undefined)
     await file.close()
   } catch (error) {
@@ -130,7 +130,7 @@ function write(gunzip: ReturnType<typeof createGunzip>, chunk: Buffer): Promise<
   })
 }
 
-/** Enough to see what kind of file it is: a pipe may begin with a single byte. */
+/** Reads enough to recognise the kind of file: the first chunk of a pipe may be a single byte. */
 async function readHead(chunks: AsyncGenerator<Buffer>): Promise<[head: Buffer, isEnded: boolean]> {
   let head: Buffer = Buffer.alloc(0)
   while (head.length < 4) {

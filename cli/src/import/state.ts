@@ -8,7 +8,7 @@ import type { RejectsMark } from './rejects.ts'
 import type { Format } from './sniff.ts'
 import type { Fingerprint } from './source.ts'
 
-/** Up to where an import has come. */
+/** How far an import has come. */
 export interface State extends Position {
   readonly version: 1
   readonly format: Format
@@ -16,16 +16,16 @@ export interface State extends Position {
   readonly isDone: boolean
   /** `null` for a pipe. */
   readonly fingerprint: Fingerprint | null
-  /** Where the events went. The key is only recognised, not kept. */
+  /** Where the events went, with a hash of the key. */
   readonly target: { readonly host: string; readonly salt: string; readonly keyDigest: string }
   /** The file of refused lines; `null` as long as there are none. */
   readonly rejects: RejectsMark | null
-  /** Over all parts of the import. */
+  /** Delivered lines in all parts of the import. */
   readonly delivered: number
   readonly refused: number
 }
 
-/** The state file of an input. */
+/** The path of the state file of an input. */
 export function statePath(input: string): string | undefined {
   return input === '-' ? undefined : `${input}.trackpost-state.json`
 }
@@ -33,13 +33,13 @@ export function statePath(input: string): string | undefined {
 /**
  * The state of an earlier import; `undefined` when there is none.
  *
- * @throws UsageError when the file is there and cannot be used.
+ * @throws UsageError when the file exists but cannot be used.
  */
 export function readState(path: string): State | undefined {
   let text: string
   try {
-    // It is replaced as a whole, and a device must not be.
-    if (!lstatSync(path).isFile()) throw new Error('it is no regular file')
+    // The file is replaced by renaming, which must not happen to a device.
+    if (!lstatSync(path).isFile()) throw new Error('it is not a regular file')
     text = readFileSync(path, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
@@ -51,12 +51,12 @@ export function readState(path: string): State | undefined {
       state.version === 1 && Number.isSafeInteger(state.offset) && Number.isSafeInteger(state.line)
     if (isKnown && typeof state.target?.host === 'string' && typeof state.isDone === 'boolean') return state
   } catch {
-    // Damaged.
+    // Reported below.
   }
-  throw new UsageError(`state file ${printable(path)}: it cannot be read; say --restart to begin anew`)
+  throw new UsageError(`state file ${printable(path)}: it cannot be read; use --restart to start over`)
 }
 
-/** Writes the state so that whatever happens, either the old one or the new one is there. @throws CommandError */
+/** Writes the state atomically: afterwards, there is either the old or the complete new one. @throws CommandError */
 export async function writeState(path: string, state: State): Promise<void> {
   const temporary = `${path}.tmp`
   try {
@@ -74,7 +74,7 @@ export async function writeState(path: string, state: State): Promise<void> {
   }
 }
 
-/** Where events go, in a form that does not give the key away. */
+/** Where events go, with a hash instead of the key. */
 export function createTarget(
   host: string,
   writeKey: string,

@@ -7,9 +7,9 @@ export const NOT_UTF8: Problem = {
   message: 'this is not UTF-8; convert the file first (iconv -f LATIN1 -t UTF-8)',
 }
 
-/** The text of `bytes`; `undefined` when they are no UTF-8. */
+/** Decodes `bytes`; `undefined` when they are not UTF-8. */
 export function decode(bytes: Buffer): string | undefined {
-  // Most lines are ASCII, and both agree about them; a replacement character is rare enough to ask again.
+  // The fast decoder replaces invalid bytes by a replacement character. Only if there is one, the strict decoder checks again.
   const text = bytes.toString('utf8')
   if (!text.includes('\uFFFD')) return text
   try {

@@ -1,6 +1,6 @@
 import type { Position, Problem, SourceRecord } from './record.ts'
 
-/** A line on its way, until all lines before it have their outcome too. */
+/** A line that was read, until it and all lines before it have their outcome. */
 export interface PendingLine {
   readonly record: SourceRecord
   /** The values of its columns, for the notes of a refused row. */
@@ -18,26 +18,27 @@ export interface WindowLimits {
 /**
  * The lines between the first one without an outcome and the last one read.
  *
- * It bounds what is read ahead, and knows up to where everything has its outcome: an interrupted import goes on from there.
+ * Bounds how much is read ahead, and knows up to where all lines have their outcome, which is where an interrupted import
+ * continues.
  */
 export class Window {
   readonly #limits: WindowLimits
   readonly #onPass: (line: PendingLine) => void
-  /** In the order of the file; those before `#first` have been passed. */
+  /** In the order of the file. Those before `#first` are done. */
   #lines: PendingLine[] = []
   #first = 0
   #bytes = 0
   #frontier: Position
   #wake: (() => void) | undefined
 
-  /** @param onPass Called for each line, in the order of the file, when it and all before it have their outcome. */
+  /** @param onPass Called for each line, in the order of the file, when it and all lines before it have their outcome. */
   constructor(start: Position, limits: WindowLimits, onPass: (line: PendingLine) => void) {
     this.#frontier = start
     this.#limits = limits
     this.#onPass = onPass
   }
 
-  /** Everything before this has its outcome. */
+  /** All lines before this position have their outcome. */
   get frontier(): Position {
     return this.#frontier
   }
@@ -46,7 +47,7 @@ export class Window {
     return this.#lines.length - this.#first >= this.#limits.lines || this.#bytes >= this.#limits.bytes
   }
 
-  /** Whether no line waits for its outcome. A line that was not delivered stays. */
+  /** Whether no line is left. A line that was not delivered stays. */
   get isEmpty(): boolean {
     return this.#lines.length === this.#first
   }
@@ -64,12 +65,12 @@ export class Window {
     this.#advance()
   }
 
-  /** The end of the file, when nothing is left: blank lines behind the last record belong to what is done. */
+  /** Moves to the end of the file when no line is left: blank lines after the last record count as done. */
   passTo(end: Position): void {
     if (this.isEmpty && end.offset > this.#frontier.offset) this.#frontier = end
   }
 
-  /** Resolves when there is room, or when {@link Window.interrupt} is called. */
+  /** Waits until there is room, or {@link Window.interrupt} is called. */
   async room(): Promise<void> {
     if (!this.isFull) return
     await new Promise<void>((resolve) => {
@@ -92,7 +93,7 @@ export class Window {
       this.#frontier = { offset: line.record.end, line: line.record.nextLine }
       this.#onPass(line)
     }
-    // Not at each line: that would move all the rest.
+    // Not for each line, since that moves all other lines.
     if (this.#first > 1_024) {
       this.#lines = this.#lines.slice(this.#first)
       this.#first = 0

@@ -1,18 +1,18 @@
 import { counted, duration } from './text.ts'
 
-/** How far a long command is. */
+/** The progress of a long command. */
 export interface Progress {
   readonly done: number
   readonly failed: number
   /** Share of the input that was read, 0 to 1; `undefined` when its size is not known. */
   readonly share: number | undefined
-  /** Why nothing goes on at the moment. */
+  /** Why there is no progress at present. */
   readonly paused: string | undefined
 }
 
-/** Says on stderr how far a command is: a bar on a terminal, now and then a line elsewhere. */
+/** Shows the progress of a command on stderr: a bar on a terminal, else a line from time to time. */
 export interface ProgressDisplay {
-  /** Prints a line; the bar stays below. */
+  /** Prints a line above the bar. */
   log(line: string): void
   stop(): void
 }
@@ -20,15 +20,15 @@ export interface ProgressDisplay {
 const PLAIN_INTERVAL_MS = 10_000
 const BAR_FPS = 5
 const BAR_SIZE = 24
-/** The rate is that of the last seconds: it is what the time left depends on. */
+/** The rate of the last seconds decides about the time left. */
 const RATE_WINDOW_MS = 10_000
-/** Before that, the time left would be that of the first connection: hours for a minute's work. */
+/** Earlier, the time left would be far too long, since the first connection is slow. */
 const SETTLING_MS = 3_000
 
-/** Back to the first column, and away with what stands in the line. */
+/** Moves to the first column, and clears the line. */
 const CLEAR = '\r\u001b[K'
 
-/** @param read Asked for the figures each time they are shown. */
+/** @param read Called for the figures each time they are shown. */
 export function showProgress(read: () => Progress, stream: NodeJS.WriteStream): ProgressDisplay {
   const describe = createDescription(() => performance.now())
   if (!stream.isTTY) {
@@ -41,7 +41,7 @@ export function showProgress(read: () => Progress, stream: NodeJS.WriteStream): 
     const { share } = progress
     const filled = Math.round((share ?? 0) * BAR_SIZE)
     const bar = share === undefined ? '' : `${'█'.repeat(filled)}${'░'.repeat(BAR_SIZE - filled)} `
-    // A line that wraps could not be taken back. Some terminals say that they have no columns.
+    // A line that wraps could not be cleared. Some terminals report 0 columns.
     const text = `${bar}${describe(progress)}`.slice(0, (stream.columns || 80) - 1)
     stream.write(`${CLEAR}${text}`)
   }
@@ -60,7 +60,7 @@ export function showProgress(read: () => Progress, stream: NodeJS.WriteStream): 
   }
 }
 
-/** Says in one line how far it is. @param now Milliseconds. */
+/** Describes the progress in one line. @param now Milliseconds. */
 export function createDescription(now: () => number): (progress: Progress) => string {
   const meter = new RateMeter(now)
   return ({ done, failed, share, paused }) => {

@@ -1,6 +1,6 @@
 import { editDistance } from '../../../src/settings/suggest.ts'
 
-/** Control characters, and those that reorder what is displayed: a file could use them to forge lines. */
+/** Control characters, and characters that change the direction of text: a file could use them to forge lines. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
 
@@ -39,7 +39,7 @@ export function duration(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** The one of `names` that `name` was probably meant to be. */
+/** The one of `names` that is probably meant by `name`. */
 export function nearest(name: string, names: Iterable<string>): string | undefined {
   let best: string | undefined
   let bestDistance = Math.min(4, Math.ceil(name.length / 2) + 1)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { text as textOf } from 'node:stream/consumers'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { findNodeAtLocation, type Node, parseTree } from 'jsonc-parser'
-// Copied into the build: it depends on nothing.
+// Bundled into the build, as it has no dependencies.
 import { findJsonError, position } from '../../../collector/src/json/json-error.ts'
 import { fileProblem, UsageError } from '../errors.ts'
 import { isObject } from '../import/json.ts'
@@ -12,7 +12,7 @@ import { nearest, printable, quoted } from '../output/text.ts'
 /** A JSON Schema of draft 2020-12. */
 export type Schema = boolean | { readonly [keyword: string]: unknown }
 
-/** A tracking plan as the collector reads it: one JSON Schema for the properties or traits of each event. */
+/** A tracking plan in the format of the collector: one JSON Schema for the properties or traits of each event. */
 export interface TrackingPlan {
   readonly title?: string
   readonly description?: string
@@ -24,10 +24,10 @@ export interface TrackingPlan {
 /** The keys and indexes that lead to a part of the plan. */
 export type Path = readonly (string | number)[]
 
-/** A plan whose schemas are in order, and the text that it was read from. */
+/** A plan with valid schemas, and the text from which it was read. */
 export interface PlanFile {
   readonly plan: TrackingPlan
-  /** The refusal of a part of the plan: where it stands, by line and column and as a JSON Pointer. */
+  /** An error about a part of the plan, with its line, column and JSON Pointer. */
   refusal(path: Path, message: string): UsageError
 }
 
@@ -38,7 +38,7 @@ const KEYS = ['$schema', '$id', 'title', 'description', 'additionalEvents', ...N
 /**
  * Reads a tracking plan, from stdin for `-`.
  *
- * @throws UsageError when it cannot be read, is no JSON, names something twice, or holds what is no JSON Schema.
+ * @throws UsageError when it cannot be read, is not JSON, has a key twice, or has an invalid JSON Schema.
  */
 export async function readPlanFile(path: string): Promise<PlanFile> {
   const name = path === '-' ? 'stdin' : printable(path)
@@ -89,7 +89,7 @@ function parse(text: string, name: string): unknown {
   }
 }
 
-/** JSON takes the last of two equal keys without a word: a schema would be gone. */
+/** Refuses duplicate keys: JSON silently takes the last one, and a schema would be lost. */
 function requireOnce(node: Node, text: string, name: string): void {
   const known = new Map<string, Node>()
   for (const child of node.children ?? []) {
@@ -99,7 +99,7 @@ function requireOnce(node: Node, text: string, name: string): void {
       if (first !== undefined) {
         const { line, column } = position(text, key.offset)
         throw new UsageError(
-          `${name}:${line}:${column}: ${quoted(key.value)} stands in line ${position(text, first.offset).line} already, and only the last one would count; remove or rename one`,
+          `${name}:${line}:${column}: ${quoted(key.value)} is in line ${position(text, first.offset).line} already, and only the last one would count; remove or rename one`,
         )
       }
       known.set(key.value, key)
@@ -114,9 +114,9 @@ function requirePlan(plan: unknown, refusal: PlanFile['refusal']): void {
     if (KEYS.includes(key)) continue
     const meant = nearest(key, KEYS)
     const hint = meant === undefined ? `expected one of ${KEYS.join(', ')}` : `did you mean ${meant}?`
-    throw refusal([key], `this is no part of a plan; ${hint}`)
+    throw refusal([key], `this is not a part of a plan; ${hint}`)
   }
-  // Formats and patterns say nothing about types.
+  // Formats do not matter for types.
   const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false })
   for (const kind of NAMED) {
     const schemas = plan[kind] ?? {}
@@ -128,7 +128,7 @@ function requirePlan(plan: unknown, refusal: PlanFile['refusal']): void {
 
 function requireSchema(ajv: Ajv2020, schema: unknown, at: Path, refusal: PlanFile['refusal']): void {
   if (!isObject(schema) && typeof schema !== 'boolean') throw refusal(at, 'expected a JSON Schema: an object')
-  // Which version of JSON Schema, the collector says too: this one.
+  // `$schema` is ignored, as in the collector: the version is always this one.
   const { $schema: _, ...rest } = isObject(schema) ? schema : {}
   if (ajv.validateSchema(rest) === true) return
   const [error] = ajv.errors ?? []
@@ -136,5 +136,5 @@ function requireSchema(ajv: Ajv2020, schema: unknown, at: Path, refusal: PlanFil
   const path = keys.map((key) => unescaped(key))
   const { allowedValues } = (error?.params ?? {}) as { allowedValues?: readonly unknown[] }
   const choice = allowedValues === undefined ? '' : `: ${allowedValues.join(', ')}`
-  throw refusal([...at, ...path], `${error?.message ?? 'this is no JSON Schema'}${choice}`)
+  throw refusal([...at, ...path], `${error?.message ?? 'this is not a JSON Schema'}${choice}`)
 }

@@ -2,7 +2,7 @@ import type { JSONSchema } from 'json-schema-to-typescript'
 import { isObject } from '../import/json.ts'
 import { type Path, type PlanFile, type Schema, unescaped } from './plan-file.ts'
 
-/** The types that {@link createTypes} names itself. */
+/** The names of types that {@link createTypes} uses itself. */
 export const TYPE_NAMES = {
   root: 'Plan',
   events: 'Events',
@@ -10,7 +10,10 @@ export const TYPE_NAMES = {
   group: 'GroupTraits',
 } as const
 
-/** A schema for json-schema-to-typescript. `tsType` is TypeScript as it is to be written: nothing of a plan may stand in it. */
+/**
+ * A schema for json-schema-to-typescript. `tsType` is TypeScript that is written as it is, so it must not contain anything from a
+ * plan.
+ */
 export type Shape = JSONSchema
 
 const ANYTHING = 'unknown'
@@ -24,16 +27,16 @@ const SHAPING = [
 ]
 const DEFINITIONS = new Set<unknown>(['$defs', 'definitions'])
 const RESERVED = new Set(Object.values(TYPE_NAMES).map((name) => name.toLowerCase()))
-/** The first is no property of an object that a program writes; of the second the library can make nothing. */
+/** Property names that are refused: the first sets the prototype in an object literal, the second breaks the library. */
 const UNUSABLE_NAMES = new Set(['__proto__', 'hasOwnProperty'])
 const MAX_DEPTH = 100
 
 /**
- * The part of a schema of the plan that types can say. A schema that is referred to is one object wherever it is used: the library
- * gives it one name, and finds out that it refers to itself.
+ * The part of a schema that types can express. A referenced schema is the same object wherever it is used, so that the library
+ * gives it one name and recognises recursion.
  *
- * An object has the properties that its schema lists and no others, unless the schema says so: a misspelt name is what types are to
- * find. What no type can say (lengths, patterns, conditions) is left out, and the check at run time has it.
+ * An object has only the properties that its schema lists, unless the schema allows others, so that types reveal misspelt names.
+ * Leaves out what types cannot express (lengths, patterns, conditions): the check at run time covers that.
  */
 export class SchemaShapes {
   readonly #file: PlanFile
@@ -41,14 +44,14 @@ export class SchemaShapes {
   readonly #root: Schema
   readonly #made = new Map<object, Shape>()
 
-  /** @param base Where the schema stands in the plan: `#` in its references. */
+  /** @param base The path of the schema in the plan: `#` in its references. */
   constructor(file: PlanFile, base: Path, root: Schema) {
     this.#file = file
     this.#base = base
     this.#root = root
   }
 
-  /** @throws UsageError for what is about no object, references that lead nowhere, and names that no type can have. */
+  /** @throws UsageError for a schema that is not for objects, a reference without a target, or a name that a type cannot have. */
   make(): Shape {
     const root = this.#root
     if (typeof root === 'object' && 'type' in root && ![root['type']].flat().includes('object'))
@@ -66,7 +69,7 @@ export class SchemaShapes {
     const known = this.#made.get(schema)
     if (known !== undefined) return known
     const shape: Shape = {}
-    // Before its parts: they may refer to it.
+    // Stored before its parts are made, since they may refer to it.
     this.#made.set(schema, shape)
     Object.assign(shape, comment(schema), this.#shapeOf(schema, path))
     return shape
@@ -75,7 +78,7 @@ export class SchemaShapes {
   #shapeOf(schema: Exclude<Schema, boolean>, path: Path): Shape {
     const { $ref, ...others } = schema
     if (typeof schema['$dynamicRef'] === 'string')
-      throw this.#file.refusal([...path, '$dynamicRef'], 'no type can be made of it; use $ref')
+      throw this.#file.refusal([...path, '$dynamicRef'], 'it has no TypeScript equivalent; use $ref')
     if (typeof $ref === 'string') {
       const target = this.#resolve($ref, [...path, '$ref'])
       return {
@@ -91,7 +94,7 @@ export class SchemaShapes {
     this.#addItems(schema, path, shape)
     for (const keyword of COMBINATIONS) {
       const schemas = schema[keyword] as readonly Schema[] | undefined
-      // `oneOf: [{ required: ['a'] }, { required: ['b'] }]` is nothing that a type can say.
+      // A type cannot express `oneOf: [{ required: ['a'] }, { required: ['b'] }]`.
       if (schemas?.some((one) => typeof one === 'boolean' || isShaping(one)))
         shape[keyword] = schemas.map((one, index) => this.#make(one, [...path, keyword, index]))
     }
@@ -148,10 +151,10 @@ export class SchemaShapes {
 
   #requireName(name: string, path: Path): void {
     if (UNUSABLE_NAMES.has(name))
-      throw this.#file.refusal(path, `${name} is no name for a property; call it something else`)
+      throw this.#file.refusal(path, `${name} cannot be the name of a property; rename it`)
   }
 
-  /** The shape that a reference leads to. */
+  /** The shape of the target of a reference. */
   #resolve($ref: string, path: Path, seen: ReadonlySet<string> = new Set()): Shape {
     const refuse = (message: string): Error => this.#file.refusal(path, `${JSON.stringify($ref)} ${message}`)
     if (!/^#(?:\/|$)/.test($ref)) throw refuse('does not lead into this schema; expected "#/$defs/..."')
@@ -163,7 +166,8 @@ export class SchemaShapes {
       if (!isThere) throw refuse('leads nowhere: there is no such part of the schema')
       target = (target as Record<string, unknown>)[key]
     }
-    if (typeof target !== 'boolean' && !isObject(target)) throw refuse('leads to what is no schema')
+    if (typeof target !== 'boolean' && !isObject(target))
+      throw refuse('leads to something that is not a schema')
     if (isObject(target) && typeof target['$ref'] === 'string' && !isShaping({ ...target, $ref: undefined }))
       return this.#resolve(target['$ref'], path, new Set([...seen, $ref]))
     const shape = this.#make(target, [...this.#base, ...keys])
@@ -173,7 +177,7 @@ export class SchemaShapes {
   }
 }
 
-/** A reference is a part of an address. */
+/** Decodes a reference, which is percent-encoded as a part of a URL. */
 function decoded($ref: string): string {
   try {
     return decodeURIComponent($ref)
@@ -182,12 +186,12 @@ function decoded($ref: string): string {
   }
 }
 
-/** A definition must not take the name of one of our types. */
+/** Renames a definition that has the name of one of our types. */
 function typeName(name: string): string {
   return RESERVED.has(name.replace(/[^\w$]/g, '').toLowerCase()) ? `${name} definition` : name
 }
 
-/** Whether a schema says anything that a type can say. */
+/** Whether a type can express any part of a schema. */
 function isShaping(schema: Exclude<Schema, boolean>): boolean {
   return SHAPING.some((keyword) => schema[keyword] !== undefined)
 }

@@ -2,10 +2,10 @@ import { compile } from 'json-schema-to-typescript'
 import type { PlanFile, Schema } from './plan-file.ts'
 import { SchemaShapes, type Shape, TYPE_NAMES } from './schema-shapes.ts'
 
-/** The first line of every file of types: by it, it is known that the file may be written anew. */
+/** The first line of every file of types: a file that begins with it may be overwritten. */
 export const HEADER = '// Made by `trackpost types` from a tracking plan: change the plan, not this file.'
 
-/** TypeScript in a file, and how many events it is for. */
+/** The TypeScript of a plan, and the number of its events. */
 export interface PlanTypes {
   readonly text: string
   readonly events: number
@@ -14,14 +14,14 @@ export interface PlanTypes {
 /**
  * The types of a plan, for `new Analytics<Events, UserTraits, GroupTraits>()`. The same plan gives the same text.
  *
- * @throws UsageError for what no type can be made of, by line and column.
+ * @throws UsageError for a part of the plan without a TypeScript equivalent, with line and column.
  */
 export async function createTypes(file: PlanFile): Promise<PlanTypes> {
   const { track = {}, identify, group, title, description } = file.plan
   const names = Object.keys(track)
   const shapes = names.map((name) => {
-    // The library loses it, and no program has an event of that name.
-    if (name === 'hasOwnProperty') throw file.refusal(['track', name], 'is no name for an event')
+    // The library drops this name, and it is not a real event.
+    if (name === 'hasOwnProperty') throw file.refusal(['track', name], 'cannot be the name of an event')
     return [name, shapeOf(file, ['track', name], track[name] as Schema)] as const
   })
   const text = description ?? title
@@ -59,12 +59,14 @@ function shapeOf(file: PlanFile, path: readonly string[], schema: Schema): Shape
   return new SchemaShapes(file, path, schema).make()
 }
 
-/** The whole was only there for the names: those of its parts are given once. */
+/** Removes the type for the whole plan, which is needed only so that each part is named once. */
 function withoutRoot(code: string): string {
   return code.replace(/^export interface Plan \{\n(?:\w+: \w+\n)*\}\n/m, '')
 }
 
-/** Indents, and sets declarations apart: prettier, which the library has for that, is no part of the build. */
+/**
+ * Formats the code, with blank lines between declarations. The library would use prettier for this, which is not in the build.
+ */
 function layOut(code: string): string {
   let depth = 0
   let isComment = false

@@ -5,7 +5,7 @@ import type { AnalyticsSettings } from 'trackpost'
 import { fileProblem, UsageError } from '../errors.ts'
 import { nearest, printable } from '../output/text.ts'
 
-/** The options of the command line about the service. */
+/** The options of the command line for the connection to the service. */
 export interface ConnectionFlags {
   readonly writeKeyFile?: string
   readonly writeKey?: string
@@ -21,7 +21,7 @@ export type Connection = Pick<AnalyticsSettings, 'host' | 'region'> & {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** The settings of one source. */
+/** The settings from one place. */
 interface Layer {
   readonly source: string
   readonly writeKey?: string | undefined
@@ -33,11 +33,11 @@ interface Layer {
 const CONFIG_NAMES = ['writeKey', 'writeKeyFile', 'host', 'region'] as const
 
 /**
- * The settings of the first source that has them: flags, then the environment, then the config file.
+ * Reads each setting from the first place that has it: flags, the environment, the config file.
  *
- * `host` and `region` say together where events go: a source that has one of them decides both.
+ * `host` and `region` together decide where events go: a place that has one of them decides both.
  *
- * @throws UsageError when a file cannot be read, or a source says two things at once.
+ * @throws UsageError when a file cannot be read, or a place has contradictory settings.
  */
 export function readConnection(flags: ConnectionFlags, env: Environment): Connection {
   const layers: Layer[] = [
@@ -60,10 +60,10 @@ export function readConnection(flags: ConnectionFlags, env: Environment): Connec
   return { writeKey: key && keyOf(key), host: place?.host, region }
 }
 
-/** @throws UsageError when no source has a key. */
+/** @throws UsageError when no place has a key. */
 export function requireKey({ writeKey }: Connection): string {
   if (writeKey !== undefined) return writeKey
-  throw new UsageError('no write key: say --write-key-file <path>, or set TRACKPOST_WRITE_KEY')
+  throw new UsageError('no write key: use --write-key-file <path>, or set TRACKPOST_WRITE_KEY')
 }
 
 function keyOf({ source, writeKey, writeKeyFile }: Layer): string {
@@ -77,7 +77,7 @@ function keyOf({ source, writeKey, writeKeyFile }: Layer): string {
   return text
 }
 
-/** No config file of the current folder is read: a checkout of a foreign repository could send events elsewhere. */
+/** Reads the config file, but none in the current folder: a cloned repository could redirect events. */
 function readConfig(flag: string | undefined, env: Environment): Layer[] {
   const named = flag ?? (env['TRACKPOST_CONFIG'] || undefined)
   const path = named ?? join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'trackpost', 'config.json')
@@ -111,7 +111,7 @@ function readConfig(flag: string | undefined, env: Environment): Layer[] {
     {
       source: where,
       ...others,
-      // As written in the file: relative to it, wherever the command runs.
+      // Relative to the config file, not to the current folder.
       writeKeyFile: writeKeyFile === undefined ? undefined : resolve(dirname(path), writeKeyFile),
     },
   ]

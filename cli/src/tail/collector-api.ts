@@ -2,7 +2,7 @@ import { createParser } from 'eventsource-parser'
 import { CommandError, UsageError } from '../errors.ts'
 import { printable } from '../output/text.ts'
 
-/** One event as a collector shows it in lists. @see collector/docs/api.md */
+/** One event in a list of the collector. @see collector/docs/api.md */
 export interface EventSummary {
   readonly id: string
   readonly receivedAt: string
@@ -22,24 +22,24 @@ export interface EventPage {
   readonly head: string
 }
 
-/** The stream says that there is something new, not what. */
+/** A message of the stream: it says that there are new events, but does not contain them. */
 export interface News {
   readonly head: string
-  /** Falls when another collector has taken the place of this one. */
+  /** Decreases when another collector has replaced this one. */
   readonly lastSeq: number
-  /** Changes when everything was forgotten. */
+  /** Changes when all events were deleted. */
   readonly epoch: number
 }
 
-/** The connection is gone, or the collector cannot serve for the moment: it is tried again. */
+/** The connection was lost, or the collector is temporarily unavailable: worth a retry. */
 export class LostError extends Error {
   override name = 'LostError'
 }
 
-/** After this much silence a collector is not there any more: it speaks every 2 s. */
+/** After this much silence, the collector is gone: it sends something every 2 s. */
 const SILENCE_MS = 3_000
 const REQUEST_TIMEOUT_MS = 30_000
-/** Where there is no stream to be had. */
+/** Interval of polling, if there is no stream. */
 const POLL_MS = 2_000
 
 /** The HTTP API of a running collector. */
@@ -52,17 +52,17 @@ export class CollectorApi {
     this.#headers = adminToken === undefined ? {} : { authorization: `Bearer ${adminToken}` }
   }
 
-  /** @throws LostError when it cannot be had now, CommandError when it never can. */
+  /** @throws LostError when the request may succeed later, CommandError when it never will. */
   events(query: Record<string, string | undefined>, signal: AbortSignal): Promise<EventPage> {
     return this.#get('api/events', query, signal) as Promise<EventPage>
   }
 
-  /** The same as one message of the stream. */
+  /** The same information as in a message of the stream. */
   stats(signal: AbortSignal): Promise<News> {
     return this.#get('api/stats', {}, signal) as Promise<News>
   }
 
-  /** Says whenever there may be news. Ends with the signal, or with LostError. */
+  /** Yields whenever there may be new events. Ends with the signal, or throws a LostError. */
   async *news(signal: AbortSignal): AsyncGenerator<News> {
     const limit = new Limit(signal, REQUEST_TIMEOUT_MS)
     try {
@@ -74,7 +74,7 @@ export class CollectorApi {
       limit.renew(SILENCE_MS)
       for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
         parser.feed(decoder.decode(chunk, { stream: true }))
-        // The consumer may take its time.
+        // The time limit does not apply while the consumer works.
         limit.end()
         yield* waiting.splice(0)
         limit.renew(SILENCE_MS)
@@ -82,7 +82,7 @@ export class CollectorApi {
       throw new LostError('the collector ended the connection')
     } catch (error) {
       if (signal.aborted) return
-      throw limit.isReached ? new LostError('the collector says nothing any more') : lost(error)
+      throw limit.isReached ? new LostError('the collector has stopped responding') : lost(error)
     } finally {
       limit.end()
     }
@@ -116,11 +116,13 @@ export class CollectorApi {
     const url = new URL(path, this.#base)
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, value)
-    // A redirect could take the token elsewhere.
+    // A redirect could send the token to another host.
     const response = await fetch(url, { headers: this.#headers, signal, redirect: 'manual' }).catch(
       (error) => {
         throw isBadPort(error)
-          ? new UsageError(`port ${url.port} is one that HTTP clients refuse: give the collector another`)
+          ? new UsageError(
+              `port ${url.port} is one that HTTP clients refuse: use another port for the collector`,
+            )
           : error
       },
     )
@@ -139,18 +141,18 @@ export class CollectorApi {
       throw new UsageError(`search: ${message}\n  ${printable(query['q'])}\n  ${mark}`)
     }
     if (message !== undefined) throw new CommandError(`${url.host}: ${message}`)
-    throw new CommandError(`${url.host} is no collector: ${url.pathname} has status ${response.status}`)
+    throw new CommandError(`${url.host} is not a collector: ${url.pathname} has status ${response.status}`)
   }
 
   #tokenProblem(url: URL): string {
     const isGiven = this.#headers['authorization'] !== undefined
     return isGiven
       ? `${url.host} refuses the admin token: compare it with the one that the collector was started with`
-      : `${url.host} asks for an admin token: set TRACKPOST_ADMIN_TOKEN, or say --admin-token-file`
+      : `${url.host} asks for an admin token: set TRACKPOST_ADMIN_TOKEN, or use --admin-token-file`
   }
 }
 
-/** Aborts with another signal, or after a time. Node.js 18 has no `AbortSignal.any`. */
+/** A signal that is aborted by another signal, or after a time. Node.js 18 has no `AbortSignal.any`. */
 class Limit {
   isReached = false
   readonly #controller = new AbortController()
@@ -183,7 +185,7 @@ class Limit {
   }
 }
 
-/** The Fetch standard blocks the ports of other protocols: trying again never helps. */
+/** The Fetch standard blocks the ports of some other protocols, so a retry never helps. */
 function isBadPort(error: unknown): boolean {
   return (error as { cause?: Error }).cause?.message === 'bad port'
 }
@@ -194,7 +196,7 @@ function lost(error: unknown): Error {
   return new LostError(cause?.code ?? cause?.message ?? message)
 }
 
-/** A problem as the API of the collector describes it. */
+/** A problem in the format of the collector's API. */
 interface Problem {
   readonly message?: string | undefined
   readonly position?: number
@@ -209,7 +211,7 @@ function problemIn(text: string): Problem {
       message: typeof problem?.message === 'string' ? printable(problem.message) : undefined,
     }
   } catch {
-    // Not a collector, or what stands in front of it.
+    // The response is not from a collector, or from a proxy in front of it.
     return {}
   }
 }

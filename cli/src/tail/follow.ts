@@ -4,11 +4,11 @@ import { type CollectorApi, type EventSummary, LostError, type News } from './co
 export interface FollowOptions {
   /** The collector's search line. */
   readonly q: string | undefined
-  /** So many of the events that are there already come first. */
+  /** How many existing events to print first. */
   readonly last: number
-  /** Whether events come with their whole message. */
+  /** Whether events include the whole message. */
   readonly isFull: boolean
-  /** Stops after so many events. */
+  /** Stops after this many events. */
   readonly count: number | undefined
   readonly signal: AbortSignal
   readonly onNote: (text: string) => void
@@ -19,9 +19,10 @@ export const MAX_LIMIT = 1_000
 const MAX_WAIT_MS = 5_000
 
 /**
- * The events that a collector receives, in their order, each once. A lost connection is made again; events that came meanwhile follow.
+ * Yields the events that a collector receives, in order and each once. Reconnects after a lost connection, and yields the events
+ * since.
  *
- * @throws CommandError when the collector refuses what is asked.
+ * @throws CommandError when the collector refuses the request.
  */
 export async function* follow(api: CollectorApi, options: FollowOptions): AsyncGenerator<EventSummary> {
   const { count = Number.POSITIVE_INFINITY, signal, onNote } = options
@@ -52,14 +53,14 @@ export async function* follow(api: CollectorApi, options: FollowOptions): AsyncG
   }
 }
 
-/** New records since a place in the log, as far as they have been read. */
+/** A read of the new records since a position, perhaps interrupted. */
 interface Pass {
   readonly after: string | undefined
   cursor?: string | undefined
   head?: string
 }
 
-/** Remembers up to where events were given out, also in the middle of a pass that a lost connection has ended. */
+/** Remembers up to which event it has yielded, even if a lost connection has ended a pass in the middle. */
 class Reader {
   readonly #api: CollectorApi
   readonly #options: FollowOptions
@@ -77,7 +78,7 @@ class Reader {
   async *read(): AsyncGenerator<readonly EventSummary[]> {
     const { signal } = this.#options
     if (!this.#hasStarted) {
-      // Asked first: what is forgotten from now on is noticed.
+      // Reads the epoch first, so that a later deletion is noticed.
       this.#forgetWhenNew(await this.#api.stats(signal))
       yield await this.#readLast()
       this.#hasStarted = true
@@ -91,7 +92,7 @@ class Reader {
 
   #forgetWhenNew({ epoch, lastSeq }: News): void {
     if ((this.#epoch ?? epoch) !== epoch || lastSeq < this.#lastSeq) {
-      this.#options.onNote('the collector has forgotten its events')
+      this.#options.onNote('the events of the collector were deleted')
       this.#head = undefined
       this.#pass = undefined
     }
@@ -114,7 +115,7 @@ class Reader {
     const query = { q, after: pass.after, order: 'oldest', limit: String(MAX_LIMIT), view: this.#view }
     do {
       const page = await this.#api.events({ ...query, cursor: pass.cursor }, signal)
-      // The first page's: what comes while the others are read is asked for next time.
+      // From the first page: events that come while the other pages are read belong to the next pass.
       pass.head ??= page.head
       pass.cursor = page.next ?? undefined
       yield page.events

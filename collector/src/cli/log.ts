@@ -162,7 +162,7 @@ function decoded(text: string): string {
 /** A cause as one line. */
 export function oneLine(cause: unknown): string {
   const error = cause as NodeJS.ErrnoException & { port?: number; address?: string }
-  if (error?.code === 'EADDRINUSE') return `port ${error.port} is in use; say --port <another>`
+  if (error?.code === 'EADDRINUSE') return `port ${error.port} is in use; use --port <another>`
   if (error?.code === 'EACCES' && error.port !== undefined) {
     return `port ${error.port} is not allowed to this user`
   }
