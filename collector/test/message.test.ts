@@ -3,7 +3,7 @@ import { inheritanceOf } from '../src/ingest/inheritance.ts'
 import { type Envelope, readMessage } from '../src/ingest/message.ts'
 import { readRequest } from '../src/ingest/read-request.ts'
 import { differenceWith } from '../src/store/inherited.ts'
-import { isSameContent } from '../src/store/same-content.ts'
+import { contentComparer } from '../src/store/same-content.ts'
 
 const envelope: Envelope = {
   inheritance: undefined,
@@ -82,7 +82,7 @@ test('what the service added and changed is told, with what was sent', () => {
 
 test('the same content with its keys in another order is the same event sent again', () => {
   const one = '{"a":{"x":1,"y":[{"p":1,"q":2}]},"b":2,"receivedAt":"1"}'
-  const isSame = (other: string) => isSameContent({ body: one }, { body: other })
+  const isSame = (other: string) => contentComparer()({ body: one }, { body: other })
 
   expect(isSame('{"b":2,"a":{"y":[{"q":2,"p":1}],"x":1},"receivedAt":"2"}')).toBe(true)
   expect(isSame('{"b":2,"a":{"y":[{"q":2,"p":3}],"x":1}}')).toBe(false)
@@ -92,7 +92,7 @@ test('the same content is the same whether an item says it or takes it over from
   const whole = '{"context":{"locale":"de","app":{"name":"a","build":1},"library":{"name":"x"}},"b":2}'
   const own = '{"b":2,"context":{"locale":"de"}}'
   const isSame = (body: string, inherited?: object) =>
-    isSameContent({ body: whole }, { body, inherited: inherited && JSON.stringify(inherited) })
+    contentComparer()({ body: whole }, { body, inherited: inherited && JSON.stringify(inherited) })
 
   expect(isSame(own, { context: { locale: 'fr', app: { build: 1, name: 'a' } } })).toBe(true)
   expect(isSame('{"b":2}', { context: { locale: 'fr', app: { build: 1, name: 'a' } } })).toBe(false)

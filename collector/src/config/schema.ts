@@ -192,6 +192,5 @@ export const configSchema = z
 
 /** The config file with every default filled in. */
 export type Config = z.output<typeof configSchema>
-export type SourceConfig = z.output<typeof source>
 export type DestinationConfig = z.output<typeof destination>
 export type ApplicationConfig = z.output<typeof application>

@@ -2,7 +2,6 @@ import type { FoundField } from '../catalogue/infer.ts'
 import type { JsonSchema } from '../catalogue/schema.ts'
 import type { Help, Severity } from '../help.ts'
 import type { EventRecord, EventSummary, Message, Violation } from '../record.ts'
-import type { ShownDifference } from './sent.ts'
 
 /** A page of a list; `head` is the end of the log when it was made. */
 export interface EventsPage {
@@ -75,6 +74,13 @@ export interface ShownDelivery {
   attempts: number
   dueAt: string | null
   history: ShownAttempt[]
+}
+
+/** How what is kept differs from what was sent. */
+export interface ShownDifference {
+  added: string[]
+  changed: Array<{ path: string; sent: unknown; kept: unknown }>
+  removed: string[]
 }
 
 /** Everything that is known of one event. */

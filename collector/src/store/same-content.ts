@@ -18,16 +18,11 @@ export interface Content {
 }
 
 /**
- * Whether two messages that are kept say the same, so that the second is the first one sent again. One whose content is not known is
- * taken for the same.
+ * Tells whether two messages that are kept say the same, so that the second is the first one sent again. One whose content is not known
+ * is taken for the same. What the messages of a batch take over is compared once, however many they are.
  *
  * The order of keys says nothing, and neither does the name of the library that sent it.
  */
-export function isSameContent(one: Content, other: Content): boolean {
-  return contentComparer()(one, other)
-}
-
-/** The same for many messages of a few batches: what these hand down is compared once. */
 export function contentComparer(): (one: Content, other: Content) => boolean {
   const batches = new Map<string, Batch>()
   const batchOf = (text: string | null | undefined) => {

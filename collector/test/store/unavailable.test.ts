@@ -15,7 +15,6 @@ function unreachable(): Database {
 
 test.each<[string, (database: Database) => Promise<unknown>]>([
   ['a statement', (database) => database.query('SELECT 1')],
-  ['a statement that only reads', (database) => database.read('SELECT 1')],
   ['a transaction', (database) => database.transaction(async () => {})],
   ['a question', (database) => database.reading(async () => {})],
 ])(

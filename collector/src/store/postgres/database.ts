@@ -79,11 +79,6 @@ export class Database implements Queryable {
     )
   }
 
-  /** Runs a statement that only reads; again when its connection was lost. */
-  async read<T>(text: string, values: readonly SqlValue[] = []): Promise<T[]> {
-    return again(async () => (await this.#reading.query<T & pg.QueryResultRow>(text, storable(values))).rows)
-  }
-
   /**
    * Runs several statements in one transaction on a connection of their own; nothing of it stays when it throws.
    *
@@ -106,13 +101,7 @@ export class Database implements Queryable {
     let failure: Error | undefined
     try {
       if (this.#isEnding) throw new Error('Connection terminated: the store is closed')
-      await client.query(begin)
-      const result = await run({
-        query: async <R>(text: string, values: readonly SqlValue[] = []) =>
-          (await client.query<R & pg.QueryResultRow>(limited(text, storable(values), timeoutMs))).rows,
-      })
-      await client.query('COMMIT')
-      return result
+      return await runOn(client, begin, run, timeoutMs)
     } catch (cause) {
       // The connection is closed, and the transaction with it: that works also when the server does not respond any more.
       failure = cause as Error
@@ -142,13 +131,7 @@ export class Database implements Queryable {
     const client = await checkOut(this.#reading)
     let failure: Error | undefined
     try {
-      await client.query(BEGIN_READING)
-      const result = await run({
-        query: async <R>(text: string, values: readonly SqlValue[] = []) =>
-          (await client.query<R & pg.QueryResultRow>(text, storable(values))).rows,
-      })
-      await client.query('COMMIT')
-      return result
+      return await runOn(client, BEGIN_READING, run, STATEMENT_TIMEOUT_MS)
     } catch (cause) {
       failure = await rollback(client, cause as Error)
       throw cause
@@ -201,13 +184,23 @@ async function rollback(client: pg.PoolClient, cause: Error): Promise<Error | un
   }
 }
 
-/** The types of the client do not know that each query may have a limit of its own. */
-function limited(
-  text: string,
-  values: unknown[],
+/** Runs statements in one transaction of a connection; the caller ends one that fails. */
+async function runOn<T>(
+  client: pg.PoolClient,
+  begin: string,
+  run: (connection: Queryable) => Promise<T>,
   timeoutMs: number,
-): pg.QueryConfig & { query_timeout: number } {
-  return { text, values, query_timeout: timeoutMs }
+): Promise<T> {
+  await client.query(begin)
+  const result = await run({
+    async query<R>(text: string, values: readonly SqlValue[] = []) {
+      // The types of the client do not know that each query may have a limit of its own.
+      const limited = { text, values: storable(values), query_timeout: timeoutMs }
+      return (await client.query<R & pg.QueryResultRow>(limited)).rows
+    },
+  })
+  await client.query('COMMIT')
+  return result
 }
 
 function newPool(config: pg.PoolConfig): pg.Pool {

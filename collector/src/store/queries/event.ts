@@ -4,11 +4,11 @@ import { numberOf } from '../cursor.ts'
 import { differenceWith } from '../inherited.ts'
 import type { SentDifference } from '../ports.ts'
 import type { EventDetail, ShownAttempt, ShownDelivery } from '../query-results.ts'
-import { asSent, differenceOf } from '../sent.ts'
 import { all, first, type Query, raw, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 import { inheritedOf, recordsOf, summariesOf } from './records.ts'
 import { requestById } from './requests.ts'
+import { asSent, differenceOf } from './sent.ts'
 
 /** So many repeats of an event are shown with it. */
 const REPEATS_SHOWN = 20

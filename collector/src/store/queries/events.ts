@@ -1,12 +1,11 @@
 import type { EventRecord, EventSummary } from '../../record.ts'
 import { cursorOf, type InNumbers } from '../cursor.ts'
-import type { NumberedSearch } from '../find.ts'
-import { endOfPage, PageRoom } from '../page-room.ts'
 import type { EventCount, QueryParameters } from '../queries.ts'
 import type { EventsPage } from '../query-results.ts'
 import { first, type Query, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
-import { countEvents, findEvents } from './find.ts'
+import { countEvents, findEvents, type NumberedSearch } from './find.ts'
+import { endOfPage, PageRoom } from './page-room.ts'
 import { recordsOf, summariesOf } from './records.ts'
 
 export function* listEvents(

@@ -1,10 +1,25 @@
 import type { Budget } from '../budget.ts'
-import type { Found, NumberedPage, NumberedSearch } from '../find.ts'
+import type { InNumbers } from '../cursor.ts'
+import type { EventSearch, Paging } from '../queries.ts'
 import type { Bounds } from '../search/dialect.ts'
 import { type EventCondition, eventCondition } from '../search/event-condition.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 import type { SliceKind } from './dialect.ts'
+
+/** A search in events, its cursors as numbers. */
+export type NumberedSearch = InNumbers<EventSearch>
+
+/** Numbers of the records that were found, in the order of the search. */
+export interface Found {
+  seqs: number[]
+  /** Whether there may be more. */
+  hasMore: boolean
+  /** Whether everything was looked at, or as much as was asked for was found. */
+  isComplete: boolean
+  /** Last number that was looked at; undefined = none. */
+  searchedTo: number | undefined
+}
 
 interface Plan {
   bounds: Bounds
@@ -34,7 +49,11 @@ function kindOf({ index, needsOnlyFacts }: EventCondition): SliceKind {
 }
 
 /** Finds records until there are enough, everything was looked at, or the time is used up. */
-export function* findEvents(context: QueryContext, query: NumberedPage, budget: Budget): Query<Found> {
+export function* findEvents(
+  context: QueryContext,
+  query: InNumbers<EventSearch & Paging>,
+  budget: Budget,
+): Query<Found> {
   const { bounds, kind, matching } = yield* planOf(context, query)
   const isNewest = query.order === 'newest'
   const direction = raw(isNewest ? 'DESC' : 'ASC')

@@ -1,10 +1,10 @@
 import { parseExact } from '../../json/exact-json.ts'
 import type { DestinationOutcome, EventRecord, EventSummary, Message } from '../../record.ts'
 import { merged } from '../inherited.ts'
-import type { PageRoom } from '../page-room.ts'
 import { all, first, type Query, raw, sql } from '../sql.ts'
 import { EVENT_ROW_COLUMNS, type EventRow, outcome, summaryOfRow } from '../summary.ts'
 import type { QueryDialect } from './dialect.ts'
+import type { PageRoom } from './page-room.ts'
 
 const ROWS_PER_STATEMENT = 100
 

@@ -1,12 +1,6 @@
-import type { Message } from '../record.ts'
-import type { SentDifference } from './ports.ts'
-
-/** How what is kept differs from what was sent, as it is shown. */
-export interface ShownDifference {
-  added: string[]
-  changed: Array<{ path: string; sent: unknown; kept: unknown }>
-  removed: string[]
-}
+import type { Message } from '../../record.ts'
+import type { SentDifference } from '../ports.ts'
+import type { ShownDifference } from '../query-results.ts'
 
 /**
  * The message as the client sent it; what was removed stays out.

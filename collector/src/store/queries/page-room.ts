@@ -1,6 +1,6 @@
-import { cursorOf } from './cursor.ts'
+import { cursorOf } from '../cursor.ts'
+import type { Cursor } from '../ports.ts'
 import type { Found } from './find.ts'
-import type { Cursor } from './ports.ts'
 
 /** Characters of the messages in one page of full records: what more there is comes with the next page. */
 const MAX_PAGE_CHARACTERS = 2 * 1024 * 1024
