@@ -135,7 +135,7 @@ describe('an import that is interrupted', () => {
 
     expect(careless).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(`stopped at line ${line}: use --resume`),
+      stderr: expect.stringContaining(`stopped at line ${line}: add --resume`),
     })
     expect(otherKey).toMatchObject({ code: 2, stderr: expect.stringContaining('with another write key') })
     expect(otherHost).toMatchObject({ code: 2, stderr: expect.stringContaining(`went to ${server.url}`) })
