@@ -45,7 +45,20 @@ process.on('message', async ({ number, files }) => {
   const specifications = (await vitest.globTestSpecifications()).filter(({ moduleId }) =>
     files.includes(moduleId),
   )
-  const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications, false)
+  const run = async () => {
+    // What earlier runs came to would be told again: a file that failed then, and is not asked for now, would fail still.
+    vitest.state.filesMap.clear()
+    vitest.state.idMap.clear()
+    return vitest.runTestSpecifications(specifications, false)
+  }
+  let { testModules, unhandledErrors } = await run()
+  // The end of an earlier run, cut short by its first failure, can cut this one short as well.
+  const ran = testModules.filter(
+    (one) => [...one.children.allTests('passed'), ...one.children.allTests('failed')].length > 0,
+  )
+  if (ran.length < files.length && testModules.every((one) => one.state() !== 'failed')) {
+    ;({ testModules, unhandledErrors } = await run())
+  }
   const failed = testModules.filter((one) => !one.ok()).map(({ moduleId }) => relative(ROOT, moduleId))
   const tookMs = testModules.map((one) => {
     const { setupDuration, collectDuration, duration } = one.diagnostic()

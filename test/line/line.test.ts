@@ -89,6 +89,20 @@ describe('taking', () => {
   })
 })
 
+test('a turn is told of once, however many events were added in it', async () => {
+  const line = fill(1)
+  const told: boolean[] = []
+  line.onTurn = (isNearlyFull) => told.push(isNearlyFull)
+
+  append(line, 1, 1)
+  await Promise.resolve()
+  expect(told).toEqual([false])
+  append(line, 2, 1)
+  await Promise.resolve()
+
+  expect(told).toEqual([false, false])
+})
+
 describe('what is due', () => {
   test('is what was there when all was made due, and what was given back', () => {
     const line = fill(1, 1)
