@@ -31,7 +31,7 @@ interface Screen {
   title: string
   icon: IconName
   component: FunctionComponent
-  /** The number beside it, for the reader to see where something happens. */
+  /** The number beside the name of the screen, which shows where something happens. */
   countOf?(stats: Stats): number
   needsFaults?: boolean
 }
@@ -65,12 +65,12 @@ const SCREENS: readonly Screen[] = [
   { name: 'faults', title: 'Faults', icon: 'faults', component: FaultsScreen, needsFaults: true },
 ]
 
-/** Of an address that leads nowhere; named in no list. */
+/** For an address without a screen; not in the menu. */
 const UNKNOWN: Screen = { name: '?', title: 'No such screen', icon: 'menu', component: UnknownScreen }
 
 function screenNow(): Screen {
   const { screen } = route.value
-  // `overview` is what anybody would try.
+  // `overview` is a likely guess for the first screen.
   const wanted = screen === 'overview' ? '' : screen
   return SCREENS.find(({ name }) => name === wanted) ?? UNKNOWN
 }
@@ -111,11 +111,11 @@ export function App() {
     load()
     let known: string | undefined
     const unsubscribe = latest.subscribe((message) => {
-      // Started again, the collector may be a newer one, or have other sources and destinations.
+      // After a restart, the collector may be newer, or have other sources and destinations.
       if (known !== undefined && message !== undefined && message.process !== known) load()
       known = message?.process ?? known
     })
-    // Before the list, which has letters of its own.
+    // In the capture phase, before the list, which has its own shortcuts.
     document.addEventListener('keydown', onShortcut, { capture: true })
     return () => {
       unsubscribe()

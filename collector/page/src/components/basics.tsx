@@ -6,7 +6,7 @@ import { clockMs } from '../lib/live.ts'
 import type { Severity } from '../lib/types.ts'
 import { visibleParts, visibleText } from '../lib/visible-text.ts'
 
-/** A text that others chose: nothing in it is invisible, and it cannot reorder what stands around it. */
+/** Shows untrusted text: without invisible characters, and without those that reorder the text around it. */
 export function Text({ value }: { value: string }) {
   return (
     <bdi>
@@ -23,7 +23,7 @@ export function Text({ value }: { value: string }) {
   )
 }
 
-/** A name that others chose. One of blanks alone would be an empty place, and is named as what it is. */
+/** Shows an untrusted name. A name of spaces alone, which nobody would see, is described instead. */
 export function Name({ value }: { value: string }) {
   if (value.trim() !== '') return <Text value={value} />
   return (
@@ -56,7 +56,7 @@ const SHAPES = {
 } as const
 export type IconName = keyof typeof SHAPES
 
-/** A sign beside a word, or inside a button that has a label; never said aloud. */
+/** An icon beside a word, or inside a button that has a label. Hidden from screen readers. */
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
@@ -73,14 +73,14 @@ export const TONE_OF_SEVERITY: Readonly<Record<Severity, Tone>> = {
   info: 'info',
 }
 
-/** Colour of a status: what failed, what was turned away, what went well. */
+/** The colour of a status: failed, refused or successful. */
 export function toneOfStatus(status: number): Tone {
   if (status === 0 || status >= 500) return 'bad'
   if (status === 429) return 'warn'
   return status >= 400 ? 'bad' : 'good'
 }
 
-/** A short state; the colour repeats what the word says. */
+/** A short state. The colour repeats the meaning of the word. */
 export function Pill({ tone, title, children }: { tone: Tone; title?: string; children: ComponentChildren }) {
   return (
     <span class={`pill ${tone}`} {...(title === undefined ? {} : { title })}>
@@ -89,7 +89,7 @@ export function Pill({ tone, title, children }: { tone: Tone; title?: string; ch
   )
 }
 
-/** How long ago something was, kept current; the exact time is in the tooltip. */
+/** How long ago something was, kept up to date; the exact time is in the tooltip. */
 export function Ago({ at }: { at: string }) {
   return (
     <time dateTime={at} title={dateAndTime(at)}>
@@ -98,7 +98,7 @@ export function Ago({ at }: { at: string }) {
   )
 }
 
-/** The name of what the reader looks at. */
+/** The name of the product. */
 export function Brand() {
   return (
     <h1>
@@ -111,7 +111,7 @@ export function Brand() {
 const notice = signal('')
 let noticeTimer: ReturnType<typeof setTimeout> | undefined
 
-/** Tells the reader in one line that something was done. */
+/** Shows a short message that something was done. */
 export function say(text: string): void {
   notice.value = text
   clearTimeout(noticeTimer)
@@ -142,7 +142,7 @@ export function Problem({ error, onRetry }: { error: RequestError; onRetry?: () 
   )
 }
 
-/** A place where there would be data. */
+/** The placeholder for missing data. */
 export function Nothing({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="nothing">
@@ -152,7 +152,7 @@ export function Nothing({ title, children }: { title: string; children?: Compone
   )
 }
 
-/** One of a few, as buttons side by side. */
+/** A choice of a few values, as buttons side by side. */
 export function Choice<T extends string>({
   label,
   value,

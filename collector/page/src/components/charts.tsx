@@ -1,6 +1,6 @@
 import { clock, count, hourAndMinute } from '../lib/format.ts'
 
-/** A line of small bars, to see the shape of a development and nothing more. */
+/** A row of small bars without a scale, which shows a trend. */
 export function Sparkline({ values, label }: { values: readonly number[]; label: string }) {
   const highest = Math.max(1, ...values)
   const width = 100 / Math.max(1, values.length)
@@ -29,7 +29,7 @@ export interface Bucket {
   rejected: number
 }
 
-/** A round number at or above the highest value, to be the end of the scale. */
+/** The end of the scale: a round number at or above the highest value. */
 export function scaleEnd(highest: number): number {
   if (highest <= 4) return 4
   const power = 10 ** Math.floor(Math.log10(highest))
@@ -41,7 +41,7 @@ function labelOf(at: string, bucketMs: number): string {
   return bucketMs < 60_000 ? clock(at).slice(0, 8) : hourAndMinute(Date.parse(at))
 }
 
-/** Events over time with a scale; a click on a bar leads to the events of that time. */
+/** Events over time, with a scale. A click on a bar opens the events of that time. */
 export function VolumeChart({
   buckets,
   bucketMs,
@@ -111,7 +111,7 @@ function Bar({ bucket, x, width, end, href, label }: BarProps) {
       <title>{title}</title>
     </>
   )
-  // Only what leads somewhere takes the keyboard.
+  // Only bars that are links get the focus.
   return accepted + rejected === 0 ? (
     <g class="bar">{bars}</g>
   ) : (

@@ -1,7 +1,7 @@
 import { connection, latest, quietSeconds } from '../lib/live.ts'
 import { isPaused } from '../lib/settings.ts'
 
-/** Whether what is on the screen is current, and if not since when. */
+/** Whether the screen is up to date, and if not, since when. */
 export function ConnectionState() {
   const state = connection.value
   const words = {
@@ -25,7 +25,7 @@ export function ConnectionState() {
       title={explanations[state]}
     >
       {words[state]}
-      {/* The seconds would be read aloud one by one. */}
+      {/* Without the seconds, which a screen reader would read one by one. */}
       <span class="sr-only" role="status">
         {state === 'live' || state === 'connecting' ? '' : explanations[state]}
       </span>

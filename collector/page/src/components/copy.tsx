@@ -1,11 +1,11 @@
 import { say } from './basics.tsx'
 
-/** Copies by way of a text field, for pages that came over plain HTTP and have no clipboard of their own. */
+/** Copies through a text field, since pages over plain HTTP have no clipboard API. */
 function copyBySelection(text: string): boolean {
   const field = document.createElement('textarea')
   field.value = text
   field.className = 'off-screen'
-  // Inside an open dialog everything else is inert.
+  // While a dialog is open, everything outside is inert.
   const place = document.querySelector('dialog[open]') ?? document.body
   const before = document.activeElement
   place.append(field)
@@ -16,7 +16,7 @@ function copyBySelection(text: string): boolean {
   return isDone
 }
 
-/** Puts a text on the clipboard and says so, or says that it could not be done. */
+/** Copies a text to the clipboard, and shows whether that worked. */
 export async function copy(text: string, what: string): Promise<void> {
   let isDone = false
   try {

@@ -9,7 +9,7 @@ interface DialogProps {
   children: ComponentChildren
 }
 
-/** A modal dialog: keeps the focus inside, closes with Escape and by a click outside, gives the focus back. */
+/** A modal dialog. Keeps the focus inside, closes with Escape or a click outside, and then returns the focus. */
 export function Dialog({ label, class: className = 'dialog', onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => {
@@ -35,7 +35,7 @@ export function Dialog({ label, class: className = 'dialog', onClose, children }
   )
 }
 
-/** Asks before something is done that cannot be undone. */
+/** Asks for confirmation before an action that cannot be undone. */
 export function Confirm({
   title,
   action,

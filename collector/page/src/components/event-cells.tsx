@@ -6,7 +6,7 @@ import type { DeliveryState, EventSummary, Outcome } from '../lib/types.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { Icon, Name, Pill, Text, TONE_OF_SEVERITY, type Tone } from './basics.tsx'
 
-/** Narrows a list to what has this value; held by those who own the search line. */
+/** Adds a term to the search line; passed down from the owner of the line. */
 export type AddTerm = (term: string) => void
 
 /** A cell of the grid, with a button that narrows the list to its value. */
@@ -31,7 +31,8 @@ export function Cell({
           type="button"
           class="narrow"
           tabIndex={-1}
-          // For the mouse; the keyboard has `e`, `u`, `s` and `r`, and a row should read without them.
+          // For the mouse only: the keyboard has `e`, `u`, `s` and `r`, and screen readers should read rows without these
+          // buttons.
           aria-hidden="true"
           title={`Only ${visibleText(term)}`}
           onClick={(event) => {
@@ -46,7 +47,7 @@ export function Cell({
   )
 }
 
-/** The title of an event: its name, or for the kinds without one whom or what it is about. */
+/** The title of an event: its name or, for kinds without one, its user or group. */
 export function titleOf(event: Pick<EventSummary, 'type' | 'name' | 'userId' | 'anonymousId'>): string {
   if (event.name !== null) return event.name
   if (event.type === 'identify') return event.userId ?? event.anonymousId ?? 'nobody'
@@ -54,7 +55,7 @@ export function titleOf(event: Pick<EventSummary, 'type' | 'name' | 'userId' | '
   return 'without a name'
 }
 
-/** Whether it was accepted, and if not why. */
+/** Whether an event was accepted, and if not, why. */
 export function Status({ event }: { event: Pick<EventSummary, 'status' | 'reason'> }) {
   if (event.reason === null) return <Pill tone="good">accepted</Pill>
   return (
@@ -87,7 +88,7 @@ export function outcomeInWords({ name, state, reason, attempts }: Outcome): stri
   return `${name}: ${state}${why}${often}`
 }
 
-/** Deliveries in one glance: those that failed by name, then how many have arrived. */
+/** A summary of deliveries: the failed ones by name, then the number of those that have arrived. */
 export function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
   if (outcomes.length === 0) return null
   const failed = outcomes.filter(({ state }) => state === 'failed')
@@ -127,7 +128,7 @@ export function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
   )
 }
 
-/** A few of the properties, so that a row says what it is about. */
+/** The first properties of an event. */
 export function Preview({ event }: { event: EventSummary }) {
   return (
     <span class="preview">
@@ -145,10 +146,10 @@ export function Preview({ event }: { event: EventSummary }) {
 
 interface RowProps {
   event: EventSummary
-  /** Whether the row above came with the same request. */
+  /** Whether the row above belongs to the same request. */
   isContinued: boolean
   addTerm?: AddTerm
-  /** Where a row leads that is not part of a list with a keyboard of its own. */
+  /** The link of a row that is not in a list with its own keyboard handling. */
   href?: string
 }
 

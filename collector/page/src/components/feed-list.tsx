@@ -27,15 +27,15 @@ interface FeedListProps<T extends { id: string; seq?: number }> {
   columns: ReadonlyArray<readonly [title: string, className: string]>
   /** The cells of an item; `before` is the one above it on the same day. */
   cells(item: T, before: T | undefined, isTwoLine: boolean): ComponentChildren
-  /** The search line and what stands beside it. */
+  /** The search line and the controls beside it. */
   tools(width: number): ComponentChildren
-  /** Shown while there is nothing at all. */
+  /** Shown while there are no items. */
   whenEmpty: ComponentChildren
   onView(view: View<T>): void
   onKey?(event: KeyboardEvent, item: T): void
 }
 
-/** Below this width of the list a row has two lines. */
+/** Rows have two lines if the list is narrower than this. */
 const TWO_LINES_BELOW = 760
 const ROW = 30
 const TWO_LINE_ROW = 54
@@ -57,14 +57,14 @@ function rowsOf<T extends { id: string }>(items: readonly T[], timeOf: (item: T)
   return rows
 }
 
-/** A list that grows at both ends, with its search line, its state in words, and a separator for each day. */
+/** A list that grows at both ends, with a search line, a line about its state, and a separator for each day. */
 export function FeedList<T extends { id: string; seq?: number }>(props: FeedListProps<T>) {
   const { noun, feed, address, timeOf } = props
   const { openId, open, question } = address
   const selected = useSignal<string | undefined>(openId)
   const [box, width] = useWidth<HTMLDivElement>()
   const items = feed.items.value
-  // The names of the days change at midnight.
+  // Depends on `today`, since the names of the days change at midnight.
   const rows = useMemo(() => rowsOf(items, timeOf), [items, today.value])
   const isTwoLine = width > 0 && width < TWO_LINES_BELOW
   useEffect(() => {
@@ -155,7 +155,7 @@ interface StateProps {
   question: Question
 }
 
-/** How much there is, what the list is doing, and what has come that is not shown. */
+/** The state of the list: number of items, activity, and new items that are not shown yet. */
 function State({ noun, feed, question }: StateProps) {
   const { from, to } = question
   const waiting = feed.waiting.value
@@ -186,7 +186,7 @@ function stateInWords(noun: string, feed: StateProps['feed']): string {
   const shown = plural(feed.items.value.length, noun)
   const searchedTo = feed.searchedTo.value
   if (feed.error.value !== undefined) {
-    // It may be the same search, asked again: all that is known of the rows is that they are from before.
+    // It may be a retry of the same search: we only know that the rows are from before it.
     return feed.items.value.length === 0 ? 'Nothing could be loaded.' : `${shown} from before the error`
   }
   if (feed.isLoading.value) return 'Searching…'
@@ -194,7 +194,7 @@ function stateInWords(noun: string, feed: StateProps['feed']): string {
   return feed.hasMore.value ? `${shown} loaded, more below` : shown
 }
 
-/** Times of the address in words; `-15m` is how the API says "the last 15 minutes". */
+/** The range of time in the address in words; `-15m` means "the last 15 minutes" in the API. */
 function rangeInWords(from: string | undefined, to: string | undefined): string {
   const word = (at: string) =>
     at.startsWith('-') ? `the last ${at.slice(1)}` : new Date(at).toLocaleString('en-GB')

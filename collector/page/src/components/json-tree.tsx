@@ -8,7 +8,7 @@ import { Icon, Text } from './basics.tsx'
 
 /** The actions on a value of the tree. */
 export interface ValueActions {
-  /** The address of a value that leads somewhere, such as a user's timeline. */
+  /** The link of a value, for example to a user's timeline. */
   linkOf?(path: Path, value: unknown): string | undefined
   onPick?(path: Path, value: unknown, at: HTMLElement): void
 }
@@ -16,7 +16,7 @@ export interface ValueActions {
 interface TreeProps extends ValueActions {
   value: unknown
   changes?: Changes
-  /** Names the field that is to blame, such as `properties.total`. */
+  /** Paths of the fields at fault, such as `properties.total`. */
   marked?: ReadonlySet<string>
   search?: string
 }
@@ -41,7 +41,7 @@ function size(value: unknown, limit: number): number {
   return nodes
 }
 
-/** Paths of the values that hold the text in their key or value, and of all that these lie in. */
+/** Paths of the values with the text in their key or value, and of their ancestors. */
 function findHits(value: unknown, text: string): ReadonlySet<string> {
   const hits = new Set<string>()
   const visit = (node: unknown, path: Path): boolean => {
@@ -61,7 +61,7 @@ function findHits(value: unknown, text: string): ReadonlySet<string> {
   return hits
 }
 
-/** JSON that folds, searches, and marks what differs. */
+/** A JSON tree with folding, search and marked differences. */
 export function JsonTree(props: TreeProps) {
   const folded = useSignal<ReadonlyMap<string, boolean>>(new Map())
   const opensDeep = useMemo(() => size(props.value, OPEN_NODES) < OPEN_NODES, [props.value])

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useRef } from 'preact/hooks'
 
-/** Places a popover below what opened it, inside the window. */
+/** Places a popover below its opener, inside the window. */
 function place(popover: HTMLElement, opener: HTMLElement): void {
   const from = opener.getBoundingClientRect()
   const { offsetWidth, offsetHeight } = popover
@@ -11,14 +11,14 @@ function place(popover: HTMLElement, opener: HTMLElement): void {
   popover.style.top = `${Math.max(8, isBelow ? from.bottom + 4 : from.top - offsetHeight - 4)}px`
 }
 
-/** Opens a popover at an element; a click elsewhere and Escape close it, by the browser's own means. */
+/** Opens a popover at an element. The browser closes it on Escape or a click elsewhere. */
 export function openAt(popover: HTMLElement | null, opener: HTMLElement): void {
   if (popover === null) return
   popover.showPopover()
   place(popover, opener)
 }
 
-/** A button that opens a few more. A choice closes it. */
+/** A button that opens a menu of buttons. A choice closes the menu. */
 export function Menu({
   label,
   title,
@@ -26,7 +26,7 @@ export function Menu({
   children,
 }: {
   label: ComponentChildren
-  /** Said aloud in place of the label, when that is only a sign. */
+  /** Read aloud instead of the label, if that is only an icon. */
   title?: string
   class?: string
   children: ComponentChildren

@@ -14,7 +14,7 @@ const THEMES: ReadonlyArray<readonly [Theme, string]> = [
   ['dark', 'Dark'],
 ]
 
-/** The menu of what is seldom needed: colours, shortcuts, forgetting everything. */
+/** The menu for rare actions: colours, shortcuts, deleting all events. */
 export function MoreMenu() {
   const isForgetting = useSignal(false)
   const isHelping = useSignal(false)

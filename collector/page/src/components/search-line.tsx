@@ -16,9 +16,9 @@ interface SearchProps {
 const TYPING_MS = 250
 
 /**
- * The search line: terms that stand are chips, the one that is being typed is text and already narrows the list.
+ * The search line. Complete terms are chips; the term that is being typed is text, and filters the list already.
  *
- * Enter makes a chip of it, Backspace at the start makes text of the last chip again.
+ * Enter turns it into a chip; Backspace at the start turns the last chip back into text.
  */
 export function SearchLine({ label, placeholder, line, onLine, suggestions, error }: SearchProps) {
   const [draft, setDraft] = useState('')
@@ -27,9 +27,9 @@ export function SearchLine({ label, placeholder, line, onLine, suggestions, erro
   const problemId = useId()
   const typing = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   const join = (standing: string, text: string) => [standing, text.trim()].filter(Boolean).join(' ')
-  /** The terms that stand, and the line that was told to the owner with what is being typed. */
+  /** The complete terms, and the whole line that was passed to the owner. */
   const own = useRef({ standing: line, line })
-  // A change from outside (a click on a value, the back button) leaves nothing half typed behind.
+  // A change from outside (a click on a value, the back button) discards the text that is being typed.
   if (own.current.line !== line) {
     own.current = { standing: line, line }
     if (draft !== '') setDraft('')
@@ -152,7 +152,7 @@ function Chip({ text, onRemove, onTurn }: { text: string; onRemove(): void; onTu
   )
 }
 
-/** The mistake in the line, pointing at the place. */
+/** The mistake in the line, with its position marked. */
 function SearchProblem({ id, line, error }: { id: string; line: string; error: RequestError }) {
   const { span } = error
   return (

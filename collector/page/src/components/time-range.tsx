@@ -1,6 +1,6 @@
 import { hrefWith, route } from '../lib/router.ts'
 
-/** Times to look back over; the value is what the API takes as `from`. */
+/** Ranges of time to choose from; the value is the `from` of the API. */
 export const RANGES = [
   ['-5m', '5 min'],
   ['-1h', '1 hour'],
@@ -11,13 +11,13 @@ export const RANGES = [
 
 const DEFAULT = '-1h'
 
-/** The chosen time as a parameter of the API; nothing for all there is. */
+/** The chosen range as a parameter of the API; undefined for all time. */
 export function chosenFrom(otherwise: string = DEFAULT): string | undefined {
   const value = route.value.params.get('since') ?? otherwise
   return value === 'all' ? undefined : value
 }
 
-/** The choice of a time to look back over, kept in the address. */
+/** The choice of a range of time, which is kept in the address. */
 export function TimeRange({ otherwise = DEFAULT }: { otherwise?: string }) {
   const now = route.value.params.get('since') ?? otherwise
   return (

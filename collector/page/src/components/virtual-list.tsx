@@ -8,21 +8,21 @@ import {
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
 
-/** The rows of the list: of known heights, each with a name that stays the same. */
+/** The rows of the list have known heights and stable keys. */
 interface ListProps<T> {
   label: string
   items: readonly T[]
   keyOf(item: T): string
   heightOf(item: T): number
   render(item: T): ComponentChildren
-  /** Whether an item can be chosen; separators cannot. */
+  /** Whether an item can be selected; separators cannot. */
   isRow(item: T): boolean
   selectedKey: string | undefined
   /** `isOpened`: by a click or Enter, not just by moving to it. */
   onSelect(item: T, isOpened: boolean): void
   onKey?(event: KeyboardEvent, item: T | undefined): void
   onNearEnd(): void
-  /** Told whether the first row is in sight, and which rows are. */
+  /** Called with the visible rows, and whether the first one is among them. */
   onView(isAtTop: boolean, visible: readonly T[]): void
   head?: ComponentChildren
   isStale?: boolean
@@ -52,7 +52,7 @@ function useVirtualizer<T>(
   return virtualizer
 }
 
-/** Keeps what is looked at where it is when rows come in above it; at the top the newest come in sight instead. */
+/** Keeps the visible rows in place when rows are added above them; at the top, shows the new rows instead. */
 function useAnchor<T>(
   items: readonly T[],
   keyOf: (item: T) => string,
@@ -81,7 +81,7 @@ function useAnchor<T>(
   })
 }
 
-/** Where a key leads from the current row; undefined for every other key. */
+/** The row to which a key moves from the current one; undefined for other keys. */
 function targetOf(key: string, current: number, rowsInView: number, last: number): number | undefined {
   const targets: Record<string, number> = {
     ArrowDown: current + 1,
@@ -97,19 +97,19 @@ function targetOf(key: string, current: number, rowsInView: number, last: number
   return target === undefined ? undefined : Math.min(last, Math.max(0, target))
 }
 
-/** Whether something on the page is there for this key. On a page just loaded nothing is, and the list takes it. */
+/** Whether another element handles this key. On a page that was just loaded none does, and the list handles it. */
 function hasTaker({ target, key, defaultPrevented }: KeyboardEvent): boolean {
   if (defaultPrevented || document.querySelector('dialog[open], [popover]:popover-open') !== null) return true
   const { activeElement: active, body } = document
-  // The link that led to this screen has the focus still, and no use for arrows.
+  // The link that led to this screen still has the focus, but does not use arrow keys.
   const isLink = key !== 'Enter' && active?.closest('nav') != null
   return !(target === body || active === body || active?.id === 'content' || isLink)
 }
 
 /**
- * A list of any length of which only the rows in sight are in the document.
+ * A list of any length, with only its visible rows in the document.
  *
- * To assistive technology it is a grid of which one row is active: cells may hold buttons, which a listbox forbids.
+ * For assistive technology it is a grid with one active row: cells may contain buttons, which a listbox forbids.
  */
 export function VirtualList<T>(props: ListProps<T>) {
   const { items, keyOf, isRow, selectedKey, onSelect, onNearEnd, onView } = props

@@ -14,12 +14,12 @@ const FILLED_IN = new Set([
   'channel',
 ])
 
-/** A text as a POSIX shell takes it, whatever is in it. */
+/** Quotes any text for a POSIX shell. */
 function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
 
-/** Characters that would be invisible or reorder the text on a screen, as escapes. */
+/** Escapes characters that are invisible or reorder text on a screen. */
 function escaped(json: string): string {
   return json.replace(
     /[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
@@ -27,7 +27,7 @@ function escaped(json: string): string {
   )
 }
 
-/** The arguments of the call: without the fields that were filled in on the way. */
+/** The arguments of the call, without fields that the client or the service has filled in. */
 function asCalled(message: Message): Message {
   const entries = Object.entries(message).filter(([name, value]) => {
     if (FILLED_IN.has(name)) return false
@@ -47,19 +47,19 @@ function kindOf(message: Message): string {
   return typeof type === 'string' && KINDS.has(type) ? type : 'track'
 }
 
-/** A shell command that sends the message again, to this collector. The write key is not kept and left to fill in. */
+/** A shell command that sends the message to this collector again. The write key is not stored, so the user has to fill it in. */
 export function asCurl(message: Message, base: string): string {
   const { writeKey: _, ...body } = message
   const json = escaped(stringifyExact(body))
   return `curl -u "$WRITE_KEY:" -H 'Content-Type: application/json' \\\n  -d ${shellQuoted(json)} \\\n  ${shellQuoted(`${base}/v1/${kindOf(message)}`)}`
 }
 
-/** The call of the Trackpost SDK that sends such a message. A timestamp becomes a `Date`, as the SDK takes it. */
+/** The call of the Trackpost SDK that sends this message. A timestamp becomes a `Date`. */
 export function asTrackpost(message: Message, base: string): string {
   const { timestamp, ...rest } = asCalled(message)
   const json = escaped(stringifyExact(rest, 2)).replace(
     /^( *)"([A-Za-z_$][\w$]*)":/gm,
-    // As a plain key it would set the prototype of the literal.
+    // As a plain key, `__proto__` would set the prototype of the literal.
     (_, indent, name) => (name === '__proto__' ? `${indent}['__proto__']:` : `${indent}${name}:`),
   )
   const time =
@@ -74,7 +74,7 @@ await analytics.closeAndFlush()
 `
 }
 
-/** Where the collector is, as clients need it. */
+/** The address of the collector for clients. */
 export function collectorBase(): string {
   return location.href.replace(/[#?].*$/, '').replace(/\/$/, '')
 }

@@ -6,14 +6,14 @@ import type { About, Help, Reasons, Severity } from './types.ts'
 export const about = signal<About | undefined>(undefined)
 const reasons = signal<Reasons | undefined>(undefined)
 
-/** Asks for what does not change while a collector runs. */
+/** Loads the data that does not change while a collector runs. */
 export async function loadBasics(): Promise<void> {
   about.value = await getJson<About>('api/about')
-  // A front without a store has nothing that could have a reason.
+  // A front without a store has no events, so needs no reasons.
   if (about.value.message === undefined) reasons.value = await getJson<Reasons>('api/reasons')
 }
 
-/** Codes of reasons and warnings in words, for those that the collector explains. */
+/** The explanation of a reason or a warning, if the collector has one. */
 export function helpFor(code: string): Help | undefined {
   return reasons.value?.help[code]
 }

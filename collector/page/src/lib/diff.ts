@@ -1,7 +1,7 @@
-/** The change of one value on its way. */
+/** The change of one value. */
 export type Change = { kind: 'added' } | { kind: 'removed'; was: unknown } | { kind: 'changed'; was: unknown }
 
-/** Changes by the path of the value, as `pathKey` writes it. */
+/** Changes by the path of the value, from `pathKey`. */
 export type Changes = ReadonlyMap<string, Change>
 
 export type Path = ReadonlyArray<string | number>
@@ -11,7 +11,7 @@ export function pathKey(path: Path): string {
   return JSON.stringify(path)
 }
 
-/** A path as code reads it: `properties.items[0]["odd name"]`. */
+/** A path in code: `properties.items[0]["odd name"]`. */
 export function pathText(path: Path): string {
   return path
     .map((part, index) => {
@@ -36,9 +36,9 @@ function isSameShape(one: unknown, other: unknown): boolean {
 }
 
 /**
- * The differences between two JSON values: the topmost value of each only.
+ * The differences between two JSON values. Lists only the topmost value of each difference.
  *
- * Keys are compared whatever their order, list items by their position.
+ * Compares keys in any order, and list items by position.
  */
 export function compare(before: unknown, after: unknown): Changes {
   const changes = new Map<string, Change>()

@@ -9,30 +9,30 @@ interface FeedOptions<T, P extends PageOf> {
   /** Address of the list, such as `api/events`. */
   path: string
   pick(page: P): T[]
-  /** Address that counts what matches; without one new items are counted by fetching them. */
+  /** Address that counts matching items; without it, new items are fetched to count them. */
   countPath?: string
 }
 
 const PAGE_SIZE = 200
-/** Rows kept while the newest are watched; older ones are fetched again when they are scrolled to. */
+/** Most rows in memory while the newest are watched; older ones are fetched again on scrolling. */
 const MAX_WATCHED = 5000
-/** A search that is given up early is continued by itself until there is this much to look at. */
+/** A search that the collector ends early is continued automatically until there are this many items. */
 const ENOUGH = 100
 
 /**
- * A list, newest first, that grows at both ends: upwards as things arrive, downwards as they are scrolled to.
+ * A list, newest first, that grows at both ends: at the top as items arrive, at the bottom on scrolling.
  *
- * While the reader looks at something further down, or has paused, what is new is counted and not shown.
+ * While the user looks at older items, or has paused the list, new items are counted but not shown.
  */
 export class Feed<T extends { id: string; seq?: number }, P extends PageOf = PageOf> {
   readonly items = signal<T[]>([])
-  /** How many matching items have arrived that are not shown. */
+  /** Number of new matching items that are not shown. */
   readonly waiting = signal(0)
   readonly error = signal<RequestError | undefined>(undefined)
   readonly isLoading = signal(true)
-  /** Whether the items belong to an older question: it has not been answered yet, or could not be. */
+  /** Whether the items belong to an earlier query: the current one has no response yet, or failed. */
   readonly isStale = signal(true)
-  /** Where a search that takes long has got to. */
+  /** The time up to which a long search has come. */
   readonly searchedTo = signal<string | null>(null)
   readonly hasMore = signal(false)
 
@@ -43,14 +43,14 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
   #gone = new AbortController()
   #isFetchingNewer = false
   #isFetchingOlder = false
-  /** News that came while something was under way, and whether the list was held then. */
+  /** Set when there was news during a request: whether the list was held then. */
   #missedNews: boolean | undefined
 
   constructor(options: FeedOptions<T, P>) {
     this.#options = options
   }
 
-  /** Asks a new question. What the old one brought stays until there is an answer, and is marked by `isStale`. */
+  /** Starts a new query. The old items stay until there is a response, marked by `isStale`. */
   async ask(question: Question): Promise<void> {
     this.#question = question
     await this.reload()
@@ -98,13 +98,13 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
   }
 
   /**
-   * Takes account of what has arrived since.
+   * Adds or counts the items that have arrived since.
    *
-   * @param isHeld Whether the list must not move: it is counted only.
+   * @param isHeld Whether the list must not move: then new items are only counted.
    */
   async follow(isHeld: boolean): Promise<void> {
     if (this.#isFetchingNewer || this.isLoading.peek()) {
-      // The answer under way may be from before it.
+      // The pending response may be older than this news.
       this.#missedNews = isHeld
       return
     }
@@ -130,7 +130,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     if (isHeld !== undefined) void this.follow(isHeld)
   }
 
-  /** Fetches items again of which something may have changed. */
+  /** Fetches items again that may have changed. */
   async refresh(visible: readonly T[]): Promise<void> {
     const numbers = visible.flatMap(({ seq }) => (seq === undefined ? [] : [seq]))
     if (numbers.length === 0) return
@@ -145,7 +145,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     }
   }
 
-  /** Stops; what is under way is dropped. */
+  /** Stops, and drops pending responses. */
   close(): void {
     this.#gone.abort()
   }
@@ -205,7 +205,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
       this.waiting.value = 0
       this.error.value = undefined
       if (page.next !== null) {
-        // More than a page has come: the list begins anew with it, so that it has no gap.
+        // More than a page of items has come: starts the list again with this page, so that it has no gap.
         this.items.value = newer
         this.#turned(page)
         return

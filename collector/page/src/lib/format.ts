@@ -14,7 +14,7 @@ const FULL_TIME = {
   hour: '2-digit',
   minute: '2-digit',
   second: '2-digit',
-  // A time that is copied into a ticket is read in another zone.
+  // With the zone, since a time that is copied into a ticket may be read elsewhere.
   timeZoneName: 'short',
 } as const
 const fullTime = new Intl.DateTimeFormat('en-GB', FULL_TIME)
@@ -40,7 +40,7 @@ export function rate(perSecond: number): string {
   return perSecond >= 100 ? count(Math.round(perSecond)) : smallNumber.format(perSecond)
 }
 
-/** `51%`; what is there but rounds to nothing is `<1%`, and what is not all is never `100%`. */
+/** `51%`; a small share is `<1%` and not `0%`, and a share below the whole is never `100%`. */
 export function share(part: number, whole: number): string {
   if (whole === 0 || part === 0) return '0%'
   const percent = (100 * part) / whole
@@ -81,7 +81,7 @@ export function hourAndMinute(ms: number): string {
   return clock(new Date(ms).toISOString()).slice(0, 5)
 }
 
-/** Day of a time in the reader's zone, to compare and to sort by. */
+/** The day of a time in the user's zone, for comparing and sorting. */
 export function dayKey(iso: string): string {
   const time = new Date(iso)
   return `${time.getFullYear()}-${time.getMonth()}-${time.getDate()}`
@@ -95,7 +95,7 @@ export function dayName(iso: string, nowMs: number): string {
   return longDay.format(new Date(iso))
 }
 
-/** Date and time in one with the reader's zone, such as `21 Nov 2026, 14:05:12 CET`. */
+/** Date and time in the user's zone, such as `21 Nov 2026, 14:05:12 CET`. */
 export function dateAndTime(iso: string): string {
   return Number.isNaN(Date.parse(iso)) ? iso : fullTime.format(new Date(iso))
 }

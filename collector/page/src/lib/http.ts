@@ -1,13 +1,13 @@
 import { signal } from '@preact/signals'
 import { parseExact } from '../../../src/json/exact-json.ts'
 
-/** A request to the collector that did not end well; the message is for people. */
+/** A failed request to the collector; the message is for people. */
 export class RequestError extends Error {
   override readonly name = 'RequestError'
   /** HTTP status; 0 when there was no response at all. */
   readonly status: number
   readonly code: string
-  /** Where in a search line the problem is, in UTF-16 units. */
+  /** The position of the problem in a search line, in UTF-16 units. */
   readonly span: { position: number; length: number } | undefined
 
   constructor(message: string, status: number, code: string, span?: RequestError['span']) {
@@ -18,10 +18,10 @@ export class RequestError extends Error {
   }
 }
 
-/** Whether the reader may ask: it needs the token first, or there is none and nobody may. */
+/** Whether the API is accessible: `token` if the user has to log in, `closed` if there is no token and nobody has access. */
 export const access = signal<'open' | 'token' | 'closed'>('open')
 
-/** The problem as the collector words it: `{ code, message, position?, length? }`, or what a proxy in front said. */
+/** Reads a problem of the collector, `{ code, message, position?, length? }`, or the response of a proxy in front. */
 async function problemOf(response: Response): Promise<RequestError> {
   const text = await response.text().catch(() => '')
   try {
@@ -31,16 +31,16 @@ async function problemOf(response: Response): Promise<RequestError> {
       return new RequestError(message, response.status, code ?? '', span)
     }
   } catch {
-    // Not the collector's own wording.
+    // The response is not from the collector.
   }
   return new RequestError(`${response.status} ${response.statusText}`.trim(), response.status, '')
 }
 
 /**
- * Asks the collector.
+ * Sends a request to the collector.
  *
  * @param path Relative to the page, such as `api/stats`.
- * @throws RequestError when there is no response or it is no success; `AbortError` when `signal` fires.
+ * @throws RequestError when there is no response or it is not a success; `AbortError` when `signal` is aborted.
  */
 export async function ask(path: string, options: RequestInit = {}): Promise<Response> {
   let response: Response
@@ -52,13 +52,13 @@ export async function ask(path: string, options: RequestInit = {}): Promise<Resp
   }
   if (response.ok) return response
   const problem = await problemOf(response)
-  // Nobody has logged in, or the token is another one now: in place of the screens comes the form that asks for it.
+  // The user has not logged in, or the token has changed: shows the login form instead of the screens.
   if (problem.code === 'admin_token') access.value = 'token'
   if (problem.code === 'admin_closed') access.value = 'closed'
   throw problem
 }
 
-/** Asks for JSON. */
+/** Requests JSON. */
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
   const response = await ask(path, signal === undefined ? {} : { signal })
   return parseExact(await response.text()) as T

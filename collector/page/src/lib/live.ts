@@ -4,12 +4,12 @@ import { access, ask } from './http.ts'
 import type { StreamMessage } from './types.ts'
 
 /**
- * How fresh what is on the screen can be.
+ * The state of the connection, which decides how current the screen can be.
  *
- * - `connecting`: nothing was heard yet
- * - `live`: the collector spoke within the last three seconds
- * - `unavailable`: it responds, and its store is unavailable: what is on the screen may be old
- * - `silent`: the connection is open, but the collector says nothing; it may hang
+ * - `connecting`: there was no message yet
+ * - `live`: there was a message within the last three seconds
+ * - `unavailable`: the collector responds, but its store is unavailable, so the screen may be outdated
+ * - `silent`: the connection is open, but there are no messages; the collector may hang
  * - `lost`: no connection; the page tries again by itself
  */
 export type Connection = 'connecting' | 'live' | 'unavailable' | 'silent' | 'lost'
@@ -23,11 +23,11 @@ type Relay =
 const SILENT_AFTER_MS = 3000
 const CHECK_EVERY_MS = 500
 /**
- * The tab with the stream reports at each check. When this tab has made so many without a word from it, it is taken to be stuck.
- * Counted in checks: in a tab that was itself held for long, words wait to be heard.
+ * The tab with the stream reports at each check. After so many checks of this tab without a report, the other tab counts as
+ * stuck. Counted in checks and not in time, because a tab that was frozen itself has unread reports.
  */
 const LEADER_LOST_CHECKS = 8
-/** Each tab waits for some more, so that one of many takes over and not all at once. */
+/** Each tab adds a random number of checks, up to this, so that not all tabs take over at once. */
 const MORE_CHECKS = 4
 const RETRY_MS = 2000
 const NAME = 'trackpost-collector'
@@ -38,7 +38,7 @@ export const latest = signal<StreamMessage | undefined>(undefined)
 const isOpen = signal(false)
 const heardAtMs = signal(0)
 const nowMs = signal(Date.now())
-/** When this tab began to listen: for the first seconds it is connecting, not lost. */
+/** When this tab began to listen: for the first seconds, it is `connecting` and not `lost`. */
 const startedAtMs = signal(Date.now())
 
 /** See `Connection`. */
@@ -50,13 +50,13 @@ export const connection = computed<Connection>(() => {
   return 'lost'
 })
 
-/** Whole seconds since the collector was last heard. */
+/** Whole seconds since the last message of the collector. */
 export const quietSeconds = computed(() => Math.max(0, Math.floor((nowMs.value - heardAtMs.value) / 1000)))
 
-/** The wall clock, twice a second while the tab is visible. */
+/** The wall clock, updated twice a second while the tab is visible. */
 export const clockMs = computed(() => nowMs.value)
 
-/** The day it is, to notice midnight. */
+/** The current day, which changes at midnight. */
 export const today = computed(() => dayKey(new Date(nowMs.value).toISOString()))
 
 let stream: EventSource | undefined
@@ -75,7 +75,7 @@ function hear(message: StreamMessage): void {
   heardAtMs.value = Date.now()
   nowMs.value = Date.now()
   latest.value = message
-  // The reader has logged in in another tab.
+  // The user has logged in in another tab.
   access.value = 'open'
 }
 
@@ -91,9 +91,9 @@ function openStream(): void {
   stream.onerror = () => {
     isOpen.value = false
     if (stream?.readyState !== EventSource.CLOSED) return
-    // After a refusal (no room for one more page, not signed in) the browser gives up; this does not.
+    // After a refusal (too many pages, not logged in), the browser does not reconnect, so this does.
     retry = setTimeout(openStream, RETRY_MS)
-    // A stream does not say why it was refused; a question does, and leads to the login where that is it.
+    // A stream does not tell why it was refused. A request does, and shows the login form if that is the cause.
     ask('api/about').catch(() => {})
   }
 }
@@ -105,15 +105,15 @@ function closeStream(): void {
 }
 
 /**
- * Holds the one stream of all tabs while this one is visible.
+ * Holds the stream for all tabs while this tab is visible.
  *
- * A browser opens six connections to one address. A stream for each tab would leave the seventh tab without any, so
- * one visible tab holds it and tells the others.
+ * A browser opens at most six connections to one address. With a stream in each tab, the seventh tab would have none, so one
+ * visible tab holds the stream and relays it to the others.
  */
 async function lead(signal: AbortSignal, steal: boolean): Promise<void> {
   const hold = () => {
     isLeader = true
-    // The others need not wait for the first message to know it.
+    // Tells the others at once, before the first message.
     relay({ kind: 'leader' })
     openStream()
     return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
@@ -162,7 +162,7 @@ function join(): void {
     nowMs.value = Date.now()
     if (channel === undefined) return
     if (isLeader) return relay({ kind: 'state', isOpen: isOpen.value, heardAtMs: heardAtMs.value })
-    // A tab that is held by a debugger keeps the lock and says nothing.
+    // A tab that a debugger has paused keeps the lock, but sends nothing.
     silentChecks++
     if (silentChecks < patience) return
     silentChecks = 0
@@ -171,9 +171,9 @@ function join(): void {
 }
 
 /**
- * Begins to listen; a hidden tab lets go of the stream and takes it up again when it is looked at.
+ * Begins to listen. A hidden tab gives the stream up, and takes it again when it is visible.
  *
- * @returns Stops it for good.
+ * @returns A function that stops it for good.
  */
 export function listen(): () => void {
   const gone = new AbortController()

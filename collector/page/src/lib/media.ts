@@ -1,6 +1,6 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
 
-/** Whether a media query holds, kept current. */
+/** Whether a media query matches, kept up to date. */
 export function media(query: string): ReadonlySignal<boolean> {
   const list = matchMedia(query)
   const value = signal(list.matches)
@@ -10,5 +10,5 @@ export function media(query: string): ReadonlySignal<boolean> {
   return value
 }
 
-/** Too narrow for two panes: what is opened lies over the list, so that no column of it is cut off. */
+/** Too narrow for two panes: details are shown over the list, so that none of its columns is cut off. */
 export const isNarrow = media('(max-width: 999px)')

@@ -5,30 +5,30 @@ import { access } from './http.ts'
 import type { Problem } from './types.ts'
 import { useQuery } from './use-query.ts'
 
-/** The answer of `api/problems`. */
+/** The response of `api/problems`. */
 export interface Problems {
   problems: Problem[]
   isComplete: boolean
 }
 
-/** Counting them takes the collector longer than its other numbers, and nobody waits for this one. */
+/** Refreshed rarely: counting problems takes the collector longer than its other numbers. */
 const REFRESH_MS = 10_000
 
-/** How many problems of all times the screen shows, but for the harmless ones. */
+/** Number of problems of all time on the screen, without the harmless ones. */
 export const problemCount = signal(0)
 
-/** A refused request is recorded as an event too, when it could be one: it is told once, as the request. */
+/** Removes duplicates: a refused request may also be recorded as an event, but is shown only as a request. */
 export function toldOnce(problems: readonly Problem[]): Problem[] {
   const refused = new Set(problems.flatMap(({ kind, reason }) => (kind === 'request' ? [reason] : [])))
   return problems.filter(({ kind, reason }) => kind !== 'event' || !refused.has(reason))
 }
 
-/** Takes the number from an answer about all times. */
+/** Updates the number from a response about all time. */
 export function countProblems({ problems }: Problems): void {
   problemCount.value = toldOnce(problems).filter(({ severity }) => severity !== 'info').length
 }
 
-/** Keeps `problemCount` current, wherever the reader is. */
+/** Keeps `problemCount` up to date, on any screen. */
 export function useProblemCount(): void {
   const isKnown = access.value === 'open' && about.value !== undefined && about.value.message === undefined
   const { data } = useQuery<Problems>(isKnown ? 'api/problems' : undefined, REFRESH_MS)

@@ -1,12 +1,12 @@
 import { signal } from '@preact/signals'
 
-/** Where the reader is: a screen, and what is set on it. */
+/** The current place: a screen and its parameters. */
 export interface Route {
   screen: string
   params: URLSearchParams
 }
 
-// In the fragment, not the path: a search may name people, and a fragment stays out of logs and `Referer`.
+// In the fragment and not in the path: a search may contain personal data, and a fragment stays out of logs and `Referer`.
 function readRoute(): Route {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split(/\?(.*)/s)
   return { screen: path, params: new URLSearchParams(query) }
@@ -27,13 +27,13 @@ export function href(screen: string, params: Params = {}): string {
   return `#/${screen}${text === '' ? '' : `?${text}`}`
 }
 
-/** The current screen with some parameters changed; `undefined` takes one out. */
+/** The address of the current screen with some parameters changed; `undefined` removes one. */
 export function hrefWith(changes: Params): string {
   const { screen, params } = route.peek()
   return href(screen, { ...Object.fromEntries(params), ...changes })
 }
 
-/** Goes to an address of `href`. `replace` leaves no step for the back button, for what changes while typing. */
+/** Goes to an address from `href`. With `replace`, there is no new step for the back button, as for changes while typing. */
 export function go(address: string, { replace = false } = {}): void {
   if (address === location.hash) return
   if (replace) history.replaceState(history.state, '', address)
@@ -41,7 +41,7 @@ export function go(address: string, { replace = false } = {}): void {
   follow()
 }
 
-/** Goes back when the step before was made on this page, else to `fallback`: closing must not leave the page. */
+/** Goes back if the previous step was on this page, else to `fallback`, so that closing does not leave the page. */
 export function goBack(fallback: string): void {
   if ((history.state as { isInside?: boolean } | null)?.isInside === true) history.back()
   else go(fallback, { replace: true })

@@ -1,4 +1,4 @@
-/** One term of a search line, and where it stands. */
+/** One term of a search line, with its position. */
 export interface Term {
   text: string
   start: number
@@ -6,9 +6,9 @@ export interface Term {
 }
 
 /**
- * The terms of a search line that stand side by side: blanks inside quotes and brackets part nothing.
+ * The top-level terms of a search line. Spaces inside quotes and brackets do not separate terms.
  *
- * The collector alone decides what a line means; this only finds where its parts begin and end.
+ * Only the collector interprets a line; this only finds where its parts begin and end.
  */
 export function termsOf(line: string): Term[] {
   const terms: Term[] = []
@@ -37,10 +37,10 @@ export function termsOf(line: string): Term[] {
 }
 
 const PLAIN = /^[\p{L}\p{N}_.@/+][\p{L}\p{N}_.@/+-]*$/u
-/** Text that would be read as a number, another JSON value or a word of the syntax. */
+/** Text that would be parsed as a number, another JSON value or a keyword. */
 const LITERAL = /^(?:[-+]?\d[\d.eE+-]*|true|false|null|or)$/i
 
-/** A text as a search line has it: in quotes where it would be taken for something else. */
+/** A text for a search line, in quotes if it would be taken for something else. */
 export function quoted(text: string): string {
   if (PLAIN.test(text) && !LITERAL.test(text)) return text
   return `"${text.replace(/["\\]/g, '\\$&')}"`
@@ -51,7 +51,7 @@ export function termFor(field: string, value: unknown): string {
   return `${field}:${typeof value === 'string' ? quoted(value) : String(value)}`
 }
 
-/** The line with a term added at its end, or as it was when the term is in it. The opposite term is taken out. */
+/** Adds a term at the end of the line, unless the line has it already. Removes the opposite term. */
 export function withTerm(line: string, term: string): string {
   const opposite = term.startsWith('-') ? term.slice(1) : `-${term}`
   const kept = termsOf(line).map(({ text }) => text)
@@ -62,7 +62,7 @@ export function withTerm(line: string, term: string): string {
   return isEither ? `(${others.join(' ')}) ${term}` : [...others, term].join(' ')
 }
 
-/** The line without the term at this place. */
+/** Removes the term at this index from the line. */
 export function withoutTerm(line: string, index: number): string {
   return termsOf(line)
     .filter((_, at) => at !== index)
@@ -70,7 +70,7 @@ export function withoutTerm(line: string, index: number): string {
     .join(' ')
 }
 
-/** The line with a term that means the opposite of what it meant. */
+/** Negates the term at this index of the line. */
 export function withOpposite(line: string, index: number): string {
   return termsOf(line)
     .map(({ text }, at) => (at !== index ? text : text.startsWith('-') ? text.slice(1) : `-${text}`))

@@ -1,9 +1,9 @@
 import { effect, signal } from '@preact/signals'
 
-/** While paused nothing on the screen moves; what comes is counted. */
+/** While paused, nothing on the screen moves, and new items are counted. */
 export const isPaused = signal(false)
 
-/** Colours: as the system has them, or chosen here. */
+/** The colours: those of the system, or chosen by the user. */
 export type Theme = 'auto' | 'light' | 'dark'
 
 /** A search that was given a name. */
@@ -12,7 +12,7 @@ export interface SavedFilter {
   query: string
 }
 
-// A page over a file system or in a locked-down browser may have no storage; then settings last as long as the tab.
+// A page from a file, or in a locked-down browser, may have no storage: then settings last as long as the tab.
 function read<T>(key: string, otherwise: T): T {
   try {
     const text = localStorage.getItem(key)

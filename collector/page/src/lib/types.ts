@@ -1,4 +1,4 @@
-// The responses of the API of the collector; docs/api.md is the contract. Shapes that the store names are its own, so that they agree.
+// The responses of the collector's API; docs/api.md is the contract. Types of the store are imported, so that they agree.
 import type { Kind, Warning } from '../../../src/record.ts'
 import type { CatalogueEntry, RequestSummary } from '../../../src/store/query-results.ts'
 
@@ -26,7 +26,7 @@ export interface About {
   startedAt: string
   region: string
   database: string
-  /** Null when any write key is taken. */
+  /** Null when any write key is accepted. */
   sources: string[] | null
   anyKey: boolean
   destinations: string[]
@@ -35,11 +35,11 @@ export interface About {
   maxEvents: number | null
   canInjectFaults: boolean
   role: 'single' | 'front' | 'worker'
-  /** Where the log lies; null when there is none. */
+  /** The address of the log; null when there is none. */
   log: string | null
-  /** Whether the reader had to log in. */
+  /** Whether the user had to log in. */
   needsToken: boolean
-  /** Where to look instead; only of a front without a store. */
+  /** Says which process to ask instead; only from a front without a store. */
   message?: string
 }
 
@@ -66,7 +66,7 @@ export interface EventSummary {
   messageId: string | null
   preview: Array<{ path: string; value: string | number | boolean | null }>
   violations: number
-  /** The warnings about an event that was taken. */
+  /** The warnings about an accepted event. */
   warnings?: Warning[]
   destinations: Outcome[]
 }
@@ -114,7 +114,7 @@ export interface RequestDetails extends RequestSummary {
   eventList: EventSummary[]
 }
 
-/** One page of a list, and where the next one begins. */
+/** One page of a list, with the cursor of the next one. */
 export interface PageOf {
   next: string | null
   head: string
@@ -159,7 +159,7 @@ export interface Destination {
   type: string
   target: string
   isEnabled: boolean
-  /** The faults of its configuration. */
+  /** A problem of its configuration. */
   warning: string | null
   pending: number
   delivered: number
@@ -210,7 +210,7 @@ export interface StreamMessage {
   lastSeq: number
   epoch: number
   revision: number
-  /** Another one after every start of the collector. */
+  /** Different after every start of the collector. */
   process: string
   now: string
   /** Why the store cannot be asked now; null when it can. */

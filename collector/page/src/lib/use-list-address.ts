@@ -8,7 +8,7 @@ export interface ListAddress {
   line: string
   openId: string | undefined
   question: Question
-  /** While typing, no step is left for the back button. */
+  /** While typing, changes add no steps for the back button. */
   setLine(line: string, isTyping?: boolean): void
   addTerm(term: string): void
   open(id: string): void
@@ -17,7 +17,7 @@ export interface ListAddress {
 
 const ASKED = ['q', 'from', 'to'] as const
 
-/** The state of a list screen, which lives in the address alone. */
+/** The state of a list screen, which is kept only in the address. */
 export function useListAddress(): ListAddress {
   const { params } = route.value
   const line = params.get('q') ?? ''

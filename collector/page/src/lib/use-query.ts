@@ -4,12 +4,12 @@ import { getJson, type RequestError } from './http.ts'
 import { latest } from './live.ts'
 import { isPaused } from './settings.ts'
 
-/** Data asked of the collector, kept up to date. */
+/** Data from the collector, kept up to date. */
 export interface Query<T> {
-  /** The newest data there is; after an error the data of before, which `isStale` says. */
+  /** The newest data. After an error, the data from before it, with `isStale` set. */
   data: T | undefined
   error: RequestError | undefined
-  /** Whether `data` belongs to another question than the one asked now, or could not be brought up to date. */
+  /** Whether `data` belongs to an earlier query, or could not be updated. */
   isStale: boolean
   reload(): void
 }
@@ -32,9 +32,9 @@ const liveMark = computed(() => {
 })
 
 /**
- * Asks `path` at once and again whenever something has happened, `refreshMs` after the last answer at the earliest.
+ * Requests `path` at once, and again after each change, but not before `refreshMs` after the last response.
  *
- * @returns Stops it; an answer under way is dropped.
+ * @returns A function that stops it, and drops a pending response.
  */
 function follow<T>(path: string, refreshMs: number, tell: (outcome: T | RequestError) => void): () => void {
   const gone = new AbortController()
@@ -64,7 +64,7 @@ function follow<T>(path: string, refreshMs: number, tell: (outcome: T | RequestE
   }
   void askNow()
   const stop = effect(() => {
-    // Named for their changes only.
+    // Read only to subscribe to their changes.
     void liveMark.value
     void isPaused.value
     schedule()
@@ -76,7 +76,7 @@ function follow<T>(path: string, refreshMs: number, tell: (outcome: T | RequestE
   }
 }
 
-/** See `Query`. A newer question drops the older one, so that no answer lands under the wrong heading. */
+/** See `Query`. A newer query drops the older one, so that no response is shown under the wrong heading. */
 export function useQuery<T>(path: string | undefined, refreshMs = REFRESH_MS): Query<T> {
   const [state, setState] = useState<State<T>>({ path: undefined, data: undefined, error: undefined })
   const [round, setRound] = useState(0)

@@ -1,11 +1,11 @@
-/** A part of a text as it can be shown: as it is, or as the name of a character that would not be seen. */
+/** A part of a text for display: the text as it is, or the name of an invisible character. */
 export interface TextPart {
   text: string
   isMark: boolean
 }
 
-// Characters that are invisible or reorder their neighbours: controls, bidi overrides and isolates, zero-width characters,
-// line separators, lone surrogates, tag characters. A newline and a tab are shown by those who keep white space.
+// Characters that are invisible or reorder their neighbours: controls, bidi overrides and isolates, zero-width characters, line
+// separators, lone surrogates, tag characters. Newlines and tabs are left to the components that keep white space.
 const HIDDEN =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|\p{Surrogate}/gu
@@ -54,7 +54,7 @@ export function visibleParts(text: string): TextPart[] {
   return parts
 }
 
-/** The same as one plain text, for tooltips, labels and the title of the window. */
+/** The same as plain text, for tooltips, labels and the title of the window. */
 export function visibleText(text: string): string {
   return visibleParts(text)
     .map(({ text: part, isMark }) => (isMark ? `⟨${part}⟩` : part))

@@ -15,7 +15,7 @@ export function entryTitle({ type, name }: Pick<CatalogueEntry, 'type' | 'name'>
   return name || type
 }
 
-/** One event name: what its properties are, how sure that is, and an example. */
+/** One event name: its properties with their types, how certain these are, and an example. */
 export function EntryPanel({ entryKey }: { entryKey: string }) {
   const query = useQuery<CatalogueDetails>(`api/catalogue/${encodeURIComponent(entryKey)}`)
   const entry = query.data?.key === entryKey ? query.data : undefined

@@ -8,7 +8,7 @@ import { termFor } from '../lib/search-line.ts'
 import type { Destination } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 
-/** Where events go: what waits, what failed, and trying it again. */
+/** The destinations of events: pending and failed deliveries, and retries. */
 export function DestinationsScreen() {
   const query = useQuery<{ destinations: Destination[] }>('api/destinations')
   const destinations = query.data?.destinations
@@ -54,7 +54,7 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
   const isBusy = useSignal(false)
   const { name, type, target, warning, pending, delivered, failed, skipped, lastError, failures } =
     destination
-  // Of one that only other processes name, this one cannot say where it leads, and tries nothing again.
+  // If only other processes have the destination in their config, this one does not know its target, and cannot retry.
   const isKnown = type !== 'unknown'
   const hasWork = pending + failed > 0
   const [tone, state] = stateOf(destination)
@@ -97,7 +97,7 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
           </p>
         )}
         {isKnown && (
-          // Not disabled: a disabled button loses the focus to the top of the page.
+          // `aria-disabled`, because a disabled button loses the focus to the top of the page.
           <button type="button" aria-disabled={isBusy.value || !hasWork} onClick={() => hasWork && retry()}>
             Try everything again
           </button>
@@ -178,11 +178,11 @@ function sentence(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`
 }
 
-/** How long the oldest has waited, and when the next attempt is; where no process makes one, nothing of it. */
+/** How long the oldest delivery has waited, and when the next attempt is, unless no process makes one. */
 function Waiting({ destination }: { destination: Destination }) {
   const { type, isEnabled, warning, pending, oldestPendingAt, nextAttemptAt } = destination
   if (pending === 0 || oldestPendingAt === null) return null
-  // It has a time in the store all the same.
+  // Without a process, the store still has a time for the next attempt.
   const isNobodys = !isEnabled || (type === 'unknown' && warning !== null)
   const seconds =
     nextAttemptAt === null || isNobodys ? 0 : Math.ceil((Date.parse(nextAttemptAt) - clockMs.value) / 1000)

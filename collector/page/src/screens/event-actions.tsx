@@ -12,11 +12,11 @@ import type { EventDetails } from '../lib/types.ts'
 
 interface ActionProps {
   event: EventDetails
-  /** Told when something was done to the event. */
+  /** Called after an action on the event. */
   onDone(): void
 }
 
-/** Runs an action and says how it ended. */
+/** Runs an action, and shows its result. */
 async function attempt(action: () => Promise<string>): Promise<void> {
   try {
     say(await action())

@@ -14,7 +14,7 @@ import type { EventDetails, Message } from '../lib/types.ts'
 
 type View = 'kept' | 'sent' | 'both' | 'first'
 
-/** Where an id in a message leads. */
+/** The link of an id in a message. */
 function linkOf(path: Path, value: unknown): string | undefined {
   if (path.length !== 1 || typeof value !== 'string') return undefined
   const [field] = path
@@ -25,7 +25,7 @@ function linkOf(path: Path, value: unknown): string | undefined {
   return undefined
 }
 
-/** The term that finds other events with this value; undefined where the search line has no field for it. */
+/** The term that finds other events with this value; undefined if the search line has no field for it. */
 function termOf(path: Path, value: unknown): string | undefined {
   const fields: Record<string, string> = {
     event: 'event',
@@ -42,7 +42,7 @@ function termOf(path: Path, value: unknown): string | undefined {
   return termFor(path.join('.'), value)
 }
 
-/** The message as a tree: what was sent beside what is kept, or what differs from the first of its messageId. */
+/** The message as a tree: the sent and the stored one, or the differences from the first event with the same messageId. */
 export function EventMessage({ event, addTerm }: { event: EventDetails; addTerm: AddTerm }) {
   const { message, sent, first } = event
   const view = useSignal<View>(event.reason === 'dedup_conflict' && first !== null ? 'first' : 'kept')
@@ -136,7 +136,7 @@ function differenceInWords(differences: number): string {
   return 'Marked is what differs from the first event with this messageId, which is the one that counts.'
 }
 
-/** Fields that are to blame for a rejection or that break the tracking plan. */
+/** Fields that caused a rejection, or that violate the tracking plan. */
 function markedFields(event: EventDetails): ReadonlySet<string> {
   const field = event.reason === null ? null : (helpFor(event.reason)?.field ?? null)
   return new Set([...(field === null ? [] : [field]), ...event.violations.map(({ path }) => path)])

@@ -22,7 +22,7 @@ interface PanelProps {
   addTerm: AddTerm
 }
 
-/** One event: what it is, what became of it, and what it holds. */
+/** One event: its kind, its outcome and its content. */
 export function EventPanel({ id, onClose, onOpen, addTerm }: PanelProps) {
   const query = useQuery<EventDetails>(`api/events/${encodeURIComponent(id)}`)
   const event = query.data
@@ -76,7 +76,7 @@ export function EventPanel({ id, onClose, onOpen, addTerm }: PanelProps) {
   )
 }
 
-/** Why it was not accepted and how to mend that, and whatever else is odd about it. */
+/** Why it was not accepted and how to fix that, and its warnings. */
 function Explanation({ event }: { event: EventDetails }) {
   const { reason, first, violations, warnings } = event
   const help = reason === null ? undefined : helpFor(reason)
@@ -136,7 +136,7 @@ interface IdProps {
   link?: string
 }
 
-/** An id that leads to where it is explained, with the button that narrows the list to it. */
+/** An id with a link to its details, and a button that filters the list by it. */
 function Id({ field, value, addTerm, link }: IdProps) {
   if (value === null || value === '') return <span class="soft">none</span>
   const term = termFor(field, value)

@@ -23,7 +23,7 @@ const COLUMNS = [
 ] as const
 
 const FIELDS = ['event', 'user', 'anonymous', 'message', 'source', 'reason', 'type'].map((name) => `${name}:`)
-/** Room for an example in the search line. */
+/** From this width on, the search line has room for an example. */
 const EXAMPLE_FROM = 860
 
 const isUnsettled = ({ destinations }: EventSummary) => destinations.some(({ state }) => state === 'pending')
@@ -84,7 +84,7 @@ export function EventsScreen() {
   )
 }
 
-/** `e`, `u`, `s` and `r` narrow the list to the event, user, source or reason of the current row. */
+/** `e`, `u`, `s` and `r` filter the list by the event, user, source or reason of the current row. */
 function narrowByKey(event: KeyboardEvent, of: EventSummary, addTerm: (term: string) => void): void {
   const terms: Record<string, string | null> = {
     e: of.name === null ? null : termFor('name', of.name),
@@ -101,7 +101,7 @@ function narrowByKey(event: KeyboardEvent, of: EventSummary, addTerm: (term: str
   addTerm(term)
 }
 
-/** Completions of the search line: fields, and values that are in sight or known. */
+/** Completions for the search line: fields, and values that are visible or known. */
 function suggestionsOf(events: readonly EventSummary[]): string[] {
   const names = new Set<string>()
   for (const { type, name } of events.slice(0, 200)) {

@@ -160,7 +160,7 @@ function FailRate({ now, onSet }: { now: number; onSet(failRate: number): void }
   )
 }
 
-/** A fault with a status, a delay, a number of times and a path of one's own. */
+/** A form for a fault with any status, delay, number of times and path. */
 function OwnFault({ onAdd }: { onAdd(rule: Rule): void }) {
   const status = useSignal('500')
   const delay = useSignal('0')

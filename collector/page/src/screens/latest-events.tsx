@@ -22,7 +22,7 @@ export function LatestEvents() {
   )
 }
 
-/** A few events as a table that is no list of its own: each leads to where it is among the others. */
+/** A few events as a table. Each links to its place in the list of events. */
 export function EventRows({ events, label, q }: { events: EventPage['events']; label: string; q?: string }) {
   return (
     <div class="event-rows" role="table" aria-label={label}>

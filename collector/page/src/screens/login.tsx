@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { Brand } from '../components/basics.tsx'
 import { access, ask, RequestError } from '../lib/http.ts'
 
-/** In place of the screens while the reader may not see them: asks for the admin token. */
+/** Asks for the admin token, instead of the screens, until the user has logged in. */
 export function LoginScreen() {
   const error = useSignal<string | undefined>(undefined)
   const isAsking = useSignal(false)
@@ -17,7 +17,7 @@ export function LoginScreen() {
     try {
       const token = input.current?.value ?? ''
       await ask('login', { method: 'POST', body: new URLSearchParams({ token }) })
-      // With the address as it is: a link to one event leads there after the login too.
+      // Keeps the address, so that a link to an event works after the login too.
       location.reload()
     } catch (cause) {
       error.value = cause instanceof RequestError ? cause.message : String(cause)

@@ -1,7 +1,7 @@
 import { Brand } from '../components/basics.tsx'
 import { LogBlock } from './log-state.tsx'
 
-/** In place of the screens of a process that keeps no events itself: where they are, and how the log is. */
+/** Shown instead of the screens by a process without a store: where the events are, and the state of the log. */
 export function NoStoreScreen({ message }: { message: string }) {
   return (
     <main class="door">

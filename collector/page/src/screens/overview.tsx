@@ -11,7 +11,7 @@ import { FirstSteps } from './first-steps.tsx'
 import { LatestEvents } from './latest-events.tsx'
 import { LogBlock } from './log-state.tsx'
 
-/** One step of the way of events, and the events that are lost there. */
+/** A step on the way of events, with the events that are lost there. */
 const STEPS: Readonly<Record<Step['name'], { title: string; meaning: string; lost: string }>> = {
   received: { title: 'Received', meaning: 'events that clients sent', lost: '' },
   accepted: { title: 'Accepted', meaning: 'events in order, seen for the first time', lost: 'not accepted' },
@@ -19,7 +19,7 @@ const STEPS: Readonly<Record<Step['name'], { title: string; meaning: string; los
   delivered: { title: 'Delivered', meaning: 'deliveries that arrived', lost: 'given up' },
 }
 
-/** The first screen: how many events came, how far they got, and where the others were lost. */
+/** The first screen: how many events came, how far they got, and where events were lost. */
 export function OverviewScreen() {
   const from = chosenFrom()
   const query = useQuery<Overview>(
@@ -27,7 +27,7 @@ export function OverviewScreen() {
   )
   const overview = query.data
   const stats = latest.value?.stats
-  // While the store is unavailable its numbers are 0 as well, and nobody knows what is in it.
+  // While the store is unavailable, its numbers are 0 too, although it may have events.
   const isEmpty =
     query.error === undefined && stats !== undefined && stats.accepted + stats.rejected + stats.requests === 0
   return (
@@ -45,7 +45,7 @@ export function OverviewScreen() {
           <Steps overview={overview} from={from} />
         </div>
       )}
-      {/* It asks for itself: it is current, and of most use, while the store is unavailable and the rest is old. */}
+      {/* It loads its own data: while the store is unavailable and the rest is outdated, it is up to date. */}
       <LogBlock />
       {isEmpty ? (
         <FirstSteps />
@@ -97,7 +97,7 @@ function Steps({ overview, from }: { overview: Overview; from: string | undefine
   )
 }
 
-/** Where the number of a step leads. */
+/** The search line for the link of a step. */
 const LINES: Readonly<Record<Step['name'], string>> = {
   received: '',
   accepted: 'status:accepted',
@@ -124,7 +124,7 @@ function StepCard({ step, before, most, from, isUsed }: CardProps) {
       </div>
     )
   }
-  // A delivery is compared with deliveries: of the step before where that has the same unit.
+  // Deliveries are compared with deliveries: with those of the previous step, if it counts deliveries too.
   const whole = before === undefined ? 0 : step.name === 'filtered' ? step.count + step.lost : before.count
   return (
     <a class="step-card" href={href('events', { q: LINES[step.name], from })} title={`${title}: ${meaning}`}>

@@ -27,7 +27,7 @@ export function ProblemsScreen() {
   const query = useQuery<Problems>(`api/problems?${new URLSearchParams(from === undefined ? {} : { from })}`)
   const { data } = query
   useEffect(() => {
-    // The number beside the name of this screen must not be older than the screen.
+    // Keeps the number beside the name of this screen as current as the screen.
     if (data !== undefined && from === undefined && !query.isStale) countProblems(data)
   }, [data, from, query.isStale])
   return (

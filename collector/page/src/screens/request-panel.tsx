@@ -9,7 +9,7 @@ import type { RequestDetails } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { EventRows } from './latest-events.tsx'
 
-/** One request: who sent it, what was in it, and what is wrong with it. */
+/** One request: its sender, its content and its problem. */
 export function RequestPanel({ id, onClose }: { id: string; onClose(): void }) {
   const query = useQuery<RequestDetails>(`api/requests/${encodeURIComponent(id)}`)
   const request = query.data?.id === id ? query.data : undefined
@@ -89,7 +89,7 @@ function Refusal({ request }: { request: RequestDetails }) {
             </strong>
             {problem.line !== null && ` (line ${problem.line}, column ${problem.column})`}
           </p>
-          {/* Where the place is known, it is marked in the body below. */}
+          {/* If the position is known, it is marked in the body below. */}
           {help !== undefined && problem.offset === null && <p>{help.remedy}</p>}
         </>
       )}
@@ -141,7 +141,7 @@ function Facts({ request }: { request: RequestDetails }) {
   )
 }
 
-/** Further down than this the place that is wrong is shown on its own first. */
+/** If the mistake is further down than this, its surroundings are shown first. */
 const IN_SIGHT = 400
 const AROUND = 60
 

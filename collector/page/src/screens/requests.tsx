@@ -37,7 +37,7 @@ const COLUMNS = [
   ['Took', 'took'],
 ] as const
 
-/** Every request, the refused ones above all. */
+/** All requests, refused ones in particular. */
 export function RequestsScreen() {
   const address = useListAddress()
   const { line, openId, question, setLine, addTerm, close } = address
@@ -84,7 +84,7 @@ export function RequestsScreen() {
 interface CellsProps {
   request: RequestSummary
   addTerm(term: string): void
-  /** Without a heading, a number says what it counts. */
+  /** Without a heading, numbers have their unit. */
   isTwoLine: boolean
 }
 

@@ -10,7 +10,7 @@ import { EventRows } from './latest-events.tsx'
 
 const PAGE_SIZE = 100
 
-/** Who did what: the people of the events, and the timeline of one. */
+/** The users of the events, and the timeline of one. */
 export function UsersScreen() {
   const { params } = route.value
   const id = params.get('id') ?? undefined
@@ -140,7 +140,7 @@ function UserPanel({ id }: { id: string }) {
   )
 }
 
-/** The ids that are one person, and what joined them. */
+/** The ids of one person, and the events that joined them. */
 function Identities({ user }: { user: UserDetails }) {
   if (user.userIds.length + user.anonymousIds.length < 2) return null
   return (
