@@ -122,7 +122,10 @@ export interface AnalyticsSettings {
    * Default: 500,000; 8,192 to 268,435,456 bytes.
    */
   maxBodyBytes?: number | undefined
-  /** Most requests in flight. 1 keeps strict order across batches. Default: 4; 1 to 1,000 requests. */
+  /**
+   * Most requests in flight. 1 keeps strict order across batches; in an outage every second probe is then a request without
+   * events. Default: 4; 1 to 1,000 requests.
+   */
   maxConcurrentRequests?: number | undefined
   /**
    * Longest time a batch is retried; then its events fail with `deadline`. Default: 43,200; 1 to 2,147,483 s.
