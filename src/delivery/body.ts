@@ -9,7 +9,6 @@ export class Envelope {
   readonly #writeKeyJson: string
   /** Bytes of a body without its messages. */
   readonly bytes: number
-
   readonly #store: MessageStore
 
   constructor(writeKey: string, store: MessageStore) {

@@ -36,6 +36,7 @@ const SILENT: OutageObserver = { onOutage() {}, onRefusal() {}, onRecovery() {} 
 export class Delivery {
   readonly #options: DeliveryOptions
   readonly #gate: Gate
+  /** Without those that were abandoned. */
   readonly #inFlight = new Set<Range>()
   readonly #resends = new Resends()
   readonly #outage: Outage
@@ -48,6 +49,8 @@ export class Delivery {
   #cancelInterval: (() => void) | undefined
   #wakeUp: { readonly atMs: number; readonly cancel: () => void } | undefined
   #hasWarnedOfFault = false
+  /** The last probe was without events: the next one has some. */
+  #wasEmpty = false
 
   constructor(options: DeliveryOptions) {
     this.#options = options
@@ -111,6 +114,7 @@ export class Delivery {
     // All are taken out before the first outcome is reported: a callback may flush, and must find nothing to send.
     const ranges = [...this.#inFlight, ...this.#resends.takeAll()]
     const items = [...ranges.flatMap((range) => range.takeAll()), ...this.#options.line.takeAll()]
+    this.#inFlight.clear()
     this.#cancelInterval?.()
     this.#cancelInterval = undefined
     this.#wakeUp?.cancel()
@@ -165,7 +169,7 @@ export class Delivery {
         return this.#wakeUpAt(Number.isFinite(waitMs) ? this.#gate.opensAtMs : waitMs)
       }
       const pass = this.#gate.enter()
-      const range = this.#next()
+      const range = this.#next(pass)
       void this.#asyncContext.runInAsyncScope(() => this.#attempt(range, pass))
     }
     this.#wakeUpAt(Number.POSITIVE_INFINITY)
@@ -174,12 +178,13 @@ export class Delivery {
   /**
    * Takes the range to send next: the oldest. During an outage it is one with the fewest attempts, so that events that make the
    * service fail do not block the rest. With `maxConcurrentRequests: 1` it is always the oldest, to keep the order; every other
-   * probe is without events, to tell an outage from events that make the service fail.
+   * probe of a longer outage is without events, to tell it from events that make the service fail.
    */
-  #next(): Range {
+  #next(pass: Pass): Range {
     const { line, settings } = this.#options
     const isOrdered = settings.maxConcurrentRequests === 1
-    if (isOrdered && this.#outage.failures % 2 === 1 && !this.#results.isLiteral) return new Range([])
+    this.#wasEmpty = isOrdered && pass.isProbe && this.#results.mayAsk && !this.#wasEmpty
+    if (this.#wasEmpty) return new Range([])
     const { ready } = line
     const [resend] = this.#resends.ranges
     const first = ready.isDue ? ready.first : undefined
@@ -215,7 +220,7 @@ export class Delivery {
   /** Sends one range, handles the result and leaves the gate. Never rejects. */
   async #attempt(range: Range, pass: Pass): Promise<void> {
     this.#inFlight.add(range)
-    const mayGo = (): boolean => !range.isAbandoned && this.#gate.isCurrent(pass)
+    const mayGo = (): boolean => this.#inFlight.has(range) && this.#gate.isCurrent(pass)
     let attempt: Attempt | undefined
     try {
       let ending: Ending
@@ -230,8 +235,9 @@ export class Delivery {
         attempt = this.#options.sender.send(range, authorization, mayGo)
         ending = await attempt.result
       }
-      this.#inFlight.delete(range)
-      this.#conclude(range, pass, ending)
+      if (this.#inFlight.delete(range)) this.#conclude(range, pass, ending)
+      // The range was abandoned. If this was the probe, the next request becomes the probe.
+      else if (pass.isProbe || ending.action !== 'unsent') this.#gate.probe(pass)
     } catch (error) {
       this.#inFlight.delete(range)
       this.#contain(range, pass, error)
@@ -256,15 +262,12 @@ export class Delivery {
   }
 
   #conclude(range: Range, pass: Pass, ending: Ending): void {
-    if (ending.action !== 'unsent') {
-      if (range.items.length > 0 || range.isEmpty) return this.#results.handle(range, pass, ending)
-      // The range was abandoned. If this was the probe, the next request becomes the probe.
-      return this.#gate.probe(pass)
-    }
+    if (ending.action !== 'unsent') return this.#results.handle(range, pass, ending)
     const { error } = ending
-    if (pass.isProbe && (error === undefined || range.isAbandoned)) this.#gate.probe(pass)
-    if (range.isAbandoned) return
-    if (error === undefined) return range.isEmpty ? undefined : this.#resends.add(range)
+    if (error === undefined) {
+      if (pass.isProbe) this.#gate.probe(pass)
+      return range.items.length > 0 ? this.#resends.add(range) : undefined
+    }
     range.failure = () => error
     this.#results.refuse(range, pass, 'auth', 'token')
   }

@@ -32,21 +32,12 @@ export class Range {
   knownBad: 'sent' | 'inferred' | undefined
   /** It is sent again as a whole, not together with other events. */
   isPart = false
-  /** It has no events from the start: it asks whether the service works. */
-  readonly isEmpty: boolean
 
   constructor(
-    /** Its events; empty once they have their outcome or went back into the line. */
+    /** Its events; none once they have their outcome or went back into the line, and in a probe that has none. */
     public items: readonly Item[],
     readonly origin: Origin = { addedRequests: 0, firstHalfRefusal: undefined, bytesBefore413: undefined },
-  ) {
-    this.isEmpty = items.length === 0
-  }
-
-  /** All its events have got their outcome from elsewhere, for example from a close. */
-  get isAbandoned(): boolean {
-    return this.items.length === 0 && !this.isEmpty
-  }
+  ) {}
 
   /** Its place in the line: that of its first event. */
   get order(): number {

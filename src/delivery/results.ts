@@ -46,6 +46,10 @@ export class ResultHandler {
   #accepted = 0
   readonly #refusals = new Set<string>()
   #isOutageTold = false
+  /** The service has just taken a request without events. */
+  #isUp = false
+  /** Events that were given up since the service took the last request with events. */
+  #givenUp = 0
 
   constructor(options: ResultHandlerOptions) {
     this.#options = options
@@ -53,9 +57,12 @@ export class ResultHandler {
 
   handle(range: Range, pass: Pass, result: SendResult): void {
     const { limit, gate, resends } = this.#options
-    const { waitMs } = result
-    const isAboutEvents = ['refuse', 'split', 'resend'].includes(result.action)
-    const action = range.isEmpty && isAboutEvents ? 'rejected' : result.action
+    const { action, waitMs } = result
+    const isWorking = !['retry', 'limited', 'renew', 'auth', 'address'].includes(action)
+    if (isWorking && range.items.length === 0) {
+      this.#isUp = true
+      return gate.rest(pass, waitMs ?? 0)
+    }
     if (action !== 'delivered') range.failure = result.toError
     switch (action) {
       case 'delivered':
@@ -94,7 +101,7 @@ export class ResultHandler {
 
   /** Our own code threw. It counts like a network error: the events are sent again after a wait. */
   handleFault(range: Range, pass: Pass, toError: ToError): void {
-    if (range.isAbandoned) return this.#options.gate.probe(pass)
+    if (range.items.length === 0) return this.#options.gate.probe(pass)
     range.failure = toError
     this.#later(range, pass, undefined, undefined)
   }
@@ -107,7 +114,7 @@ export class ResultHandler {
    */
   refuse(range: Range, pass: Pass, code: 'auth' | 'rejected', kind: string): void {
     const { gate, settings, observer } = this.#options
-    if (this.#accepted === 0 && settings.spool === undefined) {
+    if (this.#accepted === 0 && settings.spool === undefined && range.items.length > 0) {
       gate.succeed(pass)
       return this.#settle(range, errorOf(range, code))
     }
@@ -141,14 +148,22 @@ export class ResultHandler {
     }
   }
 
+  /** Whether a request without events may tell an outage from bad events; no more after several were given up in a row. */
+  get mayAsk(): boolean {
+    const { outage, settings } = this.#options
+    const isLong = outage.exhaustedUpTo !== undefined
+    return isLong && !this.#isLiteral && this.#givenUp <= settings.maxRetries
+  }
+
   /** Whether each failed request counts as a retry. Never with a spool: its events fail only by their deadline. */
-  get isLiteral(): boolean {
+  get #isLiteral(): boolean {
     const { isMaxRetriesGiven, spool } = this.#options.settings
     return isMaxRetriesGiven && spool === undefined
   }
 
   #succeed(pass: Pass): void {
     const { clock, gate, outage, observer } = this.#options
+    this.#givenUp = 0
     if (!gate.succeed(pass) || outage.isQuiet) return
     outage.end()
     if (!this.#isOutageTold) return
@@ -169,6 +184,8 @@ export class ResultHandler {
   }
 
   #wait(range: Range, pass: Pass, waitMs: number | undefined): void {
+    // No event is at fault for a rate limit.
+    this.#isUp = false
     if (waitMs === undefined) return this.#later(range, pass, undefined, undefined)
     const { clock, gate, line, outage } = this.#options
     gate.limit(pass, waitMs)
@@ -180,9 +197,11 @@ export class ResultHandler {
   #later(range: Range, pass: Pass, floorMs: number | undefined, code: FailureCode | undefined): void {
     const { settings, clock, gate, outage, line, observer } = this.#options
     const { maxRetries } = settings
-    const isLiteral = this.isLiteral
+    const isLiteral = this.#isLiteral
     // The service accepted the requests before this one: this request itself may be the cause of the failure.
-    const isAlone = this.#accepted > 0 && outage.failures === 0 && gate.isCurrent(pass)
+    const isFirst = this.#accepted > 0 && outage.failures === 0 && gate.isCurrent(pass)
+    const isAlone = isFirst || (this.#isUp && code === undefined)
+    this.#isUp = false
     const isNew = gate.fail(pass, floorMs)
     const toError = range.failure as ToError
     if (isLiteral || isAlone) for (const item of range.items) item.retries++
@@ -199,6 +218,7 @@ export class ResultHandler {
       this.#isOutageTold = true
       observer.onOutage(nowMs - outage.sinceMs, toError('retries_exhausted').message)
     }
+    this.#givenUp += ended.length
     const error = ended.length > 0 ? toError(code ?? 'retries_exhausted') : undefined
     for (const item of ended) this.end(item, error)
     this.#endExhausted()
@@ -208,7 +228,7 @@ export class ResultHandler {
   #endExhausted(): void {
     const { settings, outage } = this.#options
     const upTo = outage.exhaustedUpTo
-    if (upTo === undefined || this.isLiteral || settings.spool !== undefined) return
+    if (upTo === undefined || this.#isLiteral || settings.spool !== undefined) return
     const { awaitedUpTo } = outage
     this.#endAll(
       (item) => item.order <= upTo && (isAwaited(item) || item.seq <= awaitedUpTo),

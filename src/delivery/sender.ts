@@ -15,7 +15,6 @@ import { isSecretHeader, REDACTED, redactor } from '../policy/redact.ts'
 import { isHtml, judge } from '../policy/response.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type Warn, warn } from '../runtime/warn.ts'
-
 import type { Envelope } from './body.ts'
 import type { EncodedBody, Encoder } from './compression.ts'
 import type { Observer, OnEnd, Probe, ResponseInfo } from './observer.ts'

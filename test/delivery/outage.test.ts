@@ -1,13 +1,22 @@
 import { describe, expect, test } from 'vitest'
+import type { Credentials } from '../../src/auth/credentials.ts'
 import { Deadline } from '../../src/delivery/outage.ts'
+import { DeliveryError } from '../../src/errors/errors.ts'
 import { codesOf, createEntry, type Entry, ids, idsOf, setUpDelivery } from '../support/create-delivery.ts'
 import { settled } from '../support/fake-clock.ts'
-import { networkError, type SentRequest, status } from '../support/scripted-client.ts'
+import { hangUntilAborted, networkError, type SentRequest, status } from '../support/scripted-client.ts'
 
 const HOUR_MS = 3_600_000
 
 /** An event that somebody waits for. */
 const awaited = (id: string): Entry => ({ ...createEntry(id), callback: () => {} })
+/** The most requests within 60 s of one of them. */
+const mostInAMinute = (requests: readonly SentRequest[]): number =>
+  Math.max(
+    ...requests.map(
+      ({ atMs }) => requests.filter((one) => one.atMs >= atMs && one.atMs < atMs + 60_000).length,
+    ),
+  )
 const isBad = ({ messageIds }: SentRequest): boolean => messageIds.some((id) => id.startsWith('bad'))
 
 describe('an outage, with default settings', () => {
@@ -49,7 +58,7 @@ describe('an outage, with default settings', () => {
     expect(client.requests).toHaveLength(4)
     expect(idsOf(outcomes)).toEqual(['a1', 'a2', 'a3'])
     expect(codesOf(outcomes)).toEqual(['retries_exhausted', 'retries_exhausted', 'retries_exhausted'])
-    expect(outcomes.map(({ attempts }) => attempts)).toEqual([2, 0, 0])
+    expect(outcomes.map(({ attempts }) => attempts)).toEqual([4, 0, 0])
     expect(outcomes[0]?.error?.message).toBe('[503] Service Unavailable')
   })
 
@@ -214,7 +223,7 @@ describe('with strict order, an event that the service cannot take', () => {
     await settled()
     enqueue(...ids(7), 'bad', ...ids(12, 'b'))
     enqueue(...ids(20, 'c'))
-    await clock.advance(60_000)
+    await clock.advance(300_000)
 
     expect(idsOf(outcomes.filter(({ error }) => error !== undefined))).toEqual(['bad'])
     expect(idsOf(outcomes)).toEqual([
@@ -230,7 +239,7 @@ describe('with strict order, an event that the service cannot take', () => {
     })
 
     enqueue('bad', 'a1')
-    await clock.advance(60_000)
+    await clock.advance(300_000)
 
     expect(idsOf(outcomes)).toEqual(['bad', 'a1'])
     expect(codesOf(outcomes)).toEqual(['retries_exhausted', 'delivered'])
@@ -266,6 +275,166 @@ describe('with strict order, an event that the service cannot take', () => {
 
     expect(client.batchSizes).toEqual([2, 2, 2])
     expect(codesOf(outcomes)).toEqual(['retries_exhausted', 'retries_exhausted'])
+  })
+
+  test.each([
+    ['next to each other', [...ids(3), 'bad1', 'bad2', 'bad3', ...ids(3, 'b')]],
+    ['apart', ['bad1', ...ids(3), 'bad2', ...ids(3, 'b'), 'bad3', 'b4']],
+  ])('is found where there are three, %s, in one request or in several', async (_name, sent) => {
+    for (const flushAt of [20, 1]) {
+      const { clock, enqueue, outcomes } = setUpDelivery({
+        settings: { flushAt, maxConcurrentRequests: 1, flushInterval: 1_000 },
+        replies: [(request) => status(isBad(request) ? 500 : 200)(request)],
+      })
+
+      enqueue(...sent)
+      await clock.advance(HOUR_MS / 2)
+
+      expect(idsOf(outcomes)).toEqual(sent)
+      expect(idsOf(outcomes.filter(({ error }) => error !== undefined))).toEqual(['bad1', 'bad2', 'bad3'])
+    }
+  })
+
+  test('does not look like one where the service takes requests without events in an outage', async () => {
+    for (const ofEmpty of [200, 400, 402, 413]) {
+      let isOver = true
+      const { clock, client, enqueue, outcomes } = setUpDelivery({
+        settings: { flushAt: 20, maxConcurrentRequests: 1 },
+        replies: [(request) => status(request.batch.length === 0 ? ofEmpty : isOver ? 200 : 503)(request)],
+      })
+
+      enqueue(...ids(20, 'before'))
+      await settled()
+      isOver = false
+      enqueue(...ids(100))
+      await clock.advance(30_000)
+      expect(outcomes).toHaveLength(20)
+      await clock.advance(HOUR_MS)
+      const lost = outcomes.slice(20)
+      expect(lost.length).toBeLessThanOrEqual(4)
+      isOver = true
+      await clock.advance(120_000)
+
+      expect(mostInAMinute(client.requests)).toBeLessThanOrEqual(15)
+      expect(idsOf(outcomes.slice(20))).toEqual(ids(100))
+      expect(codesOf(outcomes.slice(20 + lost.length))).toEqual(
+        new Array(100 - lost.length).fill('delivered'),
+      )
+    }
+  })
+
+  test('ends what somebody awaits as an outage does, where the service takes requests without events', async () => {
+    const { clock, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 20, maxConcurrentRequests: 1 },
+      replies: [(request) => status(request.batch.length === 0 ? 200 : 503)(request)],
+    })
+
+    enqueue('a1', awaited('a2'), 'a3')
+    await clock.advance(20_000)
+
+    expect(idsOf(outcomes)).toEqual(['a2'])
+  })
+
+  test.each([401, 403, 404, 429])(
+    'is not at fault for %i, while requests without events are taken',
+    async (code) => {
+      let isOver = true
+      const { clock, enqueue, outcomes } = setUpDelivery({
+        settings: { flushAt: 1, maxConcurrentRequests: 1 },
+        replies: [(request) => status(request.batch.length === 0 || isOver ? 200 : code)(request)],
+      })
+
+      enqueue('before')
+      await settled()
+      isOver = false
+      enqueue('a1')
+      await clock.advance(HOUR_MS)
+      isOver = true
+      await clock.advance(120_000)
+
+      expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
+    },
+  )
+
+  test.each([301, 401, 403, 404])('causes few requests where one without events gets %i', async (ofEmpty) => {
+    for (const accepted of [0, 1]) {
+      const { clock, client, enqueue, outcomes } = setUpDelivery({
+        settings: { flushAt: 1, maxConcurrentRequests: 1 },
+        replies: [
+          (request) => status(request.batch.length === 0 ? ofEmpty : isBad(request) ? 500 : 200)(request),
+        ],
+      })
+
+      enqueue(...ids(accepted), 'bad')
+      await clock.advance(600_000)
+
+      expect(codesOf(outcomes)).toEqual(new Array(accepted).fill('delivered'))
+      expect(mostInAMinute(client.requests)).toBeLessThanOrEqual(15)
+    }
+  })
+
+  test('causes few requests where there is no token any more', async () => {
+    let isGone = false
+    const credentials: Credentials = {
+      authorization: () => (isGone ? Promise.reject(new DeliveryError('auth', 'no token')) : 'Bearer t'),
+      tryOnce: () => 'Bearer t',
+      onAccepted() {},
+      onUnauthorized: () => false,
+      abort() {},
+      close() {},
+    }
+    const { clock, client, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 1, maxConcurrentRequests: 1 },
+      credentials,
+      replies: [status(500)],
+    })
+
+    enqueue('a1')
+    await clock.advance(20_000)
+    isGone = true
+    await clock.advance(60_000)
+
+    expect(codesOf(outcomes)).toEqual(['auth'])
+    expect(client.requests.length).toBeLessThanOrEqual(15)
+  })
+
+  test('is not waited for where only requests without events are over a rate limit', async () => {
+    let isOver = false
+    const { clock, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 1, maxConcurrentRequests: 1 },
+      replies: [
+        (request) =>
+          (request.batch.length === 0 ? status(429, { 'Retry-After': '1' }) : status(isOver ? 200 : 500))(
+            request,
+          ),
+      ],
+    })
+
+    enqueue('a1')
+    await clock.advance(20_000)
+    isOver = true
+    await clock.advance(60_000)
+
+    expect(codesOf(outcomes)).toEqual(['delivered'])
+  })
+
+  test('is given up by a close while a request without events is in flight, which then says nothing', async () => {
+    const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 1, maxConcurrentRequests: 1 },
+      replies: [(request) => (request.batch.length === 0 ? hangUntilAborted : status(500))(request)],
+    })
+
+    enqueue('a1')
+    while (client.batchSizes.at(-1) !== 0) await clock.advance(1_000)
+    const { length } = client.requests
+    delivery.abandon(new DeliveryError('shutdown_timeout', 'closed'))
+    await clock.advance(HOUR_MS)
+
+    expect(codesOf(outcomes)).toEqual(['shutdown_timeout'])
+    expect(client.requests).toHaveLength(length)
+    expect(delivery.trouble('retries_exhausted')?.message).toBe('[500] Internal Server Error')
+    expect(clock.timerCount).toBe(0)
+    expect(delivery.inFlight).toBe(0)
   })
 })
 
