@@ -59,7 +59,7 @@ function olderShape(client) {
   }
 }
 
-/** What the child does, what the server answers, and the cell of the table. */
+/** The actions of the child, the responses of the server, and the cell of the table. */
 const SCENARIOS = {
   'one bad event of ten (400): good ones that arrive': {
     run: async ({ track, close }) => {

@@ -1,9 +1,9 @@
 /**
- * What features of the SDK cost, in the burst of the benchmark: `node bench/features.mjs [feature...]`.
+ * The cost of features of the SDK, in the burst of the benchmark: `node bench/features.mjs [feature...]`.
  *
- * Each feature runs beside the same burst without it, one after the other in separate processes; the result is the
- * median of the ratios of such pairs. CPU is that of all threads, and that of the main thread, which is what a server's
- * requests wait for; Node.js 23.9 and later can tell it: `.cache/runtimes/node-24-.../bin/node bench/features.mjs`.
+ * Each feature runs beside the same burst without it, one after the other in separate processes; the result is the median of the
+ * ratios of such pairs. CPU is that of all threads, and that of the main thread, which is what a server's requests wait for;
+ * Node.js 23.9 and later can tell it: `.cache/runtimes/node-24-.../bin/node bench/features.mjs`.
  *
  * `--before path/to/index.js` runs an older build beside this one, with no feature in use. `--pairs 15` makes more pairs.
  */

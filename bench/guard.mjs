@@ -1,10 +1,9 @@
 /**
- * A regression guard for CI: short runs of burst, trackpost beside the floor, without any other client.
- * Exits with 1 when the CPU per event is more than 1.5 times the floor's or an event was lost, with 2 when
- * there is no build.
+ * A regression guard for CI: short runs of burst, trackpost beside the floor, without any other client. Exits with 1 when the CPU
+ * per event is more than 1.5 times the floor's or an event was lost, with 2 when there is no build.
  *
- * What is compared is CPU time of two processes that ran one after the other, so that a busy machine slows both; and
- * of all such pairs the median. A median beyond the limit is not believed before three times as many pairs say so.
+ * Compares the CPU time of two processes that ran one after the other, so that a busy machine slows both, and takes the median of
+ * all such pairs. A median beyond the limit is confirmed with three times as many pairs.
  */
 import { existsSync } from 'node:fs'
 import { ratio } from './report.mjs'

@@ -1,18 +1,18 @@
 /**
- * What is measured and what is asked of it.
+ * The scenarios of the benchmark, and the limits for their results.
  *
- * A scenario's `run` goes to `child.mjs`. Its entries are the rows of its table: an adapter, with changes to
- * the run where there are any. Slow rows take part in fewer rounds (`slowRounds`); every round goes through
- * its rows one after the other, so that a ratio compares what ran side by side.
+ * A scenario's `run` goes to `child.mjs`. Its entries are the rows of its table: an adapter, with changes to the run where there
+ * are any. Slow rows take part in fewer rounds (`slowRounds`); every round goes through its rows one after the other, so that a
+ * ratio compares what ran side by side.
  *
- * A target compares two rows: the median, over the rounds both took part in, of the one's metric divided by
- * the other's (or minus it, where `difference` is set).
+ * A target compares two rows: the median, over the rounds both took part in, of the one's metric divided by the other's (or minus
+ * it, where `difference` is set).
  */
 
 /**
- * What is asked of the SDK, as ratios. The run says for each whether it is met, and fails if one is missed.
- * `floor` is `node:http` by hand; `floor-dispatcher` is by hand what the SDK uses in a process that uses `fetch`, whose own
- * memory and loading are not the SDK's to save.
+ * The goals of the SDK, as ratios. The run reports for each whether it is met, and fails if one is missed. `floor` is `node:http`
+ * by hand; `floor-dispatcher` is by hand what the SDK uses in a process that uses `fetch`, whose own memory and loading are not
+ * the SDK's to save.
  */
 const LIMITS = {
   burst: 0.85,
@@ -371,7 +371,7 @@ const measured = [
   },
 ]
 
-/** What holds for the SDK is asked of it over the connections of `fetch` as well, where that takes part. */
+/** The goals of the SDK also apply to its variant over the connections of `fetch`, if that takes part. */
 export const scenarios = measured.map((scenario) => ({
   ...scenario,
   targets: scenario.targets?.flatMap((target) => {

@@ -1,9 +1,9 @@
 /**
- * What scopes cost: bursts whose calls take the context of their request from `with()` and from `trackpost/scope`, beside
+ * The cost of scopes: bursts whose calls take the context of their request from `with()` and from `trackpost/scope`, beside
  * bursts whose calls are given the same context. Usage: node bench/scopes.mjs [rounds]
  *
- * All in one process, by turns, over an HTTP client that responds at once: what is compared is the work of the SDK alone,
- * and the messages are the same. CPU per event; ratios are medians of the ratios within a round.
+ * All in one process, by turns, over an HTTP client that responds at once: what is compared is the work of the SDK alone, and the
+ * messages are the same. CPU per event; ratios are medians of the ratios within a round.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { makeEvent } from './payload.mjs'
@@ -16,7 +16,7 @@ const ROUNDS = Number(process.argv[2] ?? 60)
 const REQUESTS = 400
 const CALLS_PER_REQUEST = 5
 
-/** What requestScope makes of a request of a browser. */
+/** The context that requestScope reads from a request of a browser. */
 const makeContext = () => ({
   ip: '203.0.113.66',
   userAgent:

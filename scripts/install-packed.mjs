@@ -22,7 +22,7 @@ export function installPacked(below) {
 }
 
 function npm(args, cwd) {
-  // What `npm run` tells its children of the repository must not reach an npm in another folder.
+  // Variables of `npm run` about the repository must not reach an npm in another folder.
   const isAboutRepository = /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$)/
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !isAboutRepository.test(name)),

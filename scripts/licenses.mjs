@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 
 const BETWEEN = `\n${'-'.repeat(80)}\n\n`
 
-/** What is compiled into a package, by its LICENSES.txt: name to licence. */
+/** The packages that are compiled into a package, by its LICENSES.txt: name to licence. */
 export function readLicenses(path) {
   const parts = readFileSync(path, 'utf8').split(BETWEEN)
   return new Map(parts.map((part) => [part.split('\n', 1)[0], part.slice(part.indexOf('\n')).trim()]))

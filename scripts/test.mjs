@@ -1,14 +1,11 @@
-// Runs the steps of `npm test`, each whatever came of the others, and adds up what they report. Usage:
-//   node scripts/test.mjs                         the default form: what it leaves out is in tiers.mjs, and printed at the end
-//   node scripts/test.mjs --full                  everything
-//   node scripts/test.mjs --rest                  what the default form leaves out, but for what takes longest (LONG_FILES, `inNight`)
-//   node scripts/test.mjs step... [--full] [...]  whole steps by name; with --full in the sizes of the fault matrix
-// Other arguments go to the runner of a step.
-// Parallel steps run three at a time, in their order: a third of the time they wait for processes, servers and browsers. What such a
-// step prints appears when it is over.
-// What all read is built once, before them, and packed and installed once: `IS_BUILT=1` tells their setups not to build it under the
-// others' feet. From outside, it says that both packages are built already.
-// The last line is 'N passed, N failed, N skipped'. The exit code is 1 if anything failed.
+// Runs the steps of `npm test`, each whatever came of the others, and adds up what they report. Usage: node scripts/test.mjs the
+// default form: what it leaves out is in tiers.mjs, and printed at the end node scripts/test.mjs --full everything node
+// scripts/test.mjs --rest what the default form leaves out, but for what takes longest (LONG_FILES, `inNight`) node
+// scripts/test.mjs step... [--full] [...] whole steps by name; with --full in the sizes of the fault matrix Other arguments go to
+// the runner of a step. Parallel steps run three at a time, in their order: a third of the time they wait for processes, servers
+// and browsers. What such a step prints appears when it is over. The packages are built, packed and installed once, before all
+// suites: `IS_BUILT=1` tells their setups not to build them again while others use them. From outside, it says that both packages
+// are built already. The last line is 'N passed, N failed, N skipped'. The exit code is 1 if anything failed.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -94,7 +91,7 @@ const STEPS = {
   demo: { command: ['npm', 'run', 'demo'], isExtra: true },
 }
 
-/** What one step needs of the others when it is asked for by name. */
+/** The other steps that a step needs if it is requested by name. */
 const NEEDS = {
   package: ['build', 'pack'],
   examples: ['build', 'build:collector'],
@@ -161,7 +158,7 @@ function isOfTier({ isExtra, inFull = false, inRest = false, inNight = false }) 
   return tier === 'full' || (!inNight && (inFull || inRest))
 }
 
-/** What runs one after the other: single steps, and neighbours that are parallel. */
+/** Groups of steps that run one after the other: single steps, and neighbours that run in parallel. */
 function phases(steps) {
   const found = []
   let latest
@@ -223,7 +220,7 @@ function countStep(name, status) {
   }
   const report = reportOf(name)
   const counts = reports && existsSync(report) ? readReport(report) : countsOf(status === 0 ? 1 : 0)
-  // What fails beside its tests, an error that none of them caught for instance, is a failure too.
+  // A failure outside of tests, for example an uncaught error, is a failure too.
   if (status !== 0 && counts.failed === 0) counts.failed = 1
   return counts
 }

@@ -115,7 +115,7 @@ export const BOTH_FILES = {
 export const TIER = process.env.TEST_TIER ?? 'full'
 
 /**
- * What a project of vitest runs in this form.
+ * The files that a project of vitest runs in this form.
  *
  * @param below The folder of the repository that its files are in; patterns are made for it.
  * @param root The folder of the repository that patterns begin at.

@@ -74,7 +74,7 @@ const FROM_OTHERS: Readonly<Record<string, RegExp>> = {
   'cli/src': /^(?:collector\/src\/json|src\/settings\/suggest)\b/,
 }
 
-/** What may not import a room, although it stands above it: the client does not load what has an entry point of its own. */
+/** Rooms that the client may not import although they are below it, because they have their own entry points. */
 const OWN_ENTRIES = ['compat', 'plugins', 'scope', 'spool', 'testing']
 
 interface Import {

@@ -1,4 +1,4 @@
-/** What `trackpost`, `@segment/analytics-node` and `@customerio/cdp-analytics-node` have in common. */
+/** The common part of the adapters for `trackpost`, `@segment/analytics-node` and `@customerio/cdp-analytics-node`. */
 
 /** A client over an `Analytics` of the usual surface. */
 export function wrap(analytics) {

@@ -40,7 +40,7 @@ export default function setup({ provide }: TestProject): () => void {
   return () => rmSync(folder, { recursive: true, force: true })
 }
 
-/** What `npm run` tells its children of the repository must not reach an npm in another folder. */
+/** The environment without the variables of `npm run`, which must not reach an npm in another folder. */
 function environment(): NodeJS.ProcessEnv {
   const isAboutRepository =
     /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$|VITEST|NODE_ENV$|TEST$)/

@@ -12,7 +12,7 @@ async function script(shell: string): Promise<string> {
   return stdout
 }
 
-/** What each shell offers behind these words. */
+/** The completions of each shell after these words. */
 const CASES = [
   ['trackpost ', ['send', 'verify', 'import', 'types', 'tail', 'completion']],
   ['trackpost send ', ['track', 'identify', 'page', 'screen', 'group', 'alias']],

@@ -118,7 +118,7 @@ describe('an import that is interrupted', () => {
   test('is not begun anew by mistake, and does not go on elsewhere or with another file', async () => {
     const server = await startServer((request) => (request === 1 ? undefined : 401))
     const file = newFile('events.ndjson', ndjson(3_000))
-    // What it took before it may take again: without retries, the first refusal stops the import.
+    // A key that the service has accepted before is tried again: `--max-retries 0` makes the first refusal stop the import.
     const first = await run(['import', file, '--max-retries', '0'], { env: server.env })
     expect(first.code).toBe(1)
     const { line } = stateOf(file)

@@ -24,7 +24,7 @@ test.skipIf(!hasTerminal)(
 
     expect(code).toBe(1)
     expect(output).toMatch(/[█░]{24} \d+ %, [\d,]+ lines?, [\d,]+\/s, .*failed/)
-    // What is printed must lie above the bar, which is drawn anew below it.
+    // Printed lines must be above the bar, which is drawn again below them.
     const [, afterProblem = ''] = output.split('userId or anonymousId, got neither')
     expect(afterProblem.startsWith('\r\n\r\u001b[K')).toBe(true)
     const [screen = ''] = output.split('\r\u001b[K').slice(-1)

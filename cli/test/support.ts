@@ -19,7 +19,7 @@ export function launcher(): string {
 export interface RunOptions {
   readonly env?: Record<string, string>
   readonly cwd?: string
-  /** What stdin holds; without it stdin is empty. */
+  /** The content of stdin; without it stdin is empty. */
   readonly input?: string | Buffer
   readonly node?: string
   readonly nodeArgs?: readonly string[]

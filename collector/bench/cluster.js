@@ -1,11 +1,11 @@
 /**
- * What an event costs each part of a cluster, and how far one of each goes.
+ * The cost of an event in each part of a cluster, and the maximum of one of each.
  *
  * Usage: node bench/cluster.js [--seconds 10] [--rate 3000] [--batch 100] [--only cost,fronts,store]
  *
- * `cost`: the same load on one process with SQLite, on one with PostgreSQL, and on a front, a log, a worker and PostgreSQL; processor
- * time of each from /proc. `fronts`: as many events as one front takes, and two, each on a core of its own. `store`: as many as
- * PostgreSQL takes, with one process and with two. It needs two cores and should have the machine to itself.
+ * `cost`: the same load on one process with SQLite, on one with PostgreSQL, and on a front, a log, a worker and PostgreSQL;
+ * processor time of each from /proc. `fronts`: as many events as one front takes, and two, each on a core of its own. `store`: as
+ * many as PostgreSQL takes, with one process and with two. It needs two cores and should have the machine to itself.
  */
 import { statSync } from 'node:fs'
 import { loadavg } from 'node:os'
@@ -27,7 +27,7 @@ const WARM_UP = { rate: 2000, batch: 50, connections: 4, seconds: 3 }
 const CONNECTIONS = 16
 /** Events a second for each front, so few that it has time left. */
 const FRONT_RATE = 6000
-/** What is compared is measured in turn, so often: no machine is quiet for long. */
+/** Rounds of a comparison, which measure all sides in turn, since no machine is quiet for long. */
 const ROUNDS = 5
 
 console.log(`load of the machine at the start: ${loadavg()[0].toFixed(1)}; ${batch} events a request`)

@@ -42,7 +42,7 @@ export async function startCollectorProcess({ database, profile, bin = launcher 
     memory,
     /** Processor time used so far by all its threads, seconds. */
     processorSeconds: () => processorSeconds(child.pid),
-    /** What it has written to files so far, MB. */
+    /** Megabytes that it has written to files so far. */
     writtenMb: () => writtenMb(child.pid),
     /** How long its main loop was held, milliseconds, since the last time it was asked. */
     loopDelay: () =>

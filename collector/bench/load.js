@@ -59,8 +59,8 @@ export async function sendLoad(url, { rate, batch, connections, seconds }) {
 }
 
 /**
- * What people do meanwhile: so many pages that are open, somebody who searches without end, and one who asks for the statistics.
- * In a thread of its own, so that what they wait for is the collector and not the load.
+ * The work of users meanwhile: a number of open pages, one user who searches all the time, and one who requests the statistics.
+ * In a separate thread, so that they wait for the collector and not for the load.
  */
 export function company(url, people) {
   const thread = new Worker(new URL('./people.js', import.meta.url), {

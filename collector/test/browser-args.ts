@@ -4,7 +4,7 @@
  */
 const POPUPS = ['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup']
 
-/** What Playwright turns off itself: the browser takes one list only, the last. */
+/** The features that Playwright turns off itself: the browser uses only the last list. */
 export const OFF_IN_PLAYWRIGHT = [
   'AvoidUnnecessaryBeforeUnloadCheckSync',
   'DestroyProfileOnBrowserClose',

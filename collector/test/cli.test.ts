@@ -388,7 +388,7 @@ test('kill -9 in full flow loses nothing that was answered 200, and a re-sent ba
   expect(answered.size).toBeGreaterThan(1000)
   expect([...answered].filter((id) => !kept.has(id))).toEqual([])
 
-  // What the client would do: send again whatever it had no answer for, here everything.
+  // Does what a client would do: sends everything again that had no response, here all events.
   for (const batch of sent) await post(collector, '/v1/batch', { batch })
   const all = collector.events({ status: 'accepted' }).map(({ messageId }) => messageId)
   expect(all).toHaveLength(sent.length * 20)

@@ -39,7 +39,7 @@ async function openReceiver(...statuses: number[]) {
   return { received, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` }
 }
 
-/** What became of the first event at each destination. */
+/** The outcome of the first event at each destination. */
 function outcomes(collector: Collector, query = {}) {
   return Object.fromEntries(
     (collector.events(query)[0]?.destinations ?? []).map(({ name, ...rest }) => [name, rest]),

@@ -51,7 +51,7 @@ test('messages that differ only in the last digits are not the same', () => {
   expect(contentComparer()(body(LONG), body('12345678901234567892'))).toBe(false)
 })
 
-/** What a webhook is sent, as text. */
+/** The requests to a webhook, as text. */
 async function startHook(): Promise<{ url: string; received: string[] }> {
   const received: string[] = []
   const server = createServer(async (request, response) => {

@@ -110,7 +110,7 @@ test('a body that never ends is refused at the limit, after little more has been
 
   expect(answer).toMatch(/^HTTP\/1\.1 400 /)
   expect(answer).toContain('body_too_large')
-  // What the two ends of the connection buffer comes on top of what the collector takes from it.
+  // The buffers of both ends of the connection are added to the bytes that the collector reads.
   expect(written).toBeLessThan(20_000_000)
 })
 

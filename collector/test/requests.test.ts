@@ -11,7 +11,7 @@ interface RequestLine {
   [field: string]: unknown
 }
 
-/** What the log of requests has, oldest first. */
+/** The recorded requests, oldest first. */
 async function requests(collector: Collector, count: number): Promise<RequestLine[]> {
   const read = async () => {
     const response = await fetch(`${collector.url}/api/requests?order=oldest`)

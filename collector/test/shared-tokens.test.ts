@@ -8,7 +8,7 @@ import { fakeClock, openCollector, postPlain, track } from './support.ts'
 
 const DAY_MS = 86_400_000
 
-/** What several processes share, in memory; may be unavailable, or not respond. */
+/** A store in memory that several processes share; may be unavailable, or not respond. */
 class Shared implements TokenKeyStore {
   state: 'there' | 'unavailable' | 'silent' = 'there'
   kept: KeptText | undefined

@@ -22,7 +22,7 @@ test('a collector without a config loads the database and nothing else', async (
     await collector.waitFor({ event: 'e' })
     await collector.close()`)
 
-  // What the native database is made of.
+  // The packages of the native database.
   const database = ['@libsql', '@neon-rs', 'detect-libc', 'libsql']
   expect(loaded.filter((name) => !database.some((part) => name.startsWith(part)))).toEqual([])
   expect(loaded).toContain('libsql')

@@ -46,7 +46,7 @@ process.on('message', async ({ number, files }) => {
     files.includes(moduleId),
   )
   const run = async () => {
-    // What earlier runs came to would be told again: a file that failed then, and is not asked for now, would fail still.
+    // Clears the results of earlier runs: otherwise a file that failed then, and does not run now, would still count as failed.
     vitest.state.filesMap.clear()
     vitest.state.idMap.clear()
     return vitest.runTestSpecifications(specifications, false)

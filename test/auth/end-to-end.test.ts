@@ -514,7 +514,7 @@ describe('closing while a token is on its way', () => {
 
     await analytics.closeAndFlush()
 
-    // What has no timer never runs.
+    // Without timers, nothing can run later.
     expect(timers.size).toBe(0)
     expect(tokens.requests).toHaveLength(1)
   })

@@ -39,7 +39,7 @@ function withTokens(reply: Reply, clock: FakeClock, scope = 'tracking_api:write'
   return { tokens, requests, isSent }
 }
 
-/** What one request comes to when the token server answers so. */
+/** The result of one request with this response of the token server. */
 async function ask(reply: Reply, clock = new FakeClock(), scope?: string) {
   const { tokens, requests, isSent } = withTokens(reply, clock, scope)
   const request = tokens.request(clock.now())

@@ -192,7 +192,7 @@ describe('a service that knows no gzip', () => {
     const compressed = received.filter(({ isCompressed }) => isCompressed).length
     expect(await trackAll(analytics, 40)).toEqual(all(40, 'delivered'))
 
-    // What was under way when the first 415 came.
+    // Those in flight when the first 415 came.
     expect(compressed).toBeLessThanOrEqual(4)
     expect(received.filter(({ isCompressed }) => isCompressed)).toHaveLength(compressed)
     expect(warned).toEqual([expect.stringContaining('415')])

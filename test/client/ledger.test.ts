@@ -6,7 +6,7 @@ import { createItem, type Item } from '../../src/line/item.ts'
 
 /** One more call. */
 const accept = (ledger: Ledger): Item => createItem('track', ledger.accept())
-/** What a client does with the outcome of an event. */
+/** Settles an event, as a client does. */
 function settle(ledger: Ledger, item: Item, code?: Parameters<Ledger['settle']>[1]): void {
   item.state = 'done'
   ledger.settle(item, code)

@@ -82,7 +82,7 @@ describe('a batch that is refused for what it holds', () => {
     const failed = failedIn(outcomes)
     expect(bad.every((id) => failed.includes(id))).toBe(true)
     expect(new Set(codesOf(outcomes))).toEqual(new Set(['delivered', 'rejected']))
-    // What was refused alone, or delivered, was found out; only what no request was left for fails unseen.
+    // Events that were refused alone or delivered are decided; only those for which no request was left fail untested.
     expect(failed.length).toBeLessThan(100)
   })
 

@@ -184,7 +184,7 @@ describe('a service', () => {
 
     const again = await Promise.all([batch, other, {}].map((one) => compression.encode(BODY, one)))
     expect(again.map(({ encoding }) => encoding)).toEqual([undefined, undefined, undefined])
-    // What is refused as it is has another fault.
+    // An uncompressed body that is refused has another fault.
     expect(compression.isRefused(again[0] as never, batch, 415)).toBe(false)
     expect(warnings).toEqual(['the service refused a compressed body with 415'])
   })

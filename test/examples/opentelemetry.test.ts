@@ -9,7 +9,7 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-/** What the console exporter has written of one metric: its data points, attributes and value each. */
+/** The data points of one metric that the console exporter has written: attributes and value of each. */
 function pointsOf(stdout: string, name: string): string[] {
   const start = stdout.indexOf(`name: '${name}'`)
   if (start < 0) return []

@@ -7,7 +7,7 @@ import { examplePath, runNode, WRITE_KEY } from './run-node.ts'
 
 interface Proxy {
   readonly url: string
-  /** What clients asked to be connected with. */
+  /** The hosts to which clients asked to connect. */
   readonly targets: string[]
   close(): void
 }

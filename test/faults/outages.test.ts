@@ -15,7 +15,7 @@ for (const fault of ['500', '404', '403', '401', '301', '405', 'reset']) {
         state: { fault, outageMs: 60_000 / scale, accepted: 0, startMs: 0 },
         script: (_request, io) => {
           io.state['accepted'] = Number(io.state['accepted']) + 1
-          // What came first was accepted: the settings are right.
+          // The first requests are accepted: the settings are right.
           if (Number(io.state['accepted']) <= 2) return io.reply(200)
           io.state['startMs'] ||= Date.now()
           if (Date.now() - Number(io.state['startMs']) >= Number(io.state['outageMs'])) return io.reply(200)

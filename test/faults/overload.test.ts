@@ -81,7 +81,7 @@ for (const [text, bytes] of [
       expect(refused).toBeGreaterThan(0)
       expect(pending).toBe(events - refused)
       expect(report.byOutcome).toEqual({ delivered: events - refused, queue_full: refused })
-      // What had no outcome fills the bound to within a few events, what was in flight included.
+      // Events without an outcome, those in flight included, fill the bound to within a few events.
       const bytesEach =
         ledger.requests.reduce((sum, { bodyBytes }) => sum + bodyBytes, 0) / Math.max(1, ledger.messages)
       const waited = pending * bytesEach
@@ -213,7 +213,7 @@ row(
       {
         host: `http://127.0.0.1:${port}`,
         args: { events },
-        // What times out is another row: on a busy machine, half a second of real time is soon over.
+        // Timeouts are another row: on a busy machine, half a second of real time is soon over.
         settings: { maxRetries: 5, httpRequestTimeout: 60_000 },
         scale,
       },

@@ -562,8 +562,8 @@ async function poison(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
     errors++
   })
   const results: CaseResult[] = []
-  // What a call costs is held against work done by hand in the same process: copies of the largest event that is
-  // legal. CPU time, since other processes may have the machine at any moment.
+  // The cost of a call is compared with other work in the same process: copies of the largest legal event. CPU time, since other
+  // processes may use the machine at any moment.
   const cpuMicros = (): number => {
     const { user, system } = process.cpuUsage()
     return user + system

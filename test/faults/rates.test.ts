@@ -35,7 +35,7 @@ row(
         .map(({ atMs }, index) => atMs - (ledger.requests[index]?.atMs ?? 0))
       for (const wait of waits) expect(wait).toBeGreaterThanOrEqual(1_990)
       for (const set of waitsAfterRequests(report, 9_000).slice(0, waits.length)) {
-        // What is left of the 2 s when the timer is set: a busy machine has used some of it up by then.
+        // The rest of the 2 s when the timer is set: a busy machine has used some of it up by then.
         expect(Math.max(...set)).toBeGreaterThan(1_000)
         expect(Math.max(...set)).toBeLessThanOrEqual(2_300)
       }
@@ -140,7 +140,7 @@ for (const [id, limits, title] of [
       const low = rate(32_000, 40_000, 200)
       row.note(`${low.toFixed(1)}/s at the low limit`)
       expect(low).toBeLessThanOrEqual(15)
-      // What is offered after the limit is back comes through as it comes: nothing is left behind.
+      // After the limit is over, events are sent as they come: none is left.
       expect(report.stats?.pending).toBe(0)
     }
   })

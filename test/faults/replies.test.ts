@@ -352,7 +352,7 @@ for (const status of [200, 503]) {
       const report = expectOracleRules(run, [ledger])
       row.injected(ledger.counts['endless'] ?? 0)
       expect(report.byOutcome).toEqual({ delivered: 20 })
-      // What the sockets of both sides buffer comes on top of what is read.
+      // The buffers of the sockets of both sides are added to the bytes that are read.
       expect(Number(ledger.state['written'])).toBeLessThan(20_000_000)
       expect(report.rssMaxBytes - report.rssStartBytes).toBeLessThan(100 * 1_048_576)
       row.note(`${(Number(ledger.state['written']) / 1_048_576).toFixed(1)} MiB left the server`)

@@ -279,7 +279,7 @@ function summarise({ code, end, ledger, samples, faults, issued, durationMs }) {
   const warm = samples.filter(({ atMs }) => atMs >= warmMs && atMs <= durationMs)
   const slope = slopePerHour(warm.map(({ atMs, rss }) => [atMs, rss / 1_048_576]))
   const heapSlope = slopePerHour(warm.map(({ atMs, heapKept }) => [atMs, heapKept / 1_048_576]))
-  // What an outage piles up comes and goes: the floor of each minute shows what stays.
+  // The memory of an outage comes and goes: the minimum of each minute shows what stays.
   const minutes = new Map()
   for (const { atMs, rss } of warm) {
     const minute = Math.floor(atMs / 60_000)

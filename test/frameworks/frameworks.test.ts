@@ -83,7 +83,7 @@ function order(url: string, headers: Record<string, string>, body: object): Prom
   })
 }
 
-/** What clients may write into headers, to pass for somebody else. */
+/** Headers with which clients may pretend to be somebody else. */
 const FORGED = {
   'X-Forwarded-For': '203.0.113.66',
   'X-Forwarded-Host': 'evil.example',

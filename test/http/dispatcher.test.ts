@@ -331,7 +331,7 @@ test('a dispatcher that keeps its handlers keeps neither the responses nor the s
   }
 
   const refs = await exchange()
-  // What a WeakRef was made of lives until its turn is over.
+  // A WeakRef keeps its object alive until the end of the turn.
   await nextTurn()
   collect()
 

@@ -24,7 +24,7 @@ function build(kind: Kind, params: unknown, defaults?: MessageDefaults): Message
   return buildMessage(kind, params, STAMP, Date.parse(NOW), defaults)
 }
 
-/** What a call is refused with. */
+/** The error with which a call is refused. */
 function refusalOf(kind: Kind, params: unknown): DeliveryError {
   try {
     build(kind, params)

@@ -63,7 +63,7 @@ async function run(program: string, specifier: string): Promise<Run> {
   return { outcomes: JSON.parse(output.trim().split('\n').at(-1) ?? ''), requests: requests.splice(0) }
 }
 
-/** What the service was told, without what is new with each event or belongs to the library. */
+/** The messages that the service has received, without the fields that differ for each event or each library. */
 function facts(requests: Request[], part: string, leftOut: readonly string[] = []): Fields[] {
   return requests
     .filter((one) => one.part === part)

@@ -39,7 +39,7 @@ beforeAll(async () => {
     await mkdir(dirname(target), { recursive: true })
     await symlink(join(REPOSITORY, 'node_modules', name), target)
   }
-  // What the platform hands out; the tests of serverless platforms have the real ones.
+  // A fake of the platform's modules; the tests of serverless platforms have the real ones.
   const vercel = join(project.folder, 'node_modules/@vercel/functions')
   await mkdir(vercel, { recursive: true })
   await writeFile(

@@ -16,7 +16,7 @@ let service: Pick<Loopback, 'url' | 'close'>
 let requests: Request[]
 let status: number
 
-// What the guides say of other libraries is held to those libraries.
+// Checks the statements of the guides about other libraries against these libraries.
 beforeEach(async () => {
   requests = []
   status = 200

@@ -68,7 +68,10 @@ async function runShop(library: string, environment: string): Promise<Run> {
   return { ...JSON.parse(exit.stdout.trim().split('\n').at(-1) ?? ''), requests: requests.splice(0) }
 }
 
-/** What the service was told, in the order of the calls, without what is new with each event or belongs to the library. */
+/**
+ * The messages that the service has received, in the order of the calls, without the fields that differ for each event or each
+ * library.
+ */
 function facts({ requests }: Run): Fields[] {
   const messages = requests.flatMap(({ batch }) => batch)
   return messages

@@ -43,7 +43,7 @@ export function runTool(name: string, args: string[], folder?: string): Promise<
   return run(join(REPOSITORY, 'node_modules', '.bin', name), args, folder)
 }
 
-/** What `npm run` tells its children of the repository must not reach an npm in another folder. */
+/** The environment without the variables of `npm run`, which must not reach an npm in another folder. */
 function environment(): NodeJS.ProcessEnv {
   const isAboutRepository = /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$)/
   const entries = Object.entries(process.env).filter(([name]) => !isAboutRepository.test(name))
@@ -58,7 +58,7 @@ export interface Installed {
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** What each test file has a copy of. */
+    /** Each test file gets a copy of this. */
     installed: Installed
   }
 }

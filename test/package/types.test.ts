@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject, type Project, REPOSITORY, runTool } from './project.ts'
 
-/** What users write, mostly because it compiles with the SDK that they come from. */
+/** Code that users write, mostly because it compiles with the SDK that they come from. */
 const ACCEPTED = {
   'a callback with the parameters of today': `
     const callback = (error?: unknown, ctx?: Context): void => console.log(error, ctx?.event.userId)
@@ -194,7 +194,7 @@ const REFUSED = {
 }
 
 let project: Project
-/** What the compiler says, by the name of the snippet. */
+/** The errors of the compiler, by the name of the snippet. */
 let complaints: Map<string, string[]>
 
 beforeAll(async () => {

@@ -109,7 +109,7 @@ const usual: Combination[] = [
 
 const cases = isFull ? VERSIONS.flatMap(every) : usual
 
-/** What the compiler says of our declarations and of the program; those of others are not ours. */
+/** The errors of the compiler in our declarations and in the program, not in those of other packages. */
 async function complaints(
   { version, resolution, hasNodeTypes }: Combination,
   addition = '',

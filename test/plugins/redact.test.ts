@@ -13,7 +13,7 @@ afterEach(() => {
 
 const EMAIL = /[\p{L}\p{N}._%+-]+@[\p{L}\p{N}.-]+/u
 
-/** What becomes of an event, as JSON shows it. */
+/** The redacted event, as JSON. */
 function redacted(options: RedactOptions, more: object): Record<string, unknown> {
   const ctx = new Context({
     type: 'track',

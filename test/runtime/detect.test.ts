@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { RuntimeMetadata } from '../../src/runtime/detect.ts'
 
-/** What is detected in a runtime with these globals. */
+/** Detects the runtime with these globals. */
 async function detectWith(globals: Record<string, unknown>): Promise<RuntimeMetadata> {
   for (const [name, value] of Object.entries(globals)) vi.stubGlobal(name, value)
   vi.resetModules()

@@ -116,7 +116,7 @@ describe('the exit', () => {
       exit.watchExit(client)
     }
 
-    // What was made in a turn is held until its end.
+    // A WeakRef keeps its object alive until the end of the turn.
     await new Promise((resolve) => setImmediate(resolve))
     gc()
     await runOutOfWork()

@@ -7,7 +7,7 @@ import { createProject, type Project } from '../package/project.ts'
 import { type Loopback, listen } from '../support/loopback.ts'
 import { runtime } from '../support/runtimes.ts'
 
-/** What a program that configures undici gets of it: every version that runs there, beside the one of Node.js itself. */
+/** The versions of undici that a program may configure: every one that runs there, besides the one of Node.js itself. */
 const UNDICIS: Record<string, { readonly path: () => string; readonly since: number }> = {
   'undici 5': { path: () => runtime('undici-5'), since: 18 },
   'undici 6': { path: () => createRequire(import.meta.url).resolve('undici'), since: 18 },
@@ -83,7 +83,7 @@ let project: Project
 let api: Loopback
 /** Where redirects lead. Nothing must arrive there. */
 let elsewhere: Loopback
-/** What arrived: through the proxy a host that only it knows. */
+/** The requests that arrived; through the proxy, for a host that only the proxy knows. */
 const arrived: string[] = []
 
 beforeAll(async () => {

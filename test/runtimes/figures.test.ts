@@ -16,8 +16,8 @@ const MAX_INSTALLED_KIB = 936
 /** This one: what it uses of others is compiled in. */
 const MAX_PACKAGES = 1
 /**
- * What Node.js parses for an import of the package. CommonJS has the code for OAuth in its one file, jose included: read over,
- * and compiled with the first token.
+ * The code that Node.js parses for an import of the package. CommonJS has the code for OAuth in its one file, jose included: read
+ * over, and compiled with the first token.
  */
 const MAX_IMPORT = { files: 3, characters: 207_000 }
 
@@ -114,7 +114,7 @@ test('no package runs anything when it is installed', async () => {
 })
 
 describe('the import', () => {
-  // What the inspector saw being parsed, and not how long that took: a slow machine parses the same.
+  // Counts the code that the inspector saw being parsed, not the time: a slow machine parses the same.
   const LOADS = {
     'import.mjs': `
 import { Session } from 'node:inspector'

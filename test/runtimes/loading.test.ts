@@ -50,7 +50,7 @@ if (require.main === module) module.exports(require('trackpost').Analytics)
 `,
 }
 
-/** What a client came to that has OAuth settings, or none. */
+/** The result of a client with or without OAuth settings. */
 async function load(file: string, withOAuth: boolean, node = process.execPath, keyType = 'pem') {
   const env = { PATH: '/usr/bin:/bin', KEY_TYPE: keyType, ...(withOAuth && { CLIENT_KEY: CLIENT_PEM }) }
   const output = await new Promise<string>((resolve, reject) => {

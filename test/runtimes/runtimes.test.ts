@@ -20,7 +20,7 @@ interface Case {
   readonly title: string
   readonly modules: string
   readonly jsRuntime: string
-  /** What the runtime is given before the program. */
+  /** The arguments of the runtime before the program. */
   readonly args?: readonly string[]
   readonly flags?: readonly string[]
 }
@@ -72,7 +72,7 @@ interface Received {
 let project: Project
 let tokens: TokenServer
 let api: Loopback
-/** What the API received, by case. */
+/** The requests that the API received, by case. */
 const received = new Map<string, Received[]>()
 const rows: string[] = []
 

@@ -2,7 +2,7 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { findMutants, withMutants } from '../../scripts/mutation/mutants.mjs'
 
-/** What a script with every change in it comes to, with one of them awake; 0 wakes none. */
+/** The result of a script with all changes in it, one of which is active; 0 activates none. */
 function run(text: string, awake = 0): unknown {
   const script = withMutants('script.ts', text, (index) => index + 1)
   return runInNewContext(script, { isMutant: (number: number) => number === awake })

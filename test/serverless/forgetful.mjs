@@ -1,4 +1,4 @@
-// What a handler must not be: it returns without a flush.
+// A wrong handler: it returns without a flush.
 import { Analytics } from 'trackpost'
 
 const analytics = new Analytics({ writeKey: process.env.WRITE_KEY, host: process.env.TRACKPOST_HOST })

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 
 const { MODULE } = process.env
 
-// What Vercel's runtime offers to @vercel/functions.
+// The part of Vercel's runtime that @vercel/functions uses.
 let handedOver = []
 let open = 0
 globalThis[Symbol.for('@vercel/request-context')] = {

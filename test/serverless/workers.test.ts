@@ -22,7 +22,7 @@ interface Call {
   /** The response does not wait for the event. */
   readonly isEarly: boolean
 }
-/** What the service does with a request that carries this event: a status, or a promise of it; `reset` breaks the connection. */
+/** The response of the service to a request with this event: a status, or a promise of it; `reset` breaks the connection. */
 type Reply = (id: string, attempt: number) => number | 'reset' | Promise<number>
 
 const DELIVERED = {

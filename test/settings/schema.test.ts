@@ -26,7 +26,7 @@ function docstrings(interfaceName: string, text = settings): Map<string, string>
 
 const grouped = (value: number): string => value.toLocaleString('en-US')
 
-/** What the docstring of a setting must say of its default and its range. */
+/** The text about default and range that the docstring of a setting must have. */
 function expectation(rule: Rule): RegExp {
   if (rule.type !== 'integer') {
     const value = rule.type === 'choice' ? `'${rule.default}'` : rule.default
@@ -72,7 +72,7 @@ test('PublicSettings has every setting but secrets and functions', () => {
   expect([...docstrings('PublicSettings').keys()].sort()).toEqual(shown.sort())
 })
 
-/** What the compiler says of the settings when `settings.ts` and `schema.ts` are other texts. */
+/** The errors of the compiler for the settings, with other texts for `settings.ts` and `schema.ts`. */
 function complaints(types: string, table = schema): string[] {
   const options: ts.CompilerOptions = {
     target: ts.ScriptTarget.ES2022,

@@ -10,7 +10,7 @@ export interface SpoolStore {
 }
 
 /**
- * What every implementation of `Spool` has to fulfil.
+ * The tests for every implementation of `Spool`.
  *
  * @param create Makes an empty store.
  */

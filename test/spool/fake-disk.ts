@@ -46,7 +46,7 @@ export class FakeDisk {
   capacity = Number.POSITIVE_INFINITY
   writes = 0
   syncs = 0
-  /** What a sync waits for. */
+  /** Delays syncs. */
   slow: () => Promise<void> = () => Promise.resolve()
 
   /** @param random Numbers in [0, 1). */
@@ -74,7 +74,7 @@ export class FakeDisk {
     settle(this.#root)
   }
 
-  /** What one process sees of it, until it dies. */
+  /** The disk for one process, until it dies. */
   mount(): { readonly fs: FileSystem; kill(): void } {
     let isDead = false
     const living = <Args extends unknown[], Result>(run: (...args: Args) => Result) => {
@@ -198,7 +198,7 @@ export class FakeDisk {
     this.syncs++
     const powerCuts = this.#powerCuts
     await this.slow()
-    // What the machine was about to write is not written by the next one.
+    // After a power cut, pending writes are lost.
     if (powerCuts !== this.#powerCuts) return
     const fault = this.faults.sync.shift()
     file.unsynced = file.unsynced.filter((one) => !unsynced.includes(one))

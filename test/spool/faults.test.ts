@@ -42,7 +42,7 @@ async function append(spool: FileSpool, ...messages: string[]): Promise<boolean>
   return records.every((record) => record !== undefined)
 }
 
-/** What the next process reads of a spool with these messages, when `change` was made to the file. */
+/** The messages that the next process reads from a spool with these messages, after `change` has changed the file. */
 async function readChanged(messages: string[], change: (bytes: Buffer) => Buffer, expected: string[]) {
   const machine = createMachine()
   const first = machine.start()

@@ -46,7 +46,7 @@ export function createProcess(alive: Set<number>): Processes & { readonly clock:
   }
 }
 
-/** What a spool has to read, up to `count` messages. */
+/** Reads the waiting messages of a spool, up to `count`. */
 export async function readMessages(spool: Spool, count: number): Promise<string[]> {
   return (await readRecords(spool, count)).map(({ text }) => text)
 }

@@ -5,7 +5,7 @@ export interface Example {
   readonly language: 'js' | 'ts'
   /** The code, with what stands before and after it in comments that readers do not see. */
   readonly code: string
-  /** What it must write to stdout: the `text` block that follows. `undefined` when there is none. */
+  /** The text that it must write to stdout: the `text` block that follows. `undefined` when there is none. */
   readonly output: string | undefined
 }
 

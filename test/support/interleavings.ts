@@ -15,7 +15,7 @@ function check(holds: boolean, message: string): void {
   if (!holds) throw new Error(message)
 }
 
-/** What the model knows of one call. */
+/** The state of one call in the model. */
 interface Call {
   outcomes: number
   callbacks: number
@@ -30,7 +30,7 @@ interface Call {
   isAlone: boolean
 }
 
-/** What the model knows of one flush: the calls it covers. */
+/** The state of one flush in the model: the calls that it covers. */
 interface Flush {
   readonly covered: readonly number[]
   readonly isTimed: boolean

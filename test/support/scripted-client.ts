@@ -18,7 +18,7 @@ export interface SentRequest extends HTTPClientRequest {
   readonly messageIds: string[]
 }
 
-/** What the service does with a request: an answer, or none. */
+/** The reaction of the service to a request: a response, or none. */
 export type Reply = (request: SentRequest) => Promise<HTTPResponse> | HTTPResponse
 
 /** An answer with this status, and the status text that belongs to it. */
@@ -53,7 +53,7 @@ export class ScriptedClient implements HTTPClient {
     this.#replies = replies
   }
 
-  /** What comes next; the last one stays. */
+  /** Sets the next replies; the last one repeats. */
   answerWith(...replies: Reply[]): void {
     this.#replies = replies
     this.#used = 0

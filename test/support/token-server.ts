@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type JWTPayload, jwtVerify } from 'jose'
 import { type Loopback, listen, readBody } from './loopback.ts'
 
-/** What a reply does instead of issuing a token. */
+/** A reply instead of a token. */
 export type TokenReply = (request: IncomingMessage, response: ServerResponse, body: string) => void
 
 export interface TokenServerOptions {

@@ -11,7 +11,7 @@ const CONDITIONS = ['workerd', 'worker', 'browser']
 
 export interface Worker {
   readonly url: string
-  /** What it wrote to its log. */
+  /** The text of its log. */
   log(): string
   stop(): void
 }

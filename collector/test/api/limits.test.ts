@@ -110,7 +110,7 @@ test('of full pages four are made at a time, and one whose client has gone makes
   await expect.poll(() => asked.length).toBe(1)
   for (let open = 0; open < 9; open++) void ask('/api/events', leave.signal).catch(() => {})
   await expect.poll(() => asked.length).toBe(4)
-  // What was asked before this was is there.
+  // This response means that the earlier queries have arrived.
   expect((await ask('/api/stats')).status).toBe(200)
   expect(asked).toHaveLength(4)
 

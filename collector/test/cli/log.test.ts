@@ -94,7 +94,7 @@ test('what is wrong by the end of the ten seconds is told then, also when nobody
     ['the password is wrong', 2],
   ])
 
-  // What is the same at the end as at the beginning is no news.
+  // If the last cause is the first one again, it is not logged.
   log.fault('destination A', new Error('starting'))
   log.fault('destination A', new Error('the password is wrong'))
   clock.advance(100_000)

@@ -4,7 +4,7 @@ import SegmentAnalytics from 'analytics-node'
 import { expect, test } from 'vitest'
 import { openCollector } from '../support.ts'
 
-/** What all of these clients have in common; the last two take callbacks that tell when an event has gone. */
+/** The call that all of these clients have; the last two take callbacks that run when an event was sent. */
 type Call = (message: object, done?: () => void) => unknown
 interface Client {
   identify: Call

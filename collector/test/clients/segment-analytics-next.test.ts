@@ -48,7 +48,7 @@ async function openShop(): Promise<{ page: Page; problems: string[] }> {
   return { page, problems }
 }
 
-/** What runs in the page: loads the library as its own documentation shows it, and sends one of each kind. */
+/** Runs in the page: loads the library as in its documentation, and sends one message of each kind. */
 async function sendAll({ settings, options }: { settings: object; options: object }): Promise<void> {
   // biome-ignore lint/suspicious/noExplicitAny: the global that the bundle makes, in another process
   const { AnalyticsBrowser } = (globalThis as any).segment

@@ -1,7 +1,7 @@
 /** So many failures are something that clients have noticed. */
 const SOME_FAILURES = 8
 
-/** What clients sent, and what they were told: the one side of the proof; the store and the destination are the other. */
+/** The events that clients sent, and the responses: one side of the proof; the store and the destination are the other. */
 export class Account {
   /** How often each messageId was sent. */
   readonly attempts = new Map<string, number>()

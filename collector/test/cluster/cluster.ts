@@ -9,7 +9,7 @@ import type { PostgresServer } from '../support/postgres.ts'
 import { Link } from './link.ts'
 import { Supervised } from './supervised.ts'
 
-/** What can be taken away: a process of the collector, a server, or a line between them. */
+/** The parts that can be disturbed: a process of the collector, a server, or a connection between them. */
 export interface Parts {
   fronts: Supervised[]
   /** Empty where the processes need no log. */
@@ -31,7 +31,7 @@ export interface Cluster extends Parts {
   close(): Promise<void>
 }
 
-/** What a cluster is made of. */
+/** The ingredients of a cluster. */
 export interface Ingredients {
   postgres: PostgresServer
   /** Without one: equal processes on one database. */

@@ -35,7 +35,7 @@ export async function prove(name: string, postgres: PostgresServer, nats?: NatsS
 
   const storm = new Storm(cluster, account, random, 20)
   let phase = 'storm'
-  // What is waited for is said, in case that it never comes.
+  // Prints the condition of the wait, in case that it never comes true.
   const telling = setInterval(async () => {
     const seen = await look(cluster).catch((cause: Error) => cause.message)
     const unavailable = all
@@ -94,7 +94,7 @@ async function statsOf(url: string): Promise<Stats> {
   return (await fetch(`${url}/api/stats`)).json() as Promise<Stats>
 }
 
-/** What is there and what is under way; `waiting` in the log, as each process sees it. */
+/** The stored and the pending events; `waiting` is the number in the log, as each process sees it. */
 async function look(cluster: Cluster) {
   const all = await Promise.all(cluster.readers.map(statsOf))
   const [found] = await cluster.query<{ rows: number; pending: number }>(

@@ -17,7 +17,7 @@ export class Senders {
   readonly #url: string
   /** messageIds that our SDK has reported as delivered. */
   readonly delivered = new Set<string>()
-  /** What our SDK gave up. */
+  /** The events that failed in our SDK. */
   readonly givenUp: string[] = []
   /** Events that were handed to a client. */
   tracked = 0

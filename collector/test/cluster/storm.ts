@@ -5,7 +5,7 @@ import type { Supervised } from './supervised.ts'
 /** Something that goes wrong, and how it is mended. */
 interface Disturbance {
   name: string
-  /** What it takes away: of two with the same one, the first is over before the second begins. */
+  /** The parts that it disturbs: of two disturbances of the same part, the first ends before the second begins. */
   parts: readonly string[]
   /** Whether nothing can be accepted meanwhile: clients must be seen to fail. */
   stopsAll: boolean
@@ -24,7 +24,7 @@ export class Storm {
   readonly #random: () => number
   readonly #stride: number
   readonly #active: Disturbance[] = []
-  /** What was done, one line each. */
+  /** The disturbances so far, one line each. */
   readonly said: string[] = []
   count = 0
 

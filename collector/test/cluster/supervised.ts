@@ -8,7 +8,7 @@ const AGAIN_MS = 100
 /** A collector as a process of its own, started again whenever it ends, as a supervisor does. */
 export class Supervised {
   readonly name: string
-  /** What it said when it ended though nobody had ended it, after it had listened. */
+  /** Its output when it ended unexpectedly, after it had listened. */
   readonly crashes: string[] = []
   /** The end of what the newest process has written. */
   said = ''

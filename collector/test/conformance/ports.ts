@@ -16,7 +16,7 @@ export interface Subject {
 }
 
 /**
- * What every store must do, whatever it is made of.
+ * Tests for every implementation of the store.
  *
  * @param newSubject Makes an empty store; called once for each test.
  */

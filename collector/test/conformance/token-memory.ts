@@ -2,7 +2,7 @@ import { test as always, expect } from 'vitest'
 import type { TokenMemory } from '../../src/store/ports.ts'
 
 /**
- * What processes share for tokens, whatever it is made of.
+ * Tests for every implementation of the shared storage for tokens.
  *
  * @param openTwo Makes an empty one, as two processes see it.
  * @param test What skips where the server for it is not there.

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 /** One line of a Dockerfile. */
 export interface Instruction {
   name: string
-  /** What follows the name. */
+  /** The text after the name. */
   text: string
 }
 
@@ -18,7 +18,7 @@ export function readDockerfile(text: string): Instruction[] {
   })
 }
 
-/** What an image would be: a folder in place of `/`, and how its program is run. */
+/** The equivalent of an image: a folder instead of `/`, and the command of its program. */
 export interface Image {
   root: string
   environment: Record<string, string>

@@ -59,7 +59,7 @@ const dashboard = JSON.parse(read('grafana/dashboard.json')) as {
   }
 }
 
-/** What Prometheus adds to each sample, and makes of each target. */
+/** The labels that Prometheus adds to each sample and target. */
 const OF_PROMETHEUS = ['job', 'instance']
 
 /** Asks a collector as the scrape job does: its path, its token from a file. */
@@ -85,7 +85,7 @@ const questions = [
   ),
 ]
 
-/** What is asked for that a scrape has not. */
+/** The selectors that match no sample of a scrape. */
 function missingFrom(samples: readonly Sample[]): string[] {
   const labelsOf = (metric: string) => {
     const own = samples.filter(({ name }) => name === metric)

@@ -1,4 +1,4 @@
-/** What an expression asks for: a metric, and what it expects of its labels. */
+/** A selector in an expression: a metric, and the conditions for its labels. */
 export interface Selector {
   metric: string
   matchers: Array<{ label: string; operator: string; value: string }>

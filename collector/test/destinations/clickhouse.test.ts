@@ -359,7 +359,7 @@ clickHouseTest('a response that floods is not read to its end', async () => {
   await expect
     .poll(() => states(collector), { timeout: 30_000 })
     .toMatchObject({ pending: 0, delivered: 3, failed: 0 })
-  // What is read, and what lies in the buffers of both sides.
+  // The bytes that are read, and the buffers of both sides.
   expect(proxy.pouredBytes).toBeLessThan(32 * 1024 ** 2)
   expect(await rows('count() AS n')).toEqual([{ n: 3 }])
 })

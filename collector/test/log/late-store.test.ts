@@ -57,7 +57,7 @@ describeWithPostgres('a front whose PostgreSQL is unavailable at the start', () 
       })
       .toBe(1)
     expect((await json(front.url, '/readyz')).parts[1]).toMatchObject({ isReady: true })
-    // What others write is heard of.
+    // News from other processes arrives.
     await post(front, '/v1/track', track({ event: 'Late' }))
     await expect.poll(async () => (await json(front.url, '/api/stats')).accepted, { timeout: 30_000 }).toBe(2)
   })
@@ -124,7 +124,7 @@ describeWithPostgres('a front whose PostgreSQL is unavailable at the start', () 
     const front = await openCollector({ log, store, config })
 
     await expectToTakeEvents(front, 'update this collector')
-    // What writes into the tables does not begin.
+    // A process that writes to the tables does not start.
     await expect(openCollector({ log, work: true, store, config })).rejects.toThrow('update this collector')
   })
 

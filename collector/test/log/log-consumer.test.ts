@@ -245,6 +245,6 @@ test('a close waits for what is being written, and ends a pause', async () => {
 
   await consumer.close()
 
-  // What is given back is so in a later turn.
+  // Messages are returned in a later turn.
   await expect.poll(() => state.held).toBe(0)
 })

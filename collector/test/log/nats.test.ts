@@ -218,7 +218,7 @@ test('what a worker gives back at its end, the next one gets at once, each messa
   const manager = await managerOf(url)
   const given = async () => (await manager.consumers.info('trackpost', 'workers')).num_ack_pending
   await expect.poll(given).toBe(4)
-  // What was on its way on this connection is there when something that came later is.
+  // A later response on this connection means that the earlier messages have arrived.
   await first.lag()
 
   await subscription.close()

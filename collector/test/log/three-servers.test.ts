@@ -52,6 +52,6 @@ test('of three servers with three replicas the leader is killed under load: noth
     .toBeGreaterThanOrEqual(answered.length)
   const stored = new Set(worker.events({ limit: 10_000 }).map(({ messageId }) => messageId))
   expect(answered.filter((id) => !stored.has(id))).toEqual([])
-  // What was refused may be there all the same: the log had it, and its acknowledgement was lost.
+  // Refused events may be there all the same: the log had them, and its acknowledgement was lost.
   expect(worker.count({ status: 'accepted' })).toBeLessThanOrEqual(answered.length + refused)
 })

@@ -62,7 +62,7 @@ test('SIGTERM under load loses nothing: requests are answered while it drains, a
   const ids = () => kept.events({ status: 'accepted' }).map(({ messageId }) => String(messageId))
   const known = new Set(ids())
   expect([...answered, ...delivered].filter((id) => !known.has(id))).toEqual([])
-  // What had no response is sent to the next process on the same port.
+  // Events without a response are sent to the next process on the same port.
   await analytics.closeAndFlush({ timeout: 60_000 })
   expect(tracked.filter((id) => !delivered.has(id))).toEqual([])
   const all = ids()

@@ -42,7 +42,7 @@ describeWithPostgres('PostgreSQL', () => {
       ],
     })
     expect((await fetch(`${collector.url}/healthz`)).status).toBe(200)
-    // What people see on the page is the reason, not that something went wrong.
+    // The page shows the reason, not just that something went wrong.
     const asked = await fetch(`${collector.url}/api/overview`)
     expect([asked.status, await asked.json()]).toEqual([
       503,

@@ -57,7 +57,7 @@ export async function start(args: string[], added: Record<string, string> = {}):
       const complete = rest.split('\n')
       rest = complete.pop() ?? ''
       lines.push(...complete.map((line) => JSON.parse(line) as Line))
-      // What is wrong with a part is told before.
+      // Problems of a part are reported before.
       if (lines.some((line) => line['url'] !== undefined)) resolve()
     })
     child.once('close', () => reject(new Error(`ended before it listened: ${stderr}`)))

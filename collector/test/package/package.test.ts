@@ -263,7 +263,7 @@ test('the TypeScript of its README compiles under strict settings, the libraries
   const readmeResult = await runTool('tsc', ['-p', project.folder], project.folder)
   const own = [
     '--strict',
-    // What TypeScript itself brings is not checked again; the libraries are.
+    // Checks the libraries, but not the declarations of TypeScript itself.
     '--skipDefaultLibCheck',
     '--noEmit',
     '--module',

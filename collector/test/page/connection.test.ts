@@ -82,7 +82,7 @@ test('the page finds its way back to a collector that was started again', async 
   await first.close()
   await page.locator('#connection.lost').waitFor()
   expect(await page.locator('#connection').textContent()).toContain('no connection')
-  // What does not change while a collector runs may have changed now.
+  // Data that does not change while a collector runs may have changed now.
   const isAskedAnew = page.waitForRequest((request) => request.url().endsWith('/api/reasons'))
   const second = await openCollector({ port: first.port })
   await isAskedAnew

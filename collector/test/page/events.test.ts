@@ -282,7 +282,7 @@ test('a search that is not in order is told beside the line, with the place, and
   await page.locator('.search .problem').waitFor()
   // The connection has nothing to do with it.
   expect(await page.locator('#connection').textContent()).toBe('live')
-  // What is still shown is said to belong to an older search.
+  // The rows that are still shown are marked as belonging to an older search.
   expect(await page.locator('.list').getAttribute('aria-busy')).toBe('true')
   await page.getByRole('button', { name: 'Clear filter' }).click()
   await expect.poll(() => page.locator('.search .problem').count()).toBe(0)
@@ -401,7 +401,7 @@ test('C6: on a page just loaded, and on one that a key led to, the arrows move a
   await page.keyboard.press('Enter')
   await panel(page).waitFor()
 
-  // What takes keys itself keeps them.
+  // Elements with their own keys keep them.
   await page.keyboard.press('Escape')
   await expect.poll(() => panel(page).count()).toBe(0)
   await page.reload()

@@ -23,7 +23,7 @@ function collectorByHand() {
         async respond(page) {
           const whole = { items: [], next: null, head: 'h1', isComplete: true, searchedTo: null, ...page }
           resolve(new Response(JSON.stringify(whole)))
-          // What waits for the response is run, with what it asks for in turn.
+          // Runs the code that waits for the response, and the requests that it makes.
           await new Promise((done) => setTimeout(done))
           await new Promise((done) => setTimeout(done))
         },

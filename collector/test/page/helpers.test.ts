@@ -24,7 +24,7 @@ test('a search line is parted at blanks, but not inside quotes and brackets', ()
   expect(texts('(a OR "b) c") d')).toEqual(['(a OR "b) c")', 'd'])
   expect(texts('event:"say \\"hi there\\"" x')).toEqual(['event:"say \\"hi there\\""', 'x'])
   expect(texts('  ')).toEqual([])
-  // What is being typed is not in order yet, and still has to be shown.
+  // The text that is being typed is not valid yet, but still has to be shown.
   expect(texts('a "half typed b')).toEqual(['a', '"half typed b'])
 })
 

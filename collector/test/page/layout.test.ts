@@ -72,7 +72,7 @@ interface Axe {
   }>
 }
 
-/** What axe has to complain about. All else that it has to say stays in the page: it is megabytes. */
+/** The violations that axe finds. The rest of its result, which takes megabytes, stays in the page. */
 function findings(page: Page): Promise<string[]> {
   return page.evaluate(async () => {
     const { axe } = window as unknown as { axe: Axe }
@@ -100,7 +100,7 @@ for (const [view, options] of viewed) {
       await screenshot(page, `${name}-${view}`)
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
       expect({ name, overflow }).toEqual({ name, overflow: 0 })
-      // What axe looks for depends on colours and on whether an event lies beside or over the list.
+      // The checks of axe depend on colours, and on whether an event is beside or over the list.
       if (!/^(820|2560)/.test(view)) {
         expect({ name, findings: await findings(page) }).toEqual({ name, findings: [] })
       }
@@ -144,7 +144,7 @@ test('at no width an opened event cuts off the status of the rows', async () => 
   const page = await openPage(collector, { at: `events?open=${await openEventId(collector)}` })
   for (const width of [320, 701, 820, 999, 1000, 1080, 1280, 1360, 1920]) {
     await page.setViewportSize({ width, height: 800 })
-    // What was drawn for the width before is there for a moment more.
+    // The layout for the previous width stays for a moment.
     await page.locator(width < 1000 ? '.drawer .json' : '.panel .json').waitFor()
     const cut = await page.evaluate(() => {
       const isOver = document.querySelector('.drawer') !== null

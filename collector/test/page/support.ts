@@ -57,7 +57,7 @@ export const shows = (page: Page, ...expected: string[]) =>
 
 export const row = (page: Page, hasText: string) => page.locator('.list .row', { hasText })
 
-/** What was opened beside or over the list. */
+/** The panel that was opened beside or over the list. */
 export const panel = (page: Page) => page.locator('.panel, .drawer')
 
 /** Types a search and takes it as it stands. */

@@ -42,7 +42,7 @@ async function send(collector: Collector): Promise<void> {
   await post(collector, '/v1/track', item('g', { event: 'Elsewhere' }), { authorization: basic('web') })
 }
 
-/** What a search on the HTTP API of a collector finds, as one word, oldest first. */
+/** The results of a search on the HTTP API of a collector, as one word, oldest first. */
 async function foundOver({ url }: Collector, q: string): Promise<string> {
   const response = await fetch(`${url}/api/events?${new URLSearchParams({ q, order: 'newest' })}`)
   const { events } = (await response.json()) as { events: Array<{ messageId: string }> }

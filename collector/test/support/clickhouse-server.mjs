@@ -29,7 +29,7 @@ const server = createServer(async (request, response) => {
   for await (const chunk of request) chunks.push(chunk)
   const body = Buffer.concat(chunks).toString()
   const address = new URL(request.url, 'http://localhost')
-  // What is no setting but a parameter of the interface.
+  // Parameters of the interface, which are not settings.
   const {
     query = '',
     query_id: _id,

@@ -62,7 +62,7 @@ export class ClickHouse {
   }
 }
 
-/** What a request met with on its way; undefined = it was passed on. */
+/** The fault that a request met; undefined = it was passed on. */
 export type Fault =
   | { kind: 'status'; status: number; text?: string }
   /** The server refuses with this exception. */
@@ -86,9 +86,9 @@ export interface Insert {
 /** Stands between collector and server, remembers inserts, and does to them what it is told. */
 export class FaultyWay {
   readonly inserts: Insert[] = []
-  /** What a flood has brought so far. */
+  /** Bytes of a flood so far. */
   pouredBytes = 0
-  /** What every request meets with, those about the table included. */
+  /** The fault for every request, those about the table included. */
   every: Fault | undefined
   /** Asked for each insert. */
   fault: (insert: Insert) => Fault | undefined = () => undefined

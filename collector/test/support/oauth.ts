@@ -27,7 +27,7 @@ export const config = {
 
 export const startMs = Date.UTC(2026, 4, 17, 9, 30)
 
-/** What differs from a good assertion. */
+/** The differences from a valid assertion. */
 export interface AssertionParts {
   claims?: Record<string, unknown>
   header?: Record<string, unknown>

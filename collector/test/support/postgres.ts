@@ -112,7 +112,7 @@ async function launch(
     `unix_socket_directories=${folder}`,
     'max_connections=200',
     'shared_buffers=64MB',
-    // What survives the death of its processes; a power cut is not tested here.
+    // Data only has to survive the death of processes; power cuts are not tested here.
     'fsync=off',
     'full_page_writes=off',
   ]

@@ -6,7 +6,7 @@ export interface RoundRobin {
   readonly url: string
   /** Base addresses of the servers; may be set later, and again. */
   servers: string[]
-  /** What went where, oldest first. */
+  /** The requests with their servers, oldest first. */
   readonly requests: Array<{ path: string; server: string; status: number }>
 }
 

@@ -39,7 +39,7 @@ export async function send(at: Pick<Running, 'url'>, token: string): Promise<num
   return (await postPlain(at, '/v1/track', track({ writeKey: 'shop-key' }), headers)).status
 }
 
-/** What every group of processes must do, wherever they keep what they share. */
+/** Tests for every group of processes, wherever they keep their shared state. */
 export async function expectSharedTokens(
   newProcesses: () => Promise<[Running, Running, ...Running[]]>,
 ): Promise<void> {

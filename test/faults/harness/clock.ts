@@ -10,7 +10,7 @@ export interface RealClock {
   liveTimers(): string[]
   /** Timers whose delay no runtime can keep. */
   overflows(): number
-  /** What the SDK asked for so far, in the order in which it did. */
+  /** The timers that the SDK has set so far, in order. */
   timers(): AskedTimer[]
   /** Timers of `ms` that are set from now on do not run before the returned function is called, which runs them. */
   holdBack(ms: number): () => void

@@ -76,7 +76,7 @@ function searchForSecrets(value: unknown, where: string): void {
   try {
     text = inspect(value, { depth: 12, showHidden: true, maxStringLength: null, maxArrayLength: 1_000 })
   } catch {
-    // What a program threw on purpose cannot be shown, by nobody.
+    // The program threw an error that cannot be shown, on purpose.
     return
   }
   if (job.canaries.some((canary) => text.includes(canary))) report.leaks.push(where)

@@ -61,7 +61,7 @@ type Source<F> = F | string
 const sourceOf = (code: Source<(...args: never[]) => unknown> | undefined): string | undefined =>
   code === undefined ? undefined : String(code)
 
-/** What a test gives for a server: scripts are functions without closures, as they run in the oracle. */
+/** The options of a test for a server: scripts are functions without closures, as they run in the oracle. */
 export type ServerSetup = Omit<ServerOptions, 'script' | 'onHead' | 'onConnection'> & {
   script?: Script
   onHead?: Script

@@ -27,7 +27,7 @@ export interface OracleRequest {
   events: number
 }
 
-/** What a script can do. Whatever it does not do is not done: it has to answer or to close. */
+/** The actions of a script. Nothing else happens: it has to respond or to close. */
 export interface OracleIO {
   readonly socket: Socket
   /** Kept from call to call, and open to the test. */
@@ -106,7 +106,7 @@ export interface ServerReport {
   distinct: number
   acknowledged: number
   duplicates: number
-  /** What broke a rule of the wire or of the ledger. Empty when all is well. */
+  /** Violations of the rules of the wire or of the ledger. Empty when all is well. */
   violations: string[]
   /** For each event number how often it was seen and whether it was acknowledged: `seen << 1 | acknowledged`. */
   ledger: string

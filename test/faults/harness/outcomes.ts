@@ -1,4 +1,4 @@
-/** What passes between the test and the host process. */
+/** The messages between the test and the host process. */
 import type { inspect } from 'node:util'
 import type * as trackpost from '../../../src/index.ts'
 import type { AskedTimer } from './clock.ts'
@@ -7,7 +7,7 @@ type Package = typeof trackpost
 type Client = trackpost.Analytics
 type Settings = trackpost.AnalyticsSettings
 
-/** What became of a generated event. 0 = nothing yet, 1 = delivered, 2 and up = failed with a code. */
+/** The outcomes of a generated event. 0 = none yet, 1 = delivered, 2 and up = failed with a code. */
 export const OUTCOMES = [
   'none',
   'delivered',
@@ -49,7 +49,7 @@ export interface CloseRecord {
 
 export interface HostReport {
   result: unknown
-  /** What the program threw. */
+  /** The error that the program threw. */
   thrown: string | undefined
   warnings: { name: string; code: string; message: string }[]
   uncaught: string[]
@@ -74,7 +74,7 @@ export interface HostReport {
   rssMaxBytes: number
   loopP999Ms: number
   loopMaxMs: number
-  /** What kept the loop alive 1 s after the program ended, beyond what did before it began. */
+  /** The resources that kept the loop alive 1 s after the end of the program, without those from before its start. */
   leftResources: string[]
   leftTimers: string[]
   timerOverflows: number
@@ -90,7 +90,7 @@ export interface HostReport {
   checkedResources: boolean
 }
 
-/** What a program gets. */
+/** The tools for a program. */
 export interface Tools<Args = unknown> {
   readonly pkg: Package
   readonly args: Args

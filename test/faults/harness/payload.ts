@@ -5,10 +5,7 @@ const TEXT = LETTERS.repeat(700)
 /** Text of one byte a character, which engines keep in half the memory. */
 const PLAIN_TEXT = 'The quick brown fox jumps over the lazy dog. '.repeat(1_000)
 
-/**
- * What `track` is called with for event `n`. `bytes` is roughly the size of its message; of an odd size, the
- * text is plain.
- */
+/** The arguments of `track` for event `n`. `bytes` is roughly the size of its message; if it is odd, the text is plain. */
 export interface TrackCall {
   userId: string
   event: string

@@ -21,7 +21,7 @@ export interface Line {
 export interface Row {
   /** Rule 6: says how often the fault was injected, and fails the row as not run below `least`. */
   injected(times: number, least?: number): void
-  /** What the row asks for and does not get, with the reason: it shows in the table and in no other way. */
+  /** Records a part of the row that does not hold, with the reason: this only shows in the table. */
   doesNotHold(reason: string): void
   /** A figure for the table. */
   note(text: string): void

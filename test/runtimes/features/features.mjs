@@ -146,7 +146,7 @@ export const FEATURES = {
     return seen
   },
 
-  /** What it has tracked leaves when the signal comes, after the end of all this. */
+  /** Its events are sent when the signal comes, after all other features. */
   async closeOn(host) {
     const { closeOn } = await host.load('trackpost/node', Refused)
     const analytics = createWith(host, 'closeOn', { flushInterval: 2_147_483_647 })

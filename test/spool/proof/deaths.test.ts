@@ -23,7 +23,7 @@ interface Message {
   readonly properties: object
 }
 
-/** What the service was sent. */
+/** The messages that the service has received. */
 const received = new Map<string, string>()
 const differing: string[] = []
 let duplicates = 0

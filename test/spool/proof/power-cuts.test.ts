@@ -43,7 +43,7 @@ class Sequence {
   #messages!: AsyncIterator<readonly RecoveredMessage[]>
   #next: Promise<void> | undefined
   #error: unknown
-  /** What was acknowledged once need not come back, whatever a power cut has brought back of it before. */
+  /** Messages that were acknowledged once need not come back, even if a power cut has brought them back before. */
   readonly #done = new Set<string>()
   readonly #doubtful = new Set<string>()
   #hasFaults = false
@@ -172,7 +172,7 @@ class Sequence {
   async #read(): Promise<void> {
     const messages = this.#messages
     const { done, value } = await messages.next()
-    // What a dead process was about to see is nobody's.
+    // The process has died in the meantime.
     if (messages !== this.#messages) return
     this.#next = undefined
     if (done) return

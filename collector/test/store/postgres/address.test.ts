@@ -46,7 +46,7 @@ test('a parameter that nobody knows, and a file that is not there, are refused a
   }
   const twice = `sslmode=verify-full&sslkey=${import.meta.filename}&sslkey=/nowhere.key`
   expect(await failure(twice)).toContain('sslkey: /nowhere.key cannot be read')
-  // What the client knows, and what libpq knows: then it is the server that is unavailable.
+  // Parameters of the client and of libpq: accepted, so the error is that the server is unavailable.
   for (const known of ['application_name=x&connect_timeout=3', 'sslmode=disable&channel_binding=prefer']) {
     expect(await failure(known)).toContain('ECONNREFUSED')
   }

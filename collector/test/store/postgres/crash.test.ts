@@ -12,7 +12,7 @@ import { connect, openPostgres, rowsOf } from './open.ts'
 
 const hook = [{ destination: 'Hook' }]
 
-/** What is told apart by its name alone: no messageId hides that it was written twice. */
+/** An event that is identified only by its name: no messageId hides that it was written twice. */
 function unnamed(name: string) {
   return newEvent('', { messageId: null, name, deliveries: hook })
 }

@@ -113,7 +113,7 @@ describeWithPostgres('what goes on beside appends', () => {
     const dropping = newRetention(address).run()
     await somebodyWaits(address)
 
-    // What a process does at its start as far as the tables go, and upkeep: neither waits.
+    // The start of a process, as far as the tables are concerned, and upkeep: neither waits.
     const database = new Database(address)
     onTestFinished(() => database.close())
     await migrate(database, 0)

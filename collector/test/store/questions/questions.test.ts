@@ -110,7 +110,7 @@ function sampleOf(asked: Question[]): Question[] {
   return asked.filter((_, index) => index % 3 === 0)
 }
 
-/** What a question comes to; asked again as long as there was not the time for a whole result. */
+/** The result of a query, which is repeated as long as it runs out of time. */
 async function outcomeOf(reader: EventReader, { name, parameters }: Question): Promise<unknown> {
   try {
     for (let turn = 0; ; turn++) {

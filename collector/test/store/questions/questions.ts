@@ -235,7 +235,7 @@ const LINES = [
     '"\' OR 1=1 --"',
     'user:"\' OR 1=1 --"',
   ],
-  // What is refused, in the same words.
+  // Refused queries, with the same messages.
   ...[
     'status:good',
     'delivery:lost',
