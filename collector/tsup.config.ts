@@ -40,7 +40,7 @@ export default defineConfig([
       // For `await using`: not every project's settings name this library.
       banner: '/// <reference lib="esnext.disposable" />',
     },
-    // What modules know as their own address; the files beside the code are found by it.
+    // The address of a module, by which it finds the files beside the code.
     define: { 'import.meta.url': 'importMetaUrl' },
     banner: { js: "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
   },

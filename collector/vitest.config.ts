@@ -11,7 +11,7 @@ export default defineConfig({
     testTimeout: 120_000,
     // Of hooks that start a server or remove a project; no machine is slow enough to decide one.
     hookTimeout: 120_000,
-    // What is polled for comes at once or never; the limit only has to outlast a busy machine.
+    // A polled condition comes true at once or never; the limit only has to outlast a busy machine.
     expect: { poll: { timeout: 60_000 } },
   },
 })

@@ -19,15 +19,15 @@ export interface CombinedClient<Events = AnyEvents, User = UserTraits, Group = G
 }
 
 /**
- * Several clients as one, for a move from one service to another: each call is made on every client, with the same
- * `messageId` and `timestamp`.
+ * Several clients as one, for a move from one service to another: each call is made on every client, with the same `messageId`
+ * and `timestamp`.
  *
- * A callback is called once all clients have an outcome: with the error of the first client, in the order given, that
- * could not deliver, and the context of the first client. `flush` and `closeAndFlush` add the summaries up.
+ * A callback is called once all clients have an outcome: with the error of the first client, in the order given, that could not
+ * deliver, and the context of the first client. `flush` and `closeAndFlush` add the summaries up.
  *
- * @throws TypeError when there is no client, or something else stands among them.
- * @throws DeliveryError `invalid` from a call with bad arguments, when a client is `strict`; the clients before it have
- * taken the call.
+ * @throws TypeError when there is no client, or an argument is not one.
+ * @throws DeliveryError `invalid` from a call with bad arguments, when a client is `strict`; the clients before it have taken the
+ * call.
  * @example
  * const both = combine(new Analytics({ writeKey: oldKey }), new Analytics({ writeKey: newKey, host: newHost }))
  * both.track({ userId: 'ada', event: 'Signed Up' })
@@ -69,7 +69,7 @@ export function combine<Events = AnyEvents, User = UserTraits, Group = GroupTrai
   }
 }
 
-/** A mistake here would otherwise throw, or lose events, at the first call. */
+/** Checks a client now: otherwise a mistake would throw, or lose events, at the first call. */
 function assertClient(client: unknown): void {
   const methods = [...KINDS, 'flush', 'closeAndFlush']
   if (methods.every((name) => typeof (client as Record<string, unknown> | null)?.[name] === 'function'))
@@ -83,7 +83,7 @@ const FIELDS = [
   ...['context', 'integrations', 'messageId', 'timestamp'],
 ]
 
-/** The same event with an id and a time. What cannot be read is left as it is: each client says what is wrong with it. */
+/** Adds an id and a time to the event. Fields that cannot be read are left as they are: each client reports them. */
 function stamp(params: object): object {
   try {
     if (typeof params !== 'object' || params === null || Array.isArray(params)) return params

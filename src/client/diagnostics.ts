@@ -15,7 +15,7 @@ import type { Kind } from '../message/types.ts'
  * })
  */
 export interface DiagnosticsMessages {
-  /** A call was taken. */
+  /** A call was accepted. */
   'trackpost:accepted': AcceptedMessage
   /** A request is about to be sent. */
   'trackpost:request': RequestMessage
@@ -33,7 +33,7 @@ export interface ClientMessage {
   readonly client: object
 }
 
-/** Published on `trackpost:accepted`: a call was taken. */
+/** Published on `trackpost:accepted`: a call was accepted. */
 export interface AcceptedMessage extends ClientMessage {
   /** Which of the six calls. */
   readonly kind: Kind

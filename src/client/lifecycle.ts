@@ -150,7 +150,7 @@ export class Lifecycle {
     const abandon = (): void => this.abandon(message)
     const summary = await this.#drain(timeoutMs, abandon, exempt)
     const shutDown = (): Promise<void> => this.#shutDown(message)
-    // The event that a closing plugin works for goes its way, and keeps what it needs until then.
+    // The event that the closing plugin handles finishes as usual: the rest shuts down only after it.
     if (exempt.some(({ state }) => state !== 'done')) void this.#drain(timeoutMs, abandon, []).then(shutDown)
     else await shutDown()
     return summary

@@ -69,7 +69,7 @@ export class Monitor implements Observer, OutageObserver {
     return this.#last === undefined ? undefined : { at: new Date(this.#last.atMs), ...this.#last.error() }
   }
 
-  /** A call was taken. */
+  /** A call was accepted. */
   onAccepted(kind: Kind, messageId: string | undefined): void {
     this.#publish(channels.accepted, () => ({ kind, messageId }))
   }
@@ -120,7 +120,7 @@ export class Monitor implements Observer, OutageObserver {
     )
   }
 
-  /** The service refuses the address or the credentials, and events wait until it takes them. */
+  /** The service refuses the address or the credentials, and events wait until it accepts them. */
   onRefusal(problem: string): void {
     this.#warnings.reportOutage(
       `the service refuses the address or the credentials: ${problem}. Events that wait: ${this.#countPending()}.`,

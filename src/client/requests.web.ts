@@ -16,7 +16,7 @@ import type { Warnings } from './warnings.ts'
 export const perRequest: PerRequest = (options) =>
   options.jsRuntime === 'cloudflare-worker' ? new Requests(options) : options.create()
 
-/** An object that the runtime lets only its own request read. */
+/** An object that only the request that made it can read: the runtime refuses others. */
 interface Mark {
   readonly readyState: unknown
 }

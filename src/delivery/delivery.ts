@@ -178,7 +178,7 @@ export class Delivery {
   /**
    * Takes the range to send next: the oldest. During an outage it is one with the fewest attempts, so that events that make the
    * service fail do not block the rest. With `maxConcurrentRequests: 1` it is always the oldest, to keep the order; every other
-   * probe of a longer outage is without events, to tell it from events that make the service fail.
+   * probe of a longer outage is without events, to distinguish the outage from events that make the service fail.
    */
   #next(pass: Pass): Range {
     const { line, settings } = this.#options

@@ -33,7 +33,7 @@ export interface ResultHandlerOptions {
 export interface OutageObserver {
   /** The service has failed more than `maxRetries` times in a row. */
   onOutage(durationMs: number, problem: string): void
-  /** The service refuses the settings, and events wait until it takes them. Called once for each kind of refusal. */
+  /** The service refuses the settings, and events wait until it accepts them. Called once for each kind of refusal. */
   onRefusal(problem: string): void
   /** Requests are accepted again. */
   onRecovery(durationMs: number): void
@@ -46,9 +46,9 @@ export class ResultHandler {
   #accepted = 0
   readonly #refusals = new Set<string>()
   #isOutageTold = false
-  /** The service has just taken a request without events. */
+  /** The service has just accepted a request without events. */
   #isUp = false
-  /** Events that were given up since the service took the last request with events. */
+  /** Events that failed since the service accepted the last request with events. */
   #givenUp = 0
 
   constructor(options: ResultHandlerOptions) {
@@ -148,7 +148,10 @@ export class ResultHandler {
     }
   }
 
-  /** Whether a request without events may tell an outage from bad events; no more after several were given up in a row. */
+  /**
+   * Whether a request without events may be sent to distinguish an outage from bad events; not after several events failed in a
+   * row.
+   */
   get mayAsk(): boolean {
     const { outage, settings } = this.#options
     const isLong = outage.exhaustedUpTo !== undefined
