@@ -79,7 +79,7 @@ function halve(range: Range): Range | undefined {
   return first
 }
 
-/** Puts the second of two before the first. */
+/** Swaps two neighbouring parts of a chain. */
 function swap(first: Range, second: Range): Range {
   first.next = second.next
   second.next = first

@@ -66,7 +66,7 @@ interface Awaiting {
  */
 export class Outage {
   readonly #maxFailures: number
-  /** The last due place at each of the latest failures. */
+  /** For each of the latest failures, the place up to which events were due. */
   readonly #seen: number[] = []
   readonly #awaiting = new Set<Awaiting>()
   /** Failures in a row. */

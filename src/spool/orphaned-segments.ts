@@ -8,7 +8,7 @@ import { type ReadingRoom, readHeader, SegmentReader } from './segment-reader.ts
 export interface OrphanedSegmentsOptions {
   readonly fs: FileSystem
   readonly folders: Folders
-  /** Syncs a found segment before it is read: its process may have died before it could sync. */
+  /** Whether a found segment is synced before it is read, since its process may have died before it could sync. */
   readonly isSynced: boolean
   /** Called with the bytes of adopted files, and of removed ones. */
   readonly account: (bytes: number) => void

@@ -67,8 +67,8 @@ const DATE_TIME =
 const LEAST_MS = 100_000_000_000
 
 /**
- * Converts a timestamp to ISO-8601, which databases write in several forms. Without a zone it is UTC, so that an import does not
- * depend on the machine that runs it.
+ * Converts a timestamp to a form that the SDK accepts. Also reads the variants of ISO-8601 that databases write. Without a zone
+ * it is UTC, so that an import does not depend on the machine that runs it.
  */
 export function castTimestamp(value: unknown): CastResult {
   if (typeof value === 'number' && Math.abs(value) < LEAST_MS && value !== 0) {

@@ -3,7 +3,7 @@ import type { Position, Problem, SourceRecord } from './record.ts'
 /** A line that was read, until it and all lines before it have their outcome. */
 export interface PendingLine {
   readonly record: SourceRecord
-  /** The values of its columns, for the notes of a refused row. */
+  /** Its messageId, for the note of a refused row. */
   readonly messageId: string | undefined
   /** `undefined` while it has no outcome. */
   outcome?: 'delivered' | 'refused' | 'undelivered'

@@ -35,11 +35,11 @@ export interface About {
   hasPlan: boolean
   /** Null = no limit. */
   maxEvents: number | null
-  /** The role of this process beside a log; `single` when there is none. */
+  /** The role of this process if there is a log, else `single`. */
   role: 'single' | 'front' | 'worker'
-  /** Where the log lies, without credentials; null when there is none. */
+  /** The address of the log, without credentials; null when there is none. */
   log: string | null
-  /** Whether the API asks for the admin token, so that there is something to log out of. */
+  /** Whether the API requires the admin token, so that the page offers to log out. */
   needsToken: boolean
 }
 
