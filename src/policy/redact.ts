@@ -9,14 +9,14 @@ export function isSecretHeader(name: string): boolean {
 }
 
 /**
- * Makes a function that replaces each secret in a text by `[redacted]`: as it is, as JSON writes it, and percent-encoded.
- * Secrets of fewer than 8 characters are replaced where no letter, digit or underscore touches them. A text that was cut
- * in the middle of a secret does not keep the beginning of it.
+ * Makes a function that replaces each secret in a text by `[redacted]`: as it is, in one line, as JSON and percent-encoded; a
+ * short one only where it stands alone. A text that was cut in the middle of a secret keeps nothing of it.
  */
 export function redactor(secrets: readonly string[]): (text: string) => string {
   const forms = new Set(
     secrets
       .filter((secret) => secret !== '')
+      .flatMap((secret) => [secret, secret.trim().replace(/\s*[\r\n]+\s*/g, ' ')])
       .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]),
   )
   // The longest first: a secret may be a part of another one.

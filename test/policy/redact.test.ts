@@ -35,6 +35,14 @@ describe('redacting', () => {
     expect(redact(`https://h/?key=${encodeURIComponent('wk"7\\Zurich&')}`)).toBe('https://h/?key=[redacted]')
   })
 
+  test('a secret of several lines goes where they have become one', () => {
+    const redact = redactor(['-----BEGIN KEY-----\nMIIEvQ\r\nIBADAN\n-----END KEY-----\n'])
+
+    expect(redact('with -----BEGIN KEY----- MIIEvQ IBADAN -----END KEY-----, non')).toBe(
+      'with [redacted], non',
+    )
+  })
+
   test('a text that ends in the middle of a secret keeps nothing of it', () => {
     const redact = redactor(['wk_Zurich_7Qm4'])
 

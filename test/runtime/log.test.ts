@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { generateKeyPairSync } from 'node:crypto'
 import { Writable } from 'node:stream'
 import pino from 'pino'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -129,6 +130,32 @@ describe('the setting logger', () => {
     expect(new Set(lines.map(([level]) => level))).toEqual(new Set(['debug', 'info', 'warn', 'error']))
     expect(text).toContain('[redacted] and [redacted] and [redacted]')
     for (const secret of secrets) expect(text).not.toContain(secret)
+  })
+
+  test('the key that signs for tokens is not in it either', async () => {
+    const { logger, lines } = record()
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+    const clientKey = String(privateKey.export({ type: 'pkcs8', format: 'pem' }))
+    const httpClient = (): Promise<never> => new Promise(() => {})
+    const { analytics, clock } = createAnalytics({
+      logger,
+      oauthSettings: { clientId: 'shop', keyId: 'key-1', clientKey, httpClient },
+    })
+    await analytics.register({
+      name: 'leaky',
+      type: 'enrichment',
+      track() {
+        throw new Error(`with ${clientKey}`)
+      },
+    })
+
+    trackPurchases(analytics, 1)
+
+    const text = JSON.stringify(lines)
+    expect(text).toContain('with [redacted]')
+    expect(text).not.toContain('PRIVATE KEY')
+    void analytics.closeAndFlush({ timeout: 1 })
+    await clock.advance(1)
   })
 
   test.each([
