@@ -209,15 +209,18 @@ describe('a stack overflow within a call', () => {
     await analytics.register(...plugins)
     const { callback, outcomes } = recordOutcomes()
 
-    overflow(() => trackPurchases(analytics, 1, callback))
-    const summary = await analytics.flush()
-    await settled()
+    // A second time, since the first must not use up what notices it.
+    for (let round = 0; round < 2; round++) {
+      overflow(() => trackPurchases(analytics, 1, callback))
+      const summary = await analytics.flush()
+      await settled()
 
-    const { accepted, pending } = analytics.stats
-    expect(pending).toBe(0)
-    expect(summary.pending).toBe(0)
-    expect(accepted).toBeGreaterThan(100)
-    expect(outcomes).toHaveLength(accepted)
+      const { accepted, pending } = analytics.stats
+      expect(pending).toBe(0)
+      expect(summary.pending).toBe(0)
+      expect(accepted).toBeGreaterThan(100)
+      expect(outcomes).toHaveLength(accepted)
+    }
   })
 })
 

@@ -240,6 +240,29 @@ describe('a scope', () => {
     expect(codes).toEqual(['scope'])
   })
 
+  test.each([
+    [32, { outer: 1, inner: 2 }],
+    [33, { inner: 2 }],
+  ])('objects %i levels deep come to %j', async (levels, expected) => {
+    const nest = (leaf: object): object => {
+      let value = leaf
+      for (let level = 0; level < levels; level++) value = { a: value }
+      return value
+    }
+
+    const [message] = await sentBy(({ analytics }) => {
+      const context = nest({ inner: 2 }) as Record<string, unknown>
+      analytics
+        .with({ context: nest({ outer: 1 }) as never })
+        .with({ context })
+        .track({ userId: 'u', event: 'a' })
+    })
+
+    let deepest = (message as { context: unknown }).context
+    for (let level = 0; level < levels; level++) deepest = (deepest as { a: unknown }).a
+    expect(deepest).toEqual(expected)
+  })
+
   test('objects that contain themselves twice are merged in no time', async () => {
     const context: Record<string, unknown> = { ip: '0.0.0.0' }
     context['first'] = context

@@ -1418,6 +1418,25 @@ describe('credentials that can be renewed', () => {
     (request) =>
       status(request.headers['Authorization'] === `Bearer ${token}` ? 200 : 401)(request)
 
+  test('what credentials throw ends the events with auth, and is their cause', async () => {
+    const cause = new TypeError('kaputt')
+    const { credentials } = createTokens()
+    const authorization = (): never => {
+      throw cause
+    }
+    const { clock, enqueue, outcomes } = setUpDelivery({
+      settings: { flushAt: 1 },
+      credentials: { ...credentials, authorization },
+    })
+
+    enqueue('a1')
+    await clock.advance(0)
+
+    expect(outcomes.map(({ error }) => [error?.code, error?.message, error?.cause])).toEqual([
+      ['auth', 'there are no credentials: kaputt', cause],
+    ])
+  })
+
   test('a 401 gets a new token, and the batch is sent again at once', async () => {
     const { credentials, refused } = createTokens()
     const { client, enqueue, outcomes } = setUpDelivery({

@@ -43,6 +43,12 @@ describe('the error of a response', () => {
     expect(error.message).not.toContain('geheim')
   })
 
+  test.each([300, 399])('%i is a redirect as well', (status) => {
+    expect(errorOf(status, '', { location: '/v2/batch' }).message).toBe(
+      `[${status}]: the redirect to api.segment.io was not followed`,
+    )
+  })
+
   test('a redirect to an invalid address says so', () => {
     expect(errorOf(301, 'Moved Permanently', { location: 'http://' }).message).toBe(
       '[301] Moved Permanently: the redirect to an invalid address was not followed',

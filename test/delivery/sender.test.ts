@@ -241,6 +241,28 @@ describe('one attempt', () => {
     expect(refused).toEqual([AUTHORIZATION])
   })
 
+  test.each([
+    [200, [AUTHORIZATION]],
+    [503, []],
+  ])('credentials that came with a %i have been accepted: %j', async (code, expected) => {
+    const accepted: string[] = []
+    const tokens: TokenCredentials = {
+      authorization: () => AUTHORIZATION,
+      tryOnce: () => AUTHORIZATION,
+      onAccepted: (authorization) => accepted.push(authorization),
+      abort() {},
+      close() {},
+      onUnauthorized: () => false,
+    }
+    const clock = new FakeClock()
+    const client = new ScriptedClient(clock, [status(code)])
+    const { sender, range } = setUpWith(client, clock, undefined, undefined, tokens)
+
+    await sender.send(range, AUTHORIZATION).result
+
+    expect(accepted).toEqual(expected)
+  })
+
   test('its credentials are taken out of errors, with and without their scheme', async () => {
     const quoted = `${AUTHORIZATION}, ${AUTHORIZATION.slice(6)} and ${WRITE_KEY}`
     const { sender, range } = setUp(() => ({ status: 402, statusText: quoted }))

@@ -50,6 +50,17 @@ describe('the estimate of an event', () => {
     expect(estimateBytes(event)).toBe(LARGEST)
   })
 
+  test.each([
+    [63, 1_000],
+    [64, LARGEST],
+  ])('%i levels count for at most %i bytes', (levels, most) => {
+    let event: object = {}
+    for (let level = 0; level < levels; level++) event = { a: event }
+
+    expect(estimateBytes(event)).toBeLessThanOrEqual(most)
+    expect(estimateBytes(event) === LARGEST).toBe(most === LARGEST)
+  })
+
   test.each([undefined, null, 5, Symbol('x'), 5n, () => {}])('%s counts for a few bytes', (value) => {
     expect(estimateBytes(value)).toBeLessThan(10)
   })
