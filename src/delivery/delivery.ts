@@ -236,8 +236,8 @@ export class Delivery {
         ending = await attempt.result
       }
       if (this.#inFlight.delete(range)) this.#conclude(range, pass, ending)
-      // The range was abandoned. If this was the probe, the next request becomes the probe.
-      else if (pass.isProbe || ending.action !== 'unsent') this.#gate.probe(pass)
+      // The range was abandoned: the next request becomes the probe.
+      else this.#gate.probe(pass)
     } catch (error) {
       this.#inFlight.delete(range)
       this.#contain(range, pass, error)
@@ -266,7 +266,7 @@ export class Delivery {
     const { error } = ending
     if (error === undefined) {
       if (pass.isProbe) this.#gate.probe(pass)
-      return range.items.length > 0 ? this.#resends.add(range) : undefined
+      return this.#resends.add(range)
     }
     range.failure = () => error
     this.#results.refuse(range, pass, 'auth', 'token')

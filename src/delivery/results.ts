@@ -58,8 +58,7 @@ export class ResultHandler {
   handle(range: Range, pass: Pass, result: SendResult): void {
     const { limit, gate, resends } = this.#options
     const { action, waitMs } = result
-    const isWorking = !['retry', 'limited', 'renew', 'auth', 'address'].includes(action)
-    if (isWorking && range.items.length === 0) {
+    if (range.items.length === 0 && !['retry', 'limited', 'renew', 'auth', 'address'].includes(action)) {
       this.#isUp = true
       return gate.rest(pass, waitMs ?? 0)
     }
@@ -154,8 +153,7 @@ export class ResultHandler {
    */
   get mayAsk(): boolean {
     const { outage, settings } = this.#options
-    const isLong = outage.exhaustedUpTo !== undefined
-    return isLong && !this.#isLiteral && this.#givenUp <= settings.maxRetries
+    return outage.exhaustedUpTo !== undefined && !this.#isLiteral && this.#givenUp <= settings.maxRetries
   }
 
   /** Whether each failed request counts as a retry. Never with a spool: its events fail only by their deadline. */
@@ -202,8 +200,9 @@ export class ResultHandler {
     const { maxRetries } = settings
     const isLiteral = this.#isLiteral
     // The service accepted the requests before this one: this request itself may be the cause of the failure.
-    const isFirst = this.#accepted > 0 && outage.failures === 0 && gate.isCurrent(pass)
-    const isAlone = isFirst || (this.#isUp && code === undefined)
+    const isAlone =
+      (this.#isUp && code === undefined) ||
+      (this.#accepted > 0 && outage.failures === 0 && gate.isCurrent(pass))
     this.#isUp = false
     const isNew = gate.fail(pass, floorMs)
     const toError = range.failure as ToError

@@ -123,7 +123,7 @@ export interface AnalyticsSettings {
    */
   maxBodyBytes?: number | undefined
   /**
-   * Most requests in flight. 1 keeps strict order across batches; in an outage every second probe is then a request without
+   * Most requests in flight. 1 keeps strict order across batches; in a longer outage every second probe is then without
    * events. Default: 4; 1 to 1,000 requests.
    */
   maxConcurrentRequests?: number | undefined
