@@ -117,7 +117,7 @@ test.each(['abort', 'close'] as const)(
 test('code that cannot be loaded fails what waits, and is loaded anew for what comes later', async () => {
   let loads = 0
   const credentials = new LazyCredentials(async () => {
-    // The first time when the client is made.
+    // The code is first loaded when the client is made; that fails, and so does the next time.
     if (loads++ < 2) throw new Error('Cannot find module')
     return recorded
   })
@@ -146,7 +146,7 @@ test('a trial after a load that failed, or after close, rejects', async () => {
   await expect(closed.tryOnce()).rejects.toThrow('the client was closed')
 })
 
-// Cloudflare Workers: what a request waits for never comes once that request is over.
+// On Cloudflare Workers, a promise made for one request never settles after that request has ended.
 test('P5: code that was never loaded for one caller is loaded for the next', async () => {
   let loads = 0
   const credentials = new LazyCredentials(() => {

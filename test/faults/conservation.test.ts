@@ -31,7 +31,7 @@ row(
       async (t) => {
         const client = t.create()
         for (let n = 0; n < t.args.events; n += t.args.perBatch) {
-          // A batch a turn, as fast as they are taken: the queue must not merge them into a few large ones.
+          // One batch per turn, no faster than they are sent: the queue must not merge them into a few large ones.
           await t.trackAll(client, n, n + t.args.perBatch)
           await t.until(() => client.stats.pending < t.args.perBatch * 4, 20_000)
         }
@@ -77,7 +77,7 @@ for (const percent of [50, 90]) {
           {
             host: server.url,
             args: { events },
-            // Two weeks in seconds: a reply in time must not look late.
+            // Here two weeks pass within seconds: a prompt response must not count as late.
             settings: { maxRetries, httpRequestTimeout: 20_000_000 },
             scale: 2_000,
           },
@@ -141,7 +141,7 @@ for (const maxConcurrentRequests of [1, 4]) {
       row.injected(ledger.counts['cut'] ?? 0, size(5, 50))
       expect(ledger.requests.every(({ isOrdered }) => isOrdered)).toBe(true)
       const delivered = ledger.requests.filter(({ status }) => status === 200)
-      // An answer that came too late is followed by its events once more, and by what has come since.
+      // After a response that came too late, its events are sent again, together with newer ones.
       const isRising = delivered.every(({ first, last }, index) => {
         const before = delivered[index - 1]
         return before === undefined || first > before.last || (first === before.first && last >= before.last)

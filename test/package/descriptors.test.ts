@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => project?.remove())
 
-/** Opens files until there are no descriptors left, and closes them when the first request has failed for it. */
+/** Opens files until no descriptors are left, and closes them once a request has failed for lack of one. */
 const PROGRAM = `
 const files = []
 const takeAll = () => {

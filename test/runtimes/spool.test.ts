@@ -79,7 +79,7 @@ describe('Q1: under the permission model of Node.js', () => {
     const life = start(runtime(name), [flag, ...grants, ...net], 'burst 200')
 
     expect(await life.line()).toBe('stored false')
-    // Several syncs later it is still said once.
+    // After several syncs it has still been reported only once.
     expect(await life.line()).toBe('stored false')
     await life.says('denies fsync')
     life.child.kill('SIGKILL')
@@ -107,7 +107,7 @@ describe.each(['node-16', 'node-20', 'node-26', 'bun'])('Q2: worker threads, on 
     const life = start(runtime(name), [], 'thread')
     expect(await life.line()).toBe('thread stored')
 
-    // The thread is gone and its process is not. As if it had been silent for as long as it takes.
+    // The thread has ended, but its process runs: its lock must look old enough for it to count as dead.
     const silentSince = Date.now() / 1_000 - 61
     const locks = readdirSync(directory).filter((file) => file.endsWith('.lock'))
     expect(locks).toHaveLength(1)
@@ -154,7 +154,7 @@ describe('Q5: Deno', () => {
 
     expect(stderr).toBe('')
     for (const file of readdirSync(directory)) {
-      // Without the process table, who is dead is told by silence.
+      // Without access to the process table, an owner counts as dead when its lock is old.
       if (file.endsWith('.lock')) utimesSync(join(directory, file), 0, 0)
     }
     expect(await deliverLeft(20)).toEqual(numbered('Burst', 20))

@@ -253,7 +253,7 @@ test.each([
   expect(existsSync(directory)).toBe(false)
 })
 
-// S30, S35, Q4: as any system but Windows has it, and as a file system tells it that has several users.
+// S30, S35, Q4: this file system reports the owners of files, as on all systems but Windows.
 describe("another user's files in the directory", () => {
   const foreign = (isForeign: (path: string) => boolean): FileSystem => ({
     ...nodeFileSystem,

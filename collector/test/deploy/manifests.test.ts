@@ -12,7 +12,7 @@ const folder = fileURLToPath(new URL('../../deploy/', import.meta.url))
 const read = (name: string) => readFileSync(`${folder}${name}`, 'utf8')
 const composeFiles = readdirSync(folder).filter((name) => name.startsWith('compose'))
 
-/** So long the collector lets requests under way finish after its drain, seconds. */
+/** Seconds for which the collector lets pending requests finish after its drain. */
 const CLOSE_SECONDS = 5
 const { version } = JSON.parse(readFileSync(`${folder}../package.json`, 'utf8')) as { version: string }
 const IMAGE = `trackpost-collector:${version}`
@@ -278,8 +278,8 @@ test('C14: the number of fronts is told by their autoscaler alone, and is never 
 
   expect(others).toEqual([])
   expect(scaler?.spec.scaleTargetRef).toMatchObject({ apiVersion: 'apps/v1', kind: 'Deployment' })
-  // Else each `kubectl apply` would put it back.
   expect(target?.metadata.name).toBe('collector-front')
+  // Each `kubectl apply` would undo the work of the autoscaler.
   expect(target?.spec.replicas).toBeUndefined()
   expect(scaler?.spec.minReplicas).toBeGreaterThanOrEqual(2)
   expect(scaler?.spec.maxReplicas).toBeGreaterThan(scaler?.spec.minReplicas ?? 0)

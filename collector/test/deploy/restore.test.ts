@@ -48,7 +48,7 @@ async function backupAndRestore(
 
   const restored = await start(['--port', '0', '--store', store])
   expect(await eventsOf(restored)).toEqual(['before accepted'])
-  // It knows what it knew, takes what is new, and what was lost may come again.
+  // It still knows the event in the backup, and accepts new events and those that were lost.
   for (const name of ['before', 'after', 'new']) await post(restored, '/v1/track', named(name))
   expect(await eventsOf(restored)).toEqual([
     'before accepted',
@@ -68,7 +68,7 @@ test.skipIf(!has('sqlite3'))('C14: an SQLite file is restored from the documente
   await backupAndRestore(
     store,
     documented('**An SQLite file.**', here),
-    // As a disk does that loses something: what is left is not the database.
+    // As after a disk failure: the files are there, but hold no database.
     () =>
       shell(`head -c 100000 /dev/urandom > ${store} && cp ${store} ${store}-wal && cp ${store} ${store}-shm`),
     documented('To restore, end the collector', here),
@@ -88,7 +88,7 @@ test.skipIf(inject('postgresPort') === null)(
       '/backup/': `${folder}/backup/`,
     }
     const server = { '--host=db.internal': '--host=127.0.0.1', '--port=5432': `--port=${port}` }
-    // The database is the last word of its two lines.
+    // Both commands end with the name of the database.
     const restore = documented('To restore, end all collectors', {
       ...address,
       ...server,

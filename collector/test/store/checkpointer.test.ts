@@ -122,7 +122,7 @@ test('commits are held up only for the last pass', async () => {
       return threads.at(-1) as Worker
     },
     writer,
-    // Stands: a hold ends with the pass.
+    // Its time stands still, so a hold ends with the pass, never by its timer.
     clock: fakeClock(),
     maxLogPages: 1,
     onFault: (what) => writer.told.push(what),
@@ -187,7 +187,7 @@ test('when all is in the file, commits go on once nobody reads in the log', () =
   expect(told).toEqual(['hold', 'resume'])
   expect(clock.delays()).toEqual([])
 
-  // A hold that ends meanwhile ends for good: what was committed since is for the next pass.
+  // A hold that times out is not repeated: the next pass writes the events committed since.
   checkpointer.committed(20_000)
   while (told.at(-1) !== 'hold') end()
   end({ committed: false })
@@ -221,7 +221,7 @@ test('a reader in the way is waited for, and then left alone', () => {
   }
   expect(told.at(-1)).toBe('resume')
   expect(clock.delays()).toEqual([])
-  // It is not in the way for ever: the next one begins with the next events.
+  // The checkpointer does not give up: the next events begin the next checkpoint.
   const before = passes()[0] as number
   checkpointer.committed(20_000)
   expect(passes()).toEqual([before + 1])

@@ -5,12 +5,12 @@ import type { StoreListener } from '../event-store.ts'
 import type { ChangeFeed, FeedState } from '../ports.ts'
 import { CHANNEL } from './functions.ts'
 
-/** Others are looked for this often, also where notifications do not come through, as with some poolers. */
+/** How often to check for commits of other processes: notifications do not come through some poolers. */
 const POLL_MS = 500
-/** Milliseconds from a notification to the query, which finds what comes meanwhile too. */
+/** Milliseconds from a notification to the query, so that one query covers several notifications. */
 const NOTICE_MS = 40
 
-/** Where the log has got to. */
+/** The newest numbers of the log. */
 export interface LogState {
   last_seq: number
   last_request: number
@@ -22,8 +22,8 @@ const STATE =
   'SELECT last_seq, last_request, epoch, (SELECT revision FROM log_revision) AS revision FROM log_head'
 
 /**
- * Follows the log on a connection of its own: what this process commits is told at once, what others write when the database
- * notifies of it, or half a second later.
+ * Follows the log on its own connection. Subscribers hear of commits of this process at once, and of those of other processes
+ * when the database notifies of them, at the latest after half a second.
  */
 export class PostgresFeed implements ChangeFeed {
   readonly #newClient: () => pg.Client
@@ -51,12 +51,12 @@ export class PostgresFeed implements ChangeFeed {
     this.#foreign = foreign
   }
 
-  /** Why the log could not be looked at the last time; undefined when it could. */
+  /** Why the last query of the log failed; undefined when it succeeded. */
   get failure(): unknown {
     return this.#failure
   }
 
-  /** Looks for what others write, from now on. */
+  /** Checks for commits of other processes, from now on. */
   start(): void {
     void this.poll().then(() => {
       if (this.#isClosed) return
@@ -64,7 +64,7 @@ export class PostgresFeed implements ChangeFeed {
     })
   }
 
-  /** Looks now; resolves when that is done. Never rejects. */
+  /** Checks now; resolves when that is done. Never rejects. */
   poll(): Promise<void> {
     if (this.#polling !== undefined) {
       // The query that is under way may have begun before the newest event.
@@ -129,7 +129,7 @@ export class PostgresFeed implements ChangeFeed {
     const isChanged = state.last_seq !== before.last_seq || state.last_request !== before.last_request
     const isRevised = state.revision !== before.revision
     if (!isCleared && !isChanged && !isRevised) return
-    // A look that was under way while this process committed may be behind it.
+    // A query that was running while this process committed may return an older state.
     const lastSeq = Math.max(state.last_seq, before.last_seq)
     this.#state = { ...state, last_seq: lastSeq }
     if (isCleared) this.#foreign.cleared()
@@ -137,10 +137,10 @@ export class PostgresFeed implements ChangeFeed {
     this.#tell()
   }
 
-  /** Tells that this process has written. */
+  /** Reports a commit of this process. */
   committed(firstSeq: number | undefined, events: number, requests: number): void {
     const { last_seq, last_request } = this.#state
-    // Between what was known and this commit lies what others wrote.
+    // If numbers are missing before this commit, other processes have written them.
     const isForeign = firstSeq !== undefined && firstSeq > last_seq + 1
     const lastSeq = firstSeq === undefined ? last_seq : Math.max(last_seq, firstSeq + events - 1)
     this.#state = { ...this.#state, last_seq: lastSeq, last_request: last_request + requests }
@@ -148,13 +148,13 @@ export class PostgresFeed implements ChangeFeed {
     if (events > 0) this.#tell()
   }
 
-  /** Tells that this process has forgotten everything. */
+  /** Reports that this process has deleted all events. */
   cleared(state: LogState): void {
     this.#state = state
     this.#tell()
   }
 
-  /** Destinations have reported on events: told with the next look, which is soon. */
+  /** Reports that destinations have responded; subscribers hear of it after the next query, within milliseconds. */
   revised(): void {
     this.#notice()
   }
@@ -179,7 +179,7 @@ export class PostgresFeed implements ChangeFeed {
     this.#cancelPoll()
     this.#cancelNotice?.()
     this.#subscribers.clear()
-    // Also from under a look that gets no response.
+    // Also ends a query that gets no response.
     this.#disconnect()
     await this.#polling
     this.#disconnect()

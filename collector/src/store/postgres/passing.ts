@@ -14,16 +14,16 @@ const NETWORK = new Set([
 const LOST =
   /^(Connection terminated|timeout exceeded|Query read timeout|Client has encountered a connection error)/
 
-/** Whether it is the connection or the moment that failed, not the statement. */
+/** Whether the connection or a passing state of the database caused the error, not the statement. */
 export function isPassing(cause: unknown): boolean {
   const { code, message, errors } = cause as { code?: unknown; message?: string; errors?: unknown[] }
-  // A host with several addresses: what each of them said.
+  // A host with several addresses: one error for each.
   if (Array.isArray(errors)) return errors.length > 0 && errors.every(isPassing)
   if (typeof code === 'string') return NETWORK.has(code) || PASSING.test(code)
   return LOST.test(message ?? '')
 }
 
-/** By the code of PostgreSQL: what keeps it from writing. */
+/** Why PostgreSQL cannot write, by its error code. */
 const STATES: ReadonlyArray<[RegExp, string]> = [
   [/^57P/, 'the database is starting or ending'],
   [/^25006$/, 'the database only reads: it may be a standby'],
@@ -31,7 +31,7 @@ const STATES: ReadonlyArray<[RegExp, string]> = [
   [/^53/, 'the database has no room or no connection left'],
 ]
 
-/** The state of a database that failed so, as a plain sentence; what it said itself belongs after it. */
+/** The state of the database as a plain sentence; the caller appends the message of the error. */
 export function stateOf(cause: unknown): string {
   const { code, message = '', errors } = cause as { code?: unknown; message?: string; errors?: unknown[] }
   if (Array.isArray(errors) && errors.length > 0) return stateOf(errors[0])

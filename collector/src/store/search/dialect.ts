@@ -18,8 +18,8 @@ export interface Dialect {
   /** Whether a text occurs in a column; the case of ASCII letters is ignored. */
   contains(column: string, text: string): Sql
   /**
-   * Whether a text occurs in what an event of the slice takes over from its batch, also under a key for which it has a value of its
-   * own.
+   * Whether a text occurs in the fields that an event of the slice inherits from its batch. Fields that the event overrides are
+   * searched too.
    */
   inheritedContains(text: string, slice: Bounds): Sql
   /** The values in the message to which a path may lead: a whole number is a place in an array or a key of an object. */

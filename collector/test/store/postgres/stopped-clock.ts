@@ -5,7 +5,7 @@ export interface StoppedClock {
   advance(ms: number): Promise<void>
 }
 
-/** Stops the clock of a database for all connections that are made from now on; its tables are where they would be. */
+/** Stops the clock of a database for all connections made from now on. The tables stay in the schema `public`. */
 export async function stopClock(client: pg.Client): Promise<StoppedClock> {
   await client.query(`
     CREATE SCHEMA stopped;
