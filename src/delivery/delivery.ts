@@ -25,12 +25,9 @@ export interface DeliveryOptions {
   readonly warn?: Warn
   /** No request is sent for this long. Must not throw. */
   readonly onPause?: (waitMs: number) => void
-  readonly observer?: OutageObserver
+  readonly observer: OutageObserver
   readonly outcomes: ResultHandlerOptions['outcomes']
 }
-
-/** Used when there is no observer. */
-const SILENT: OutageObserver = { onOutage() {}, onRefusal() {}, onRecovery() {} }
 
 /** Takes ranges of events from the line, sends them when the gate allows it, and passes each result to the `ResultHandler`. */
 export class Delivery {
@@ -66,7 +63,7 @@ export class Delivery {
       limit: this.#limit,
       resends: this.#resends,
       outage: this.#outage,
-      observer: options.observer ?? SILENT,
+      observer: options.observer,
       outcomes: options.outcomes,
     })
     line.onTurn = (isNearlyFull) => this.#onTurn(isNearlyFull)

@@ -52,11 +52,6 @@ export class Gate {
     this.#onPause = onPause
   }
 
-  /** Whether the next request would be the probe. */
-  get isProbing(): boolean {
-    return this.#isProbing
-  }
-
   /** The monotonic moment at which the gate opens, or opened. */
   get opensAtMs(): number {
     return this.#opensAtMs

@@ -292,9 +292,9 @@ export class ResultHandler {
   }
 
   #follow({ failed, next }: Refusal): void {
-    const errors = failed.map((part) => [part, errorOf(part, 'rejected')] as const)
-    const further = this.#continue(proceed(next))
-    for (const [part, error] of [...errors, ...further]) this.#end(part, error)
+    const further = proceed(next)
+    const all = this.#continue({ failed: [...failed, ...further.failed], next: further.next })
+    for (const [part, error] of all) this.#end(part, error)
   }
 
   /** Queues the next part of a chain, and returns the parts that fail without being sent. */

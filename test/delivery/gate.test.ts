@@ -34,8 +34,8 @@ describe('an open gate', () => {
     gate.succeed(pass)
 
     expect(gate.isOpenFor(pass)).toBe(true)
-    expect(gate.isProbing).toBe(false)
     expect(gate.waitMs()).toBe(0)
+    expect(gate.enter().isProbe).toBe(false)
   })
 })
 
@@ -132,7 +132,7 @@ describe('the request that goes first', () => {
     expect(gate.waitMs()).toBe(Number.POSITIVE_INFINITY)
     gate.succeed(probe)
     expect(gate.waitMs()).toBe(0)
-    expect(gate.isProbing).toBe(false)
+    expect(gate.enter().isProbe).toBe(false)
   })
 
   test('its success starts the backoff anew', () => {
@@ -172,7 +172,6 @@ describe('the request that goes first', () => {
 
     gate.succeed(early)
 
-    expect(gate.isProbing).toBe(true)
     expect(gate.waitMs()).toBe(500)
   })
 
@@ -187,7 +186,7 @@ describe('the request that goes first', () => {
 
     expect(gate.waitMs()).toBe(Number.POSITIVE_INFINITY)
     gate.succeed(probe)
-    expect(gate.isProbing).toBe(false)
+    expect(gate.enter().isProbe).toBe(false)
   })
 
   test('a request that is only a guess goes first without a wait', () => {
