@@ -3,7 +3,7 @@ export function isPostgres(address: string): boolean {
   return /^postgres(ql)?:/i.test(address)
 }
 
-/** An address that cannot be used; what it says has no part of the address in it. */
+/** An address that cannot be used. The message contains no part of it. */
 export class AddressError extends Error {
   override readonly name = 'AddressError'
 }

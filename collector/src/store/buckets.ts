@@ -6,7 +6,7 @@ export const BUCKET_MS = 10_000
 /** Time in whole buckets, as arrivals are counted. */
 export interface Buckets {
   first: number
-  /** Not part of it. */
+  /** Excluded. */
   end: number
 }
 

@@ -1,6 +1,6 @@
 import { systemClock } from '../clock.ts'
 
-/** How long one query may go on before it gives back what it has. */
+/** The time that one query may use before it returns the results so far. */
 export class Budget {
   readonly #endMs: number
 
@@ -13,5 +13,5 @@ export class Budget {
   }
 }
 
-/** So long may one query look before it gives back what it has. */
+/** Default time of one query, milliseconds. */
 export const QUERY_MS = 150

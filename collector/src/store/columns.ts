@@ -4,7 +4,7 @@ const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/
 /**
  * An id as text; numbers are taken, as services in other languages send them. Null when it is absent or of another type.
  *
- * Not well-formed text is made so: the database could not tell two such ids apart.
+ * Lone surrogates are replaced: the database could not tell two such ids apart.
  */
 export function idText(value: unknown): string | null {
   if (typeof value === 'string') return value === '' ? null : storable(value)

@@ -1,21 +1,21 @@
 import type { Cursor } from './ports.ts'
 import { CursorError, type CursorOrSeq } from './queries.ts'
 
-/** A cursor of this store: a number, in a form that nobody is tempted to compute with. */
+/** A cursor of this store: a number, encoded so that clients do not compute with it. */
 export function cursorOf(seq: number): Cursor {
   return Buffer.from(`1:${seq}`).toString('base64url')
 }
 
-/** @throws CursorError for what no store of this kind has given out. */
+/** @throws CursorError for a cursor that no store of this kind has issued. */
 export function seqOf(cursor: CursorOrSeq): number {
   if (typeof cursor === 'number') return cursor
   const match = /^1:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())
-  // Only what this store writes: there are many ways to write the same bytes.
+  // Accepts only the encoding that this store writes: base64 has several for the same bytes.
   if (match === null || cursorOf(Number(match[1])) !== cursor) throw new CursorError(cursor)
   return Number(match[1])
 }
 
-/** The number that an id of an event or a request stands for; undefined for what no store of this kind has given out. */
+/** The number in the id of an event or a request; undefined for an id that no store of this kind has issued. */
 export function numberOf(id: string): number | undefined {
   return /^[1-9]\d{0,15}$/.test(id) && Number.isSafeInteger(Number(id)) ? Number(id) : undefined
 }
@@ -35,7 +35,7 @@ export type InNumbers<P> = Omit<P, 'after' | 'before' | 'cursor' | 'between'> & 
 }
 
 /**
- * Parameters with all cursors turned into the numbers between which everything lies. A list without an order goes to the older ones.
+ * The parameters with numbers instead of cursors. A list without an order goes from newer to older.
  *
  * @throws CursorError
  */

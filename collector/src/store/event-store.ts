@@ -21,7 +21,7 @@ export interface Total {
   count: number
 }
 
-/** The size of what is kept. */
+/** The size of the stored data. */
 export interface Totals {
   events: Total[]
   requests: number
@@ -33,7 +33,7 @@ export interface Totals {
 export interface StoreListener {
   /** This process has written; called after `append` has resolved, or in the same turn. */
   committed(events: readonly EventSummary[], requests: readonly NewRequest[]): void
-  /** Everything was forgotten, by this process or another. */
+  /** This process or another has deleted everything. */
   cleared(): void
   /** Another process has written, or old events were deleted: counts in memory are out of date. */
   changed(): void
@@ -65,7 +65,7 @@ export interface EventStore {
    * even after `close`. A store that could not write tries again here, so that it becomes ready without new events.
    */
   health(): Promise<PartHealth[]>
-  /** Forgets events, requests, deliveries and the memory of messageIds. Numbers go on counting. */
+  /** Deletes events, requests, deliveries and known messageIds. The numbering goes on. */
   clear(): Promise<void>
   /** Starts to follow writes of other processes, and to delete old data. Called once. */
   start(listener: StoreListener): void
@@ -74,6 +74,6 @@ export interface EventStore {
    * may or may not be stored.
    */
   cut?(): void
-  /** Writes everything that still waits, and closes. */
+  /** Writes everything that is still waiting, and closes. */
   close(): Promise<void>
 }

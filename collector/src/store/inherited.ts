@@ -11,14 +11,14 @@ export function isInherited(field: string | undefined): field is InheritedField 
   return INHERITED_FIELDS.some((one) => one === field)
 }
 
-/** The fields that items take over from their batch, parsed; a field that the batch has not, or not as an object, is left out. */
+/** The fields that items inherit from their batch, parsed. Fields that are absent or no objects are left out. */
 export type InheritedFields = { [field in InheritedField]?: Readonly<Record<string, unknown>> }
 
 /**
- * Merges what a message takes over from its batch into it. The message as it is kept has only its own: a batch of 5,000 items would
- * otherwise become thousands of times as large as it was sent.
+ * Merges the inherited fields of the batch into a message. They are not stored with each message: a batch of 5,000 items could
+ * become thousands of times larger than it was sent.
  *
- * @param inherited Kept once for the batch; undefined or null when there is nothing.
+ * @param inherited The inherited fields, stored once for the batch; undefined or null when there are none.
  * @param parse Reads it.
  */
 export function merged(
@@ -29,7 +29,7 @@ export function merged(
   return inherited ? mergedWith(message, parse(inherited) as InheritedFields) : message
 }
 
-/** The same of the text of a message. */
+/** The same for a message as text. */
 export function mergedText(body: string, inherited: string | null | undefined): string {
   return inherited ? stringifyExact(merged(parseExact(body) as Message, inherited, parseExact)) : body
 }
@@ -43,7 +43,7 @@ function mergedWith(message: Message, inherited: InheritedFields): Message {
   return whole
 }
 
-/** For each event the index of the first one of those before and after it that take over the same; null = it takes over nothing. */
+/** For each event, the index of the first event with the same inherited fields; null = it inherits nothing. */
 export function inheritedPlaces(events: readonly NewEvent[]): Array<number | null> {
   let text: string | undefined
   let first = 0
@@ -57,7 +57,7 @@ export function inheritedPlaces(events: readonly NewEvent[]): Array<number | nul
   })
 }
 
-/** How a merged message differs from what was sent: by what is noted with it, and by all that it took over. */
+/** How a merged message differs from the message sent: by the differences noted with it, and by all inherited fields. */
 export function differenceWith(
   own: Message,
   inherited: string | null | undefined,

@@ -22,7 +22,7 @@ const OPENING_LIMIT_MS = 2000
 
 /** Stands in for a store that is unreachable. */
 export interface LateStoreParts {
-  /** Opens the store. After a `StoreUnavailableError` it is tried again; any other error is reported, and it is tried again too. */
+  /** Opens the store. After any error it is called again; errors other than `StoreUnavailableError` are reported. */
   open(): Promise<EventStore>
   /** Ends attempts to open it. */
   giveUp(): void

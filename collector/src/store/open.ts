@@ -18,7 +18,7 @@ const DEFAULT_MAX_EVENTS = 10_000_000
 /** Days for which events are kept in PostgreSQL, unless the config says otherwise. */
 const DEFAULT_RETENTION_DAYS = 30
 
-/** So long a process that does its work without a store waits for it at its start, milliseconds. */
+/** Milliseconds for which a process that can work without a store waits for it at the start. */
 const PATIENCE_MS = 5000
 
 /** Options of a store. */
@@ -26,7 +26,7 @@ export interface StoreParts {
   config: Config
   clock: Clock
   plan: LoadedPlan | null
-  /** Ends the wait for whoever makes or changes its tables. */
+  /** Ends the wait for another process that creates or migrates the tables. */
   signal?: AbortSignal
   onFault(what: string, cause: unknown): void
 }
@@ -63,11 +63,12 @@ export async function openStore(address: string, parts: StoreParts): Promise<Eve
 }
 
 /**
- * Opens a store for a process beside a log: one that is unavailable, or whose tables are being brought forward, is opened
- * later. One with tables of a newer version never is, and a process that only reads goes on without it until it is replaced.
+ * Opens a store for a process that works with a log. If the store is unavailable or another process migrates its tables, it is
+ * opened later. If its tables have a newer version, it is never opened: a process that only reads then goes on without it until
+ * it is replaced.
  *
- * @throws StoreUnavailableError when the process has to write into tables of a newer version; ConfigError when it cannot be opened for any
- *   other reason.
+ * @throws StoreUnavailableError when the process has to write into tables of a newer version; ConfigError when it cannot be
+ * opened for any other reason.
  */
 export async function openStoreInTime(
   address: string,
@@ -95,7 +96,7 @@ export async function openStoreInTime(
   return new LateStore(reason, { ...late, begun })
 }
 
-/** Loaded only now: a collector on a file needs no client of a server. */
+/** Imported only here: a collector on a file does not need the PostgreSQL client. */
 async function openPostgres(address: string, parts: StoreParts): Promise<EventStore> {
   const { config, clock, plan, onFault, signal } = parts
   let shown: string
@@ -142,7 +143,7 @@ export function maxEventsOf(address: string, { maxEvents }: Config): number | nu
   return maxEvents ?? (isPostgres(address) ? null : DEFAULT_MAX_EVENTS)
 }
 
-/** The name of a store where everybody may see it: no folder, no user, no password. */
+/** The name of a store for public places: without folder, user and password. */
 export function storeName(address: string): string {
   if (isPostgres(address)) return shownAddress(address)
   return address === MEMORY ? MEMORY : basename(address)

@@ -38,7 +38,7 @@ export interface NewEvent {
   anonymousId: string | null
   messageId: string | null
   receivedAtMs: number
-  /** The same as ISO-8601. */
+  /** The same time in ISO 8601. */
   receivedAt: string
   timestampMs: number
   /** JSON text of the message as stored, without the fields that it inherits from its batch. */
@@ -84,7 +84,7 @@ export interface NewRequest {
   library: string | null
   contentType: string | null
   contentEncoding: string | null
-  /** As they came over the wire. */
+  /** Size on the wire. */
   bodyBytes: number
   /** After inflating. */
   inflatedBytes: number
@@ -104,12 +104,12 @@ export interface NewRequest {
   bodyIsCut: boolean
 }
 
-/** So much of a request's body is kept, bytes. */
+/** The part of a request's body that is stored, in bytes. */
 export const MAX_REQUEST_BODY_BYTES = 2048
 
-/** Events that are kept together under a key, which says that they were. */
+/** Events that are stored together under a key. The key tells later whether they have been stored. */
 export interface EventGroup {
-  /** Unique among all groups, the same whenever this one comes again. */
+  /** Unique for each group, and the same when the group is sent again. */
   key: string
   events: readonly NewEvent[]
 }
@@ -122,22 +122,22 @@ export class RefusedError extends Error {
 /** Takes events in. */
 export interface EventLog {
   /**
-   * Resolves when the events are kept, with what became of each, in order: that is when the request may be answered 200.
+   * Resolves once the events are stored, with the result of each, in order; only then may the request be answered with 200.
    * Rejects when they could not be written; then none of them was.
    */
   append(events: readonly NewEvent[]): Promise<EventSummary[]>
   /**
-   * Keeps groups that may come more than once, all of them in one transaction. A group whose key is known is left out, also one
-   * that another process is about to keep, or that comes twice in the same call. Keys are remembered for some days at least,
-   * also when everything else is forgotten.
+   * Stores groups that may arrive more than once, all in one transaction. A group is left out if its key is known, if another
+   * process is about to store it, or if it occurs twice in one call. Keys are remembered for a few days at least, even after
+   * `clear`.
    *
-   * Rejects with `RefusedError` when the store refuses the data of one of the groups, with anything else when it cannot be
-   * written to; in both cases nothing was kept.
+   * Rejects with `RefusedError` when the store refuses the data of a group, and with any other error when it cannot be written
+   * to. In both cases nothing was stored.
    */
   appendOnce(groups: readonly EventGroup[]): Promise<void>
 }
 
-/** Takes requests in. What is written here may be lost by a crash, and is dropped when too much comes. */
+/** Takes requests in. Requests may be lost in a crash, and are dropped when too many arrive. */
 export interface RequestLog {
   /** A new id, unique in the store. */
   nextId(): string
@@ -176,9 +176,9 @@ export interface DeliveryQueue {
    * @param leaseMs After this time without `settle`, other processes may take them.
    */
   claim(destination: string, limit: number, leaseMs: number): Promise<ClaimedDelivery[]>
-  /** Writes down what attempts came to, and ends the leases of the caller on them. */
+  /** Stores the results of attempts, and ends the caller's leases on these deliveries. */
   settle(destination: string, updates: readonly DeliveryUpdate[]): Promise<void>
-  /** Gives deliveries back untried. */
+  /** Ends the leases on deliveries that were not tried. */
   release(destination: string, eventIds: readonly string[]): Promise<void>
   /** When something is due next, milliseconds since the epoch; undefined = nothing waits. */
   nextDueMs(destination: string): Promise<number | undefined>
@@ -194,7 +194,7 @@ export interface DeliveryQueue {
   replay(destination: string, eventId: string): Promise<boolean>
   /** Announces to all processes that this one delivers to these destinations. Must be repeated as a heartbeat. */
   attend(destinations: readonly string[]): Promise<void>
-  /** Destinations for which something waits, and to which no process was told to deliver within so long; by their names. */
+  /** Destinations with pending deliveries for which no process has called `attend` within this time, by name. */
   unattended(withinMs: number): Promise<UnattendedDestination[]>
 }
 
@@ -208,31 +208,31 @@ export interface UnattendedDestination {
 /** Remembers client assertions, so that each is used once. */
 export interface AssertionMemory {
   /**
-   * Takes note of an assertion's `jti`; false when it was noted before and has not expired.
-   * In one step: of two that come at the same time, wherever they come, one gets `true`.
+   * Records an assertion's `jti`; false when it was recorded before and has not expired. This is atomic: of two simultaneous
+   * calls, in any processes, only one gets `true`.
    */
   use(jti: string, expiresAtMs: number, nowMs: number): Promise<boolean>
 }
 
-/** A text as it was found. */
+/** A stored text. */
 export interface KeptText {
   text: string
-  /** That of this text alone. Opaque: only what gave it out can read it. */
+  /** Different for each text. Opaque: only the store that issued it can read it. */
   version: string
 }
 
-/** Keeps one text for all processes: the keys that tokens are signed with. It is a secret. */
+/** Stores one text for all processes: the keys that sign tokens. It is a secret. */
 export interface TokenKeyStore {
-  /** Undefined = nothing was kept yet. */
+  /** Undefined = nothing has been stored yet. */
   read(): Promise<KeptText | undefined>
   /**
-   * Keeps a text in place of the one with this version, or as the first one, and returns its version. Undefined when another one
-   * is kept by now. In one step: of two that come at the same time, wherever they come, one succeeds.
+   * Replaces the text that has this version, or stores the first one, and returns the new version; undefined when the version is
+   * outdated. This is atomic: of two simultaneous calls, in any processes, only one succeeds.
    */
   replace(version: string | undefined, text: string): Promise<string | undefined>
 }
 
-/** The data that processes share, so that a client may turn to any of them. */
+/** Data shared by all processes, so that a client may call any of them. */
 export interface TokenMemory {
   readonly assertions: AssertionMemory
   readonly tokenKeys: TokenKeyStore
@@ -241,31 +241,31 @@ export interface TokenMemory {
 /** Counts requests by source. */
 export interface RateLimits {
   /**
-   * Takes one request into account.
+   * Counts one request.
    *
    * @returns Milliseconds until there is room for one; undefined = the request is within the rate.
    */
   take(source: string, requestsPerSecond: number): Promise<number | undefined>
 }
 
-/** Where a log is to which other processes write too. */
+/** The state of a log to which several processes write. */
 export interface FeedState {
   /** End of the log. */
   head: Cursor
   /**
-   * Number of the newest event. Numbers grow, and everything up to this one can be read: none comes to be seen later than
-   * one with a greater number.
+   * Number of the newest event. Numbers grow, and all events up to this one can be read: an event never becomes visible after one
+   * with a greater number.
    */
   lastSeq: number
-  /** Grows when everything was forgotten; that of a new log is greater than those of all before it at the same address. */
+  /** Grows when everything is deleted. A new log has a greater epoch than all earlier logs at the same address. */
   epoch: number
-  /** Grows when outcomes of deliveries were written, by this process or another. */
+  /** Grows when any process stores results of deliveries. */
   revision: number
 }
 
 /** Follows the log, whichever process writes to it. */
 export interface ChangeFeed {
-  /** Calls back after something has changed, at most a few times a second; returns what ends it. */
+  /** Calls back after a change, at most a few times a second. Returns a function that ends the subscription. */
   subscribe(onChange: (state: FeedState) => void): () => void
   state(): FeedState
 }

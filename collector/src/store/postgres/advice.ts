@@ -1,4 +1,4 @@
-/** By the code of PostgreSQL or of Node.js: what mends it. */
+/** The remedy for each error code of PostgreSQL or Node.js. */
 const ADVICE: Readonly<Record<string, string>> = {
   '28P01': 'look at the user and the password, whose special characters are percent-encoded: # is %23',
   '28000': 'look at the user, and at pg_hba.conf of the server',
@@ -19,6 +19,6 @@ export function adviceOn(cause: unknown): string {
   if (message.includes('does not support SSL')) return ': turn its TLS on, or say sslmode=disable'
   const advice = ADVICE[code ?? '']
   if (advice !== undefined) return `: ${advice}`
-  // A host with several addresses: one failure for each.
+  // A host with several addresses: one error for each.
   return Array.isArray(errors) && errors.length > 0 ? adviceOn(errors[0]) : ''
 }

@@ -186,5 +186,5 @@ export class PostgresFeed implements ChangeFeed {
   }
 }
 
-/** Where the log is now. */
+/** The statement that reads the newest numbers of the log. */
 export const READ_STATE = STATE

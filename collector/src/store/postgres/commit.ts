@@ -22,10 +22,10 @@ const REQUEST_NAMES = namesOf(REQUEST_COLUMNS)
 const PLACEHOLDERS = Array.from({ length: 28 }, (_, index) => `$${index + 1}`).join(', ')
 const APPEND = `SELECT * FROM append(${PLACEHOLDERS})`
 
-/** Without the days of the rows: to ask for them would take one more statement. */
+/** Does not name the days of the rows: reading them would take one more statement. */
 const ON_ANY_DAY = { among: (seqs: readonly number[]) => sql`seq = ANY (${seqs}::bigint[])` }
 
-/** Writes events and requests, with deduplication and all that is counted, in one statement as a rule. */
+/** Writes events, requests and counts, with deduplication, usually in one statement. */
 export class Commit {
   readonly #database: Queryable
   readonly #dedupWindowMs: number | null
@@ -38,10 +38,10 @@ export class Commit {
   }
 
   /**
-   * Writes and says what became of each event of the groups that were not left out, in order. May be called again with the same
-   * batch when the connection was lost: by the keys of its groups it is written once.
+   * Writes the batch and returns the result of each event in groups that were not left out, in order. May be called again with
+   * the same batch after the connection was lost: the keys of its groups prevent a second write.
    *
-   * @throws what the database says; then nothing was written, unless the connection was lost.
+   * @throws the error of the database; then nothing was written, unless the connection was lost.
    */
   async run(batch: Batch): Promise<EventSummary[]> {
     let { groups } = batch
@@ -51,7 +51,7 @@ export class Commit {
       const [first] = told
       if (first === undefined) throw new Error('the database has returned nothing')
       if (first.what === 'written') return written.summaries(first.first_seq)
-      // The data that the caller knew were cleared meanwhile: from the beginning.
+      // The data have been cleared in the meantime: start again.
       if (first.what === 'cleared') continue
       if (!batch.isOnce) return written.summaries(first.first_seq)
       const consumed = new Set(told.map(({ nth }) => nth - 1))
@@ -60,7 +60,7 @@ export class Commit {
     }
   }
 
-  /** Asks until all messageIds that were seen before are known here. */
+  /** Repeats the statement until it has reported all messageIds that were seen before. */
   async #append(batch: Batch, written: NewEvents): Promise<Told[]> {
     written.deduplicate([])
     for (let epoch: number | null = null; ; ) {
@@ -133,7 +133,7 @@ function requestsJson(requests: readonly NewRequest[]): string | null {
   if (requests.length === 0) return null
   return JSON.stringify(
     requests.map((request) => {
-      // Escaped before it becomes JSON: the database refuses the escape of U+0000 in there.
+      // Escaped before it becomes JSON: the database refuses an escaped U+0000 in JSON.
       const row = requestRow(request).map((value) =>
         typeof value === 'string' ? escapeForStore(value) : value,
       )

@@ -11,18 +11,19 @@ export type SqlValue = string | number | boolean | null | readonly (string | num
 /** Connections of one process for each kind of work, so that long queries never keep events waiting. */
 const WRITING_CONNECTIONS = 3
 const READING_CONNECTIONS = 3
-/** A connection that is not there within this time is not waited for any longer. */
+/** Time limit for making a connection. */
 const CONNECT_TIMEOUT_MS = 5000
-/** A statement that is not answered within this time has lost its connection. */
+/** A statement without a response within this time counts as a lost connection. */
 const STATEMENT_TIMEOUT_MS = 30_000
 const IDLE_MS = 60_000
 const KEEP_ALIVE_MS = 10_000
 const READ_ATTEMPTS = 3
-// Compiling a query takes longer than one of these is meant to take. The limit is a safety net: questions look at the clock themselves.
+// Without JIT: compiling takes longer than these queries should. The time limit is only a safety net, as queries watch their own
+// budget.
 const BEGIN_READING =
   'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off; SET LOCAL statement_timeout = 15000'
 
-/** Runs one statement; each is a transaction of its own unless said otherwise. */
+/** Runs one statement. Each is its own transaction unless noted otherwise. */
 export interface Queryable {
   query<T>(text: string, values?: readonly SqlValue[]): Promise<T[]>
 }
@@ -32,7 +33,7 @@ export class Database implements Queryable {
   readonly #writing: pg.Pool
   readonly #reading: pg.Pool
   readonly #config: pg.PoolConfig
-  /** Connections on which a transaction is under way that may write. */
+  /** Connections with an open transaction that may write. */
   readonly #inTransaction = new Set<pg.PoolClient>()
   readonly #sockets = new Set<Socket>()
   #isEnding = false
@@ -60,12 +61,12 @@ export class Database implements Queryable {
     const socket = new Socket()
     this.#sockets.add(socket)
     socket.once('close', () => this.#sockets.delete(socket))
-    // After the client has begun to use it, so that it hears of the end.
+    // Only after the client listens on the socket, so that it notices the end.
     if (this.#isCut) setImmediate(() => socket.destroy())
     return socket
   }
 
-  /** Ends all connections at once, and each new one: a server that is silent would keep everything waiting that asks it. */
+  /** Ends all connections now, and each new one at once: otherwise callers would wait for a server that does not respond. */
   cut(): void {
     this.#isCut = true
     this.#isEnding = true
@@ -80,9 +81,9 @@ export class Database implements Queryable {
   }
 
   /**
-   * Runs several statements in one transaction on a connection of their own; nothing of it stays when it throws.
+   * Runs several statements in one transaction on a separate connection; it is rolled back when `run` throws.
    *
-   * @param options How long one of the statements may take, and what it begins with.
+   * @param options The time limit of one statement, and the statement that begins the transaction.
    */
   async transaction<T>(
     run: (connection: Queryable) => Promise<T>,
@@ -103,7 +104,7 @@ export class Database implements Queryable {
       if (this.#isEnding) throw new Error('Connection terminated: the store is closed')
       return await runOn(client, begin, run, timeoutMs)
     } catch (cause) {
-      // The connection is closed, and the transaction with it: that works also when the server does not respond any more.
+      // Closing the connection ends the transaction, even if the server no longer responds.
       failure = cause as Error
       throw cause
     } finally {
@@ -112,16 +113,16 @@ export class Database implements Queryable {
     }
   }
 
-  /** Cuts the transactions that are under way, however long they would take, and lets none begin: nothing of them stays. */
+  /** Cuts open transactions, which rolls them back, and prevents new ones. */
   endTransactions(): void {
     this.#isEnding = true
     for (const client of this.#inTransaction) void (client as pg.PoolClient & pg.Client).end().catch(() => {})
   }
 
   /**
-   * Runs statements that only read, all on the same state of the database; again when their connection was lost.
+   * Runs statements that only read, all on one snapshot of the database. Runs them again when the connection was lost.
    *
-   * On connections of their own: however long they take, none that writes waits for one.
+   * They have their own connections, so that a long query never delays a write.
    */
   async reading<T>(run: (connection: Queryable) => Promise<T>): Promise<T> {
     return again(() => this.#readOnce(run))
@@ -151,7 +152,7 @@ export class Database implements Queryable {
   }
 }
 
-/** Runs something; what it throws when the server is unavailable is marked so. */
+/** Marks the error of `run` when the server is unavailable. */
 async function marking<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run()
@@ -160,7 +161,7 @@ async function marking<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Runs something that only reads, again when its connection was lost. */
+/** Runs a function that only reads, and repeats it when the connection was lost. */
 function again<T>(read: () => Promise<T>): Promise<T> {
   return marking(async () => {
     for (let attempt = 1; ; attempt++) {
@@ -173,7 +174,7 @@ function again<T>(read: () => Promise<T>): Promise<T> {
   })
 }
 
-/** Ends a transaction that failed for what was asked, so that the connection can go on; undefined when it can. */
+/** Rolls back a transaction whose statement failed, so that the connection can be reused; returns undefined when it can. */
 async function rollback(client: pg.PoolClient, cause: Error): Promise<Error | undefined> {
   if (isPassing(cause)) return cause
   try {
@@ -205,13 +206,13 @@ async function runOn<T>(
 
 function newPool(config: pg.PoolConfig): pg.Pool {
   const pool = new pg.Pool(config)
-  // A connection that is lost while nobody uses it is replaced by the next one who needs one.
+  // A connection lost while idle is replaced when one is needed.
   pool.on('error', () => {})
   return pool
 }
 
-// A connection that is lost between two statements has nobody to tell but its listeners, and without one the process ends. The next
-// statement finds out.
+// When a connection is lost between two statements, it emits `error`, and without a listener the process would end. The next
+// statement fails anyway.
 const ignoreLoss = () => {}
 
 async function checkOut(pool: pg.Pool): Promise<pg.PoolClient> {
@@ -219,7 +220,7 @@ async function checkOut(pool: pg.Pool): Promise<pg.PoolClient> {
 }
 
 function checkIn(client: pg.PoolClient, failure: Error | undefined): void {
-  // One that failed is thrown away, and may still tell of it.
+  // A failed connection is discarded, and may still emit `error`.
   if (failure === undefined) client.off('error', ignoreLoss)
   client.release(failure)
 }
@@ -228,7 +229,7 @@ const INT8 = 20
 const DATE = 1082
 const NUMERIC = 1700
 
-/** Numbers are numbers: none that is kept here is larger than what is exact. Days stay text. */
+/** `bigint` is read as a number: no stored one exceeds the safe integers. Days stay text. */
 function parserOf(oid: number, format?: 'text'): (text: string) => unknown {
   if (oid === INT8 || oid === NUMERIC) return Number
   if (oid === DATE) return (text) => text
@@ -244,10 +245,10 @@ function storable(values: readonly SqlValue[]): unknown[] {
   })
 }
 
-/** Classes of errors that lie in the data: not a value of the type, a rule broken, too large. */
+/** Error classes for bad data: a value not of its type, a violated constraint, a limit exceeded. */
 const DATA = /^(22|23|54)/
 
-/** Whether it is what was given that failed: it fails again, and others do not. */
+/** Whether the data caused the error: the same data would fail again, others would not. */
 export function isOfData(cause: unknown): boolean {
   const { code } = cause as { code?: unknown }
   return typeof code === 'string' && code.length === 5 ? DATA.test(code) : cause instanceof TypeError

@@ -9,21 +9,21 @@ export const CHANNEL = 'trackpost'
 const REQUEST_FIELDS = REQUEST_COLUMNS.replaceAll(' NOT NULL', '')
 
 /**
- * Every look-up is by an index, also by a plan that was made when the tables were small; and nobody waits for ever. A scan that
- * cannot be avoided then has an immense cost, for which PostgreSQL would compile the plan anew each time (some 50 ms): so no JIT.
+ * Every look-up uses an index, even with a plan made when the tables were small, and no wait is endless. An unavoidable scan then
+ * has an immense estimated cost, for which PostgreSQL would compile the plan each time (about 50 ms): hence no JIT.
  */
 export const SETTINGS =
   "SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET lock_timeout = '10s'"
 
 /**
- * Writes a commit in one statement, so that no network lies between taking the lock on the log and giving it back: a process that
- * dies, or a connection that is cut, never holds up the others.
+ * Writes a commit in one statement, so that the lock on the log is never held across a network round trip: a process that dies or
+ * loses its connection never delays the others.
  *
- * Nothing is written when the caller has to look at something first, which the rows that come back tell:
+ * When the caller must check something first, nothing is written. The returned rows say which:
  *
- * - `cleared`: everything was forgotten since the epoch that the caller knows.
+ * - `cleared`: everything has been deleted since the epoch that the caller knows.
  * - `consumed`: the key was stored before, with events from this number on.
- * - `known`: the messageId of the nth event was seen before, in the event of this number and body.
+ * - `known`: the messageId of the nth event was seen before, in the event with this number and body.
  * - `written`: all is written, with events from this number on.
  */
 const APPEND = `

@@ -3,7 +3,7 @@ import type { Database, Queryable } from './database.ts'
 import { FUNCTIONS } from './functions.ts'
 import { TABLES } from './tables.ts'
 
-/** The oldest server that has all that is used here. */
+/** The oldest server with all features used here. */
 export const MIN_SERVER_VERSION = 14
 
 /** Version of `TABLES`, which are those of 0.1.0, the first release. */
@@ -11,7 +11,7 @@ const FIRST_VERSION = 3
 /** The migrations of the tables from that version to the next, and so on. Released ones are never changed. */
 const MIGRATIONS: readonly string[] = []
 
-/** Functions hold nothing: after each migration they are made anew, for the tables as they are then. */
+/** Functions hold no data: after each migration they are created again, to fit the new tables. */
 const REMAKE_FUNCTIONS = `
 DO $drop$
 DECLARE
@@ -29,25 +29,28 @@ ${FUNCTIONS}`
 /** Version of the tables that this collector knows. */
 export const SCHEMA_VERSION = FIRST_VERSION + MIGRATIONS.length
 
-/** Held while tables are made or dropped, so that of several processes one does it. Any number that others hardly use. */
+/**
+ * The lock held while tables are created or dropped, so that only one process does it. An arbitrary number that other programs
+ * are unlikely to use.
+ */
 export const SCHEMA_LOCK = 7_263_514_028
 
-/** Bringing large tables forward takes its time, and others that start wait for it. */
+/** Time limit of a migration: large tables take long, and other processes that start wait for it. */
 const MIGRATION_MS = 60 * 60 * 1000
 
-/** A fault of a database, in words for the person who gave its address. */
+/** A database that cannot be used; the message is for the person who configured its address. */
 export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase'
 }
 
-/** A newer collector has made the tables: those that are there before it is put in their place can do nothing with them. */
+/** A newer collector has migrated the tables: older processes cannot use them. */
 export class NewerTables extends UnusableDatabase {}
 
 /**
- * Makes the tables, or brings them forward. Several processes may do so at the same time: one does, the others wait.
+ * Creates or migrates the tables. If several processes call this at the same time, one does the work and the others wait.
  *
- * @param epoch That of the first events; greater than any before.
- * @param migrations Only for tests: those of the next version.
+ * @param epoch The epoch of the first events; greater than any before.
+ * @param migrations Only for tests: migrations to the next version.
  * @throws UnusableDatabase when the server is too old, the database holds no UTF-8, or its tables were made by a newer collector.
  */
 export async function migrate(
@@ -65,7 +68,7 @@ export async function migrate(
       `the server is PostgreSQL ${major}, and ${MIN_SERVER_VERSION} or later is needed; upgrade it or name another one`,
     )
   }
-  // In any other there are characters that cannot be kept, or that searches do not know.
+  // Other encodings cannot store all characters, or searches do not support them.
   if (server?.encoding !== 'UTF8') {
     throw new UnusableDatabase(
       `the encoding of the database is ${server?.encoding}, and UTF8 is needed; make it with ` +
@@ -92,7 +95,7 @@ export async function migrate(
       for (const step of [...steps, REMAKE_FUNCTIONS]) await connection.query(step)
       await connection.query('INSERT INTO migration (version, applied_at) VALUES ($1, now())', [latest])
       if (version > 0) return
-      // Another epoch than that of any database before: a page that was open then must not mix the two.
+      // An epoch that no earlier database had: a page that is still open must not mix their events.
       const id = randomBytes(6).toString('hex')
       await connection.query('INSERT INTO log_head (id, epoch) VALUES ($1, $2)', [id, epoch])
     },

@@ -26,7 +26,7 @@ const OF_CLIENT = [
   'user',
 ]
 
-/** Parameters of other clients, which this one ignores: providers put them into the addresses that they give out. */
+/** Parameters of other clients, which this one ignores: providers put them into their addresses. */
 const OF_LIBPQ: ReadonlySet<string> = new Set(
   `channel_binding connect_timeout dbname gssdelegation gssencmode gsslib hostaddr keepalives keepalives_count keepalives_idle
   keepalives_interval krbsrvname load_balance_hosts max_protocol_version min_protocol_version passfile replication require_auth
@@ -37,14 +37,13 @@ const OF_LIBPQ: ReadonlySet<string> = new Set(
 const FILES = ['sslrootcert', 'sslcert', 'sslkey']
 
 /**
- * Looks at the parameters of an address, `postgres://...?sslmode=verify-full`: the client takes whatever is there, and one that is
- * misspelt would change nothing.
+ * Checks the parameters of an address, `postgres://...?sslmode=verify-full`: the client would silently ignore a misspelt one.
  *
  * @throws AddressError when one is not known, or names a file that cannot be read.
  */
 export function checkParameters(address: string): void {
   const { searchParams } = new URL(address)
-  // Not named: it may be the rest of a password that is not percent-encoded.
+  // The message does not name it: it may be part of a password that is not percent-encoded.
   const isKnown = (name: string) => OF_CLIENT.includes(name) || OF_LIBPQ.has(name)
   if (![...searchParams.keys()].every(isKnown)) {
     throw new AddressError(
@@ -52,7 +51,7 @@ export function checkParameters(address: string): void {
     )
   }
   for (const name of FILES) {
-    // Of several the client takes the last one.
+    // If there are several, the client takes the last one.
     const path = searchParams.getAll(name).at(-1)
     if (!path) continue
     try {

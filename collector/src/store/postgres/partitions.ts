@@ -2,11 +2,11 @@ import type { Database, Queryable } from './database.ts'
 import { SCHEMA_LOCK } from './migrations.ts'
 import { PARTITIONED } from './tables.ts'
 
-/** Partitions are made for so many days ahead, today included. */
+/** The number of days for which partitions are made ahead, including today. */
 const DAYS_AHEAD = 3
 /**
- * Making or taking out a partition needs its table for itself, for a moment. While it waits for long queries everybody else waits
- * behind it: so not for long, and rather again later. Shorter than what the server takes to look for deadlocks.
+ * Attaching or detaching a partition briefly needs an exclusive lock on its table. While it waits for long queries, everyone else
+ * waits behind it, so it gives up soon and tries again later. Shorter than the time after which the server looks for deadlocks.
  */
 const LOCK_WAIT = "SET LOCAL lock_timeout = '800ms'"
 
@@ -23,7 +23,7 @@ export function partitionOf(table: string, day: string): string {
   return `${table}_${day.replaceAll('-', '')}`
 }
 
-/** The days that have a partition, oldest first; of those of one table or, when they were made half, of any. */
+/** The days for which a table has a partition, oldest first. */
 export async function partitionedDays(connection: Queryable, table: string): Promise<string[]> {
   const rows = await connection.query<{ name: string }>(
     'SELECT relname::text AS name FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = $1::regclass',
@@ -48,7 +48,7 @@ export async function makePartitions(database: Database): Promise<void> {
   }
 }
 
-/** One table at a time: who holds no other lock while waiting for one cannot be part of a deadlock. */
+/** One table at a time: a transaction that waits for its only table lock cannot be part of a deadlock. */
 async function makePartition(database: Database, table: string, day: string): Promise<void> {
   const name = partitionOf(table, day)
   const bounds = `FOR VALUES FROM ('${day}') TO ('${day}'::date + 1)`
@@ -57,7 +57,7 @@ async function makePartition(database: Database, table: string, day: string): Pr
     if ((await partitionedDays(connection, table)).includes(day)) return
     await connection.query(LOCK_WAIT)
     await connection.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`)
-    // Rows that are stored already, since no partition was there in time, move over.
+    // Moves rows of this day that were stored before the partition existed.
     await connection.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`)
     await connection.query(
       `WITH moved AS (DELETE FROM ${table}_other WHERE day = '${day}' RETURNING *) INSERT INTO ${name} SELECT * FROM moved`,
@@ -66,7 +66,7 @@ async function makePartition(database: Database, table: string, day: string): Pr
   })
 }
 
-/** Takes the partitions of a day out of their tables: from then on nobody sees or changes their rows. */
+/** Detaches the partitions of a day: from then on nobody sees or changes their rows. */
 export async function detachDay(database: Database, day: string): Promise<void> {
   for (const table of PARTITIONED) {
     await database.transaction(async (connection) => {
@@ -79,7 +79,7 @@ export async function detachDay(database: Database, day: string): Promise<void> 
   }
 }
 
-/** The days whose partitions were taken out and are still there; also what a process has left that ended in between. */
+/** The days whose detached partitions still exist, including those of a process that ended before it dropped them. */
 export async function detachedDays(connection: Queryable): Promise<string[]> {
   const rows = await connection.query<{ name: string }>(
     `SELECT relname::text AS name FROM pg_class

@@ -40,16 +40,16 @@ export interface PostgresStoreOptions {
   /** Events above which the oldest whole days are dropped; undefined = as many as come. */
   maxEvents?: number | undefined
   clock: Clock
-  /** Ends the wait for others that make or change the tables. */
+  /** Ends the wait for another process that creates or migrates the tables. */
   signal?: AbortSignal | undefined
-  /** Makes what answers questions, on the connections for reading. */
+  /** Creates the reader, which uses the connections for reading. */
   newReader(database: Database): EventReader
   onFault(what: string, cause: unknown): void
 }
 
 const NOBODY: StoreListener = { committed() {}, cleared() {}, changed() {} }
 const MAINTENANCE_MS = 10 * 60 * 1000
-/** An obstacle to maintenance is over soon. */
+/** Wait after failed maintenance: obstacles usually pass soon. */
 const MAINTENANCE_RETRY_MS = 5000
 const CLEAR_ATTEMPTS = 20
 const TRIAL_MS = 2000
@@ -75,7 +75,7 @@ export class PostgresStore implements EventStore {
   #closing: Promise<void> | undefined
 
   /**
-   * Connects, makes the tables or brings them forward, and makes the partitions of the next days.
+   * Connects, creates or migrates the tables, and makes the partitions of the next days.
    *
    * @throws what is wrong with the database, without its password; the reason of the signal.
    */
@@ -87,7 +87,7 @@ export class PostgresStore implements EventStore {
     try {
       await migrate(database, options.clock.now())
       await makePartitions(database).catch((cause: unknown) => {
-        // Somebody reads for long, as a backup does. There is a partition for all other days, and maintenance tries again.
+        // A long query, such as a backup, is in the way. Until maintenance tries again, rows go into the default partition.
         if (!isPassing(cause)) throw cause
       })
       const [head] = await database.query<{ id: string; opening: number }>(
@@ -167,7 +167,7 @@ export class PostgresStore implements EventStore {
     if (this.#isClosing) return 'the database is closed'
     if (this.#writer.failure === undefined && this.changes.failure === undefined) return null
     try {
-      // Taken back at once; what only reads, like a standby, refuses it.
+      // Rolled back at once; a server that only reads, such as a standby, refuses it.
       const trial = this.#database.query('UPDATE log_head SET openings = openings')
       await limited<unknown>(trial, TRIAL_MS, this.#options.clock, () =>
         Promise.reject(new Error(`no response within ${TRIAL_MS / 1000} s`)),
@@ -185,7 +185,7 @@ export class PostgresStore implements EventStore {
         await clearAll(this.#database)
         break
       } catch (cause) {
-        // Somebody reads: long queries are let through in between.
+        // A query is in the way: waits so that long queries can finish.
         if (attempt >= CLEAR_ATTEMPTS || !isPassing(cause)) throw cause
         await sleep(this.#options.clock, attempt * 20)
       }
@@ -200,7 +200,7 @@ export class PostgresStore implements EventStore {
     this.#listener.committed(summaries, requests)
   }
 
-  /** Now, and then every few minutes. */
+  /** Runs maintenance now, and then every few minutes. */
   #maintain(): void {
     this.#maintaining = this.#retention
       .run()
@@ -227,7 +227,7 @@ export class PostgresStore implements EventStore {
   }
 
   cut(): void {
-    // Retries that go on while the store is open are given up now.
+    // Ends retries that go on as long as the store is open.
     this.close().catch(() => {})
     this.#database.cut()
   }

@@ -7,10 +7,10 @@ import { shownDay } from './partitions.ts'
 import { INHERITED_COLUMN, MESSAGE_COLUMN, messageOf, POSTGRES } from './search.ts'
 import type { Span } from './span.ts'
 
-/** Events of a range of time are looked up by the time alone as long as they are no more than these. */
+/** Up to this number, the events of a range of time are looked up by their time alone. */
 const FEW_EVENTS = 20_000
 
-// The OFFSET keeps the planner from putting the expression wherever the message is asked for: it would be parsed each time.
+// OFFSET keeps the planner from copying the expression to each use of the message, where it would be parsed each time.
 const WITH_MESSAGE = `CROSS JOIN LATERAL (SELECT ${messageOf('body')} AS message OFFSET 0) AS parsed`
 const WITH_INHERITED = `CROSS JOIN LATERAL (SELECT CASE WHEN event.inherited IS NOT NULL THEN
   (SELECT ${messageOf('inherited.body')} FROM inherited WHERE inherited.seq = event.inherited AND inherited.day = event.day)
@@ -42,7 +42,7 @@ export function queryDialect(span: Span): QueryDialect {
     lookup(_, condition, bounds, beside) {
       const found = sql`event WHERE ${condition} AND ${within(bounds)}`
       if (beside === undefined) return found
-      // The OFFSET has the index asked for each row: the planner takes a hash of them, and reads all events.
+      // OFFSET makes the planner use the index for each row: it would build a hash, and read all events.
       return sql`${beside} CROSS JOIN LATERAL (SELECT * FROM ${found} OFFSET 0) AS event WHERE TRUE`
     },
     ids: (texts) => sql`unnest(${texts}::text[]) AS ids(id)`,
@@ -57,13 +57,13 @@ export function queryDialect(span: Span): QueryDialect {
   }
 }
 
-/** Tables are divided by days: whoever says the days reads these partitions alone. */
+/** Tables are partitioned by day: a condition on the days limits the query to their partitions. */
 function onDays(span: Span, bounds: Bounds, table: string): Sql {
   const [from, to] = span.daysOf(bounds)
   return sql`${raw(table)}.day BETWEEN ${from}::date AND ${to}::date`
 }
 
-/** Where records of a time can lie; records in there may still be outside of it. */
+/** The bounds of records received in a range of time. Other records may lie between them. */
 function* boundsOf(span: Span, range: TimeRange): Query<Bounds> {
   if (range.fromMs === undefined && range.toMs === undefined) return { first: span.first, last: span.last }
   const { fromMs = Number.MIN_SAFE_INTEGER, toMs = Number.MAX_SAFE_INTEGER } = range
@@ -93,12 +93,12 @@ function* boundsOf(span: Span, range: TimeRange): Query<Bounds> {
 
 /** Numbers in the first slice. */
 const FIRST_SLICE = 8192
-/** A slice is meant to take so long, milliseconds; the next one is made larger or smaller by how long one took. */
+/** The time that a slice should take, milliseconds. The size of the next slice is adapted to the time of the last. */
 const SLICE_MS = 30
 const MAX_GROWTH = 8
 const MIN_SLICE = 1024
 
-/** Cuts bounds into slices in the order of the search. Each takes about as long, however much or little there is to be looked at. */
+/** Cuts bounds into slices in the order of the search. Each takes about the same time, however many records it has. */
 function* slices(bounds: Bounds, order: 'oldest' | 'newest'): Generator<Bounds> {
   let size = FIRST_SLICE
   let { first, last } = bounds

@@ -5,18 +5,18 @@ import type { Queryable } from './database.ts'
 
 const WINDOW_MS = 1000
 const SECOND_US = 1_000_000
-/** A limit that is used up so far ahead was written before the clock of the server was set back. */
+/** A time further ahead than this was written before the clock of the server was set back. */
 const MAX_AHEAD_US = 60 * SECOND_US
-/** Longer names are counted under their hash: an index does not hold them. */
+/** Longer names are counted under their hash: they would not fit into the index. */
 const MAX_CHARACTERS = 200
 const MAX_SOURCES = 10_000
 const CLEAN_MS = 60_000
 
 const NOW_US = `floor(extract(epoch FROM clock_timestamp()) * ${SECOND_US})::bigint`
-/** How long so many requests take at the rate. */
+/** The time that this number of requests takes at the rate. */
 const spent = (requests: string) => `floor(${requests} * ${SECOND_US}.0 / $3::integer)::bigint`
 const FIRST = 'least($2::integer, $3::integer)'
-/** When the statement began: the row that it would add says so. */
+/** The time when the statement began, from the row that it would insert. */
 const BEGAN = `(excluded.started_at - ${spent('excluded.granted')})`
 const FULL_AT = `(CASE WHEN rate.started_at - ${BEGAN} > ${MAX_AHEAD_US} THEN ${BEGAN} ELSE greatest(rate.started_at, ${BEGAN}) END)`
 const ROOM = `greatest(0, least($2::integer, floor((${SECOND_US} - (${FULL_AT} - ${BEGAN})) * $3::integer / ${SECOND_US}.0)::integer))`
@@ -44,13 +44,14 @@ interface Waiting {
 interface Counter {
   waiting: Waiting[]
   isAsking: boolean
-  /** Until then (monotonic) there is known to be no room: nobody is asked. */
+  /** Until this time (monotonic) the rate is known to be used up: the database is not asked. */
   fullUntilMs: number
 }
 
 /**
- * Counts requests for all processes on one database, exactly: at most those of one second at once, and then no more than the rate. What comes while a source is being counted is counted in the next
- * statement, all of it together: the statements grow with the processes and sources, not with the requests.
+ * Counts requests exactly, for all processes on one database: at most those of one second at once, and then no more than the
+ * rate. Requests that arrive while a statement for their source is running are counted together in the next one, so the number of
+ * statements grows with the processes and sources, not with the requests.
  */
 export class SharedRateLimits implements RateLimits {
   readonly #database: Queryable
@@ -77,7 +78,7 @@ export class SharedRateLimits implements RateLimits {
   #counterOf(source: string): Counter {
     const known = this.#counters.get(source)
     if (known !== undefined) return known
-    // Those that are asking go on by themselves; what is forgotten of the others, the database knows.
+    // Counters with a running statement are still referenced by it; the database has the state of the others.
     if (this.#counters.size >= MAX_SOURCES) this.#counters.clear()
     const counter = { waiting: [], isAsking: false, fullUntilMs: Number.NEGATIVE_INFINITY }
     this.#counters.set(source, counter)
@@ -107,12 +108,12 @@ export class SharedRateLimits implements RateLimits {
     this.#clean()
   }
 
-  /** Forgets windows that were over long ago: there may be a source for each write key that somebody makes up. */
+  /** Deletes windows that ended long ago: there may be a source for each invented write key. */
   #clean(): void {
     const nowMs = this.#clock.monotonic()
     if (nowMs - this.#cleanedAtMs < CLEAN_MS) return
     this.#cleanedAtMs = nowMs
-    // Whatever is in the way: the next time is soon.
+    // Any error is ignored: the next run is soon.
     this.#database.query(CLEAN, [CLEAN_MS]).catch(() => {})
   }
 }

@@ -9,14 +9,14 @@ import { queryDialect } from './query-dialect.ts'
 import { numbered } from './search.ts'
 import { readSpan } from './span.ts'
 
-/** Reads on connections of its own, so that questions never hold up what comes in. Each question sees one state. */
+/** Reads on separate connections, so that queries never delay incoming events. Each query sees one snapshot. */
 export class PostgresReader implements EventReader {
   readonly #database: Pick<Database, 'reading'>
   readonly #now: () => number
   readonly #plan: TrackingPlan | null
   readonly #queryMs: number
 
-  /** @param queryMs So long may one question look before it gives back what it has. */
+  /** @param queryMs The time that one query may use before it returns the results so far. */
   constructor(
     database: Pick<Database, 'reading'>,
     now: () => number,
@@ -37,7 +37,7 @@ export class PostgresReader implements EventReader {
     signal?.throwIfAborted()
     const parameters = inNumbers(given)
     return this.#database.reading(async (connection) => {
-      // From here on: the wait for a connection is not the question's.
+      // Starts here: the wait for a connection does not count.
       const budget = new Budget(this.#queryMs)
       const dialect = queryDialect(await readSpan(connection))
       const context = { dialect, budget, nowMs: this.#now(), plan: this.#plan }

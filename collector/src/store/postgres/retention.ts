@@ -13,17 +13,17 @@ import {
 import { PARTITIONED } from './tables.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
-/** Adding up a day of many millions of events takes its time, and holds up nobody. */
+/** Time limit for adding up a day: many millions of events take long, but delay nobody. */
 const ADDING_UP_MS = 60 * 60 * 1000
-/** Held while a day is dropped, by one process. Not the lock of the tables: who starts would wait for as long. */
+/** The lock held while a day is dropped. It is not the lock of the tables, or processes that start would wait as long. */
 const DROP_LOCK = 7_263_514_029
-/** So long the keys of commits and groups are remembered. */
+/** Days for which the keys of commits and groups are remembered. */
 const CONSUMED_DAYS = 3
 const ROWS_PER_DELETE = 10_000
-/** A day with pending deliveries is kept for so many days more. */
+/** Additional days for which a day with pending deliveries is kept. */
 const PENDING_DAYS = 7
 
-/** The limits on what is kept. */
+/** The limits on stored data. */
 export interface RetentionOptions {
   /** Days for which events are kept, by the day of storing. */
   retentionDays: number
@@ -34,7 +34,7 @@ export interface RetentionOptions {
   onFault(what: string, cause: unknown): void
 }
 
-/** Makes partitions ahead, and deletes what is too old: whole days, which costs next to nothing however much was in them. */
+/** Makes partitions ahead, and deletes old data by whole days, which costs next to nothing however many events they hold. */
 export class Retention {
   readonly #database: Database
   readonly #options: RetentionOptions
@@ -44,7 +44,7 @@ export class Retention {
     this.#options = options
   }
 
-  /** Does all that is due. Several processes may do so at the same time. Returns whether events were deleted. */
+  /** Does all work that is due. Several processes may call this at the same time. Returns whether events were deleted. */
   async run(): Promise<boolean> {
     await makePartitions(this.#database)
     for (const day of await this.#oldDays()) {
@@ -72,7 +72,9 @@ export class Retention {
     return rows.filter(({ is_old, newer }) => is_old || isOver(newer)).map(({ day }) => day)
   }
 
-  /** Whether a day may go: not while deliveries are pending, unless they have been for very long; then that is told. */
+  /**
+   * Whether a day may be deleted: not while deliveries are pending, unless they have been for very long; that is then reported.
+   */
   async #maySee(day: string): Promise<boolean> {
     const [row] = await this.#database.query<{ pending: number; is_given_up: boolean }>(
       `SELECT count(*) AS pending, $1::date < ${TODAY} - $2::integer AS is_given_up
@@ -88,7 +90,7 @@ export class Retention {
     return true
   }
 
-  /** Drops what was taken out, and takes it out of the counts in the same transaction. */
+  /** Drops the detached partitions, and subtracts their rows from the counts in the same transaction. */
   async #dropDay(day: string): Promise<boolean> {
     return this.#database.transaction(
       async (connection) => {
@@ -96,10 +98,10 @@ export class Retention {
           'SELECT pg_try_advisory_xact_lock($1) AS is_mine',
           [DROP_LOCK],
         )
-        // Somebody else is at it, for as long as that takes.
+        // Another process is doing this.
         if (!lock?.is_mine) return false
         if (!(await detachedDays(connection)).includes(day)) return false
-        // Taken out half: the next run goes on.
+        // Only some tables are detached: the next run continues.
         if ((await this.#attached(connection, day)).length > 0) return false
         for (const statement of uncount(day)) await connection.query(statement)
         await connection.query(`DROP TABLE ${PARTITIONED.map((table) => partitionOf(table, day)).join(', ')}`)
@@ -138,7 +140,9 @@ export class Retention {
   }
 }
 
-/** Takes the rows of a day out of the counts. They are added up first: only then nobody else may write counts for a moment. */
+/**
+ * Subtracts the rows of a day from the counts. The rows are added up first, so that other writers of counts wait only briefly.
+ */
 function uncount(day: string): string[] {
   const counts = countsOf(partitionOf('event', day), partitionOf('delivery', day))
   const gone = 'ON COMMIT DROP AS'
@@ -148,7 +152,7 @@ function uncount(day: string): string[] {
     `CREATE TEMP TABLE gone_requests ${gone} SELECT at / ${BUCKET_MS} AS bucket, status, coalesce(code, '') AS code, count(*) AS count
        FROM ${partitionOf('request', day)} GROUP BY 1, 2, 3`,
     'SELECT FROM log_head FOR UPDATE',
-    // Everything was forgotten since it was taken out: nothing of it is in the counts.
+    // If everything has been deleted since the day was detached, the counts no longer include it.
     ...['gone_events', 'gone_deliveries'].map(
       (table) => `DELETE FROM ${table} WHERE NOT EXISTS (SELECT FROM log_day WHERE day = '${day}')`,
     ),
@@ -170,12 +174,10 @@ function uncount(day: string): string[] {
   ]
 }
 
-/**
- * Forgets everything but the numbers, the keys of what was stored once and the assertions. At once for all: nobody sees a part of it.
- */
+/** Deletes everything except the numbering, the keys of groups and the assertions, atomically for all readers. */
 export async function clearAll(database: Database): Promise<void> {
   await database.transaction(async (connection) => {
-    // Behind the lock of appends; long queries are not waited for, the caller comes again.
+    // Waits for the lock of appends, but not for long queries: the caller tries again.
     await connection.query('SELECT FROM log_head FOR UPDATE')
     await connection.query("SET LOCAL lock_timeout = '800ms'")
     await connection.query(

@@ -4,7 +4,7 @@ import { anywhere } from '../search/condition.ts'
 import type { Dialect, PathValue } from '../search/dialect.ts'
 import { raw, type Sql, sql } from '../sql.ts'
 
-/** Columns that are indexed by what `brief` makes of their texts. */
+/** Columns that are indexed by `brief` of their texts. */
 const BRIEF: ReadonlySet<string> = new Set(['event.name', 'name', 'user_id', 'anonymous_id', 'message_id'])
 
 /** The message of the event at hand, parsed once; see `WITH_MESSAGE`. */
@@ -12,17 +12,17 @@ export const MESSAGE_COLUMN = 'parsed.message'
 /** The same of the inherited fields. */
 export const INHERITED_COLUMN = 'outer_parsed.message'
 
-/** Conditions as PostgreSQL has them. Columns compare by their bytes ("C"), so that order and case are those of ASCII. */
+/** The conditions for PostgreSQL. Columns compare by their bytes (collation "C"), so order and case are those of ASCII. */
 export const POSTGRES: Dialect = {
   text(column, operator, text) {
     const compare = sql`${raw(`${column} ${operator}`)} ${text}`
     if (operator !== '=' || !BRIEF.has(column)) return compare
     return sql`(brief(${raw(column)}) = brief(${text}) AND ${compare})`
   },
-  // Said so that indexes of what is not null serve it.
+  // Written this way so that partial indexes of non-null values can be used.
   hasText: (column) => raw(`(${column} IS NOT NULL AND ${column} <> '')`),
   number: (column, operator, number) =>
-    // Fractions are compared as they are; the index serves whole numbers.
+    // Fractions are compared as floating-point numbers; the index is used for whole numbers only.
     sql`${raw(`${column} ${operator}`)} ${number}::${raw(Number.isSafeInteger(number) ? 'bigint' : 'double precision')}`,
   begins: (column, text) => begins(raw(column), escapeForStore(text)),
   contains: (column, text) => sql`${raw(column)} ILIKE ${anywhere(escapeForStore(text))}`,
@@ -68,7 +68,7 @@ function placeOf(keys: readonly string[]): Sql {
     )
   const own = raw(MESSAGE_COLUMN)
   if (!isInherited(keys[0])) return sql`(${along(own, keys)})`
-  // Merged one level deep: whoever has the second key has all that is below it.
+  // Inherited fields are merged one level deep: the object that has the second key has everything below it.
   const [shared, deeper] = [keys.slice(0, 2), keys.slice(2)]
   const merged = sql`coalesce(${along(own, shared)}, ${along(raw(INHERITED_COLUMN), shared)})`
   return sql`(${along(merged, deeper)})`
@@ -92,7 +92,7 @@ export function messageOf(column: string): string {
     '\\\\u(d[89a-f][0-9a-f]{2})', '\\\\ufdd1\\1', 'gi') END)::jsonb`
 }
 
-/** A key or text as it is found in `messageOf`. */
+/** A key or text as it is written in `messageOf`. */
 function jsonText(text: string): string {
   if (!text.includes('\0') && text.isWellFormed()) return text
   return text

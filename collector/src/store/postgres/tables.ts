@@ -6,7 +6,7 @@ export const PARTITIONED = ['event', 'delivery', 'attempt', 'request', 'inherite
 /** Texts of more characters are indexed by `brief`. */
 const BRIEF_CHARACTERS = 200
 
-/** All text compares by its bytes: the same on every system, and not changed by an update of it. */
+/** All text compares by its bytes, which is the same on every system and after every upgrade. */
 const text = (columns: string) => columns.replace(/\btext\b/g, 'text COLLATE "C"')
 
 /** Rows that were stored before the partition of their day was made are in one partition for all others. */
@@ -25,12 +25,11 @@ function tableOf([name, { isNumbered, columns, key, longKey }]: [string, Table])
  * The tables as 0.1.0 made them, and beside those of every database:
  *
  * - `day` is the day of storing by the clock of the database, UTC: by it tables are partitioned, and old partitions dropped.
- *   `log_day` says from which number on events lie in which day, so that a number leads to its partition.
- * - `brief(text)` is what stands for a text in an index, which cannot hold long ones: ask `brief(name) = brief($1) AND name = $1`.
+ *   `log_day` has the first number of each day, so that a number leads to its partition.
+ * - `brief(text)` stands for a text in an index, which cannot hold long texts: ask `brief(name) = brief($1) AND name = $1`.
  * - `log_head` has one row. An append locks it first, so that numbers become visible in their order.
- * - `consumed` has the keys of what was stored once: a commit whose outcome was not heard is not written again.
- * - `rate_window` is not written to the log of the server: a request need not wait for its disk, and that all windows begin anew after
- *   a crash does no harm.
+ * - `consumed` has the keys of commits and groups: a commit whose response was lost is not written again.
+ * - `rate_window` is unlogged: requests do not wait for the disk, and it does no harm that all windows start again after a crash.
  */
 export const TABLES = `
 CREATE FUNCTION brief(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -12,8 +12,8 @@ const ATTEMPTS = 5
 const FIRST_DELAY_MS = 100
 
 /**
- * Every look-up is by an index, also where a table was small when it was analysed. A process that stops in the middle holds up the
- * others for no longer than this.
+ * Every look-up uses an index, even if a table was small when it was analysed. The time limits bound how long a process that
+ * stops in the middle can delay the others.
  */
 const BEGIN = `BEGIN; SET LOCAL jit = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;
   SET LOCAL lock_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '5s'`
@@ -31,7 +31,7 @@ const WRITING: Omit<WriteDialect, keyof ReturnType<typeof queryDialect>> = {
   dayColumn: raw('day, '),
   dayOfGiven: raw('day_of(given.seq), '),
   deliveryTallyKey: raw('bucket, destination, state, brief(reason)'),
-  // That of the server: those of processes differ.
+  // The clock of the server, as the clocks of processes differ.
   now: raw('floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint'),
   keptTable: raw('kept_value'),
   keptName: raw('name'),
@@ -39,7 +39,7 @@ const WRITING: Omit<WriteDialect, keyof ReturnType<typeof queryDialect>> = {
   tellOutcomes: raw(`UPDATE log_revision SET revision = revision + 1 RETURNING pg_notify('${CHANNEL}', '')`),
 }
 
-/** Runs steps that write on the connections for writing: what those for reading see may be older, where they lead to a copy. */
+/** Runs steps that write on the connections for writing: those for reading may lead to a replica, which may be behind. */
 export function stepRunner(database: Pick<Database, 'query' | 'transaction'>, clock: Clock): StepRunner {
   const run = async <T>(connection: Queryable, steps: (context: WriteContext) => Query<T>) => {
     const dialect = { ...queryDialect(await readSpan(connection)), ...WRITING }
