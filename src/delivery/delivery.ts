@@ -276,7 +276,8 @@ export class Delivery {
       const message = `no attempt could be made: ${describeCause(error)}`
       this.#results.handleFault(range, pass, (code) => new DeliveryError(code, message))
     } catch {
-      // The clock itself throws: the batch is back in its place, without a wait.
+      // The clock itself throws, or chance: the batch goes back to its place, without a wait.
+      if (range.items.length > 0) this.#resends.add(range)
     }
   }
 

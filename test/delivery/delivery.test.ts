@@ -843,6 +843,22 @@ describe('an outage', () => {
   })
 })
 
+test('after an outage, the next request does not wait for the body of the first response', async () => {
+  const slowBody: Reply = () => ({ status: 200, statusText: 'OK', text: () => new Promise(() => {}) })
+  const { clock, client, enqueue } = setUpDelivery({
+    settings: { flushAt: 1, maxConcurrentRequests: 2 },
+    replies: [status(503), slowBody, status(200)],
+  })
+
+  enqueue('a1')
+  await settled()
+  enqueue('a2')
+  await clock.advance(10_000)
+
+  expect(client.requests).toHaveLength(3)
+  expect(client.gapsMs[1]).toBe(0)
+})
+
 describe('a batch that is too large for the service', () => {
   /** A service that takes this many events at the most. */
   const takingAtMost =
@@ -1168,9 +1184,10 @@ describe('what throws on this side', () => {
     },
   )
 
-  test('an error while a response is handled is told of once, and costs a wait', async () => {
+  // The second time, it is thrown while the first error is handled.
+  test.each([1, 2])('an error while a response is handled, %i in a row, is told of once', async (errors) => {
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-    let left = 1
+    let left = errors
     class BrokenChance extends FakeClock {
       override random(): number {
         if (left-- > 0) throw new Error('kaputt')
