@@ -105,7 +105,7 @@ export class Intake {
     const { ledger, outcomes, monitor, onAccepted } = this.#options
     try {
       // Either this call is nested in another one, or a stack overflow cut that one short. That is known only at the end of the turn.
-      if (this.#open.length > 0) this.settleCutShortLater()
+      this.settleCutShortLater()
       const item = createItem(kind, ledger.accept(), callback, captured, isUrgent)
       this.#open.push(item)
       if (channels.outcome.hasSubscribers) item.messageId = idOf(message)

@@ -83,8 +83,7 @@ export class Monitor implements Observer, OutageObserver {
     const client = this.#client
     const log = this.#log
     if (this.#listeners.has('http_request')) client.emit('http_request', toInfo())
-    const isTimed = log.isVerbose || channels.response.hasSubscribers
-    const startedAtMs = isTimed ? this.#clock.monotonic() : undefined
+    const startedAtMs = this.#clock.monotonic()
     if (log.isVerbose) log.note('debug', 'request', request)
     this.#publish(channels.request, () => ({ request }))
     return (status, describe, toInfo) => {
@@ -93,11 +92,10 @@ export class Monitor implements Observer, OutageObserver {
         this.#lastDeliveredAtMs = this.#nowMs()
         this.#isOutageTold = false
       } else this.#keep(() => ({ message: describe(), ...(status !== undefined && { status }) }))
-      if (startedAtMs === undefined) return
       const durationMs = this.#clock.monotonic() - startedAtMs
-      const problem = describe?.()
-      if (log.isVerbose) log.note('debug', 'response', { ...request, status, durationMs, problem })
-      this.#publish(channels.response, () => ({ request, status, durationMs, problem }))
+      const toFacts = () => ({ status, durationMs, problem: describe?.() })
+      if (log.isVerbose) log.note('debug', 'response', { ...request, ...toFacts() })
+      this.#publish(channels.response, () => ({ request, ...toFacts() }))
     }
   }
 

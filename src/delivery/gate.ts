@@ -103,7 +103,6 @@ export class Gate {
     this.#failures = 0
     this.#tooLarge = 0
     this.#isProbing = false
-    this.#isProbeOut = false
     this.#successes++
     if (this.#successes >= CALM_AFTER && this.#allowed < this.#maxConcurrent) {
       this.#allowed++

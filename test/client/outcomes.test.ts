@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { on, once } from 'node:events'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { ErrorEvent, WarningEvent } from '../../src/client/events.ts'
+import type { Callback } from '../../src/pipeline/context.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'
@@ -188,6 +189,22 @@ describe('outcomes known within their call', () => {
   })
 })
 
+test('an event that the full queue refuses is there for its callback, and is not written for nobody', async () => {
+  const { analytics } = createAnalytics({ maxQueueSize: 1, flushAt: 1_000 })
+  trackPurchases(analytics, 1)
+  const toJSON = vi.fn(() => 12.5)
+  const track = (callback?: Callback): void =>
+    analytics.track({ userId: 'usr_Zoë', event: 'Départ', properties: { price: { toJSON } } }, callback)
+  const seen: unknown[] = []
+
+  track()
+  expect(toJSON).not.toHaveBeenCalled()
+  track((error, ctx) => seen.push(error?.code, ctx?.event.event))
+  await settled()
+
+  expect(seen).toEqual(['queue_full', 'Départ'])
+})
+
 describe('a stack overflow within a call', () => {
   function overflow(call: () => void): void {
     const recurse = (depth: number): number => {
@@ -221,6 +238,16 @@ describe('a stack overflow within a call', () => {
       expect(accepted).toBeGreaterThan(100)
       expect(outcomes).toHaveLength(accepted)
     }
+  })
+
+  test('is noticed by the next call, without a flush', async () => {
+    const { analytics } = createAnalytics({ maxQueueSize: 10_000_000, maxQueueBytes: 1e9, flushAt: 100_000 })
+
+    for (let round = 0; round < 5; round++) overflow(() => trackPurchases(analytics, 1))
+    trackPurchases(analytics, 1)
+    await settled()
+
+    expect(analytics.stats.pending).toBe(analytics.status.queued)
   })
 })
 
