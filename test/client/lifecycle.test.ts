@@ -120,7 +120,8 @@ describe('closeAndFlush', () => {
     expect(await closing).toEqual({ delivered: 1, failed: 0, pending: 0 })
   })
 
-  test('waits 5 s for a spool that does not close, and no longer', async () => {
+  test('takes nothing more from the spool, and waits 5 s for one that does not close, no longer', async () => {
+    const pause = vi.fn()
     const attach = ({ memory }: SpoolClient): SpoolConnection => ({
       length: 0,
       put: (json) => memory.put(json),
@@ -131,7 +132,7 @@ describe('closeAndFlush', () => {
       refill() {},
       secure: async () => true,
       defer: () => false,
-      pause() {},
+      pause,
       abandon() {},
       close: () => new Promise(() => {}),
     })
@@ -141,6 +142,7 @@ describe('closeAndFlush', () => {
     void analytics.closeAndFlush().then(() => {
       isClosed = true
     })
+    expect(pause).toHaveBeenCalledTimes(1)
     await clock.advance(4_999)
     await settled()
     expect(isClosed).toBe(false)
@@ -198,6 +200,23 @@ describe('a client with access tokens', () => {
 })
 
 describe('the end of the process', () => {
+  test('a second beforeExit while events are waited for begins no second wait', async () => {
+    const { analytics, clock } = createAnalytics({}, [silence])
+    trackPurchases(analytics, 1)
+    const beforeExit = process.listeners('beforeExit')[0] as () => void
+
+    for (let round = 0; round < 2; round++) {
+      beforeExit()
+      await untilSeen()
+      await settled()
+      expect(clock.holdCount).toBe(1)
+    }
+
+    void analytics.closeAndFlush({ timeout: 1 })
+    await clock.advance(1)
+    expect(clock.holdCount).toBe(0)
+  })
+
   // Row F104.
   test('a callback that tracks again on each loss holds it for exitTimeout and a second, not for ever', async () => {
     const listeners = process.listeners('beforeExit').length

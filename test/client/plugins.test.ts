@@ -1,9 +1,10 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { KINDS } from '../../src/message/wire.ts'
 import { Context } from '../../src/pipeline/context.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
+import { status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
@@ -71,6 +72,37 @@ describe('an event between the plugins and its outcome', () => {
 
     expect(seen).toHaveLength(3)
     expect(new Set(seen).size).toBe(1)
+  })
+
+  test.each([
+    ['track', 200],
+    ['error', 400],
+  ] as const)('so is a listener for %s, when only it was there', async (name, code) => {
+    const { analytics } = createAnalytics({}, [status(code)])
+    const seen: unknown[] = []
+    await analytics.register({ name: 'first', type: 'before', track: (ctx) => void seen.push(ctx) })
+    analytics.on(name, (given) => seen.push(given instanceof Context ? given : given.ctx))
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(seen).toHaveLength(2)
+    expect(seen[1]).toBe(seen[0])
+  })
+
+  test('an `after` plugin is not called with one that a plugin has dropped', async () => {
+    const { analytics } = createAnalytics()
+    const track = vi.fn()
+    await analytics.register(
+      { name: 'drop', type: 'before', track: () => null as never },
+      { name: 'audit', type: 'after', track },
+    )
+
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    expect(analytics.stats.failures.plugin).toBe(1)
+    expect(track).not.toHaveBeenCalled()
   })
 })
 

@@ -1,8 +1,10 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
-import { Envelope } from '../../src/delivery/body.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { Envelope, loadCompression } from '../../src/delivery/body.ts'
 import { Range } from '../../src/delivery/range.ts'
+import { NodeHTTPClient } from '../../src/http/node-client.ts'
 import { SlabStore } from '../../src/line/store.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { storeAll } from '../support/stored.ts'
 
 const SENT_AT = '2026-11-20T09:30:00.000Z'
@@ -51,4 +53,21 @@ describe('the envelope', () => {
 
     expect(text(body)).toBe(`{"batch":[{"event":"Thé"}],"writeKey":"[redacted]","sentAt":"${SENT_AT}"}`)
   })
+})
+
+test('where the code of the compression cannot be loaded, bodies are sent as they are, with one warning', async () => {
+  vi.doMock('../../src/delivery/compression.ts', () => {
+    throw new Error('kaputt')
+  })
+  const warn = vi.fn()
+  const body = Buffer.from('{"batch":[]}')
+
+  const options = { client: new NodeHTTPClient(), timeoutMs: 10_000, clock: new FakeClock() }
+  const encoder = await loadCompression(options, warn)
+
+  expect(await encoder.encode(body, {})).toEqual({ bytes: body, encoding: undefined })
+  expect(warn.mock.calls).toEqual([
+    ['compress', expect.stringContaining('uncompressed from now on: the code could not be loaded: ')],
+  ])
+  vi.doUnmock('../../src/delivery/compression.ts')
 })

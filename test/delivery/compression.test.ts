@@ -142,6 +142,17 @@ describe('compression that fails', () => {
   })
 })
 
+test('a body that is compressed is forgotten: an abort does nothing to it', async () => {
+  const { compression, batch, clock } = setUp()
+  const cancelTimer = vi.fn()
+  clock.setTimer = () => cancelTimer
+
+  await compression.encode(BODY, batch)
+  compression.abort()
+
+  expect(cancelTimer).toHaveBeenCalledTimes(1)
+})
+
 describe('an HTTP client', () => {
   const makeRequest = async () => ({ status: 200, statusText: 'OK' })
 

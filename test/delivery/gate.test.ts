@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { Gate } from '../../src/delivery/gate.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
@@ -65,6 +65,16 @@ describe('a failure', () => {
     expect(gate.pausedMs).toBe(300)
     clock.stall(400)
     expect(gate.pausedMs).toBe(0)
+  })
+
+  test('each wait is told of, however short, and a gate that opens at once is not', () => {
+    const onPause = vi.fn()
+    const gate = new Gate(4, new EvenHost(), onPause)
+
+    gate.rest(gate.enter(), 0)
+    gate.rest(gate.enter(), 1)
+
+    expect(onPause.mock.calls).toEqual([[1]])
   })
 
   test('the backoff doubles with each failure in a row', () => {
