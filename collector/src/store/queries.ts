@@ -27,10 +27,10 @@ export type CursorOrSeq = Cursor | number
 /** Which events are meant. */
 export interface EventSearch extends TimeRange {
   search: Search
-  /** Only what came later than this, and only what came earlier; neither is part of it. */
+  /** Only events after this one, and only events before this one; both excluded. */
   after?: CursorOrSeq | undefined
   before?: CursorOrSeq | undefined
-  /** In addition, for what is counted as it comes in: only numbers between these, both excluded. */
+  /** In addition, for counts of incoming events: only numbers between these, both excluded. */
   between?: { afterSeq: number; beforeSeq: number }
 }
 
@@ -38,7 +38,7 @@ export interface EventSearch extends TimeRange {
 export interface Paging {
   order: 'oldest' | 'newest'
   limit: number
-  /** `next` of the page before: goes on in the direction of the list, within the other limits. */
+  /** `next` of the previous page: continues in the order of the list, within the other limits. */
   cursor?: Cursor | undefined
 }
 
@@ -46,14 +46,14 @@ export interface Paging {
 export interface EventCount {
   count: number
   isComplete: boolean
-  /** Where the rest is counted from; null when complete. */
+  /** Where to continue counting; null when complete. */
   next: Cursor | null
 }
 
-/** Every question that can be asked, by its name. */
+/** All queries, by name. */
 export interface Queries {
   events: {
-    /** With `isExact` numbers of messages are as `parseExact` has them. */
+    /** With `isExact`, numbers in messages are as `parseExact` returns them. */
     parameters: EventSearch & Paging & { isFull: boolean; isExact?: boolean }
     result: EventsPage
   }
@@ -86,14 +86,14 @@ export type QueryName = keyof Queries
 export type QueryParameters<N extends QueryName> = Queries[N]['parameters']
 export type QueryResult<N extends QueryName> = Queries[N]['result']
 
-/** Answers questions about what is recorded, without holding up what comes in. */
+/** Runs queries on the stored data without delaying incoming events. */
 export interface EventReader {
   /**
-   * Resolves with what is there, everything included that `append` has resolved for before.
+   * Resolves with the stored data, including everything for which `append` has already resolved.
    *
    * @param signal Ends the work soon after it is aborted: nobody waits for the result any more.
    * @throws SearchSyntaxError when a value of the search is one that its field cannot have; CursorError when a cursor is not one
-   *   of this store; the reason of the signal.
+   * of this store; the reason of the signal.
    */
   ask<N extends QueryName>(
     name: N,
@@ -105,7 +105,7 @@ export interface EventReader {
 /** A cursor that this store has not given out. */
 export class CursorError extends Error {
   override readonly name = 'CursorError'
-  /** As it was given. */
+  /** As the caller gave it. */
   readonly cursor: string
 
   constructor(cursor: string) {

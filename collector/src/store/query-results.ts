@@ -76,14 +76,14 @@ export interface ShownDelivery {
   history: ShownAttempt[]
 }
 
-/** How what is kept differs from what was sent. */
+/** The differences between the stored message and the message sent. */
 export interface ShownDifference {
   added: string[]
   changed: Array<{ path: string; sent: unknown; kept: unknown }>
   removed: string[]
 }
 
-/** Everything that is known of one event. */
+/** Everything known about one event. */
 export interface EventDetail extends Omit<EventRecord, 'destinations' | 'violations'> {
   sent: Message | null
   difference: ShownDifference | null

@@ -5,23 +5,24 @@ import { INHERITED_FIELDS, type InheritedFields } from './inherited.ts'
 const VOLATILE = ['receivedAt', 'sentAt', 'timestamp', '_metadata'] as const
 
 /**
- * With so many other batches are messages of one commit compared by what they take over. Beyond that it counts as the same: whoever has
- * sent a thousand large ones could have the loop compare them all.
+ * The number of batches whose inherited fields are compared in one commit. Further ones count as equal: otherwise a client with a
+ * thousand large batches could block the event loop.
  */
 export const BATCHES_COMPARED = 16
 
-/** A message as it is kept. */
+/** A stored message. */
 export interface Content {
   body: string | null
-  /** The text that it takes over from its batch. */
+  /** The fields inherited from its batch, as text. */
   inherited?: string | null | undefined
 }
 
 /**
- * Tells whether two messages that are kept say the same, so that the second is the first one sent again. One whose content is not known
- * is taken for the same. What the messages of a batch take over is compared once, however many they are.
+ * Returns a function that tells whether two stored messages have the same content, so that the second one is a repeat of the
+ * first. A message with unknown content counts as the same. The inherited fields of a batch are compared only once for all its
+ * messages.
  *
- * The order of keys says nothing, and neither does the name of the library that sent it.
+ * The order of keys and the name of the client library are ignored.
  */
 export function contentComparer(): (one: Content, other: Content) => boolean {
   const batches = new Map<string, Batch>()
@@ -73,7 +74,7 @@ class Batch {
     return outer !== undefined && Object.hasOwn(outer, key) ? canonical(outer[key]) : undefined
   }
 
-  /** Whether the messages say themselves whatever their batches say differently; the first that they do not ends it. */
+  /** Whether both messages override all fields in which their batches differ; ends at the first that they do not. */
   #areAllOverridden(own: Fields, other: Batch, others: Fields): boolean {
     return this.#differencesFrom(other).every(
       ([field, key]) =>
@@ -106,7 +107,7 @@ function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
 }
 
-/** All of a message but what it may share with its batch and what is volatile. */
+/** The content of a message without inherited and volatile fields. */
 function rest(message: Fields): string {
   const own = { ...message }
   for (const field of [...VOLATILE, ...INHERITED_FIELDS]) delete own[field]

@@ -1,4 +1,4 @@
-/** A value of a statement; a list only where a dialect takes one. */
+/** A value of a statement; a list only in dialects that support it. */
 export type SqlValue = string | number | null | readonly (string | number | null)[]
 
 /** A part of a statement, or a whole one: a `?` for each of its values. */
@@ -24,7 +24,7 @@ export function sql(texts: TemplateStringsArray, ...parts: ReadonlyArray<SqlValu
   return { sql: text, values }
 }
 
-/** Names and key words that the statement depends on; never anything that was sent. */
+/** SQL text such as names and keywords; never data that a client sent. */
 export function raw(text: string): Sql {
   return { sql: text, values: [] }
 }
@@ -34,11 +34,10 @@ function isSql(part: SqlValue | Sql): part is Sql {
 }
 
 /**
- * A question in steps: it yields each statement that it needs, and goes on with the rows; undefined where it has worked for long and may be
- * interrupted.
+ * A query in steps: it yields each statement and is resumed with its rows. It yields undefined where it has worked for long and
+ * may be interrupted.
  *
- * So it is written once, and runs to its end at once for a caller that waits for it, in turns with others where many share a thread, and
- * on the connection of a server.
+ * So a query is written once, and can run synchronously, in turns with others on a shared thread, or on a connection to a server.
  */
 export type Query<T> = Generator<Sql | undefined, T, readonly unknown[]>
 

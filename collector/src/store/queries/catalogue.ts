@@ -17,10 +17,10 @@ const NAMED: ReadonlySet<string> = new Set(['track', 'page', 'screen'])
 const SPARKS = 24
 const MAX_SOURCES = 20
 const MAX_ENTRIES = 1000
-/** Newest events from which the whole catalogue is inferred, and one entry. */
+/** Newest events from which the whole catalogue and one entry are inferred. */
 const LIST_SAMPLES = 2000
 const ENTRY_SAMPLES = 1000
-/** So long may samples be looked for, milliseconds. */
+/** Milliseconds for which samples are searched. */
 const SAMPLES_MS = 100
 
 const SAMPLES_PER_PIECE = 200
@@ -112,7 +112,7 @@ function keyOf(type: string, name: string | null): string {
   return NAMED.has(type) ? `${type}:${name ?? ''}` : type
 }
 
-/** A key as a caller may write it: a name alone is that of a track. */
+/** A key as callers may write it: a name alone means a `track`. */
 function readKey(key: string): { type: string; name: string } {
   const [, type, name] = /^(track|page|screen):([\s\S]*)$/.exec(key) ?? []
   if (type !== undefined) return { type, name: name ?? '' }
@@ -256,7 +256,7 @@ class Samples {
   }
 }
 
-/** One entry with all that its events tell. */
+/** One entry with all details inferred from its events. */
 function detailOf(entry: CatalogueEntry, records: readonly EventRecord[]): CatalogueDetail {
   const learnt = new Learnt()
   const root = NAMED.has(entry.type) ? 'properties' : 'traits'

@@ -3,7 +3,7 @@ import type { Budget } from '../budget.ts'
 import type { TimeRange } from '../queries.ts'
 import type { QueryDialect } from './dialect.ts'
 
-/** Everything that a question is answered with. */
+/** Everything that a query needs. */
 export interface QueryContext {
   dialect: QueryDialect
   /** Milliseconds since the epoch. */
@@ -12,7 +12,7 @@ export interface QueryContext {
   plan: TrackingPlan | null
 }
 
-/** A range of time with both ends, for a statement that always has both. */
+/** A range of time with both ends, for statements that need both. */
 export function closed({ fromMs, toMs }: TimeRange): { fromMs: number; toMs: number } {
   return { fromMs: fromMs ?? Number.MIN_SAFE_INTEGER, toMs: toMs ?? Number.MAX_SAFE_INTEGER }
 }

@@ -11,13 +11,13 @@ export type LookupColumn = IdColumn | 'name' | 'message_id'
 
 /** The parts of statements that a database writes in a way of its own, for one question. */
 export interface QueryDialect extends Dialect {
-  /** Number of the oldest event that may be there. */
+  /** Number of the oldest event that may still be stored. */
   readonly first: number
-  /** Number of the newest event that was ever there. */
+  /** Number of the newest event ever stored. */
   readonly last: number
-  /** Where events of a time can lie; some in there may still be outside of it when the clock was set. */
+  /** The bounds of events received in a range of time. If the clock was set, other events may lie between them. */
   boundsOf(range: TimeRange): Query<Bounds>
-  /** Cuts bounds into slices in the order of the search, each as long as one statement may take. */
+  /** Cuts bounds into slices in the order of the search, each small enough for one statement. */
   slices(bounds: Bounds, order: 'oldest' | 'newest', kind: SliceKind): Iterable<Bounds>
   /** Whether a row lies within bounds. */
   within(bounds: Bounds, table?: SequencedTable): Sql
@@ -28,16 +28,16 @@ export interface QueryDialect extends Dialect {
   /** Whether a column has a value, by its index. */
   has(column: LookupColumn, value: Sql): Sql
   /**
-   * `event WHERE ...`: the events within bounds for which a condition on a column holds that has an index.
+   * `event WHERE ...`: the events within bounds for which a condition on an indexed column holds.
    *
-   * @param beside A table for each of whose rows that is asked.
+   * @param beside A table; the condition is evaluated for each of its rows.
    */
   lookup(column: LookupColumn, condition: Sql, bounds: Bounds, beside?: Sql): Sql
   /** A table `ids` with these texts as `id`. */
   ids(texts: readonly string[]): Sql
-  /** Names the index by which `event` is read, where the database would take another one. */
+  /** Names the index for reading `event`, where the database would choose another one. */
   by(index: 'event_violations'): Sql
-  /** The newest event of each reason within bounds and a time; of some when the time for it is over. */
+  /** The newest event of each reason within bounds and a range of time; of some reasons only when the time limit is reached. */
   newestByReason(
     reasons: readonly string[],
     bounds: Bounds,
@@ -45,7 +45,7 @@ export interface QueryDialect extends Dialect {
   ): Query<ReasonExample[]>
 }
 
-/** Tables whose rows have the number of an event; `newer` is one that a statement calls so. */
+/** Tables whose rows have the number of an event; `newer` is an alias within a statement. */
 export type SequencedTable = 'event' | 'delivery' | 'attempt' | 'newer' | 'inherited'
 
 /** How much a statement reads for each number: the rows, an index that is much smaller, or the few rows that an index finds. */

@@ -10,7 +10,7 @@ import { inheritedOf, recordsOf, summariesOf } from './records.ts'
 import { requestById } from './requests.ts'
 import { asSent, differenceOf } from './sent.ts'
 
-/** So many repeats of an event are shown with it. */
+/** Repeats shown with an event. */
 const REPEATS_SHOWN = 20
 
 /** The facts of an event that are not in its record. */
@@ -109,9 +109,9 @@ function* repeatsOf(
 }
 
 /**
- * Tells the message as it was sent, as far as the difference to the one that is kept is known.
+ * The message as it was sent, if its differences from the stored one are known.
  *
- * @param inherited What the event takes over from its batch.
+ * @param inherited The fields that the event inherits from its batch.
  */
 function sentFacts(
   { message }: EventRecord,
@@ -151,7 +151,7 @@ interface AttemptRow {
   reason: string | null
 }
 
-/** A delivery with its attempts: those before the last have rows of their own. */
+/** A delivery with its attempts: all but the last have separate rows. */
 function shownDelivery(row: DeliveryRow, before: readonly AttemptRow[]): ShownDelivery {
   const history = before.map(shownAttempt)
   if (row.last_at !== null) {

@@ -15,9 +15,9 @@ export interface Found {
   seqs: number[]
   /** Whether there may be more. */
   hasMore: boolean
-  /** Whether everything was looked at, or as much as was asked for was found. */
+  /** Whether everything was searched, or the limit was reached. */
   isComplete: boolean
-  /** Last number that was looked at; undefined = none. */
+  /** Last number searched; undefined = none. */
   searchedTo: number | undefined
 }
 
@@ -48,7 +48,7 @@ function kindOf({ index, needsOnlyFacts }: EventCondition): SliceKind {
   return index === undefined && needsOnlyFacts ? 'index' : 'rows'
 }
 
-/** Finds records until there are enough, everything was looked at, or the time is used up. */
+/** Finds records until there are enough, everything was searched, or the time is used up. */
 export function* findEvents(
   context: QueryContext,
   query: InNumbers<EventSearch & Paging>,
@@ -73,7 +73,9 @@ export function* findEvents(
   return { seqs, hasMore: false, isComplete: true, searchedTo }
 }
 
-/** Counts records, newest first, until everything was looked at or the time is used up; then `countedTo` is the last that was. */
+/**
+ * Counts records, newest first, until everything was counted or the time is used up; then `countedTo` is the last one counted.
+ */
 export function* countEvents(
   context: QueryContext,
   query: NumberedSearch,

@@ -33,7 +33,7 @@ const QUESTIONS: { readonly [N in QueryName]: Question<N> } = {
   destinations,
 }
 
-/** The steps of one question. */
+/** The steps of one query. */
 export function stepsOf<N extends QueryName>(
   context: QueryContext,
   name: N,

@@ -12,7 +12,7 @@ const MAX_BUCKETS = 120
 const WIDTHS_S = [10, 30, 60, 300, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400]
 const MAX_LOSSES = 200
 
-/** Events by what became of them; the reason of accepted ones is ''. */
+/** Events by their result; the reason of accepted ones is ''. */
 interface EventCount {
   reason: Reason | ''
   count: number
@@ -25,7 +25,7 @@ interface DeliveryCount {
   count: number
 }
 
-/** Counts of a time; of the last hour unless it is given. */
+/** Counts for a range of time; by default for the last hour. */
 export function* overview({ nowMs }: QueryContext, range: TimeRange): Query<Overview> {
   const toMs = range.toMs ?? nowMs + 1
   const buckets = bucketsOf({ fromMs: range.fromMs ?? toMs - HOUR_MS, toMs })

@@ -2,10 +2,13 @@ import { cursorOf } from '../cursor.ts'
 import type { Cursor } from '../ports.ts'
 import type { Found } from './find.ts'
 
-/** Characters of the messages in one page of full records: what more there is comes with the next page. */
+/** Characters of the messages in one page of full records; the rest comes with the next page. */
 const MAX_PAGE_CHARACTERS = 2 * 1024 * 1024
 
-/** Keeps a page from holding up the loop, and the memory for a client that does not read it: a message may have 32 KB. */
+/**
+ * Limits the size of a page, as messages may have 32 KB: a large page would block the event loop, and stay in memory for a slow
+ * client.
+ */
 export class PageRoom {
   #left: number
   #isFull = false
@@ -14,12 +17,12 @@ export class PageRoom {
     this.#left = characters
   }
 
-  /** Whether something did not fit any more. */
+  /** Whether a message did not fit. */
   get isFull(): boolean {
     return this.#isFull
   }
 
-  /** Takes the room for a message; false = there is none. The first one always fits. */
+  /** Reserves room for a message; false = it does not fit. The first one always fits. */
   take(body: string | null, inherited?: string | null): boolean {
     this.#isFull ||= this.#left <= 0
     this.#left -= (body?.length ?? 0) + (inherited?.length ?? 0)
@@ -31,17 +34,17 @@ export class PageRoom {
 export interface PageEnd {
   /** From where the next page goes on; null = this is the last one. */
   next: Cursor | null
-  /** Whether the page is as long as asked for, or as there is room for, or has all that there is. */
+  /** Whether the page reached its limit of length or size, or has all records. */
   isComplete: boolean
-  /** Number up to which was searched when the time for it was over; undefined = it was not. */
+  /** The last number searched when the time ran out; undefined = it did not run out. */
   searchedTo: number | undefined
 }
 
 /**
- * Says where a page of events ends.
+ * Where a page of events ends.
  *
- * @param found What was looked for, with one more than the page may have.
- * @param seqs Those of them that the page may have.
+ * @param found The result of a search for one more than the limit of the page.
+ * @param seqs The numbers within the limit of the page.
  * @param events The page.
  */
 export function endOfPage(

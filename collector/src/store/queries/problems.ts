@@ -32,7 +32,7 @@ function* problemsOfEvents({ dialect }: QueryContext, range: TimeRange, bounds: 
         GROUP BY reason, source_id, source.name ORDER BY 3 DESC, reason, source.name`,
   )
   const byReason = eventProblems(rows)
-  // The newest record of each reason, by which a problem can be looked at.
+  // The newest record of each reason, as an example of the problem.
   for (const { reason, seq, at } of yield* dialect.newestByReason(
     [...byReason.keys()],
     bounds,

@@ -11,14 +11,14 @@ const ROWS_PER_STATEMENT = 100
 /** The part of a context that records are read with. */
 interface Reading {
   dialect: QueryDialect
-  /** Whether numbers of messages that JavaScript cannot hold are as `parseExact` has them. */
+  /** Whether numbers in messages that JavaScript cannot hold are as `parseExact` returns them. */
   isExact?: boolean | undefined
 }
 
 /**
- * The records of these numbers, in their order; what was deleted meanwhile is left out.
+ * The records with these numbers, in their order, without those deleted in the meantime.
  *
- * @param room What does not fit is left out as well.
+ * @param room Records that do not fit are left out as well.
  */
 export function* recordsOf(
   { dialect, isExact = false }: Reading,
@@ -73,7 +73,7 @@ function* readSome(
   }
 }
 
-/** Reads the texts that events take over from their batches, by the numbers that they name; null names nothing. */
+/** Reads the inherited fields of batches as texts, by the numbers that events refer to; null refers to none. */
 export function* inheritedOf(
   dialect: Pick<QueryDialect, 'among'>,
   seqs: ReadonlyArray<number | null>,

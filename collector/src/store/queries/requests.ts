@@ -36,7 +36,7 @@ interface RequestRow {
   is_cut: number
 }
 
-/** So many of a request's events are shown with it. */
+/** Events shown with a request. */
 const EVENTS_SHOWN = 100
 
 const COLUMNS = raw(['seq', ...namesOf(REQUEST_COLUMNS)].join(', '))
@@ -98,7 +98,7 @@ function* requestRow(id: string): Query<RequestRow | undefined> {
   return yield* first<RequestRow>(sql`SELECT ${COLUMNS} FROM request WHERE id = ${number} LIMIT 1`)
 }
 
-/** The request of this id; null when it is not kept. */
+/** The request with this id; null when it is not stored. */
 export function* requestById(id: string): Query<RequestSummary | null> {
   const row = yield* requestRow(id)
   return row === undefined ? null : requestSummary(row)

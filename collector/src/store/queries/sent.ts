@@ -3,9 +3,9 @@ import type { SentDifference } from '../ports.ts'
 import type { ShownDifference } from '../query-results.ts'
 
 /**
- * The message as the client sent it; what was removed stays out.
+ * The message as the client sent it, without the values that were removed.
  *
- * @param own The message as it is kept, without what it takes over from its batch.
+ * @param own The stored message, without inherited fields.
  */
 export function asSent(own: Message, difference: SentDifference): Message {
   const sent = structuredClone(own)
@@ -20,7 +20,7 @@ export function asSent(own: Message, difference: SentDifference): Message {
   return sent
 }
 
-/** The difference with both values of what was changed. */
+/** The difference, with the old and new values of changed paths. */
 export function differenceOf(kept: Message, difference: SentDifference): ShownDifference {
   return {
     added: [...difference.added],
@@ -32,7 +32,7 @@ export function differenceOf(kept: Message, difference: SentDifference): ShownDi
   }
 }
 
-/** The object in which a path ends, and its last key; only own keys are followed. A key may have dots in it. */
+/** The object at the end of a path, and the last key. Only own keys are followed. Keys may contain dots. */
 function place(root: Message, path: string): [holder: Record<string, unknown> | undefined, key: string] {
   let holder: Record<string, unknown> = root
   let rest = path

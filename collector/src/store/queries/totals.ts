@@ -1,7 +1,7 @@
 import type { Total, Totals } from '../event-store.ts'
 import { all, first, type Query, sql } from '../sql.ts'
 
-/** How many events and requests there are and were, by what became of them. */
+/** Counts of events and requests, by their result. */
 export function* totals(): Query<Totals> {
   const events = yield* all<Total>(
     sql`SELECT source.name AS source, kind, reason, count FROM total JOIN source ON source.id = source_id WHERE count <> 0`,

@@ -7,7 +7,7 @@ import type { QueryContext } from './context.ts'
 import type { IdColumn, LookupColumn, QueryDialect } from './dialect.ts'
 import { receivedAtOf, summariesOf } from './records.ts'
 
-/** Ids of one person that are followed at most. */
+/** The maximum number of ids that are followed for one person. */
 const MAX_IDS = 50
 const MAX_LINKS = 200
 const MAX_HISTORY = 200
@@ -49,7 +49,7 @@ function* timeOf(context: QueryContext, seq: number): Query<string> {
   return new Date((yield* receivedAtOf(context, seq)) ?? 0).toISOString()
 }
 
-/** All events of a person. What an anonymousId sent under another user's id is that user's. */
+/** All events of a person. Events of an anonymousId with another userId belong to that user. */
 function eventsOf(dialect: QueryDialect, { users, anonymous }: Identity, columns: string, after = 0): Sql {
   const bounds = { first: Math.max(dialect.first, after + 1), last: dialect.last }
   const found = (column: IdColumn, ids: Iterable<string>) =>
@@ -80,13 +80,13 @@ function eventsWith(dialect: QueryDialect, column: LookupColumn, id: string): Sq
   return dialect.lookup(column, dialect.has(column, sql`${id}`), dialect)
 }
 
-/** An id that no event has as its userId is taken for an anonymousId. */
+/** An id that is not the userId of any event counts as an anonymousId. */
 function* columnOf(dialect: QueryDialect, id: string): Query<IdColumn> {
   const row = yield* first(sql`SELECT seq FROM ${eventsWith(dialect, 'user_id', id)} LIMIT 1`)
   return row === undefined ? 'anonymous_id' : 'user_id'
 }
 
-/** For each other id that an id came with, the first event that carried both. */
+/** For each other id that occurred together with an id, the first event with both. */
 function* firstPairs(dialect: QueryDialect, column: IdColumn, id: string): Query<Pair[]> {
   const other = raw(column === 'user_id' ? 'anonymous_id' : 'user_id')
   const firsts = yield* all<{ seq: number }>(

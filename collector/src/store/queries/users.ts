@@ -5,7 +5,7 @@ import { all, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 import type { IdColumn, QueryDialect } from './dialect.ts'
 
-/** Users are looked for in segments of so many numbers; a page ends where one ends. */
+/** Numbers in one segment of a search for users. A page ends where a segment ends. */
 const SEGMENT_SIZE = 4096
 const MAX_SEGMENTS = 64
 const IDS_PER_STATEMENT = 50
@@ -51,7 +51,7 @@ export function* listUsers(
       isComplete = found.length >= query.limit
       break
     }
-    // Where nobody is found a larger step is as quick.
+    // A larger step is as fast where nobody is found.
     if (found.length === 0) segments = Math.min(MAX_SEGMENTS, segments * 2)
     last = slice.first - 1
   }

@@ -7,9 +7,9 @@ import type { Dialect, PathValue } from './dialect.ts'
 export interface Table {
   /** Records in which a text occurs. */
   text(text: string): Sql
-  /** Never asked for `!=`. */
+  /** Never called with `!=`. */
   comparison(comparison: Comparison): Sql
-  /** Parts of a conjunction that are about the same row of another table, and what they ask together. */
+  /** Parts of a conjunction about the same row of another table, and their common condition. */
   together?: { has(part: Comparison): boolean; condition(parts: readonly Comparison[]): Sql }
 }
 
@@ -31,7 +31,7 @@ export function conditionOf(search: Search, table: Table): Sql {
     case 'or':
       return anyOf(search.parts.map((part) => conditionOf(part, table)))
     case 'not':
-      // A field that is absent does not match, and its negation does.
+      // An absent field does not match, so its negation does.
       return sql`(${conditionOf(search.part, table)}) IS NOT TRUE`
     case 'text':
       return table.text(search.text)
@@ -55,7 +55,7 @@ function joined([first, ...others]: readonly Sql[], by: string, none: string): S
   return sql`(${others.reduce((before, one) => sql`${before} ${raw(by)} ${one}`, first)})`
 }
 
-/** Whether one of the values is meant. */
+/** Whether one of the values matches. */
 export function each(
   { values }: Comparison,
   anything: Sql,
@@ -122,14 +122,14 @@ export function numberOf(text: string): number | undefined {
   return Number.isFinite(number) ? number : undefined
 }
 
-/** The pattern of LIKE for a text that may stand anywhere, with `\` as its escape. */
+/** The pattern of LIKE for a text at any place, with `\` as the escape character. */
 export function anywhere(text: string): string {
   return `%${text.replace(/[\\%_]/g, '\\$&')}%`
 }
 
-/** The database ignores the case of ASCII letters only; for others the usual ways of writing are tried. */
+/** The database ignores case only for ASCII letters; for others, the usual spellings are tried. */
 export function caseVariants(text: string): string[] {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: what is not ASCII is meant
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: matches text that is only ASCII
   if (/^[\u0000-\u007f]*$/.test(text)) return [text]
   const lower = text.toLowerCase()
   const first = [...lower][0] ?? ''

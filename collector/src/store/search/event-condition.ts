@@ -19,11 +19,14 @@ import type { Bounds, Dialect } from './dialect.ts'
 
 /** A search over events. */
 export interface EventCondition {
-  /** Whether an event of a slice is meant. */
+  /** Whether an event of a slice matches. */
   on(slice: Bounds): Sql
-  /** The columns whose indexes find the records of a slice; undefined = they are read one after another. */
+  /** The columns whose indexes find the records of a slice; undefined = all records are read. */
   index: { columns: string[]; value: SqlValue; isSegmented: boolean } | undefined
-  /** Whether it asks for facts alone, not for texts or the message: a database may have them in an index many times smaller than the table. */
+  /**
+   * Whether it needs only facts, neither texts nor the message: a database may have these in an index many times smaller than the
+   * table.
+   */
   needsOnlyFacts: boolean
 }
 
@@ -54,7 +57,7 @@ const STATES = ['pending', 'delivered', 'skipped', 'failed'] as const
  */
 export function eventCondition(dialect: Dialect, search: Search, nowMs: number): EventCondition {
   const on = (slice: Bounds) => conditionOnSlice(dialect, search, nowMs, slice)
-  // A value that cannot be is told also where there is no slice to search.
+  // Reports an impossible value even if there is no slice to search.
   on({ first: 1, last: 0 })
   return { on, index: indexFor(search), needsOnlyFacts: needsOnlyFacts(search) }
 }
@@ -100,7 +103,7 @@ function conditionOnSlice(dialect: Dialect, search: Search, nowMs: number, slice
     text: (text) =>
       anyOf(
         caseVariants(text).flatMap((variant) => {
-          // The message is kept as JSON, where quotes and the like are escaped.
+          // The message is stored as JSON, where quotes and similar characters are escaped.
           const inJson = JSON.stringify(variant).slice(1, -1)
           return [
             dialect.contains('body', inJson),
@@ -126,7 +129,7 @@ function deliveryCondition(dialect: Dialect, comparison: Comparison): Sql {
   return each(comparison, isThere('state'), ({ text }) => {
     const state = STATES.find((one) => one === text)
     if (state === undefined) throw wrong(comparison, `expected ${STATES.join(', ')}`)
-    // As a literal: only so can the index of failed deliveries be used.
+    // A literal, as the index of failed deliveries could not be used otherwise.
     return raw(`state = '${state}'`)
   })
 }
@@ -155,12 +158,12 @@ function eventColumn(dialect: Dialect, comparison: Comparison, nowMs: number): S
     case 'received':
       return timeColumn(comparison, 'received_at', nowMs)
     case 'violation':
-      // A list as JSON, in which the text may be anywhere.
+      // A list as JSON that contains the text anywhere.
       return each(comparison, isThere('violations'), ({ text }) =>
         dialect.contains('violations', JSON.stringify(text).slice(1, -1)),
       )
     case 'warning':
-      // A list of codes as JSON, one of which is exactly the value or begins with it.
+      // A list of codes as JSON, one of which equals the value or begins with it.
       return each(comparison, isThere('warnings'), ({ is, text }) => {
         const quoted = JSON.stringify(text)
         return dialect.contains('warnings', is === 'prefix' ? quoted.slice(0, -1) : quoted)

@@ -6,25 +6,26 @@ import type { Version } from './sync-store.ts'
 
 const POLL_MS = 250
 
-/** Options of a changes. */
+/** Options of the feed. */
 export interface FeedSource {
   version(): Version
-  /** Whether the database is still where it was. */
+  /** Whether the file is still the one that was opened. */
   isInPlace(): boolean
-  /** Goes on with the file that is there now; false when that is not the same database. */
+  /** Opens the file that is there now; false when it is not the same database. */
   reopen(): boolean
 }
 
-/** Told of what others did: they have written or cleared, so that nothing that is kept in memory can be relied on. */
+/** Listener for writes of other processes: after these, counts in memory are out of date. */
 export interface ForeignChanges extends Pick<StoreListener, 'changed' | 'cleared'> {
-  /** Others have begun the file anew, and it was opened again. */
+  /** Another process has started the file over, and it was opened again. */
   reopened(): void
   /** The file was removed, or replaced by something else. */
   lost(): void
 }
 
 /**
- * Follows the log: what this process commits is told at once, what others write to the same file within a quarter of a second.
+ * Follows the log. Subscribers hear of commits of this process at once, and of those of other processes on the same file within a
+ * quarter of a second.
  */
 export class SqliteFeed implements ChangeFeed {
   readonly #source: FeedSource
@@ -43,7 +44,7 @@ export class SqliteFeed implements ChangeFeed {
     this.#version = source.version()
   }
 
-  /** Looks for what others write, from now on. A database in memory has no others. */
+  /** Checks for commits of other processes, from now on. A database in memory has none. */
   start(): void {
     this.#cancel = this.#clock.setTimer(() => {
       this.poll()
@@ -51,7 +52,7 @@ export class SqliteFeed implements ChangeFeed {
     }, POLL_MS)
   }
 
-  /** Looks once. */
+  /** Checks once. */
   poll(): void {
     if (!this.#source.isInPlace()) {
       if (!this.#source.reopen()) {
@@ -67,26 +68,26 @@ export class SqliteFeed implements ChangeFeed {
     const isCleared = version.epoch !== this.#version.epoch
     const isQuiet = version.lastSeq === this.#version.lastSeq && !isCleared
     this.#version = version
-    // Not events but their deliveries, then.
+    // The write was about deliveries, then.
     if (isQuiet) this.#revision++
     if (isCleared) this.#foreign.cleared()
     this.#foreign.changed()
     this.#tell()
   }
 
-  /** Tells that this process has written. */
+  /** Reports a commit of this process. */
   committed(lastSeq: number): void {
     if (lastSeq > this.#version.lastSeq) this.#version = { ...this.#version, lastSeq }
     this.#tell()
   }
 
-  /** Tells that this process has forgotten everything. */
+  /** Reports that this process has deleted everything. */
   cleared(): void {
     this.#version = this.#source.version()
     this.#tell()
   }
 
-  /** Tells that destinations have reported on events. */
+  /** Reports that this process has stored results of deliveries. */
   revised(): void {
     this.#revision++
     this.#tell()

@@ -4,37 +4,37 @@ import { workerUrl } from '../../worker-url.ts'
 
 /** Events between two folds. */
 const EVENTS_BETWEEN = 20_000
-/** Pages of 4 KB from which on the log is brought to its end: 192 MB. The room of a shorter one is not worth a hold. */
+/** Pages of 4 KB from which the log is folded in completely: 192 MB. The space of a shorter one is not worth a hold. */
 const MAX_LOG_PAGES = 49_152
-/** The cost of a commit in the log beside its events, counted in events: every page that it touches. */
+/** The cost of a commit itself, counted in events: the log gets every page that it touches. */
 const EVENTS_PER_COMMIT = 30
-/** Passes before a hold, while events come in; each leaves what was committed meanwhile, and that is less each time. */
+/** Passes before a hold, while events come in. Each leaves the commits made in the meantime, which are fewer each time. */
 const FREE_PASSES = 3
-/** The first time commits are held up, for so long at most; each time that was too short, the next one is longer. */
+/** The time limit of the first hold. Each time a hold was too short, the next is longer. */
 const FIRST_HOLD_MS = 30
 const HOLD_GROWTH = 1.5
-/** A search that reads what is in the log is in the way. It has moved on soon: it is made of short statements. */
+/** The wait for a query that reads from the log. It takes little time, as queries are made of short statements. */
 const READER_MOVES_ON_MS = 20
 const READER_MOVES_ON_IN_HOLD_MS = 1
-/** Then the log is left to grow until the next time. */
+/** After so many passes, the log may grow until the next time. */
 const MAX_PASSES = 100
 
-/** The result of a pass of the thread: whether all that had been committed when it began is in the file now, and how long the log is. */
+/** The result of a pass: whether everything committed before it began is in the file now, and how long the log is. */
 export type PassResult = { isWhole: boolean; logPages: number } | { cause: unknown }
 
-/** The writer, as far as it must leave the log alone. */
+/** The part of the writer that holds commits. */
 export interface HeldWriter {
   hold(): void
   resume(): void
 }
 
 /**
- * A task of the thread: a pass, or to wait briefly until nobody reads in the log, after which the next commit begins it
- * anew. Readers that come then find all in the file.
+ * A task of the thread: a pass, or a short wait until nobody reads from the log. After it, the next commit starts the log over,
+ * as later readers find everything in the file.
  */
 export type CheckpointTask = 'pass' | 'empty'
 
-/** Starts a thread that folds in the log of this file whenever it is told to. */
+/** Starts a thread that folds the log of this file in, on request. */
 export function checkpointThread(path: string): Worker {
   return new Worker(workerUrl('checkpoint'), { workerData: { path } })
 }
@@ -42,9 +42,9 @@ export function checkpointThread(path: string): Worker {
 /** One time that the log is folded in. */
 interface Fold {
   passes: number
-  /** `held`: nothing is committed. `after hold`: it was, and the next pass is a free one again. */
+  /** `held`: nothing is committed. `after hold`: commits go on during the next pass. */
   phase: 'free' | 'held' | 'after hold'
-  /** All is in the file, and the thread waits for those who read in the log. */
+  /** Everything is in the file, and the thread waits for queries that read from the log. */
   isEmptying: boolean
   nextHoldMs: number
   cancelHold(): void
@@ -58,21 +58,20 @@ export interface CheckpointerParts {
   writer: HeldWriter
   clock: Clock
   onFault(what: string, cause: unknown): void
-  /** Pages of the log from which on it is brought to its end; 192 MB of them by default. */
+  /** Pages from which the log is folded in completely; by default 192 MB. */
   maxLogPages?: number | undefined
 }
 
 /**
  * Has the log folded into the database file while events come in.
  *
- * Another thread does it: it waits for the disk. The bulk is folded in while commits go on. When the log has become long they
- * are held up for the remainder, not the loop: the log must come to an end once, so that it is written from its beginning
- * again and does not grow for ever. That is rare, since everybody waits for it: for the disk to have all of the file, and then for
- * the first commit, which has the disk take the beginning of the log before it goes on.
+ * Another thread does this, as it waits for the disk. Most of the log is folded in while commits go on. When the log has become
+ * long, commits (not the event loop) are held for the rest: only a log that is folded in completely is written from its beginning
+ * again, and stops growing. Holds are rare, since all clients wait: until the whole file is on the disk, and then for the first
+ * commit, which syncs the beginning of the log.
  *
- * The pass that comes to the end has to wait until the disk has all of the file, which can take long, and everybody whose events
- * are not committed waits with it. So a hold ends after some milliseconds whatever has become of it. The disk then has nearly
- * everything, and the next hold is over soon.
+ * The last pass waits until the whole file is on the disk, which can take long, and clients with uncommitted events wait with it.
+ * So a hold ends after a few milliseconds in any case. By then nearly everything is on the disk, and the next hold is short.
  */
 export class Checkpointer {
   readonly #parts: CheckpointerParts
@@ -92,7 +91,7 @@ export class Checkpointer {
     this.#start()
   }
 
-  /** A thread that has died is started anew when it is needed, not sooner: what killed it may still be there. */
+  /** A thread that has died is restarted only when it is needed: the cause may still exist. */
   #start(): Worker {
     if (this.#worker !== undefined) return this.#worker
     const { onFault } = this.#parts
@@ -110,7 +109,7 @@ export class Checkpointer {
     worker.on('error', (error) => {
       cause = error
     })
-    // From the start on: a thread that has ended before it is asked to is not waited for.
+    // Created at the start, so that nobody waits for a thread that has already ended.
     this.#ended = new Promise((resolve) => {
       worker.once('exit', () => {
         this.#worker = undefined
@@ -123,7 +122,7 @@ export class Checkpointer {
     return worker
   }
 
-  /** Told of a commit, and how many events were in it. */
+  /** Reports a commit and the number of its events. */
   committed(events: number): void {
     this.#eventsSince += events + EVENTS_PER_COMMIT
     this.#hasCommitted = true
@@ -161,13 +160,13 @@ export class Checkpointer {
     writer.hold()
     fold.cancelHold = clock.setTimer(() => {
       fold.phase = 'after hold'
-      // With a reader in the way more time would not have helped.
+      // If a reader was in the way, a longer hold would not have helped.
       if (this.#isPassing) fold.nextHoldMs *= HOLD_GROWTH
       writer.resume()
     }, fold.nextHoldMs)
   }
 
-  /** A pass is not whole when somebody reads what is in the log, and keeps it from being folded in. */
+  /** A pass is incomplete when a query reads from the log: that part cannot be folded in. */
   #passed({ isWhole, logPages }: { isWhole: boolean; logPages: number }): void {
     const fold = this.#fold
     if (fold === undefined) return
@@ -196,7 +195,7 @@ export class Checkpointer {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#finish()
-    // Let go of so far; now the end of the process waits for it.
+    // So far the thread did not keep the process alive; from now on it does.
     this.#worker?.ref()
     this.#worker?.postMessage('close')
     await this.#ended

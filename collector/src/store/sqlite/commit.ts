@@ -15,10 +15,10 @@ const EVENT_COLUMNS = ['seq', ...namesOf(TABLES.event.columns)]
 const FLOOR = "(SELECT value FROM meta WHERE key = 'floor')"
 const NAMED_KINDS: ReadonlySet<string | null> = new Set(['track', 'page', 'screen'])
 const MAX_SOURCE_IDS = 10_000
-/** So long the keys of groups are remembered: what comes again later than that has its messageIds left to be known by. */
+/** The time for which the keys of groups are remembered. Groups that are sent again later are recognised by their messageIds. */
 const KEYS_KEPT_MS = 3 * 24 * 60 * 60 * 1000
 
-/** Writes events and requests, with deduplication and all that is counted. Works inside a transaction of the caller. */
+/** Writes events, requests and counts, with deduplication, inside a transaction of the caller. */
 export class Commit {
   readonly #database: Database
   readonly #sourceIds = new Map<string, number>()
@@ -34,7 +34,7 @@ export class Commit {
 
   constructor(database: Database, dedupWindowMs: number | undefined) {
     this.#database = database
-    // A cleared event is not known any more, although its row may still be there.
+    // A cleared event counts as unknown, although its row may still exist.
     const expired =
       dedupWindowMs === undefined ? '' : `seen.at <= excluded.at - ${Math.floor(dedupWindowMs)} OR`
     this.#events = new RowInsert(database, 'event', EVENT_COLUMNS)
@@ -53,7 +53,7 @@ export class Commit {
     this.#requestTally = new Counts(database, 'request_tally')
   }
 
-  /** Writes and says what became of each event of the groups that were not left out, in order. */
+  /** Writes the batch and returns the result of each event in groups that were not left out, in order. */
   run({ groups, requests, isOnce }: Batch, nowMs: number): EventSummary[] {
     const written = new NewEvents(isOnce ? this.#unknown(groups, nowMs) : groups)
     const summaries = written.events.length === 0 ? [] : this.#insert(written)
@@ -62,9 +62,9 @@ export class Commit {
     return summaries
   }
 
-  /** Forgets what it knows of a transaction that was rolled back. */
+  /** Drops cached values of a transaction that was rolled back. */
   failed(): void {
-    // A source added by it is gone.
+    // A source that it added no longer exists.
     this.#sourceIds.clear()
     for (const counts of this.#counts) counts.discard()
   }
@@ -73,7 +73,7 @@ export class Commit {
     return [this.#tally, this.#total, this.#deliveryTally, this.#requestTally]
   }
 
-  /** Notes the keys of groups, and returns the groups whose keys were not known. */
+  /** Stores the keys of groups, and returns the groups whose keys are new. */
   #unknown(groups: readonly EventGroup[], nowMs: number): EventGroup[] {
     this.#database.run('DELETE FROM consumed WHERE at < ?', nowMs - KEYS_KEPT_MS)
     const note = 'INSERT INTO consumed (key, at) VALUES (?, ?) ON CONFLICT DO NOTHING'
@@ -134,7 +134,7 @@ export class Commit {
     )
   }
 
-  /** Notes the times between which the events of each segment lie. */
+  /** Stores the first and last time of the events in each segment. */
   #markSegments({ events }: NewEvents, firstSeq: number): void {
     const mark = this.#database.statement(
       `INSERT INTO segment VALUES (?, ?, ?) ON CONFLICT (n) DO UPDATE
@@ -162,7 +162,7 @@ export class Commit {
       const sourceId = sourceIds[written.sourceIndexes[index] ?? 0] ?? 0
       rows.push([sourceId, escapeForStore(messageId), firstSeq + index, receivedAtMs])
     }
-    // Usually all are new. Otherwise whose row carries this event's own number is new; all others came too late.
+    // Usually all are new. Otherwise an event is new if its row has its own number; all others are duplicates.
     if (this.#seen.run(rows) < rows.length) written.deduplicate(this.#known(written, rows, firstSeq))
   }
 
@@ -185,7 +185,7 @@ export class Commit {
     if (known !== undefined) return known
     this.#database.run('INSERT INTO source (name) VALUES (?) ON CONFLICT DO NOTHING', name)
     const id = this.#database.value<number>('SELECT id AS value FROM source WHERE name = ?', name) as number
-    // Bounded: with any write key taken, a caller chooses the names.
+    // Bounded: if any write key is accepted, clients choose the names.
     if (this.#sourceIds.size >= MAX_SOURCE_IDS) this.#sourceIds.clear()
     this.#sourceIds.set(name, id)
     return id

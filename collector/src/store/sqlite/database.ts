@@ -7,10 +7,10 @@ import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
 export type SqlValue = string | number | null
 export type Row = Record<string, SqlValue>
 
-/** How long a connection waits for others that write, milliseconds. */
+/** How long a connection waits for other writers, milliseconds. */
 export const LOCK_WAIT_MS = 5000
 
-/** Prepared statements that are kept; searches make new ones without end. */
+/** The limit on cached prepared statements, as searches create ever new ones. */
 const MAX_STATEMENTS = 300
 
 /**
@@ -50,7 +50,7 @@ export class Database {
     return this.get<{ value: T }>(sql, ...values)?.value
   }
 
-  /** Returns how many rows were changed. */
+  /** Returns the number of changed rows. */
   run(sql: string, ...values: SqlValue[]): number {
     return this.statement(sql).run(...values).changes
   }
@@ -64,7 +64,7 @@ export class Database {
     return this.#sqlite.pragma(text) as T[]
   }
 
-  /** Runs in one transaction that writes; nothing of it stays when it throws. */
+  /** Runs in one transaction that writes, which is rolled back when `run` throws. */
   transaction<T>(run: () => T): T {
     this.exec('BEGIN IMMEDIATE')
     try {
@@ -75,24 +75,24 @@ export class Database {
       try {
         this.exec('ROLLBACK')
       } catch {
-        // SQLite has rolled back by itself, as it does when the disk is full.
+        // SQLite has already rolled back, as it does when the disk is full.
       }
       throw cause
     }
   }
 
-  /** Throws the file away and begins an empty one; the way out when the disk is too full to delete anything. */
+  /** Deletes the file and starts an empty one; for a disk that is too full to delete rows. */
   startOver(): void {
     this.close()
     for (const end of ['', '-wal']) {
-      // Emptied before it is removed: other connections may hold it open, and the room with it.
+      // Truncated before it is removed: other connections may hold it open, and would keep its space in use.
       if (existsSync(`${this.path}${end}`)) truncateSync(`${this.path}${end}`)
     }
     for (const end of ['', '-wal', '-shm']) rmSync(`${this.path}${end}`, { force: true })
     this.#sqlite = new Sqlite(this.path, { timeout: LOCK_WAIT_MS })
   }
 
-  /** Lets go of the file that was opened, and opens the one that is there now. */
+  /** Closes the file, and opens the one that is there now. */
   reopen(): void {
     this.close()
     this.#sqlite = new Sqlite(this.path, { timeout: LOCK_WAIT_MS })
@@ -134,21 +134,22 @@ export function openDatabase(options: OpenOptions): Database {
 export function prepareForWriting(database: Database, options: OpenOptions): void {
   database.pragma('journal_mode = WAL')
   database.pragma(`synchronous = ${options.durability === 'power' ? 'FULL' : 'NORMAL'}`)
-  // Bounds, so that memory and the log file stay flat however long it runs.
+  // Bounds for memory and the log file, however long the process runs.
   database.pragma('cache_size = -16000')
-  // Over the length that the log has at full load: to be cut and to grow again costs more than its room.
+  // More than the log needs at full load: truncating it and letting it grow again costs more than its space.
   database.pragma('journal_size_limit = 268435456')
-  // A safety net of 512 MB: as a rule another thread sees to it before, see `Checkpointer`. Here the loop would wait for the disk.
+  // A safety net of 512 MB: usually another thread folds the log in earlier, see `Checkpointer`. Here the event loop would wait
+  // for the disk.
   database.pragma('wal_autocheckpoint = 131072')
   makeTables(database)
-  // Without a window nothing is ever looked up by age, and the index would only cost.
+  // Without a window, nothing is looked up by age, and the index would be useless.
   if (options.hasDedupWindow) database.exec('CREATE INDEX IF NOT EXISTS seen_at ON seen (at)')
   if (options.maxBytes !== undefined) {
     database.pragma(`max_page_count = ${Math.floor(options.maxBytes / PAGE_BYTES)}`)
   }
 }
 
-/** Opens the file for queries, in a thread of its own. */
+/** Opens the file for queries, in a separate thread. */
 export function openForReading(path: string): Database {
   const database = new Database(path)
   database.pragma('query_only = 1')
@@ -156,7 +157,7 @@ export function openForReading(path: string): Database {
   return database
 }
 
-/** In one transaction: a process that opens the same file at the same moment waits, and finds it done. */
+/** In one transaction: another process that opens the file at the same time waits, and then finds the tables. */
 function makeTables(database: Database): void {
   const versionOf = () => database.get<{ user_version: number }>('PRAGMA user_version')?.user_version ?? 0
   if (versionOf() === SCHEMA_VERSION) return
@@ -171,7 +172,7 @@ function makeTables(database: Database): void {
     database.exec(SCHEMA)
     for (const [key, value] of [
       ['id', randomBytes(6).toString('hex')],
-      // Another one than that of any database before: a page that was open then must not mix the two.
+      // An epoch that no earlier database had: a page that is still open must not mix their events.
       ['epoch', systemClock.now()],
       ['openings', 0],
       ['floor', 0],
@@ -182,18 +183,18 @@ function makeTables(database: Database): void {
   })
 }
 
-/** Codes of errors that lie in the data, not in the disk or in others who use the file. */
+/** Error codes for bad data, rather than problems of the disk or other users of the file. */
 const DATA = /^SQLITE_(?:CONSTRAINT|TOOBIG|MISMATCH|RANGE)/
 
-/** Whether it is what was given that failed: it fails again, and others do not. */
+/** Whether the data caused the error: the same data would fail again, others would not. */
 export function isOfData(cause: unknown): boolean {
   const { code, message } = cause as { code?: unknown; message?: unknown }
   if (typeof code === 'string' && DATA.test(code)) return true
-  // The message of the library, without a code, for a value that is none of SQLite's.
+  // For a value that SQLite does not support, the library throws an error without a code.
   return cause instanceof TypeError || /can only bind/.test(String(message))
 }
 
-/** A value that is kept beside the tables. */
+/** A single value in the table `meta`. */
 export function readMeta<T extends SqlValue>(database: Database, key: string): T {
   return database.value<T>('SELECT value FROM meta WHERE key = ?', key) as T
 }

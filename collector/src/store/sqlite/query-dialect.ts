@@ -8,7 +8,7 @@ import { type Database, readMeta } from './database.ts'
 import { SEGMENT_BITS, SEGMENT_SIZE, segmentOf } from './schema.ts'
 import { SQLITE } from './search.ts'
 
-/** So long may the newest events of reasons be looked for, milliseconds. */
+/** Milliseconds for which the newest events of reasons are searched. */
 const EXAMPLES_MS = 60
 
 /** Segments in one slice. */
@@ -18,10 +18,10 @@ const SEGMENTS: Readonly<Record<SliceKind, number>> = {
   few: Number.MAX_SAFE_INTEGER / SEGMENT_SIZE,
 }
 
-/** As the indexes have it. */
+/** The same expression as in the indexes. */
 const SEGMENT = raw(`seq >> ${SEGMENT_BITS}`)
 
-/** Number of the newest record, also of one that was cleared away. */
+/** Number of the newest record, even if it has been cleared. */
 export function newestSeq(database: Database): number {
   return Math.max(
     database.value<number>('SELECT max(seq) AS value FROM event') ?? 0,
@@ -63,7 +63,7 @@ export function among(seqs: readonly number[], table: SequencedTable = 'event'):
   return sql`${raw(table)}.seq IN (SELECT value FROM json_each(${JSON.stringify(seqs)}))`
 }
 
-/** Where records of a time can lie; records in there may still be outside of it when the clock was set. */
+/** The bounds of records received in a range of time. If the clock was set, other records may lie between them. */
 function* boundsOf(whole: Bounds, { fromMs, toMs }: TimeRange): Query<Bounds> {
   if (fromMs === undefined && toMs === undefined) return whole
   const found = yield* first<{ first: number | null; last: number | null }>(
@@ -101,7 +101,7 @@ function matching(condition: EventCondition, slice: Bounds): Sql {
   if (index === undefined)
     return sql`event ${raw(needsOnlyFacts ? 'INDEXED BY event_facts' : '')} WHERE ${within} AND ${condition.on(slice)}`
   const segment = index.isSegmented ? sql`${SEGMENT} = ${segmentOf(slice.first)} AND` : raw('')
-  // By the index alone first: with two columns that is the only way to use both.
+  // First by the indexes alone: with two columns, that is the only way to use both.
   const found = index.columns.map(
     (column) =>
       sql`SELECT seq FROM event INDEXED BY event_${raw(column)} WHERE ${segment} event.${raw(column)} = ${index.value} AND ${within}`,

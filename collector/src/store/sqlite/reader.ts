@@ -12,7 +12,7 @@ import type { Database } from './database.ts'
 import { queryDialect } from './query-dialect.ts'
 import { answerOn, runInTurns, runNow } from './work.ts'
 
-/** Answers one question on a connection, in turns with others. */
+/** Answers one query on a connection, in turns with others. */
 export function answerQuestion<N extends QueryName>(
   database: Database,
   { name, parameters, nowMs }: Omit<Question<N>, 'id'>,
@@ -23,7 +23,7 @@ export function answerQuestion<N extends QueryName>(
   return runInTurns(stepsOf(context, name, parameters), answerOn(database), signal)
 }
 
-/** Answers a question on a connection at once, however long it takes. */
+/** Answers a query on a connection synchronously, however long it takes. */
 export function answerNow<T>(
   database: Database,
   nowMs: number,
@@ -35,12 +35,12 @@ export function answerNow<T>(
 
 /** A reader of one file. */
 export interface FileReader extends EventReader {
-  /** The data lies elsewhere now: whatever was opened is opened again. */
+  /** The file was replaced: opens it again. */
   reopen(): void
   close(): Promise<void>
 }
 
-/** Reads on the connection that writes: a database in memory has no other. Long questions are cut into turns. */
+/** Reads on the connection that writes, as a database in memory has no other. Long queries are split into turns. */
 export class InlineReader implements FileReader {
   readonly #database: Database
   readonly #now: () => number
@@ -78,12 +78,12 @@ export interface Question<N extends QueryName = QueryName> {
   parameters: InNumbers<QueryParameters<N>>
 }
 
-/** Goes to the thread as well: the question of this id is not waited for any more. */
+/** Another message to the thread: nobody waits for the query with this id any more. */
 export interface Cancellation {
   cancel: number
 }
 
-/** A message from the thread. An error is sent in parts: its class does not survive the way. */
+/** A message from the thread. An error is sent in parts, as its class would be lost. */
 export type Reply =
   | { id: number; result: unknown }
   | { id: number; error: { message: string; position?: number; length?: number } }
@@ -101,7 +101,7 @@ interface Pending {
   reject(cause: unknown): void
 }
 
-/** Reads in a thread of its own, on a connection of its own; started with the first question. */
+/** Reads in a separate thread, on a separate connection. The thread starts with the first query. */
 export class WorkerReader implements FileReader {
   readonly #data: ReaderWorkerData
   readonly #now: () => number
@@ -129,11 +129,11 @@ export class WorkerReader implements FileReader {
     return new Promise<QueryResult<N>>((resolve, reject) => {
       this.#lastId++
       const id = this.#lastId
-      // It is over when the thread says so: until then it has work with it.
+      // The query ends only when the thread says so: until then the thread is busy with it.
       const cancel = () => worker.postMessage({ cancel: id } satisfies Cancellation)
       this.#pending.set(id, { signal, cancel, resolve, reject })
       signal?.addEventListener('abort', cancel)
-      // While somebody waits the process must not end.
+      // The process must not end while a caller waits.
       worker.ref()
       worker.postMessage({ id, nowMs: this.#now(), name, parameters } satisfies Question<N>)
     })
@@ -168,7 +168,7 @@ export class WorkerReader implements FileReader {
     )
   }
 
-  /** Whoever waits is told; the next question starts another thread. */
+  /** Rejects all waiting queries; the next query starts another thread. */
   #fail(cause: unknown): void {
     this.#worker = undefined
     const waiting = [...this.#pending.values()]
@@ -192,7 +192,7 @@ export class WorkerReader implements FileReader {
   }
 }
 
-/** Has the thread end by itself, between two statements: ended by force within one, the library breaks down. */
+/** Asks the thread to end between two statements: terminating it within one would crash the library. */
 function ended(worker: Worker): Promise<void> {
   return new Promise((resolve) => {
     worker.once('exit', () => resolve())

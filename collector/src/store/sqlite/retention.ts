@@ -12,15 +12,15 @@ const MAX_REQUESTS = 1_000_000
 /** The result of a trim. */
 export interface Trimmed {
   hasDeleted: boolean
-  /** Whether there is more to do at once. */
+  /** Whether there is more to delete now. */
   hasMore: boolean
-  /** Whether the last of what a clear had left was deleted. */
+  /** Whether the last rows left by a clear were deleted. */
   hasSwept: boolean
 }
 
 const NOTHING: Trimmed = { hasDeleted: false, hasMore: false, hasSwept: false }
 
-/** The deletions: by the limits on events, requests and the memory of messageIds, and a clear. */
+/** Deletes data: beyond the limits on events, requests and known messageIds, and in a clear. */
 export class Retention {
   readonly #database: Database
   readonly #maxEvents: number
@@ -28,11 +28,11 @@ export class Retention {
   readonly #keptMs: number | undefined
   readonly #eventsBetween: number
   #eventsUntilTrim = 0
-  /** Where the sweep of what was cleared has got to in `seen`; undefined = nothing is left to sweep. */
+  /** The last key of `seen` that the sweep after a clear has reached; undefined = nothing is left to sweep. */
   #sweepFrom: [sourceId: number, messageId: string] | undefined
   #isClearing = false
 
-  /** @param keptMs How long events are kept at least, milliseconds; undefined = for ever. */
+  /** @param keptMs How long events are kept at least, in milliseconds; undefined = for ever. */
   constructor(
     database: Database,
     maxEvents: number,
@@ -53,7 +53,7 @@ export class Retention {
     this.#eventsUntilTrim -= events
   }
 
-  /** Forgets everything, at once for whoever asks; the rows are deleted a few at a time. Numbers go on counting. */
+  /** Hides everything from queries at once; the rows are deleted a few at a time. The numbering goes on. */
   clear(): void {
     const database = this.#database
     database.transaction(() => {
@@ -71,7 +71,7 @@ export class Retention {
     this.#eventsUntilTrim = 0
   }
 
-  /** Deletes a little of what is over the limits, when it is time. */
+  /** Deletes some of the data beyond the limits, if it is time. */
   trim(nowMs: number): Trimmed {
     if (this.#eventsUntilTrim > 0) return NOTHING
     this.#eventsUntilTrim = this.#eventsBetween
@@ -95,11 +95,11 @@ export class Retention {
     const end = Math.max(floor, newestSeq(database) - this.#maxEvents, this.#newestExpired(nowMs))
     if (oldest > end) return NOTHING
     const last = Math.min(end, oldest + ROWS_PER_TRIM - 1)
-    // Cleared events are counted no more.
+    // Cleared events are already subtracted from the counts.
     if (last > floor) this.#uncount(Math.max(oldest, floor + 1), last)
     for (const table of ['event', 'delivery', 'attempt'])
       database.run(`DELETE FROM ${table} WHERE seq <= ?`, last)
-    // All but the one that the first event that stays may name.
+    // All but the last one, which the first remaining event may refer to.
     database.run(
       'DELETE FROM inherited WHERE seq < (SELECT max(seq) FROM inherited WHERE seq <= ?)',
       last + 1,
@@ -108,7 +108,7 @@ export class Retention {
     return { hasDeleted: true, hasMore: last < end, hasSwept: false }
   }
 
-  /** The newest event that is too old, in whole segments: up to some thousand are kept longer. */
+  /** The newest event to delete for its age. Only whole segments are deleted, so a few thousand events may stay longer. */
   #newestExpired(nowMs: number): number {
     if (this.#keptMs === undefined) return 0
     const kept = this.#database.value<number>(
@@ -158,13 +158,13 @@ export class Retention {
       limit,
       ROWS_PER_TRIM,
     )
-    // Requests are counted by the time; what is older than all that are kept is counted no more.
+    // Requests are counted by time: counts older than all stored requests are deleted.
     this.#database.run(
       `DELETE FROM request_tally WHERE bucket < (SELECT at / ${BUCKET_MS} FROM request ORDER BY seq LIMIT 1)`,
     )
   }
 
-  /** Deletes what a clear has left of the messageIds, in the order of their key. */
+  /** Deletes messageIds left by a clear, in the order of their key. */
   #sweepSeen(): boolean {
     if (this.#sweepFrom === undefined) return false
     const database = this.#database

@@ -1,22 +1,22 @@
 import { type CountTable, TABLES } from '../writing/tables.ts'
 import type { Database, SqlValue } from './database.ts'
 
-/** Rows of one statement: crossing into the native library costs more than the row itself. */
+/** Rows in one statement: a call into the native library costs more than a row. */
 const SIZES = [25, 5, 1] as const
-/** Statements that are kept for one table; rows of yet other shapes have each of their values bound. */
+/** The limit on statements for one table; for rows of further shapes, all values are bound separately. */
 const MAX_SHAPES = 40
 
 /**
  * Inserts any number of rows, most of them by a statement for many.
  *
- * To bind a value costs about as much as to store it: a column that has the same value in all rows of a statement is bound once.
+ * Binding a value costs about as much as storing it, so a value that is the same in all rows of a statement is bound once.
  */
 export class RowInsert {
   readonly #database: Database
   readonly #head: string
   readonly #columns: number
   readonly #conflict: string
-  /** By their size and the columns that all rows share, a bit for each. */
+  /** By size and by the columns whose value all rows share, one bit for each column. */
   readonly #statements = new Map<number, string>()
 
   constructor(database: Database, table: string, columns: readonly string[], conflict = '') {
@@ -106,7 +106,7 @@ export class Counts {
 
   add(key: SqlValue[], count = 1): void {
     const last = this.#last
-    // Mostly the same as before: events of a kind come in a row.
+    // Usually the same key as before: events of one kind arrive together.
     const counted = last !== undefined && isSame(last.key, key) ? last : this.#counted(key)
     counted.count += count
     this.#last = counted

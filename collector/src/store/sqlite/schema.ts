@@ -4,18 +4,18 @@ import { TABLES, type Table } from '../writing/tables.ts'
 export const SCHEMA_VERSION = 4
 
 /**
- * Events lie in segments of this many numbers, as a shift. Indexes begin with the segment: what is written lies close together
- * however large the table is, and a look-up asks one segment after another, newest first, and may stop anywhere.
+ * The size of a segment of events, as a shift. Indexes begin with the segment: writes stay close together however large the table
+ * is, and a look-up goes through segments, newest first, and may stop at any.
  */
 export const SEGMENT_BITS = 12
 export const SEGMENT_SIZE = 2 ** SEGMENT_BITS
 
-/** The segment of a number. Not by a shift: in JavaScript that ends at 32 bits. */
+/** The segment of a number. Not by a shift, which has only 32 bits in JavaScript. */
 export function segmentOf(seq: number): number {
   return Math.floor(seq / SEGMENT_SIZE)
 }
 
-/** A number alone is the one under which SQLite itself keeps a row; tables of other keys are kept in their order. */
+/** A key that is only a number is the rowid of SQLite; other tables are stored in the order of their keys. */
 function tableOf([name, { isNumbered, columns, key }]: [string, Table]): string {
   if (isNumbered && key.length === 0) return `CREATE TABLE ${name} (seq INTEGER PRIMARY KEY, ${columns});`
   const whole = isNumbered ? ['seq', ...key] : key

@@ -4,7 +4,7 @@ import { anywhere } from '../search/condition.ts'
 import type { Dialect, PathValue } from '../search/dialect.ts'
 import { raw, type Sql, sql } from '../sql.ts'
 
-/** Conditions as SQLite has them. */
+/** The conditions for SQLite. */
 export const SQLITE: Dialect = {
   text: (column, operator, text) => sql`${raw(`${column} ${operator}`)} ${escapeForStore(text)}`,
   hasText: (column) => raw(`coalesce(${column}, '') <> ''`),
@@ -12,7 +12,7 @@ export const SQLITE: Dialect = {
   begins: (column, text) => begins(raw(column), escapeForStore(text)),
   contains: (column, text) => sql`${raw(column)} LIKE ${anywhere(escapeForStore(text))} ESCAPE '\\'`,
   inheritedContains: (text, { first, last }) =>
-    // Asked once for a slice: an event names one of its own slice, or the last one before it.
+    // Evaluated once for a slice: an event refers to a row within its slice, or to the last one before it.
     sql`event.inherited IN (SELECT seq FROM inherited
           WHERE seq BETWEEN coalesce((SELECT max(seq) FROM inherited WHERE seq <= ${first}), 0) AND ${last}
             AND body LIKE ${anywhere(escapeForStore(text))} ESCAPE '\\')`,
@@ -28,7 +28,10 @@ function begins(expression: Sql, text: string): Sql {
   return sql`substr(${expression}, 1, ${raw(String([...text].length))}) = ${text}`
 }
 
-/** The text in which a path is looked up that may lead into what the batch hands down: whoever has the second key has all below it. */
+/**
+ * The text in which a path is looked up that may lead into inherited fields: the object that has the second key has everything
+ * below it.
+ */
 function holderOf(path: readonly string[]): Sql {
   const labels = path.slice(0, 2).map((key) => `.${label(key)}`)
   return sql`CASE WHEN event.inherited IS NULL OR json_type(body, ${`$${labels.join('')}`}) IS NOT NULL THEN body
@@ -48,7 +51,9 @@ function valueAt(message: Sql, path: string): PathValue {
   }
 }
 
-/** So many keys that are whole numbers may each be a place in an array or a key of an object; of more, all are places. */
+/**
+ * Up to this many whole numbers in a path are tried both as indexes of arrays and as keys; if there are more, all are indexes.
+ */
 const MAX_UNCLEAR = 3
 
 /** The meanings of a path, as SQLite writes them. */
@@ -65,7 +70,7 @@ function jsonPaths(keys: readonly string[]): string[] {
   return paths
 }
 
-/** A key as SQLite reads it in a path: with the escapes of JSON, but for quotes, at which it would end. */
+/** A key as SQLite reads it in a path: with the escapes of JSON, except for quotes, which would end it. */
 function label(key: string): string {
   return `"${JSON.stringify(key).slice(1, -1).replaceAll('\\"', '\\u0022')}"`
 }
