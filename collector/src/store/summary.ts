@@ -28,12 +28,12 @@ export function outcome(row: {
   return reason === null ? { name, state, attempts } : { name, state, reason, attempts }
 }
 
-/** The kind that a row names. */
+/** The kind in a row. */
 export function kindOf(value: string | null): EventSummary['type'] {
   return isKind(value) || value === 'batch' ? value : null
 }
 
-/** The summary of an event that has just been written. The preview is left to those who list events. */
+/** The summary of an event that has just been written, without the preview, which lists of events add. */
 export function summaryOf(
   seq: number,
   reason: Reason | null,
@@ -78,14 +78,14 @@ export interface EventRow {
   warnings: string | null
   violations: string | null
   body: string | null
-  /** Under which number lies what it takes over from its batch. */
+  /** The number under which its inherited fields are stored. */
   inherited: number | null
 }
 
 export const EVENT_ROW_COLUMNS =
   'event.seq AS seq, source.name AS source, reason, kind, event.name AS name, user_id, anonymous_id, message_id, received_at, timestamp, request_id, warnings, violations, body, inherited'
 
-/** The summary that a row holds. */
+/** The summary in a row. */
 export function summaryOfRow(
   row: EventRow,
   message: unknown,
@@ -119,12 +119,12 @@ function failedFirst(one: DestinationOutcome, other: DestinationOutcome): number
   return ORDER.indexOf(one.state) - ORDER.indexOf(other.state)
 }
 
-/** Times outside of what ISO-8601 can say come as the nearest that it can. */
+/** Times that ISO 8601 cannot express become the nearest that it can. */
 function isoTimeOf(timeMs: number): string {
   return isoTime(Math.abs(timeMs) <= MAX_DATE_MS ? timeMs : 0)
 }
 
-/** The first scalars of a message's own data, to recognise it by. */
+/** The first scalars of a message's own data, by which people recognise it. */
 function preview(message: unknown): PreviewEntry[] {
   const { properties, traits } = (message ?? {}) as Record<string, unknown>
   const entries: PreviewEntry[] = []

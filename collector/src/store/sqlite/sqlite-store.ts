@@ -21,14 +21,14 @@ import { MEMORY, SyncStore, type SyncStoreOptions } from './sync-store.ts'
 /** How the store is opened. */
 export interface SqliteStoreOptions extends Omit<SyncStoreOptions, 'now' | 'onOutcomes'> {
   clock: Clock
-  /** The plan, and the file for a thread that makes its own. */
+  /** The plan, with its file, as threads load it themselves. */
   plan: LoadedPlan | null
   onFault(what: string, cause: unknown): void
 }
 
 /**
- * Every commit writes all pages that it touches, and what comes within some milliseconds touches mostly the same ones. Longer rests make
- * it no cheaper, and fifty clients that wait for their responses send no faster than a rest and a commit allow.
+ * Every commit writes all pages that it touches, and events that arrive within a few milliseconds mostly touch the same ones.
+ * Longer rests save no more, and would slow down fifty clients that each wait for a response.
  */
 const REST_MS = 4
 
@@ -37,7 +37,7 @@ const NOBODY: StoreListener = { committed() {}, cleared() {}, changed() {} }
 /**
  * The ports on one SQLite file, which other processes may use as well.
  *
- * Rates are not among them: each request would write, and wait for the one lock of the file that commits need.
+ * Rate limits are not among them: each request would write, and wait for the only lock of the file, which commits need.
  */
 export class SqliteStore implements EventStore {
   readonly log: EventLog
@@ -121,7 +121,7 @@ export class SqliteStore implements EventStore {
     return this.#store.totals()
   }
 
-  /** Done when it returns, not only when it resolves. */
+  /** The work is done when the call returns, before the promise resolves. */
   async clear(): Promise<void> {
     if (this.#store.clear()) this.#openOthers()
     this.changes.cleared()
@@ -129,7 +129,7 @@ export class SqliteStore implements EventStore {
     this.#scheduleTrim()
   }
 
-  /** The connections of the threads, when the file is another one now. */
+  /** Reopens the connections of the threads after the file was replaced. */
   #openOthers(): void {
     this.reader.reopen()
     void this.#checkpointer?.close()
@@ -158,7 +158,7 @@ export class SqliteStore implements EventStore {
     this.changes.revised()
   }
 
-  /** A little at a time, each time in a turn of its own. */
+  /** Deletes a few rows at a time, each time in a separate turn. */
   #scheduleTrim(): void {
     if (this.#isTrimScheduled) return
     this.#isTrimScheduled = true
@@ -171,7 +171,7 @@ export class SqliteStore implements EventStore {
           this.#listener.changed()
           this.#checkpointer?.committed(0)
         }
-        // The room of cleared events is free now also in a file that could not grow.
+        // The space of cleared events is free now, even in a file that could not grow.
         if (hasSwept) this.#store.checkpoint('TRUNCATE')
         if (hasMore) this.#scheduleTrim()
       } catch (cause) {

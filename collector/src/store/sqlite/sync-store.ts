@@ -33,8 +33,8 @@ export interface SyncStoreOptions {
   /** A file path, or `:memory:`. */
   path: string
   /**
-   * `process`: what was answered 200 survives the death of this process, kill -9 included (SQLite's
-   * `synchronous=NORMAL` in WAL mode). `power`: it survives a power cut too, at the cost of one disk flush for each commit.
+   * `process`: acknowledged events survive the death of this process, even by kill -9 (SQLite's `synchronous=NORMAL` in WAL
+   * mode). `power`: they survive a power cut too, at the cost of one disk flush per commit.
    */
   durability: 'process' | 'power'
   /** Milliseconds for which a messageId is remembered; undefined = for ever. */
@@ -47,11 +47,11 @@ export interface SyncStoreOptions {
   maxBytes?: number | undefined
   /** The clock of deliveries, milliseconds since the epoch. */
   now?: () => number
-  /** Told when outcomes of deliveries were written. */
+  /** Called after results of deliveries were written. */
   onOutcomes?: () => void
 }
 
-/** Shows that somebody else has written to the file. */
+/** The version of the data: a change shows that another process has written. */
 export interface Version {
   data: number
   epoch: number
@@ -65,8 +65,8 @@ const DAY_MS = 24 * 60 * 60 * 1000
 /**
  * The database of this process: the one connection that writes.
  *
- * Every method runs to its end before it returns; a transaction never stays open between two turns of the
- * event loop. Several processes may share the file.
+ * Every method is synchronous; a transaction never stays open between two turns of the event loop. Several processes may share
+ * the file.
  */
 export class SyncStore {
   readonly database: Database
@@ -115,17 +115,17 @@ export class SyncStore {
   }
 
   /**
-   * Records events and requests in one transaction and says what became of each event, in order.
+   * Stores events and requests in one transaction, and returns the result of each event, in order.
    *
-   * Deduplication happens here, by the primary key of `seen`: exact whatever runs side by side, and after a restart.
+   * Deduplication happens here, by the primary key of `seen`: it is exact across processes and restarts.
    *
-   * @throws when the database cannot write; then nothing of it is kept.
+   * @throws when the database cannot write; then nothing was stored.
    */
   commit(batch: Batch): EventSummary[] {
     this.#requirePlace()
     try {
       const summaries = this.database.transaction(() => this.#commit.run(batch, this.#now()))
-      // Also after it: what went into a file that was removed meanwhile is not kept.
+      // Checked after it too: data written to a file that was removed in the meantime are lost.
       this.#requirePlace()
       this.#retention.committed(summaries.length)
       return summaries
@@ -163,10 +163,10 @@ export class SyncStore {
   }
 
   /**
-   * Forgets everything: records, deliveries and the memory of messageIds. Numbers go on counting.
+   * Deletes everything: records, deliveries and known messageIds. The numbering goes on.
    *
-   * @returns Whether the file had to be begun anew, since the disk has no room even for that; other connections to it
-   *   must be opened again.
+   * @returns Whether the file had to be replaced, since the disk was too full to delete rows; other connections must be opened
+   * again.
    */
   clear(): boolean {
     try {
@@ -197,23 +197,23 @@ export class SyncStore {
     this.#inode = this.#readInode()
   }
 
-  /** Deletes a little of what is over the limits. */
+  /** Deletes some of the data beyond the limits. */
   trim(): Trimmed {
     return this.#retention.trim(this.#now())
   }
 
-  /** Folds the log into the file as far as nobody is in the way. */
+  /** Folds the log into the file as far as no reader is in the way. */
   checkpoint(mode: 'PASSIVE' | 'TRUNCATE' = 'PASSIVE'): void {
     this.database.pragma(`wal_checkpoint(${mode})`)
   }
 
-  /** Whether the file is still the one that was opened: what is written to one that was removed is lost, and so refused. */
+  /** Whether the file is still the one that was opened. Writes are refused otherwise: data in a removed file are lost. */
   isInPlace(): boolean {
     return this.#inode === this.#readInode()
   }
 
   /**
-   * Writes a little and takes it away again; waits only briefly for others who are writing.
+   * Writes some data and deletes it again; waits only briefly for other writers.
    *
    * @throws when the database cannot write.
    */
@@ -227,7 +227,7 @@ export class SyncStore {
   }
 
   /**
-   * Goes on with the file that is there now, if it is the same database, which another process has begun anew to clear it.
+   * Opens the file that is there now, if it is the same database: another process may have replaced the file to clear it.
    *
    * @returns Whether it is.
    */
@@ -244,7 +244,7 @@ export class SyncStore {
       this.database.reopen()
       prepareForWriting(this.database, this.#openOptions)
     } catch {
-      // Not a database yet, or none: the next look may find more.
+      // Not a database, or not yet: the next check may succeed.
       return false
     }
     this.#commit.failed()
@@ -257,7 +257,7 @@ export class SyncStore {
     return statSync(this.database.path, { bigint: true, throwIfNoEntry: false })?.ino
   }
 
-  /** Closes the file; the log is folded into it first, so that it alone has everything. */
+  /** Closes the file. The log is folded into it first, so that the file alone has everything. */
   close(): void {
     try {
       this.checkpoint('TRUNCATE')

@@ -1,11 +1,11 @@
 import { type Database, LOCK_WAIT_MS } from './database.ts'
 
-/** As large as a small batch: a file that may not grow any more, or a full disk, has no room for it. */
+/** As large as a small batch, so that the trial fails if the disk is full or the file has reached its limit. */
 const TRIAL_BYTES = 65_536
 const TRIAL_WAIT_MS = 50
 
 /**
- * Writes a little and takes it away again; waits only briefly for others who are writing.
+ * Writes some data and deletes it again; waits only briefly for other writers.
  *
  * @throws when the database cannot write.
  */

@@ -3,17 +3,17 @@ import { systemClock } from '../../clock.ts'
 import type { Query, Sql } from '../sql.ts'
 import type { Database, SqlValue } from './database.ts'
 
-/** A thread is held no longer than this by one question, but for a single statement. */
+/** The longest time that one query may block a thread, except for a single statement. */
 const SLICE_MS = 8
 
 type Answer = (statement: Sql) => readonly unknown[]
 
-/** Runs the statements of a question on a connection. */
+/** Runs the statements of a query on a connection. */
 export function answerOn(database: Database): Answer {
   return ({ sql, values }) => database.all(sql, ...(values as SqlValue[]))
 }
 
-/** Runs a question to its end. */
+/** Runs a query to its end. */
 export function runNow<T>(query: Query<T>, answer: Answer): T {
   let step = query.next([])
   while (!step.done) step = query.next(step.value === undefined ? [] : answer(step.value))
@@ -21,7 +21,7 @@ export function runNow<T>(query: Query<T>, answer: Answer): T {
 }
 
 /**
- * Runs a question so that the thread is never held for long.
+ * Runs a query without blocking the thread for long.
  *
  * @throws the reason of the signal, between two steps, when it is aborted.
  */

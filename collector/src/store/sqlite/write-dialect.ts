@@ -6,7 +6,7 @@ import { answerOn, runNow } from './work.ts'
 
 const NOTHING = raw('')
 
-/** One writes at a time, so that there is nothing to lock. */
+/** SQLite has one writer at a time, so nothing must be locked. */
 const WRITING: Omit<WriteDialect, keyof ReturnType<typeof queryDialect> | 'now'> = {
   given(columns) {
     const names = Object.keys(columns)
@@ -29,7 +29,7 @@ const WRITING: Omit<WriteDialect, keyof ReturnType<typeof queryDialect> | 'now'>
 /**
  * Runs steps that write on the connection of this process.
  *
- * @param requirePlace Throws when the file is not there any more: what is written then is lost.
+ * @param requirePlace Throws when the file was removed: data written then would be lost.
  */
 export function stepRunner(database: Database, now: () => number, requirePlace: () => void): StepRunner {
   const contextOf = (): WriteContext => {

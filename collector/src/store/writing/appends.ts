@@ -1,10 +1,10 @@
 import type { EventSummary } from '../../record.ts'
 import type { EventGroup, NewEvent } from '../ports.ts'
 
-/** Events that somebody has brought, and waits for. */
+/** Events of one call, which waits for them to be written. */
 export interface Append {
   events: readonly NewEvent[]
-  /** Given for events that may come more than once: a commit of their own. */
+  /** Set for events that may arrive more than once; they get a separate commit. */
   groups?: readonly EventGroup[] | undefined
   /** Characters of their messages. */
   size: number
@@ -12,15 +12,15 @@ export interface Append {
   reject(cause: unknown): void
 }
 
-/** So many events are written before the event loop gets its turn again. */
+/** The number of events written before the event loop gets a turn. */
 export const EVENTS_PER_COMMIT = 1000
 /** Characters of the messages in a commit. */
 const SIZE_PER_COMMIT = 4 * 1024 * 1024
 const MAX_EVENTS = 100_000
-/** Characters of their messages: large events would fill the memory long before there are so many. */
+/** The limit on waiting characters: large events would fill the memory long before the limit on their number. */
 const MAX_SIZE = 128 * 1024 * 1024
 
-/** Events that wait for a commit, in order, with a bound on them and on one commit. */
+/** The queue of events waiting for a commit, with bounds on the queue and on one commit. */
 export class Appends {
   readonly #waiting: Append[] = []
   #unsettled = 0
@@ -71,7 +71,7 @@ export class Appends {
     })
   }
 
-  /** The first of those that wait, as many as fit into one commit. */
+  /** Removes and returns the first appends, as many as fit into one commit. */
   take(): Append[] {
     let count = 0
     let eventCount = 0
@@ -87,7 +87,7 @@ export class Appends {
     return this.#waiting.splice(0, count)
   }
 
-  /** All that wait. */
+  /** Removes and returns all appends. */
   takeAll(): Append[] {
     return this.#waiting.splice(0)
   }

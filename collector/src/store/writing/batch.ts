@@ -12,17 +12,17 @@ import { outcome, summaryOf } from '../summary.ts'
 export interface Batch {
   groups: readonly EventGroup[]
   requests: readonly NewRequest[]
-  /** Whether groups whose key is known are left out; else a known key says that the batch itself was written before. */
+  /** Whether groups with a known key are left out; otherwise a known key means that the batch itself was written before. */
   isOnce: boolean
 }
 
-/** The event that had the messageId of another one first; its content as far as it is known. */
+/** The first event with the messageId of another one, and its content if known. */
 export interface Known extends Content {
-  /** Of the event that came again, in the batch. */
+  /** The index of the repeat in the batch. */
   index: number
 }
 
-/** The same as a database finds it; `inherited` names what it takes over from its batch. */
+/** The same as a row; `inherited` is the number of its inherited fields. */
 export interface KnownRow {
   index: number
   body: string | null
@@ -40,14 +40,14 @@ export interface NewDelivery {
 /** The events of one transaction, and what is known of them so far. */
 export class NewEvents {
   readonly events: readonly NewEvent[]
-  /** The names of their sources, and the place of its own for each event. */
+  /** The names of their sources, and the index of the source of each event. */
   readonly sources: string[] = []
   readonly sourceIndexes: readonly number[]
-  /** For each event which one holds what it takes over from its batch; null = it takes over nothing. */
+  /** For each event, the index of the event that holds its inherited fields; null = it inherits nothing. */
   readonly inheritedFrom: ReadonlyArray<number | null>
-  /** Why an event is not accepted: its own reason, or that its messageId is known. */
+  /** Why events are not accepted: their own reasons, or that their messageIds are known. */
   reasons: Array<Reason | null>
-  /** By source and messageId: the event that had it first. */
+  /** The first event for each source and messageId. */
   readonly #firsts = new Map<string, Content>()
 
   constructor(groups: readonly EventGroup[]) {
@@ -67,7 +67,7 @@ export class NewEvents {
     return known < 0 ? this.sources.push(name) - 1 : known
   }
 
-  /** Decides which events are duplicates, of these that were there before or of each other. */
+  /** Decides which events are duplicates, of known events or of each other. */
   deduplicate(known: readonly Known[]): void {
     const keys = this.events.map(({ reason, messageId }, index) =>
       reason === null && messageId !== null
@@ -89,14 +89,14 @@ export class NewEvents {
     })
   }
 
-  /** The deliveries of those that are accepted. */
+  /** The deliveries of accepted events. */
   get deliveries(): NewDelivery[] {
     return this.events.flatMap((event, index) =>
       this.reasons[index] === null ? plannedFor(event).map((planned) => ({ index, ...planned })) : [],
     )
   }
 
-  /** The outcome of each event, in order. */
+  /** The result of each event, in order. */
   summaries(firstSeq: number): EventSummary[] {
     return this.events.map((event, index) => {
       const reason = this.reasons[index] ?? null
@@ -107,7 +107,7 @@ export class NewEvents {
   }
 }
 
-/** Reads what known events take over from their batches; those of more batches than are compared count as the same. */
+/** Reads the inherited fields of known events, up to the number of batches that are compared; further ones count as equal. */
 export function* knownWith(
   dialect: Pick<QueryDialect, 'among'>,
   rows: readonly KnownRow[],
@@ -130,7 +130,7 @@ function plannedFor({ deliveries }: NewEvent): Array<Omit<NewDelivery, 'index'>>
   }))
 }
 
-/** The columns of an event that are the same in each database; those of what lies outside of it are left to the caller. */
+/** The columns of an event that are the same in each database. The caller adds those that refer to other tables. */
 export function factsOf(event: NewEvent) {
   return {
     name: escapeForStore(event.name),

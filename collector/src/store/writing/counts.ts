@@ -1,13 +1,14 @@
 import { BUCKET_MS } from '../buckets.ts'
 
-/** The name under which an event is counted: one for each kind whose names are somebody's ids. */
+/** The name under which an event is counted; empty for kinds whose names are ids. */
 export const TALLY_NAME = "CASE WHEN kind IN ('track', 'page', 'screen') THEN coalesce(name, '') ELSE '' END"
 
 /**
- * The rows of `tally`, `total` and `delivery_tally` that stand for some events: the columns of their keys, and how many there are.
+ * The rows of `tally`, `total` and `delivery_tally` that stand for some events: the columns of their keys, and how many there
+ * are.
  *
  * @param events `event` or a part of it, and `deliveries` the same of `delivery`.
- * @param where Which of them; empty for all.
+ * @param where A condition on them; empty for all.
  */
 export function countsOf(events: string, deliveries: string, where = '') {
   const kind = "coalesce(kind, '') AS kind"

@@ -7,10 +7,10 @@ import type { Bounds } from '../search/dialect.ts'
 import { all, first, type Query, raw, sql } from '../sql.ts'
 import type { WriteContext, WriteDialect } from './dialect.ts'
 
-/** Attempts that are kept for each event and destination, the one in the row of the delivery included. */
+/** Attempts stored for each event and destination, including the one in the row of the delivery. */
 const ATTEMPTS_KEPT = 20
 
-/** A delivery that was claimed, with the event and what this takes over from its batch. */
+/** A claimed delivery, with its event and the inherited fields. */
 export interface ClaimedRow {
   seq: number
   attempts: number
@@ -34,7 +34,7 @@ interface DeliveryBefore {
 
 type Change = { seq: number; before: DeliveryBefore; state: string; reason: string | null }
 
-/** Takes what is due, oldest first: it is due again only when the lease ends. */
+/** Leases due deliveries, oldest first: they are due again when the lease ends. */
 export function* claim(
   { dialect, nowMs }: WriteContext,
   destination: string,
@@ -64,7 +64,7 @@ export function* claim(
   })
 }
 
-/** Gives deliveries back untried. */
+/** Ends the leases on deliveries that were not tried. */
 export function* release(
   { dialect }: WriteContext,
   destination: string,
@@ -85,8 +85,8 @@ function* setDue(
 }
 
 /**
- * Writes down what attempts came to. What was settled by somebody else meanwhile, or deleted, is left alone. The last attempt is in
- * the row of the delivery itself, so that one that succeeds at once costs no further row.
+ * Stores the results of attempts. Deliveries settled by another process or deleted in the meantime are left alone. The last
+ * attempt is in the row of the delivery itself, so that a delivery that succeeds at once needs no second row.
  */
 export function* settle(
   { dialect }: WriteContext,
@@ -106,7 +106,7 @@ export function* settle(
     dialect,
     destination,
     changes
-      // The same attempt comes again when the connection was lost after it had been written down.
+      // The same attempt comes again if the connection was lost after it had been stored.
       .filter(({ before, attempt }) => before.last_at !== rounded(attempt?.atMs))
       .map(({ before, attempts }) => ({ ...before, attempts: attempts - 1 })),
   )
@@ -127,7 +127,7 @@ export function* settle(
   yield dialect.tellOutcomes
 }
 
-/** Makes deliveries due again that are in one of the states, with a key of their own when `rounds` is 1. Returns how many. */
+/** Makes deliveries in one of the states due again, with a new key when `rounds` is 1. Returns their number. */
 export function* redeliver(
   { dialect }: WriteContext,
   destination: string,
@@ -147,7 +147,7 @@ export function* redeliver(
   return before.length
 }
 
-/** The deliveries that are in one of the states, locked in one order, so that nobody waits for another in a circle. */
+/** The deliveries in one of the states, always locked in the same order, so that no deadlock is possible. */
 function* locked(
   dialect: WriteDialect,
   destination: string,
@@ -164,7 +164,7 @@ function* locked(
   )
 }
 
-/** Keeps the last attempt of each delivery, which is in its row so far, and forgets the oldest ones. */
+/** Copies the last attempt of each delivery from its row into `attempt`, and deletes the oldest ones. */
 function* keepAttempts(
   dialect: WriteDialect,
   destination: string,
@@ -191,7 +191,7 @@ function* keepAttempts(
       ORDER BY newer.at DESC, newer.attempt DESC LIMIT 1 OFFSET ${ATTEMPTS_KEPT - 2})`
 }
 
-/** Moves what left one state and came into another in the counts. In the order of their keys, as all do who write them. */
+/** Moves deliveries that changed their state in the counts, in the order of keys, as all writers of counts do. */
 function* count(dialect: WriteDialect, destination: string, changes: readonly Change[]): Query<void> {
   const counts = new Map<string, { bucket: number; state: string; reason: string; count: number }>()
   const add = (bucket: number, state: string, given: string | null, by: number) => {
@@ -228,7 +228,7 @@ export function* nextDue({ dialect }: WriteContext, destination: string): Query<
   return next?.due_at
 }
 
-/** Each number once, and no ids that were never given out. */
+/** Each number once, without ids that were never issued. */
 export function numbersOf(ids: readonly string[]): number[] {
   return [...new Set(ids.map(numberOf).filter((seq) => seq !== undefined))]
 }

@@ -1,20 +1,20 @@
 import type { QueryDialect } from '../queries/dialect.ts'
 import type { Query, Sql } from '../sql.ts'
 
-/** Rows that a statement is given, by the names of their columns. Texts as the store keeps them. */
+/** Rows passed to a statement, by the names of their columns. Texts are escaped as in the store. */
 export type Given = Readonly<
   Record<string, { type: 'number' | 'text'; values: ReadonlyArray<string | number | null> }>
 >
 
-/** The parts of statements that write which a database has in a way of its own. */
+/** The parts of writing statements that differ between databases. */
 export interface WriteDialect extends QueryDialect {
   /** A table `given` with these columns. */
   given(columns: Given): Sql
   /** At the end of a statement: locks the rows of `delivery` that it reads. */
   readonly lockDeliveries: Sql
-  /** At the end of a statement: locks what it reads, and leaves out what somebody else has locked. */
+  /** At the end of a statement: locks the rows that it reads, and leaves out rows locked by others. */
   readonly lockFree: Sql
-  /** The column that says in which part of its table a row lies, and its value for a `given.seq`, each with a comma; or nothing. */
+  /** The column of the partition of a row, and its value for a `given.seq`, each with a comma; or nothing. */
   readonly dayColumn: Sql
   readonly dayOfGiven: Sql
   /** The columns by which deliveries are counted. */
@@ -25,7 +25,7 @@ export interface WriteDialect extends QueryDialect {
   readonly keptTable: Sql
   readonly keptName: Sql
   readonly tokenKeys: string
-  /** Tells all processes that outcomes were written, in the transaction that wrote them; undefined = they find out themselves. */
+  /** Notifies all processes of new results, in the transaction that writes them; undefined = they find out themselves. */
   readonly tellOutcomes: Sql | undefined
 }
 
@@ -38,12 +38,12 @@ export interface WriteContext {
 
 /** Runs steps on a database. */
 export interface StepRunner {
-  /** One statement after the other, each on what is there by then. */
+  /** Runs the statements one after another, each on the current data. */
   read<T>(steps: (context: WriteContext) => Query<T>): Promise<T>
   /**
-   * In one transaction.
+   * Runs the statements in one transaction.
    *
-   * @param isRepeatable Whether nothing changes when they are run again: they are, for a while, when the connection is lost.
+   * @param isRepeatable Whether the steps are idempotent: they are then repeated for a while when the connection is lost.
    */
   write<T>(steps: (context: WriteContext) => Query<T>, isRepeatable?: boolean): Promise<T>
 }

@@ -13,8 +13,8 @@ export class Outbox implements DeliveryQueue {
   readonly #onChange: () => void
 
   /**
-   * @param id Of the database: makes keys unique among all that a receiver may know.
-   * @param onChange Told when outcomes were written.
+   * @param id The id of the database: makes keys unique among all that a receiver may know.
+   * @param onChange Called after results were written.
    */
   constructor(runner: StepRunner, id: string, onChange: () => void) {
     this.#runner = runner
@@ -23,7 +23,7 @@ export class Outbox implements DeliveryQueue {
   }
 
   async claim(destination: string, limit: number, leaseMs: number): Promise<ClaimedDelivery[]> {
-    // Most of the time nothing is due; that is found out without a lock.
+    // Usually nothing is due, which is checked without a lock.
     const isDue = await this.#runner.read(function* (context) {
       const nextMs = yield* nextDue(context, destination)
       return nextMs !== undefined && nextMs <= context.nowMs
@@ -42,7 +42,7 @@ export class Outbox implements DeliveryQueue {
 
   async settle(destination: string, updates: readonly DeliveryUpdate[]): Promise<void> {
     if (updates.length === 0) return
-    // Written with some patience: an attempt that is not recorded is made again.
+    // Repeated for a while: an attempt that is not stored would be made again.
     await this.#runner.write((context) => settle(context, destination, updates), true)
     this.#onChange()
   }
@@ -64,7 +64,7 @@ export class Outbox implements DeliveryQueue {
     return this.#redeliver(destination, seqs, ['failed', 'pending'], 0)
   }
 
-  /** One that waits for its turn is delivered anyhow. A replay is a delivery of its own: a receiver that remembers keys must take it. */
+  /** A pending delivery is sent anyway. A replay is a separate delivery: a receiver that remembers keys must accept it. */
   async replay(destination: string, eventId: string): Promise<boolean> {
     return (await this.#redeliver(destination, numbersOf([eventId]), ['delivered', 'failed'], 1)) > 0
   }
@@ -85,7 +85,7 @@ export class Outbox implements DeliveryQueue {
 
   async attend(destinations: readonly string[]): Promise<void> {
     if (destinations.length === 0) return
-    // In order, so that of several processes none waits for another in a circle.
+    // In order, so that processes cannot deadlock.
     await this.#runner.write(function* ({ dialect }) {
       const given = dialect.given({ name: { type: 'text', values: destinations } })
       yield sql`INSERT INTO ${dialect.keptTable} (${dialect.keptName}, value)
@@ -97,7 +97,7 @@ export class Outbox implements DeliveryQueue {
   unattended(withinMs: number): Promise<UnattendedDestination[]> {
     return this.#runner.read(({ dialect }) => {
       const key = sql`'attended ' || destination`
-      // The cast is of nothing but times, in whatever order the conditions are looked at: other values are no numbers.
+      // CASE limits the cast to times, whatever the order of the conditions: other values are no numbers.
       const at = sql`CASE WHEN ${dialect.keptName} = ${key} THEN CAST(value AS bigint) END`
       return all<UnattendedDestination>(
         sql`SELECT destination, sum(count) AS pending FROM delivery_tally
@@ -108,7 +108,7 @@ export class Outbox implements DeliveryQueue {
   }
 }
 
-/** The deliveries that failed, or wait after an attempt. */
+/** The deliveries that failed, or are pending after an attempt. */
 function* unfinished({ dialect }: WriteContext, destination: string): Query<number[]> {
   const rows = yield* all<{ seq: number }>(
     sql`SELECT seq FROM delivery WHERE destination = ${destination} AND seq >= ${dialect.first}

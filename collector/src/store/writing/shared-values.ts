@@ -3,13 +3,13 @@ import type { AssertionMemory, KeptText, TokenKeyStore } from '../ports.ts'
 import { first, type Query, sql } from '../sql.ts'
 import type { StepRunner, WriteContext } from './dialect.ts'
 
-/** Longer ones are remembered by their hash: an index does not hold them. */
+/** Longer ones are stored as their hash: they would not fit into the index. */
 const MAX_CHARACTERS = 200
-/** So far the clocks of processes may be apart: what has expired for one may be good for another. */
+/** The largest difference between the clocks of processes: an assertion that has expired for one may be valid for another. */
 const CLOCKS_MS = 3_600_000
 const ROWS_PER_DELETE = 100
 
-/** Remembers client assertions for all processes on one database. Those that expired long ago are deleted on the way. */
+/** Remembers client assertions for all processes on one database, and deletes those that expired long ago. */
 export class Assertions implements AssertionMemory {
   readonly #runner: StepRunner
 
@@ -23,7 +23,7 @@ export class Assertions implements AssertionMemory {
   }
 }
 
-/** Whichever comes first inserts the row; one that has expired is as good as none. */
+/** The first caller inserts the row; an expired row counts as absent. */
 function* use({ dialect }: WriteContext, key: string, expiresAtMs: number, nowMs: number): Query<boolean> {
   yield sql`DELETE FROM assertion WHERE jti IN (
     SELECT jti FROM assertion WHERE expires_at < ${nowMs - CLOCKS_MS} LIMIT ${ROWS_PER_DELETE} ${dialect.lockFree})`
@@ -35,7 +35,7 @@ function* use({ dialect }: WriteContext, key: string, expiresAtMs: number, nowMs
   return used !== undefined
 }
 
-/** The keys of tokens, for all processes on one database. A text is its own version. */
+/** The keys that sign tokens, for all processes on one database. The text itself serves as the version. */
 export class TokenKeys implements TokenKeyStore {
   readonly #runner: StepRunner
 

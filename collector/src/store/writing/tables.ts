@@ -1,12 +1,12 @@
 /** A table that every database has. */
 export interface Table {
-  /** Whether its rows have the number of an event or a request, `seq`, as their first column, and go with it. */
+  /** Whether the first column of its rows is the number of an event or a request, `seq`, with which they are deleted. */
   isNumbered: boolean
   /** The columns, each in a line of its own. Times are milliseconds since the epoch. */
   columns: string
   /** Columns of its key, after `seq`. */
   key: readonly string[]
-  /** The one of them whose texts may be of any length. */
+  /** The column of the key whose texts may have any length. */
   longKey?: string
 }
 
@@ -50,14 +50,14 @@ type TableName =
   | 'assertion'
 
 /**
- * `seen` outlives the events it came from: an event deleted by the retention limit is still a duplicate when it comes again.
- * It points to the first event's `seq`.
+ * `seen` outlives the events it came from: an event deleted by the retention limit is still a duplicate when it comes again. It
+ * points to the first event's `seq`.
  *
- * `inherited` holds what events take over from their batch, under the number of the first of them, which the others name too. Events
- * that share one follow each other, so that its last one is before the number of the next.
+ * `inherited` holds the inherited fields of events, under the number of the first event of the batch, to which the others refer.
+ * Events with the same row are consecutive, so the last of them comes before the number of the next row.
  *
- * `tally` and `delivery_tally` are the counts of `event` and `delivery`, kept in the transactions that change these, so that nobody
- * counts a large table. Absent values are '' there: a key cannot hold NULL.
+ * `tally` and `delivery_tally` are the counts of `event` and `delivery`, updated in the same transactions, so that large tables
+ * are never counted. Absent values are '' there: a key cannot hold NULL.
  */
 export const TABLES: Readonly<Record<TableName, Table>> = {
   event: {

@@ -13,42 +13,42 @@ import { type Append, Appends, EVENTS_PER_COMMIT } from './appends.ts'
 import type { Batch } from './batch.ts'
 import { requestIds } from './request-ids.ts'
 
-/** Requests that wait to be written down; more than that are not. */
+/** The limit on requests that wait to be written; further ones are dropped. */
 const MAX_WAITING_REQUESTS = 10_000
 const REQUESTS_PER_COMMIT = 1000
-/** Requests are written down at once, and then not again for so long: for each by itself a commit would cost most of all. */
+/** The first request is written at once, the next ones after this time: a commit for each request would cost too much. */
 const REQUESTS_REST_MS = 200
 
-/** From so many events that wait on, a second commit is begun beside the first. */
+/** The number of waiting events from which a second commit runs beside the first. */
 const EVENTS_FOR_SECOND_COMMIT = 200
-/** From so many appends in one commit on it pays to collect more for the next one. */
+/** The number of appends in a commit from which it pays to collect more for the next one. */
 const APPENDS_FOR_REST = 4
-/** A rest is over when nothing has come for so long: everybody waits for the commit already. */
+/** A rest ends when nothing has arrived for this time: all clients are already waiting for the commit. */
 const QUIET_MS = 1
 
-/** A database that cannot be reached is waited for this long; who waits longer is better told so. */
+/** The longest wait for an unreachable database; after it, callers get an error. */
 const PATIENCE_MS = 5000
 const FIRST_DELAY_MS = 20
 const MAX_DELAY_MS = 500
-/** After that, everything is refused at once for this long, before it is tried again. */
+/** Then everything is refused at once for this time, before the next attempt. */
 const REFUSAL_MS = 1000
 
 /** The parts of the store that a writer needs. */
 export interface WriterParts {
-  /** Writes a batch, or throws; once also when it is given again after a connection was lost. */
+  /** Writes a batch, or throws. A batch that is passed again after a lost connection is written once. */
   commit(batch: Batch): EventSummary[] | Promise<EventSummary[]>
-  /** Whether a commit failed for the data that were given: it fails again, and others do not. */
+  /** Whether the data caused a commit to fail: the same data would fail again, others would not. */
   isOfData(cause: unknown): boolean
-  /** Whether the same may succeed in a moment. */
+  /** Whether the same commit may succeed soon. */
   isPassing(cause: unknown): boolean
-  /** Commits at a time: while one is written the next one is prepared; more would only be smaller. */
+  /** Commits at a time: while one is written, the next one is prepared. More would only make them smaller. */
   commitsAtATime: 1 | 2
   /**
-   * The longest rest after a commit of a crowd, milliseconds; 0 = none. Where a commit costs the caller's own time for all that it
-   * touches, what comes within some milliseconds is better written together.
+   * The longest rest after a commit of many appends, milliseconds; 0 = none. It pays where a commit runs on this thread: events
+   * that arrive within a few milliseconds are better written together.
    */
   restMs: number
-  /** Told of every commit, after what it brought was settled. */
+  /** Called after every commit, once its appends are settled. */
   onCommit(summaries: readonly EventSummary[], requests: readonly NewRequest[]): void
   onFault(what: string, cause: unknown): void
   /** How often the database has been opened: makes request ids unique. */
@@ -57,9 +57,9 @@ export interface WriterParts {
 }
 
 /**
- * Group commit: what several requests brought is written in one transaction, and each is answered when that has been committed. A single
- * caller never waits for others. While a commit is under way the next one fills up, so that the slower the database is, the
- * fewer and larger they get. A request with more events than one commit takes is written in several.
+ * Group commit: the events of several requests are written in one transaction, and each request gets its response once that is
+ * committed. A single caller never waits for others. While a commit is running, the next one fills up, so commits get fewer and
+ * larger the slower the database is. A request with too many events for one commit is written in several.
  */
 export class Writer implements EventLog {
   readonly #parts: WriterParts
@@ -101,13 +101,13 @@ export class Writer implements EventLog {
     return this.#failure
   }
 
-  /** The database can be written to again, as somebody else has found out. */
+  /** Reports that the database can be written to again, as a health check or a commit has shown. */
   recovered(): void {
     this.#failure = undefined
     this.#refusesUntilMs = Number.NEGATIVE_INFINITY
   }
 
-  /** Begins no commit until `resume`. The loop goes on meanwhile, and what comes in waits. */
+  /** Begins no commit until `resume`. The event loop goes on, and incoming events wait. */
   hold(): void {
     this.#isHeld = true
     this.#cancelTurn?.()
@@ -120,9 +120,9 @@ export class Writer implements EventLog {
   }
 
   /**
-   * Resolves when the events are in the database, with what became of each.
-   * Rejects when they could not be written; then none of them was, or of more than a commit takes only the first ones. A database
-   * that is lost while it commits may have them all the same; events that come again are then known by their messageIds.
+   * Resolves with the result of each event once they are in the database. Rejects when they could not be written: then none of
+   * them was, or, with more events than one commit takes, only the first ones. If the connection is lost during a commit, the
+   * database may have them all the same; when they are sent again, their messageIds are known.
    */
   async append(events: readonly NewEvent[]): Promise<EventSummary[]> {
     if (events.length <= EVENTS_PER_COMMIT) return events.length === 0 ? [] : this.#wait({ events })
@@ -155,7 +155,7 @@ export class Writer implements EventLog {
     if (this.#cancelTurn !== undefined || !this.#mayBegin()) return
     const { clock } = this.#parts
     if (this.#restsUntilMs > clock.monotonic() && !this.#isClosed) return this.#rest()
-    // After the sockets that are readable now have been read: their requests share the commit.
+    // Runs after all readable sockets have been read, so that their requests share the commit.
     const turn = setImmediate(() => this.#beginAll())
     this.#cancelTurn = () => clearImmediate(turn)
   }
@@ -206,7 +206,7 @@ export class Writer implements EventLog {
     const areRequestsDue = this.#areRequestsDue()
     const group = this.#appends.take()
     const requests = areRequestsDue ? this.#requests.splice(0, REQUESTS_PER_COMMIT) : []
-    // The rest is written at once as well.
+    // The remaining requests are written at once as well.
     if (areRequestsDue && this.#requests.length === 0)
       this.#requestsRestUntilMs = clock.monotonic() + REQUESTS_REST_MS
     const one: Promise<void> = this.#commit(group, requests).finally(() => {
@@ -228,7 +228,7 @@ export class Writer implements EventLog {
     }
     let start = 0
     for (const { events, groups, resolve } of group) {
-      // Of groups nobody is told what became of each event; some may have been left out.
+      // For groups, the results of single events are not returned, as some groups may have been left out.
       resolve(groups === undefined ? summaries.slice(start, start + events.length) : summaries)
       start += events.length
     }
@@ -239,14 +239,14 @@ export class Writer implements EventLog {
     const { isPassing, onFault } = this.#parts
     if (requests.length > 0) onFault('requests could not be recorded', cause)
     if (isPassing(cause) || group.length === 0) for (const { reject } of group) reject(cause)
-    // A request is written down for people to see; it must not cost an event.
+    // The log of requests is only for people: it must not cost an event.
     else if (requests.length > 0) await this.#commit(group, [])
-    // One append that is bad, or too large for the room that is left, must not cost the others theirs.
+    // An append with bad data, or too large for the remaining space, must not make the others fail.
     else if (group.length > 1) for (const one of group) await this.#commit([one], [])
     else group[0]?.reject(cause)
   }
 
-  /** Tries as long as it is the moment that fails, and somebody may still be waiting. */
+  /** Repeats the commit while the error may pass, for as long as callers may still be waiting. */
   async #write(batch: Batch): Promise<EventSummary[]> {
     const { clock, commit, isOfData, isPassing } = this.#parts
     const startMs = clock.monotonic()
@@ -256,7 +256,7 @@ export class Writer implements EventLog {
         this.recovered()
         return summaries
       } catch (cause) {
-        // Data that are refused say nothing about the database.
+        // Refused data say nothing about the state of the database.
         if (!isOfData(cause)) this.#failure = cause
         if (!isPassing(cause)) throw cause
         if (this.#isClosed || clock.monotonic() - startMs + delayMs > PATIENCE_MS) {
@@ -268,13 +268,13 @@ export class Writer implements EventLog {
     }
   }
 
-  /** Whoever waits for a database that cannot be reached is told so now, and so are those who come in the next moment. */
+  /** Rejects all waiting appends, as the database is unreachable, and for a moment those that follow. */
   #refuse(cause: unknown): void {
     this.#refusesUntilMs = this.#parts.clock.monotonic() + REFUSAL_MS
     for (const { reject } of this.#appends.takeAll()) reject(cause)
   }
 
-  /** Takes nothing any more, and resolves when what waits is written, or cannot be. */
+  /** Accepts nothing more; resolves when all waiting appends are written, or have failed. */
   async close(): Promise<void> {
     this.#isClosed = true
     do {
