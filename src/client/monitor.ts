@@ -83,7 +83,8 @@ export class Monitor implements Observer, OutageObserver {
     const client = this.#client
     const log = this.#log
     if (this.#listeners.has('http_request')) client.emit('http_request', toInfo())
-    const startedAtMs = this.#clock.monotonic()
+    const isTimed = log.isVerbose || channels.response.hasSubscribers
+    const startedAtMs = isTimed ? this.#clock.monotonic() : undefined
     if (log.isVerbose) log.note('debug', 'request', request)
     this.#publish(channels.request, () => ({ request }))
     return (status, describe, toInfo) => {
@@ -92,10 +93,11 @@ export class Monitor implements Observer, OutageObserver {
         this.#lastDeliveredAtMs = this.#nowMs()
         this.#isOutageTold = false
       } else this.#keep(() => ({ message: describe(), ...(status !== undefined && { status }) }))
+      if (startedAtMs === undefined) return
       const durationMs = this.#clock.monotonic() - startedAtMs
-      const toFacts = () => ({ status, durationMs, problem: describe?.() })
-      if (log.isVerbose) log.note('debug', 'response', { ...request, ...toFacts() })
-      this.#publish(channels.response, () => ({ request, ...toFacts() }))
+      const problem = describe?.()
+      if (log.isVerbose) log.note('debug', 'response', { ...request, status, durationMs, problem })
+      this.#publish(channels.response, () => ({ request, status, durationMs, problem }))
     }
   }
 

@@ -207,9 +207,9 @@ export class BodyLimit {
     this.bytes = Math.max(this.bytes, bytes)
   }
 
-  /** A request was accepted. */
+  /** A request was accepted while the bound was less than before. */
   succeed(): void {
-    if (this.bytes === this.maxBytes || ++this.#successes < SUCCESSES_TO_GROW) return
+    if (++this.#successes < SUCCESSES_TO_GROW) return
     this.#successes = 0
     this.bytes = Math.min(this.maxBytes, this.bytes + Math.ceil(this.bytes * GROWTH))
   }
