@@ -3,7 +3,7 @@ import http from 'node:http'
 
 const MAX_CONCURRENT_REQUESTS = 4
 const MAX_BODY_BYTES = 500_000
-/** Room for what stands around the messages in a body. */
+/** Room for the part of a body around the messages. */
 const ENVELOPE_BYTES = 256
 
 const LIBRARY = { name: 'floor', version: '0.0.0' }

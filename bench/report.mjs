@@ -6,9 +6,9 @@ const MEGABYTE = 1024 * 1024
  * The median, over the rounds both rows took part in, of one row's metric divided by another's.
  *
  * @param {object[]} of Results of a row, by round; `undefined` where it did not take part.
- * @param {object[]} over Those of the row compared with.
- * @param {{ isDifference?: boolean, harness?: object[] }} [how] `harness`: results of the row without a
- *   client; its metric is taken off both sides first, so that the cost of making the calls dilutes nothing.
+ * @param {object[]} over Results of the other row, by round.
+ * @param {{ isDifference?: boolean, harness?: object[] }} [how] `harness`: results of the row without a client; its metric is
+ * taken off both sides first, so that the cost of making the calls dilutes nothing.
  */
 export function ratio(of, over, metric, { isDifference = false, harness } = {}) {
   const values = of.map((result, round) => {

@@ -18,7 +18,7 @@ export function brokenLinks(site, base = '/') {
       const target =
         path === '' ? page : fileOf(site, posix.resolve(posix.dirname(page), withoutBase(path, base)))
       if (target === undefined) return [`${page}: ${link} does not exist`]
-      // The head of the page is made by the theme, and the top is always there.
+      // A link without an anchor leads to the top of the page, which always exists.
       if (anchor === '' || !pages.has(target) || pages.get(target).ids.has(decodeURIComponent(anchor)))
         return []
       return [`${page}: ${link} has no such anchor`]

@@ -25,7 +25,7 @@ export function findFrameworks() {
 export function fetchFrameworks() {
   const target = folder()
   if (existsSync(target)) return target
-  // Beside its place until it is complete: an install that broke off must not be taken for the frameworks.
+  // Installs into another folder first, so that an incomplete install is never used.
   const draft = `${target}.${process.pid}`
   mkdirSync(draft, { recursive: true })
   for (const file of FILES) cpSync(join(MANIFEST, file), join(draft, file))
@@ -39,7 +39,7 @@ export function fetchFrameworks() {
     renameSync(draft, target)
   } catch (error) {
     rmSync(draft, { recursive: true, force: true })
-    // Another suite was faster.
+    // Another test suite has installed them in the meantime.
     if (!existsSync(target)) throw error
   }
   return target

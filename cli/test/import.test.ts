@@ -314,7 +314,7 @@ describe('refused lines', () => {
     expect(Object.values(byReason).reduce((sum, count) => sum + count, 0)).toBe(5)
     const events = await collector.events('status:accepted')
     expect(events.some(({ message }) => '_trackpost' in message)).toBe(false)
-    // The id that the line had in the first file: mending the first file instead would have made no second event.
+    // The line keeps its id from the first file: importing a corrected first file again would not duplicate the event.
     expect(events.map(({ messageId }) => messageId)).toContain(
       JSON.parse(lines[1] as string)._trackpost.messageId,
     )

@@ -16,7 +16,7 @@ function schemaOf(validate: (value: unknown) => unknown) {
   return { '~standard': { version: 1, vendor: 'essai', validate } } as never
 }
 
-/** A client with a plan, and what became of what it was told. */
+/** A client with a plan, and the results of its calls. */
 async function setUp(schemas: Parameters<typeof trackingPlan>[0], options?: TrackingPlanOptions) {
   const { analytics, client } = createAnalytics()
   const warnings: { plugin?: string; message: string; violations: readonly unknown[] }[] = []
@@ -312,7 +312,7 @@ describe('a schema that is broken', () => {
     [
       'returns a promise that throws when it is asked',
       () => ({
-        // biome-ignore lint/suspicious/noThenProperty: what is not to be trusted
+        // biome-ignore lint/suspicious/noThenProperty: the test needs an object that looks like a promise
         then() {
           throw new Error('jamais')
         },

@@ -100,7 +100,7 @@ async function runProcess(id: string, name: string, args: readonly string[] = []
   return { ...results, end: { end } }
 }
 
-/** Has the bundler say which entries the platform can load: what it loads and what it says of the others. */
+/** Tries to bundle each entry, and writes a module with those that the platform can load, and the errors for the others. */
 async function writeEntries(conditions: string[], external: string[]): Promise<void> {
   const entries: string[] = []
   const refusals: Record<string, string> = {}
@@ -206,7 +206,7 @@ async function runInLambda(id: string): Promise<Results> {
   })
   try {
     await Promise.race([over, lambda.ended])
-    // The end of an environment, as a function with an extension sees it.
+    // The environment ends as it does for a function with an extension.
     lambda.child.kill('SIGCONT')
     lambda.child.kill('SIGTERM')
     const { end } = await lambda.ended

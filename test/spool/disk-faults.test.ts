@@ -18,7 +18,7 @@ import {
   until,
 } from './support.ts'
 
-/** As often as a spool looks after its files. */
+/** The interval at which a spool maintains its files. */
 const BEAT_MS = 15_000
 const FIRST_RETRY_MS = 1_000
 
@@ -54,7 +54,7 @@ function open(
   return new FileSpoolOn({ directory, sync: 'never', ...options }, { fs, clock, processes })
 }
 
-/** Long enough for what does not wait for time: files, and the promises behind them. */
+/** Long enough for file operations and promises, which do not wait for timers. */
 async function turns(): Promise<void> {
   for (let count = 0; count < 50; count++) await turn()
 }
@@ -180,7 +180,7 @@ describe('a disk that fails', () => {
   })
 })
 
-/** As often as a spool looks for what others have left. */
+/** The interval at which a spool looks for files of dead processes. */
 const SCAN_MS = 60_000
 
 test.each([

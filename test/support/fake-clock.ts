@@ -5,12 +5,12 @@ interface Timer {
   readonly run: () => void
 }
 
-/** Lets everything that is ready run: all microtasks, and what the runtime had queued behind them. */
+/** Runs everything that is ready: all microtasks, and the tasks queued after them. */
 export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Resolves when the client has seen that the process has run out of work: behind all other listeners. */
+/** Resolves after the client has noticed that the process has no more work. */
 export function untilSeen(): Promise<void> {
   return new Promise((resolve) => void Promise.resolve().then(() => process.nextTick(resolve)))
 }

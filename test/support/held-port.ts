@@ -10,9 +10,9 @@ export interface HeldPort {
 /**
  * Holds a free port on 127.0.0.1 without listening on it: connections to it are refused, until a server listens there.
  *
- * The local end of an open connection is bound to it. The kernel hands out no port that is bound, and lets a server that is told
- * the number listen beside a connection, as servers do that start again while old connections are still open (`SO_REUSEADDR`,
- * which Node.js, PostgreSQL and nats-server set). A port that was listened on and closed could be anybody's a moment later.
+ * An open connection has this port as its local port. The kernel never hands out a bound port, but a server may still listen on
+ * it by number, as restarted servers do while old connections are open (`SO_REUSEADDR`, which Node.js, PostgreSQL and nats-server
+ * set). A port that was only listened on and closed could be taken by another process a moment later.
  */
 export async function holdPort(): Promise<HeldPort> {
   const far = createServer((socket) => socket.on('error', () => {}))

@@ -1,7 +1,7 @@
 import { getCurrentTest } from 'vitest/suite'
 import { findRuntime } from '../../scripts/fetch-runtimes.mjs'
 
-/** The path of a runtime's binary. Where it could not be fetched, the test that asks is skipped, and counted so. */
+/** The path of a runtime's binary. If it could not be downloaded, the calling test is skipped, and counted as skipped. */
 export function runtime(name: string): string {
   const path = findRuntime(name)
   if (path === undefined) skip(`${name} is not in the cache: npm run runtimes`)
