@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -294,6 +294,23 @@ describe('a disk', () => {
     expect(again.code).toBe(0)
     const ids = (await collector.events('status:accepted')).map(({ messageId }) => messageId)
     expect([ids.length, new Set(ids).size]).toEqual([LINES, LINES])
+  })
+
+  test('whose folder for the state is gone at the end: the last save says so', async () => {
+    const folder = join(newFolder(), 'states')
+    mkdirSync(folder)
+    const server = await startServer(() => {
+      rmSync(folder, { recursive: true, force: true })
+      return undefined
+    })
+
+    const { code, stderr } = await run(
+      ['import', newFile('a.ndjson', ndjson(1)), '--state', join(folder, 'a.state')],
+      { env: server.env },
+    )
+
+    expect([code, server.taken.length]).toEqual([1, 1])
+    expect(stderr).toMatch(/a\.ndjson:\d+: the state file .* cannot be written/)
   })
 
   test('where no state can be written at all: nothing is sent', async () => {

@@ -109,6 +109,37 @@ test('a kill before any state knows of the first refused lines leaves them there
   expect(linesOf(path)).toEqual([1])
 })
 
+test('a line that is refused while the first state is saved is not refused again', async () => {
+  const path = join(newFolder(), 'rejects.ndjson')
+  const statePath = `${path}.state`
+  let frontier = { offset: 0, line: 1 }
+  class Refusing extends Rejects {
+    override get isBeginning(): boolean {
+      if (super.isBeginning) {
+        this.add(refused(2))
+        frontier = { offset: 20, line: 3 }
+      }
+      return super.isBeginning
+    }
+  }
+  const rejects = new Refusing(path, STYLE, undefined)
+  const setting = { version: 1, format: 'ndjson', fingerprint: null, target: createTarget('a', 'b') } as const
+  const read = () => ({ frontier, delivered: 0, refused: 0 })
+  const checkpoint = new Checkpoint(statePath, rejects, setting, read, (problem) => {
+    throw problem
+  })
+  await checkpoint.start()
+  rejects.add(refused(1))
+  frontier = { offset: 10, line: 2 }
+
+  await checkpoint.finish(false)
+
+  // As if it were killed now: the state is past each line that the file has.
+  const state = JSON.parse(readFileSync(statePath, 'utf8')) as State
+  expect(state).toMatchObject({ line: 3, rejects: { bytes: readFileSync(path).length } })
+  expect(linesOf(path)).toEqual([1, 2])
+})
+
 test('nothing is created as long as nothing was refused', async () => {
   const path = join(newFolder(), 'rejects.ndjson')
   const rejects = new Rejects(path, STYLE, undefined)

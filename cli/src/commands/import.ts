@@ -201,10 +201,10 @@ class ImportRun {
       forget()
       progress.stop()
     }
-    const isComplete = importer.problem === undefined && !importer.isInterrupted
-    await checkpoint?.finish(isComplete)
-    if (!isComplete) this.#noteProblem(importer)
-    else this.#noteUnseen()
+    await checkpoint?.finish(isComplete(importer))
+    // The last save may be the first that fails.
+    if (isComplete(importer)) this.#noteUnseen()
+    else this.#noteProblem(importer)
     return this.#report(importer, rejects, performance.now() - startMs)
   }
 
@@ -257,7 +257,6 @@ class ImportRun {
   #report(importer: Importer, rejects: Rejects, elapsedMs: number): number {
     const { file, flags, context, path } = this.#parts
     const { delivered, refused, reasons, isInterrupted, problem } = importer
-    const isComplete = problem === undefined && !isInterrupted
     const result: ImportResult = {
       file,
       isDryRun: flags.dryRun === true,
@@ -265,7 +264,7 @@ class ImportRun {
       delivered,
       refused,
       reasons,
-      resumeLine: isComplete ? undefined : importer.frontier.line,
+      resumeLine: isComplete(importer) ? undefined : importer.frontier.line,
       canResume: path !== undefined,
       problem: problem?.message,
       isInterrupted,
@@ -284,6 +283,10 @@ class ImportRun {
           ),
     )
     if (isInterrupted) return EXIT.interrupted
-    return isComplete && refused === 0 ? EXIT.delivered : (problem?.exitCode ?? EXIT.failed)
+    return isComplete(importer) && refused === 0 ? EXIT.delivered : (problem?.exitCode ?? EXIT.failed)
   }
+}
+
+function isComplete({ problem, isInterrupted }: Importer): boolean {
+  return problem === undefined && !isInterrupted
 }

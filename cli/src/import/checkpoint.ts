@@ -92,11 +92,11 @@ export class Checkpoint {
   }
 
   async #write(isDone: boolean): Promise<void> {
-    // Read before the refused lines are written: lines that are refused in the meantime come after this point.
-    const { frontier, delivered, refused } = this.#read()
     // Saves the name of a new rejects file first. Otherwise a crash would leave an unknown file, and the next import would write
     // the same lines to another.
     if (this.#rejects.isBeginning && this.#last !== undefined) await this.#save(this.#last)
+    // Read at the moment at which the refused lines are taken: those of this point and no later ones.
+    const { frontier, delivered, refused } = this.#read()
     await this.#rejects.flush()
     await this.#save({ ...frontier, isDone, delivered, refused })
   }
