@@ -71,7 +71,7 @@ test.skipIf(!has('sqlite3'))('C14: an SQLite file is restored from the documente
     // As after a disk failure: the files are there, but hold no database.
     () =>
       shell(`head -c 100000 /dev/urandom > ${store} && cp ${store} ${store}-wal && cp ${store} ${store}-shm`),
-    documented('To restore, end the collector', here),
+    documented('To restore, stop the collector', here),
   )
 })
 
@@ -89,7 +89,7 @@ test.skipIf(inject('postgresPort') === null)(
     }
     const server = { '--host=db.internal': '--host=127.0.0.1', '--port=5432': `--port=${port}` }
     // Both commands end with the name of the database.
-    const restore = documented('To restore, end all collectors', {
+    const restore = documented('To restore, stop all collectors', {
       ...address,
       ...server,
       '--username=trackpost trackpost': `--username=postgres ${name}`,
