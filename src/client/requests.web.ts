@@ -37,7 +37,7 @@ const BEAT_MS = 100
  * Timers fire in the order in which they are due, however late. When a timer fires that was due this much later than one of
  * another request, that request is gone.
  */
-const LOST_MS = 1_000
+const LOST_MS = 3_000
 /** Longer than a plugin may take to load. */
 const LOAD_MS = 6_000
 /** When no timer fires for this long while requests arrive, all requests with an overdue timer are gone. */
