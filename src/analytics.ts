@@ -164,7 +164,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   flush(options: FlushOptions | FlushCallback = {}): Promise<FlushResult> {
     const { lifecycle } = this.#parts
     const { close, timeout } = readOptions(options)
-    return this.#tell(close === true ? lifecycle.close(timeout) : lifecycle.flush(timeout), options)
+    return this.#withCallback(close === true ? lifecycle.close(timeout) : lifecycle.flush(timeout), options)
   }
 
   /**
@@ -179,7 +179,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * process.once('SIGTERM', () => analytics.closeAndFlush({ timeout: 8_000 }))
    */
   closeAndFlush(options: Pick<FlushOptions, 'timeout'> | FlushCallback = {}): Promise<FlushResult> {
-    return this.#tell(this.#parts.lifecycle.close(readOptions(options).timeout), options)
+    return this.#withCallback(this.#parts.lifecycle.close(readOptions(options).timeout), options)
   }
 
   /**
@@ -251,9 +251,9 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     return this.#parts.warnings.takeListener(error, name)
   }
 
-  #tell(flushed: Promise<FlushSummary>, callback: unknown): Promise<FlushResult> {
+  #withCallback(flushed: Promise<FlushSummary>, callback: unknown): Promise<FlushResult> {
     if (typeof callback !== 'function') return flushed as Promise<FlushResult>
-    const told = flushed.then((summary) => {
+    const called = flushed.then((summary) => {
       guard(
         () => callback(undefined, summary),
         'a callback',
@@ -261,7 +261,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
       )
       return summary
     })
-    return told as Promise<FlushResult>
+    return called as Promise<FlushResult>
   }
 }
 

@@ -40,10 +40,10 @@ export function combine<Events = AnyEvents, User = UserTraits, Group = GroupTrai
   for (const client of clients) assertClient(client)
   const call = (kind: Kind, params: object, callback: Callback | undefined): void => {
     const shared = stamp(params)
-    const told = typeof callback === 'function' ? join(clients.length, callback) : () => undefined
+    const callbackOf = typeof callback === 'function' ? join(clients.length, callback) : () => undefined
     clients.forEach((client, index) => {
       const method = client[kind] as (params: unknown, callback: Callback | undefined) => void
-      method.call(client, shared, told(index))
+      method.call(client, shared, callbackOf(index))
     })
   }
   const sum = async (summaries: Promise<FlushSummary>[]): Promise<FlushSummary> => {

@@ -63,7 +63,7 @@ const MIN_WORKING_RENEWAL_INTERVAL_MS = 250
 /** A request that is this late was dropped: edge runtimes freeze work for which no handler waits. */
 const LOST_MS = 5_000
 /** Failures in a row (they take more than a minute) before a warning: events wait, and nothing else shows it. */
-const FAILURES_TO_TELL = 8
+const FAILURES_TO_WARN = 8
 
 const CLOSED: TokenFailure = { message: 'the client was closed' }
 
@@ -263,9 +263,9 @@ export class OAuthCredentials implements SharedCredentials {
     if (isOneMore) known.failures++
     const untilMs = nowMs + Math.max(result.waitMs ?? 0, backoffMs(known.failures, clock.random()))
     known.notBeforeMs = Math.max(known.notBeforeMs, untilMs)
-    if (isOneMore && known.failures === FAILURES_TO_TELL && this.#waiting !== undefined) {
-      const tell = this.#options.warn ?? warn
-      tell('no_token', `${this.#error('auth', result.failure).message}; events wait, and it is tried again`)
+    if (isOneMore && known.failures === FAILURES_TO_WARN && this.#waiting !== undefined) {
+      const report = this.#options.warn ?? warn
+      report('no_token', `${this.#error('auth', result.failure).message}; events wait, and it is tried again`)
     }
     this.#retry(result.failure, result.isLimited && result.waitMs !== undefined)
   }

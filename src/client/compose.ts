@@ -193,8 +193,8 @@ export function compose(
       verify: () => loadAndVerify(verifier),
     }
   }
-  const createPlugins = (clock: Clock, told: PluginChanges): PluginLoader =>
-    new PluginLoader({ limits: new TimeLimits(clock), client, report, ...told })
+  const createPlugins = (clock: Clock, changes: PluginChanges): PluginLoader =>
+    new PluginLoader({ limits: new TimeLimits(clock), client, report, ...changes })
   // With a spool there is one set of parts: a spool serves the whole process.
   const parts: Parts =
     settings.spool === undefined

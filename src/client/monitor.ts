@@ -42,7 +42,7 @@ export class Monitor implements Observer, OutageObserver {
   readonly #warnings: Warnings
   readonly #countPending: () => number
   #lastDeliveredAtMs: number | undefined
-  #isOutageTold = false
+  #isOutageReported = false
   #last: { atMs: number; error: () => Omit<LastError, 'at'> } | undefined
 
   constructor(
@@ -91,7 +91,7 @@ export class Monitor implements Observer, OutageObserver {
       if (toInfo !== undefined && this.wantsBodies) client.emit('http_response', toInfo())
       if (describe === undefined) {
         this.#lastDeliveredAtMs = this.#nowMs()
-        this.#isOutageTold = false
+        this.#isOutageReported = false
       } else this.#keep(() => ({ message: describe(), ...(status !== undefined && { status }) }))
       if (startedAtMs === undefined) return
       const durationMs = this.#clock.monotonic() - startedAtMs
@@ -111,8 +111,8 @@ export class Monitor implements Observer, OutageObserver {
   /** The service has failed more than `maxRetries` times in a row. */
   onOutage(durationMs: number, problem: string): void {
     // On edge runtimes each incoming request has its own delivery: the first one reports for all.
-    if (this.#isOutageTold) return
-    this.#isOutageTold = true
+    if (this.#isOutageReported) return
+    this.#isOutageReported = true
     const nowMs = this.#nowMs()
     const since = nowMs === undefined ? '' : ` since ${new Date(nowMs - durationMs).toISOString()}`
     this.#warnings.reportOutage(

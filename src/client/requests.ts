@@ -10,7 +10,7 @@ export interface RequestsOptions {
   readonly jsRuntime: JsRuntime
   readonly clock: Clock
   /** Makes the plugin loader that all incoming requests share. */
-  readonly createPlugins: (clock: Clock, told: PluginChanges) => PluginLoader
+  readonly createPlugins: (clock: Clock, changes: PluginChanges) => PluginLoader
   /**
    * Makes a set of parts that shares only plain data with other sets.
    *

@@ -189,16 +189,16 @@ export class CompatAnalytics {
   async #flush(callback: CompatCallback | undefined): Promise<CompatData | undefined> {
     const calls = [...this.#calls]
     await this.client.flush()
-    const tell = (...given: Parameters<CompatCallback>): void => {
+    const call = (...given: Parameters<CompatCallback>): void => {
       if (typeof callback === 'function') guard(() => callback(...given), 'a callback of flush')
     }
     if (!this.enable || calls.length === 0) {
-      tell()
+      call()
       return undefined
     }
     const data = toData(calls.flatMap(({ event }) => event ?? []))
     const error = calls.find((call) => call.error !== undefined)?.error
-    tell(error, data)
+    call(error, data)
     if (error !== undefined && this.errorHandler === undefined) throw error
     return data
   }

@@ -45,7 +45,7 @@ export class ResultHandler {
   /** Requests that the service has accepted. */
   #accepted = 0
   readonly #refusals = new Set<string>()
-  #isOutageTold = false
+  #isOutageReported = false
   /** The service has just accepted a request without events. */
   #isUp = false
   /** Events that failed since the service accepted the last request with events. */
@@ -167,8 +167,8 @@ export class ResultHandler {
     this.#givenUp = 0
     if (!gate.succeed(pass) || outage.isQuiet) return
     outage.end()
-    if (!this.#isOutageTold) return
-    this.#isOutageTold = false
+    if (!this.#isOutageReported) return
+    this.#isOutageReported = false
     observer.onRecovery(clock.monotonic() - outage.sinceMs)
   }
 
@@ -216,8 +216,8 @@ export class ResultHandler {
     const { dueOrder } = line.ready
     const nowMs = clock.monotonic()
     if (isNew) outage.fail(dueOrder, nowMs, toError, code)
-    if (outage.failures > maxRetries && !this.#isOutageTold) {
-      this.#isOutageTold = true
+    if (outage.failures > maxRetries && !this.#isOutageReported) {
+      this.#isOutageReported = true
       observer.onOutage(nowMs - outage.sinceMs, toError('retries_exhausted').message)
     }
     this.#givenUp += ended.length

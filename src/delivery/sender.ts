@@ -231,8 +231,8 @@ export class Sender {
   #warnOfHtml(status: number): void {
     if (this.#hasWarnedOfHtml) return
     this.#hasWarnedOfHtml = true
-    const { url, warn: tell = warn } = this.#options
-    tell(
+    const { url, warn: report = warn } = this.#options
+    report(
       'html_response',
       `${url} responded with status ${status} and a web page. The events count as delivered, but no tracking API ` +
         'responds like that; check the setting host.',

@@ -1,7 +1,7 @@
 import { warn } from '../runtime/warn.ts'
 
 /** Kinds of code that were reported already: a callback in a hot loop must not flood the log. */
-const told = new Set<string>()
+const warned = new Set<string>()
 
 /**
  * Runs user code (a callback, a listener) so that nothing it does reaches the caller: a throw or a rejection is reported,
@@ -12,7 +12,7 @@ const told = new Set<string>()
  */
 export function guard(run: () => unknown, what: string, report?: (error: unknown) => boolean): void {
   const fail = (error: unknown, verb: string): void => {
-    if (report?.(error) !== true) tell(what, verb)
+    if (report?.(error) !== true) warnOnce(what, verb)
   }
   try {
     const result = run()
@@ -29,9 +29,9 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   )
 }
 
-function tell(what: string, verb: string): void {
-  if (told.has(what)) return
-  told.add(what)
+function warnOnce(what: string, verb: string): void {
+  if (warned.has(what)) return
+  warned.add(what)
   // The error comes from user code and may hold anything, so it is not shown.
   warn('user_code', `${what} ${verb}; the error was ignored, and further ones will be ignored silently`)
 }

@@ -48,7 +48,7 @@ interface Passage {
 export class Pipeline {
   readonly #report: Report
   /** Receives the reports that plugins make themselves. */
-  readonly #tell: Reporter
+  readonly #reporter: Reporter
   readonly #loader: PluginLoader
   readonly #limits: TimeLimits
   readonly #lineage: Lineage
@@ -65,7 +65,7 @@ export class Pipeline {
 
   constructor({ clock, client, report, onRegister, plugins }: PipelineOptions) {
     this.#report = report
-    this.#tell = (ctx, plugin, reason) => report(pluginFailure(plugin, 'reported', reason, ctx))
+    this.#reporter = (ctx, plugin, reason) => report(pluginFailure(plugin, 'reported', reason, ctx))
     this.#limits = new TimeLimits(clock)
     this.#lineage = new Lineage(clock)
     this.#turns = new Turns(clock, () => this.release())
@@ -137,7 +137,7 @@ export class Pipeline {
       return true
     }
     ctx.depth = depth
-    ctx.reporter = this.#tell
+    ctx.reporter = this.#reporter
     if (this.#loader.isLoading || this.#turns.isOver()) {
       // The event goes on when other work ends, but must not run in the asynchronous context of that work.
       const captured = new AsyncResource('Trackpost')

@@ -73,11 +73,11 @@ function look(): void {
   }
 }
 
-let hasTold = false
+let hasWarned = false
 
 function tellOnce(): void {
-  if (hasTold) return
-  hasTold = true
+  if (hasWarned) return
+  hasWarned = true
   warn(
     'exit',
     "a beforeExit listener tracks an event each time it runs: the process is kept alive for that only once, or it would never end; use process.once('beforeExit', ...)",

@@ -47,11 +47,11 @@ export class Log {
   }
 
   /** Something failed that cost no event. May be detached. */
-  readonly warn: Warn = (code, text) => this.#tell('warn', code, text)
+  readonly warn: Warn = (code, text) => this.#emit('warn', code, text)
 
   /** An event was lost. */
   loss(code: string, text: string): void {
-    this.#tell('error', code, text)
+    this.#emit('error', code, text)
   }
 
   /** Logs progress. Check {@link Log.isVerbose} first if the fields are costly to make. */
@@ -65,12 +65,12 @@ export class Log {
     }
   }
 
-  #tell(level: 'warn' | 'error', code: string, text: string): void {
+  #emit(level: 'warn' | 'error', code: string, text: string): void {
     const message = escapeControls(this.#redact(text))
-    const tellProcess = (): void => warn(code, message)
-    if (this.#logger === undefined) tellProcess()
+    const warnProcess = (): void => warn(code, message)
+    if (this.#logger === undefined) warnProcess()
     // If the logger fails, the message becomes a process warning.
-    else this.#write(level, { code }, message, tellProcess)
+    else this.#write(level, { code }, message, warnProcess)
   }
 
   #write(level: keyof Logger, fields: object, message: string, onFailure: () => void): void {

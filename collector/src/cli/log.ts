@@ -74,14 +74,14 @@ export class Log {
     const text = oneLine(cause)
     const last = this.#faults.get(what)
     const restMs = last === undefined ? 0 : last.atMs + FAULT_INTERVAL_MS - clock.monotonic()
-    if (last === undefined || restMs <= 0) return this.#tell(what, text, last?.suppressed ?? 0)
+    if (last === undefined || restMs <= 0) return this.#report(what, text, last?.suppressed ?? 0)
     last.suppressed++
     const isWaiting = last.newer !== undefined
     last.newer = text === last.cause ? undefined : text
     if (last.newer === undefined || isWaiting) return
     clock.setTimer(() => {
       const { newer, suppressed } = this.#faults.get(what) ?? OVER
-      if (newer !== undefined) this.#tell(what, newer, suppressed - 1)
+      if (newer !== undefined) this.#report(what, newer, suppressed - 1)
     }, restMs)
   }
 
@@ -96,7 +96,7 @@ export class Log {
     this.info(message)
   }
 
-  #tell(what: string, cause: string, suppressed: number): void {
+  #report(what: string, cause: string, suppressed: number): void {
     this.#faults.set(what, { atMs: this.#options.clock.monotonic(), cause, suppressed: 0, newer: undefined })
     this.#write('error', what, { cause, ...(suppressed > 0 && { suppressed }) })
   }

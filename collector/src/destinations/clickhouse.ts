@@ -30,7 +30,7 @@ export class ClickHouseSender implements BatchSender {
   readonly #clock: Clock
   readonly #onFault: (cause: unknown) => void
   #isReady = false
-  #told: string | undefined
+  #reported: string | undefined
 
   /** @param onFault Called with the server's message when it accepts nothing, once until the message changes. */
   constructor(config: ClickHouseConfig, clock: Clock, onFault: (cause: unknown) => void) {
@@ -92,7 +92,7 @@ export class ClickHouseSender implements BatchSender {
     if (this.#isReady) return undefined
     const problem = await ensureTable(this.#server, this.#table, signal)
     this.#isReady = problem === undefined
-    if (problem !== undefined && !signal.aborted) this.#tell(problem.reason, problem.detail)
+    if (problem !== undefined && !signal.aborted) this.#report(problem.reason, problem.detail)
     return problem?.reason
   }
 
@@ -108,23 +108,23 @@ export class ClickHouseSender implements BatchSender {
         insert_deduplication_token: tokenOf(rows),
       })
       const outcome = outcomeOf(response)
-      if (outcome.kind === 'taken') this.#told = undefined
+      if (outcome.kind === 'taken') this.#reported = undefined
       else if (outcome.kind !== 'refused') {
         // The table may be the cause: it is checked again before the next batch.
         this.#isReady = false
-        this.#tell(outcome.reason, response.text)
+        this.#report(outcome.reason, response.text)
       }
       return outcome
     } catch (cause) {
       const reason = connectionReason(cause)
-      if (!signal.aborted) this.#tell(reason)
+      if (!signal.aborted) this.#report(reason)
       return { kind: 'unavailable', reason }
     }
   }
 
-  #tell(reason: string, detail = reason): void {
-    if (this.#told === reason) return
-    this.#told = reason
+  #report(reason: string, detail = reason): void {
+    if (this.#reported === reason) return
+    this.#reported = reason
     this.#onFault(new Error(detail.trim().slice(0, 1000)))
   }
 }

@@ -94,7 +94,7 @@ export class Deliverer {
   async #open(destination: BatchDestination): Promise<BatchSender> {
     if (this.#sender !== undefined) return this.#sender
     const sender = await openSender(destination, this.#parts.clock, (cause) =>
-      this.#outage.tell(`destination ${destination.name}`, cause),
+      this.#outage.report(`destination ${destination.name}`, cause),
     )
     this.#sender = sender
     await sender.prepare(this.#stop.signal)
@@ -110,8 +110,8 @@ export class Deliverer {
     const measured = attempt()
     const isUnavailable = results.every(({ result }) => result === 'retry')
     this.#failures = isUnavailable ? this.#failures + 1 : 0
-    const telling = isUnavailable ? results[0] : results.find(({ result }) => result === 'delivered')
-    if (telling !== undefined && !signal.aborted) this.#outage.saw(telling)
+    const decisive = isUnavailable ? results[0] : results.find(({ result }) => result === 'delivered')
+    if (decisive !== undefined && !signal.aborted) this.#outage.saw(decisive)
     // One random number for the batch: events that failed together are due together, as a batch again.
     const random = clock.random()
     const delayMs = (attempts: number) =>

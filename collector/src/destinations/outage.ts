@@ -17,7 +17,7 @@ export class Outage {
   /** When the attempts began to fail, by the monotonic clock; undefined = the last one did not fail. */
   #sinceMs: number | undefined
   /** The fault that was reported and is not over. */
-  #told: string | undefined
+  #reported: string | undefined
 
   constructor(name: string, parts: OutageParts) {
     this.#name = name
@@ -30,20 +30,20 @@ export class Outage {
     if (attempt.result === 'retry') {
       this.#sinceMs ??= clock.monotonic()
       const isLong = clock.monotonic() - this.#sinceMs >= OUTAGE_MS
-      const isNews = isLong && this.#told === undefined
-      if (isNews) this.tell(`destination ${this.#name} is unavailable`, new Error(attempt.reason))
+      const isNews = isLong && this.#reported === undefined
+      if (isNews) this.report(`destination ${this.#name} is unavailable`, new Error(attempt.reason))
       return
     }
     // A destination that refuses an event responds, so it is not down.
     this.#sinceMs = undefined
-    if (this.#told === undefined) return
-    onRecovery(`destination ${this.#name} is back`, this.#told)
-    this.#told = undefined
+    if (this.#reported === undefined) return
+    onRecovery(`destination ${this.#name} is back`, this.#reported)
+    this.#reported = undefined
   }
 
   /** Reports the fault; the next attempt that does not fail ends it. */
-  tell(fault: string, cause: unknown): void {
-    this.#told = fault
+  report(fault: string, cause: unknown): void {
+    this.#reported = fault
     this.#parts.onFault(fault, cause)
   }
 }

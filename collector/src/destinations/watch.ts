@@ -29,7 +29,7 @@ export class DestinationWatch {
   readonly #attended: readonly string[]
   /** Turned off on purpose: their pending deliveries are not reported. */
   readonly #disabled: ReadonlySet<string>
-  readonly #told = new Set<string>()
+  readonly #reported = new Set<string>()
   /** For each name, when the last event came that a front had neither planned for it nor skipped with a reason. */
   readonly #unplanned = new Map<string, number>()
   #cancel = () => {}
@@ -51,7 +51,7 @@ export class DestinationWatch {
     if (this.#isClosed) return
     this.#cancel = this.#parts.clock.setTimer(() => {
       void this.#attend()
-        .then(() => this.#tell())
+        .then(() => this.#report())
         .then(() => this.#later())
     }, ATTEND_MS)
   }
@@ -63,15 +63,15 @@ export class DestinationWatch {
   }
 
   /** Reports each destination that has lost its processes since the last check. */
-  async #tell(): Promise<void> {
+  async #report(): Promise<void> {
     const found = await this.unattended().catch(() => undefined)
     if (found === undefined || this.#isClosed) return
     for (const [name, pending] of found) {
-      if (!this.#told.has(name))
+      if (!this.#reported.has(name))
         this.#parts.onFault(`destination ${name}`, new Error(unattendedText(pending)))
     }
-    this.#told.clear()
-    for (const name of found.keys()) this.#told.add(name)
+    this.#reported.clear()
+    for (const name of found.keys()) this.#reported.add(name)
   }
 
   /** How many deliveries wait for each destination to which no running process delivers, this one included. */

@@ -27,21 +27,21 @@ export class PartWatch {
     void this.#look(false)
   }
 
-  async #look(isTold: boolean): Promise<void> {
+  async #look(mayReport: boolean): Promise<void> {
     const parts = await this.#options.health.parts()
     if (this.#isClosed) return
-    for (const part of parts) this.#see(part, isTold)
+    for (const part of parts) this.#see(part, mayReport)
     this.#cancel = this.#options.clock.setTimer(() => void this.#look(true), LOOK_MS)
   }
 
-  #see({ part, isReady, reason }: PartHealth, isTold: boolean): void {
+  #see({ part, isReady, reason }: PartHealth, mayReport: boolean): void {
     const { onFault, onRecovery } = this.#options
     if (isReady) {
       if (this.#unavailable.delete(part)) onRecovery(`the ${part} is back`, `the ${part} is unavailable`)
       return
     }
     // The connection to a log reports that itself.
-    if (isTold && part === 'store' && !this.#unavailable.has(part))
+    if (mayReport && part === 'store' && !this.#unavailable.has(part))
       onFault('the store is unavailable', new Error(reason ?? 'unknown'))
     this.#unavailable.set(part, reason ?? 'unknown')
   }

@@ -8,48 +8,48 @@ const REFUSED = { result: 'failed', reason: 'answered 400' } as const
 
 function newOutage() {
   const clock = fakeClock()
-  const told: string[] = []
+  const reported: string[] = []
   const outage = new Outage('Hook', {
     clock,
-    onFault: (what, cause) => void told.push(`${what}: ${(cause as Error).message}`),
-    onRecovery: (what, fault) => void told.push(`${what}; over: ${fault}`),
+    onFault: (what, cause) => void reported.push(`${what}: ${(cause as Error).message}`),
+    onRecovery: (what, fault) => void reported.push(`${what}; over: ${fault}`),
   })
-  return { clock, told, outage }
+  return { clock, reported, outage }
 }
 
-test('a destination that takes nothing for a while is told of once, and once when it is back', () => {
-  const { clock, told, outage } = newOutage()
+test('a destination that takes nothing for a while is reported of once, and once when it is back', () => {
+  const { clock, reported, outage } = newOutage()
   for (let attempt = 0; attempt < 5; attempt++) {
     outage.saw(RETRY)
     clock.advance(1000)
   }
-  expect(told).toEqual(['destination Hook is unavailable: ECONNREFUSED'])
+  expect(reported).toEqual(['destination Hook is unavailable: ECONNREFUSED'])
 
   outage.saw(DELIVERED)
   outage.saw(DELIVERED)
 
-  expect(told.slice(1)).toEqual(['destination Hook is back; over: destination Hook is unavailable'])
+  expect(reported.slice(1)).toEqual(['destination Hook is back; over: destination Hook is unavailable'])
 })
 
 test('one that refuses now and then, or refuses an event for its data, is not unavailable', () => {
-  const { clock, told, outage } = newOutage()
+  const { clock, reported, outage } = newOutage()
   for (const result of [RETRY, DELIVERED, RETRY, REFUSED, RETRY]) {
     outage.saw(result)
     clock.advance(1999)
   }
 
-  expect(told).toEqual([])
+  expect(reported).toEqual([])
 })
 
-test('what was told by somebody else is over with the next delivery as well', () => {
-  const { clock, told, outage } = newOutage()
-  outage.tell('destination Hook', new Error('wrong password'))
+test('what was reported by somebody else is over with the next delivery as well', () => {
+  const { clock, reported, outage } = newOutage()
+  outage.report('destination Hook', new Error('wrong password'))
   outage.saw(RETRY)
   clock.advance(5000)
   outage.saw(RETRY)
   outage.saw(DELIVERED)
 
-  expect(told).toEqual([
+  expect(reported).toEqual([
     'destination Hook: wrong password',
     'destination Hook is back; over: destination Hook',
   ])
