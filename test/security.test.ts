@@ -20,7 +20,7 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
   S02: [
     [
       'test/delivery/sender.test.ts',
-      'further headers that look like secrets are redacted, in http_request and in what quotes them',
+      'redacts further headers that look like secrets, in http_request and in errors that quote them',
     ],
   ],
   S03: [['test/auth/end-to-end.test.ts', 'by errors, events, inspection and JSON']],

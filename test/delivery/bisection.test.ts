@@ -5,7 +5,10 @@ import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
 
-/** A service that refuses every batch with a bad event in it, and names the first of them. */
+/**
+ * A service that refuses every batch that contains a bad event, and names the first bad event in its
+ * response.
+ */
 const refusing =
   (bad: readonly string[], code = 400): Reply =>
   ({ messageIds }) => {
@@ -15,7 +18,7 @@ const refusing =
       : { status: code, statusText: 'Bad Request', text: async () => `{"message":"${found} is invalid"}` }
   }
 
-/** Sends `count` events as one batch to a service that behaves like this. */
+/** Sends `count` events as one batch to a service that responds with `reply`. */
 async function send(count: number, reply: Reply, settings = {}) {
   const setup = setUpDelivery({ settings: { flushAt: count, ...settings }, replies: [reply] })
   setup.enqueue(...ids(count))
@@ -26,11 +29,11 @@ async function send(count: number, reply: Reply, settings = {}) {
 const failedIn = (outcomes: Outcome[]): string[] =>
   idsOf(outcomes.filter(({ error }) => error !== undefined)).sort()
 
-/** Ids of the requests that the service took, in the order of the requests. */
+/** Ids of the events that the service accepted, in the order of the requests. */
 const takenIn = (requests: readonly SentRequest[], bad: readonly string[]): string[] =>
   requests.flatMap(({ messageIds }) => (messageIds.some((id) => bad.includes(id)) ? [] : messageIds))
 
-describe('a batch that is refused for what it holds', () => {
+describe('a batch that is refused because of its content', () => {
   test.each([400, 422])('%i: one bad event of 100 fails alone, wherever it is', async (code) => {
     for (let number = 1; number <= 100; number++) {
       const bad = [`a${number}`]
@@ -43,7 +46,7 @@ describe('a batch that is refused for what it holds', () => {
     }
   })
 
-  test('the bad event fails with what the service said of it', async () => {
+  test('the bad event fails with the response of the service', async () => {
     const { outcomes } = await send(100, refusing(['a70']))
 
     expect(outcomes.find(({ id }) => id === 'a70')?.error).toMatchObject({
@@ -53,7 +56,7 @@ describe('a batch that is refused for what it holds', () => {
     })
   })
 
-  test('two bad events of 100 fail alone, wherever they are, with 24 requests more', async () => {
+  test('two bad events of 100 fail alone, wherever they are, after at most 24 more requests', async () => {
     let most = 0
     for (let one = 1; one <= 100; one += 7) {
       for (let other = one + 1; other <= 100; other += 3) {
@@ -66,11 +69,11 @@ describe('a batch that is refused for what it holds', () => {
       }
     }
     expect(most).toBeLessThanOrEqual(24)
-    // Or the bound would not have been met at all.
+    // Otherwise no case would have come near the limit.
     expect(most).toBeGreaterThan(20)
   })
 
-  test('fifty bad events of 100 cost no more than 24 requests, and every event has one outcome', async () => {
+  test('with fifty bad events of 100 there are at most 24 more requests, and every event has one outcome', async () => {
     const bad = ids(100).filter((_, index) => index % 2 === 0)
 
     const { client, outcomes } = await send(100, refusing(bad))
@@ -82,11 +85,12 @@ describe('a batch that is refused for what it holds', () => {
     const failed = failedIn(outcomes)
     expect(bad.every((id) => failed.includes(id))).toBe(true)
     expect(new Set(codesOf(outcomes))).toEqual(new Set(['delivered', 'rejected']))
-    // Events that were refused alone or delivered are decided; only those for which no request was left fail untested.
+    // Events that were delivered or refused alone are decided. Only events for which no request was left fail
+    // untested.
     expect(failed.length).toBeLessThan(100)
   })
 
-  test('a service that says the same of both halves has nothing against one event: all fail', async () => {
+  test('when both halves are refused with the same text, no single event is the cause: all fail', async () => {
     const reply: Reply = () => ({
       status: 400,
       statusText: 'Bad Request',
@@ -101,7 +105,7 @@ describe('a batch that is refused for what it holds', () => {
     expect(idsOf(outcomes).sort()).toEqual(ids(100).sort())
   })
 
-  test('a service that says something else each time gets 24 requests more', async () => {
+  test('when the text of each response differs, there are at most 24 more requests', async () => {
     let number = 0
     const reply: Reply = () => ({
       status: 400,
@@ -115,7 +119,7 @@ describe('a batch that is refused for what it holds', () => {
     expect(codesOf(outcomes)).toEqual(new Array(1_000).fill('rejected'))
   })
 
-  test('only what its last request was refused for fails, whenever the service changes its mind', async () => {
+  test('exactly those events fail whose last request was refused, whenever the service starts to accept', async () => {
     for (let refusals = 1; refusals <= 25; refusals++) {
       let number = 0
       const { client, outcomes } = await send(100, () => ({
@@ -136,7 +140,7 @@ describe('a batch that is refused for what it holds', () => {
     }
   })
 
-  test('a part that no request is left to halve is sent as a whole', async () => {
+  test('a part is sent as a whole when no request is left to halve it', async () => {
     let number = 0
     const { client, outcomes } = await send(1_000, () => ({
       status: ++number <= 11 ? 400 : 200,
@@ -149,14 +153,15 @@ describe('a batch that is refused for what it holds', () => {
     expect(client.batchSizes.at(-1)).toBe(16)
   })
 
-  test('a half that was refused and is not sent again fails, though the part before it ends by its retries', async () => {
+  test('a half that was refused and is not sent again fails, although the part before it runs out of retries', async () => {
     const judge = refusing([...ids(32), 'a40'])
     const reply: Reply = (request) =>
       request.messageIds[0] === 'a17' ? status(503)(request) : judge(request)
     const { client, outcomes, clock } = await send(64, reply, { maxRetries: 0 })
     await clock.advance(3_600_000)
 
-    // The first request, both halves of it, and the parts of the first half until no further one is left to look with.
+    // The first request, both of its halves, and parts of the first half until the limit of requests is
+    // reached.
     expect(client.requests.map(({ messageIds }) => messageIds.length).slice(0, 4)).toEqual([64, 32, 32, 16])
     const codeOf = new Map(outcomes.map(({ id, error }) => [id, error?.code]))
     expect([...codeOf.keys()].sort()).toEqual([...ids(64)].sort())
@@ -177,14 +182,14 @@ describe('a batch that is refused for what it holds', () => {
     }
   })
 
-  test('a bad event alone costs one request', async () => {
+  test('a single bad event takes one request', async () => {
     const { client, outcomes } = await send(1, refusing(['a1']))
 
     expect(client.requests).toHaveLength(1)
     expect(codesOf(outcomes)).toEqual(['rejected'])
   })
 
-  test('the other events arrive in their order, but for the two first halves', async () => {
+  test('the other events arrive in order, except that a refused first half may arrive after the second', async () => {
     const inSecond = await send(100, refusing(['a80', 'a90']), { maxConcurrentRequests: 1 })
     const inBoth = await send(100, refusing(['a20', 'a80']), { maxConcurrentRequests: 1 })
     const inFirst = await send(100, refusing(['a20']), { maxConcurrentRequests: 1 })
@@ -196,7 +201,7 @@ describe('a batch that is refused for what it holds', () => {
     expect(takenIn(inFirst.client.requests, ['a20'])).toEqual([...ids(100).slice(50), ...firstHalf])
   })
 
-  test('outages and rate limits between do not change what fails, and no attempt is counted twice', async () => {
+  test('outages and rate limits in between do not change which events fail, and no attempt is counted twice', async () => {
     const bad = ['a7', 'a61']
     const judge = refusing(bad)
     let number = 0
@@ -225,7 +230,7 @@ describe('a batch that is refused for what it holds', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('a part that is sent says how often its events were sent before', async () => {
+  test('X-Retry-Count of a part is the number of times that its events were sent before', async () => {
     const { client } = await send(4, refusing(['a4']))
 
     expect(
@@ -233,13 +238,13 @@ describe('a batch that is refused for what it holds', () => {
     ).toEqual([
       [4, undefined],
       [2, '1'],
-      // The other half of what was refused holds the bad event: it is halved without being sent.
+      // The second half must contain the bad event: it is halved without being sent.
       [1, '1'],
       [1, '1'],
     ])
   })
 
-  test('what was learned of a size holds for the parts as well', async () => {
+  test('a size that was learned from a 413 also applies to the parts', async () => {
     const bad = ['a3']
     const judge = refusing(bad)
     const reply: Reply = (request) => (request.batch.length > 10 ? status(413)(request) : judge(request))

@@ -12,7 +12,7 @@ const store = new SlabStore()
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8')
 
 describe('the envelope', () => {
-  test('a body is the messages, the write key and the time of sending, byte for byte', () => {
+  test('a body consists of the messages, the write key and the time of sending, byte for byte', () => {
     const envelope = new Envelope('wk_"7Qm4"\\', store)
 
     const body = envelope.write(storeAll([{ event: 'Thé' }, { event: '🍰' }], store), SENT_AT)
@@ -22,7 +22,7 @@ describe('the envelope', () => {
     )
   })
 
-  test('its bytes and those of a range are the bytes of the body', () => {
+  test('its size, and that of a range, is the number of bytes in the body', () => {
     const envelope = new Envelope('wk_Zurich_7Qm4', store)
     const range = new Range(storeAll([{ event: 'Thé' }, { event: '🍰' }, { n: 1 }], store))
 
@@ -31,7 +31,7 @@ describe('the envelope', () => {
     expect(envelope.bytes + range.bytes).toBe(body.length)
   })
 
-  test('a body is what it holds, whatever that is', () => {
+  test('a body contains its messages, whatever they are', () => {
     const messages = fc.array(fc.dictionary(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' })), {
       minLength: 1,
       maxLength: 8,
@@ -46,7 +46,7 @@ describe('the envelope', () => {
     )
   })
 
-  test('listeners see the same body without the key', () => {
+  test('listeners see the same body without the write key', () => {
     const envelope = new Envelope('wk_Zurich_7Qm4', store)
 
     const body = envelope.writeRedacted(storeAll([{ event: 'Thé' }], store), SENT_AT)
@@ -55,7 +55,7 @@ describe('the envelope', () => {
   })
 })
 
-test('where the code of the compression cannot be loaded, bodies are sent as they are, with one warning', async () => {
+test('when the compression code cannot be loaded, bodies are sent uncompressed, with one warning', async () => {
   vi.doMock('../../src/delivery/compression.ts', () => {
     throw new Error('kaputt')
   })

@@ -30,7 +30,7 @@ describe('a body', () => {
   test.each([
     ['Node.js', gzipOnNode],
     ['the web platform', gzipOnWeb],
-  ])('is compressed by %s, and is what it was when it is decompressed', async (_label, gzip) => {
+  ])('is compressed by %s, and decompresses to the original', async (_label, gzip) => {
     const { compression, batch, clock, warnings } = setUp(gzip)
     const given = Uint8Array.from(BODY)
 
@@ -44,7 +44,7 @@ describe('a body', () => {
     expect(warnings).toEqual([])
   })
 
-  test.each([0, 1, 5_000, 400_000, 3_000_000])('of %d bytes is never longer than it was', async (length) => {
+  test.each([0, 1, 5_000, 400_000, 3_000_000])('of %d bytes never becomes longer', async (length) => {
     const { compression, batch } = setUp()
     const body = Buffer.alloc(length, 'événement ')
 
@@ -54,7 +54,7 @@ describe('a body', () => {
     expect(Buffer.compare(encoding === 'gzip' ? gunzipSync(bytes) : bytes, body)).toBe(0)
   })
 
-  test('that does not get smaller goes as it is, and is not compressed again', async () => {
+  test('that does not become smaller is sent uncompressed, and is not compressed again', async () => {
     const gzip = vi.fn(async (bytes: Uint8Array) => bytes)
     const { compression, batch, warnings } = setUp(gzip)
 
@@ -65,14 +65,14 @@ describe('a body', () => {
       { bytes: BODY, encoding: undefined },
     ])
     expect(gzip).toHaveBeenCalledTimes(1)
-    // It is no fault, and says nothing about other bodies.
+    // That is not a fault, and says nothing about other bodies.
     expect(warnings).toEqual([])
     await compression.encode(BODY, {})
     expect(gzip).toHaveBeenCalledTimes(2)
   })
 })
 
-describe('compression that fails', () => {
+describe('a compression', () => {
   const faults: [string, Gzip][] = [
     [
       'throws',
@@ -84,7 +84,7 @@ describe('compression that fails', () => {
   ]
 
   test.each(faults)(
-    'one that %s sends this body and all others as they are, and warns once',
+    'that %s: this body and all others are sent uncompressed, with one warning',
     async (_label, gzip) => {
       const spied = vi.fn(gzip)
       const { compression, batch, clock, warnings } = setUp(spied)
@@ -98,7 +98,7 @@ describe('compression that fails', () => {
     },
   )
 
-  test('one that never ends is given up after the time of a request', async () => {
+  test('that never ends is given up after the request timeout', async () => {
     const { compression, batch, clock, warnings } = setUp(() => new Promise(() => {}))
     const bodies: unknown[] = []
     void compression.encode(BODY, batch).then((body) => bodies.push(body))
@@ -112,7 +112,7 @@ describe('compression that fails', () => {
   })
 
   test.each([undefined, null, 'gzip', 5, {}])(
-    'one that comes to %j sends the body as it is',
+    'that resolves to %j: the body is sent uncompressed',
     async (value) => {
       const { compression, batch } = setUp(async () => value as never)
 
@@ -120,7 +120,7 @@ describe('compression that fails', () => {
     },
   )
 
-  test('a runtime without CompressionStream sends bodies as they are', async () => {
+  test('a runtime without CompressionStream sends bodies uncompressed', async () => {
     vi.stubGlobal('CompressionStream', undefined)
     const { compression, batch, warnings } = setUp(gzipOnWeb)
 
@@ -130,7 +130,7 @@ describe('compression that fails', () => {
     vi.unstubAllGlobals()
   })
 
-  test('an abort gives up at once what is being compressed, leaves no timer and warns nobody', async () => {
+  test('an abort gives up a running compression at once, leaves no timer and causes no warning', async () => {
     const { compression, batch, clock, warnings } = setUp(() => new Promise(() => {}))
     const encoding = compression.encode(BODY, batch)
 
@@ -142,7 +142,7 @@ describe('compression that fails', () => {
   })
 })
 
-test('a body that is compressed is forgotten: an abort does nothing to it', async () => {
+test('an abort has no effect on a body that is already compressed', async () => {
   const { compression, batch, clock } = setUp()
   const cancelTimer = vi.fn()
   clock.setTimer = () => cancelTimer
@@ -171,7 +171,7 @@ describe('an HTTP client', () => {
       false,
     ],
     ['over fetch', new FetchHTTPClient(makeRequest), true],
-  ])('%s is given compressed bodies: %#', async (_label, client, isCompressed) => {
+  ])('%s gets compressed bodies: %#', async (_label, client, isCompressed) => {
     const { compression, batch, warnings } = setUp(undefined, client)
 
     const { encoding } = await compression.encode(BODY, batch)
@@ -184,23 +184,23 @@ describe('an HTTP client', () => {
 describe('a service', () => {
   const gzip: Gzip = async (bytes) => bytes.subarray(1)
 
-  test('that responds with 415 gets this batch again, and all others, as they are; that is one warning', async () => {
+  test('that responds with 415 gets this batch again, and all others, uncompressed, with one warning', async () => {
     const { compression, batch, warnings } = setUp(gzip)
     const other = {}
     const bodies = [await compression.encode(BODY, batch), await compression.encode(BODY, other)] as const
 
-    // Both were under way.
+    // Both requests were in flight.
     expect(compression.isRefused(bodies[0], batch, 415)).toBe(true)
     expect(compression.isRefused(bodies[1], other, 415)).toBe(true)
 
     const again = await Promise.all([batch, other, {}].map((one) => compression.encode(BODY, one)))
     expect(again.map(({ encoding }) => encoding)).toEqual([undefined, undefined, undefined])
-    // An uncompressed body that is refused has another fault.
+    // An uncompressed body is refused for another reason.
     expect(compression.isRefused(again[0] as never, batch, 415)).toBe(false)
     expect(warnings).toEqual(['the service refused a compressed body with 415'])
   })
 
-  test('that takes uncompressed what it refused with 400 is told to know no gzip', async () => {
+  test('that accepts uncompressed what it refused compressed with 400 does not know gzip: a warning says so', async () => {
     const { compression, batch, warnings } = setUp(gzip)
 
     expect(compression.isRefused(await compression.encode(BODY, batch), batch, 400)).toBe(true)
@@ -213,7 +213,7 @@ describe('a service', () => {
     expect((await compression.encode(BODY, {})).encoding).toBeUndefined()
   })
 
-  test('that refuses a batch with 400 either way knows nothing of gzip yet: the next batch is compressed', async () => {
+  test('that refuses a batch with 400 both compressed and uncompressed may still know gzip: the next batch is compressed', async () => {
     const { compression, batch, warnings } = setUp(gzip)
     expect(compression.isRefused(await compression.encode(BODY, batch), batch, 400)).toBe(true)
     expect(compression.isRefused(await compression.encode(BODY, batch), batch, 400)).toBe(false)
@@ -222,7 +222,7 @@ describe('a service', () => {
     expect(warnings).toEqual([])
   })
 
-  test('that has accepted a compressed body means the events with a later 400', async () => {
+  test('that has accepted a compressed body refuses the events, not gzip, with a later 400', async () => {
     const { compression, batch } = setUp(gzip)
     const first = await compression.encode(BODY, {})
     expect(compression.isRefused(first, {}, 200)).toBe(false)
@@ -233,7 +233,7 @@ describe('a service', () => {
   })
 
   test.each([200, 202, 301, 401, 413, 422, 429, 500, 503])(
-    'that responds with %d is sent compressed bodies',
+    'that responds with %d still gets compressed bodies',
     async (status) => {
       const { compression, batch } = setUp(gzip)
 
@@ -244,7 +244,7 @@ describe('a service', () => {
   )
 })
 
-test('the code is loaded, and a warning says what it says', async () => {
+test('the code of the compression is loaded, and its error is quoted in a warning', async () => {
   const { clock, batch } = setUp()
   const warnings: [string, string][] = []
   const gzip = () => Promise.reject(new Error('kaputt'))

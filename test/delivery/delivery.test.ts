@@ -25,8 +25,8 @@ import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
 
-describe('when a batch goes', () => {
-  test('fewer events than flushAt wait for the interval', async () => {
+describe('when a batch is sent', () => {
+  test('fewer events than flushAt wait for the flush interval', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery()
 
     enqueue(...ids(14))
@@ -39,7 +39,7 @@ describe('when a batch goes', () => {
     expect(codesOf(outcomes)).toEqual(new Array(14).fill('delivered'))
   })
 
-  test('as many events as flushAt go when the turn is over, not within the call', async () => {
+  test('as many events as flushAt are sent at the end of the turn, not within the call', async () => {
     const { client, enqueue } = setUpDelivery()
 
     enqueue(...ids(15))
@@ -49,7 +49,7 @@ describe('when a batch goes', () => {
     expect(client.batchSizes).toEqual([15])
   })
 
-  test('everything that one turn brings goes together', async () => {
+  test('all events of one turn are sent together', async () => {
     const { client, enqueue } = setUpDelivery()
 
     enqueue(...ids(100))
@@ -59,7 +59,7 @@ describe('when a batch goes', () => {
     expect(client.requests[0]?.messageIds).toEqual(ids(100))
   })
 
-  test('the interval counts from the first event that waits, and is not pushed back by later ones', async () => {
+  test('the interval starts with the first waiting event, and later events do not prolong it', async () => {
     const { clock, client, enqueue } = setUpDelivery()
 
     enqueue('a1')
@@ -71,7 +71,7 @@ describe('when a batch goes', () => {
     expect(client.requests[0]?.messageIds).toEqual(['a1', 'a2'])
   })
 
-  test('with nothing waiting there is no timer', async () => {
+  test('without waiting events there is no timer', async () => {
     const { clock, client, enqueue } = setUpDelivery()
     enqueue(...ids(15))
     await settled()
@@ -91,7 +91,7 @@ describe('when a batch goes', () => {
     expect(client.batchSizes).toEqual([1, 1, 1])
   })
 
-  test('with flushAt 1 each event has a request of its own when requests cannot keep up, too', async () => {
+  test('with flushAt 1 each event has a request of its own, even when requests cannot keep up', async () => {
     const replies = [
       status(503),
       status(200),
@@ -114,7 +114,7 @@ describe('when a batch goes', () => {
     }
   })
 
-  test('when requests cannot keep up, the next batch takes all that waits', async () => {
+  test('when requests cannot keep up, the next batch takes all waiting events', async () => {
     const answers: (() => void)[] = []
     const slow: Reply = () =>
       new Promise((resolve) => {
@@ -135,7 +135,7 @@ describe('when a batch goes', () => {
     expect(client.batchSizes).toEqual([2, 500])
   })
 
-  test('a full body goes although flushAt is not reached', async () => {
+  test('a full body is sent although flushAt is not reached', async () => {
     const { client, enqueue } = setUpDelivery({ settings: { flushAt: 1_000 } })
 
     enqueue(...ids(16).map((id) => createEntry(id, 32_768)))
@@ -144,7 +144,7 @@ describe('when a batch goes', () => {
     expect(client.batchSizes).toEqual([15, 1])
   })
 
-  test('a queue that is full by count goes although flushAt is not reached', async () => {
+  test('a queue that has reached maxQueueSize is sent although flushAt is not reached', async () => {
     const { client, enqueue } = setUpDelivery({ settings: { flushAt: 1_000, maxQueueSize: 5 } })
 
     enqueue(...ids(5))
@@ -153,7 +153,7 @@ describe('when a batch goes', () => {
     expect(client.batchSizes).toEqual([5])
   })
 
-  test('a queue that is full by bytes goes although flushAt is not reached', async () => {
+  test('a queue that has reached maxQueueBytes is sent although flushAt is not reached', async () => {
     const { client, enqueue } = setUpDelivery({ settings: { flushAt: 1_000, maxQueueBytes: 65_536 } })
 
     const taken = enqueue(...ids(3).map((id) => createEntry(id, 30_000)))
@@ -167,7 +167,7 @@ describe('when a batch goes', () => {
     ['by count', { maxQueueSize: 3 }, 1],
     ['by bytes', { maxQueueBytes: 100_000 }, 40_000],
   ])(
-    'a queue that events inside plugins fill %s goes although flushAt is not reached',
+    'a queue that events inside plugins fill %s is sent although flushAt is not reached',
     async (_label, bound, bytes) => {
       const { client, hold, enqueue } = setUpDelivery({ settings: { flushAt: 1_000, ...bound } })
 
@@ -182,7 +182,7 @@ describe('when a batch goes', () => {
     },
   )
 
-  test('at most maxConcurrentRequests requests are under way', async () => {
+  test('at most maxConcurrentRequests requests are in flight', async () => {
     const { client, enqueue } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 3 },
       replies: [silence],
@@ -214,7 +214,7 @@ describe('when a batch goes', () => {
     expect(delivered).toEqual([...ids(30, 'x'), ...ids(30, 'y'), ...ids(30, 'z')])
   })
 
-  test('a socket counts as taken until its reply body has ended', async () => {
+  test('a connection counts as in use until the body of its response has ended', async () => {
     const ends: (() => void)[] = []
     const slowBody: Reply = () => ({
       status: 200,
@@ -240,7 +240,7 @@ describe('when a batch goes', () => {
 })
 
 describe('sizes', () => {
-  test('a body of exactly 500,000 bytes goes as one, and one byte more as two', async () => {
+  test('a body of exactly 500,000 bytes is one request, and one more byte makes two', async () => {
     const limit = 500_000
     const frame = Buffer.byteLength(
       `{"batch":[],"writeKey":"${WRITE_KEY}","sentAt":"2026-11-20T09:30:00.000Z"}`,
@@ -265,7 +265,7 @@ describe('sizes', () => {
 
 describe('the bounds of the queue', () => {
   // Row F69.
-  test('with drop-newest the events that find no room are refused, and the others delivered', async () => {
+  test('with drop-newest, events that find no room are refused, and the others are delivered', async () => {
     const { clock, delivery, enqueue, outcomes } = setUpDelivery({ settings: { maxQueueSize: 1_000 } })
 
     const taken = enqueue(...ids(1_030))
@@ -304,7 +304,7 @@ describe('the bounds of the queue', () => {
     expect(client.requests[0]?.messageIds).toEqual(['a3', 'a4', 'a5'])
   })
 
-  test('what was refused, displaced, delivered or abandoned is not kept', async () => {
+  test('events that were refused, displaced, delivered or abandoned are not kept in memory', async () => {
     const { line, hold, makeItem, delivery, clock, outcomes } = setUpDelivery({
       settings: { maxQueueSize: 2, overflow: 'drop-oldest' },
       replies: [status(200), silence],
@@ -329,7 +329,7 @@ describe('the bounds of the queue', () => {
     expect([line.size, line.bytes]).toEqual([0, 0])
   })
 
-  test('with drop-oldest as many make room as the bytes of the new one take', () => {
+  test('with drop-oldest, as many events are displaced as the size of the new one needs', () => {
     const { enqueue, outcomes } = setUpDelivery({
       settings: { maxQueueBytes: 70_000, overflow: 'drop-oldest' },
     })
@@ -354,7 +354,7 @@ describe('the bounds of the queue', () => {
     expect(outcomes).toEqual([])
   })
 
-  test('where events inside plugins leave no room for the bytes of a new one, nothing is displaced', () => {
+  test('when events inside plugins leave no room for a new one, nothing is displaced', () => {
     const { line, hold, enqueue, outcomes } = setUpDelivery({
       settings: { maxQueueBytes: 70_000, overflow: 'drop-oldest' },
     })
@@ -386,7 +386,7 @@ describe('the bounds of the queue', () => {
   })
 
   // Row P12.
-  test('what is in flight counts with its bytes, and gives its room back with its outcome', async () => {
+  test('events in flight count with their bytes, and free their room with their outcome', async () => {
     const { clock, line, enqueue } = setUpDelivery({
       settings: { maxQueueBytes: 70_000, flushAt: 1 },
       replies: [silence],
@@ -405,7 +405,7 @@ describe('the bounds of the queue', () => {
 describe('retries', () => {
   // Row F30.
   test.each([0, 1, 3, 10])(
-    'with maxRetries %i, a service that is down sees one request more',
+    'with maxRetries %i, an unavailable service gets one request more',
     async (maxRetries) => {
       const { clock, client, enqueue, outcomes } = setUpDelivery({
         settings: { flushAt: 1, maxRetries },
@@ -428,7 +428,7 @@ describe('retries', () => {
   )
 
   test.each([408, 410, 425, 460, 500, 502, 503, 504])(
-    'after a %i the batch arrives with the next attempt',
+    'after a %i the batch is delivered by the next attempt',
     async (code) => {
       const { clock, client, enqueue, outcomes } = setUpDelivery({
         settings: { flushAt: 1 },
@@ -472,7 +472,7 @@ describe('retries', () => {
     expect(codesOf(outcomes)).toEqual(['auth'])
   })
 
-  test('a batch that is refused does not hold up later ones', async () => {
+  test('a refused batch does not delay later ones', async () => {
     const { enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
       replies: [status(400), status(200)],
@@ -484,7 +484,7 @@ describe('retries', () => {
     expect(codesOf(outcomes)).toEqual(['rejected', 'delivered'])
   })
 
-  test('each wait is drawn from the upper half of its bound, which doubles', async () => {
+  test('each wait is drawn from the upper half of its limit, which doubles', async () => {
     const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 8 },
       replies: [status(500)],
@@ -502,7 +502,7 @@ describe('retries', () => {
     })
   })
 
-  test('no answer within the request timeout is a counted retry', async () => {
+  test('a request without a response within the timeout is a counted retry', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, httpRequestTimeout: 2_000, maxRetries: 1 },
       replies: [hangUntilAborted],
@@ -519,7 +519,7 @@ describe('retries', () => {
   })
 
   // Row F31.
-  test('a batch that keeps failing is given up at maxTotalBackoffDuration', async () => {
+  test('a batch that fails again and again is given up at maxTotalBackoffDuration', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 1_000, maxTotalBackoffDuration: 10 },
       replies: [status(503)],
@@ -545,7 +545,7 @@ describe('retries', () => {
 
 // Row F03.
 describe('a connection that is lost', () => {
-  test('it is tried again once at once, uncounted, and then waited for', async () => {
+  test('the batch is sent again at once, uncounted, and after that only after a wait', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 2 },
       replies: [
@@ -569,7 +569,7 @@ describe('a connection that is lost', () => {
     expect(second).toBeLessThanOrEqual(2_001)
   })
 
-  test('a connection that is refused waits at once', async () => {
+  test('after a refused connection, even the first retry waits', async () => {
     const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [networkError('ECONNREFUSED'), status(200)],
@@ -581,7 +581,7 @@ describe('a connection that is lost', () => {
     expect(client.gapsMs[0]).toBeGreaterThanOrEqual(500)
   })
 
-  test('during an outage it waits as well', async () => {
+  test('after a lost connection in an outage, even the first retry waits', async () => {
     const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [status(503), networkError('ECONNRESET'), status(200)],
@@ -594,7 +594,7 @@ describe('a connection that is lost', () => {
     expect(client.gapsMs[1]).toBeGreaterThanOrEqual(1_000)
   })
 
-  test('each of the attempts is numbered, the uncounted one too', async () => {
+  test('each attempt has its number, including the uncounted one', async () => {
     const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 0 },
       replies: [networkError('ECONNRESET'), status(200)],
@@ -626,7 +626,7 @@ describe('Retry-After', () => {
     expect(client.requests).toHaveLength(3)
   })
 
-  test('on a 429 it spends no retry', async () => {
+  test('after a 429 it does not count as a retry', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 0 },
       replies: [status(429, { 'Retry-After': '2' }), status(429, { 'Retry-After': '2' }), status(200)],
@@ -640,7 +640,7 @@ describe('Retry-After', () => {
     expect(outcomes[0]?.attempts).toBe(3)
   })
 
-  test('on a 503 it does', async () => {
+  test('after a 503 it counts as a retry', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 1 },
       replies: [status(503, { 'Retry-After': '2' })],
@@ -674,7 +674,7 @@ describe('Retry-After', () => {
   )
 
   // Row F44.
-  test('a wait that is far too long is five minutes', async () => {
+  test('a wait that is far too long is shortened to five minutes', async () => {
     const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [status(429, { 'Retry-After': '9999999999' }), status(200)],
@@ -707,7 +707,7 @@ describe('Retry-After', () => {
   })
 
   // Row F46.
-  test('when the gate opens one request goes first, and then the others', async () => {
+  test('when the gate opens, one request is sent first, and then the others', async () => {
     const answers: (() => void)[] = []
     const slow: Reply = () =>
       new Promise((resolve) => {
@@ -736,7 +736,7 @@ describe('Retry-After', () => {
     expect(client.mostOpen).toBeLessThanOrEqual(4)
   })
 
-  test('when the gate opens, what was refused goes before what came after it', async () => {
+  test('when the gate opens, refused events are sent before later ones', async () => {
     const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 2, maxEventsInBatch: 2 },
       replies: [status(429, { 'Retry-After': '5' }), status(200)],
@@ -751,7 +751,7 @@ describe('Retry-After', () => {
     expect(client.requests.map(({ messageIds }) => messageIds[0])).toEqual(['a1', 'a1', 'b1'])
   })
 
-  test('flushes during a wait set no timer: what is left of it is not counted anew', async () => {
+  test('flushes during a wait set no timer: the rest of the wait does not start again', async () => {
     const { clock, delivery, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [status(503)],
@@ -793,7 +793,7 @@ describe('an outage', () => {
     ['answers with 500', status(500)],
     ['refuses connections', networkError('ECONNREFUSED')],
     ['resets connections', networkError('ECONNRESET')],
-  ])('a service that %s for a minute sees at most 15 requests, and nothing is lost', async (_label, down) => {
+  ])('a service that %s for a minute gets at most 15 requests, and nothing is lost', async (_label, down) => {
     const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({ replies: [down] })
     let sent = 0
 
@@ -811,7 +811,7 @@ describe('an outage', () => {
     expect(codesOf(outcomes).filter((code) => code !== 'delivered')).toEqual([])
   })
 
-  test('batches that failed side by side wait together, and one of them goes first', async () => {
+  test('batches that failed at the same time wait together, and one of them is sent first', async () => {
     const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 4 },
       replies: [status(503), status(503), status(503), status(503), silence],
@@ -827,7 +827,7 @@ describe('an outage', () => {
   })
 
   // Row F75.
-  test('when it is over, what waited goes without waiting for the interval', async () => {
+  test('when it is over, waiting events are sent without waiting for the flush interval', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 5 },
       replies: [status(503), status(200)],
@@ -860,14 +860,14 @@ test('after an outage, the next request does not wait for the body of the first 
 })
 
 describe('a batch that is too large for the service', () => {
-  /** A service that takes this many events at the most. */
+  /** A service that accepts at most this many events in a request. */
   const takingAtMost =
     (count: number): Reply =>
     (request) =>
       status(request.batch.length > count ? 413 : 200)(request)
 
   // Row F34.
-  test('it is halved until it is taken, and the size is kept for the next one', async () => {
+  test('it is halved until it is accepted, and the size is kept for the next one', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 100 },
       replies: [takingAtMost(10)],
@@ -886,7 +886,7 @@ describe('a batch that is too large for the service', () => {
   })
 
   // Row F35.
-  test('one event alone is too_large, and its neighbours are delivered', async () => {
+  test('a single event fails with too_large, and the other events are delivered', async () => {
     const refusing: Reply = (request) => status(request.body.includes('"big"') ? 413 : 200)(request)
     const { clock, enqueue, outcomes } = setUpDelivery({ settings: { flushAt: 7 }, replies: [refusing] })
 
@@ -903,7 +903,7 @@ describe('a batch that is too large for the service', () => {
     expect(outcomes).toHaveLength(7)
   })
 
-  test('what one event was refused for leaves the size of later batches as it was', async () => {
+  test('a single event that is too large does not change the size of later batches', async () => {
     const refusing: Reply = (request) => status(request.body.includes('"big"') ? 413 : 200)(request)
     const { clock, client, enqueue } = setUpDelivery({ settings: { flushAt: 50 }, replies: [refusing] })
 
@@ -913,11 +913,11 @@ describe('a batch that is too large for the service', () => {
     enqueue(...ids(2_000, 'b').map((id) => createEntry(id, 200)))
     await clock.advance(0)
 
-    // 402,000 bytes have room in one body.
+    // A body has room for 402,000 bytes of events.
     expect(client.batchSizes.slice(before)).toEqual([2_000])
   })
 
-  test('the size grows back by a tenth with every 20 requests that are taken', async () => {
+  test('the size grows by a tenth with every 20 accepted requests', async () => {
     let limit = 50
     const { clock, client, enqueue } = setUpDelivery({
       settings: { flushAt: 100 },
@@ -939,11 +939,11 @@ describe('a batch that is too large for the service', () => {
     expect(counts.at(-1)).toBeLessThanOrEqual(first / 4)
     for (const [index, count] of counts.entries())
       expect(count).toBeLessThanOrEqual(counts[index - 1] ?? 1_000)
-    // Not all at once.
+    // They do not all come at once.
     expect(counts[0]).toBeGreaterThan(first / 2)
   })
 
-  test('a batch that was halved keeps its attempts, its retries and its deadlines', async () => {
+  test('a halved batch keeps its attempts, its retries and its deadlines', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 4, maxRetries: 3, maxTotalBackoffDuration: 10 },
       replies: [status(503), status(413), status(503)],
@@ -959,7 +959,7 @@ describe('a batch that is too large for the service', () => {
     expect(client.requests.every(({ atMs }) => atMs <= 10_000)).toBe(true)
   })
 
-  test('the order inside batches holds, after two 413s side by side as well', async () => {
+  test('the order inside batches is kept, even after two 413s at the same time', async () => {
     const answers: ((code: number) => void)[] = []
     const slow: Reply = (request) =>
       new Promise((resolve) => {
@@ -988,11 +988,11 @@ describe('a batch that is too large for the service', () => {
       expect(sent.filter((id) => id.startsWith(part))).toEqual(ids(8, part))
     }
     expect(codesOf(outcomes)).toEqual(new Array(40).fill('delivered'))
-    // The oldest goes first, and no new batch passes it.
+    // The oldest batch is sent first, and no new batch overtakes it.
     expect(client.requests[4]?.messageIds[0]).toBe('a1')
   })
 
-  test('a service that refuses every size sees few requests, and loses few events', async () => {
+  test('a service that refuses every size gets few requests, and few events are lost', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({ replies: [status(413)] })
 
     for (let second = 0; second < 60; second++) {
@@ -1004,7 +1004,7 @@ describe('a batch that is too large for the service', () => {
     client.answerWith(status(200))
     await clock.advance(120_000)
 
-    // 16 to find out, and then those of an outage.
+    // 16 requests until the client backs off, and then those of an outage.
     expect(requests).toBeLessThanOrEqual(16 + 15)
     expect(lost).toBeLessThanOrEqual(30)
     expect(outcomes).toHaveLength(6_000)
@@ -1027,7 +1027,7 @@ describe('a batch that is too large for the service', () => {
 describe('abandoning', () => {
   const over = new DeliveryError('shutdown_timeout', 'zu spät')
 
-  test('what waits, what is in flight and what waits for a retry ends at once, each once', async () => {
+  test('waiting events, events in flight and events before a retry fail at once, each exactly once', async () => {
     const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 2 },
       replies: [hangUntilAborted, status(503), status(503)],
@@ -1047,7 +1047,7 @@ describe('abandoning', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('an answer that comes afterwards changes nothing', async () => {
+  test('a response that arrives afterwards changes nothing', async () => {
     let answer = (): void => {}
     const slow: Reply = () =>
       new Promise((resolve) => {
@@ -1068,7 +1068,7 @@ describe('abandoning', () => {
     expect(client.requests).toHaveLength(1)
   })
 
-  test('what comes afterwards is delivered: a process whose exit was put off goes on', async () => {
+  test('events that are added afterwards are delivered: the process may go on after all', async () => {
     const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
       replies: [hangUntilAborted, status(200)],
@@ -1084,7 +1084,7 @@ describe('abandoning', () => {
     expect(client.requests).toHaveLength(2)
   })
 
-  test('after an outage too, what comes afterwards goes when the gate opens', async () => {
+  test('after an outage, too, events that are added afterwards are sent when the gate opens', async () => {
     const { clock, delivery, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
       replies: [status(503), status(200)],
@@ -1101,8 +1101,8 @@ describe('abandoning', () => {
   })
 })
 
-describe('what throws on this side', () => {
-  /** Each breaks one thing, and mends it. */
+describe('errors on the side of the client', () => {
+  /** Each fault breaks one thing, and can be switched off. */
   function createFaults() {
     const fault = { isOn: false }
     const fail = (): never => {
@@ -1119,7 +1119,7 @@ describe('what throws on this side', () => {
   }
 
   test.each(['throws', 'is NaN', 'cannot encode', 'rejects the encoding', 'has no memory'])(
-    'a host that %s costs a retry, and no event',
+    'a host that %s costs a retry, but no event',
     async (kind) => {
       const { fault, fail, clockThat } = createFaults()
       const encode: Encode = (bytes) => {
@@ -1149,7 +1149,7 @@ describe('what throws on this side', () => {
       await clock.advance(60_000)
 
       expect(codesOf(outcomes)).toEqual(new Array(5).fill('delivered'))
-      // No place was lost, and none was given back twice.
+      // No place for a request was lost, and none was freed twice.
       client.answerWith(silence)
       enqueue(...ids(5, 'b'))
       await clock.advance(0)
@@ -1165,54 +1165,54 @@ describe('what throws on this side', () => {
       },
     ],
     ['later', () => Promise.reject(new Error(`kaputt: ${WRITE_KEY}`))],
-  ])(
-    'a host that stays broken fails the events when their retries are used up: %s',
-    async (_label, encode) => {
-      const { clock, client, enqueue, outcomes } = setUpDelivery({
-        settings: { flushAt: 2, maxRetries: 2 },
-        encode,
-      })
-
-      enqueue(...ids(2))
-      await clock.advance(60_000)
-
-      expect(codesOf(outcomes)).toEqual(['retries_exhausted', 'retries_exhausted'])
-      expect(outcomes[0]?.error?.message).toBe('kaputt: [redacted]')
-      expect(outcomes[0]?.attempts).toBe(0)
-      expect(client.requests).toHaveLength(0)
-      expect(clock.timerCount).toBe(0)
-    },
-  )
-
-  // The second time, it is thrown while the first error is handled.
-  test.each([1, 2])('an error while a response is handled, %i in a row, is told of once', async (errors) => {
-    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-    let left = errors
-    class BrokenChance extends FakeClock {
-      override random(): number {
-        if (left-- > 0) throw new Error('kaputt')
-        return super.random()
-      }
-    }
+  ])('when a host stays broken, the events fail after their retries: %s', async (_label, encode) => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
-      settings: { flushAt: 1, maxConcurrentRequests: 2 },
-      replies: [status(503), status(503), status(200)],
-      clock: new BrokenChance(),
+      settings: { flushAt: 2, maxRetries: 2 },
+      encode,
     })
 
     enqueue(...ids(2))
-    await settled()
-    expect(client.requests).toHaveLength(2)
     await clock.advance(60_000)
 
-    expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
-    expect(warned.mock.calls.map(([message]) => message)).toEqual([
-      'the delivery was interrupted and goes on: kaputt',
-    ])
-    warned.mockRestore()
+    expect(codesOf(outcomes)).toEqual(['retries_exhausted', 'retries_exhausted'])
+    expect(outcomes[0]?.error?.message).toBe('kaputt: [redacted]')
+    expect(outcomes[0]?.attempts).toBe(0)
+    expect(client.requests).toHaveLength(0)
+    expect(clock.timerCount).toBe(0)
   })
 
-  test('a gate whose clock and chance fail is asked again', async () => {
+  // The second error is thrown while the first is being handled.
+  test.each([1, 2])(
+    'an error in the handling of a response, %i in a row, is reported once',
+    async (errors) => {
+      const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+      let left = errors
+      class BrokenChance extends FakeClock {
+        override random(): number {
+          if (left-- > 0) throw new Error('kaputt')
+          return super.random()
+        }
+      }
+      const { clock, client, enqueue, outcomes } = setUpDelivery({
+        settings: { flushAt: 1, maxConcurrentRequests: 2 },
+        replies: [status(503), status(503), status(200)],
+        clock: new BrokenChance(),
+      })
+
+      enqueue(...ids(2))
+      await settled()
+      expect(client.requests).toHaveLength(2)
+      await clock.advance(60_000)
+
+      expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
+      expect(warned.mock.calls.map(([message]) => message)).toEqual([
+        'the delivery was interrupted and goes on: kaputt',
+      ])
+      warned.mockRestore()
+    },
+  )
+
+  test('a gate whose clock or random source failed is asked again', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     let isBroken = false
     class BrokenClock extends FakeClock {
@@ -1243,7 +1243,7 @@ describe('what throws on this side', () => {
     warned.mockRestore()
   })
 
-  test('a body that is still being encoded when all is abandoned is never sent', async () => {
+  test('a body that is still being encoded when everything is abandoned is never sent', async () => {
     let encoded = (): void => {}
     const { client, clock, delivery, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
@@ -1269,7 +1269,7 @@ describe('what throws on this side', () => {
   })
 })
 
-test('after an outage, a service that refuses the encoding of the first body is there: all goes on at once', async () => {
+test('after an outage, a service that refuses the encoding of the first body is available: all is sent at once', async () => {
   const { client, clock, enqueue, outcomes } = setUpDelivery({
     settings: { flushAt: 1, maxConcurrentRequests: 2, maxRetries: 1 },
     replies: [status(503), status(415), status(200)],
@@ -1281,12 +1281,12 @@ test('after an outage, a service that refuses the encoding of the first body is 
   enqueue('a2')
   await settled()
 
-  // The retry at once is no counted one.
+  // The immediate retry is not counted.
   expect(client.requests.map(({ messageIds }) => messageIds[0])).toEqual(['a1', 'a1', 'a1', 'a2'])
   expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
 })
 
-test('a body that is encoded while the gate shuts waits until it opens', async () => {
+test('a body that is being encoded when the gate shuts waits until the gate opens', async () => {
   let encodeSecond = (): void => {}
   let count = 0
   const { client, clock, enqueue, outcomes } = setUpDelivery({
@@ -1311,12 +1311,12 @@ test('a body that is encoded while the gate shuts waits until it opens', async (
 
   expect(client.requests.map(({ messageIds }) => messageIds[0]).sort()).toEqual(['a1', 'a1', 'a2'])
   expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
-  // It was no attempt.
+  // The wait was not an attempt.
   expect(outcomes.find(({ id }) => id === 'a2')?.attempts).toBe(1)
 })
 
-describe('what comes back from a spool', () => {
-  test('it is sent at once, in its order, before what is new, and counts in the bound without being refused', async () => {
+describe('events that come back from a spool', () => {
+  test('are sent at once, in order, before new events; they count towards the limit but are never refused', async () => {
     const { client, clock, line, admit, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 100, maxQueueSize: 10 },
     })
@@ -1334,7 +1334,7 @@ describe('what comes back from a spool', () => {
     expect([line.size, line.bytes]).toEqual([0, 0])
   })
 
-  test('a few go without waiting for more', async () => {
+  test('are sent without waiting for more when they are few', async () => {
     const { admit, client } = setUpDelivery()
 
     admit('old1')
@@ -1344,8 +1344,8 @@ describe('what comes back from a spool', () => {
   })
 })
 
-describe('code of the user that calls back in', () => {
-  test('flushes from callbacks while several batches expire lose none of the others', async () => {
+describe('callbacks that call the client', () => {
+  test('flushes from callbacks while several batches expire lose no event', async () => {
     const late: (() => void)[] = []
     const setup = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 1_000, maxTotalBackoffDuration: 20, maxConcurrentRequests: 4 },
@@ -1409,7 +1409,7 @@ describe('code of the user that calls back in', () => {
 })
 
 describe('credentials that can be renewed', () => {
-  /** Tokens t1, t2, ...; each fetch takes a turn. */
+  /** Tokens t1, t2, ...; each is fetched within a turn. */
   function createTokens(limit = Number.POSITIVE_INFINITY) {
     let number = 1
     const refused: string[] = []
@@ -1435,7 +1435,7 @@ describe('credentials that can be renewed', () => {
     (request) =>
       status(request.headers['Authorization'] === `Bearer ${token}` ? 200 : 401)(request)
 
-  test('what credentials throw ends the events with auth, and is their cause', async () => {
+  test('an error of the credentials ends the events with auth, and is their cause', async () => {
     const cause = new TypeError('kaputt')
     const { credentials } = createTokens()
     const authorization = (): never => {
@@ -1488,7 +1488,7 @@ describe('credentials that can be renewed', () => {
     expect(client.requests).toHaveLength(2)
   })
 
-  test('renewals that work are worth as many as the batch has retries', async () => {
+  test('a batch has as many renewals that succeed as it has retries', async () => {
     const { credentials } = createTokens()
     let number = 0
     const { clock, client, enqueue, outcomes } = setUpDelivery({
@@ -1507,7 +1507,7 @@ describe('credentials that can be renewed', () => {
     expect(client.requests.length).toBeLessThanOrEqual(90)
   })
 
-  test('a batch that is refused with every token, while others are taken, is no loop', async () => {
+  test('a batch that is refused with every token, while others are accepted, ends', async () => {
     const { credentials } = createTokens()
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxRetries: 2 },
@@ -1546,7 +1546,7 @@ describe('credentials that can be renewed', () => {
     expect(refused).toEqual([])
   })
 
-  test('without credentials the batch fails, and later ones are not held up', async () => {
+  test('without credentials the batch fails, and later ones are not delayed', async () => {
     const { credentials } = createTokens(1)
     const { enqueue, client, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
@@ -1563,7 +1563,7 @@ describe('credentials that can be renewed', () => {
     expect(client.requests).toHaveLength(1)
   })
 
-  test('batches that are abandoned while their token is fetched leave their places free', async () => {
+  test('batches that are abandoned while their token is fetched free their places', async () => {
     const tokens: (() => void)[] = []
     const credentials: TokenCredentials = {
       ...createTokens().credentials,

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { Gate } from '../../src/delivery/gate.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
-/** Jitter is left out: each backoff is the least that it can be. */
+/** Without jitter: each backoff is its minimum. */
 class EvenHost extends FakeClock {
   override random(): number {
     return 0
@@ -15,7 +15,7 @@ function setUp(maxConcurrent = 4): { gate: Gate; clock: EvenHost } {
 }
 
 describe('an open gate', () => {
-  test('as many requests may go side by side as the setting says', () => {
+  test('as many requests may be in flight as the setting says', () => {
     const { gate } = setUp(2)
 
     gate.enter()
@@ -27,7 +27,7 @@ describe('an open gate', () => {
     expect(gate.waitMs()).toBe(0)
   })
 
-  test('a success leaves it open', () => {
+  test('stays open after a success', () => {
     const { gate } = setUp()
     const pass = gate.enter()
 
@@ -40,7 +40,7 @@ describe('an open gate', () => {
 })
 
 describe('a failure', () => {
-  test('it shuts the gate for the backoff', () => {
+  test('shuts the gate for the backoff', () => {
     const { gate, clock } = setUp()
 
     gate.fail(gate.enter())
@@ -53,7 +53,7 @@ describe('a failure', () => {
     expect(gate.waitMs()).toBe(0)
   })
 
-  test('how long it stays shut can be seen', () => {
+  test('shows how long the gate stays shut', () => {
     const { gate, clock } = setUp()
     const pass = gate.enter()
     expect(gate.pausedMs).toBe(0)
@@ -67,7 +67,7 @@ describe('a failure', () => {
     expect(gate.pausedMs).toBe(0)
   })
 
-  test('each wait is told of, however short, and a gate that opens at once is not', () => {
+  test('reports each wait, however short, but not a gate that opens at once', () => {
     const onPause = vi.fn()
     const gate = new Gate(4, new EvenHost(), onPause)
 
@@ -77,7 +77,7 @@ describe('a failure', () => {
     expect(onPause.mock.calls).toEqual([[1]])
   })
 
-  test('the backoff doubles with each failure in a row', () => {
+  test('doubles the backoff when it follows another failure', () => {
     const { gate, clock } = setUp()
     const waits: number[] = []
 
@@ -91,7 +91,7 @@ describe('a failure', () => {
     expect(waits).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
   })
 
-  test('failures side by side count as one', () => {
+  test('at the same time as another counts once', () => {
     const { gate } = setUp()
     const passes = [gate.enter(), gate.enter(), gate.enter(), gate.enter()]
 
@@ -107,7 +107,7 @@ describe('a failure', () => {
     ['longer than the backoff', 7_000, 7_000],
     ['shorter than the backoff', 100, 500],
     ['zero', 0, 500],
-  ])('a floor that is %s gives the longer of the two', (_label, floorMs, waitMs) => {
+  ])('with a minimum that is %s takes the longer of the two', (_label, floorMs, waitMs) => {
     const { gate } = setUp()
 
     gate.fail(gate.enter(), floorMs)
@@ -116,7 +116,7 @@ describe('a failure', () => {
     expect(gate.waitMs()).toBe(waitMs)
   })
 
-  test('the floor of one that failed beside the first extends the wait, and never shortens it', () => {
+  test('with a minimum extends the wait of a failure at the same time, and never shortens it', () => {
     const { gate } = setUp()
     const passes = [gate.enter(), gate.enter(), gate.enter()] as const
 
@@ -129,8 +129,8 @@ describe('a failure', () => {
   })
 })
 
-describe('the request that goes first', () => {
-  test('it goes alone, and its success lets the others through', () => {
+describe('the probe', () => {
+  test('is sent alone, and its success admits the other requests', () => {
     const { gate, clock } = setUp()
     gate.fail(gate.enter())
     gate.leave()
@@ -145,7 +145,7 @@ describe('the request that goes first', () => {
     expect(gate.enter().isProbe).toBe(false)
   })
 
-  test('its success starts the backoff anew', () => {
+  test('resets the backoff when it succeeds', () => {
     const { gate, clock } = setUp()
     gate.fail(gate.enter())
     clock.stall(500)
@@ -160,7 +160,7 @@ describe('the request that goes first', () => {
     expect(gate.waitMs()).toBe(1)
   })
 
-  test('its failure shuts the gate again, and another goes first', () => {
+  test('shuts the gate again when it fails, and another probe is sent first', () => {
     const { gate, clock } = setUp()
     gate.fail(gate.enter())
     gate.leave()
@@ -185,7 +185,7 @@ describe('the request that goes first', () => {
     expect(gate.waitMs()).toBe(500)
   })
 
-  test('a late failure from before the outage takes nothing from the probe that is out', () => {
+  test('a late failure from before the outage does not affect the probe in flight', () => {
     const { gate, clock } = setUp()
     const early = gate.enter()
     gate.fail(gate.enter())
@@ -199,7 +199,7 @@ describe('the request that goes first', () => {
     expect(gate.enter().isProbe).toBe(false)
   })
 
-  test('a request that is only a guess goes first without a wait', () => {
+  test('is sent at once after a request that says nothing about the service', () => {
     const { gate } = setUp()
     const pass = gate.enter()
 
@@ -212,8 +212,8 @@ describe('the request that goes first', () => {
   })
 })
 
-describe('a rest', () => {
-  test('everything waits for as long as the service says, and then one request goes first', () => {
+describe('a rest that the service asks for', () => {
+  test('lets everything wait for this long, and then one request is sent first', () => {
     const { gate, clock } = setUp()
 
     gate.rest(gate.enter(), 5_000)
@@ -225,7 +225,7 @@ describe('a rest', () => {
     expect(gate.waitMs()).toBe(Number.POSITIVE_INFINITY)
   })
 
-  test('it is no failure: the backoff does not grow', () => {
+  test('is not a failure: the backoff does not grow', () => {
     const { gate, clock } = setUp()
     for (let times = 0; times < 5; times++) {
       gate.rest(gate.enter(), 1_000)
@@ -239,7 +239,7 @@ describe('a rest', () => {
     expect(gate.waitMs()).toBe(500)
   })
 
-  test('of several side by side the longest counts', () => {
+  test('is the longest of several at the same time', () => {
     const { gate } = setUp()
     const passes = [gate.enter(), gate.enter(), gate.enter()] as const
 
@@ -253,7 +253,7 @@ describe('a rest', () => {
 })
 
 describe('a limit', () => {
-  /** How many requests may go side by side, once the gate is open. */
+  /** How many requests may be in flight once the gate is open. */
   function room(gate: Gate): number {
     let count = 0
     for (; gate.waitMs() === 0; count++) gate.enter()
@@ -268,7 +268,7 @@ describe('a limit', () => {
     }
   }
 
-  /** A limit that is met, waited for, and followed by `successes` (the first of them opens the gate). */
+  /** Reaches the limit, waits, and reports `successes` (the first of which opens the gate). */
   function meetLimit({ gate, clock }: ReturnType<typeof setUp>, successes: number): void {
     gate.limit(gate.enter(), 1_000)
     gate.leave()
@@ -277,7 +277,7 @@ describe('a limit', () => {
     succeed(gate, successes)
   }
 
-  test('that is met once leaves as many requests side by side as there were', () => {
+  test('that is reached once leaves the number of concurrent requests as it was', () => {
     const one = setUp(4)
 
     meetLimit(one, 1)
@@ -285,7 +285,7 @@ describe('a limit', () => {
     expect(room(one.gate)).toBe(4)
   })
 
-  test('that is met again and again halves them, down to one', () => {
+  test('that is reached again and again halves the number, down to one', () => {
     const one = setUp(4)
     const rooms: number[] = []
 
@@ -297,7 +297,7 @@ describe('a limit', () => {
     expect(rooms).toEqual([4, 2, 1, 1, 1])
   })
 
-  test('that is met again after 20 successes is news', () => {
+  test('that is reached again after 20 successes counts as the first time', () => {
     const one = setUp(4)
 
     for (let time = 0; time < 5; time++) meetLimit(one, 20)
@@ -305,7 +305,7 @@ describe('a limit', () => {
     expect(room(one.gate)).toBe(4)
   })
 
-  test('of several side by side counts once', () => {
+  test('that is reached several times at once counts once', () => {
     const one = setUp(8)
     const { gate, clock } = one
     meetLimit(one, 1)
@@ -335,8 +335,8 @@ describe('a limit', () => {
   })
 })
 
-describe('an answer from before an outage that is over', () => {
-  /** A request that has been under way since before the gate shut and opened again. */
+describe('a response to a request from before an outage that is over', () => {
+  /** A request that has been in flight since before the gate shut and opened again. */
   function recovered() {
     const { gate, clock } = setUp()
     const early = gate.enter()
@@ -348,7 +348,7 @@ describe('an answer from before an outage that is over', () => {
     return { gate, early }
   }
 
-  test('everything waits when it asks for a rest', () => {
+  test('holds everything when it asks for a rest', () => {
     const { gate, early } = recovered()
 
     gate.rest(early, 5_000)
@@ -357,7 +357,7 @@ describe('an answer from before an outage that is over', () => {
     expect(gate.waitMs()).toBe(5_000)
   })
 
-  test('a failure is not followed by a request at once', () => {
+  test('that is a failure is not followed by a request at once', () => {
     const { gate, early } = recovered()
 
     gate.fail(early)
@@ -366,7 +366,7 @@ describe('an answer from before an outage that is over', () => {
     expect(gate.waitMs()).toBeGreaterThanOrEqual(500)
   })
 
-  test('a success changes nothing', () => {
+  test('that is a success changes nothing', () => {
     const { gate, early } = recovered()
 
     gate.succeed(early)
@@ -375,7 +375,7 @@ describe('an answer from before an outage that is over', () => {
     expect(gate.waitMs()).toBe(0)
   })
 
-  test('it is not the one whose connection may have been stale', () => {
+  test('is not a lost stale connection', () => {
     const { gate, early } = recovered()
 
     expect(gate.isOpenFor(early)).toBe(false)

@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000
 
 /** An event that somebody waits for. */
 const awaited = (id: string): Entry => ({ ...createEntry(id), callback: () => {} })
-/** The most requests within 60 s of one of them. */
+/** The largest number of requests within 60 s. */
 const mostInAMinute = (requests: readonly SentRequest[]): number =>
   Math.max(
     ...requests.map(
@@ -21,7 +21,7 @@ const isBad = ({ messageIds }: SentRequest): boolean => messageIds.some((id) => 
 
 describe('an outage, with default settings', () => {
   // Row P1.
-  test('of an hour costs what nobody awaits nothing, and at most 15 requests a minute', async () => {
+  test('of an hour loses no event that nobody awaits, and causes at most 15 requests a minute', async () => {
     let isUp = false
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       replies: [(request) => (isUp ? status(200) : networkError('ECONNREFUSED'))(request)],
@@ -43,7 +43,7 @@ describe('an outage, with default settings', () => {
     expect(codesOf(outcomes)).toEqual(new Array(36_000).fill('delivered'))
   })
 
-  test('ends what somebody awaits after four failures in a row, whether or not it was in them', async () => {
+  test('ends awaited events after four failures in a row, whether or not these requests contained them', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { maxEventsInBatch: 2, flushAt: 6, maxConcurrentRequests: 1 },
       replies: [status(503)],
@@ -62,7 +62,7 @@ describe('an outage, with default settings', () => {
     expect(outcomes[0]?.error?.message).toBe('[503] Service Unavailable')
   })
 
-  test('what becomes due in its midst sees four failures of its own', async () => {
+  test('an awaited event that is added during the outage gets four failures of its own', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       replies: [status(503)],
       settings: { flushAt: 1 },
@@ -78,7 +78,7 @@ describe('an outage, with default settings', () => {
     expect(client.requests.length - before).toBe(4)
   })
 
-  test('a flush awaits what it covers for as long as it is open', async () => {
+  test('the events that a flush waits for are awaited for as long as it is open', async () => {
     const { clock, delivery, enqueue, outcomes } = setUpDelivery({ replies: [status(503)] })
 
     enqueue('a1', 'a2')
@@ -94,7 +94,7 @@ describe('an outage, with default settings', () => {
     expect(idsOf(outcomes)).toEqual(['a1'])
   })
 
-  test('ends with the time: deadline, with what the service said last', async () => {
+  test('ends events at their time limit: deadline, with the last response of the service', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { maxTotalBackoffDuration: 100, flushAt: 1 },
       replies: [status(503)],
@@ -111,7 +111,7 @@ describe('an outage, with default settings', () => {
     expect(outcomes[0]?.error?.message).toContain('[503] Service Unavailable')
   })
 
-  test('ends with the time what was in flight at that moment too', async () => {
+  test('also ends the events in flight at their time limit', async () => {
     const late: (() => void)[] = []
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { maxTotalBackoffDuration: 100, maxEventsInBatch: 2, httpRequestTimeout: 300_000 },
@@ -133,7 +133,7 @@ describe('an outage, with default settings', () => {
     expect(codesOf(outcomes)).toEqual(['deadline', 'deadline', 'deadline', 'deadline'])
   })
 
-  test('is told of when it has lasted, and when it is over', async () => {
+  test('is reported when it has lasted some time, and when it is over', async () => {
     const told: string[] = []
     const { clock, enqueue } = setUpDelivery({
       settings: { flushAt: 1 },
@@ -153,8 +153,8 @@ describe('an outage, with default settings', () => {
   })
 })
 
-describe('a number of retries that was set', () => {
-  test.each([0, 1, 3])('of %i is obeyed literally, awaited or not', async (maxRetries) => {
+describe('a number of retries that was set by the user', () => {
+  test.each([0, 1, 3])('of %i is taken literally, whether events are awaited or not', async (maxRetries) => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { maxRetries, flushAt: 2 },
       replies: [status(503)],
@@ -168,7 +168,7 @@ describe('a number of retries that was set', () => {
   })
 })
 
-describe('an event that the service cannot take', () => {
+describe('an event that the service cannot process', () => {
   // Row P3.
   test.each([500, 403])('fails alone when it gets %i while others are accepted', async (code) => {
     const { clock, enqueue, outcomes } = setUpDelivery({
@@ -191,7 +191,7 @@ describe('an event that the service cannot take', () => {
     expect(outcomes).toHaveLength(505)
   })
 
-  test('does not hold up the others during an outage that it seems to be', async () => {
+  test('does not delay the other events, although it looks like an outage', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { maxEventsInBatch: 10, flushAt: 10 },
       replies: [(request) => status(isBad(request) ? 500 : 200)(request)],
@@ -206,11 +206,11 @@ describe('an event that the service cannot take', () => {
   })
 })
 
-describe('with strict order, an event that the service cannot take', () => {
+describe('with strict order, an event that the service cannot process', () => {
   test.each([
-    ['takes requests without events', 200],
+    ['accepts requests without events', 200],
     ['refuses requests without events', 400],
-    ['finds requests without events too large', 413],
+    ['responds with 413 to requests without events', 413],
   ])('fails alone where the service %s, and the others keep their order', async (_name, ofEmpty) => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 20, maxConcurrentRequests: 1 },
@@ -245,7 +245,7 @@ describe('with strict order, an event that the service cannot take', () => {
     expect(codesOf(outcomes)).toEqual(['retries_exhausted', 'delivered'])
   })
 
-  test.each(['reset', 503, 500] as const)('is not looked for in an outage (%s)', async (fault) => {
+  test.each(['reset', 503, 500] as const)('is not searched for in an outage (%s)', async (fault) => {
     let isOver = false
     const failing = fault === 'reset' ? networkError('ECONNRESET') : status(fault)
     const { clock, client, enqueue, outcomes } = setUpDelivery({
@@ -264,7 +264,7 @@ describe('with strict order, an event that the service cannot take', () => {
     expect(codesOf(outcomes)).toEqual(new Array(100).fill('delivered'))
   })
 
-  test('is given up after its retries, where their number was set, without further requests', async () => {
+  test('is given up after its retries, without further requests, where maxRetries was set', async () => {
     const { clock, client, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 2, maxConcurrentRequests: 1, maxRetries: 2 },
       replies: [(request) => status(isBad(request) ? 500 : 200)(request)],
@@ -280,7 +280,7 @@ describe('with strict order, an event that the service cannot take', () => {
   test.each([
     ['next to each other', [...ids(3), 'bad1', 'bad2', 'bad3', ...ids(3, 'b')]],
     ['apart', ['bad1', ...ids(3), 'bad2', ...ids(3, 'b'), 'bad3', 'b4']],
-  ])('is found where there are three, %s, in one request or in several', async (_name, sent) => {
+  ])('is found where there are three of them, %s, in one request or in several', async (_name, sent) => {
     for (const flushAt of [20, 1]) {
       const { clock, enqueue, outcomes } = setUpDelivery({
         settings: { flushAt, maxConcurrentRequests: 1, flushInterval: 1_000 },
@@ -295,7 +295,7 @@ describe('with strict order, an event that the service cannot take', () => {
     }
   })
 
-  test('does not look like one where the service takes requests without events in an outage', async () => {
+  test('is hardly suspected in an outage in which the service accepts requests without events', async () => {
     for (const ofEmpty of [200, 400, 402, 413]) {
       let isOver = true
       const { clock, client, enqueue, outcomes } = setUpDelivery({
@@ -323,7 +323,7 @@ describe('with strict order, an event that the service cannot take', () => {
     }
   })
 
-  test('ends what somebody awaits as an outage does, where the service takes requests without events', async () => {
+  test('does not delay the end of awaited events in an outage in which requests without events are accepted', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 20, maxConcurrentRequests: 1 },
       replies: [(request) => status(request.batch.length === 0 ? 200 : 503)(request)],
@@ -336,7 +336,7 @@ describe('with strict order, an event that the service cannot take', () => {
   })
 
   test.each([401, 403, 404, 429])(
-    'is not at fault for %i, while requests without events are taken',
+    'is not suspected after %i, while requests without events are accepted',
     async (code) => {
       let isOver = true
       const { clock, enqueue, outcomes } = setUpDelivery({
@@ -356,24 +356,27 @@ describe('with strict order, an event that the service cannot take', () => {
     },
   )
 
-  test.each([301, 401, 403, 404])('causes few requests where one without events gets %i', async (ofEmpty) => {
-    for (const accepted of [0, 1]) {
-      const { clock, client, enqueue, outcomes } = setUpDelivery({
-        settings: { flushAt: 1, maxConcurrentRequests: 1 },
-        replies: [
-          (request) => status(request.batch.length === 0 ? ofEmpty : isBad(request) ? 500 : 200)(request),
-        ],
-      })
+  test.each([301, 401, 403, 404])(
+    'causes few requests where a request without events gets %i',
+    async (ofEmpty) => {
+      for (const accepted of [0, 1]) {
+        const { clock, client, enqueue, outcomes } = setUpDelivery({
+          settings: { flushAt: 1, maxConcurrentRequests: 1 },
+          replies: [
+            (request) => status(request.batch.length === 0 ? ofEmpty : isBad(request) ? 500 : 200)(request),
+          ],
+        })
 
-      enqueue(...ids(accepted), 'bad')
-      await clock.advance(600_000)
+        enqueue(...ids(accepted), 'bad')
+        await clock.advance(600_000)
 
-      expect(codesOf(outcomes)).toEqual(new Array(accepted).fill('delivered'))
-      expect(mostInAMinute(client.requests)).toBeLessThanOrEqual(15)
-    }
-  })
+        expect(codesOf(outcomes)).toEqual(new Array(accepted).fill('delivered'))
+        expect(mostInAMinute(client.requests)).toBeLessThanOrEqual(15)
+      }
+    },
+  )
 
-  test('causes few requests where there is no token any more', async () => {
+  test('causes few requests where there is no longer a token', async () => {
     let isGone = false
     const credentials: Credentials = {
       authorization: () => (isGone ? Promise.reject(new DeliveryError('auth', 'no token')) : 'Bearer t'),
@@ -398,7 +401,7 @@ describe('with strict order, an event that the service cannot take', () => {
     expect(client.requests.length).toBeLessThanOrEqual(15)
   })
 
-  test('is not waited for where only requests without events are over a rate limit', async () => {
+  test('does not wait when only requests without events are over a rate limit', async () => {
     let isOver = false
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
@@ -418,7 +421,7 @@ describe('with strict order, an event that the service cannot take', () => {
     expect(codesOf(outcomes)).toEqual(['delivered'])
   })
 
-  test('is given up by a close while a request without events is in flight, which then says nothing', async () => {
+  test('is given up by a close while a request without events is in flight, and that request has no effect', async () => {
     const { clock, client, delivery, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxConcurrentRequests: 1 },
       replies: [(request) => (request.batch.length === 0 ? hangUntilAborted : status(500))(request)],
@@ -439,7 +442,7 @@ describe('with strict order, an event that the service cannot take', () => {
 })
 
 // Row P2.
-describe.each([301, 401, 403, 404, 405])('%i, which is about the address or the credentials', (code) => {
+describe.each([301, 401, 403, 404, 405])('%i, which concerns the address or the credentials', (code) => {
   const name = code === 401 || code === 403 ? 'auth' : 'rejected'
 
   test('fails at once before the service has accepted anything', async () => {
@@ -455,7 +458,7 @@ describe.each([301, 401, 403, 404, 405])('%i, which is about the address or the 
     expect(codesOf(outcomes)).toEqual([name, name])
   })
 
-  test('waits once it has, is told of once, and ends with its own code', async () => {
+  test('lets events wait after that, is reported once, and ends events with its own code', async () => {
     const refusals: string[] = []
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1, maxTotalBackoffDuration: 3_600 },
@@ -476,7 +479,7 @@ describe.each([301, 401, 403, 404, 405])('%i, which is about the address or the 
     expect(refusals[0]).toContain(`[${code}]`)
   })
 
-  test('costs nothing when it is over before the time is', async () => {
+  test('loses nothing when it ends before the time limit of the events', async () => {
     const { clock, enqueue, outcomes } = setUpDelivery({
       settings: { flushAt: 1 },
       replies: [status(200), ...new Array(8).fill(status(code)), status(200)],
@@ -492,7 +495,7 @@ describe.each([301, 401, 403, 404, 405])('%i, which is about the address or the 
 })
 
 describe('a deadline', () => {
-  test('tells up to which place all have waited for so long, until it ends', () => {
+  test('says up to which place all items have waited for the limit, until it ends', () => {
     const deadline = new Deadline(1_000)
     expect(deadline.nextMs).toBe(Number.POSITIVE_INFINITY)
 
@@ -511,7 +514,7 @@ describe('a deadline', () => {
     expect(deadline.expiredUpTo(3_000)).toBe(0)
   })
 
-  test('takes what begins within a thousandth of it for one, and no more', () => {
+  test('treats items that begin within a thousandth of it as one, but no more than these', () => {
     const deadline = new Deadline(1_000)
 
     deadline.begin(5, 100)
@@ -521,7 +524,7 @@ describe('a deadline', () => {
     expect([deadline.expiredUpTo(1_100), deadline.expiredUpTo(1_101)]).toEqual([6, 7])
   })
 
-  test('keeps few marks, whatever comes', () => {
+  test('keeps few marks, however many items begin', () => {
     const deadline = new Deadline(1_000_000)
 
     for (let ms = 0; ms < 1_000_000; ms += 10) deadline.begin(ms, ms)

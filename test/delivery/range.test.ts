@@ -5,8 +5,8 @@ function succeed(limit: BodyLimit, times: number): void {
   for (let time = 0; time < times; time++) limit.succeed()
 }
 
-describe('the bound on a request', () => {
-  test('it is half of what was refused, and never more than before', () => {
+describe('the limit of bytes in a request', () => {
+  test('is half of the refused size, and never more than before', () => {
     const limit = new BodyLimit(1_000)
 
     limit.shrink(901)
@@ -15,7 +15,7 @@ describe('the bound on a request', () => {
     expect(limit.bytes).toBe(450)
   })
 
-  test('it grows by a tenth with every 20 successes, up to what it was', () => {
+  test('grows by a tenth with every 20 successes, up to its first value', () => {
     const limit = new BodyLimit(1_000)
     limit.shrink(1_600)
     const steps: number[] = []
@@ -30,7 +30,7 @@ describe('the bound on a request', () => {
     expect(steps).toEqual([800, 880, 880, 968, 968, 1_000, 1_000, 1_000])
   })
 
-  test('a bound of a few bytes grows as well', () => {
+  test('grows from a few bytes as well', () => {
     const limit = new BodyLimit(1_000)
     limit.shrink(4)
 
@@ -39,7 +39,7 @@ describe('the bound on a request', () => {
     expect(limit.bytes).toBe(3)
   })
 
-  test('each refusal starts the count anew', () => {
+  test('counts the successes from the last refusal', () => {
     const limit = new BodyLimit(1_000)
     limit.shrink(1_000)
     succeed(limit, 19)
@@ -49,7 +49,7 @@ describe('the bound on a request', () => {
     expect(limit.bytes).toBe(250)
   })
 
-  test('it goes back to what it was before, and not below what it is', () => {
+  test('returns to its earlier value, but never below its present one', () => {
     const limit = new BodyLimit(1_000)
     limit.shrink(600)
 

@@ -14,7 +14,9 @@ interface Reply {
 
 type OnHost = new (settings: AnalyticsSettings, host: FakeClock) => Analytics
 
-/** A client on a fake host whose requests are answered by `answer`, with the moments of its requests. */
+/**
+ * A client on a fake clock whose requests get their responses from `answer`, and the times of the requests.
+ */
 function clientOn(
   host: FakeClock,
   answer: (index: number, atMs: number) => Reply,
@@ -38,7 +40,7 @@ function clientOn(
   return { client, atMs, events }
 }
 
-/** Milliseconds between the first request, answered with `reply`, and the second. */
+/** Milliseconds between the first request, which gets `reply`, and the second. */
 async function waitAfter(reply: Reply | ((host: FakeClock) => Reply), seed = 1): Promise<number> {
   const host = new FakeClock(undefined, seed)
   const { client, atMs } = clientOn(host, (index) =>

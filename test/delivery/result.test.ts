@@ -13,20 +13,17 @@ function errorOf(status: number, statusText: string, headers?: HTTPHeaders, body
 }
 
 describe('the error of a response', () => {
-  test.each([400, 429, 500, 503, 505])(
-    'an HTTP failure with %i reads as status and status text',
-    (status) => {
-      const text = STATUS_CODES[status] as string
+  test.each([400, 429, 500, 503, 505])('an HTTP failure with %i shows status and status text', (status) => {
+    const text = STATUS_CODES[status] as string
 
-      const error = errorOf(status, text)
+    const error = errorOf(status, text)
 
-      expect(error.message).toBe(`[${status}] ${text}`)
-      expect(error.status).toBe(status)
-      expect(error.code).toBe('rejected')
-    },
-  )
+    expect(error.message).toBe(`[${status}] ${text}`)
+    expect(error.status).toBe(status)
+    expect(error.code).toBe('rejected')
+  })
 
-  test('without a status text, as over HTTP/2, it is the status alone', () => {
+  test('without a status text, as over HTTP/2, it shows the status alone', () => {
     expect(errorOf(503, '').message).toBe('[503]')
   })
 
@@ -43,7 +40,7 @@ describe('the error of a response', () => {
     expect(error.message).not.toContain('geheim')
   })
 
-  test.each([300, 399])('%i is a redirect as well', (status) => {
+  test.each([300, 399])('%i is also a redirect', (status) => {
     expect(errorOf(status, '', { location: '/v2/batch' }).message).toBe(
       `[${status}]: the redirect to api.segment.io was not followed`,
     )
@@ -59,13 +56,13 @@ describe('the error of a response', () => {
     expect(errorOf(304, 'Not Modified').message).toBe('[304] Not Modified')
   })
 
-  test('a Location beside another status is not mentioned', () => {
+  test('a Location header with another status is not mentioned', () => {
     expect(errorOf(400, 'Bad Request', { location: 'https://login.example' }).message).toBe(
       '[400] Bad Request',
     )
   })
 
-  test('without a response it says what the HTTP client said, with a clean copy of the cause', () => {
+  test('without a response it quotes the HTTP client, with a redacted copy of the cause', () => {
     const request = { headers: { Authorization: 'Basic geheim' } }
     const reset = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', request })
     const cause = Object.assign(new TypeError('fetch failed', { cause: reset }), { request })
@@ -83,7 +80,7 @@ describe('the error of a response', () => {
     expect((error.cause as Error).cause).not.toHaveProperty('request')
   })
 
-  test('secrets are taken out of the message, the status text and every cause', () => {
+  test('secrets are removed from the message, the status text and every cause', () => {
     const redact = redactor(['Basic d2tfWnVyaWNo', 'd2tfWnVyaWNo', 'wk_Zurich_7Qm4'])
     const inner = new Error('refused Basic d2tfWnVyaWNo')
     const cause = new Error('POST with wk_Zurich_7Qm4', { cause: inner })
@@ -104,7 +101,7 @@ describe('the error of a response', () => {
     expect(answered.response).toBe('key: "[redacted]"')
   })
 
-  test('it carries the URL, and what the service itself said', () => {
+  test('it contains the URL, and the response of the service', () => {
     const error = errorOf(400, 'Bad Request', {}, '{"message":"invalid write key"}')
 
     expect(error).toMatchObject({ url: URL, response: '{"message":"invalid write key"}' })
@@ -130,7 +127,7 @@ describe('the error of a response', () => {
       'the service, or a proxy on the way, takes no event of this size; make it smaller',
     ],
     [502, 'Bad Gateway', html, `${URL} responded with a web page; check host, and proxies on the way`],
-  ])('%i says what to do about it', (status, text, headers, hint) => {
+  ])('%i says what the user can do', (status, text, headers, hint) => {
     expect(errorOf(status, text, headers).message).toBe(`[${status}] ${text}: ${hint}`)
   })
 
@@ -140,8 +137,8 @@ describe('the error of a response', () => {
       'C0AC5D1E007F0000:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:../deps/openssl/openssl/ssl/record/ssl3_record.c:355:\n',
       'fetch failed: SSL routines: wrong version number',
     ],
-    ['a later one', 'packet length too long', 'fetch failed: packet length too long'],
-  ])('TLS to a port that does not speak it is explained: %s', (_label, openssl, start) => {
+    ['an error in a later record', 'packet length too long', 'fetch failed: packet length too long'],
+  ])('TLS to a port that does not speak TLS is explained: %s', (_label, openssl, start) => {
     const cause = new TypeError('fetch failed', { cause: new Error(openssl) })
 
     const error = toDeliveryError('retries_exhausted', { status: undefined, cause }, URL, asIs)
@@ -153,7 +150,7 @@ describe('the error of a response', () => {
     expect(error.message).not.toContain('0A00010B')
   })
 
-  test('the host of a redirect is redacted as well', () => {
+  test('the host of a redirect is also redacted', () => {
     const headers = { location: 'https://wk-secret-7.example/' }
 
     const error = toDeliveryError(

@@ -78,7 +78,7 @@ function setUpWith<Client extends HTTPClient>(
   return { clock, client, store, envelope, sender, range, requests, responses }
 }
 
-/** A client that takes bytes, and holds on to what it was given. */
+/** A client that takes bytes, and keeps the bytes that it was given. */
 class ByteClient implements ByteHTTPClient {
   readonly given: Uint8Array[] = []
   readonly copies: string[] = []
@@ -97,7 +97,7 @@ class ByteClient implements ByteHTTPClient {
 }
 
 describe('a client that takes bytes', () => {
-  test.each([true, false])('gets the same body whether it does now or not: %s', async (isWilling) => {
+  test.each([true, false])('gets the same body as bytes or as a string: %s', async (isWilling) => {
     const clock = new FakeClock('2026-11-20T09:30:00.000Z')
     const { client, store, envelope, sender, range } = setUpWith(new ByteClient(isWilling), clock)
     const longer = new Range([
@@ -115,7 +115,7 @@ describe('a client that takes bytes', () => {
     expect(client.given).toHaveLength(isWilling ? 3 : 0)
   })
 
-  test('finds them untouched for as long as it keeps them', async () => {
+  test('can keep the bytes: they never change', async () => {
     const { client, store, sender, range } = setUpWith(new ByteClient(true), new FakeClock())
     const other = new Range(storeAll([{ messageId: 'z', event: 'Ein anderes Ereignis' }], store))
 
@@ -126,7 +126,7 @@ describe('a client that takes bytes', () => {
 })
 
 describe('one attempt', () => {
-  test('it goes out with its headers and the body of the envelope', async () => {
+  test('is sent with its headers and the body of the envelope', async () => {
     const { client, sender, range } = setUp()
 
     const { result } = sender.send(range, AUTHORIZATION)
@@ -148,10 +148,10 @@ describe('one attempt', () => {
     )
   })
 
-  test('further headers go out with every attempt, and never in the place of ours', async () => {
+  test('has the further headers each time, and they never replace ours', async () => {
     const clock = new FakeClock()
     const client = new ScriptedClient(clock, [status(503)])
-    // The settings refuse the second one; the sender does not rely on it.
+    // The settings refuse the second one; the sender checks again.
     const headers = { 'X-Tenant': 'zürich-1', Authorization: 'Basic evil' }
     const { sender, range } = setUpWith(client, clock, undefined, headers)
 
@@ -164,7 +164,7 @@ describe('one attempt', () => {
     ])
   })
 
-  test('further headers that look like secrets are redacted, in http_request and in what quotes them', async () => {
+  test('redacts further headers that look like secrets, in http_request and in errors that quote them', async () => {
     const clock = new FakeClock()
     const headers = { 'X-Tenant': 'tenant-17', 'X-Api-Key': 'key-of-the-gateway', Cookie: 'sid=0123456789' }
     const reply = () => ({
@@ -190,7 +190,7 @@ describe('one attempt', () => {
     expect(result.action === 'rejected' && result.toError('rejected').message).toBe(`[402] ${text}`)
   })
 
-  test('another attempt has its number and a new time of sending, and the same messages', async () => {
+  test('has its number and a new time of sending, and the same messages', async () => {
     const { clock, client, sender, range } = setUp(status(503))
     await sender.send(range, AUTHORIZATION).result
     clock.stall(1_500)
@@ -206,7 +206,7 @@ describe('one attempt', () => {
     expect(range.attempts).toBe(3)
   })
 
-  test('its result is what the response says, and it ends with the exchange', async () => {
+  test('has the result of the response, and ends with the exchange', async () => {
     const { sender, range } = setUp(status(429, { 'Retry-After': '2' }))
 
     const attempt = sender.send(range, AUTHORIZATION)
@@ -216,9 +216,9 @@ describe('one attempt', () => {
   })
 
   test.each([
-    ['there will be others', true, { action: 'renew' }],
-    ['there will be no others', false, { action: 'auth' }],
-  ])('refused credentials are reported; %s', async (_label, hasOthers, expected) => {
+    ['another token can be fetched', true, { action: 'renew' }],
+    ['no other token can be fetched', false, { action: 'auth' }],
+  ])('reports refused credentials: %s', async (_label, hasOthers, expected) => {
     const refused: string[] = []
     const tokens: TokenCredentials = {
       authorization: () => AUTHORIZATION,
@@ -244,7 +244,7 @@ describe('one attempt', () => {
   test.each([
     [200, [AUTHORIZATION]],
     [503, []],
-  ])('credentials that came with a %i have been accepted: %j', async (code, expected) => {
+  ])('after a %i, these credentials count as accepted: %j', async (code, expected) => {
     const accepted: string[] = []
     const tokens: TokenCredentials = {
       authorization: () => AUTHORIZATION,
@@ -263,7 +263,7 @@ describe('one attempt', () => {
     expect(accepted).toEqual(expected)
   })
 
-  test('its credentials are taken out of errors, with and without their scheme', async () => {
+  test('removes its credentials from errors, with and without their scheme', async () => {
     const quoted = `${AUTHORIZATION}, ${AUTHORIZATION.slice(6)} and ${WRITE_KEY}`
     const { sender, range } = setUp(() => ({ status: 402, statusText: quoted }))
 
@@ -274,7 +274,7 @@ describe('one attempt', () => {
     )
   })
 
-  test('a body that is encoded later goes out encoded, with its headers', async () => {
+  test('sends a body that is encoded later with the headers of the encoding', async () => {
     const { client, sender, range } = setUpWith(
       new ScriptedClient(new FakeClock(), [status(200)]),
       new FakeClock(),
@@ -289,7 +289,7 @@ describe('one attempt', () => {
     expect(sent.body.endsWith('}\n')).toBe(true)
   })
 
-  test('a body whose time was over while it was being encoded is not sent', async () => {
+  test('does not send a body whose timeout passed while it was being encoded', async () => {
     const { client, sender, range, requests } = setUpWith(
       new ScriptedClient(new FakeClock(), [status(200)]),
       new FakeClock(),
@@ -302,14 +302,14 @@ describe('one attempt', () => {
 
     expect(await attempt.result).toEqual({ action: 'unsent', error: undefined })
     expect(client.requests).toEqual([])
-    // Nobody was told of it, and it was no attempt.
+    // Nobody was told of a request, and it did not count as an attempt.
     expect(requests).toEqual([])
     expect(range.attempts).toBe(0)
   })
 })
 
 describe('observers', () => {
-  test('they see the request without its credentials', async () => {
+  test('see the request without its credentials', async () => {
     const { sender, range, requests } = setUp()
 
     await sender.send(range, AUTHORIZATION).result
@@ -331,7 +331,7 @@ describe('observers', () => {
     expect(JSON.stringify(requests)).not.toContain(AUTHORIZATION.slice(6))
   })
 
-  test('changing what they see changes nothing that is sent', async () => {
+  test('cannot change what is sent by changing what they see', async () => {
     const { client, sender, range, requests } = setUp()
 
     await sender.send(range, AUTHORIZATION).result
@@ -365,7 +365,7 @@ describe('observers', () => {
       {},
     ],
   ]
-  test.each(answers)('they see an answer with %s', async (_label, headers, seen) => {
+  test.each(answers)('see a response with %s', async (_label, headers, seen) => {
     const { sender, range, responses } = setUp(() => ({
       status: 200,
       statusText: 'OK',
@@ -381,7 +381,7 @@ describe('observers', () => {
     ])
   })
 
-  test('a web page as the response to events is warned of once', async () => {
+  test('warn once of a web page as the response to events', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const headers = { 'content-type': 'text/html; charset=utf-8' }
     const { sender, range } = setUp(() => ({ status: 200, statusText: 'OK', headers }))
@@ -398,7 +398,7 @@ describe('observers', () => {
     warned.mockRestore()
   })
 
-  test('where there is no answer they see none', async () => {
+  test('see no response where there is none', async () => {
     const { sender, range, responses } = setUp(() => Promise.reject(new Error('refusé')))
 
     await sender.send(range, AUTHORIZATION).finished
@@ -409,7 +409,7 @@ describe('observers', () => {
 })
 
 describe('aborting', () => {
-  test('everything under way ends, and no timer is left', async () => {
+  test('all requests and compressions end, and no timer is left', async () => {
     const { clock, sender, range, client } = setUp(hangUntilAborted)
     const attempts = [sender.send(range, AUTHORIZATION), sender.send(range, AUTHORIZATION)]
 
@@ -421,7 +421,7 @@ describe('aborting', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('what is being compressed is given up, and no timer is left', async () => {
+  test('a running compression is given up, and no timer is left', async () => {
     const clock = new FakeClock()
     const client = new ScriptedClient(clock)
     const options = { client, timeoutMs: 10_000, clock, onGivenUp() {} }
@@ -441,7 +441,7 @@ describe('aborting', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('what has ended is not aborted', async () => {
+  test('a request that has ended is not aborted', async () => {
     const { sender, range, client } = setUp()
     await sender.send(range, AUTHORIZATION).finished
 
