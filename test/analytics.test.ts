@@ -51,7 +51,7 @@ afterEach(async () => {
   expect(unhandled).toEqual([])
 })
 
-/** A call of each kind, with all that it takes. */
+/** A call of each kind, with all parameters that the kind has. */
 const CALLS: Record<Kind, { params: Record<string, unknown>; own: Record<string, unknown> }> = {
   identify: {
     params: { traits: { name: 'Zoë Müller', plan: 'Élite' } },
@@ -85,7 +85,7 @@ function call(analytics: Analytics, kind: Kind, params: object, callback?: Callb
 }
 
 describe('the six calls', () => {
-  test.each(KINDS)('%s is on the wire field by field', async (kind) => {
+  test.each(KINDS)('%s is sent with every field', async (kind) => {
     const { analytics, client } = createAnalytics()
 
     call(analytics, kind, {
@@ -117,7 +117,7 @@ describe('the six calls', () => {
     })
   })
 
-  test('the request goes to the path of the host, with the key as credentials', async () => {
+  test('the request goes to the path of the host, with the write key as credentials', async () => {
     const { analytics, client } = createAnalytics({ host: 'https://c.example/segment/', path: 'v2/lot' })
 
     trackPurchases(analytics, 1)
@@ -146,7 +146,7 @@ describe('the six calls', () => {
     expect(client.requests[0]?.url).toBe(url)
   })
 
-  test('the methods of the emitter may be detached', async () => {
+  test('the emitter methods may be detached', async () => {
     const { analytics } = createAnalytics()
     const { on, off } = analytics
     const heard: string[] = []
@@ -220,7 +220,7 @@ describe('the six calls', () => {
   })
 
   // Row P17.
-  test('what patches the class is heeded by clients that were made before', () => {
+  test('a patch of the class applies to clients that were made before it', () => {
     const { analytics } = createAnalytics()
     const patched = vi.spyOn(Analytics.prototype, 'track').mockImplementation(() => {})
 
@@ -234,7 +234,7 @@ describe('the six calls', () => {
     patched.mockRestore()
   })
 
-  test('several clients with different settings do not know of each other', async () => {
+  test('clients with different settings do not affect each other', async () => {
     const one = createAnalytics({ flushAt: 1 })
     const other = createAnalytics({ writeKey: 'wk_Łódź'.normalize('NFD').replace(/[^\x21-\x7e]/g, 'x') })
 
@@ -246,15 +246,15 @@ describe('the six calls', () => {
     expect(other.analytics.stats.accepted).toBe(0)
   })
 
-  test('the version, the named and the default export are there', () => {
+  test('the version, the named and the default export exist', () => {
     expect(createAnalytics().analytics.VERSION).toBe(VERSION)
     expect(NamedExport).toBe(Analytics)
     expect(DefaultExport).toBe(Analytics)
   })
 })
 
-describe('what was passed is what is sent', () => {
-  test('later changes by the caller do not show', async () => {
+describe('the event that is sent', () => {
+  test('does not contain later changes by the caller', async () => {
     const { analytics, client } = createAnalytics()
     const at = new Date('2019-07-01T10:00:00Z')
     const properties = { article: { name: 'Thé' }, list: [1, 2], at }
@@ -271,7 +271,7 @@ describe('what was passed is what is sent', () => {
     })
   })
 
-  test('with plugins that write to the event, the caller’s objects stay as they were', async () => {
+  test('may be changed by plugins, while the caller’s objects stay as they were', async () => {
     const { analytics, client } = createAnalytics()
     await analytics.register({
       name: 'géo',
@@ -302,7 +302,7 @@ describe('what was passed is what is sent', () => {
     })
   })
 
-  test('one object used for 1,000 calls gives 1,000 events', async () => {
+  test('is new for each call: one object used for 1,000 calls gives 1,000 events', async () => {
     const { analytics, client } = createAnalytics()
     const params = { userId: 'usr_Zoë', event: 'Vue', properties: { number: 0 } }
 
@@ -318,7 +318,7 @@ describe('what was passed is what is sent', () => {
     )
   })
 
-  test('a call from a getter of another event is an event of its own', async () => {
+  test('may be tracked in a getter of another event', async () => {
     const { analytics, client } = createAnalytics()
 
     analytics.track({
@@ -338,30 +338,33 @@ describe('what was passed is what is sent', () => {
 })
 
 describe('outcomes', () => {
-  test.each(KINDS)('a delivered %s ends in its callback and its event, with the context', async (kind) => {
-    const { analytics } = createAnalytics()
-    const calls: [string, unknown, Context | undefined][] = []
-    analytics.on(kind, (ctx) => calls.push(['event', undefined, ctx]))
-    analytics.on('error', ({ ctx }) => calls.push(['error', undefined, ctx]))
+  test.each(KINDS)(
+    'a delivered %s calls its callback and emits its event, with the context',
+    async (kind) => {
+      const { analytics } = createAnalytics()
+      const calls: [string, unknown, Context | undefined][] = []
+      analytics.on(kind, (ctx) => calls.push(['event', undefined, ctx]))
+      analytics.on('error', ({ ctx }) => calls.push(['error', undefined, ctx]))
 
-    call(analytics, kind, { userId: 'usr_Zoë', messageId: 'm1', ...CALLS[kind].params }, (error, ctx) => {
-      calls.push(['callback', error, ctx])
-    })
-    await analytics.flush()
+      call(analytics, kind, { userId: 'usr_Zoë', messageId: 'm1', ...CALLS[kind].params }, (error, ctx) => {
+        calls.push(['callback', error, ctx])
+      })
+      await analytics.flush()
 
-    expect(calls.map(([what, error]) => [what, error])).toEqual([
-      ['callback', undefined],
-      ['event', undefined],
-    ])
-    const [[, , ctx]] = calls as [[string, unknown, Context]]
-    expect(ctx.id).toBe('m1')
-    expect(ctx.attempts).toBe(1)
-    expect(ctx.event.timestamp).toEqual(new Date(NOW))
-    expect(ctx.event).toMatchObject({ type: kind, integrations: {} })
-    expect(ctx.failedDelivery()).toBeUndefined()
-  })
+      expect(calls.map(([what, error]) => [what, error])).toEqual([
+        ['callback', undefined],
+        ['event', undefined],
+      ])
+      const [[, , ctx]] = calls as [[string, unknown, Context]]
+      expect(ctx.id).toBe('m1')
+      expect(ctx.attempts).toBe(1)
+      expect(ctx.event.timestamp).toEqual(new Date(NOW))
+      expect(ctx.event).toMatchObject({ type: kind, integrations: {} })
+      expect(ctx.failedDelivery()).toBeUndefined()
+    },
+  )
 
-  test('a failed event ends in its callback and in error', async () => {
+  test('a failed event calls its callback and emits error', async () => {
     const { analytics } = createAnalytics({}, [status(400)])
     const errors: ErrorEvent[] = []
     const callback = vi.fn()
@@ -415,7 +418,7 @@ describe('outcomes', () => {
     ],
   ]
   test.each(failures)(
-    'a loss by %s is emitted as %s and counted',
+    'a failure with %s emits %s and is counted',
     async (code, emitted, params, settings, replies) => {
       const { analytics, clock } = createAnalytics(settings, replies)
       const errors: ErrorEvent[] = []
@@ -434,7 +437,7 @@ describe('outcomes', () => {
     },
   )
 
-  test('events that a full queue refuses in one turn share one error, which the next turn does not', async () => {
+  test('events that a full queue refuses in one turn share one error, and the next turn has another one', async () => {
     const { analytics } = createAnalytics({ maxQueueSize: 1, maxConcurrentRequests: 1 }, [silence])
     const errors: unknown[] = []
 
@@ -449,7 +452,7 @@ describe('outcomes', () => {
     expect(errors[2]).not.toBe(errors[0])
   })
 
-  test('an event that makes room for a newer one is shown to its callback as it was', async () => {
+  test('an event that is displaced by a newer one is passed to its callback unchanged', async () => {
     const { analytics } = createAnalytics({ maxQueueSize: 1, overflow: 'drop-oldest', flushAt: 100 })
     const lost: unknown[] = []
 
@@ -459,7 +462,7 @@ describe('outcomes', () => {
     expect(lost).toEqual([['queue_full', { number: 1, article: 'Thé à la menthe', price: 12.5 }]])
   })
 
-  test('a full queue is queue_full', async () => {
+  test('events that find a full queue fail with queue_full', async () => {
     const { analytics } = createAnalytics({ maxQueueSize: 3 })
     const { outcomes, callback } = recordOutcomes()
 
@@ -470,7 +473,7 @@ describe('outcomes', () => {
     expect(analytics.stats.failures.queue_full).toBe(2)
   })
 
-  test('a bad call harms no neighbour', async () => {
+  test('a bad call does not affect other events', async () => {
     const { analytics, client } = createAnalytics()
 
     analytics.track({ userId: 'usr_Zoë', event: 'bon 1' })
@@ -496,7 +499,7 @@ describe('outcomes', () => {
     expect(calls).toEqual(['after the call', 'callback'])
   })
 
-  test.each([null, undefined, 5, 'x', {}])('%j is no callback and is passed over', async (callback) => {
+  test.each([null, undefined, 5, 'x', {}])('%j is not a callback and is ignored', async (callback) => {
     const { analytics } = createAnalytics()
 
     call(analytics, 'track', { userId: 'usr_Zoë', event: 'Vue' }, callback as never)
@@ -513,7 +516,7 @@ describe('outcomes', () => {
     ],
     ['rejects', () => Promise.reject(new Error('non'))],
     ['never ends', () => new Promise(() => {})],
-  ])('a callback that %s changes nobody’s outcome', async (_label, bad) => {
+  ])('a callback that %s does not affect outcomes', async (_label, bad) => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     const listener = vi.fn()
@@ -527,13 +530,13 @@ describe('outcomes', () => {
     expect(listener).toHaveBeenCalledTimes(3)
   })
 
-  test('the account balances at every instant', async () => {
+  test('the counts of the stats are consistent at every instant', async () => {
     const { analytics, clock } = createAnalytics({ flushAt: 4, maxRetries: 1 }, [
       status(503),
       status(200),
       status(400),
     ])
-    // Noted, not thrown: the client keeps what a listener or a callback throws away from the test.
+    // Collected, not thrown: the client catches what a listener or a callback throws.
     const wrong: Stats[] = []
     let checks = 0
     const check = () => {
@@ -558,11 +561,11 @@ describe('outcomes', () => {
     expect(analytics.stats).toMatchObject({ accepted: 30, pending: 0 })
     check()
     expect(wrong).toEqual([])
-    // Once for each outcome by the callback and by the event, and twice in each round.
+    // For each event one check in its callback and one in a listener, and two more in each round.
     expect(checks).toBeGreaterThanOrEqual(2 * 30 + 2 * 10)
   })
 
-  test('drained comes each time the last pending event has its outcome', async () => {
+  test('drained is emitted each time the last pending event has its outcome', async () => {
     const { analytics } = createAnalytics()
     const drained = vi.fn()
     analytics.on('drained', drained)
@@ -594,7 +597,7 @@ describe('strict', () => {
     expect(analytics.stats.accepted).toBe(0)
   })
 
-  test('good calls, and losses on the way, do not throw', async () => {
+  test('good calls do not throw, even when their events are lost later', async () => {
     const { analytics } = createAnalytics({ strict: true }, [status(400)])
 
     expect(() => trackPurchases(analytics, 1)).not.toThrow()
@@ -603,7 +606,7 @@ describe('strict', () => {
 })
 
 describe('disable', () => {
-  test('what is too large is told all the same', async () => {
+  test('an event that is too large fails all the same', async () => {
     const { analytics } = createAnalytics({ disable: true })
     const { outcomes, callback } = recordOutcomes()
 
@@ -613,7 +616,7 @@ describe('disable', () => {
     expect(outcomes).toEqual(['too_large'])
   })
 
-  test('no request is made, and everything settles as delivered', async () => {
+  test('no request is made, and every event counts as delivered', async () => {
     const { analytics, client, clock } = createAnalytics({ disable: true, flushAt: 1 })
     const { outcomes, callback } = recordOutcomes()
 
@@ -629,11 +632,11 @@ describe('disable', () => {
 })
 
 describe('flush', () => {
-  test('with nothing to wait for it resolves at once', async () => {
+  test('resolves at once when there is nothing to wait for', async () => {
     expect(await createAnalytics().analytics.flush()).toEqual({ delivered: 0, failed: 0, pending: 0 })
   })
 
-  test('it does not wait for the interval, and holds the process while it waits', async () => {
+  test('does not wait for the flush interval, and keeps the process alive while it waits', async () => {
     const { analytics, clock } = createAnalytics({}, [status(503), status(200)])
 
     trackPurchases(analytics, 2)
@@ -647,7 +650,7 @@ describe('flush', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('at its timeout it says what is pending, and the events go on', async () => {
+  test('says at its timeout how many events are pending, and these are still sent', async () => {
     const { analytics, clock } = createAnalytics({}, [hangUntilAborted, status(200)])
 
     trackPurchases(analytics, 2)
@@ -661,7 +664,7 @@ describe('flush', () => {
   })
 
   // Row F74.
-  test('1,000 flushes at once all resolve, and one request is made', async () => {
+  test('1,000 flushes at once all resolve, and make one request', async () => {
     const { analytics, client, clock } = createAnalytics()
     trackPurchases(analytics, 10)
 
@@ -672,7 +675,7 @@ describe('flush', () => {
     expect(clock.holdCount).toBe(0)
   })
 
-  test('what is tracked while it waits does not hold it up', async () => {
+  test('does not wait for events that are tracked later', async () => {
     const { analytics } = createAnalytics({}, [status(200), silence])
 
     trackPurchases(analytics, 1)
@@ -684,7 +687,7 @@ describe('flush', () => {
     expect(analytics.stats.pending).toBe(1)
   })
 
-  test('a flush from a callback resolves', async () => {
+  test('resolves when it is called from a callback', async () => {
     const { analytics } = createAnalytics({ flushAt: 1 })
     const summaries: unknown[] = []
 
@@ -697,7 +700,7 @@ describe('flush', () => {
   })
 
   test.each([null, 5, 'x', { timeout: 'bald' }, { timeout: -1 }, { timeout: Number.NaN }])(
-    'with %j for options it flushes',
+    'accepts %j as options',
     async (options) => {
       const { analytics } = createAnalytics()
       trackPurchases(analytics, 1)
@@ -706,7 +709,7 @@ describe('flush', () => {
     },
   )
 
-  test('with close it closes', async () => {
+  test('closes the client with the option close', async () => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
 
@@ -720,7 +723,7 @@ describe('flush', () => {
 
 describe('closeAndFlush', () => {
   // Row F77.
-  test('it delivers what waits, and leaves neither timer nor hold', async () => {
+  test('delivers the queued events, and leaves no timer and no hold on the process', async () => {
     const { analytics, clock } = createAnalytics()
     trackPurchases(analytics, 1_000)
 
@@ -732,7 +735,7 @@ describe('closeAndFlush', () => {
   })
 
   // Row F78.
-  test('at its timeout every event has its outcome before it resolves, and no request follows', async () => {
+  test('at its timeout gives every event its outcome before it resolves, and sends nothing more', async () => {
     const { analytics, client, clock } = createAnalytics({ flushAt: 5, maxQueueSize: 100 }, [
       hangUntilAborted,
     ])
@@ -758,7 +761,7 @@ describe('closeAndFlush', () => {
   })
 
   // Row F79.
-  test('by default it waits 75 s, longer than a rate limit of a minute', async () => {
+  test('waits 75 s by default, longer than a rate limit of a minute', async () => {
     const { analytics, clock } = createAnalytics({}, [status(429, { 'Retry-After': '60' }), status(200)])
     trackPurchases(analytics, 2)
 
@@ -768,7 +771,7 @@ describe('closeAndFlush', () => {
     expect(await closed).toEqual({ delivered: 2, failed: 0, pending: 0 })
   })
 
-  test('after 75 s without an answer it gives up', async () => {
+  test('gives up after 75 s without a response', async () => {
     const { analytics, clock } = createAnalytics({ maxRetries: 100 }, [silence])
     trackPurchases(analytics, 2)
 
@@ -778,7 +781,7 @@ describe('closeAndFlush', () => {
     expect(await closed).toEqual({ delivered: 0, failed: 2, pending: 0 })
   })
 
-  test.each([Number.NaN, -1, 'bald', null])('a timeout of %s counts as none given', async (timeout) => {
+  test.each([Number.NaN, -1, 'bald', null])('treats a timeout of %s like none', async (timeout) => {
     const { analytics, clock } = createAnalytics({ maxRetries: 100 }, [silence])
     trackPurchases(analytics, 1)
 
@@ -791,7 +794,7 @@ describe('closeAndFlush', () => {
   })
 
   // Row F80.
-  test('a second call returns the promise of the first', async () => {
+  test('returns the same promise when it is called again', async () => {
     const { analytics } = createAnalytics()
 
     const first = analytics.closeAndFlush()
@@ -801,7 +804,7 @@ describe('closeAndFlush', () => {
     await first
   })
 
-  test('a call afterwards fires call_after_close, and its callback with closed', async () => {
+  test('a later call emits call_after_close, and calls its callback with closed', async () => {
     const { analytics, client } = createAnalytics()
     const submitted: unknown[] = []
     const { outcomes, callback } = recordOutcomes()
@@ -817,7 +820,7 @@ describe('closeAndFlush', () => {
     expect(client.requests).toEqual([])
   })
 
-  test('a bad call afterwards is closed as well, strict or not', async () => {
+  test('a later bad call also fails with closed, strict or not', async () => {
     const { analytics } = createAnalytics({ strict: true })
     const { outcomes, callback } = recordOutcomes()
     await analytics.closeAndFlush()
@@ -828,7 +831,7 @@ describe('closeAndFlush', () => {
     expect(outcomes).toEqual(['closed'])
   })
 
-  test('await using closes at the end of the block', async () => {
+  test('is called by await using at the end of the block', async () => {
     const { analytics, client } = createAnalytics()
 
     trackPurchases(analytics, 2)
@@ -839,7 +842,7 @@ describe('closeAndFlush', () => {
     expect((await analytics.flush()).failed).toBe(1)
   })
 
-  test('neither a plugin that is still loading nor a reply body that has not ended leaves a timer', async () => {
+  test('leaves no timer for a plugin that is still loading or a response body that has not ended', async () => {
     const endless = () => ({ status: 200, statusText: 'OK', text: () => new Promise<string>(() => {}) })
     const { analytics, client, clock } = createAnalytics({}, [endless])
     const plugin = createPlugin('lent', 'destination')
@@ -854,7 +857,7 @@ describe('closeAndFlush', () => {
     expect(client.requests[0]?.signal?.aborted).toBe(true)
   })
 
-  test('events inside a plugin that hangs fail with shutdown_timeout, and no timer is left', async () => {
+  test('fails events inside a plugin that hangs with shutdown_timeout, and leaves no timer', async () => {
     const { analytics, clock } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     await analytics.register(createPlugin('lent', 'before', () => new Promise(() => {})))
@@ -870,7 +873,7 @@ describe('closeAndFlush', () => {
 })
 
 describe('waitUntil', () => {
-  test('what one turn tracks is flushed together, and its promise handed over', async () => {
+  test('is called with one promise for each turn that tracks events', async () => {
     const promises: Promise<unknown>[] = []
     const { analytics, client } = createAnalytics({ waitUntil: (promise) => promises.push(promise) })
 
@@ -884,7 +887,7 @@ describe('waitUntil', () => {
     expect(client.batchSizes).toEqual([3, 1])
   })
 
-  test('one that throws harms nobody', async () => {
+  test('that throws has no other effect', async () => {
     const { analytics, client } = createAnalytics({
       waitUntil: () => {
         throw new Error('non')
@@ -899,7 +902,7 @@ describe('waitUntil', () => {
 })
 
 describe('local events', () => {
-  test('initialize shows the settings in force, without secrets', async () => {
+  test('initialize contains the settings in force, without secrets', async () => {
     const { analytics } = createAnalytics({ flushAt: 7, waitUntil: () => {} })
     const seen: unknown[] = []
     analytics.on('initialize', (settings) => seen.push(settings))
@@ -943,7 +946,7 @@ describe('local events', () => {
     }
   })
 
-  test('register and deregister name the plugins', async () => {
+  test('register and deregister contain the names of the plugins', async () => {
     const { analytics } = createAnalytics()
     const seen: unknown[] = []
     analytics.on('register', (names) => seen.push(['register', names]))
@@ -960,7 +963,7 @@ describe('local events', () => {
 })
 
 describe('secrets', () => {
-  test('neither inspecting nor serialising the client shows the key', () => {
+  test('are not shown when the client is inspected or serialised', () => {
     const { analytics } = createAnalytics()
     trackPurchases(analytics, 1)
 
@@ -979,7 +982,7 @@ describe('secrets', () => {
     })
   })
 
-  test('an HTTP client that quotes the request in its error shows no key', async () => {
+  test('are not shown by an HTTP client that quotes the request in its error', async () => {
     const { analytics } = createAnalytics({ maxRetries: 0 }, [
       ({ headers, body }) => Promise.reject(new Error(`failed: ${JSON.stringify(headers)} ${body}`)),
     ])
@@ -997,7 +1000,7 @@ describe('secrets', () => {
 })
 
 describe('warnings', () => {
-  test('with nobody listening the first loss of each reason is told once', async () => {
+  test('without listeners the first loss of each reason is reported once', async () => {
     const { analytics } = createAnalytics({}, [status(400)])
 
     call(analytics, 'track', {})
@@ -1009,7 +1012,7 @@ describe('warnings', () => {
     expect(warnings[1]?.message).toContain('[400] Bad Request')
   })
 
-  test('who listens, or has a callback, is not warned', async () => {
+  test('an event with a listener or a callback causes no warning', async () => {
     const { analytics } = createAnalytics({}, [status(400)])
     trackPurchases(analytics, 1, () => {})
     await analytics.flush()
@@ -1021,7 +1024,7 @@ describe('warnings', () => {
     expect(warnings).toEqual([])
   })
 
-  test('an unknown setting is told, with the name that it is near', () => {
+  test('an unknown setting is reported, with the setting of a similar name', () => {
     createAnalytics({ flushAtt: 5 } as never)
 
     expect(warnings).toEqual([
@@ -1043,7 +1046,7 @@ function createPlugin(name: string, type: Plugin['type'], track?: Plugin['track'
 }
 
 describe('plugins', () => {
-  test('a before plugin that throws costs its event only, with plugin', async () => {
+  test('a before plugin that throws loses only its own event, with plugin', async () => {
     const { analytics, client } = createAnalytics()
     const errors: ErrorEvent[] = []
     analytics.on('error', (event) => errors.push(event))
@@ -1082,7 +1085,7 @@ describe('plugins', () => {
     expect(seen).toEqual(['rejected', 'flushed'])
   })
 
-  test('a destination gets the finished event, and its failure is reported beside the delivery', async () => {
+  test('a destination gets the finished event, and its failure is reported in addition to the delivery', async () => {
     const { analytics, client } = createAnalytics()
     const warnings: WarningEvent[] = []
     const { outcomes, callback } = recordOutcomes()
@@ -1111,7 +1114,7 @@ describe('plugins', () => {
     ])
   })
 
-  test('one that makes the event too large costs it with too_large', async () => {
+  test('an event that a plugin has made too large fails with too_large', async () => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     const messages: string[] = []
@@ -1134,7 +1137,7 @@ describe('plugins', () => {
     ])
   })
 
-  test('one that changes the messageId sends that, and one that spoils it costs the event', async () => {
+  test('a changed messageId is sent, and an invalid one makes the event fail', async () => {
     const { analytics, client } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     await analytics.register(
@@ -1151,7 +1154,7 @@ describe('plugins', () => {
     expect(outcomes.sort()).toEqual(['delivered', 'invalid'])
   })
 
-  test('they see the timestamp as a Date of their own', async () => {
+  test('the timestamp is a Date that belongs to the plugin', async () => {
     const { analytics } = createAnalytics()
     const seen: Date[] = []
     await analytics.register(
@@ -1176,12 +1179,12 @@ describe('plugins', () => {
     ['a text', () => 'hier', 'hier'],
     ['nothing', () => undefined, undefined],
     [
-      'the Date it was, set to another time',
+      'the same Date, set to another time',
       ({ timestamp }) => timestamp.setUTCFullYear(2019) && timestamp,
       '2019-',
     ],
   ]
-  test.each(stamps)('one that makes the timestamp %s has that sent', async (_label, change, sent) => {
+  test.each(stamps)('a timestamp that becomes %s is sent as such', async (_label, change, sent) => {
     const { analytics, client } = createAnalytics()
     await analytics.register(
       createPlugin('horloge', 'before', (ctx) => {
@@ -1197,7 +1200,7 @@ describe('plugins', () => {
     expect(sent === '2019-' ? String(timestamp).slice(0, 5) : timestamp).toBe(sent)
   })
 
-  test('one that gives the event a getter that throws costs the event nothing else', async () => {
+  test('a getter that throws, in the event, has no other effect on it', async () => {
     const { analytics, client } = createAnalytics()
     await analytics.register(
       createPlugin('piège', 'before', (ctx) => {
@@ -1215,7 +1218,7 @@ describe('plugins', () => {
     expect(client.requests[0]?.batch[0]).toMatchObject({ messageId: 'purchase-1', trap: '[Throws]' })
   })
 
-  test('one that replaces the event by an object of a class has its JSON sent', async () => {
+  test('an object of a class in the place of the event is sent as its JSON', async () => {
     class Purchase {
       readonly messageId = 'autre'
       readonly type = 'track'
@@ -1238,7 +1241,7 @@ describe('plugins', () => {
     expect(client.requests[0]?.batch).toEqual([{ messageId: 'autre', article: 'Thé' }])
   })
 
-  test('one that changes the type does not turn the event into another kind', async () => {
+  test('a changed type does not make the event one of another kind', async () => {
     const { analytics, client } = createAnalytics()
     await analytics.register(
       createPlugin('a', 'before', (ctx) => {
@@ -1275,7 +1278,7 @@ describe('plugins', () => {
       { label, value, pace: 'at once' },
       { label, value, pace: 'later' },
     ]),
-  )('one that replaces the event by $label, $pace, costs that event only', async ({ value, pace }) => {
+  )('$label in the place of the event, $pace, fails only this event', async ({ value, pace }) => {
     const { analytics, client } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     let isFirst = true
@@ -1297,7 +1300,7 @@ describe('plugins', () => {
     expect(analytics.stats.pending).toBe(0)
   })
 
-  test('events tracked while a plugin loads wait for it, and ready says when', async () => {
+  test('events that are tracked while a plugin loads wait for it, and ready resolves afterwards', async () => {
     const { analytics, client } = createAnalytics()
     let loaded = (): void => {}
     const plugin = createPlugin('lent', 'enrichment', (ctx) => {
@@ -1320,7 +1323,7 @@ describe('plugins', () => {
     expect(client.requests[0]?.batch[0]).toMatchObject({ properties: { vu: true } })
   })
 
-  test('what is no plugin is reported, and register resolves', async () => {
+  test('a value that is not a plugin is reported, and register resolves', async () => {
     const { analytics } = createAnalytics()
     const warnings: WarningEvent[] = []
     analytics.on('warning', (event) => warnings.push(event))
@@ -1335,7 +1338,7 @@ describe('plugins', () => {
     expect(warnings.map(({ code }) => code)).toEqual(['plugin', 'plugin', 'plugin'])
   })
 
-  test('what is held inside plugins counts against the queue', async () => {
+  test('events inside plugins count towards the limits of the queue', async () => {
     const { analytics, clock } = createAnalytics({ maxQueueSize: 3 })
     const { outcomes, callback } = recordOutcomes()
     await analytics.register(createPlugin('lent', 'before', () => new Promise(() => {})))
@@ -1348,7 +1351,7 @@ describe('plugins', () => {
     expect(outcomes.slice(2)).toEqual(['plugin', 'plugin', 'plugin'])
   })
 
-  test('a plugin may track, flush, deregister itself and close', async () => {
+  test('a plugin may track, flush, close, and deregister itself', async () => {
     const { analytics, client } = createAnalytics()
     let calls = 0
     await analytics.register(
@@ -1376,7 +1379,7 @@ describe('plugins', () => {
 })
 
 describe('the end of the process', () => {
-  /** The listeners that clients have put on the process. */
+  /** The listeners that clients have added to the process. */
   async function createOnProcess(settings: object, replies: Parameters<typeof createAnalytics>[1]) {
     const listeners: (() => void)[] = []
     const events: string[] = []
@@ -1403,7 +1406,7 @@ describe('the end of the process', () => {
   }
 
   // Row F87.
-  test('a client without events listens to beforeExit alone and sets no timer', async () => {
+  test('a client without events listens only to beforeExit and sets no timer', async () => {
     const { events, clock, restore } = await createOnProcess({}, [status(200)])
     restore()
 
@@ -1413,7 +1416,7 @@ describe('the end of the process', () => {
   })
 
   // Row F81.
-  test('a process that runs out of work is held until what waits is delivered', async () => {
+  test('a process that runs out of work is kept alive until queued events are delivered', async () => {
     const { analytics, client, clock, events, runOutOfWork, restore } = await createOnProcess({}, [
       status(200),
     ])
@@ -1430,7 +1433,7 @@ describe('the end of the process', () => {
     expect(clock.holdCount).toBe(0)
   })
 
-  test('at exitTimeout what is left fails with shutdown_timeout, and the process is let go', async () => {
+  test('after exitTimeout the remaining events fail with shutdown_timeout, and the process may end', async () => {
     const { analytics, clock, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 2_000 }, [
       hangUntilAborted,
     ])
@@ -1449,7 +1452,7 @@ describe('the end of the process', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('with exitTimeout 0 it is not held at all', async () => {
+  test('with exitTimeout 0 the process is not kept alive at all', async () => {
     const { analytics, clock, client, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 0 }, [
       status(200),
     ])
@@ -1465,7 +1468,7 @@ describe('the end of the process', () => {
     expect(client.requests).toEqual([])
   })
 
-  test('that is not held for a listener that tracks each time tells the event of it when it ends', async () => {
+  test('a listener that tracks an event at each beforeExit does not keep the process alive: the last event fails at exit', async () => {
     const { analytics, events, runOutOfWork, restore } = await createOnProcess({}, [status(200)])
     const { outcomes, callback } = recordOutcomes()
 
@@ -1483,7 +1486,7 @@ describe('the end of the process', () => {
     expect(outcomes).toEqual(['delivered', 'shutdown_timeout'])
   })
 
-  test('a script that awaits one event after the other has the whole time for each', async () => {
+  test('a script that awaits one event after the other has the whole exitTimeout for each', async () => {
     const answers: (() => void)[] = []
     const slow = (): Promise<HTTPResponse> =>
       new Promise((resolve) => answers.push(() => resolve({ status: 200, statusText: 'OK', headers: {} })))
@@ -1502,7 +1505,7 @@ describe('the end of the process', () => {
     expect(outcomes).toEqual(Array.from({ length: 5 }, () => 'delivered'))
   })
 
-  test('code that tracks in answer to each loss does not keep the process for ever', async () => {
+  test('code that tracks an event after each loss does not keep the process alive for ever', async () => {
     const { analytics, clock, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 1_000 }, [
       silence,
     ])
@@ -1520,7 +1523,7 @@ describe('the end of the process', () => {
     expect(heldMs).toBeLessThanOrEqual(2_000)
   })
 
-  test('a script that goes on after an outage loses nothing that comes after it', async () => {
+  test('a script that goes on after an outage loses no event that it tracks afterwards', async () => {
     const { analytics, clock, runOutOfWork, restore } = await createOnProcess({ exitTimeout: 1_000 }, [
       hangUntilAborted,
       status(200),
@@ -1538,7 +1541,7 @@ describe('the end of the process', () => {
   })
 })
 
-describe('over the global fetch', () => {
+describe('with the global fetch', () => {
   const server = setupServer()
   beforeAll(() => server.listen({ onUnhandledRequest: 'error' }))
   afterEach(() => server.resetHandlers())
@@ -1550,7 +1553,7 @@ describe('over the global fetch', () => {
     return analytics
   }
 
-  test('an event arrives as JSON with the key as credentials', async () => {
+  test('an event is sent as JSON with the write key as credentials', async () => {
     const seen: { body: unknown; headers: Headers }[] = []
     server.use(
       http.post('https://api.segment.io/v1/batch', async ({ request }) => {
@@ -1568,7 +1571,7 @@ describe('over the global fetch', () => {
     expect(seen[0]?.headers.get('authorization')).toBe(`Basic ${BASIC}`)
   })
 
-  test('a redirect is a failure that names its host, and its target is not asked', async () => {
+  test('a redirect is a failure that names the host, and is not followed', async () => {
     server.use(
       http.post('https://api.segment.io/v1/batch', () =>
         HttpResponse.text(null, { status: 307, headers: { Location: 'https://login.example/x' } }),
@@ -1585,7 +1588,7 @@ describe('over the global fetch', () => {
     expect(errors[0]?.message).toMatch(/^\[307\] .*: the redirect to login\.example was not followed$/)
   })
 
-  test('a page of HTML with 200 is delivered', async () => {
+  test('an event counts as delivered when the response is 200 with a web page', async () => {
     server.use(http.post('https://api.segment.io/v1/batch', () => HttpResponse.html('<h1>Bienvenue</h1>')))
     const analytics = createOverFetch()
 
@@ -1594,7 +1597,7 @@ describe('over the global fetch', () => {
     expect(await analytics.flush()).toMatchObject({ delivered: 1 })
   })
 
-  test('a network failure ends in the message of fetch', async () => {
+  test('a network failure is reported with the message of fetch', async () => {
     server.use(http.post('https://api.segment.io/v1/batch', () => HttpResponse.error()))
     const analytics = createOverFetch({ maxRetries: 0 })
     const errors: DeliveryError[] = []
@@ -1608,7 +1611,7 @@ describe('over the global fetch', () => {
   })
 })
 
-describe('a hostile HTTP client', () => {
+describe('an HTTP client that misbehaves', () => {
   test.each<[string, Parameters<typeof createAnalytics>[1]]>([
     [
       'headers that throw',
@@ -1636,9 +1639,9 @@ describe('a hostile HTTP client', () => {
         }),
       ],
     ],
-    ['no answer but undefined', [() => undefined as never]],
-    ['a connection that breaks each time', [networkError('ECONNRESET')]],
-  ])('%s costs retries, and nothing else', async (_label, replies) => {
+    ['a response of undefined', [() => undefined as never]],
+    ['a connection that is lost each time', [networkError('ECONNRESET')]],
+  ])('%s causes retries, and nothing else', async (_label, replies) => {
     const { analytics, clock } = createAnalytics({ maxRetries: 1 }, replies)
     const { outcomes, callback } = recordOutcomes()
 
@@ -1650,7 +1653,7 @@ describe('a hostile HTTP client', () => {
   })
 })
 
-test('flush calls a callback with no error and the summary, and a callback that throws harms nobody', async () => {
+test('flush calls a callback with no error and the summary, and a callback that throws has no other effect', async () => {
   const { analytics } = createAnalytics()
   trackPurchases(analytics, 3)
   const calls: unknown[][] = []
@@ -1664,7 +1667,7 @@ test('flush calls a callback with no error and the summary, and a callback that 
   expect(calls).toEqual([[undefined, summary]])
 })
 
-describe('limits in bytes of another service', () => {
+describe('limits in bytes for another service', () => {
   /** A purchase whose message has about `bytes` bytes. */
   const purchase = (bytes: number) => ({
     userId: 'u',
@@ -1672,7 +1675,7 @@ describe('limits in bytes of another service', () => {
     properties: { note: 'x'.repeat(bytes - 400) },
   })
 
-  test('a message up to maxMessageBytes is delivered, and a larger one names that limit', async () => {
+  test('a message up to maxMessageBytes is delivered, and a larger one fails with an error that names the limit', async () => {
     const { analytics } = createAnalytics({ maxMessageBytes: 65_536 })
     const errors: string[] = []
 
@@ -1686,7 +1689,7 @@ describe('limits in bytes of another service', () => {
     ])
   })
 
-  test('no request body is over maxBodyBytes', async () => {
+  test('no request body is larger than maxBodyBytes', async () => {
     const { analytics, client } = createAnalytics({
       maxMessageBytes: 2_048,
       maxBodyBytes: 8_192,

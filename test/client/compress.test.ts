@@ -14,7 +14,7 @@ import { failOnUnhandledRejections } from '../support/unhandled.ts'
 interface Received {
   readonly headers: IncomingHttpHeaders
   readonly bytes: Buffer
-  /** After decompression. */
+  /** The body after decompression. */
   readonly text: string
   readonly isCompressed: boolean
   readonly messages: { messageId: string }[]
@@ -53,7 +53,7 @@ function open(settings: Partial<AnalyticsSettings> = {}): Analytics {
   return new Analytics({ writeKey: 'wk_Zurich_7Qm4', host: service.url, compress: 'gzip', ...settings })
 }
 
-/** Resolves to what each event came to. */
+/** Resolves to the outcome of each event. */
 async function trackAll(analytics: Analytics, count: number, properties: object = {}): Promise<string[]> {
   const outcomes: string[] = []
   for (let index = 0; index < count; index++) {
@@ -78,7 +78,7 @@ describe('compressed requests', () => {
   ]
 
   test.each(clients)(
-    'arrive whole over %s, with their length, and much smaller',
+    'arrive complete over %s, with their length, and are much smaller',
     async (_label, settings) => {
       const analytics = open({ flushAt: 200, ...settings() })
 
@@ -106,7 +106,7 @@ describe('compressed requests', () => {
     expect(received.every(({ isCompressed }) => isCompressed)).toBe(true)
   })
 
-  test('a client of your own that takes bytes gets them, and one that takes none gets text, with one warning', async () => {
+  test('a custom client that takes bytes gets them, and one that does not gets text, with one warning', async () => {
     const bodies: unknown[] = []
     const sender = new NodeHTTPClient()
     const makeRequest = (request: HTTPClientRequest<string | Uint8Array>) => {
@@ -125,7 +125,7 @@ describe('compressed requests', () => {
     expect(warned).toEqual([expect.stringContaining('takesBytes')])
   })
 
-  test('nothing is compressed by default', async () => {
+  test('are off by default', async () => {
     const gzip = vi.spyOn(zlib, 'gzip')
 
     await trackAll(open({ compress: undefined }), 20)
@@ -146,7 +146,7 @@ describe('compressed requests', () => {
     expect(JSON.parse(requests[0]?.body ?? '')).toMatchObject({ writeKey: '[redacted]' })
   })
 
-  test('of a retry have another sentAt, its number, and the same messages', async () => {
+  test('have in a retry another sentAt and their number, and the same messages', async () => {
     respond = () => (received.length === 1 ? 503 : 200)
 
     expect(await trackAll(open(), 15)).toEqual(all(15, 'delivered'))
@@ -160,7 +160,7 @@ describe('compressed requests', () => {
 })
 
 describe('limits', () => {
-  test('count uncompressed bytes', async () => {
+  test('apply to uncompressed bytes', async () => {
     const analytics = open({ maxMessageBytes: 1_024, maxBodyBytes: 8_192, flushAt: 1_000 })
 
     const outcomes = await trackAll(analytics, 60, { note: 'x'.repeat(500) })
@@ -171,7 +171,7 @@ describe('limits', () => {
     expect(await trackAll(analytics, 1, { note: 'x'.repeat(1_024) })).toEqual(['too_large'])
   })
 
-  test('of a service that are smaller are found by halving', async () => {
+  test('of a service, if smaller, are found by halving', async () => {
     respond = ({ messages }) => (messages.length > 6 ? 413 : 200)
 
     expect(await trackAll(open({ flushAt: 24 }), 24)).toEqual(all(24, 'delivered'))
@@ -183,8 +183,8 @@ describe('limits', () => {
   })
 })
 
-describe('a service that knows no gzip', () => {
-  test('and says so with 415 costs no event, and gets everything uncompressed from then on', async () => {
+describe('a service that does not support gzip', () => {
+  test('and responds with 415 loses no event, and gets everything uncompressed from then on', async () => {
     respond = ({ isCompressed }) => (isCompressed ? 415 : 200)
     const analytics = open({ flushAt: 10, maxRetries: 0 })
 
@@ -192,14 +192,14 @@ describe('a service that knows no gzip', () => {
     const compressed = received.filter(({ isCompressed }) => isCompressed).length
     expect(await trackAll(analytics, 40)).toEqual(all(40, 'delivered'))
 
-    // Those in flight when the first 415 came.
+    // The requests that were in flight when the first 415 came.
     expect(compressed).toBeLessThanOrEqual(4)
     expect(received.filter(({ isCompressed }) => isCompressed)).toHaveLength(compressed)
     expect(warned).toEqual([expect.stringContaining('415')])
     expect(analytics.stats).toMatchObject({ delivered: 80, failed: 0, pending: 0 })
   })
 
-  test('and reads it as bad JSON costs no event either', async () => {
+  test('and reads gzip as bad JSON loses no event either', async () => {
     respond = ({ isCompressed }) => (isCompressed ? 400 : 200)
     const analytics = open({ flushAt: 10, maxRetries: 0 })
 
@@ -209,7 +209,7 @@ describe('a service that knows no gzip', () => {
     expect(received.at(-1)?.isCompressed).toBe(false)
   })
 
-  test('does not hide one bad event', async () => {
+  test('is not confused with a service that refuses one bad event', async () => {
     respond = ({ messages }) => (messages.some(({ messageId }) => messageId === 'm7') ? 400 : 200)
     const analytics = open({ flushAt: 16 })
 
@@ -220,7 +220,7 @@ describe('a service that knows no gzip', () => {
     expect(warned.filter((text) => text.includes('uncompressed'))).toEqual([])
   })
 
-  test('a 415 for what is not compressed is the fault of the request', async () => {
+  test('a 415 for an uncompressed body is the fault of the request', async () => {
     respond = () => 415
 
     expect(await trackAll(open({ maxRetries: 0 }), 3)).toEqual(all(3, 'rejected'))
@@ -230,7 +230,7 @@ describe('a service that knows no gzip', () => {
 })
 
 describe('compression that fails', () => {
-  test('costs no event', async () => {
+  test('loses no event', async () => {
     vi.spyOn(zlib, 'gzip').mockImplementation(() => {
       throw new Error('kaputt')
     })
@@ -249,7 +249,7 @@ describe('compression that fails', () => {
     expect(warned).toEqual([expect.stringContaining('took longer than 50 ms')])
   })
 
-  test('and never ends does not hold up closeAndFlush beyond its timeout', async () => {
+  test('and never ends does not delay closeAndFlush beyond its timeout', async () => {
     vi.spyOn(zlib, 'gzip').mockImplementation((() => {}) as never)
     const analytics = open()
     const outcomes: unknown[] = []

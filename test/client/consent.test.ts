@@ -5,11 +5,11 @@ import { catchProcessWarnings } from '../support/process-warnings.ts'
 
 const warnings = catchProcessWarnings()
 
-/** A value that is not what the type of the setting says. */
+/** A value that does not have the type of the setting. */
 const untyped = (value: unknown) => value as () => boolean
 
 describe('disable as a function', () => {
-  test('is asked at every call, and decides for that call alone', async () => {
+  test('is called for every event, and decides for this event alone', async () => {
     let isGiven = false
     const { analytics, client } = createAnalytics({ disable: () => !isGiven })
     const { outcomes, callback } = recordOutcomes()
@@ -26,7 +26,7 @@ describe('disable as a function', () => {
     expect(analytics.stats).toMatchObject({ accepted: 3, delivered: 3, pending: 0 })
   })
 
-  test('the answer of the call counts, however long a plugin takes', async () => {
+  test('decides at the time of the call, however long a plugin takes', async () => {
     let isDisabled = true
     let go = (): void => {}
     const { analytics, client } = createAnalytics({ disable: () => isDisabled })
@@ -59,7 +59,7 @@ describe('disable as a function', () => {
       'returns an object whose then throws',
       () => untyped(() => Object.defineProperty({}, 'then', { get: fail })),
     ],
-  ])('when it %s, nothing is sent, and it is a warning', async (_, create) => {
+  ])('that %s sends nothing, and causes a warning', async (_, create) => {
     const { analytics, client } = createAnalytics({ disable: create() })
     const heard: WarningEvent[] = []
     analytics.on('warning', (warning) => heard.push(warning))
@@ -75,7 +75,7 @@ describe('disable as a function', () => {
     expect(warnings).toEqual([])
   })
 
-  test('without a listener there is one process warning for all failures, and what was thrown is not in it', async () => {
+  test('causes one process warning for all failures when there is no listener, without the text of the error', async () => {
     const { analytics } = createAnalytics({
       disable: () => {
         throw new Error('token=abc')
@@ -106,7 +106,7 @@ describe('disable as a function', () => {
     expect(warnings[0]).not.toContain('secret')
   })
 
-  test('one that tracks is not asked about that: it is not sent', async () => {
+  test('that tracks an event is not called for that event, which is not sent', async () => {
     let asked = 0
     const { analytics, client } = createAnalytics({
       disable: () => {
@@ -125,7 +125,7 @@ describe('disable as a function', () => {
     expect(analytics.stats).toMatchObject({ accepted: 2, delivered: 2 })
   })
 
-  test('initialize shows no function', async () => {
+  test('is left out of the settings in initialize', async () => {
     const { analytics } = createAnalytics({ disable: () => false, headers: { 'X-Tenant': 'a' } })
     const shown: object[] = []
     analytics.on('initialize', (settings) => shown.push(settings))

@@ -19,7 +19,7 @@ afterEach(() => {
   for (const run of unsubscribe.splice(0)) run()
 })
 
-/** Notes what is published on these channels. */
+/** Records the messages on these channels. */
 function subscribe(names: readonly Name[] = NAMES) {
   const heard: { name: Name; message: Record<string, unknown> }[] = []
   for (const name of names) {
@@ -36,8 +36,8 @@ function subscribe(names: readonly Name[] = NAMES) {
   }
 }
 
-describe('the channels', () => {
-  test('tell of an event from its call to its outcome', async () => {
+describe('the diagnostics channels', () => {
+  test('follow an event from its call to its outcome', async () => {
     const { heard, on } = subscribe()
     const { analytics, clock } = createAnalytics({ flushAt: 2 }, [status(503), status(200)])
 
@@ -81,7 +81,7 @@ describe('the channels', () => {
     ])
   })
 
-  test('bytes are those of the body', async () => {
+  test('report the number of bytes of the body', async () => {
     const { on } = subscribe(['trackpost:request'])
     const { analytics, client } = createAnalytics({ flushAt: 1 })
 
@@ -91,7 +91,7 @@ describe('the channels', () => {
     expect(on('trackpost:request')[0]?.request.bytes).toBe(Buffer.byteLength(client.requests[0]?.body ?? ''))
   })
 
-  test('tell of requests without a response, with how long that took', async () => {
+  test('report requests without a response, with their duration', async () => {
     const { on } = subscribe(['trackpost:response'])
     const { analytics, clock } = createAnalytics({ flushAt: 1, httpRequestTimeout: 3_000, maxRetries: 0 }, [
       () => new Promise(() => {}),
@@ -105,7 +105,7 @@ describe('the channels', () => {
     ])
   })
 
-  test('tell of events that fail, bad calls and calls after close among them', async () => {
+  test('report failed events, including bad calls and calls after close', async () => {
     const { on } = subscribe()
     const { analytics } = createAnalytics({ maxQueueSize: 1 })
 
@@ -126,7 +126,7 @@ describe('the channels', () => {
     ])
   })
 
-  test('an outcome has its id for who subscribes after the call, and for one that a plugin has changed', async () => {
+  test('report outcomes with the id of the event to a late subscriber, also when a plugin has changed the id', async () => {
     const { analytics } = createAnalytics()
     await analytics.register({
       name: 'ids',
@@ -143,7 +143,7 @@ describe('the channels', () => {
     expect(on('trackpost:outcome').map(({ messageId }) => messageId)).toEqual(['purchase-1', 'changed'])
   })
 
-  test('an accepted call is told of to who subscribes to nothing else', () => {
+  test('report accepted calls to a subscriber of that channel alone', () => {
     const { on } = subscribe(['trackpost:accepted'])
     const { analytics } = createAnalytics()
 
@@ -152,7 +152,7 @@ describe('the channels', () => {
     expect(on('trackpost:accepted')).toMatchObject([{ kind: 'track', messageId: 'purchase-1' }])
   })
 
-  test('an outcome has the id of an event that was never stored', async () => {
+  test('report outcomes with the id of an event that was never stored', async () => {
     const { on } = subscribe(['trackpost:outcome'])
     const { analytics } = createAnalytics({ maxQueueSize: 1 })
 
@@ -164,7 +164,7 @@ describe('the channels', () => {
     ])
   })
 
-  test('an outcome has the id that a plugin gave the event', async () => {
+  test('report outcomes with the id that a plugin has given the event', async () => {
     const { on } = subscribe(['trackpost:outcome'])
     const { analytics } = createAnalytics()
     await analytics.register({
@@ -179,7 +179,7 @@ describe('the channels', () => {
     expect(on('trackpost:outcome')).toMatchObject([{ messageId: 'changed' }])
   })
 
-  test('of messages that are stored only, the id is read from there', async () => {
+  test('read the id from the stored message when nobody had subscribed at the call', async () => {
     const { analytics } = createAnalytics()
     trackPurchases(analytics, 1)
     const { on } = subscribe(['trackpost:outcome'])
@@ -189,7 +189,7 @@ describe('the channels', () => {
     expect(on('trackpost:outcome')).toMatchObject([{ messageId: 'purchase-1' }])
   })
 
-  test('a rate limit that is extended is a pause anew', async () => {
+  test('report a rate limit that is extended as another pause', async () => {
     const { on } = subscribe(['trackpost:pause'])
     const { analytics } = createAnalytics({ flushAt: 1, maxConcurrentRequests: 2 }, [
       status(429, { 'Retry-After': '10' }),
@@ -204,7 +204,7 @@ describe('the channels', () => {
     expect(on('trackpost:pause').map(({ waitMs }) => waitMs)).toEqual([10_000, 20_000])
   })
 
-  test('no credential is in any message', async () => {
+  test('contain no credentials', async () => {
     const { heard } = subscribe()
     const quoted = `${WRITE_KEY} ${btoa(`${WRITE_KEY}:`)} gateway-secret-1`
     const { analytics, clock } = createAnalytics(
@@ -223,14 +223,14 @@ describe('the channels', () => {
     expect(text).not.toContain(btoa(`${WRITE_KEY}:`))
   })
 
-  test('where the runtime has none, nobody subscribes', () => {
+  test('have no subscribers where the runtime has no channels', () => {
     const none = openChannel('trackpost:accepted')
 
     expect(none.hasSubscribers).toBe(false)
     expect(none.publish({})).toBeUndefined()
   })
 
-  test('nothing is read for them while nobody subscribes', async () => {
+  test('read nothing while there is no subscriber', async () => {
     const published = vi.spyOn(Object.getPrototypeOf(channel('trackpost:accepted')), 'publish')
     const { analytics, clock } = createAnalytics({ flushAt: 1 }, [networkError('ECONNREFUSED'), status(200)])
     const parse = vi.spyOn(JSON, 'parse')

@@ -34,7 +34,7 @@ describe('the emitter', () => {
     expect(() => emitter.emit('drained')).not.toThrow()
   })
 
-  test('a listener for once is called once', () => {
+  test('a once listener is called once', () => {
     const emitter = new Emitter<Events>()
     const listener = vi.fn()
     emitter.once('drained', listener)
@@ -45,7 +45,7 @@ describe('the emitter', () => {
     expect(emitter.listenerCount('drained')).toBe(0)
   })
 
-  test('a listener for once that emits its own event is not called again', () => {
+  test('a once listener that emits its own event is not called again', () => {
     const emitter = new Emitter<Events>()
     let calls = 0
     emitter.once('drained', () => {
@@ -58,7 +58,7 @@ describe('the emitter', () => {
     expect(calls).toBe(1)
   })
 
-  test('a listener for once is not called again where one before it emits its event', () => {
+  test('a once listener is not called again when an earlier listener emits its event', () => {
     const emitter = new Emitter<Events>()
     const listener = vi.fn()
     emitter.once('drained', () => emitter.emit('drained'))
@@ -69,7 +69,7 @@ describe('the emitter', () => {
     expect(listener).toHaveBeenCalledTimes(1)
   })
 
-  test('a listener that is taken off is not called, and others are', () => {
+  test('a removed listener is not called, and others are', () => {
     const emitter = new Emitter<Events>()
     const gone = vi.fn()
     const stays = vi.fn()
@@ -81,7 +81,7 @@ describe('the emitter', () => {
     expect(stays).toHaveBeenCalledTimes(1)
   })
 
-  test('taking a listener off removes the registration that was added last, and no other', () => {
+  test('removing a listener removes the registration that was added last, and no other', () => {
     const emitter = new Emitter<Events>()
     const order: string[] = []
     const listener = (): number => order.push('listener')
@@ -94,7 +94,7 @@ describe('the emitter', () => {
     expect(emitter.listenerCount('track', listener)).toBe(1)
   })
 
-  test('a listener that is put first is called first, and for once only once', () => {
+  test('a prepended listener is called first, and a prepended once listener is called once', () => {
     const emitter = new Emitter<Events>()
     const order: string[] = []
     emitter.addListener('track', () => order.push('c'))
@@ -107,7 +107,7 @@ describe('the emitter', () => {
     expect(order).toEqual(['a', 'b', 'c', 'd', 'b', 'c', 'd'])
   })
 
-  test('it says which events have listeners, and which', () => {
+  test('the emitter says which events have listeners, and returns the listeners', () => {
     const emitter = new Emitter<Events>()
     const first = vi.fn()
     const second = vi.fn()
@@ -131,7 +131,7 @@ describe('the emitter', () => {
     expect(late).toHaveBeenCalledTimes(1)
   })
 
-  test('a listener that takes itself off during an event keeps nobody from being called', () => {
+  test('a listener that removes itself during an event does not prevent the call of others', () => {
     const emitter = new Emitter<Events>()
     const second = vi.fn()
     const first = vi.fn(() => emitter.off('drained', first))
@@ -157,7 +157,7 @@ describe('the emitter', () => {
     expect(listener).not.toHaveBeenCalled()
   })
 
-  test.each([undefined, null, 5, 'listener', {}])('%j is no listener and is passed over', (value) => {
+  test.each([undefined, null, 5, 'listener', {}])('%j is not a listener and is ignored', (value) => {
     const emitter = new Emitter<Events>()
 
     emitter.on('track', value as never).once('track', value as never)
@@ -232,7 +232,7 @@ describe('listeners that fail', () => {
     ],
   ]
 
-  test.each(failures)('one that %s harms nobody', async (_label, fail) => {
+  test.each(failures)('one that %s does not affect others', async (_label, fail) => {
     const emitter = new Emitter<Events>()
     const next = vi.fn()
     emitter.on('error', fail).on('error', next)
@@ -243,7 +243,7 @@ describe('listeners that fail', () => {
     expect(next).toHaveBeenCalledTimes(1)
   })
 
-  test('it is told once for each event, without the error, which may hold anything', async () => {
+  test('are reported once for each event, without the error, which may contain anything', async () => {
     const emitter = new Emitter<Record<string, unknown[]>>()
     const fail = () => {
       throw new Error('geheim')
@@ -260,7 +260,7 @@ describe('listeners that fail', () => {
     expect(warnings.join()).not.toContain('geheim')
   })
 
-  test('listeners 1,000 deep end where the stack does, without a throw', () => {
+  test('1,000 nested listeners end where the stack ends, without an error', () => {
     const emitter = new Emitter<Events>()
     let depth = 0
     emitter.on('drained', () => {

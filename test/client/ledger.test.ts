@@ -4,16 +4,16 @@ import { type Barrier, Ledger } from '../../src/client/ledger.ts'
 import { FAILURE_CODES } from '../../src/errors/errors.ts'
 import { createItem, type Item } from '../../src/line/item.ts'
 
-/** One more call. */
+/** Accepts one more call. */
 const accept = (ledger: Ledger): Item => createItem('track', ledger.accept())
-/** Settles an event, as a client does. */
+/** Settles an event in the way that a client does. */
 function settle(ledger: Ledger, item: Item, code?: Parameters<Ledger['settle']>[1]): void {
   item.state = 'done'
   ledger.settle(item, code)
 }
 
-describe('the account', () => {
-  test('at the start everything is zero, and every reason has its count', () => {
+describe('the ledger', () => {
+  test('starts with zeros, and a count for every reason', () => {
     const stats = new Ledger().stats()
 
     expect(stats).toEqual({
@@ -27,7 +27,7 @@ describe('the account', () => {
     })
   })
 
-  test('each outcome is counted once, failures by reason', () => {
+  test('counts each outcome once, and failures by reason', () => {
     const ledger = new Ledger()
     const items = [1, 2, 3, 4].map(() => accept(ledger))
 
@@ -40,7 +40,7 @@ describe('the account', () => {
     expect(ledger.pending).toBe(1)
   })
 
-  test('what is deferred is no failure, and what is recovered is accepted', () => {
+  test('does not count deferred events as failed, and counts recovered ones as accepted', () => {
     const ledger = new Ledger()
     const [own, recovered] = [accept(ledger), createItem('track', ledger.recover())]
     const barrier = ledger.barrier()
@@ -59,7 +59,7 @@ describe('the account', () => {
     expect(barrier?.summary()).toEqual({ delivered: 1, failed: 0, pending: 0, deferred: 1 })
   })
 
-  test('stats are those of their moment, and changing them changes nothing', () => {
+  test('gives stats of one instant, and changes to them have no effect', () => {
     const ledger = new Ledger()
     const before = ledger.stats()
 
@@ -71,15 +71,15 @@ describe('the account', () => {
   })
 })
 
-describe('barriers', () => {
-  test('where nothing is open there is none', () => {
+describe('a barrier', () => {
+  test('does not exist when nothing is open', () => {
     const ledger = new Ledger()
     settle(ledger, accept(ledger), undefined)
 
     expect(ledger.barrier()).toBeUndefined()
   })
 
-  test('one that is reached before anybody asks tells at once', () => {
+  test('calls back at once when it has been reached already', () => {
     const ledger = new Ledger()
     const item = accept(ledger)
     const barrier = ledger.barrier() as Barrier
@@ -92,7 +92,7 @@ describe('barriers', () => {
     expect(barrier.summary()).toEqual({ delivered: 1, failed: 0, pending: 0 })
   })
 
-  test('what ends in the time after it is not in its summary', () => {
+  test('does not count events that ended before it, even if after an earlier barrier', () => {
     const ledger = new Ledger()
     const open = accept(ledger)
     ledger.barrier()
@@ -106,9 +106,9 @@ describe('barriers', () => {
     expect(second.summary()).toEqual({ delivered: 0, failed: 1, pending: 0 })
   })
 
-  test('one costs the same however many are open', () => {
+  test('costs the same however many are open', () => {
     const ledger = new Ledger()
-    /** Microseconds of a barrier in the best of some rounds: the least that the machine was disturbed. */
+    /** Milliseconds for 50 barriers in the fastest round, which the machine disturbed least. */
     const costs: number[] = []
     for (const open of [100, 20_000]) {
       while (ledger.pending < open) {
@@ -124,12 +124,12 @@ describe('barriers', () => {
       costs.push(best)
     }
 
-    // Walking the open ones would cost 200 times as much.
+    // A walk through the open ones would cost 200 times as much.
     const [few, many] = costs as [number, number]
     expect(many / few).toBeLessThan(20)
   })
 
-  test('it is reached with the last outcome of what was accepted before it', () => {
+  test('is reached with the last outcome of the events that were accepted before it', () => {
     const ledger = new Ledger()
     const items = [accept(ledger), accept(ledger)] as const
     const reached = vi.fn()
@@ -144,7 +144,7 @@ describe('barriers', () => {
     expect(barrier.summary()).toEqual({ delivered: 1, failed: 1, pending: 0 })
   })
 
-  test('what is accepted later does not hold it up and is not in its summary', () => {
+  test('does not wait for events that are accepted later, which are not in its summary', () => {
     const ledger = new Ledger()
     const early = accept(ledger)
     const reached = vi.fn()
@@ -160,7 +160,7 @@ describe('barriers', () => {
     expect(barrier.summary()).toEqual({ delivered: 1, failed: 0, pending: 0 })
   })
 
-  test('what had its outcome before it is not in its summary', () => {
+  test('does not count events that had their outcome before it', () => {
     const ledger = new Ledger()
     settle(ledger, accept(ledger), undefined)
     const item = accept(ledger)
@@ -171,7 +171,7 @@ describe('barriers', () => {
     expect(barrier.summary()).toEqual({ delivered: 1, failed: 0, pending: 0 })
   })
 
-  test('before it is reached, its summary says what is open', () => {
+  test('has a summary that counts the open events until it is reached', () => {
     const ledger = new Ledger()
     const item = accept(ledger)
     accept(ledger)
@@ -182,7 +182,7 @@ describe('barriers', () => {
     expect(barrier.summary()).toEqual({ delivered: 1, failed: 0, pending: 1 })
   })
 
-  test('two at the same point are reached together', () => {
+  test('is reached together with another one at the same point', () => {
     const ledger = new Ledger()
     const item = accept(ledger)
     const reached: string[] = []
@@ -194,7 +194,7 @@ describe('barriers', () => {
     expect(reached).toEqual(['first', 'second'])
   })
 
-  test('a later one waits for the events of the earlier one as well', () => {
+  test('waits for the events of an earlier barrier as well', () => {
     const ledger = new Ledger()
     const reached: string[] = []
     const first = accept(ledger)
@@ -211,7 +211,7 @@ describe('barriers', () => {
     expect(later.summary()).toEqual({ delivered: 1, failed: 1, pending: 0 })
   })
 
-  test('work that outlives an outcome holds it up', () => {
+  test('waits for work that goes on after the outcome', () => {
     const ledger = new Ledger()
     const item = accept(ledger)
     ledger.beginWork(item)
@@ -225,7 +225,7 @@ describe('barriers', () => {
     expect(reached).toHaveBeenCalledTimes(1)
   })
 
-  test('work alone is something to wait for', () => {
+  test('can wait for work alone', () => {
     const ledger = new Ledger()
     const item = accept(ledger)
     ledger.beginWork(item)
@@ -240,7 +240,7 @@ describe('barriers', () => {
     expect(reached).toHaveBeenCalledTimes(1)
   })
 
-  test('whatever overlaps, each barrier is reached exactly when all before it is settled', () => {
+  test('is reached exactly when all events before it are settled, whatever overlaps', () => {
     interface Model {
       barrier: Barrier
       open: Set<number>

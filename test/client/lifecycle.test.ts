@@ -16,7 +16,7 @@ afterEach(() => {
 })
 
 describe('flush', () => {
-  test('resolves when the deadline of its only batch passed while the process stood still', async () => {
+  test('resolves when the deadline of its only batch passed while the process was suspended', async () => {
     const { analytics, clock } = createAnalytics({ maxTotalBackoffDuration: 1 }, [status(503)])
     const { outcomes, callback } = recordOutcomes()
     trackPurchases(analytics, 15, callback)
@@ -30,7 +30,7 @@ describe('flush', () => {
     expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
   })
 
-  test('with options that throw when they are read it flushes as without, and so does closeAndFlush', async () => {
+  test('with options that throw when they are read works as without options, and so does closeAndFlush', async () => {
     const { analytics } = createAnalytics()
     const options = {
       get timeout(): number {
@@ -46,35 +46,41 @@ describe('flush', () => {
   test.each([
     ['flush', 5_000],
     ['closeAndFlush', 5_000],
-  ] as const)('%s that is over before it waits sets no timer for its timeout', async (method, timeout) => {
-    const { analytics, clock } = createAnalytics({ maxTotalBackoffDuration: 1 }, [status(503)])
-    trackPurchases(analytics, 15)
-    await settled()
-    clock.stall(60_000)
+  ] as const)(
+    '%s sets no timer for its timeout when all events end before it waits',
+    async (method, timeout) => {
+      const { analytics, clock } = createAnalytics({ maxTotalBackoffDuration: 1 }, [status(503)])
+      trackPurchases(analytics, 15)
+      await settled()
+      clock.stall(60_000)
 
-    await analytics[method]({ timeout })
+      await analytics[method]({ timeout })
 
-    expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
-  })
+      expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
+    },
+  )
 
-  test.each([0, undefined, Number.NaN, -1, '5'])('with a timeout of %s has no limit', async (timeout) => {
-    const { analytics, clock } = createAnalytics({ httpRequestTimeout: 60_000 }, [silence])
-    trackPurchases(analytics, 1)
-    let isOver = false
+  test.each([0, undefined, Number.NaN, -1, '5'])(
+    'with a timeout of %s has no time limit',
+    async (timeout) => {
+      const { analytics, clock } = createAnalytics({ httpRequestTimeout: 60_000 }, [silence])
+      trackPurchases(analytics, 1)
+      let isOver = false
 
-    void analytics.flush({ timeout: timeout as number }).then(() => {
-      isOver = true
-    })
-    await clock.advance(59_999)
+      void analytics.flush({ timeout: timeout as number }).then(() => {
+        isOver = true
+      })
+      await clock.advance(59_999)
 
-    expect(isOver).toBe(false)
-    expect(clock.holdCount).toBe(1)
-    const closing = analytics.closeAndFlush({ timeout: 1 })
-    await clock.advance(1)
-    await closing
-  })
+      expect(isOver).toBe(false)
+      expect(clock.holdCount).toBe(1)
+      const closing = analytics.closeAndFlush({ timeout: 1 })
+      await clock.advance(1)
+      await closing
+    },
+  )
 
-  test('takes a callback, as the SDKs before it did', async () => {
+  test('takes a callback, as earlier SDKs did', async () => {
     const { analytics } = createAnalytics()
     const summaries: unknown[] = []
 
@@ -89,7 +95,7 @@ describe('flush', () => {
     ])
   })
 
-  test('a callback that throws is a warning', async () => {
+  test('causes a warning when its callback throws', async () => {
     const { analytics } = createAnalytics()
     const warnings: string[] = []
     analytics.on('warning', ({ code }) => warnings.push(code))
@@ -103,7 +109,7 @@ describe('flush', () => {
 })
 
 describe('closeAndFlush', () => {
-  test('with a timeout of 0 waits for as long as it takes', async () => {
+  test('with a timeout of 0 waits without a time limit', async () => {
     let answer = (): void => {}
     const { analytics, clock } = createAnalytics({ httpRequestTimeout: 1_000_000 }, [
       () =>
@@ -120,7 +126,7 @@ describe('closeAndFlush', () => {
     expect(await closing).toEqual({ delivered: 1, failed: 0, pending: 0 })
   })
 
-  test('takes nothing more from the spool, and waits 5 s for one that does not close, no longer', async () => {
+  test('recovers nothing more from the spool, and waits at most 5 s for a spool that does not close', async () => {
     const pause = vi.fn()
     const attach = ({ memory }: SpoolClient): SpoolConnection => ({
       length: 0,
@@ -155,13 +161,13 @@ describe('closeAndFlush', () => {
 })
 
 describe('a client with access tokens', () => {
-  /** Tokens that `httpClient` hands out, for assertions that nobody looks at. */
+  /** A client whose tokens come from `httpClient`; nobody checks the assertions. */
   function createWithTokens(httpClient: HTTPFetchFn, exitTimeout?: number) {
     const signer: Signer = { algorithm: 'RS256', sign: async () => new Uint8Array(256) }
     const oauthSettings = { clientId: 'id', keyId: 'key', signer, httpClient }
     return createAnalytics({ oauthSettings, flushAt: 1, ...(exitTimeout !== undefined && { exitTimeout }) })
   }
-  /** The code for tokens is loaded with the first one, which takes as long as the machine needs. */
+  /** The code for tokens is loaded with the first token, which takes real time. */
   const untilAsked = (asked: readonly unknown[]): Promise<void> =>
     vi.waitFor(() => expect(asked).toHaveLength(1), { timeout: 60_000, interval: 5 })
 
@@ -200,7 +206,7 @@ describe('a client with access tokens', () => {
 })
 
 describe('the end of the process', () => {
-  test('a second beforeExit while events are waited for begins no second wait', async () => {
+  test('a second beforeExit while events are awaited starts no second wait', async () => {
     const { analytics, clock } = createAnalytics({}, [silence])
     trackPurchases(analytics, 1)
     const beforeExit = process.listeners('beforeExit')[0] as () => void
@@ -218,7 +224,7 @@ describe('the end of the process', () => {
   })
 
   // Row F104.
-  test('a callback that tracks again on each loss holds it for exitTimeout and a second, not for ever', async () => {
+  test('a callback that tracks again after each loss keeps it alive for exitTimeout and one second, not for ever', async () => {
     const listeners = process.listeners('beforeExit').length
     const { analytics, clock } = createAnalytics({ exitTimeout: 5_000 })
     await analytics.register({
@@ -240,7 +246,7 @@ describe('the end of the process', () => {
     const beforeExit = process.listeners('beforeExit')[0] as () => void
     expect(process.listeners('beforeExit').length).toBeGreaterThanOrEqual(listeners)
 
-    // As Node.js does: beforeExit, the work that it leads to, and again, until it leads to none.
+    // In the way of Node.js: beforeExit, the work that follows from it, and again until there is none.
     let heldMs = 0
     for (let round = 0; round < 100; round++) {
       beforeExit()
@@ -251,7 +257,7 @@ describe('the end of the process', () => {
     }
 
     expect(clock.monotonic() - startMs).toBe(heldMs)
-    // All of the second: half of it, half of the rest, and so on.
+    // The whole second: half of it, half of the rest, and so on.
     expect(heldMs).toBeGreaterThanOrEqual(5_900)
     expect(heldMs).toBeLessThanOrEqual(6_100)
     expect(calls).toBeLessThan(50)

@@ -16,8 +16,8 @@ function createPlugin(track: () => never) {
   return { name: 'géo', type: 'enrichment' as const, isLoaded: () => true, load() {}, track }
 }
 
-describe('failures that cost no event', () => {
-  test('of a plugin are one process warning, whatever its messages say', async () => {
+describe('failures that lose no event', () => {
+  test('of a plugin are one process warning, whatever their messages say', async () => {
     const { analytics } = createAnalytics()
     let user = 0
     await analytics.register(
@@ -33,7 +33,7 @@ describe('failures that cost no event', () => {
     expect(warned).toEqual(["the plugin 'géo' failed and was skipped: cannot enrich user 0"])
   })
 
-  test('are warnings and no errors, with the plugin and the event', async () => {
+  test('are warnings and not errors, with the plugin and the event', async () => {
     const { analytics } = createAnalytics()
     const warnings: WarningEvent[] = []
     const errors: ErrorEvent[] = []
@@ -55,7 +55,7 @@ describe('failures that cost no event', () => {
     expect(warned).toEqual([])
   })
 
-  test('of a callback and of a listener are warnings, with what was thrown', async () => {
+  test('of a callback and of a listener are warnings, with the error', async () => {
     const { analytics } = createAnalytics()
     const warnings: WarningEvent[] = []
     analytics.on('warning', (event) => warnings.push(event))
@@ -93,7 +93,7 @@ describe('failures that cost no event', () => {
 })
 
 describe('the asynchronous context', () => {
-  // Each request of a server tracks in its own context; the events of all travel together.
+  // Each request of a server tracks in its own context; events of several requests share a batch.
   test.each([
     ['without plugins', undefined],
     ['through an asynchronous plugin', async () => settled()],
@@ -141,8 +141,8 @@ describe('the asynchronous context', () => {
   })
 })
 
-describe('outcomes known within their call', () => {
-  test('leave the event loop free when each of them leads to the next', async () => {
+describe('outcomes that are known within their call', () => {
+  test('leave the event loop free when each of them causes the next', async () => {
     const { analytics, clock } = createAnalytics({ maxQueueSize: 1, maxConcurrentRequests: 1 }, [silence])
     let refused = 0
     const retry = (): void => {
@@ -168,7 +168,7 @@ describe('outcomes known within their call', () => {
     await clock.advance(10)
   })
 
-  test('are given within the turn when there are many, but never within their own call', () => {
+  test('are reported within the turn when there are many, but never within their own call', () => {
     const { analytics } = createAnalytics({ maxQueueSize: 1, flushAt: 1_000 })
     trackPurchases(analytics, 1)
     const outcomes: number[] = []
@@ -189,7 +189,7 @@ describe('outcomes known within their call', () => {
   })
 })
 
-test('an event that the full queue refuses is there for its callback, and is not written for nobody', async () => {
+test('an event that a full queue refuses is serialized for its callback, but not without a callback', async () => {
   const { analytics } = createAnalytics({ maxQueueSize: 1, flushAt: 1_000 })
   trackPurchases(analytics, 1)
   const toJSON = vi.fn(() => 12.5)
@@ -221,12 +221,12 @@ describe('a stack overflow within a call', () => {
   test.each([
     ['without plugins', []],
     ['with a synchronous plugin', [{ ...createPlugin((() => undefined) as never), type: 'before' as const }]],
-  ])('leaves no event without an outcome, %s', async (_label, plugins) => {
+  ])('leaves every event with an outcome, %s', async (_label, plugins) => {
     const { analytics } = createAnalytics({ maxQueueSize: 10_000_000 })
     await analytics.register(...plugins)
     const { callback, outcomes } = recordOutcomes()
 
-    // A second time, since the first must not use up what notices it.
+    // Twice, since the first overflow must not use up the means to notice it.
     for (let round = 0; round < 2; round++) {
       overflow(() => trackPurchases(analytics, 1, callback))
       const summary = await analytics.flush()
@@ -251,12 +251,12 @@ describe('a stack overflow within a call', () => {
   })
 })
 
-describe('a stack overflow while many outcomes wait to be given', () => {
-  test('costs no event its callback', async () => {
+describe('a stack overflow while many outcomes wait to be reported', () => {
+  test('loses no callback', async () => {
     const { analytics } = createAnalytics()
     const callsByEvent = new Map<number, number>()
     let tracked = 0
-    // An invalid call has its outcome within the call; from 1,024 on, the next call gives those that wait.
+    // An invalid call has its outcome within the call. When 1,024 outcomes wait, the next call reports them.
     const trackBad = (): void => {
       const event = tracked++
       analytics.track({ event: '' } as never, () => {
@@ -306,7 +306,7 @@ describe('node:events', () => {
     expect(analytics.eventNames()).toEqual([])
   })
 
-  test('on iterates over events, until its signal is aborted', async () => {
+  test('on iterates over events until its signal is aborted', async () => {
     const { analytics } = createAnalytics()
     const controller = new AbortController()
     const ids: string[] = []

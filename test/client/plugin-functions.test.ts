@@ -5,7 +5,7 @@ import { createTestClient, runPlugin } from '../../src/testing.ts'
 const call = { userId: 'ada', event: 'Signed Up', properties: { password: 'engine', plan: 'pro' } }
 
 describe('a function as a plugin', () => {
-  test('is given each event of every kind, and what it returns goes on', async () => {
+  test('gets each event of every kind, and its return value replaces the event', async () => {
     const { analytics, messages } = createTestClient()
     await analytics.register((event) => ({
       ...event,
@@ -41,7 +41,7 @@ describe('a function as a plugin', () => {
     expect((await runPlugin(async () => answer, message)).dropped).toContain(`it returned ${answer}`)
   })
 
-  test('that throws, or returns what is no event, costs the event and not the others', async () => {
+  test('that throws, or does not return an event, loses this event and no others', async () => {
     const { analytics, messages } = createTestClient()
     const codes: unknown[] = []
     analytics.on('error', ({ reason }) => codes.push(reason.code))
@@ -57,7 +57,7 @@ describe('a function as a plugin', () => {
     expect(messages.map(({ userId }) => userId)).toEqual(['zoe'])
   })
 
-  test('has the name of the function, and others of that name have one of their own', async () => {
+  test('has the name of the function, or another unique name if that is taken', async () => {
     const { analytics, messages } = createTestClient()
     const registered: string[][] = []
     analytics.on('register', (names) => registered.push(names))
@@ -79,7 +79,7 @@ describe('a function as a plugin', () => {
     expect(messages[0]).toMatchObject({ properties: { scrubEmails: true, '': true } })
   })
 
-  test('is registered once, as any plugin', async () => {
+  test('is registered once, like any plugin', async () => {
     const { analytics } = createTestClient()
     const warnings: unknown[] = []
     analytics.on('warning', ({ reason }) => warnings.push(String(reason)))
@@ -90,7 +90,7 @@ describe('a function as a plugin', () => {
     expect(warnings).toEqual([expect.stringContaining("there is one named 'keep' already")])
   })
 
-  test('is not a class that was meant to be an instance', async () => {
+  test('is not a class of which an instance was meant', async () => {
     const { analytics, messages } = createTestClient()
     const warnings: unknown[] = []
     analytics.on('warning', ({ reason }) => warnings.push(String(reason)))

@@ -18,7 +18,7 @@ describe('an event between the plugins and its outcome', () => {
     track: (ctx) => ctx.updateEvent('context.release', '7'),
   }
 
-  test('a listener that was added after the call is given it as the plugins left it', async () => {
+  test('is passed to a listener that was added after the call, as the plugins left it', async () => {
     const { analytics } = createAnalytics()
     await analytics.register(enrich)
     const seen: unknown[] = []
@@ -30,7 +30,7 @@ describe('an event between the plugins and its outcome', () => {
     expect(seen).toEqual([['purchase-1', 1, '7']])
   })
 
-  test('the notes of plugins are there for it', async () => {
+  test('has the log entries of the plugins', async () => {
     const { analytics } = createAnalytics()
     await analytics.register({ name: 'note', type: 'before', track: (ctx) => ctx.log('info', 'vu') })
     const notes: string[] = []
@@ -42,7 +42,7 @@ describe('an event between the plugins and its outcome', () => {
     expect(notes).toEqual(['vu'])
   })
 
-  test('an `after` plugin that was registered after the call is called with it', async () => {
+  test('is passed to an `after` plugin that was registered after the call', async () => {
     const { analytics } = createAnalytics()
     await analytics.register(enrich)
     const seen: unknown[] = []
@@ -58,7 +58,7 @@ describe('an event between the plugins and its outcome', () => {
     expect(seen).toEqual([['purchase-1', 1, '7']])
   })
 
-  test('who was there at the call is given the very context of the plugins', async () => {
+  test('is passed in one Context to all who were there at the call', async () => {
     const { analytics } = createAnalytics()
     const seen: Context[] = []
     await analytics.register(
@@ -77,20 +77,23 @@ describe('an event between the plugins and its outcome', () => {
   test.each([
     ['track', 200],
     ['error', 400],
-  ] as const)('so is a listener for %s, when only it was there', async (name, code) => {
-    const { analytics } = createAnalytics({}, [status(code)])
-    const seen: unknown[] = []
-    await analytics.register({ name: 'first', type: 'before', track: (ctx) => void seen.push(ctx) })
-    analytics.on(name, (given) => seen.push(given instanceof Context ? given : given.ctx))
+  ] as const)(
+    'is passed in the same Context to a listener for %s, when only this listener was there',
+    async (name, code) => {
+      const { analytics } = createAnalytics({}, [status(code)])
+      const seen: unknown[] = []
+      await analytics.register({ name: 'first', type: 'before', track: (ctx) => void seen.push(ctx) })
+      analytics.on(name, (given) => seen.push(given instanceof Context ? given : given.ctx))
 
-    trackPurchases(analytics, 1)
-    await analytics.flush()
+      trackPurchases(analytics, 1)
+      await analytics.flush()
 
-    expect(seen).toHaveLength(2)
-    expect(seen[1]).toBe(seen[0])
-  })
+      expect(seen).toHaveLength(2)
+      expect(seen[1]).toBe(seen[0])
+    },
+  )
 
-  test('an `after` plugin is not called with one that a plugin has dropped', async () => {
+  test('is not passed to an `after` plugin when a plugin has dropped it', async () => {
     const { analytics } = createAnalytics()
     const track = vi.fn()
     await analytics.register(
@@ -111,7 +114,7 @@ describe('an asynchronous plugin that tracks', () => {
   test.each([
     ['the client of the closure', false],
     ['the client that load was given', true],
-  ])('with %s: timers run, and every call has one outcome', async (_label, isGiven) => {
+  ])('to %s: timers run, and every call has one outcome', async (_label, isGiven) => {
     const { analytics, client } = createAnalytics()
     const reasons: string[] = []
     const outcomes: string[] = []
@@ -127,7 +130,7 @@ describe('an asynchronous plugin that tracks', () => {
       async track(ctx) {
         await undefined
         await undefined
-        // Were it not stopped, it would go on until here.
+        // Without a limit it would go on to this number.
         if (handled++ < 3_000) {
           given.track({ userId: 'usr_Zoë', event: `écho de ${name}` }, (error) => {
             outcomes.push(error?.code ?? 'delivered')
@@ -155,7 +158,7 @@ describe('an asynchronous plugin that tracks', () => {
 })
 
 // Row B31.
-test('a getter is read once, also where events wait inside an asynchronous plugin', async () => {
+test('a getter is read once, even when events wait inside an asynchronous plugin', async () => {
   const { analytics, client } = createAnalytics()
   await analytics.register({ name: 'slow', type: 'enrichment', track: async () => {} })
   let reads = 0
@@ -174,7 +177,7 @@ test('a getter is read once, also where events wait inside an asynchronous plugi
   expect([totals, reads]).toEqual([[1, 2, 3], 3])
 })
 
-describe('what plugins return', () => {
+describe('the return value of a plugin', () => {
   const replacements: [string, (ctx: Context) => unknown][] = [
     ['another context', ({ event }) => new Context({ ...event, event: 'Commande masquée' })],
     ['an event', ({ event }) => ({ ...event, event: 'Commande masquée' })],
@@ -182,7 +185,7 @@ describe('what plugins return', () => {
     ['a promise of an event', async ({ event }) => ({ ...event, event: 'Commande masquée' })],
   ]
 
-  test.each(replacements)('%s is what is sent, and what the callback is given', async (_label, replace) => {
+  test.each(replacements)('may be %s: this is sent, and passed to the callback', async (_label, replace) => {
     const { analytics, client } = createAnalytics()
     const seen: (string | undefined)[] = []
     await analytics.register({ name: 'masque', type: 'before', track: replace as never })
@@ -199,20 +202,23 @@ describe('what plugins return', () => {
     expect(seen).toEqual(['Commande masquée', 'Commande masquée'])
   })
 
-  test.each([null, false, 5, 'x', {}])('%j from a before plugin sends nothing', async (value) => {
-    const { analytics, client } = createAnalytics()
-    const { outcomes, callback } = recordOutcomes()
-    await analytics.register({ name: 'masque', type: 'before', track: () => value as never })
+  test.each([null, false, 5, 'x', {}])(
+    'of a before plugin makes the event fail when it is %j',
+    async (value) => {
+      const { analytics, client } = createAnalytics()
+      const { outcomes, callback } = recordOutcomes()
+      await analytics.register({ name: 'masque', type: 'before', track: () => value as never })
 
-    trackPurchases(analytics, 2, callback)
-    await analytics.flush()
+      trackPurchases(analytics, 2, callback)
+      await analytics.flush()
 
-    expect(outcomes).toEqual(['plugin', 'plugin'])
-    expect(client.requests).toEqual([])
-  })
+      expect(outcomes).toEqual(['plugin', 'plugin'])
+      expect(client.requests).toEqual([])
+    },
+  )
 })
 
-describe('plugins that are left out', () => {
+describe('plugins that cannot be used', () => {
   const broken: Plugin = {
     name: 'cassé',
     type: 'before',
@@ -221,7 +227,7 @@ describe('plugins that are left out', () => {
     },
   }
 
-  test('a plugin that cannot be registered is named, as far as it has a name', async () => {
+  test('are named in a warning, if they have a name', async () => {
     const { analytics } = createAnalytics()
     const named: unknown[] = []
     analytics.on('warning', ({ plugin }) => named.push(plugin))
@@ -231,7 +237,7 @@ describe('plugins that are left out', () => {
     expect(named).toEqual(['a', ''])
   })
 
-  test('register names what was loaded, and deregister what was there', async () => {
+  test('are not in the events register and deregister', async () => {
     const { analytics } = createAnalytics()
     const seen: unknown[] = []
     analytics.on('error', () => {})
@@ -247,7 +253,7 @@ describe('plugins that are left out', () => {
     ])
   })
 
-  test('without one whose absence must not be overlooked, nothing is sent', async () => {
+  test('let all events fail when they are registered with onLoadFailure drop', async () => {
     const { analytics, client } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     await analytics.register({ ...broken, onLoadFailure: 'drop' })
@@ -266,7 +272,7 @@ describe('plugins that are left out', () => {
   })
 })
 
-test('after plugins and then utility plugins see the outcome', async () => {
+test('after plugins and then utility plugins get the outcome', async () => {
   const { analytics } = createAnalytics()
   const seen: string[] = []
   const observe = (name: string, type: Plugin['type']): Plugin => ({
@@ -291,7 +297,7 @@ test('after plugins and then utility plugins see the outcome', async () => {
   expect(seen).toEqual(['bilan: 1, 1', 'outil: 1, 1'])
 })
 
-test('the time of a note is that of the clock', async () => {
+test('a log entry has the time of the clock', async () => {
   const { analytics, clock } = createAnalytics()
   const times: (Date | undefined)[] = []
   await analytics.register({
@@ -308,7 +314,7 @@ test('the time of a note is that of the clock', async () => {
   expect(times).toEqual([new Date(clock.now())])
 })
 
-test('a text over the default limit goes through plugins where the limit is higher', async () => {
+test('a text over the default limit passes through plugins when maxMessageBytes is larger', async () => {
   const { analytics } = createAnalytics({ maxMessageBytes: 100_000 })
   const { outcomes, callback } = recordOutcomes()
   await analytics.register({ name: 'a', type: 'before', track: (ctx) => ctx })

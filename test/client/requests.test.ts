@@ -6,10 +6,10 @@ import { createAnalytics, recordOutcomes, trackPurchases } from '../support/crea
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { silence, status } from '../support/scripted-client.ts'
 
-// The build for Cloudflare Workers has this module in the place of the other.
+// The build for Cloudflare Workers uses this module instead of the other.
 vi.mock('../../src/client/requests.node.ts', () => import('../../src/client/requests.web.ts'))
 
-/** The request whose code runs now; 0 outside of all. */
+/** The request whose code runs now; 0 outside of all requests. */
 let current: number
 
 beforeEach(() => {
@@ -53,13 +53,13 @@ class RequestClock extends FakeClock {
     }, ms)
   }
 
-  /** Does what the runtime does with a request that is over. */
+  /** Ends a request: its timers no longer fire, as in the runtime. */
   end(request: number): void {
     this.#ended.add(request)
   }
 }
 
-/** A client on such a clock, which remembers what it hands to the platform. */
+/** A client on a RequestClock, and the promises that it gave to `waitUntil`. */
 function createWorker(...[settings, replies]: Parameters<typeof createAnalytics>) {
   const handedOver: { isSettled: boolean }[] = []
   const waitUntil = (promise: Promise<unknown>): void => {
@@ -76,18 +76,18 @@ function createWorker(...[settings, replies]: Parameters<typeof createAnalytics>
 
 const WITHOUT_WAIT_UNTIL = { waitUntil: undefined }
 
-/** Lets what one request does come to rest. */
+/** Runs code within one request, until nothing happens any more. */
 async function inRequest(request: number, run: () => unknown): Promise<void> {
   current = request
   run()
   await settled()
 }
 
-/** Long enough for a request without a sign of life to be given up by others that look. */
+/** Other requests give up a request that has not run any code for this long. */
 const LOST_MS = 5_000
 
 describe('on Cloudflare Workers', () => {
-  test('what one turn tracks is sent at its end, whatever other requests are under way', async () => {
+  test('the events of one turn are sent at its end, whatever other requests are doing', async () => {
     const { analytics, client } = createWorker({ maxConcurrentRequests: 1 }, [silence])
 
     for (let request = 1; request <= 10; request++) {
@@ -99,7 +99,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ accepted: 30, pending: 30 })
   })
 
-  test('a call with a callback is sent when its turn is over, without what other requests have queued', async () => {
+  test('a call with a callback is sent at the end of its turn, without the queued events of other requests', async () => {
     const { analytics, client } = createWorker(WITHOUT_WAIT_UNTIL)
     const { outcomes, callback } = recordOutcomes()
     await inRequest(1, () => trackPurchases(analytics, 2))
@@ -110,7 +110,7 @@ describe('on Cloudflare Workers', () => {
     expect(outcomes).toEqual(['delivered'])
   })
 
-  test('a flush covers the events of its own request, and no others', async () => {
+  test('a flush waits for the events of its own request, and for no others', async () => {
     const { analytics } = createWorker(WITHOUT_WAIT_UNTIL, [silence, status(200)])
     await inRequest(1, () => {
       trackPurchases(analytics, 1)
@@ -131,7 +131,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ delivered: 2, pending: 1 })
   })
 
-  test('a later turn of a request finds what an earlier one has tracked', async () => {
+  test('a later turn of a request can flush the events of an earlier one', async () => {
     const { analytics, client } = createWorker(WITHOUT_WAIT_UNTIL)
     for (const request of [1, 2, 3]) await inRequest(request, () => trackPurchases(analytics, request))
     const summaries: unknown[] = []
@@ -143,7 +143,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.status.queued).toBe(4)
   })
 
-  test('the promise of one turn does not wait for what another request has tracked', async () => {
+  test('the promise of one turn does not wait for the events of another request', async () => {
     const { analytics, handedOver } = createWorker({}, [silence, status(200)])
     await inRequest(1, () => trackPurchases(analytics, 1))
 
@@ -152,7 +152,7 @@ describe('on Cloudflare Workers', () => {
     expect(handedOver).toEqual([{ isSettled: false }, { isSettled: true }])
   })
 
-  test('the promise of a turn waits for what it has tracked through asynchronous plugins', async () => {
+  test('the promise of a turn waits for its events inside asynchronous plugins', async () => {
     const { analytics, handedOver, client } = createWorker()
     let release = (): void => {}
     await analytics.register({
@@ -173,7 +173,7 @@ describe('on Cloudflare Workers', () => {
     expect(handedOver).toEqual([{ isSettled: true }])
   })
 
-  test('each request has its own waits: a retry of one holds up no other', async () => {
+  test('each request has its own waits: a retry of one request delays no other', async () => {
     const { analytics, client, clock } = createWorker({}, [status(503), status(200)])
     await inRequest(1, () => trackPurchases(analytics, 1))
     expect(analytics.status).toMatchObject({ queued: 1, pausedUntil: expect.any(Date) })
@@ -186,7 +186,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ delivered: 3, pending: 0 })
   })
 
-  test('a request that ends early costs its own events, which fail when another request looks', async () => {
+  test('when a request ends early, only its own events fail, as soon as another request looks', async () => {
     const { outcomes, callback } = recordOutcomes()
     const { analytics, clock, client } = createWorker({}, [silence, status(200)])
     await inRequest(1, () => trackPurchases(analytics, 2, callback))
@@ -204,7 +204,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ accepted: 9, delivered: 7, failed: 2, pending: 0 })
   })
 
-  test('where no request lives for long enough to look, later ones notice those that have ended', async () => {
+  test('when no request lives long enough to look, later ones still notice some of those that have ended', async () => {
     const { analytics, clock } = createWorker({}, [silence])
     for (let request = 1; request <= 4; request++) {
       await inRequest(request, () => trackPurchases(analytics, 1))
@@ -225,7 +225,7 @@ describe('on Cloudflare Workers', () => {
     expect(failed).toBeGreaterThan(4)
   })
 
-  test('a request that waits looks after those that have ended', async () => {
+  test('a waiting request looks for requests that have ended', async () => {
     const { outcomes, callback } = recordOutcomes()
     const { analytics, clock } = createWorker({ httpRequestTimeout: 60_000 }, [silence])
     await inRequest(1, () => trackPurchases(analytics, 1, callback))
@@ -238,7 +238,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ failed: 1, pending: 1 })
   })
 
-  test('a callback of an ended request that tracks again tracks in the request that looks', async () => {
+  test('when a callback of an ended request tracks an event, it belongs to the request that looked', async () => {
     const { analytics, clock, client } = createWorker({}, [silence, status(200)])
     await inRequest(1, () => trackPurchases(analytics, 1, () => trackPurchases(analytics, 3)))
     clock.end(1)
@@ -252,7 +252,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ accepted: 10, delivered: 9, failed: 1, pending: 0 })
   })
 
-  test('a request that waits for long, as the service asks, is not given up', async () => {
+  test('a request that waits long because the service asked for it is not given up', async () => {
     const { analytics, clock } = createWorker({}, [status(429, { 'Retry-After': '120' }), status(200)])
     await inRequest(1, () => trackPurchases(analytics, 1))
 
@@ -264,7 +264,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ delivered: 2, failed: 0, pending: 0 })
   })
 
-  test('requests whose timers a busy runtime has held up are not given up', async () => {
+  test('requests whose timers are late in a busy runtime are not given up', async () => {
     const { analytics, clock } = createWorker({ httpRequestTimeout: 600_000 }, [silence])
     await inRequest(1, () => trackPurchases(analytics, 1))
     for (let request = 2; request <= 20; request++) {
@@ -276,7 +276,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ failed: 0, pending: 20 })
   })
 
-  test('the bound of the queue is that of one request: what ended ones have left behind takes no room', async () => {
+  test('the limit of the queue applies to one request: events of ended requests take no room', async () => {
     const { outcomes, callback } = recordOutcomes()
     const { analytics, clock } = createWorker({ maxQueueSize: 3 }, [silence, status(200)])
     await inRequest(1, () => trackPurchases(analytics, 4, callback))
@@ -288,7 +288,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ delivered: 3, failed: 1, pending: 3 })
   })
 
-  test('without waitUntil, events wait for a flush, flushAt or the interval of their own request', async () => {
+  test('without waitUntil, events wait for a flush, for flushAt or for the interval of their own request', async () => {
     const { analytics, client, clock } = createWorker({ ...WITHOUT_WAIT_UNTIL, flushAt: 3 })
     await inRequest(1, () => trackPurchases(analytics, 2))
     await inRequest(2, () => trackPurchases(analytics, 2))
@@ -324,7 +324,7 @@ describe('on Cloudflare Workers', () => {
     expect(analytics.stats).toMatchObject({ delivered: 2, pending: 1 })
   })
 
-  test('drained fires when no request waits for anything any more', async () => {
+  test('drained is emitted when no request waits for anything any more', async () => {
     const { analytics, clock } = createWorker({}, [status(503), status(200)])
     let drained = 0
     analytics.on('drained', () => drained++)
@@ -337,7 +337,7 @@ describe('on Cloudflare Workers', () => {
     expect(drained).toBe(1)
   })
 
-  test('an outage is told once, and not by each request', async () => {
+  test('an outage is reported once, not by each request', async () => {
     const { analytics, clock } = createWorker({}, [status(503)])
     const warnings: string[] = []
     analytics.on('warning', ({ reason }) => warnings.push((reason as Error).message))
@@ -350,11 +350,11 @@ describe('on Cloudflare Workers', () => {
     expect(warnings).toEqual([expect.stringContaining('Events that wait for it: 5.')])
   })
 
-  test('no request waits for the token that another has asked for', async () => {
+  test('no request waits for a token that another request has asked for', async () => {
     const signer: Signer = { algorithm: 'RS256', sign: async () => new Uint8Array(256) }
     const asked: ((response: Response) => void)[] = []
     const httpClient: HTTPFetchFn = () => new Promise((resolve) => asked.push(resolve))
-    // The code for tokens is loaded with the first one, which takes as long as the machine needs.
+    // The code for tokens is loaded with the first token, which takes real time.
     const untilAsked = (count: number): Promise<void> =>
       vi.waitFor(() => expect(asked).toHaveLength(count), { timeout: 10_000, interval: 5 })
     const { analytics } = createWorker({
@@ -370,7 +370,7 @@ describe('on Cloudflare Workers', () => {
     await vi.waitFor(() => expect(analytics.stats).toMatchObject({ delivered: 2, pending: 1 }))
   })
 
-  test('a plugin that is registered outside of all requests loads there, and takes part in all', async () => {
+  test('a plugin that is registered outside of all requests loads there, and is used in all', async () => {
     const { analytics, client } = createWorker()
     const seen: string[] = []
     const track = ({ id }: Context): void => void seen.push(id)
@@ -382,7 +382,7 @@ describe('on Cloudflare Workers', () => {
     expect(client.batchSizes).toEqual([1, 1, 1])
   })
 
-  test('a plugin that a request registers takes part in the others, which wait for it with timers of their own', async () => {
+  test('a plugin that one request registers is used in the others, which wait for it with their own timers', async () => {
     const { analytics, client, clock } = createWorker()
     let load = (): void => {}
     const loading = new Promise<void>((resolve) => {
@@ -399,7 +399,7 @@ describe('on Cloudflare Workers', () => {
     expect(client.batchSizes).toEqual([1])
   })
 
-  test('a plugin whose request has ended while it was loading is left out, and holds up no other request for ever', async () => {
+  test('a plugin whose request ended while it was loading is left out, and other requests do not wait for ever', async () => {
     const { analytics, client, clock } = createWorker()
     const failures: unknown[] = []
     analytics.on('warning', ({ plugin, reason }) => failures.push([plugin, (reason as Error).message]))
@@ -414,7 +414,7 @@ describe('on Cloudflare Workers', () => {
     expect(failures).toEqual([['slow', expect.stringContaining('the request that registered it has ended')]])
   })
 
-  test('plugins see the events of thousands of requests that end at once', async () => {
+  test('plugins get the events of thousands of requests that end at once', async () => {
     const { analytics, client, clock } = createWorker()
     await analytics.register({ name: 'seen', type: 'before', track: (ctx) => ctx })
 
@@ -429,7 +429,7 @@ describe('on Cloudflare Workers', () => {
     expect(client.batchSizes).toHaveLength(2_000)
   })
 
-  test('after closeAndFlush no request is served, and what others have under way goes on', async () => {
+  test('after closeAndFlush new events are refused, and events that other requests have in flight are still delivered', async () => {
     const { outcomes, callback } = recordOutcomes()
     const { analytics, clock } = createWorker({}, [status(503), silence, status(200)])
     await inRequest(1, () => trackPurchases(analytics, 1))
@@ -448,7 +448,7 @@ describe('on Cloudflare Workers', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('where requests cannot be told apart, there is one', async () => {
+  test('where requests cannot be distinguished, all code belongs to one', async () => {
     vi.stubGlobal('WebSocketPair', undefined)
     const { analytics, client } = createWorker(WITHOUT_WAIT_UNTIL)
     await inRequest(1, () => trackPurchases(analytics, 2))

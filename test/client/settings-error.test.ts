@@ -11,7 +11,7 @@ class Shop extends Analytics {
 
 const clientKey = '-----BEGIN PRIVATE KEY-----\nnone\n-----END PRIVATE KEY-----'
 
-/** The first frame of what is thrown when `make` is called. */
+/** The first stack frame of the error that `make` throws. */
 function firstFrameOf(make: () => unknown): string | undefined {
   try {
     make()
@@ -24,12 +24,12 @@ function firstFrameOf(make: () => unknown): string | undefined {
   throw new Error('it did not throw')
 }
 
-describe('the stack of a SettingsError begins where the client was made (E6)', () => {
+describe('the stack of a SettingsError begins where the client was created (E6)', () => {
   test.each([
     ['a bad setting', () => new Analytics({ writeKey: 'k', flushAt: 0 })],
     ['no settings', () => new Analytics(undefined as never)],
     [
-      'a key that cannot be read',
+      'a key that cannot be parsed',
       () => new Analytics({ writeKey: 'k', oauthSettings: { clientId: 'c', keyId: 'i', clientKey } }),
     ],
     ['a subclass', () => new Shop({ writeKey: '' })],

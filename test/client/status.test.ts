@@ -20,7 +20,7 @@ describe('status', () => {
     })
   })
 
-  test('counts what waits, with its bytes, and the requests under way', async () => {
+  test('counts queued events, with their bytes, and the requests in flight', async () => {
     const { analytics, client } = createAnalytics({ maxConcurrentRequests: 1, flushAt: 2 }, [silence])
 
     trackPurchases(analytics, 2)
@@ -34,13 +34,13 @@ describe('status', () => {
     expect(analytics.stats.pending).toBe(5)
   })
 
-  test('counts events that wait for a retry, and parts of a batch that was halved', async () => {
+  test('counts events that wait for a retry, and the parts of a halved batch', async () => {
     const { analytics, clock } = createAnalytics({ flushAt: 4 }, [status(413), networkError('ECONNREFUSED')])
 
     trackPurchases(analytics, 4)
     await clock.advance(0)
 
-    // The first half waits for a retry, the second one behind it.
+    // The first half waits for a retry, and the second one waits for the first.
     expect(analytics.status).toMatchObject({ queued: 4, inFlight: 0 })
     expect(analytics.status.queuedBytes).toBeGreaterThan(4 * 200)
     const { queuedBytes } = analytics.status
@@ -54,7 +54,7 @@ describe('status', () => {
     return analytics.status
   }
 
-  test('counts parts behind one that is in flight', async () => {
+  test('counts parts that wait for one in flight', async () => {
     const { analytics } = createAnalytics({ flushAt: 4 }, [status(413), silence])
 
     trackPurchases(analytics, 4)
@@ -63,7 +63,7 @@ describe('status', () => {
     expect(analytics.status).toMatchObject({ queued: 2, inFlight: 1 })
   })
 
-  test('says until when requests are held back, in the time of the wall clock', async () => {
+  test('says until when requests are held back, as a Date', async () => {
     const { analytics, clock } = createAnalytics({ flushAt: 1 }, [
       status(429, { 'Retry-After': '30' }),
       status(200),
@@ -82,11 +82,11 @@ describe('status', () => {
     await clock.advance(30_000)
     expect(analytics.status.pausedUntil).toBeUndefined()
     expect(analytics.status.lastDeliveredAt).toEqual(new Date(startedAtMs + 30_000))
-    // It was the last one, however long ago.
+    // It was the last error, however long ago.
     expect(analytics.status.lastError?.status).toBe(429)
   })
 
-  test('the last error has a code when events were lost by it', async () => {
+  test('has a code in the last error when events were lost because of it', async () => {
     const { analytics, clock } = createAnalytics({ flushAt: 1, maxRetries: 1 }, [
       networkError('ECONNREFUSED'),
     ])
@@ -102,7 +102,7 @@ describe('status', () => {
     expect(analytics.status.lastError).toMatchObject({ code: 'retries_exhausted' })
   })
 
-  test('an event that never set out is an error as well', async () => {
+  test('has the last error of an event that was never sent', async () => {
     const { analytics } = createAnalytics({ maxQueueSize: 1 })
 
     trackPurchases(analytics, 2)
@@ -114,7 +114,7 @@ describe('status', () => {
     })
   })
 
-  test('what is disabled was not delivered to the service', async () => {
+  test('does not count a disabled event as delivered to the service', async () => {
     const { analytics } = createAnalytics({ disable: true })
 
     trackPurchases(analytics, 1)
@@ -123,7 +123,7 @@ describe('status', () => {
     expect(analytics.status.lastDeliveredAt).toBeUndefined()
   })
 
-  test('can be written as JSON, and holds no credential', async () => {
+  test('can be serialized as JSON, and contains no credentials', async () => {
     const reply = () => ({ status: 402, statusText: 'no wk_Zurich_7Qm4' })
     const { analytics } = createAnalytics({ flushAt: 1 }, [reply])
 
@@ -138,7 +138,7 @@ describe('status', () => {
     })
   })
 
-  test('nothing waits after close', async () => {
+  test('shows nothing in the queue after close', async () => {
     const { analytics, clock } = createAnalytics({ flushAt: 1 }, [hangUntilAborted])
     trackPurchases(analytics, 3)
     await settled()
@@ -151,7 +151,7 @@ describe('status', () => {
     expect(analytics.status).toMatchObject({ queued: 0, queuedBytes: 0, inFlight: 0 })
   })
 
-  test('a clock that tests have mocked away costs no event', async () => {
+  test('loses no event when a clock that a test has mocked throws', async () => {
     const { analytics, clock } = createAnalytics()
     trackPurchases(analytics, 1)
     const flushed = analytics.flush()

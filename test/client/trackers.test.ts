@@ -32,7 +32,7 @@ describe('promises', () => {
     expect(ctx.event).toMatchObject({ type: kind, userId: 'usr_Zoë' })
   })
 
-  test('what is called in one turn leaves in one request, without waiting for flushAt or the interval', async () => {
+  test('calls of one turn are sent in one request, without waiting for flushAt or the interval', async () => {
     const { analytics, client, clock } = createAnalytics({ flushAt: 1_000 })
 
     await Promise.all(['a', 'b', 'c'].map((event) => analytics.promises.track({ userId: 'usr_Zoë', event })))
@@ -41,7 +41,7 @@ describe('promises', () => {
     expect(clock.monotonic()).toBe(0)
   })
 
-  test('events that nobody awaits, queued before, leave with it', async () => {
+  test('events that nobody awaits and that were queued before are sent in the same request', async () => {
     const { analytics, client } = createAnalytics({ flushAt: 1_000 })
     analytics.track({ userId: 'usr_Zoë', event: 'a' })
 
@@ -50,7 +50,7 @@ describe('promises', () => {
     expect(client.batchSizes).toEqual([2])
   })
 
-  test('one that fails rejects with the error of its event, and a bad call rejects too', async () => {
+  test('one whose event fails rejects with that error, and so does a bad call', async () => {
     const { analytics } = createAnalytics({ maxRetries: 0, strict: true }, [status(500)])
 
     await expect(analytics.promises.track({ userId: 'usr_Zoë', event: 'a' })).rejects.toMatchObject({
@@ -61,7 +61,7 @@ describe('promises', () => {
     expect(analytics.stats).toMatchObject({ failed: 2, pending: 0 })
   })
 
-  test('an event dropped by a plugin, and one after close, reject', async () => {
+  test('one whose event is dropped by a plugin, or tracked after close, rejects', async () => {
     const { analytics } = createAnalytics()
     await analytics.register({ name: 'non', type: 'before', track: () => null })
     await expect(analytics.promises.track({ userId: 'u', event: 'a' })).rejects.toMatchObject({
@@ -75,7 +75,7 @@ describe('promises', () => {
     })
   })
 
-  test('one goes through an asynchronous plugin without waiting for the interval', async () => {
+  test('one whose event is inside an asynchronous plugin does not wait for the interval', async () => {
     const { analytics, client } = createAnalytics({ flushAt: 1_000 })
     await analytics.register({ name: 'géo', type: 'enrichment', track: async (ctx) => ctx })
 
@@ -102,7 +102,7 @@ describe('a scope', () => {
     expect(sent).toMatchObject([{ type: kind, userId: 'usr_Zoë' }, { userId: 'autre' }])
   })
 
-  test('merges context and integrations level by level; the call wins, then the inner scope', async () => {
+  test('merges context and integrations level by level; the call takes precedence, then the inner scope', async () => {
     const outer: Scope = {
       anonymousId: 'visiteur-7',
       context: { ip: '192.0.2.1', app: { name: 'boutique', version: '1' } },
@@ -151,7 +151,7 @@ describe('a scope', () => {
     expect(summary).toEqual({ delivered: 1, failed: 0, pending: 0 })
   })
 
-  test('the scope setting is asked at every call, and gives way to with() and to the call', async () => {
+  test('the scope setting is called for every event, and with() and the call take precedence', async () => {
     let user = 0
     const sent = await sentBy(
       ({ analytics }) => {
@@ -188,7 +188,7 @@ describe('a scope', () => {
         },
       }),
     ],
-  ])('a scope function that %s is one warning, and no event is lost', async (_label, scope) => {
+  ])('a scope function that %s causes one warning, and no event is lost', async (_label, scope) => {
     const { analytics } = createAnalytics({ scope: scope as never })
     const codes: string[] = []
 
@@ -214,7 +214,7 @@ describe('a scope', () => {
     ],
     [() => Object.defineProperty({}, 'then', { get: () => fail() }), 'scope: it failed, and was ignored'],
     [() => Object.defineProperty({}, 'context', { get: () => fail() }), 'scope: it failed, and was ignored'],
-  ])('the log says what is wrong with it, but not what it threw: %s', async (scope, text) => {
+  ])('the warning says what is wrong with it, but not what it threw: %s', async (scope, text) => {
     const { analytics } = createAnalytics({ scope: scope as never })
 
     analytics.track({ userId: 'usr_Zoë', event: 'a' })
@@ -224,7 +224,7 @@ describe('a scope', () => {
     expect(warned[0]).not.toContain('secret')
   })
 
-  test('one that throws when it is read is reported, and costs no event', async () => {
+  test('a property that throws when it is read is reported, and no event is lost', async () => {
     const codes: string[] = []
     const sent = await sentBy(({ analytics }) => {
       analytics.on('warning', ({ code }) => codes.push(code))
@@ -243,7 +243,7 @@ describe('a scope', () => {
   test.each([
     [32, { outer: 1, inner: 2 }],
     [33, { inner: 2 }],
-  ])('objects %i levels deep come to %j', async (levels, expected) => {
+  ])('objects %i levels deep are merged to %j', async (levels, expected) => {
     const nest = (leaf: object): object => {
       let value = leaf
       for (let level = 0; level < levels; level++) value = { a: value }
@@ -263,7 +263,7 @@ describe('a scope', () => {
     expect(deepest).toEqual(expected)
   })
 
-  test('objects that contain themselves twice are merged in no time', async () => {
+  test('objects that contain themselves twice are merged quickly', async () => {
     const context: Record<string, unknown> = { ip: '0.0.0.0' }
     context['first'] = context
     context['second'] = context
@@ -275,7 +275,7 @@ describe('a scope', () => {
     expect(sent).toMatchObject([{ context: { ip: '0.0.0.0' } }])
   })
 
-  test('one frozen object with getters is read at every call: it may stand for another user each time', async () => {
+  test('a frozen object with getters is read at every call: it may stand for another user each time', async () => {
     let user = 0
     const moving = Object.freeze({
       get userId() {
@@ -290,7 +290,7 @@ describe('a scope', () => {
     expect(client.requests[0]?.batch.map(({ userId }) => userId)).toEqual(['user-0', 'user-1', 'user-2'])
   })
 
-  test('a scope function that tracks is not asked for that event', async () => {
+  test('a scope function that tracks an event is not called for that event', async () => {
     let calls = 0
     const { analytics } = createAnalytics({
       scope: () => {
@@ -308,7 +308,7 @@ describe('a scope', () => {
 })
 
 describe('combine', () => {
-  test.each(KINDS)('makes %s on every client, with one messageId and one timestamp', async (kind, params) => {
+  test.each(KINDS)('calls %s on every client, with one messageId and one timestamp', async (kind, params) => {
     const [first, second] = [createAnalytics(), createAnalytics()]
     const both = combine(first.analytics, second.analytics)
 
@@ -321,7 +321,7 @@ describe('combine', () => {
     expect(summary).toEqual({ delivered: 2, failed: 0, pending: 0 })
   })
 
-  test('calls back once, when all clients have their outcome, with the first failure', async () => {
+  test('calls back once, when every client has its outcome, with the first failure', async () => {
     const [first, second] = [createAnalytics({}, [status(200)]), createAnalytics({}, [status(400)])]
     const both = combine(first.analytics, second.analytics)
     const calls: unknown[][] = []
@@ -336,7 +336,7 @@ describe('combine', () => {
     expect(calls[0]?.[1]).toMatchObject({ id: 'm-1' })
   })
 
-  test('adds up what the clients have left for the next start', async () => {
+  test('adds up the events that the clients have left for the next start', async () => {
     const summary = (deferred: number) => async () => ({ delivered: 1, failed: 0, pending: 0, deferred })
     const spooling = (deferred: number) => {
       const { analytics } = createAnalytics()
@@ -354,13 +354,13 @@ describe('combine', () => {
     ['an array', [[createAnalytics().analytics]]],
     ['undefined', [createAnalytics().analytics, undefined]],
     ['an object', [createAnalytics().analytics.with({})]],
-  ])('throws when it is given %s in the place of a client, not at the first call', (given, clients) => {
+  ])('throws when it gets %s instead of a client, not at the first call', (given, clients) => {
     expect(() => combine(...(clients as never[]))).toThrow(
       new RegExp(`^combine: expected clients.* got ${given}$`),
     )
   })
 
-  test('closes all, and one that hangs does not keep the others', async () => {
+  test('closes all clients, and one that hangs does not stop the others', async () => {
     const [first, second] = [createAnalytics(), createAnalytics({}, [hangUntilAborted])]
     const both = combine(first.analytics, second.analytics)
     both.track({ userId: 'usr_Zoë', event: 'a' })
@@ -373,7 +373,7 @@ describe('combine', () => {
     expect(await closing).toEqual({ delivered: 1, failed: 1, pending: 0 })
   })
 
-  test('bad arguments are bad on every client', async () => {
+  test('passes bad arguments to every client', async () => {
     const [first, second] = [createAnalytics(), createAnalytics()]
 
     combine(first.analytics, second.analytics).track('non' as never)
@@ -383,7 +383,7 @@ describe('combine', () => {
     expect(second.analytics.stats.failures.invalid).toBe(1)
   })
 
-  test('params of a class are read on every client as one client reads them', async () => {
+  test('reads parameters that are an instance of a class as one client reads them', async () => {
     class Purchase {
       readonly #userId = 'usr_Zoë'
       get userId(): string {
@@ -404,7 +404,7 @@ describe('combine', () => {
     expect(b).toEqual(a)
   })
 
-  test('params that throw when they are read fail on every client, and do not throw', async () => {
+  test('with parameters that throw when they are read fails on every client, and does not throw', async () => {
     const [first, second] = [createAnalytics(), createAnalytics()]
     const codes: (string | undefined)[] = []
     const params = {

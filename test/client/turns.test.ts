@@ -19,8 +19,8 @@ function recorder(type: Plugin['type'], seen: unknown[], name = `a ${type}`): Pl
 }
 
 // Row P8.
-describe('a plugin that is registered in a turn', () => {
-  test('redacts what was tracked before it in that turn', async () => {
+describe('a plugin that is registered during a turn', () => {
+  test('redacts the events of that turn that were tracked before it', async () => {
     const { analytics, client } = createAnalytics()
 
     trackPurchases(analytics, 2)
@@ -55,7 +55,7 @@ describe('a plugin that is registered in a turn', () => {
     },
   )
 
-  test('that loads for a while is waited for by what was tracked before it', async () => {
+  test('with an asynchronous load delays the events that were tracked before it', async () => {
     const { analytics, client, clock } = createAnalytics({ flushAt: 1 })
     const load = () =>
       new Promise<void>((resolve) => {
@@ -74,7 +74,7 @@ describe('a plugin that is registered in a turn', () => {
     expect(analytics.stats).toMatchObject({ delivered: 2, pending: 0 })
   })
 
-  test('is called for what is inside an asynchronous plugin, and drops what it drops', async () => {
+  test('is also called for events inside an asynchronous plugin, and can drop them', async () => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     await analytics.register({ name: 'slow', type: 'enrichment', track: async (ctx) => ctx })
@@ -86,7 +86,7 @@ describe('a plugin that is registered in a turn', () => {
     expect(outcomes).toEqual(['plugin'])
   })
 
-  test('does not see what an earlier turn has tracked', async () => {
+  test('does not get the events of an earlier turn', async () => {
     const { analytics } = createAnalytics()
     const seen: unknown[] = []
 
@@ -101,9 +101,9 @@ describe('a plugin that is registered in a turn', () => {
 })
 
 // Row P9.
-describe('a handler that flushes or closes', () => {
+describe('a plugin that flushes or closes', () => {
   test.each(['before', 'enrichment', 'destination', 'after'] as const)(
-    'as %s is not waited for by itself, and its event is delivered',
+    'as %s does not wait for its own event in a flush, and the event is delivered',
     async (type) => {
       const { analytics, clock } = createAnalytics({ flushAt: 1 })
       const { outcomes, callback } = recordOutcomes()
@@ -149,7 +149,7 @@ describe('a handler that flushes or closes', () => {
     expect(seen).toEqual([{ delivered: 3, failed: 0, pending: 0 }])
   })
 
-  test('by closing takes no new events, and its own goes its way afterwards', async () => {
+  test('by closing stops new events, and its own event is delivered afterwards', async () => {
     const { analytics, clock } = createAnalytics({ flushAt: 100 })
     const { outcomes, callback } = recordOutcomes()
     const summaries: unknown[] = []
@@ -175,7 +175,7 @@ describe('a handler that flushes or closes', () => {
   })
 
   test.each(['before', 'enrichment', 'destination', 'after'] as const)(
-    'as %s does not wait for its own event where others close as well',
+    'as %s does not wait for its own event in a close that others have begun',
     async (type) => {
       const { analytics, clock } = createAnalytics({ flushAt: 1 })
       const { outcomes, callback } = recordOutcomes()
@@ -210,7 +210,7 @@ describe('a handler that flushes or closes', () => {
 })
 
 // Row P13.
-test('after plugins run when asynchronous destinations are done with the event', async () => {
+test('after plugins run when asynchronous destinations have finished with the event', async () => {
   const { analytics, clock } = createAnalytics({ flushAt: 1 })
   const order: string[] = []
   const note = (name: string) => (): undefined => {

@@ -61,7 +61,7 @@ describe('verify', () => {
     ['a web page', status(200, { 'Content-Type': 'text/html' }), true, true, 200, /web page; check host/],
     ['a refused connection', networkError('ECONNREFUSED'), false, undefined, undefined, /ECONNREFUSED/],
     ['nonsense', () => ({ status: 'ok' }) as never, false, undefined, undefined, /without an integer status/],
-  ])('says what is wrong: %s', async (_, reply, reachable, authorized, code, hint) => {
+  ])('reports %s', async (_, reply, reachable, authorized, code, hint) => {
     const { analytics } = createAnalytics({}, [reply])
 
     const verification = await analytics.verify()
@@ -75,7 +75,7 @@ describe('verify', () => {
     })
   })
 
-  test('ends when the time for a request is over', async () => {
+  test('ends with the timeout of the request', async () => {
     const { analytics, clock } = createAnalytics({ httpRequestTimeout: 2_000 }, [silence])
 
     const verifying = analytics.verify()
@@ -90,7 +90,7 @@ describe('verify', () => {
     expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
   })
 
-  test('disturbs nothing: no stats, no status, no listener, no gate', async () => {
+  test('has no side effects: on stats, status, listeners and the gate', async () => {
     const { analytics, client, clock } = createAnalytics({ flushAt: 1 }, [
       status(503),
       status(503),
@@ -109,7 +109,7 @@ describe('verify', () => {
     await settled()
     const { pausedUntil } = analytics.status
     expect(pausedUntil).toBeInstanceOf(Date)
-    // Asked while requests are held back: a success does not open the gate.
+    // Called while requests are held back: a success does not open the gate.
     expect(await analytics.verify()).toMatchObject({ authorized: true })
     expect(analytics.status.pausedUntil).toEqual(pausedUntil)
     expect(client.requests).toHaveLength(3)
@@ -134,7 +134,7 @@ describe('verify', () => {
     expect([...disabled.client.requests, ...closed.client.requests]).toEqual([])
   })
 
-  test('is asked all the same where a function decides on each event', async () => {
+  test('makes a request even when disable is a function that decides on each event', async () => {
     const { analytics } = createAnalytics({ disable: () => true })
 
     expect(await analytics.verify()).toMatchObject({ authorized: true })
@@ -151,7 +151,7 @@ describe('verify', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('sends nothing more once the client is closed while it waits for a token', async () => {
+  test('sends nothing when the client is closed while it waits for a token', async () => {
     const tokens = vi.fn(() => new Promise<never>(() => {}))
     const signer = { algorithm: 'RS256', sign: async () => new Uint8Array(256) }
     const { analytics, client } = createAnalytics({
@@ -166,7 +166,7 @@ describe('verify', () => {
     expect(client.requests).toEqual([])
   })
 
-  test('never rejects, whatever the HTTP client does, and quotes no credential', async () => {
+  test('never rejects, whatever the HTTP client does, and contains no credentials', async () => {
     const httpClient: HTTPClient = {
       makeRequest() {
         throw new Error(`cannot send ${WRITE_KEY}`)
@@ -181,7 +181,7 @@ describe('verify', () => {
     expect(await analytics.verify()).toMatchObject({ reachable: false, hint: expect.stringMatching(/./) })
   })
 
-  test('whose code cannot be loaded says so', async () => {
+  test('reports an error in the loading of its code', async () => {
     vi.doMock('../../src/client/verify.ts', () => {
       throw new Error('EMFILE: too many open files')
     })

@@ -7,7 +7,7 @@ import { failOnUnhandledRejections } from '../support/unhandled.ts'
 failOnUnhandledRejections()
 const warned = catchProcessWarnings()
 
-/** A service in memory: what it was sent, and what it responds with. */
+/** A service in memory: the requests that it gets, and its responses. */
 function setUp(status = 200) {
   const requests: HTTPClientRequest[] = []
   const httpClient = {
@@ -32,7 +32,7 @@ describe('options', () => {
     [{ flushAt: -5 }, 1],
     [{ flushAt: 7 }, 7],
     [{ flushAt: 'many' as never }, 20],
-  ])('flushAt of %j is %d, as it was', (options, flushAt) => {
+  ])('flushAt of %j means %d, as in the original', (options, flushAt) => {
     expect(new Analytics('wk', options).flushAt).toBe(flushAt)
   })
 
@@ -62,17 +62,20 @@ describe('options', () => {
     ['errorHandler', { errorHandler: 5 }],
     ['axiosInstance', { axiosInstance: {} }],
     ['axiosInstance', { axiosInstance: 5 }],
-  ])('%s that is invalid, or has no counterpart, throws and says what to write', (setting, options) => {
-    const key = setting === 'writeKey' ? '' : 'wk'
+  ])(
+    '%s that is invalid, or has no counterpart, throws an error that says what to write',
+    (setting, options) => {
+      const key = setting === 'writeKey' ? '' : 'wk'
 
-    expect(() => new Analytics(key, options as never)).toThrow(expect.objectContaining({ setting }))
-  })
+      expect(() => new Analytics(key, options as never)).toThrow(expect.objectContaining({ setting }))
+    },
+  )
 
-  test.each([undefined, null, false])('errorHandler %s stands for none', (errorHandler) => {
+  test.each([undefined, null, false])('errorHandler %s means none', (errorHandler) => {
     expect(new Analytics('wk', { errorHandler } as never).errorHandler).toBeUndefined()
   })
 
-  test.each([Analytics, RudderAnalytics])('%o with a text where the options go throws', (Client) => {
+  test.each([Analytics, RudderAnalytics])('%o with a string in the place of the options throws', (Client) => {
     expect(() => new Client('wk', 'https://plane.example' as never)).toThrow(
       expect.objectContaining({
         setting: 'options',
@@ -83,14 +86,14 @@ describe('options', () => {
     expect(warned).toEqual([])
   })
 
-  test('settings of Trackpost stand beside them, and unknown names are told', () => {
+  test('settings of Trackpost may be added, and unknown names are reported', () => {
     const analytics = new Analytics('wk', { maxConcurrentRequests: 1, flushhAt: 3 } as never)
 
     expect(analytics.client.status.url).toBe('https://api.segment.io/v1/batch')
     expect(warned).toEqual([expect.stringContaining('flushhAt')])
   })
 
-  test('RudderStack has its own host, compresses, and bounds its queue', () => {
+  test('RudderStack has its own host, compresses, and limits its queue', () => {
     expect(new RudderAnalytics('wk').host).toBe('https://hosted.rudderlabs.com')
     expect(new RudderAnalytics('wk', { host: 'https://data.example/' }).host).toBe('https://data.example')
     expect(new Analytics('wk', { dataPlaneUrl: 'https://data.example' }).host).toBe('https://data.example')
@@ -118,7 +121,7 @@ describe('options', () => {
 })
 
 describe('calls', () => {
-  test('the first event is sent at once; what follows waits for flushAt', async () => {
+  test('the first event is sent at once; later ones wait for flushAt', async () => {
     const { batches, httpClient } = setUp()
     const analytics = new Analytics('wk', { httpClient, flushAt: 3 })
     const first = new Promise((resolve) => analytics.track({ userId: 'u', event: 'first' }, resolve))
@@ -133,7 +136,7 @@ describe('calls', () => {
     expect(batches().map((batch) => batch.length)).toEqual([1, 1])
   })
 
-  test('an invalid one throws, is not sent, and does not hold up a flush', async () => {
+  test('an invalid call throws, sends nothing, and does not delay a flush', async () => {
     const { requests, httpClient } = setUp()
     const analytics = new Analytics('wk', { httpClient })
 
@@ -143,7 +146,7 @@ describe('calls', () => {
     expect(requests).toEqual([])
   })
 
-  test('of RudderStack have its fields, with originalTimestamp in the place of timestamp', async () => {
+  test('calls of RudderStack have its fields, with originalTimestamp instead of timestamp', async () => {
     const { batches, httpClient } = setUp()
     const analytics = new RudderAnalytics('wk', { httpClient, gzip: false })
     analytics.identify({ userId: 'u', traits: { plan: 'pro' }, originalTimestamp: '2024-02-29T12:00:00Z' })
@@ -160,7 +163,7 @@ describe('calls', () => {
 })
 
 describe('failures', () => {
-  test('flush rejects with the status text, unless there is a callback that nobody needs it beside', async () => {
+  test('flush rejects with the status text; with a callback the rejection may be ignored', async () => {
     const { httpClient } = setUp(402)
     const analytics = new Analytics('wk', { httpClient })
     analytics.track({ userId: 'u', event: 'E' })
@@ -178,7 +181,7 @@ describe('failures', () => {
     })
   })
 
-  test('errorHandler is called once for a batch, with what axios says, and flush resolves', async () => {
+  test('errorHandler is called once for a batch, with the error of axios, and flush resolves', async () => {
     const { httpClient } = setUp(402)
     const errors: Error[] = []
     const analytics = new Analytics('wk', { httpClient, errorHandler: (error) => errors.push(error) })
@@ -193,7 +196,7 @@ describe('failures', () => {
     expect(data?.batch.map(({ event }) => event)).toEqual(['A', 'B', 'C'])
   })
 
-  test('one of errorHandler itself, or of a callback, harms nobody', async () => {
+  test('an error in errorHandler itself, or in a callback, has no other effect', async () => {
     const { httpClient } = setUp(402)
     const fail = () => {
       throw new Error('kaputt')
@@ -210,7 +213,7 @@ describe('failures', () => {
     expect(warned).toEqual([expect.stringContaining('a callback of flush threw')])
   })
 
-  test('a queue in Redis is refused in words', () => {
+  test('a queue in Redis is refused with an error that says so', () => {
     const errors: unknown[] = []
 
     new RudderAnalytics('wk').createPersistenceQueue({ redisOpts: {} }, (error) => errors.push(error))
@@ -219,7 +222,7 @@ describe('failures', () => {
   })
 })
 
-test('a callback and an errorHandler that reject are ignored, and told of once', async () => {
+test('a callback and an errorHandler that reject are reported once, and otherwise ignored', async () => {
   const errorHandler = async (): Promise<void> => {
     throw new Error('of the errorHandler')
   }

@@ -26,8 +26,8 @@ function append(line: Line, seq: number, bytes: number): Item {
 const take = (line: Line, maxBytes: number, maxItems = ALL): number[] => seqsOf(line.take(maxBytes, maxItems))
 const seqsOf = (items: readonly Item[]): number[] => items.map(({ seq }) => seq)
 
-describe('taking', () => {
-  test('an empty line gives nothing', () => {
+describe('taking items', () => {
+  test('an empty line gives none', () => {
     const line = fill()
 
     expect(take(line, 1_000)).toEqual([])
@@ -45,21 +45,21 @@ describe('taking', () => {
     ['the first alone, whatever its size', 1, [0]],
     ['all', 32, [0, 1, 2]],
     ['one byte less than all', 31, [0, 1]],
-  ])('it takes %s', (_label, maxBytes, seqs) => {
+  ])('takes %s', (_label, maxBytes, seqs) => {
     const line = fill(10, 10, 10)
 
     expect(take(line, maxBytes)).toEqual(seqs)
     expect(line.ready.length).toBe(3 - seqs.length)
   })
 
-  test('it takes no more items than asked for', () => {
+  test('takes no more items than asked for', () => {
     const line = fill(1, 1, 1)
 
     expect(take(line, 1_000, 2)).toEqual([0, 1])
     expect(take(line, 1_000, 0)).toEqual([])
   })
 
-  test('a large item behind small ones waits for the next request, and does not let later ones pass', () => {
+  test('a large item behind small ones waits for the next request, and later items do not overtake it', () => {
     const line = fill(10, 500, 10)
 
     expect([take(line, 100), take(line, 100), take(line, 100)]).toEqual([[0], [1], [2]])
@@ -89,7 +89,7 @@ describe('taking', () => {
   })
 })
 
-test('a turn is told of once, however many events were added in it', async () => {
+test('each turn is reported once, however many events were added in it', async () => {
   const line = fill(1)
   const told: boolean[] = []
   line.onTurn = (isNearlyFull) => told.push(isNearlyFull)
@@ -103,8 +103,8 @@ test('a turn is told of once, however many events were added in it', async () =>
   expect(told).toEqual([false, false])
 })
 
-describe('what is due', () => {
-  test('is what was there when all was made due, and what was given back', () => {
+describe('due items', () => {
+  test('are those that were ready when all were made due, and those that were given back', () => {
     const line = fill(1, 1)
     expect(line.ready.isDue).toBe(false)
 
@@ -119,7 +119,7 @@ describe('what is due', () => {
     expect(take(line, ALL)).toEqual([0, 1, 2, 3])
   })
 
-  test('the freshest is the first that the fewest requests have carried, and is due', () => {
+  test('include the freshest item: the first of those with the fewest attempts', () => {
     const line = fill(1, 1, 1, 1)
     for (const [index, item] of line.find(ALL, () => true).entries()) item.attempts = [2, 1, 1, 0][index] ?? 0
     expect(line.freshest?.seq).toBe(0)
@@ -133,7 +133,7 @@ describe('what is due', () => {
   })
 })
 
-test('it behaves as a sorted list does, whatever is taken, given back and removed', () => {
+test('the line behaves like a sorted list, whatever is taken, given back and removed', () => {
   const step = fc.oneof(
     {
       weight: 6,

@@ -14,7 +14,7 @@ interface Stored {
   stored: StoredMessage
 }
 
-/** Where a message lies: what tests of memory have to look at. */
+/** The place of a message in memory, which only tests of memory look at. */
 function placeOf({ stored }: Stored): { slab: { bytes: Uint8Array } | undefined; start: number } {
   return stored as unknown as ReturnType<typeof placeOf>
 }
@@ -35,7 +35,7 @@ function bodyOf(store: MessageStore, entries: readonly Holder[]): string {
 }
 
 describe('a stored message', () => {
-  test('is there as it was put, with its length in bytes', () => {
+  test('can be read back, with its length in bytes', () => {
     const messages = [{ event: 'Commande passée' }, { event: 'Thé 🍰' }, { event: '東京' }]
 
     const store = new SlabStore()
@@ -49,7 +49,7 @@ describe('a stored message', () => {
     )
   })
 
-  test('is nowhere once it is released, and again changes nothing', () => {
+  test('has no place after its release, and a second release changes nothing', () => {
     const store = new SlabStore()
     const [first, second] = storeAll([{ n: 1 }, { n: 2 }], store) as unknown as [Stored, Stored]
 
@@ -74,7 +74,7 @@ describe('a stored message', () => {
 })
 
 test.each([4_094, 4_095, 4_096, 4_097])(
-  'one of %i bytes, about as many as the first slab has, keeps its comma',
+  'of %i bytes, about the size of the first slab, is followed by its comma',
   (bytes) => {
     const store = new SlabStore()
     const entries = storeAll([messageOf(bytes), { n: 1 }, { n: 2 }], store)
@@ -83,8 +83,8 @@ test.each([4_094, 4_095, 4_096, 4_097])(
   },
 )
 
-describe('memory', () => {
-  test('what is refused one after the other takes no more of it', () => {
+describe('the memory of the store', () => {
+  test('does not grow with messages that are refused one after the other', () => {
     const store = new SlabStore()
     const [waiting] = storeAll([{ event: 'waits' }], store) as unknown as [Stored]
     const slabs = new Set<unknown>()
@@ -99,7 +99,7 @@ describe('memory', () => {
     expect(textOf(store, waiting)).toBe('{"event":"waits"}')
   })
 
-  test('one message after the other has the same place', () => {
+  test('has the same place for one message after the other', () => {
     const store = new SlabStore()
     const places = new Set<string>()
     const slabs = new Set<unknown>()
@@ -114,13 +114,13 @@ describe('memory', () => {
     expect([places.size, slabs.size]).toEqual([1, 1])
   })
 
-  test('of a few events is a few kilobytes', () => {
+  test('is a few kilobytes for a few events', () => {
     const entries = storeAll(new Array(3).fill(messageOf(900)))
 
     expect(entries.map((entry) => placeOf(entry).slab?.bytes.length)).toEqual([4_096, 4_096, 4_096])
   })
 
-  test('is used again for what comes after a burst', () => {
+  test('is used again after a burst', () => {
     const store = new SlabStore()
     const burst = (): Set<unknown> => {
       const entries = storeAll(new Array(500).fill(messageOf(900)), store)
@@ -131,14 +131,14 @@ describe('memory', () => {
 
     const [before, after] = [burst(), burst()]
 
-    // The first one is small, and holds 4 of them; the others hold 72.
+    // The first slab is small, and has room for 4 of them; the others have room for 72.
     expect(before.size).toBe(1 + 7)
     expect(after.size).toBe(7)
     expect([...after].filter((slab) => before.has(slab))).toHaveLength(7)
   })
 })
 
-describe('any messages, put and released in any order', () => {
+describe('messages that are put and released in any order', () => {
   const size = fc.oneof(
     { weight: 8, arbitrary: fc.integer({ min: 8, max: 2_000 }) },
     { weight: 1, arbitrary: fc.integer({ min: 8, max: 32_768 }) },
@@ -149,7 +149,7 @@ describe('any messages, put and released in any order', () => {
     releases: fc.array(fc.nat(), { maxLength: 3 }),
   })
 
-  test('are intact as long as they are held, and copied as a request body has them', () => {
+  test('are intact as long as they are held, and copied in the format of a request body', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 150 }), (steps) => {
         const store = new SlabStore()
