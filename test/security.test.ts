@@ -27,7 +27,7 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
   S04: [['test/faults/settings.test.ts', '0 occurrences outside the request itself']],
   S05: [
     ['test/auth/private-key.test.ts', 'a key that is accepted'],
-    ['test/auth/assertion.test.ts', 'a signer elsewhere names its algorithm and its key'],
+    ['test/auth/assertion.test.ts', 'an external signer names its algorithm and its key'],
   ],
   S06: [['collector/test/oauth.test.ts', 'an assertion with alg none, or HS256 under the public key']],
   S07: [
@@ -35,7 +35,12 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
     ['test/auth/assertion.test.ts', 'have the same id, and each is a UUID'],
   ],
   S08: [['test/auth/oauth.test.ts', 'leaves no timer and forgets the token']],
-  S09: [['test/auth/end-to-end.test.ts', 'by a redirect is not followed, and nothing is sent to its target']],
+  S09: [
+    [
+      'test/auth/end-to-end.test.ts',
+      'that redirects is not followed, and nothing is sent to the target of the redirect',
+    ],
+  ],
   S10: [['test/auth/end-to-end.test.ts', "two clients never use each other's token"]],
   S11: [['test/auth/end-to-end.test.ts', 'tokens over plain http']],
   S13: [['test/faults/replies.test.ts', 'redirects 301, 302, 303, 307, 308 to the same path']],
@@ -54,7 +59,7 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
     ['test/scope/request.test.ts', 'costs no more than reading it a few times'],
   ],
   S23: [
-    ['test/policy/response.test.ts', 'whatever arrives, the answer is no wait or one of 0 to five minutes'],
+    ['test/policy/response.test.ts', 'whatever arrives, the result is no wait or one of 0 to five minutes'],
     ['test/auth/private-key.test.ts', 'a key cut at any byte of its DER never passes'],
   ],
   S24: [['test/message/serialize.test.ts', 'is JSON within the limit, whatever goes in']],

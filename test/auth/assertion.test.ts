@@ -55,7 +55,7 @@ test('no two of 300 assertions, of two signers, have the same id, and each is a 
   expect(decodeProtectedHeader(assertions[0] as string).alg).toBe('RS256')
 })
 
-test('a signer elsewhere names its algorithm and its key, and sees what it signs', async () => {
+test('an external signer names its algorithm and its key, and gets the bytes to sign', async () => {
   const key = await importPKCS8(
     generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
       type: 'pkcs8',
@@ -91,7 +91,7 @@ test.each([
   ['ES384', 96, 104],
   ['ES512', 132, 139],
   ['EdDSA', 64, 63],
-])('a signature of %s may have %i bytes, and not %i', async (algorithm, right, wrong) => {
+])('a signature of %s may have %i bytes, but not %i', async (algorithm, right, wrong) => {
   const signWith = (bytes: number) =>
     signAssertion({ algorithm, sign: async () => new Uint8Array(bytes) }, CLAIMS, Date.now())
 

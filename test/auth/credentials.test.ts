@@ -8,7 +8,7 @@ import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
 
-/** Credentials that note what they are asked. */
+/** Credentials that record the calls that they get. */
 function recorded(): SharedCredentials & { readonly calls: string[] } {
   const calls: string[] = []
   return {
@@ -40,7 +40,7 @@ test('the write key is the user name, with an empty password and its colon', () 
   expect(Buffer.from(String(credentials).slice(6), 'base64').toString()).toBe('wk_Zurich_7Qm4:')
 })
 
-test('the credentials are made once, and everything is passed on to them', async () => {
+test('the credentials are created once, and get every call', async () => {
   const loaded = recorded()
   let made = 0
   const credentials = new LazyCredentials(async () => () => {
@@ -68,7 +68,7 @@ test('the credentials are made once, and everything is passed on to them', async
   ])
 })
 
-test('the code is loaded at once: later, there may be no free file descriptor to read it with', async () => {
+test('the code is loaded at once: later, no file descriptor may be free to read it with', async () => {
   const loaded = recorded()
   let isReadable = true
   const credentials = new LazyCredentials(async () => {
@@ -81,7 +81,7 @@ test('the code is loaded at once: later, there may be no free file descriptor to
   expect(loaded.calls).toEqual(['authorization'])
 })
 
-test('what comes before the code is there does nothing, and its failure is no unhandled rejection', async () => {
+test('calls before the code is loaded do nothing, and a failed load causes no unhandled rejection', async () => {
   const credentials = new LazyCredentials(() => {
     throw new Error('Cannot find module')
   })
@@ -94,7 +94,7 @@ test('what comes before the code is there does nothing, and its failure is no un
 })
 
 test.each(['abort', 'close'] as const)(
-  '%s ends the waiting at once, and asks for no token later',
+  '%s ends the wait at once, and asks for no token later',
   async (end) => {
     const loaded = recorded()
     let load = (): void => {}
@@ -114,10 +114,10 @@ test.each(['abort', 'close'] as const)(
   },
 )
 
-test('code that cannot be loaded fails what waits, and is loaded anew for what comes later', async () => {
+test('code that cannot be loaded rejects the waiting calls, and is loaded again for later ones', async () => {
   let loads = 0
   const credentials = new LazyCredentials(async () => {
-    // The code is first loaded when the client is made; that fails, and so does the next time.
+    // The code is first loaded when the client is created. That fails, and so does the second load.
     if (loads++ < 2) throw new Error('Cannot find module')
     return recorded
   })
@@ -129,7 +129,7 @@ test('code that cannot be loaded fails what waits, and is loaded anew for what c
   expect(await credentials.authorization()).toBe('Bearer token')
 })
 
-test('a trial loads the code, and is none of what waits', async () => {
+test('a trial loads the code, and does not count as a waiting call', async () => {
   const loaded = recorded()
   const credentials = new LazyCredentials(async () => () => loaded)
 
@@ -137,7 +137,7 @@ test('a trial loads the code, and is none of what waits', async () => {
   expect(loaded.calls).toEqual(['try'])
 })
 
-test('a trial after a load that failed, or after close, rejects', async () => {
+test('a trial after a failed load, or after close, rejects', async () => {
   const broken = new LazyCredentials(() => Promise.reject(new Error('no such chunk')))
   const closed = new LazyCredentials(async () => recorded)
   closed.close()
@@ -158,7 +158,7 @@ test('P5: code that was never loaded for one caller is loaded for the next', asy
   expect(await credentials.authorization()).toBe('Bearer token')
 })
 
-test('each fork asks for the code itself, and is made of the same credentials', async () => {
+test('each fork loads the code itself, and is a fork of the same credentials', async () => {
   let forks = 0
   const shared: SharedCredentials = {
     ...recorded(),

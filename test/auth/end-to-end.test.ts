@@ -23,15 +23,15 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-/** An API that takes batches from whoever has a valid token. */
+/** An API that accepts batches with a valid token. */
 class Api {
   readonly authorizations: (string | undefined)[] = []
   readonly messageIds: string[] = []
   readonly bodies: string[] = []
-  /** Overrules the token check: the status of the next requests. */
+  /** Status codes of the next responses, instead of the check of the token. */
   readonly statuses: number[] = []
   onRequest = (): void => {}
-  /** Answers in the place of the API, if it returns true. */
+  /** Responds instead of the API, if it returns true. */
   respond: (response: ServerResponse) => boolean = () => false
   loopback: Loopback | undefined
 
@@ -55,14 +55,14 @@ class Api {
 
 const AnalyticsOnClock = Analytics as unknown as new (settings: AnalyticsSettings, clock: Clock) => Analytics
 
-/** Time runs ten times as fast, so that waits of seconds cost none. */
+/** Time runs ten times as fast, so that waits of seconds are short. */
 const fastHost: Clock = {
   ...systemClock,
   monotonic: () => systemClock.monotonic() * 10,
   setTimer: (run, ms) => systemClock.setTimer(run, ms / 10),
 }
 
-/** A fast clock that knows which timers are set. */
+/** A fast clock that keeps a list of its timers. */
 function watchedClock(): { clock: Clock; timers: Set<number> } {
   const timers = new Set<number>()
   let last = 0
@@ -113,7 +113,7 @@ async function start(
 
 const ids = (count: number): string[] => Array.from({ length: count }, (_, index) => `purchase-${index + 1}`)
 
-test('events arrive with a token that a verified assertion earned, and the write key in the body', async () => {
+test('events are sent with a token for a verified assertion, and with the write key in the body', async () => {
   const { tokens, api, analytics } = await start()
 
   trackPurchases(analytics, 12)
@@ -156,7 +156,7 @@ test('fifty batches that need the first token share one request to a slow server
   expect(api.bodies).toHaveLength(50)
 })
 
-test('a token revoked in mid-run costs one token request and no event, and is not used again', async () => {
+test('a token that is revoked during the run costs one token request and no event, and is not used again', async () => {
   const { tokens, api, analytics } = await start({}, { flushAt: 1 }, { delayMs: 20 })
   let count = 0
   api.onRequest = () => {
@@ -178,7 +178,7 @@ test('a token revoked in mid-run costs one token request and no event, and is no
   expect(api.authorizations.slice(first)).not.toContain(`Bearer ${tokens.issued[0]}`)
 })
 
-test('an API that refuses every token ends in auth after one renewal, without a loop', async () => {
+test('an API that refuses every token makes events fail with auth after one renewal, without a loop', async () => {
   const { tokens, api, analytics, codes } = await start({}, { flushAt: 1, maxConcurrentRequests: 1 })
   api.statuses.push(...new Array(100).fill(401))
 
@@ -191,7 +191,7 @@ test('an API that refuses every token ends in auth after one renewal, without a 
   expect(api.bodies.length).toBeLessThanOrEqual(9)
 })
 
-test('a new token that was refused as well is tried once for each batch, and not renewed', async () => {
+test('a new token that is also refused is tried once for each batch, and not renewed', async () => {
   const { tokens, api, analytics, codes } = await start()
   api.statuses.push(...new Array(100).fill(401))
 
@@ -205,7 +205,7 @@ test('a new token that was refused as well is tried once for each batch, and not
   expect(tokens.requests).toHaveLength(2)
 })
 
-test('a token that is revoked twice within 30 s costs no event', async () => {
+test('a token that is revoked twice within 30 s loses no event', async () => {
   const { tokens, analytics } = await start()
 
   for (let round = 0; round < 3; round++) {
@@ -218,7 +218,7 @@ test('a token that is revoked twice within 30 s costs no event', async () => {
   expect(tokens.requests).toHaveLength(3)
 })
 
-test('a batch whose token arrives while the API asks for a rest waits for its end', async () => {
+test('a batch whose token arrives during a rate limit of the API waits until its end', async () => {
   const { tokens, api, analytics } = await start({}, { flushAt: 1 }, { delayMs: 60 })
   trackPurchases(analytics, 1)
   await analytics.flush()
@@ -228,7 +228,7 @@ test('a batch whose token arrives while the API asks for a rest waits for its en
   api.respond = (response) => {
     times.push(performance.now())
     if (times.length === 1) response.writeHead(401).end()
-    // Two seconds of the fast host, from after the 401 until after the new token.
+    // Two seconds of the fast clock, which begin after the 401 and end after the new token.
     else if (!isLimited) {
       isLimited = true
       setTimeout(() => response.writeHead(429, { 'Retry-After': '2' }).end(), 20)
@@ -268,7 +268,7 @@ describe('a token server that fails', () => {
     closedUrl = closed.url
     await closed.close()
   })
-  /** As fetch words it; no name leaves this machine. */
+  /** The error as fetch words it; nothing looks up the name. */
   const unknownName = (): Promise<never> => {
     const cause = Object.assign(new Error('getaddrinfo ENOTFOUND oauth2.invalid'), { code: 'ENOTFOUND' })
     return Promise.reject(new TypeError('fetch failed', { cause }))
@@ -278,7 +278,7 @@ describe('a token server that fails', () => {
     ['500', 500],
     ['503', 503],
     ['a reset connection', 'reset'],
-  ])('with %s is asked again, and the events wait', async (_, failure) => {
+  ])('with %s gets the request again, and the events wait', async (_, failure) => {
     const { tokens, analytics } = await start()
     tokens.replies.push((_request, response) => {
       if (failure === 'reset') response.socket?.resetAndDestroy()
@@ -292,7 +292,7 @@ describe('a token server that fails', () => {
     expect(tokens.requests).toHaveLength(2)
   })
 
-  test('by not being there keeps the events until it is', async () => {
+  test('that is not running keeps the events waiting until it is', async () => {
     const closed = await listen(() => {})
     await closed.close()
     const { api, analytics, errors } = await start({ authServer: closed.url })
@@ -312,7 +312,7 @@ describe('a token server that fails', () => {
       'in the middle of its JSON',
       (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 80\r\n\r\n{"access_to'),
     ],
-  ])('by hanging %s is given up and asked again', async (_, hang) => {
+  ])('that hangs %s is given up, and gets the request again', async (_, hang) => {
     let connections = 0
     const server = createServer((socket) => {
       connections++
@@ -339,13 +339,13 @@ describe('a token server that fails', () => {
 
   test.each<[string, RegExp, (url: string) => Partial<OAuthSettings>]>([
     [
-      'speaks plain http where TLS is due',
+      'speaks plain http where TLS is required',
       /SSL|EPROTO|wrong version/i,
       (url) => ({ authServer: url.replace('http:', 'https:') }),
     ],
     ['refuses the connection', /ECONNREFUSED/, () => ({ authServer: closedUrl })],
-    ['has a name that nobody knows', /ENOTFOUND/, () => ({ httpClient: unknownName })],
-  ])('because it %s costs counted retries, and the error says why', async (_, why, oauth) => {
+    ['has a name that cannot be resolved', /ENOTFOUND/, () => ({ httpClient: unknownName })],
+  ])('that %s causes counted retries, and the error says why', async (_, why, oauth) => {
     const plain = await listen((_request, response) => response.end())
     closers.push(plain.close)
     const { api, analytics, errors } = await start({ ...oauth(plain.url), maxRetries: 1 })
@@ -358,7 +358,7 @@ describe('a token server that fails', () => {
     expect(api.bodies).toEqual([])
   })
 
-  test('by half an answer is asked again', async () => {
+  test('that sends half a response gets the request again', async () => {
     const { tokens, analytics } = await start()
     tokens.replies.push((_request, response) => {
       response.writeHead(200, { 'content-length': 100 }).write('{"access_token":"tok_half')
@@ -370,7 +370,7 @@ describe('a token server that fails', () => {
     expect((await analytics.flush()).delivered).toBe(1)
   })
 
-  test('by a redirect is not followed, and nothing is sent to its target', async () => {
+  test('that redirects is not followed, and nothing is sent to the target of the redirect', async () => {
     const elsewhere: string[] = []
     const target = await listen((request, response) => {
       elsewhere.push(request.url ?? '')
@@ -390,8 +390,8 @@ describe('a token server that fails', () => {
   })
 })
 
-describe('a token server that refuses', () => {
-  test('is asked once, and every event fails with its code and description', async () => {
+describe('a token server that refuses a token', () => {
+  test('gets one request, and every event fails with its code and description', async () => {
     const { tokens, api, analytics, errors } = await start()
     tokens.replies.push((_request, response) =>
       tokens.send(response, 401, { error: 'invalid_client', error_description: 'The client was deleted.' }),
@@ -410,7 +410,7 @@ describe('a token server that refuses', () => {
     expect(errors[0]?.reason.message).toContain('invalid_client: The client was deleted.')
   })
 
-  test('because of a wrong audience names its host only', async () => {
+  test('because of a wrong audience is named in the error with its host only', async () => {
     const { tokens, analytics, errors } = await start()
     const { host, port } = new URL(tokens.url)
     const other = new Analytics({
@@ -446,8 +446,8 @@ describe('a clock that is wrong', () => {
     ['an hour behind', -HOUR],
     ['ten years ahead', 87_660 * HOUR],
     ['ten years behind', -87_660 * HOUR],
-  ])('by being %s costs one refusal at most', async (_, wrongMs) => {
-    // The server's clock is the odd one, so that nothing in this process has to be patched.
+  ])('that is %s costs at most one refusal', async (_, wrongMs) => {
+    // The clock of the server is the wrong one, so that nothing in this process has to be patched.
     const { tokens, api, analytics } = await start({}, {}, { nowMs: () => Date.now() - wrongMs })
 
     trackPurchases(analytics, 2)
@@ -458,7 +458,7 @@ describe('a clock that is wrong', () => {
     for (const { iat, exp } of tokens.claims) expect([iat, exp].every(Number.isInteger)).toBe(true)
   })
 
-  test('by jumping back an hour in mid-run costs one refusal', async () => {
+  test('that jumps back an hour during the run costs one refusal', async () => {
     let jumpMs = 0
     const clock: Clock = { ...fastHost, now: () => Date.now() + jumpMs }
     const { tokens, api, analytics } = await start({}, {}, {}, clock)
@@ -479,7 +479,7 @@ describe('a clock that is wrong', () => {
     ['garbage', 'garbage'],
     ['in 1970', 'Thu, 01 Jan 1970 00:00:00 GMT'],
     ['in 9999', 'Fri, 31 Dec 9999 23:59:59 GMT'],
-  ])('is not assumed because of a Date that is %s', async (_, date) => {
+  ])('is not assumed when Date is %s', async (_, date) => {
     const { tokens, api, analytics } = await start()
     tokens.replies.push((_request, response) => {
       response.sendDate = false
@@ -494,8 +494,8 @@ describe('a clock that is wrong', () => {
   })
 })
 
-describe('closing while a token is on its way', () => {
-  test('waits for it', async () => {
+describe('a close during a token request', () => {
+  test('waits for the token', async () => {
     const { api, analytics } = await start({}, {}, { delayMs: 150 })
     trackPurchases(analytics, 3)
 
@@ -519,7 +519,7 @@ describe('closing while a token is on its way', () => {
     expect(tokens.requests).toHaveLength(1)
   })
 
-  test('gives it up when its own time is over', async () => {
+  test('gives up the request at the timeout of the close', async () => {
     const { tokens, api, analytics, codes } = await start()
     let isAborted = false
     tokens.replies.push((_request, response) => {
@@ -551,7 +551,7 @@ test("two clients never use each other's token", async () => {
   expect(other.api.authorizations).toEqual([`Bearer ${other.tokens.issued[0]}`])
 })
 
-test("token requests use the OAuth settings' own client, and events the other one", async () => {
+test('token requests use the HTTP client of the OAuth settings, and events the other one', async () => {
   const used: string[] = []
   const client = (name: string) => (url: string, request: object) => {
     used.push(`${name} ${new URL(url).pathname}`)
@@ -565,7 +565,7 @@ test("token requests use the OAuth settings' own client, and events the other on
   expect(used).toEqual(['own /token', 'events /v1/batch'])
 })
 
-test('without one of their own, token requests use the client for events', async () => {
+test('without an HTTP client of their own, token requests use the one for events', async () => {
   const used: string[] = []
   const httpClient = (url: string, request: object) => {
     used.push(new URL(url).pathname)
@@ -640,7 +640,7 @@ describe('tokens over plain http', () => {
     ['oauthSettings.authServer', {}, { authServer: 'http://oauth2.example.test' }],
     ['host', { host: 'http://127.0.0.1.example.test' }, {}],
     ['host', { host: 'http://notlocalhost' }, {}],
-  ])('to another machine are warned of when the client is made: %s', (name, settings, oauth) => {
+  ])('to another machine cause a warning when the client is created: %s', (name, settings, oauth) => {
     const messages = warningsOf(settings, oauth)
 
     expect(messages).toHaveLength(1)
@@ -653,7 +653,7 @@ describe('tokens over plain http', () => {
     ['to this machine by IPv6', { host: 'http://[::1]:8080' }, { authServer: 'http://auth.localhost' }],
     ['over https', { host: 'https://api.example.test' }, { authServer: 'https://oauth2.example.test' }],
     ['that are not used', { oauthSettings: undefined }, { authServer: 'http://oauth2.example.test' }],
-  ])('%s are no reason for a warning', (_, settings, oauth) => {
+  ])('%s cause no warning', (_, settings, oauth) => {
     expect(warningsOf(settings, oauth)).toEqual([])
   })
 })
@@ -682,12 +682,12 @@ describe('the settings', () => {
     ['a scope with a quote', { ...good, scope: 'a "b"' }, /^oauthSettings.scope/],
     ['-1 retries', { ...good, maxRetries: -1 }, /^oauthSettings.maxRetries/],
     ['half a retry', { ...good, maxRetries: 0.5 }, /^oauthSettings.maxRetries/],
-    ['a client that is none', { ...good, httpClient: {} }, /^oauthSettings.httpClient/],
-  ])('with %s are refused by name', (_, oauthSettings, message) => {
+    ['a client that is not one', { ...good, httpClient: {} }, /^oauthSettings.httpClient/],
+  ])('with %s are refused, with their name', (_, oauthSettings, message) => {
     expect(() => new Analytics({ writeKey: WRITE_KEY, oauthSettings } as AnalyticsSettings)).toThrow(message)
   })
 
-  test('a polluted prototype gives no key to a client', () => {
+  test('a polluted prototype does not add a key to a client', () => {
     const polluted = Object.create({ clientKey: CLIENT_PEM }) as object
     const oauthSettings = Object.assign(polluted, { clientId: CLIENT_ID, keyId: KEY_ID })
 
@@ -699,7 +699,7 @@ describe('the settings', () => {
   test.each([
     ['default', 'https://oauth2.segment.io/token'],
     ['eu', 'https://oauth2.eu1.segmentapis.com/token'],
-  ] as const)('the region %s has its token server', async (region, url) => {
+  ] as const)('the region %s uses its token server', async (region, url) => {
     const urls: string[] = []
     const httpClient = async (to: string) => {
       urls.push(to)

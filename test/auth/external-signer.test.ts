@@ -14,7 +14,10 @@ type Sign = Signer['sign']
 
 const sign: Sign = async (data) => new Uint8Array(signWith('sha256', data, CLIENT_KEY))
 
-/** A client whose assertions are signed elsewhere, on a clock that stands still, and a token server that believes them. */
+/**
+ * A client whose assertions are signed by an external signer, on a clock that stands still, and a token
+ * server that accepts them.
+ */
 function start(answers: Sign[], oauth: Partial<OAuthSettings> = {}) {
   const assertions: string[] = []
   let signatures = 0
@@ -40,19 +43,19 @@ function start(answers: Sign[], oauth: Partial<OAuthSettings> = {}) {
   return { ...harness, assertions, errors, signatures: () => signatures }
 }
 
-/** Whatever is done with it throws, `instanceof` included. */
+/** Any access to it throws, even `instanceof`. */
 function revokedProxy(): object {
   const { proxy, revoke } = Proxy.revocable({}, {})
   revoke()
   return proxy
 }
 
-/** The code for tokens is loaded with the first one, which takes as long as the machine needs. */
+/** The code for tokens is loaded with the first token, which takes real time. */
 async function loaded(isDone: () => boolean): Promise<void> {
   await vi.waitFor(() => expect(isDone()).toBe(true), { timeout: 60_000, interval: 5 })
 }
 
-test('events arrive with a token that the signature of a key elsewhere earned', async () => {
+test('events are sent with a token for a signature by an external key', async () => {
   const { analytics, client, assertions } = start([])
   const { outcomes, callback } = recordOutcomes()
 
@@ -90,7 +93,7 @@ describe('a signer that', () => {
     ['hangs', () => new Promise(() => {}), /took longer than 4000 ms/],
   ]
 
-  test.each(broken)('%s once costs a wait and no event', async (_, bad) => {
+  test.each(broken)('that %s once delays events but loses none', async (_, bad) => {
     const { analytics, clock, assertions, signatures } = start([bad])
     const { outcomes, callback } = recordOutcomes()
 
@@ -106,7 +109,7 @@ describe('a signer that', () => {
   })
 
   test.each(broken)(
-    '%s always fails what waits with auth, when the retries are used up',
+    'that %s always makes waiting events fail with auth after the retries',
     async (_, bad, message) => {
       const { analytics, clock, client, errors, signatures } = start([bad, bad, bad], { maxRetries: 1 })
 
@@ -125,7 +128,7 @@ describe('a signer that', () => {
     },
   )
 
-  test('quotes the ids of the application in its error does not get them into ours', async () => {
+  test('that quotes the ids of the application in its error does not get them into our error', async () => {
     const bad: Sign = (data) => {
       const [header, payload] = Buffer.from(data).toString('utf8').split('.') as [string, string]
       const [kid, iss] = [header, payload].map((part) => Buffer.from(part, 'base64url').toString('utf8'))
@@ -141,7 +144,7 @@ describe('a signer that', () => {
     expect(text).not.toMatch(new RegExp(`${CLIENT_ID}|${KEY_ID}`))
   })
 
-  test('is slow leaves the token request what is left of the time', async () => {
+  test('that is slow leaves the rest of the timeout to the token request', async () => {
     const seen: number[] = []
     let answer: () => void = () => {}
     const slow: Sign = (data) =>
@@ -165,7 +168,7 @@ describe('a signer that', () => {
     expect(seen).toEqual([1_000])
   })
 
-  test('hangs does not hold up the end of the client, and leaves no timer', async () => {
+  test('that hangs does not delay the end of the client, and leaves no timer', async () => {
     const { analytics, clock, errors, signatures } = start([() => new Promise(() => {})])
 
     trackPurchases(analytics, 2)
@@ -179,7 +182,7 @@ describe('a signer that', () => {
   })
 })
 
-test('a signer is called as a method, and its key id is asked for at every signature', async () => {
+test('a signer is called as a method, and its key id is read for every signature', async () => {
   class Kms implements Signer {
     readonly algorithm = 'RS256'
     readonly #sign = sign

@@ -6,7 +6,7 @@ import { FakeClock, settled } from '../support/fake-clock.ts'
 
 const HOUR = 3_600_000
 
-/** A token server of the test's: each request waits until it is answered. */
+/** A token server for these tests: each request waits until the test answers it. */
 class Tokens {
   readonly clock: FakeClock
   readonly requests: {
@@ -81,7 +81,7 @@ function refusal(dateMs?: number, isClockBlamed = false): TokenResult {
   return { outcome: 'refused', failure, dateMs, isClockBlamed }
 }
 
-/** The result of a wait for a token, so far. */
+/** The present result of a wait for a token. */
 function watch(given: string | Promise<string>): { value?: string; error?: DeliveryError } {
   const seen: { value?: string; error?: DeliveryError } = {}
   Promise.resolve(given).then(
@@ -96,7 +96,7 @@ function watch(given: string | Promise<string>): { value?: string; error?: Deliv
 }
 
 describe('getting a token', () => {
-  test('nothing is asked for before it is needed', async () => {
+  test('no request is made before a token is needed', async () => {
     const tokens = new Tokens()
 
     await tokens.clock.advance(HOUR)
@@ -105,7 +105,7 @@ describe('getting a token', () => {
     expect(tokens.clock.timerCount).toBe(0)
   })
 
-  test('fifty that need the first token share one request', async () => {
+  test('fifty callers that need the first token share one request', async () => {
     const tokens = new Tokens()
     const waits = Array.from({ length: 50 }, () => watch(tokens.credentials.authorization()))
 
@@ -116,7 +116,7 @@ describe('getting a token', () => {
     expect(waits.every(({ value }) => value === 'Bearer first')).toBe(true)
   })
 
-  test('a token that is there is given at once, without a promise', async () => {
+  test('a valid token is returned at once, without a promise', async () => {
     const tokens = new Tokens()
     await tokens.start()
 
@@ -137,7 +137,7 @@ describe('getting a token', () => {
 })
 
 describe('renewing a token', () => {
-  test('at half of its life a new one is fetched, while the old one serves', async () => {
+  test('at half its life a new token is fetched, while the old one is still used', async () => {
     const tokens = new Tokens()
     await tokens.start(3_600_000)
 
@@ -151,7 +151,7 @@ describe('renewing a token', () => {
     expect(tokens.credentials.authorization()).toBe('Bearer second')
   })
 
-  test('tokens of 2 s serve ten batches a second for a minute without a gap, at one request a second', async () => {
+  test('tokens with a life of 2 s last for ten batches a second for a minute without a gap, at one request a second', async () => {
     const tokens = new Tokens()
     let count = 0
     tokens.auto = () => token(`token-${++count}`, 2_000)
@@ -167,7 +167,7 @@ describe('renewing a token', () => {
     expect(tokens.requests.length).toBeGreaterThan(50)
   })
 
-  test('a client that sends nothing lets its token lapse, and gets one when it needs it', async () => {
+  test('a client that sends nothing lets its token expire, and gets a new one when it needs one', async () => {
     const tokens = new Tokens()
     await tokens.start(60_000)
     await tokens.clock.advance(30_000)
@@ -196,19 +196,22 @@ describe('renewing a token', () => {
   test.each([
     ['10^10 s', 1e13],
     ['2^31 s', 2 ** 31 * 1_000],
-  ])('a life of %s is renewed after a day, with a timer that the runtime can set', async (_, lifetimeMs) => {
-    const tokens = new Tokens()
-    await tokens.start(lifetimeMs)
+  ])(
+    'a life of %s is renewed after a day, with a timer that every runtime can set',
+    async (_, lifetimeMs) => {
+      const tokens = new Tokens()
+      await tokens.start(lifetimeMs)
 
-    await tokens.clock.advance(24 * HOUR - 1)
-    expect(tokens.requests).toHaveLength(1)
-    await tokens.clock.advance(1)
+      await tokens.clock.advance(24 * HOUR - 1)
+      expect(tokens.requests).toHaveLength(1)
+      await tokens.clock.advance(1)
 
-    expect(tokens.requests).toHaveLength(2)
-  })
+      expect(tokens.requests).toHaveLength(2)
+    },
+  )
 
   test.each([0, -1_000])(
-    'a token with a life of %d ms is used once, and asked for once a second at most',
+    'a token with a life of %d ms is used once, and fetched at most once a second',
     async (lifetimeMs) => {
       const tokens = new Tokens()
       let count = 0
@@ -227,7 +230,7 @@ describe('renewing a token', () => {
     },
   )
 
-  test('a jump of the local clock makes no difference', async () => {
+  test('a jump of the local clock has no effect', async () => {
     const tokens = new Tokens()
     await tokens.start(3_600_000)
 
@@ -240,7 +243,7 @@ describe('renewing a token', () => {
     expect(tokens.requests).toHaveLength(1)
   })
 
-  test('a failed renewal leaves the token as it is, and is tried again', async () => {
+  test('a failed renewal leaves the token as it is, and is repeated', async () => {
     const tokens = new Tokens()
     await tokens.start(3_600_000)
     await tokens.clock.advance(1_800_000)
@@ -267,8 +270,8 @@ describe('renewing a token', () => {
     expect(wait.error?.code).toBe('auth')
   })
 
-  // Cloudflare Workers: what a request was waiting for never comes once that request is over.
-  test('P5: who waits for a request that never settles asks again by himself', async () => {
+  // On Cloudflare Workers, a promise that one request waits for never settles after that request has ended.
+  test('P5: a caller that waits for a request that never settles makes a new request itself', async () => {
     const tokens = new Tokens()
     watch(tokens.credentials.authorization())
     await tokens.clock.advance(5_000)
@@ -281,7 +284,7 @@ describe('renewing a token', () => {
     expect(second.value).toBe('Bearer newer')
   })
 
-  test('P5: each caller waits for a promise of its own', async () => {
+  test('P5: each caller waits for its own promise', async () => {
     const tokens = new Tokens()
 
     const [one, other] = [tokens.credentials.authorization(), tokens.credentials.authorization()]
@@ -292,10 +295,10 @@ describe('renewing a token', () => {
     expect(tokens.requests).toHaveLength(1)
   })
 
-  test('a late token answer does not replace a newer one', async () => {
+  test('a late response with a token does not replace a newer token', async () => {
     const tokens = new Tokens()
     watch(tokens.credentials.authorization())
-    // The runtime forgot about the request: no answer, and no deadline either.
+    // The runtime forgot the request: there is no response, and no deadline either.
     await tokens.clock.advance(15_000)
     watch(tokens.credentials.authorization())
     expect(tokens.requests).toHaveLength(2)
@@ -309,7 +312,7 @@ describe('renewing a token', () => {
 })
 
 describe('a token that the API refuses', () => {
-  test('leads to one new one, however many batches it had been sent with', async () => {
+  test('leads to one new token, however many batches it had been sent with', async () => {
     const tokens = new Tokens()
     await tokens.start()
 
@@ -320,12 +323,12 @@ describe('a token that the API refuses', () => {
     expect(answers).toEqual([true, true, true, true])
     expect(tokens.requests).toHaveLength(2)
     expect(waits.every(({ value }) => value === 'Bearer second')).toBe(true)
-    // The last of the four learned of it late: the new token is not given up for it.
+    // The last of the four reports it late: the new token is kept.
     expect(tokens.credentials.onUnauthorized('Bearer first')).toBe(true)
     expect(tokens.credentials.authorization()).toBe('Bearer second')
   })
 
-  test('and that is new itself, and never worked, does not lead to another one for 30 s', async () => {
+  test('and that is new and was never accepted leads to no other for 30 s', async () => {
     const tokens = new Tokens()
     await tokens.start()
     tokens.credentials.onUnauthorized('Bearer first')
@@ -341,7 +344,7 @@ describe('a token that the API refuses', () => {
     expect(tokens.credentials.onUnauthorized('Bearer second')).toBe(true)
   })
 
-  test('and that had worked is replaced at once, at most four times a second', async () => {
+  test('and that was accepted before is replaced at once, at most four times a second', async () => {
     const tokens = new Tokens()
     await tokens.start()
     tokens.credentials.onUnauthorized('Bearer first')
@@ -361,7 +364,7 @@ describe('a token that the API refuses', () => {
   })
 
   // A gateway that refuses every third request, whatever the token.
-  test('again and again strands nothing, as long as each new one works first', async () => {
+  test('again and again stops no caller, as long as each new token is accepted first', async () => {
     const tokens = new Tokens()
     await tokens.start()
     let current = 'Bearer first'
@@ -379,7 +382,7 @@ describe('a token that the API refuses', () => {
     expect(tokens.requests).toHaveLength(31)
   })
 
-  test('is never given out again', async () => {
+  test('is never used again', async () => {
     const tokens = new Tokens()
     await tokens.start()
 
@@ -389,8 +392,8 @@ describe('a token that the API refuses', () => {
   })
 })
 
-describe('a token server in trouble', () => {
-  test('is asked at most eight times in a minute, with growing waits, and whoever waits gets the token in the end', async () => {
+describe('a token server that fails', () => {
+  test('gets at most eight requests in a minute, with growing waits, and every caller gets the token in the end', async () => {
     for (let seed = 1; seed <= 50; seed++) {
       const tokens = new Tokens({}, seed)
       tokens.auto = () => retry()
@@ -406,7 +409,7 @@ describe('a token server in trouble', () => {
     }
   })
 
-  test('that asks for a rest by 429 is given it, and the rests are not counted as retries', async () => {
+  test('that asks for a wait with 429 gets it, and such waits do not count as retries', async () => {
     const tokens = new Tokens({ maxRetries: 0 })
     const wait = watch(tokens.credentials.authorization())
     await tokens.answer(retry(120_000, true))
@@ -419,7 +422,7 @@ describe('a token server in trouble', () => {
     expect(wait.value).toBe('Bearer rested')
   })
 
-  test('that sends 429 with a second to wait, for ever, is asked at most eight times in a minute', async () => {
+  test('that sends 429 with a wait of a second, for ever, gets at most eight requests in a minute', async () => {
     const tokens = new Tokens()
     tokens.auto = () => retry(1_000, true)
     watch(tokens.credentials.authorization())
@@ -429,7 +432,7 @@ describe('a token server in trouble', () => {
     expect(tokens.requests.length).toBeLessThanOrEqual(8)
   })
 
-  test('maxRetries bounds the requests of one wait, and the backoff goes on across waits', async () => {
+  test('maxRetries limits the requests of one wait, and the backoff goes on across waits', async () => {
     const tokens = new Tokens({ maxRetries: 2 })
     tokens.auto = () => retry()
     const wait = watch(tokens.credentials.authorization())
@@ -446,7 +449,7 @@ describe('a token server in trouble', () => {
     expect(tokens.requests.length).toBeLessThanOrEqual(8)
   })
 
-  test('is told of once in an outage, when events have waited for more than a minute', async () => {
+  test('is reported once in an outage, when events have waited for more than a minute', async () => {
     const warnings = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const tokens = new Tokens()
     tokens.auto = () => retry()
@@ -462,7 +465,7 @@ describe('a token server in trouble', () => {
     warnings.mockRestore()
   })
 
-  test('nobody waits for longer than the deadline', async () => {
+  test('does not make anybody wait longer than the deadline', async () => {
     const tokens = new Tokens({ maxWaitMs: 20_000 })
     tokens.auto = () => retry()
     const wait = watch(tokens.credentials.authorization())
@@ -474,8 +477,8 @@ describe('a token server in trouble', () => {
   })
 })
 
-describe('a token server that refuses', () => {
-  test('is not asked again for a minute; whoever needs a token is told the reason at once', async () => {
+describe('a token server that refuses a token', () => {
+  test('gets no request for a minute, and callers get the reason at once', async () => {
     const tokens = new Tokens()
     tokens.auto = () => refusal()
     const waits = [watch(tokens.credentials.authorization())]
@@ -492,7 +495,7 @@ describe('a token server that refuses', () => {
     }
   })
 
-  test('is asked again after the minute, and a token then clears it', async () => {
+  test('gets a request after the minute, and a token ends the refusal', async () => {
     const tokens = new Tokens()
     watch(tokens.credentials.authorization())
     await tokens.answer(refusal())
@@ -504,7 +507,7 @@ describe('a token server that refuses', () => {
     expect(wait.value).toBe('Bearer second')
   })
 
-  test('because of the clock is asked again at once, with its own time', async () => {
+  test('because of the clock gets another request at once, with its own time', async () => {
     const tokens = new Tokens()
     const serverMs = tokens.clock.now() + HOUR
     const wait = watch(tokens.credentials.authorization())
@@ -516,7 +519,7 @@ describe('a token server that refuses', () => {
     expect(wait.value).toBe('Bearer second')
   })
 
-  test('because of the clock, after it had accepted one correction, is given another one', async () => {
+  test('because of the clock, although it had accepted one correction, gets another one', async () => {
     const tokens = new Tokens()
     watch(tokens.credentials.authorization())
     await tokens.answer(refusal(tokens.clock.now() + HOUR, true))
@@ -531,7 +534,7 @@ describe('a token server that refuses', () => {
     expect(wait.value).toBe('Bearer third')
   })
 
-  test('because of the clock, again and again, is asked twice', async () => {
+  test('because of the clock, again and again, gets two requests', async () => {
     const tokens = new Tokens()
     tokens.auto = () => refusal(tokens.clock.now() + HOUR, true)
     const wait = watch(tokens.credentials.authorization())
@@ -544,7 +547,7 @@ describe('a token server that refuses', () => {
 })
 
 describe('closing', () => {
-  test('while a request is under way aborts it, tells who waits, and leaves no timer', async () => {
+  test('aborts a request in flight, rejects the waiting callers, and leaves no timer', async () => {
     const tokens = new Tokens()
     const wait = watch(tokens.credentials.authorization())
     await tokens.clock.advance(10)
@@ -557,7 +560,7 @@ describe('closing', () => {
     expect(tokens.clock.timerCount).toBe(0)
   })
 
-  test('what is under way only, tells who waits, and leaves the client able to get a token', async () => {
+  test('abort ends the request in flight, rejects the waiting callers, and the client can still get a token', async () => {
     const tokens = new Tokens()
     const wait = watch(tokens.credentials.authorization())
     await settled()
@@ -573,7 +576,7 @@ describe('closing', () => {
     expect(later.value).toBe('Bearer second')
   })
 
-  test('between two tries leaves no timer and forgets the token', async () => {
+  test('between two attempts leaves no timer and forgets the token', async () => {
     const tokens = new Tokens()
     await tokens.start()
     await tokens.clock.advance(HOUR / 2)
@@ -591,7 +594,7 @@ describe('closing', () => {
 })
 
 describe('a trial', () => {
-  test('takes the token that is held, without a request', async () => {
+  test('uses the present token, without a request', async () => {
     const tokens = new Tokens()
     await tokens.start()
 
@@ -599,7 +602,7 @@ describe('a trial', () => {
     expect(tokens.requests).toHaveLength(1)
   })
 
-  test('asks once, keeps nothing, and sets no timer', async () => {
+  test('makes one request, keeps nothing, and sets no timer', async () => {
     const tokens = new Tokens()
     const trial = tokens.credentials.tryOnce()
     await tokens.answer(token('trial', HOUR))
@@ -610,7 +613,7 @@ describe('a trial', () => {
     expect(tokens.requests).toHaveLength(2)
   })
 
-  test('is not repeated when the token server is down, and leaves nothing behind', async () => {
+  test('is not repeated when the token server is down, and has no other effect', async () => {
     const tokens = new Tokens()
     tokens.auto = () => ({
       outcome: 'retry',
@@ -642,7 +645,7 @@ describe('a trial', () => {
     await expect(tokens.credentials.tryOnce()).rejects.toThrow('the client was closed')
   })
 
-  test('is aborted by close beside another one', async () => {
+  test('is aborted by close together with another one', async () => {
     const tokens = new Tokens()
     const trials = [tokens.credentials.tryOnce(), tokens.credentials.tryOnce()]
 
@@ -655,7 +658,7 @@ describe('a trial', () => {
 
   // Row F63.
   test.each(['the trial', 'the request'])(
-    'beside a request with the same wrong clock: each is made anew with the right one, %s first',
+    'and a request with the same wrong clock are both repeated with the right one, %s first',
     async (first) => {
       const tokens = new Tokens()
       const trueMs = tokens.clock.now() + HOUR
@@ -676,7 +679,7 @@ describe('a trial', () => {
     },
   )
 
-  test('with a wrong clock that stays refused leaves the clock of the events as it was', async () => {
+  test('whose corrected clock is refused as well leaves the clock of the events unchanged', async () => {
     const tokens = new Tokens()
     const localMs = tokens.clock.now()
     tokens.auto = () => refusal(localMs + HOUR, true)
@@ -689,8 +692,8 @@ describe('a trial', () => {
   })
 })
 
-describe('credentials for several requests, each with its own', () => {
-  test('one asks for itself while another waits, and both use the token that came first', async () => {
+describe('credentials for several requests, each with its fork', () => {
+  test('a fork makes its own request while another waits, and both use the first token', async () => {
     const tokens = new Tokens()
     const [ended, alive, late] = [
       tokens.credentials.fork(),
@@ -709,7 +712,7 @@ describe('credentials for several requests, each with its own', () => {
     expect(tokens.requests).toHaveLength(2)
   })
 
-  test('one that waits to ask again takes the token that another has had in the meantime', async () => {
+  test('a fork that waits for a retry uses the token that another has fetched meanwhile', async () => {
     const tokens = new Tokens()
     const [first, second] = [tokens.credentials.fork(), tokens.credentials.fork()]
     const [firstSeen, secondSeen] = [watch(first.authorization()), watch(second.authorization())]
@@ -723,7 +726,7 @@ describe('credentials for several requests, each with its own', () => {
     expect(tokens.requests).toHaveLength(2)
   })
 
-  test('requests that fail side by side count as one failure, and so hardly prolong the wait of all', async () => {
+  test('failures at the same time count as one, and so hardly prolong the wait of all', async () => {
     const tokens = new Tokens()
     const seen = Array.from({ length: 20 }, () => watch(tokens.credentials.fork().authorization()))
     for (const request of [...tokens.requests]) request.answer(retry())
@@ -735,7 +738,7 @@ describe('credentials for several requests, each with its own', () => {
     expect(seen).toEqual(Array(20).fill({ value: 'Bearer late' }))
   })
 
-  test('one that fails when another has a token takes that, and asks no more', async () => {
+  test('a fork whose request fails when another has a token uses it, and makes no more requests', async () => {
     const tokens = new Tokens()
     const [first, second] = [tokens.credentials.fork(), tokens.credentials.fork()]
     const seen = [watch(first.authorization()), watch(second.authorization())]
@@ -747,7 +750,7 @@ describe('credentials for several requests, each with its own', () => {
     expect(tokens.requests).toHaveLength(2)
   })
 
-  test('none asks a server that has just refused another', async () => {
+  test('no fork makes a request to a server that has just refused another', async () => {
     const tokens = new Tokens()
     const [first, second] = [tokens.credentials.fork(), tokens.credentials.fork()]
     void watch(first.authorization())
@@ -760,7 +763,7 @@ describe('credentials for several requests, each with its own', () => {
     expect(tokens.requests).toHaveLength(1)
   })
 
-  test('two whose clock is wrong are both corrected, and later ones from the start', async () => {
+  test('two forks with a wrong clock are both corrected, and later ones from the start', async () => {
     const tokens = new Tokens()
     const forks = [tokens.credentials.fork(), tokens.credentials.fork()]
     const seen = forks.map((fork) => watch(fork.authorization()))
@@ -777,7 +780,7 @@ describe('credentials for several requests, each with its own', () => {
     expect(tokens.requests.at(-1)?.nowMs).toBe(serverMs + 1_000)
   })
 
-  test('closing one ends neither the waits nor the token of another', async () => {
+  test('closing one fork ends neither the waits nor the token of another', async () => {
     const tokens = new Tokens()
     const [first, second] = [tokens.credentials.fork(), tokens.credentials.fork()]
     void watch(first.authorization())

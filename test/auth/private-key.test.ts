@@ -32,7 +32,7 @@ describe('a key that is accepted', () => {
   test.each<[string, unknown]>([
     ['PKCS#8 PEM', PKCS8],
     ['PKCS#1 PEM', PKCS1],
-    ['CRLF line ends', PKCS8.replaceAll('\n', '\r\n')],
+    ['CRLF as line breaks', PKCS8.replaceAll('\n', '\r\n')],
     ['PKCS#1 with CRLF', PKCS1.replaceAll('\n', '\r\n')],
     [
       'indented lines and trailing spaces',
@@ -41,12 +41,12 @@ describe('a key that is accepted', () => {
         .join('\n'),
     ],
     ['all on one line', lines(PKCS8).join(' ')],
-    ['no line end at all', lines(PKCS8).join('')],
-    ['line ends written as backslash and n', PKCS8.replaceAll('\n', '\\n')],
-    ['line ends written as backslash, r, backslash and n', PKCS8.replaceAll('\n', '\\r\\n')],
+    ['no line break at all', lines(PKCS8).join('')],
+    ['line breaks written as backslash and n', PKCS8.replaceAll('\n', '\\n')],
+    ['line breaks written as backslash, r, backslash and n', PKCS8.replaceAll('\n', '\\r\\n')],
     ['double spaces inside the BEGIN line', PKCS8.replace('BEGIN PRIVATE', 'BEGIN  PRIVATE')],
     [
-      'text before and after, as other tools write it',
+      'text before and after, as other tools write them',
       `Bag Attributes\n  friendlyName: Zürich\n${PKCS8}\nend\n`,
     ],
     ['a certificate before it', `-----BEGIN CERTIFICATE-----\nTUlJ\n-----END CERTIFICATE-----\n${PKCS8}`],
@@ -57,7 +57,7 @@ describe('a key that is accepted', () => {
   })
 })
 
-describe('a key that is refused names what is wrong, and shows nothing of it', () => {
+describe('a key that is refused: the error names the reason, and shows nothing of the key', () => {
   const encrypted = { cipher: 'aes-256-cbc', passphrase: 'Geheimnis-7' }
   test.each<[string, unknown, RegExp]>([
     ['nothing', undefined, /got undefined/],
@@ -121,7 +121,7 @@ describe('a key that is refused names what is wrong, and shows nothing of it', (
     expect(shown).not.toContain('/etc/keys')
   })
 
-  test('a key cut at any byte of its DER never passes, and never throws anything else', () => {
+  test('a key cut at any byte of its DER never passes, and throws only SettingsError', () => {
     const der = rsa.export({ type: 'pkcs8', format: 'der' })
     for (let length = 0; length < der.length; length += 7) {
       const base64 = der.subarray(0, length).toString('base64')
@@ -145,7 +145,7 @@ describe('a key that is refused names what is wrong, and shows nothing of it', (
       }
 
       quickestMs(1_000)
-      // Sixteen times the text: sixteen times the work. Where each character looks at all others it is 256 times.
+      // Sixteen times the text takes sixteen times the work. With quadratic work it would be 256 times.
       expect(quickestMs(64_000) / quickestMs(4_000)).toBeLessThan(80)
     },
   )

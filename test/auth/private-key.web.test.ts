@@ -4,7 +4,7 @@ import { readPrivateKey } from '../../src/auth/private-key.ts'
 import { SettingsError } from '../../src/errors/errors.ts'
 import { signsWith } from './support.ts'
 
-// As in the build for edge runtimes, which have no node:crypto.
+// As in the build for edge runtimes, which do not have node:crypto.
 vi.mock('../../src/runtime/platform.node.ts', () => import('../../src/runtime/platform.web.ts'))
 
 const rsa = (modulusLength: number): KeyObject => generateKeyPairSync('rsa', { modulusLength }).privateKey
@@ -32,8 +32,8 @@ test.each<[string, string, RegExp]>([
   expect(() => readPrivateKey(text)).toThrow(problem)
 })
 
-test('without node:crypto, a key whose size shows only when it is imported is refused then', async () => {
-  // Long enough to pass for 2,048 bits.
+test('without node:crypto, a key whose size is known only after its import is refused then', async () => {
+  // Long enough to be taken for 2,048 bits.
   const short = rsa(2_040)
 
   await expect(signsWith(pem(short), createPublicKey(short))).rejects.toThrow(

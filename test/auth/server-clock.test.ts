@@ -10,7 +10,7 @@ function createClock(localMs: number) {
   return { host, clock: new ServerClock(host) }
 }
 
-test('without a refusal it is the local time', () => {
+test('without a refusal the time is the local time', () => {
   const { clock } = createClock(TRUE_MS)
 
   expect(clock.nowMs()).toBe(TRUE_MS)
@@ -25,7 +25,7 @@ describe.each([
   ['ten years ahead', 10 * YEAR],
   ['ten years behind', -10 * YEAR],
 ])('a local clock that is %s', (_, wrongMs) => {
-  test.each([true, false])('is corrected by one refusal (which blames the clock: %s)', (isBlamed) => {
+  test.each([true, false])('is corrected after one refusal (which blames the clock: %s)', (isBlamed) => {
     const { clock } = createClock(TRUE_MS + wrongMs)
 
     expect(clock.correct(TRUE_MS, isBlamed)).toBe(true)
@@ -43,7 +43,7 @@ test('a correction that the server accepts is kept, and follows the local clock'
   expect(clock.nowMs()).toBe(TRUE_MS + 5_000)
 })
 
-test('a correction that the server refuses as well is taken back, and not tried again at once', () => {
+test('a correction that the server refuses as well is undone, and not tried again at once', () => {
   const { clock } = createClock(TRUE_MS)
 
   expect(clock.correct(TRUE_MS + 3 * HOUR, false)).toBe(true)
@@ -68,27 +68,24 @@ test.each([
   ['no number', Number.NaN],
   ['in 1970', 0],
   ['in 9999', Date.UTC(9999, 0)],
-])('a Date that is %s changes nothing', (_, dateMs) => {
+])('a Date of %s changes nothing', (_, dateMs) => {
   const { clock } = createClock(TRUE_MS)
 
   expect(clock.correct(dateMs, true)).toBe(false)
   expect(clock.nowMs()).toBe(TRUE_MS)
 })
 
-test('a difference of seconds is no reason to ask again, unless the server says so', () => {
+test('a difference of seconds causes no new request, unless the server blames the clock', () => {
   const { clock } = createClock(TRUE_MS)
 
   expect(clock.correct(TRUE_MS - 4_000, false)).toBe(false)
   expect(clock.correct(TRUE_MS - 4_000, true)).toBe(true)
 })
 
-test.each([Number.NaN, Number.POSITIVE_INFINITY])(
-  'a local clock that shows %d is no reason for NaN',
-  (localMs) => {
-    const { clock } = createClock(localMs)
+test.each([Number.NaN, Number.POSITIVE_INFINITY])('a local clock that shows %d causes no NaN', (localMs) => {
+  const { clock } = createClock(localMs)
 
-    expect(clock.nowMs()).toBe(0)
-    expect(clock.correct(TRUE_MS, true)).toBe(true)
-    expect(Number.isFinite(clock.nowMs())).toBe(true)
-  },
-)
+  expect(clock.nowMs()).toBe(0)
+  expect(clock.correct(TRUE_MS, true)).toBe(true)
+  expect(Number.isFinite(clock.nowMs())).toBe(true)
+})

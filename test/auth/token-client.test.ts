@@ -9,7 +9,7 @@ import { CLIENT_ID, CLIENT_KEY, KEY_ID } from '../support/token-server.ts'
 
 type Reply = (request: HTTPClientRequest) => Promise<HTTPResponse> | HTTPResponse
 
-/** A client of a token server that answers so. */
+/** A client of a token server that sends this response. */
 function withTokens(reply: Reply, clock: FakeClock, scope = 'tracking_api:write') {
   const requests: HTTPClientRequest[] = []
   let sent: () => void = () => {}
@@ -59,7 +59,7 @@ async function answerOf(reply: Reply): Promise<TokenResult> {
   return (await ask(reply)).answer()
 }
 
-test('the request is a form, encoded as forms are, with nothing else in it', async () => {
+test('the request is a form with these fields and no others', async () => {
   const scope = 'tracking_api:write a+b&c=d'
   const { requests, answer } = await ask(json({ access_token: 'tok' }), undefined, scope)
   await answer()
@@ -80,7 +80,7 @@ test('the request is a form, encoded as forms are, with nothing else in it', asy
   expect(form.get('scope')).toBe(scope)
 })
 
-describe('a good answer', () => {
+describe('a usable response', () => {
   test.each<[string, unknown]>([
     ['Bearer', 'Bearer'],
     ['bearer in another case', 'bEARER'],
@@ -110,7 +110,7 @@ describe('a good answer', () => {
     expect(answer).toMatchObject({ outcome: 'token', lifetimeMs })
   })
 
-  test('may come from a client without headers', async () => {
+  test('may come from an HTTP client without headers', async () => {
     const answer = await answerOf(() => ({
       status: 200,
       statusText: 'OK',
@@ -121,7 +121,7 @@ describe('a good answer', () => {
   })
 })
 
-describe('a 200 that is of no use is a reason to try again', () => {
+describe('a 200 without a usable token leads to a retry', () => {
   test.each<[string, Reply]>([
     ['HTML', text('<!doctype html><title>Anmelden</title>')],
     ['nothing', text('')],
@@ -136,10 +136,7 @@ describe('a 200 that is of no use is a reason to try again', () => {
     ['a token beyond ASCII', json({ access_token: 'tök' })],
     ['a token that is a number', json({ access_token: 17 })],
     ['a token type that is a list', json({ access_token: 'tok', token_type: ['bearer'] })],
-    [
-      'a token type that no text can be made of',
-      json({ access_token: 'tok', token_type: { toString: null } }),
-    ],
+    ['a token type that cannot become text', json({ access_token: 'tok', token_type: { toString: null } })],
     ['a token of 1 MB', text(JSON.stringify({ access_token: 'a'.repeat(1_000_000) }))],
     ['a token of 1 MB, from a client without streams', json({ access_token: 'a'.repeat(1_000_000) })],
     ['a token of 9 KB', json({ access_token: 'a'.repeat(9_000) })],
@@ -151,7 +148,7 @@ describe('a 200 that is of no use is a reason to try again', () => {
 })
 
 describe('another status', () => {
-  test.each([500, 502, 503, 504, 408, 425])('%d is a reason to try again', async (status) => {
+  test.each([500, 502, 503, 504, 408, 425])('%d leads to a retry', async (status) => {
     const answer = await answerOf(json({}, status))
 
     expect(answer).toMatchObject({
@@ -186,7 +183,7 @@ describe('another status', () => {
     expect(answer).toMatchObject({ outcome: 'retry', waitMs, isLimited: true })
   })
 
-  test('a Retry-After on 503 is a floor', async () => {
+  test('a Retry-After on 503 is a minimum', async () => {
     expect(await answerOf(json({}, 503, { 'retry-after': '5' }))).toMatchObject({
       waitMs: 5_000,
       isLimited: false,
@@ -195,7 +192,7 @@ describe('another status', () => {
 })
 
 describe('a refusal', () => {
-  test('shows the code and the description of the server', async () => {
+  test('shows the code and the description from the server', async () => {
     const body = { error: 'invalid_client', error_description: 'The key is not registered.' }
     const answer = await answerOf(json(body, 401))
 
@@ -204,7 +201,7 @@ describe('a refusal', () => {
     })
   })
 
-  test('shows nothing but one short line of visible characters', async () => {
+  test('shows only one short line of visible characters', async () => {
     const body = { error: 'invalid_scope\r\n\u001b[31m', error_description: `ü${'x'.repeat(5_000)}` }
     const { failure } = (await answerOf(json(body, 400))) as { failure: { message: string } }
 
@@ -236,27 +233,27 @@ describe('a refusal', () => {
   })
 })
 
-describe('no answer', () => {
+describe('a response that is not one', () => {
   test.each<[string, Reply]>([
     [
-      'a client that throws',
+      'an HTTP client that throws',
       () => {
         throw new Error('kaputt')
       },
     ],
-    ['a client that rejects with nothing', () => Promise.reject(undefined)],
-    ['an answer of nothing', () => undefined as never],
-    ['an answer without a status', () => ({}) as never],
+    ['an HTTP client that rejects with nothing', () => Promise.reject(undefined)],
+    ['a response of undefined', () => undefined as never],
+    ['a response without a status', () => ({}) as never],
     [
-      'an answer whose text rejects',
+      'a response whose text rejects',
       () => ({ status: 200, statusText: '', text: () => Promise.reject(new Error('cut')) }),
     ],
     [
-      'an answer whose text is no text',
+      'a response whose text is not a string',
       () => ({ status: 200, statusText: '', text: async () => 17 as never }),
     ],
-    ['an answer without a text', () => ({ status: 200, statusText: '' })],
-  ])('%s is a reason to try again', async (_, reply) => {
+    ['a response without a text', () => ({ status: 200, statusText: '' })],
+  ])('%s leads to a retry', async (_, reply) => {
     expect(await answerOf(reply)).toMatchObject({ outcome: 'retry', isLimited: false })
   })
 
@@ -267,7 +264,7 @@ describe('no answer', () => {
       () => new Response(new ReadableStream({ start: (c) => c.enqueue(Buffer.from('{"acc')) })),
       '[200] without a usable access token',
     ],
-  ])('a reply that hangs %s is given up at the deadline, and aborted', async (_, reply, message) => {
+  ])('a response that hangs %s is given up at the deadline, and aborted', async (_, reply, message) => {
     const { answer, clock, requests } = await ask(reply)
 
     await clock.advance(9_999)
@@ -282,7 +279,7 @@ describe('no answer', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('aborting ends it at once', async () => {
+  test('an abort ends the request at once', async () => {
     const { request, answer, clock } = await ask(() => new Promise(() => {}))
 
     request.abort()
@@ -292,7 +289,7 @@ describe('no answer', () => {
   })
 })
 
-test('what servers and clients quote of the assertion and of the ids is taken out', async () => {
+test('the assertion and the ids are removed from what servers and clients quote', async () => {
   const seen: string[] = []
   const quote: Reply = ({ body }) => {
     const assertion = new URLSearchParams(body).get('client_assertion') as string
@@ -315,12 +312,12 @@ test('what servers and clients quote of the assertion and of the ids is taken ou
   }
 })
 
-test('a process that is held up until the time limit has passed before it could sign asks again', async () => {
+test('a process that was suspended beyond the timeout before it could sign can sign again', async () => {
   const clock = new FakeClock()
   const { requests, tokens } = withTokens(json({ access_token: 'tok' }), clock)
 
   const late = tokens.request(clock.now())
-  // The timer is first: the signature comes from another thread, and has to wait for its turn.
+  // The timer fires first: the signature comes from another thread, and waits for its turn.
   await clock.advance(10_000)
 
   expect(await late.result).toMatchObject({
@@ -331,7 +328,7 @@ test('a process that is held up until the time limit has passed before it could 
   expect(requests).toHaveLength(1)
 })
 
-test('a clock that tests have mocked away makes a request fail, and no promise reject', async () => {
+test('when a test has mocked the clock to throw, a request fails and no promise rejects', async () => {
   const clock = new FakeClock()
   const { request, answer } = await ask(json({ access_token: 'tok' }), clock)
   vi.spyOn(clock, 'now').mockImplementation(() => {

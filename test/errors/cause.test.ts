@@ -13,7 +13,7 @@ const throwing = new Proxy(
   },
 )
 
-test('a message that ends in a line break is described in one line, its code included', () => {
+test('a message that ends in a line break is described in one line, with its code', () => {
   const cause = coded('wrong version number\n', 'ERR_SSL_WRONG_VERSION_NUMBER')
 
   expect(describeCause(cause)).toBe('wrong version number (ERR_SSL_WRONG_VERSION_NUMBER)')
@@ -25,7 +25,7 @@ test('line breaks within a message become spaces', () => {
 
 describe('a lost connection', () => {
   test.each(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET', 'ConnectionClosed'])(
-    '%s is one, also as a cause',
+    '%s is recognized, also as a cause',
     (code) => {
       expect(isConnectionLost(coded('socket hang up', code))).toBe(true)
       expect(
@@ -35,7 +35,7 @@ describe('a lost connection', () => {
   )
 
   test.each([
-    ['a refused one', coded('connect ECONNREFUSED', 'ECONNREFUSED')],
+    ['a refused connection', coded('connect ECONNREFUSED', 'ECONNREFUSED')],
     ['an unknown name', coded('getaddrinfo ENOTFOUND', 'ENOTFOUND')],
     ['a TLS failure', coded('self-signed certificate', 'DEPTH_ZERO_SELF_SIGNED_CERT')],
     ['an error without a code', new Error('ECONNRESET')],
@@ -44,7 +44,7 @@ describe('a lost connection', () => {
     ['text', 'ECONNRESET'],
     ['a number', 104],
     ['an object that throws', throwing],
-  ])('%s is none', (_label, cause) => {
+  ])('%s is not one', (_label, cause) => {
     expect(isConnectionLost(cause)).toBe(false)
   })
 })
@@ -68,12 +68,12 @@ describe('describing a cause', () => {
       new TypeError('fetch failed', { cause: coded('', 'ECONNREFUSED') }),
       'fetch failed: ECONNREFUSED',
     ],
-    ['a cause that says the same', new Error('échec', { cause: new Error('échec') }), 'échec'],
+    ['a cause with the same message', new Error('échec', { cause: new Error('échec') }), 'échec'],
     ['text', 'échec', 'échec'],
     ['undefined', undefined, 'unknown error'],
     ['null', null, 'unknown error'],
     ['a number', 5, 'unknown error'],
-    ['an object that is no error', { reason: 'échec' }, 'unknown error'],
+    ['an object that is not an error', { reason: 'échec' }, 'unknown error'],
     ['an object that throws', throwing, 'unknown error'],
   ])('%s', (_label, cause, text) => {
     expect(describeCause(cause)).toBe(text)
@@ -107,12 +107,12 @@ describe('copying a cause', () => {
     ['undefined', undefined],
     ['null', null],
     ['an object that throws', throwing],
-  ])('of %s there is none', (_label, cause) => {
+  ])('of %s gives nothing', (_label, cause) => {
     expect(copyCause(cause, (text) => text)).toBeUndefined()
   })
 })
 
-test('secrets are taken out of the names and codes of a copy as well', () => {
+test('secrets are also removed from the names and codes of a copy', () => {
   const cause = Object.assign(new Error('refused'), { name: 'wk_7', code: 'E_wk_7' })
 
   const copy = copyCause(cause, (text) => text.split('wk_7').join('[redacted]'))

@@ -22,14 +22,14 @@ describe('errors', () => {
     expect(error.message).toBe('[400] Bad Request')
   })
 
-  test('a delivery error without an answer has neither status nor cause', () => {
+  test('a delivery error without a response has neither status nor cause', () => {
     const error = new DeliveryError('closed', 'the client was closed')
 
     expect('status' in error).toBe(false)
     expect('cause' in error).toBe(false)
   })
 
-  test('a settings error names the setting in a property and at the head of its message', () => {
+  test('a settings error names the setting in a property and at the start of its message', () => {
     const error = new SettingsError('flushAt', 'expected an integer, got string')
 
     expect(error).toBeInstanceOf(TrackpostError)
@@ -38,7 +38,7 @@ describe('errors', () => {
   })
 })
 
-// As after Object.freeze(Error.prototype), which hardened hosts do.
+// As after Object.freeze(Error.prototype), which hardened programs call.
 test('errors can be made where the name of Error.prototype is read-only', () => {
   Object.defineProperty(Error.prototype, 'name', { writable: false })
   try {

@@ -14,7 +14,7 @@ afterEach(() => {
 })
 
 describe('guarded code', () => {
-  test('what throws is told once, under a code of its own', () => {
+  test('that throws is reported once, under its own code', () => {
     const fail = () => {
       throw new Error('geheim')
     }
@@ -31,7 +31,7 @@ describe('guarded code', () => {
     ])
   })
 
-  test('what rejects is told once', async () => {
+  test('that rejects is reported once', async () => {
     guard(() => Promise.reject(new Error('geheim')), 'a callback of test 2')
     guard(() => Promise.reject(new Error('geheim')), 'a callback of test 2')
     await settled()
@@ -41,7 +41,7 @@ describe('guarded code', () => {
     ])
   })
 
-  test('what goes well is not told', async () => {
+  test('that succeeds is not reported', async () => {
     guard(() => 5, 'a callback of test 3')
     guard(async () => {}, 'a callback of test 3')
     await settled()
@@ -49,7 +49,7 @@ describe('guarded code', () => {
     expect(warnings).toEqual([])
   })
 
-  test('a host whose emitWarning throws is not harmed', () => {
+  test('does not fail when emitWarning throws', () => {
     vi.spyOn(process, 'emitWarning').mockImplementation(() => {
       throw new Error('non')
     })
@@ -62,13 +62,13 @@ describe('guarded code', () => {
   })
 })
 
-describe('what is to be awaited', () => {
+describe('whether a value is a thenable', () => {
   test.each([
     ['a promise', Promise.resolve(), true],
     // biome-ignore lint/suspicious/noThenProperty: the very object under test
     ['an object with then', { then() {} }, true],
     // biome-ignore lint/suspicious/noThenProperty: the very object under test
-    ['a then that is no function', { then: 5 }, false],
+    ['an object whose then is not a function', { then: 5 }, false],
     ['undefined', undefined, false],
     ['null', null, false],
     ['a number', 5, false],

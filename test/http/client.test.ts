@@ -30,7 +30,7 @@ function request(more: Partial<HTTPClientRequest> = {}): HTTPClientRequest {
 }
 
 describe('the client over fetch', () => {
-  test('it posts the body and the headers as they are', async () => {
+  test('it posts the body and the headers unchanged', async () => {
     const seen: { method: string; headers: Headers; body: string }[] = []
     server.use(
       http.post(URL, async ({ request }) => {
@@ -54,7 +54,7 @@ describe('the client over fetch', () => {
 
   // Row F22; the target has no handler, so that a followed redirect fails the test.
   test.each([301, 302, 303, 307, 308])(
-    'a redirect with %i is an answer and is not followed',
+    'a redirect with %i is a response and is not followed',
     async (status) => {
       server.use(
         http.post(
@@ -70,7 +70,7 @@ describe('the client over fetch', () => {
     },
   )
 
-  test.each([400, 429, 503])('a %i is an answer, not a rejection', async (status) => {
+  test.each([400, 429, 503])('a %i is a response, not a rejection', async (status) => {
     server.use(http.post(URL, () => new HttpResponse('désolé', { status, headers: { 'Retry-After': '2' } })))
 
     const response = await new FetchHTTPClient().makeRequest(request())
@@ -79,13 +79,13 @@ describe('the client over fetch', () => {
     expect(headerValue(response.headers, 'retry-after')).toBe('2')
   })
 
-  test('a network failure is a rejection', async () => {
+  test('a network failure rejects', async () => {
     server.use(http.post(URL, () => HttpResponse.error()))
 
     await expect(new FetchHTTPClient().makeRequest(request())).rejects.toThrow()
   })
 
-  test('the signal of the request aborts it', async () => {
+  test('the signal aborts the request', async () => {
     server.use(http.post(URL, () => new Promise<never>(() => {})))
     const controller = new AbortController()
     const answer = new FetchHTTPClient().makeRequest(request({ signal: controller.signal }))
@@ -95,7 +95,7 @@ describe('the client over fetch', () => {
     await expect(answer).rejects.toThrow('the client was closed')
   })
 
-  test('a function of the same shape takes its place', async () => {
+  test('a function like fetch can be used instead', async () => {
     const calls: [string, HTTPFetchRequest][] = []
     const client = new FetchHTTPClient(async (url, init) => {
       calls.push([url, init])
@@ -140,7 +140,7 @@ describe('the signal of a request', () => {
     ['that overrides the one over node:http', new Overriding()],
     ['that wraps it', { makeRequest: (request) => own.makeRequest(request) }],
     ['that was patched', patched],
-    ['that throws when it is read', throwing],
+    ['whose properties throw', throwing],
   ])('is an AbortSignal for a client %s', (_label, client) => {
     expect(createAbort(client).signal).toBeInstanceOf(AbortSignal)
   })
@@ -148,7 +148,7 @@ describe('the signal of a request', () => {
   test.each<[string, HTTPClient]>([
     ['over node:http', own],
     ['of the default settings', defaultClient()],
-  ])('does the same for the client %s, without being one', (_label, client) => {
+  ])('works like one for the client %s, but is none', (_label, client) => {
     const abort = createAbort(client)
     const { signal } = abort
     const reason = new Error('no response within 10 ms')
@@ -168,7 +168,7 @@ describe('the signal of a request', () => {
   })
 
   test.each([false, true])(
-    'becomes an AbortSignal where the default client falls back on fetch; aborted before: %s',
+    'becomes an AbortSignal when the default client uses fetch after all; aborted before: %s',
     async (isAborted) => {
       let given: AbortSignal | undefined
       vi.stubGlobal('fetch', async (_url: string, { signal }: { signal: AbortSignal }) => {
@@ -198,11 +198,11 @@ describe('reading a header', () => {
     ['a number', { 'retry-after': 2 }],
   ]
 
-  test.each(shapes)('it is found in %s', (_label, headers) => {
+  test.each(shapes)('finds it in %s', (_label, headers) => {
     expect(headerValue(headers, 'retry-after')).toBe('2')
   })
 
-  test('of several values all are given', () => {
+  test('with several values returns all of them', () => {
     expect(headerValue({ 'retry-after': ['2', '7'] }, 'retry-after')).toBe('2, 7')
   })
 
@@ -235,7 +235,7 @@ describe('reading a header', () => {
     ],
     ['a list with values that cannot be text', { 'retry-after': [Object.create(null)] }],
   ]
-  test.each(none)('in %s there is none', (_label, headers) => {
+  test.each(none)('finds none in %s', (_label, headers) => {
     expect(headerValue(headers as HTTPHeaders, 'retry-after')).toBeUndefined()
   })
 })

@@ -19,7 +19,7 @@ test.each([
   ['the default client', undefined],
   ['the client over node:http', new NodeHTTPClient()],
 ])(
-  '%s asks for the connection to be closed with the requests of a closing flush only',
+  '%s asks for the connection to be closed only with the requests of a closing flush',
   async (_label, httpClient) => {
     connections.length = 0
     const analytics = new Analytics({ writeKey: 'wk', host: api.url, httpClient })
@@ -33,7 +33,7 @@ test.each([
   },
 )
 
-test('a body whose connection broke before it is read is an error, and none that hangs', async () => {
+test('a body whose connection broke before it is read throws, and does not hang', async () => {
   let isClosed: Promise<unknown> | undefined
   const breaking = await listen((request, response) => {
     isClosed = once(request.socket, 'close')

@@ -9,7 +9,7 @@ import { createAbort } from '../../src/http/exchange.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
 import { type Loopback, listen } from '../support/loopback.ts'
 
-// Which way requests leave in a process that has never used fetch: test/runtimes/transport.test.ts.
+// Whether requests use fetch in a process that has never used it: test/runtimes/transport.test.ts.
 
 const DISPATCHER = Symbol.for('undici.globalDispatcher.1')
 const globals = globalThis as unknown as { [DISPATCHER]: Dispatcher | undefined }
@@ -24,7 +24,7 @@ function request(url: string): HTTPClientRequest {
   return { url, method: 'POST', headers: {}, body: '{}', httpRequestTimeout: 10_000 }
 }
 
-/** A service that sends `100 Continue` without having been asked to, and then its response. */
+/** A service that sends `100 Continue` although nobody asked for it, and then its response. */
 async function serveContinue(): Promise<string> {
   const sockets = new Set<Socket>()
   const server: Server = createServer((socket) => {
@@ -43,10 +43,10 @@ async function serveContinue(): Promise<string> {
   return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/v1/batch`
 }
 
-test('F21: what fetch cannot read for an unasked 100 Continue is sent over node:http from then on', async () => {
+test('F21: when fetch cannot read an unasked 100 Continue, requests use node:http from then on', async () => {
   const url = await serveContinue()
   const client = defaultClient()
-  // Node.js loads undici with the first look at one of its classes.
+  // Node.js loads undici when one of its classes is first used.
   expect(typeof globalThis.Headers).toBe('function')
 
   await expect(client.makeRequest(request(url))).rejects.toThrow('bad response')
@@ -56,7 +56,7 @@ test('F21: what fetch cannot read for an unasked 100 Continue is sent over node:
   expect(await response.text?.()).toBe('{}')
 })
 
-test('a dispatcher that was put around it is not gone round', async () => {
+test('a dispatcher around the one of fetch is not bypassed', async () => {
   const url = await serveContinue()
   const client = defaultClient()
   const original = globals[DISPATCHER] as Dispatcher
@@ -74,7 +74,7 @@ test('a dispatcher that was put around it is not gone round', async () => {
   await expect(client.makeRequest(request(url))).rejects.toThrow('bad response')
 })
 
-test('a response that closes the connection in the place of a status is a rejection', async () => {
+test('a response that closes the connection instead of sending a status rejects', async () => {
   const server = await listen(() => {})
   open.push(() => server.close())
   server.server.on('upgrade', (_request, socket) => socket.destroy())
@@ -85,7 +85,7 @@ test('a response that closes the connection in the place of a status is a reject
   await expect(new NodeHTTPClient().makeRequest(request(server.url))).rejects.toThrow()
 })
 
-/** The idle connections of node:http, and those that have been. */
+/** The idle connections of node:http, and those that were there before. */
 function watchConnections(): () => readonly Socket[] {
   const agents = new Set<http.Agent>()
   const original = http.request
@@ -110,7 +110,7 @@ async function serve(): Promise<Loopback> {
   return server
 }
 
-test('P15: a client that is closed while it has nothing to do leaves no connection behind', async () => {
+test('P15: a client that is closed while it is idle leaves no connection open', async () => {
   const { url } = await serve()
   const original = globals[DISPATCHER]
   globals[DISPATCHER] = undefined
@@ -129,7 +129,7 @@ test('P15: a client that is closed while it has nothing to do leaves no connecti
   expect(connections().map(({ destroyed }) => destroyed)).toEqual([true])
 })
 
-test('P15: the connections of a client that is shared are closed when its owner says so', async () => {
+test('P15: the connections of a shared client are closed when its owner closes them', async () => {
   const { url } = await serve()
   const connections = watchConnections()
   const httpClient = new NodeHTTPClient()
@@ -149,7 +149,7 @@ test('P15: the connections of a client that is shared are closed when its owner 
   httpClient.close()
 })
 
-test('a request that is aborted before its module was loaded is not made', async () => {
+test('a request that is aborted before its module was loaded is not sent', async () => {
   vi.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined)
   const client = new NodeHTTPClient()
   const abortion = createAbort(client)

@@ -49,7 +49,7 @@ describe('a request through the dispatcher of fetch', () => {
   test.each([
     ['text', BODY],
     ['bytes', new TextEncoder().encode(BODY)],
-  ])('it posts %s and the headers as they are', async (_label, body) => {
+  ])('posts %s and the headers unchanged', async (_label, body) => {
     const seen: { method: string; url: string; headers: object; body: string }[] = []
     const url = await serve(async (incoming, reply) => {
       const { method = '', url = '', headers } = incoming
@@ -72,7 +72,7 @@ describe('a request through the dispatcher of fetch', () => {
     })
   })
 
-  test.each([301, 302, 303, 307, 308, 401, 407, 429, 503])('%i is an answer', async (status) => {
+  test.each([301, 302, 303, 307, 308, 401, 407, 429, 503])('has %i as a response', async (status) => {
     let requests = 0
     const url = await serve((_incoming, reply) => {
       requests++
@@ -88,7 +88,7 @@ describe('a request through the dispatcher of fetch', () => {
     expect(requests).toBe(1)
   })
 
-  test('of a header that came more than once all values are there', async () => {
+  test('returns all values of a header that came more than once', async () => {
     const url = await serve((_incoming, reply) => {
       reply.writeHead(200, [
         ['Retry-After', '2'],
@@ -108,7 +108,7 @@ describe('a request through the dispatcher of fetch', () => {
     expect(all).toMatchObject({ 'retry-after': '2, 7', connection: 'keep-alive' })
   })
 
-  test('an informational answer is not the answer', async () => {
+  test('ignores informational responses', async () => {
     const url = await serve((_incoming, reply) => {
       reply.writeEarlyHints({ link: '</style.css>; rel=preload' })
       reply.writeHead(202).end()
@@ -119,7 +119,7 @@ describe('a request through the dispatcher of fetch', () => {
     expect(response.status).toBe(202)
   })
 
-  test('a reply longer than 64 KiB is cut off', async () => {
+  test('cuts off a response body longer than 64 KiB', async () => {
     const url = await serve((incoming, reply) => {
       incoming.socket.on('error', () => {})
       reply.end('x'.repeat(5_000_000))
@@ -131,7 +131,7 @@ describe('a request through the dispatcher of fetch', () => {
     await expect(response.text?.()).rejects.toThrow('longer than 65536 bytes')
   })
 
-  test('when the signal is aborted, the request is as well', async () => {
+  test('is aborted with its signal', async () => {
     const controller = new AbortController()
     let isClosed: () => void = () => {}
     const closed = new Promise<void>((resolve) => {
@@ -147,7 +147,7 @@ describe('a request through the dispatcher of fetch', () => {
     await closed
   })
 
-  test('when the signal is aborted after the headers, the reply body breaks off', async () => {
+  test('breaks off the response body when its signal is aborted after the headers', async () => {
     const url = await serve((_incoming, reply) => {
       reply.write('{')
     })
@@ -160,7 +160,7 @@ describe('a request through the dispatcher of fetch', () => {
     await expect(text).rejects.toThrow('aborted')
   })
 
-  test('a signal that was aborted before keeps the request from being made', async () => {
+  test('is not made when its signal was aborted before', async () => {
     let requests = 0
     const url = await serve((_incoming, reply) => {
       requests++
@@ -173,7 +173,7 @@ describe('a request through the dispatcher of fetch', () => {
     expect(requests).toBe(1)
   })
 
-  test('one that was given up before it had a connection is not sent on it', async () => {
+  test('is not sent when it was given up before it had a connection', async () => {
     const controller = new AbortController()
     let connected: (abort: (reason: Error) => void) => void = () => {}
     const dispatcher: Dispatcher = {
@@ -191,14 +191,14 @@ describe('a request through the dispatcher of fetch', () => {
     expect(aborted.map(({ message }) => message)).toEqual(['the request was aborted'])
   })
 
-  test('a refused connection is told with its code', async () => {
+  test('rejects with the code of a refused connection', async () => {
     const url = await serve(() => {})
     await Promise.all(open.splice(0).map((server) => server.close()))
 
     await expect(post(url)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
   })
 
-  test('a connection that is lost is told as such', async () => {
+  test('rejects with the code of a lost connection', async () => {
     const url = await serve((incoming) => incoming.socket.destroy())
 
     const error = await post(url).catch((cause: unknown) => cause)
@@ -206,7 +206,7 @@ describe('a request through the dispatcher of fetch', () => {
     expect(isConnectionLost(error)).toBe(true)
   })
 
-  test('nothing listens to the signal when all is over', async () => {
+  test('leaves no listener on the signal when it has ended', async () => {
     const url = await serve((_incoming, reply) => {
       reply.end()
     })
@@ -222,7 +222,7 @@ describe('a request through the dispatcher of fetch', () => {
 })
 
 describe('the default client', () => {
-  test('is mocked by the agent that undici has for it', async () => {
+  test('is mocked by the MockAgent of undici', async () => {
     const before = getGlobalDispatcher()
     const agent = new MockAgent()
     agent.disableNetConnect()
@@ -283,7 +283,7 @@ describe('the default client', () => {
     ['a mock', vi.fn(async () => ({ status: 299, statusText: 'Patched' }))],
   ]
   test.each(others)(
-    'calls the fetch that stands in the place of the one of Node.js: %s',
+    'calls the function that has replaced the fetch of Node.js: %s',
     async (_label, fetch) => {
       vi.stubGlobal('fetch', fetch)
 
@@ -296,7 +296,7 @@ describe('the default client', () => {
     },
   )
 
-  test('calls fetch where there is no dispatcher behind it', () => {
+  test('calls fetch when there is no dispatcher behind it', () => {
     const original = fetchDispatcher()
     try {
       for (const odd of [undefined, null, {}, { dispatch: 1 }]) {
@@ -310,13 +310,13 @@ describe('the default client', () => {
   })
 })
 
-test('a dispatcher that keeps its handlers keeps neither the responses nor the signals of requests that are over', async () => {
+test('a dispatcher that keeps its handlers keeps neither the responses nor the signals of requests that have ended', async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const handlers: DispatchHandler[] = []
   const dispatcher: Dispatcher = {
     dispatch(_options, handler) {
-      // As those of undici do, up to 256 for each connection.
+      // The dispatchers of undici do so, for up to 256 requests on each connection.
       handlers.push(handler)
       handler.onConnect(() => {})
       handler.onHeaders(200, [], () => {}, 'OK')
@@ -324,7 +324,7 @@ test('a dispatcher that keeps its handlers keeps neither the responses nor the s
     },
   }
   const exchange = async (): Promise<WeakRef<object>[]> => {
-    // Not an AbortSignal: Node.js has its own ways of keeping those.
+    // Not an AbortSignal, which Node.js keeps in other places.
     const signal = { addEventListener() {}, removeEventListener() {} } as unknown as AbortSignal
     const response = await dispatchRequest(dispatcher, request('http://localhost/', { signal }))
     return [new WeakRef(response), new WeakRef(signal)]

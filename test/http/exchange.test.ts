@@ -17,7 +17,7 @@ const REQUEST = {
   timeoutMs: 10_000,
 }
 
-/** An exchange with its outcomes at hand. */
+/** An exchange whose outcomes can be looked at. */
 interface Watched {
   readonly clock: FakeClock
   readonly exchange: Exchange
@@ -56,7 +56,7 @@ function start(
   return watched
 }
 
-/** A promise, and the two functions that settle it. */
+/** A promise with the two functions that settle it. */
 function deferred<T>() {
   let resolve: (value: T) => void = () => {}
   let reject: (error: unknown) => void = () => {}
@@ -77,11 +77,11 @@ const ok = (more: object = {}): HTTPResponse => ({
 
 failOnUnhandledRejections()
 
-/** The answer at the deadline of these tests. */
+/** The result at the deadline of these tests. */
 const TIMED_OUT = { status: undefined, cause: { message: 'no response within 10000 ms' } }
 
-describe('an exchange that goes well', () => {
-  test('the client is given the whole request', () => {
+describe('a successful exchange', () => {
+  test('passes the whole request to the client', () => {
     const { request } = start(() => Promise.resolve(ok()))
 
     expect(request).toEqual({
@@ -94,7 +94,7 @@ describe('an exchange that goes well', () => {
     })
   })
 
-  test('the answer is there with the headers, and the end with the body', async () => {
+  test('returns the response with the headers, and ends with the body', async () => {
     const body = deferred<string>()
     const watched = start(() => Promise.resolve(ok({ text: () => body.promise, headers: { date: 'x' } })))
 
@@ -109,7 +109,7 @@ describe('an exchange that goes well', () => {
     expect(watched.request.signal?.aborted).toBe(false)
   })
 
-  test('a client may answer without a promise', async () => {
+  test('works with a client that returns no promise', async () => {
     const watched = start(() => ok())
 
     await settled()
@@ -118,7 +118,7 @@ describe('an exchange that goes well', () => {
     expect(watched.isFinished).toBe(true)
   })
 
-  test('a status text that is none becomes empty', async () => {
+  test('treats a status text that is not a string as empty', async () => {
     const watched = start(() => ok({ statusText: undefined }))
 
     await settled()
@@ -128,7 +128,7 @@ describe('an exchange that goes well', () => {
 })
 
 describe('the deadline', () => {
-  test('an exchange without an answer ends at its deadline and is aborted', async () => {
+  test('ends an exchange without a response, and aborts it', async () => {
     const watched = start(() => new Promise(() => {}))
 
     await watched.clock.advance(9_999)
@@ -145,7 +145,7 @@ describe('the deadline', () => {
     expect(watched.clock.timerCount).toBe(0)
   })
 
-  test('an answer that comes after it is given up unread', async () => {
+  test('makes a later response be discarded unread', async () => {
     const late = deferred<HTTPResponse>()
     const watched = start(() => late.promise)
     let isCancelled = false
@@ -163,7 +163,7 @@ describe('the deadline', () => {
     expect(isCancelled).toBe(true)
   })
 
-  test('a rejection that comes after it is swallowed', async () => {
+  test('makes a later rejection be ignored', async () => {
     const late = deferred<HTTPResponse>()
     const watched = start(() => late.promise)
     await watched.clock.advance(10_000)
@@ -174,7 +174,7 @@ describe('the deadline', () => {
     expect(watched.result).toMatchObject(TIMED_OUT)
   })
 
-  test('a body that never ends is given up a second after the headers; the status stands', async () => {
+  test('ends a body that never ends a second after the headers; the status counts', async () => {
     const watched = start(() => ok({ text: () => new Promise(() => {}) }))
 
     await watched.clock.advance(999)
@@ -189,7 +189,7 @@ describe('the deadline', () => {
     expect(watched.clock.timerCount).toBe(0)
   })
 
-  test('headers that come just in time do not give the body time beyond the deadline', async () => {
+  test('also limits the body of headers that come just in time', async () => {
     const headers = deferred<HTTPResponse>()
     const watched = start(() => headers.promise)
     await watched.clock.advance(9_900)
@@ -203,7 +203,7 @@ describe('the deadline', () => {
   })
 
   // Row F18.
-  test('after the process itself stood still, an answer that has come meanwhile is still read', async () => {
+  test('does not discard a response that arrived while the process was suspended', async () => {
     const answer = deferred<HTTPResponse>()
     const watched = start(() => answer.promise)
     watched.clock.stall(15_000)
@@ -215,7 +215,7 @@ describe('the deadline', () => {
     expect(watched.result?.status).toBe(200)
   })
 
-  test('after a stall the deadline is extended once, by a second', async () => {
+  test('is extended once after a suspension, by a second', async () => {
     const watched = start(() => new Promise(() => {}))
     watched.clock.stall(15_000)
 
@@ -227,7 +227,7 @@ describe('the deadline', () => {
     expect(watched.result).toMatchObject(TIMED_OUT)
   })
 
-  test('a second stall extends it no further', async () => {
+  test('is not extended for a second suspension', async () => {
     const watched = start(() => new Promise(() => {}))
     watched.clock.stall(15_000)
     await watched.clock.advance(0)
@@ -239,7 +239,7 @@ describe('the deadline', () => {
     expect(watched.result).toMatchObject(TIMED_OUT)
   })
 
-  test('a jump of the wall clock is no stall and no deadline', async () => {
+  test('is not affected by a jump of the wall clock', async () => {
     const watched = start(() => new Promise(() => {}))
     watched.clock.jump(3_600_000)
 
@@ -296,7 +296,7 @@ describe('a client that misbehaves', () => {
     ],
   ]
 
-  test.each(failures)('one that %s is no answer', async (_label, makeRequest, cause) => {
+  test.each(failures)('and %s gives no response', async (_label, makeRequest, cause) => {
     const watched = start(makeRequest)
 
     await settled()
@@ -306,26 +306,23 @@ describe('a client that misbehaves', () => {
     expect(watched.clock.timerCount).toBe(0)
   })
 
-  test.each(['statusText', 'headers'])(
-    'one whose %s throws has come to an end all the same',
-    async (name) => {
-      const response = ok()
-      Object.defineProperty(response, name, {
-        get() {
-          throw new Error('non')
-        },
-      })
-      const watched = start(() => response)
+  test.each(['statusText', 'headers'])('and whose %s throws has ended all the same', async (name) => {
+    const response = ok()
+    Object.defineProperty(response, name, {
+      get() {
+        throw new Error('non')
+      },
+    })
+    const watched = start(() => response)
 
-      await settled()
+    await settled()
 
-      expect(watched.result).toBeDefined()
-      expect(watched.isFinished).toBe(true)
-      expect(watched.clock.timerCount).toBe(0)
-    },
-  )
+    expect(watched.result).toBeDefined()
+    expect(watched.isFinished).toBe(true)
+    expect(watched.clock.timerCount).toBe(0)
+  })
 
-  test('a malformed answer has its body cancelled, so that its socket is free', async () => {
+  test('and gives a malformed response has its body cancelled, so that its connection is free', async () => {
     let isCancelled = false
     const body = new ReadableStream({
       cancel() {
@@ -343,7 +340,7 @@ describe('a client that misbehaves', () => {
 // Row S18.
 describe('a body that does not end is cancelled, for a client that ignores its signal', () => {
   test.each([
-    ['when its time is over', (watched: Watched) => watched.clock.advance(1_000)],
+    ['when its timeout has passed', (watched: Watched) => watched.clock.advance(1_000)],
     ['when it is aborted', async (watched: Watched) => watched.exchange.abort()],
   ])('%s', async (_, end) => {
     const cancelled: string[] = []
@@ -363,7 +360,7 @@ describe('a body that does not end is cancelled, for a client that ignores its s
     expect(cancelled).toEqual(['of the web', 'of Node.js'])
   })
 
-  test('a body that throws when it is cancelled is let go all the same', async () => {
+  test('a body whose cancel throws does not stop the end of the exchange', async () => {
     const reader = {
       read: () => new Promise(() => {}),
       cancel() {
@@ -382,7 +379,7 @@ describe('a body that does not end is cancelled, for a client that ignores its s
 describe('the body of a response', () => {
   const failed = (text: () => Promise<string>): HTTPResponse => ok({ status: 503, statusText: 'Busy', text })
 
-  test('of an error status the first 1,024 bytes are there with it', async () => {
+  test('is returned up to 1,024 bytes with an error status', async () => {
     const watched = start(() => failed(async () => 'x'.repeat(2_000)))
 
     await settled()
@@ -390,7 +387,7 @@ describe('the body of a response', () => {
     expect(watched.result).toMatchObject({ status: 503, body: 'x'.repeat(1_024) })
   })
 
-  test('an error status waits for it one second, and goes without it then', async () => {
+  test('is awaited for one second with an error status, which counts without it after that', async () => {
     const watched = start(() => failed(() => new Promise(() => {})))
 
     await watched.clock.advance(999)
@@ -402,7 +399,7 @@ describe('the body of a response', () => {
     expect(watched.clock.timerCount).toBe(0)
   })
 
-  test('what had arrived of it when it is aborted is there', async () => {
+  test('is returned as far as it has arrived when the exchange is aborted', async () => {
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => controller.enqueue(new TextEncoder().encode('désolé')),
     })
@@ -415,7 +412,7 @@ describe('the body of a response', () => {
     expect(watched.result).toMatchObject({ status: 502, body: 'désolé' })
   })
 
-  test('of a 2xx it is read only when it is wanted', async () => {
+  test('is read only on demand with a 2xx', async () => {
     const respond = () => ok({ text: async () => '{"success":true}' })
     const unwanted = start(respond)
     const wanted = start(respond, new FakeClock(), { keptBytes: 9 })
@@ -426,7 +423,7 @@ describe('the body of a response', () => {
     expect(wanted.result).toMatchObject({ body: '{"success' })
   })
 
-  test('how long it may take can be said', async () => {
+  test('may be awaited for another time', async () => {
     const watched = start(() => ok({ text: () => new Promise(() => {}) }), new FakeClock(), {
       keptBytes: 9,
       bodyTimeoutMs: 10_000,
@@ -445,14 +442,14 @@ describe('the body of a request', () => {
   const text = '{"event":"Commande passée"}'
   const bytes = new TextEncoder().encode(text)
 
-  test('is text for a client that knows no bytes', () => {
+  test('is text for a client that does not support bytes', () => {
     expect(start(() => ok(), new FakeClock(), { body: bytes }).request.body).toBe(text)
   })
 
   test.each([
     [true, bytes],
     [false, text],
-  ])('is bytes for a client that takes them: %s', async (isWilling, body) => {
+  ])('consists of bytes for a client that supports them: %s', async (isWilling, body) => {
     let given: unknown
     const client = {
       takesBytes: () => isWilling,
@@ -467,14 +464,14 @@ describe('the body of a request', () => {
     expect(given).toEqual(body)
   })
 
-  test('the last request says that the connection is not needed any longer', () => {
+  test('the last request says that the connection is no longer needed', () => {
     const { request } = start(() => ok(), new FakeClock(), { closesConnection: true })
 
     expect(request.closesConnection).toBe(true)
   })
 })
 
-describe('an error that stands for a response', () => {
+describe('an error that contains a response', () => {
   const error = (fields: object): Error => Object.assign(new Error('Too Many Requests'), fields)
   const headers = { 'retry-after': '7' }
   test.each<[string, unknown, object]>([
@@ -514,12 +511,12 @@ describe('an error that stands for a response', () => {
   })
 
   test.each<[string, object]>([
-    ['a 2xx: it may have been cut off', { status: 200 }],
-    ['no status of HTTP', { status: 14 }],
+    ['a 2xx: the response may have been cut off', { status: 200 }],
+    ['a status outside of HTTP', { status: 14 }],
     ['a status that is text', { status: '429' }],
     ['a response without a status', { response: {} }],
     ['a response that throws', throwingResponse()],
-  ])('not with %s', async (_label, fields) => {
+  ])('%s does not count as a response', async (_label, fields) => {
     const cause = Object.defineProperties(new Error('raté'), Object.getOwnPropertyDescriptors(fields))
     const watched = start(() => Promise.reject(cause))
 
@@ -538,7 +535,7 @@ describe('an error that stands for a response', () => {
 })
 
 describe('aborting', () => {
-  test('it ends the exchange at once, and leaves no timer', async () => {
+  test('ends the exchange at once, and leaves no timer', async () => {
     const watched = start(() => new Promise(() => {}))
 
     watched.exchange.abort()
@@ -550,7 +547,7 @@ describe('aborting', () => {
     expect(watched.clock.timerCount).toBe(0)
   })
 
-  test('while the body is read, the status stands', async () => {
+  test('keeps the status while the body is read', async () => {
     const watched = start(() => ok({ text: () => new Promise(() => {}) }))
     await settled()
 
@@ -562,7 +559,7 @@ describe('aborting', () => {
     expect(watched.clock.timerCount).toBe(0)
   })
 
-  test('after the end it changes nothing', async () => {
+  test('has no effect after the end', async () => {
     const watched = start(() => ok())
     await settled()
 

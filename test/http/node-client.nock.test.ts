@@ -5,7 +5,7 @@ import { NodeHTTPClient } from '../../src/http/node-client.ts'
 afterAll(() => nock.restore())
 
 test.each(['https://api.segment.io', 'http://tracking.invalid'])(
-  'nock catches the client over node:http, and sees the body: %s',
+  'nock intercepts the client over node:http, and gets the body: %s',
   async (host) => {
     nock.disableNetConnect()
     const bodies: unknown[] = []

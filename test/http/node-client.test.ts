@@ -55,7 +55,7 @@ describe('the client over node:http', () => {
     })
   })
 
-  test('a body of bytes is sent as it is', async () => {
+  test('a body of bytes is sent unchanged', async () => {
     const bodies: string[] = []
     server.use(
       http.post(URL, async ({ request }) => {
@@ -71,7 +71,7 @@ describe('the client over node:http', () => {
     expect(bodies).toEqual([BODY])
   })
 
-  test.each([301, 302, 307, 308])('a redirect with %i is an answer and is not followed', async (status) => {
+  test.each([301, 302, 307, 308])('a redirect with %i is a response and is not followed', async (status) => {
     server.use(
       http.post(
         URL,
@@ -85,7 +85,7 @@ describe('the client over node:http', () => {
     expect(headerValue(response.headers, 'location')).toBe('https://login.example/')
   })
 
-  test('an error status is an answer, with its text and headers', async () => {
+  test('an error status is a response, with its text and headers', async () => {
     server.use(
       http.post(URL, () => new HttpResponse('désolé', { status: 503, headers: { 'Retry-After': '2' } })),
     )
@@ -97,13 +97,13 @@ describe('the client over node:http', () => {
     expect(await response.text?.()).toBe('désolé')
   })
 
-  test('a network failure is a rejection', async () => {
+  test('a network failure rejects', async () => {
     server.use(http.post(URL, () => HttpResponse.error()))
 
     await expect(new NodeHTTPClient().makeRequest(request())).rejects.toThrow()
   })
 
-  test('the signal aborts a request that is under way', async () => {
+  test('the signal aborts a request in flight', async () => {
     const controller = new AbortController()
     server.use(
       http.post(URL, () => {
@@ -118,7 +118,7 @@ describe('the client over node:http', () => {
   })
 
   // Row F28.
-  test('a reply body beyond 64 KiB is cut off', async () => {
+  test('a response body beyond 64 KiB is cut off', async () => {
     server.use(http.post(URL, () => HttpResponse.text('x'.repeat(200_000))))
 
     const response = await new NodeHTTPClient().makeRequest(request())
@@ -127,7 +127,7 @@ describe('the client over node:http', () => {
   })
 })
 
-describe('where there is no fetch', () => {
+describe('without a global fetch', () => {
   test('the default client is the one over node:http', async () => {
     server.use(http.post(URL, () => HttpResponse.json({ success: true })))
     vi.stubGlobal('fetch', undefined)
@@ -138,10 +138,10 @@ describe('where there is no fetch', () => {
     expect(await response.text?.()).toBe('{"success":true}')
   })
 
-  test('a request that could not load it does not stop the next one', async () => {
+  test('a request that cannot load node:http does not stop the next one', async () => {
     server.use(http.post(URL, () => HttpResponse.json({ success: true })))
     vi.stubGlobal('fetch', undefined)
-    // As on Node.js 18, which has no other way of loading it.
+    // As on Node.js 18, which has no other means of loading it.
     const getBuiltinModule = vi.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined)
     const client = defaultClient()
 
@@ -156,9 +156,9 @@ describe('where there is no fetch', () => {
   })
 })
 
-// The modules may be loaded with the first request: the exchange may be over before it can begin.
+// The modules may be loaded with the first request: the exchange may have ended before it can begin.
 describe('a signal that was aborted before the request', () => {
-  test('nothing is sent', async () => {
+  test('sends nothing', async () => {
     let requests = 0
     server.use(
       http.post(URL, () => {

@@ -6,7 +6,7 @@ import { BodyReader, cancelBody, readAll } from '../../src/http/response.ts'
 
 const KIB = new Uint8Array(1_024)
 
-/** A body of `kibibytes`, or one without an end, and what became of it. */
+/** A body of `kibibytes`, or one without an end, and whether it was read or cancelled. */
 function bodyOf(kibibytes: number): {
   response: HTTPResponse
   state: { read: number; isCancelled: boolean }
@@ -28,13 +28,13 @@ function bodyOf(kibibytes: number): {
   return { response: { status: 200, statusText: 'OK', body } as HTTPResponse, state }
 }
 
-/** Reads a body and keeps nothing of it. */
+/** Reads a body without keeping it. */
 function discardBody(response: HTTPResponse): Promise<Error | undefined> {
   return new BodyReader(0).read(response)
 }
 
 describe('discarding a body', () => {
-  test.each([0, 1, 64])('one of %i KiB is read to its end', async (kibibytes) => {
+  test.each([0, 1, 64])('of %i KiB reads it to its end', async (kibibytes) => {
     const { response, state } = bodyOf(kibibytes)
 
     await discardBody(response)
@@ -43,7 +43,7 @@ describe('discarding a body', () => {
   })
 
   // Row F28.
-  test.each([66, Number.POSITIVE_INFINITY])('one of %s KiB is cancelled just past 64', async (kibibytes) => {
+  test.each([66, Number.POSITIVE_INFINITY])('of %s KiB cancels it just past 64', async (kibibytes) => {
     const { response, state } = bodyOf(kibibytes)
 
     await discardBody(response)
@@ -51,7 +51,7 @@ describe('discarding a body', () => {
     expect(state).toEqual({ read: 65, isCancelled: true })
   })
 
-  test('one that breaks off is no failure', async () => {
+  test('that breaks off is not a failure', async () => {
     const body = new ReadableStream({
       pull: () => Promise.reject(new Error('terminated')),
     })
@@ -61,7 +61,7 @@ describe('discarding a body', () => {
     expect(error?.message).toBe('terminated')
   })
 
-  test('one that somebody else reads is left alone', async () => {
+  test('that somebody else reads leaves it alone', async () => {
     const { response, state } = bodyOf(1)
     ;(response as unknown as Response).body?.getReader()
 
@@ -70,7 +70,7 @@ describe('discarding a body', () => {
     expect(state.read).toBe(0)
   })
 
-  test('a response without a stream is read as text', async () => {
+  test('a response without a stream is read with text()', async () => {
     let reads = 0
     const response = {
       status: 200,
@@ -86,7 +86,7 @@ describe('discarding a body', () => {
     expect(reads).toBe(1)
   })
 
-  test('a response whose body is a stream of another kind, as with node-fetch, is read as text', async () => {
+  test('a response whose body is not a web stream, as with node-fetch, is read with text()', async () => {
     let reads = 0
     const response = {
       status: 200,
@@ -144,7 +144,7 @@ describe('discarding a body', () => {
     expect(chunks).toBeLessThan(12)
   })
 
-  test('bytes of another realm are bytes', async () => {
+  test('bytes of another realm count as bytes', async () => {
     const bytes = runInNewContext('Uint8Array.from([79, 75])')
 
     expect(await readAll({ body: Readable.from([bytes]) })).toBe('OK')
@@ -153,8 +153,8 @@ describe('discarding a body', () => {
 
 describe('keeping the first bytes', () => {
   test.each([
-    ['a short body is kept whole', 1_024, 'échec', 'échec'],
-    ['a long one to the limit', 4, 'abcdef', 'abcd'],
+    ['a short body is kept as a whole', 1_024, 'échec', 'échec'],
+    ['a long body is kept up to the limit', 4, 'abcdef', 'abcd'],
     ['a character that the limit cuts in two is left out', 3, 'aéé', 'aé'],
     ['nothing', 0, 'abcdef', ''],
   ])('%s', async (_label, bytes, text, kept) => {
@@ -165,7 +165,7 @@ describe('keeping the first bytes', () => {
     expect(reader.text).toBe(kept)
   })
 
-  test('what had arrived of a body that breaks off is there, and of one that is too long', async () => {
+  test('a body that breaks off, or is too long, is kept as far as it has arrived', async () => {
     const broken = new BodyReader(1_024)
     const long = new BodyReader(4)
 
@@ -191,7 +191,7 @@ describe('keeping the first bytes', () => {
 })
 
 describe('cancelling a body', () => {
-  test('one that comes too late is cancelled unread', () => {
+  test('that comes too late leaves it unread', () => {
     const { response, state } = bodyOf(1)
 
     cancelBody(response)
@@ -199,7 +199,7 @@ describe('cancelling a body', () => {
     expect(state).toEqual({ read: 0, isCancelled: true })
   })
 
-  test('a Node.js stream is destroyed', () => {
+  test('that is a Node.js stream destroys it', () => {
     let isDestroyed = false
     const body = {
       destroy() {
@@ -227,7 +227,7 @@ describe('cancelling a body', () => {
         },
       },
     ],
-  ])('%s is no failure', (_label, response) => {
+  ])('that is %s is not a failure', (_label, response) => {
     expect(() => cancelBody(response)).not.toThrow()
   })
 })

@@ -24,7 +24,7 @@ function build(kind: Kind, params: unknown, defaults?: MessageDefaults): Message
   return buildMessage(kind, params, STAMP, Date.parse(NOW), defaults)
 }
 
-/** The error with which a call is refused. */
+/** The error of a refused call. */
 function refusalOf(kind: Kind, params: unknown): DeliveryError {
   try {
     build(kind, params)
@@ -35,7 +35,7 @@ function refusalOf(kind: Kind, params: unknown): DeliveryError {
   throw new Error('the call was accepted')
 }
 
-/** The least that each kind takes. */
+/** The fewest parameters that each kind needs. */
 const LEAST: Record<Kind, Record<string, unknown>> = {
   identify: { userId: 'usr_Zoë' },
   track: { userId: 'usr_Zoë', event: 'Commande passée' },
@@ -45,7 +45,7 @@ const LEAST: Record<Kind, Record<string, unknown>> = {
   alias: { userId: 'usr_Zoë', previousId: 'anon_42' },
 }
 
-/** Fields of a kind beside those that all kinds have. */
+/** Fields that only some kinds have. */
 const OWN_FIELDS: Record<Kind, object> = {
   identify: { traits: {} },
   track: { event: 'Commande passée', properties: {} },
@@ -55,8 +55,8 @@ const OWN_FIELDS: Record<Kind, object> = {
   alias: { previousId: 'anon_42' },
 }
 
-describe('what the client fills in', () => {
-  test.each(KINDS)('the least %s comes out complete', (kind) => {
+describe('the fields that the client adds', () => {
+  test.each(KINDS)('make the smallest %s complete', (kind) => {
     const message = build(kind, LEAST[kind])
 
     expect(JSON.parse(JSON.stringify(message))).toEqual({
@@ -71,7 +71,7 @@ describe('what the client fills in', () => {
     })
   })
 
-  test.each(KINDS)('what the caller gives to %s is kept', (kind) => {
+  test.each(KINDS)('the parameters of %s are kept', (kind) => {
     const given = {
       ...LEAST[kind],
       messageId: 'commande-17',
@@ -95,7 +95,7 @@ describe('what the client fills in', () => {
   })
 
   test.each(['messageId', 'timestamp', 'context', 'integrations', 'traits'])(
-    'a null %s counts as left out',
+    'a null %s counts as absent',
     (field) => {
       const message = build('identify', { ...LEAST.identify, [field]: null })
 
@@ -109,7 +109,7 @@ describe('what the client fills in', () => {
     },
   )
 
-  test('null properties, name and category count as left out', () => {
+  test('null properties, name and category count as absent', () => {
     const message = build('page', { ...LEAST.page, properties: null, name: null, category: null })
 
     expect(message.properties).toEqual({})
@@ -117,7 +117,7 @@ describe('what the client fills in', () => {
     expect(JSON.parse(JSON.stringify(message))).not.toHaveProperty('category')
   })
 
-  test('the library in the context is always ours', () => {
+  test('the library in the context is always this one', () => {
     const message = build('track', {
       ...LEAST.track,
       context: { library: { name: 'contrefaçon', version: '9.9.9' } },
@@ -158,7 +158,7 @@ describe('page and screen', () => {
     })
   })
 
-  test('a screen keeps its category to itself', () => {
+  test('a screen does not copy its category', () => {
     const message = build('screen', { ...LEAST.screen, category: 'Boutique', properties: { dark: true } })
 
     expect(message).toMatchObject({ category: 'Boutique', properties: { dark: true } })
@@ -181,7 +181,7 @@ describe('page and screen', () => {
     [5, '5'],
     [-2.5, '-2.5'],
     [9_007_199_254_740_993n, '9007199254740993'],
-  ])('%s as a name or category is written as text', (given, sent) => {
+  ])('%s as a name or category becomes text', (given, sent) => {
     for (const kind of ['page', 'screen'] as const) {
       expect(build(kind, { ...LEAST[kind], name: given, category: given })).toMatchObject({
         name: sent,
@@ -190,7 +190,7 @@ describe('page and screen', () => {
     }
   })
 
-  test('the properties of the caller stay without the category', () => {
+  test('the properties object of the caller does not get the category', () => {
     const properties = Object.freeze({ url: 'https://c.example/thés' })
 
     build('page', { ...LEAST.page, category: 'Boutique', properties })
@@ -199,7 +199,7 @@ describe('page and screen', () => {
   })
 })
 
-describe('what is no call', () => {
+describe('arguments that are not an event', () => {
   test.each([
     ['nothing', undefined, 'undefined'],
     ['null', null, 'null'],
@@ -217,7 +217,7 @@ describe('what is no call', () => {
   })
 })
 
-describe('identity', () => {
+describe('ids', () => {
   test.each([
     ['text', 'usr_Zoë', 'usr_Zoë'],
     ['a number', 4711, '4711'],
@@ -225,14 +225,14 @@ describe('identity', () => {
     ['a negative number', -3, '-3'],
     ['a BigInt beyond 2^53', 9_007_199_254_740_993n, '9007199254740993'],
     ['text with white space', ' usr 1 ', ' usr 1 '],
-  ])('%s is an id', (_label, given, sent) => {
+  ])('%s is a valid id', (_label, given, sent) => {
     expect(build('track', { ...LEAST.track, userId: given }).userId).toBe(sent)
     expect(build('identify', { anonymousId: given }).anonymousId).toBe(sent)
     expect(build('group', { ...LEAST.group, groupId: given }).groupId).toBe(sent)
     expect(build('alias', { ...LEAST.alias, previousId: given }).previousId).toBe(sent)
   })
 
-  test.each(KINDS.filter((kind) => kind !== 'alias'))('a %s with an anonymousId alone is taken', (kind) => {
+  test.each(KINDS.filter((kind) => kind !== 'alias'))('a %s with only an anonymousId is accepted', (kind) => {
     const { userId, ...rest } = LEAST[kind]
 
     const message = build(kind, { ...rest, anonymousId: 'anon_Łódź' })
@@ -241,7 +241,7 @@ describe('identity', () => {
     expect(message.userId).toBeUndefined()
   })
 
-  test('an empty userId beside an anonymousId counts as left out', () => {
+  test('an empty userId in addition to an anonymousId counts as absent', () => {
     const message = build('track', { ...LEAST.track, userId: '', anonymousId: 'anon_1' })
 
     expect(message.userId).toBeUndefined()
@@ -253,7 +253,7 @@ describe('identity', () => {
     ['empty text', ''],
   ]
   test.each(KINDS.flatMap((kind) => noIds.map(([label, value]) => ({ kind, label, value }))))(
-    'a $kind whose only id is $label is refused',
+    'a $kind with no id but $label is refused',
     ({ kind, value }) => {
       const error = refusalOf(kind, { ...LEAST[kind], userId: value })
 
@@ -270,7 +270,7 @@ describe('identity', () => {
     ['Infinity', Number.POSITIVE_INFINITY, 'Infinity'],
     ['a symbol', Symbol('usr'), 'a symbol'],
     ['a function', () => 'usr', 'a function'],
-  ])('%s is no id', (_label, value, got) => {
+  ])('%s is not a valid id', (_label, value, got) => {
     const error = refusalOf('track', { ...LEAST.track, userId: value })
 
     expect(error.code).toBe('invalid')
@@ -281,18 +281,18 @@ describe('identity', () => {
     [' ', '   ', '\t\n', '\u00a0', '\u3000'].flatMap((value) =>
       (['userId', 'anonymousId', 'groupId'] as const).map((field) => ({ value, field })),
     ),
-  )('white space alone ($value) as $field is no id', ({ value, field }) => {
+  )('$value, which is only white space, is not valid as $field', ({ value, field }) => {
     const error = refusalOf('group', { ...LEAST.group, [field]: value })
 
     expect(error.code).toBe('invalid')
     expect(error.message).toBe(`group: ${field}: expected a non-empty string, got only white space`)
   })
 
-  test('white space alone as previousId is no id', () => {
+  test('only white space is not valid as previousId', () => {
     expect(refusalOf('alias', { ...LEAST.alias, previousId: '  ' }).code).toBe('invalid')
   })
 
-  test('a bad anonymousId beside a good userId is refused', () => {
+  test('a bad anonymousId is refused even with a valid userId', () => {
     expect(refusalOf('track', { ...LEAST.track, anonymousId: {} }).message).toContain('anonymousId')
   })
 
@@ -303,7 +303,7 @@ describe('identity', () => {
     ['alias', 'previousId', undefined],
     ['alias', 'previousId', ''],
     ['alias', 'userId', undefined],
-  ] as const)('a %s needs its %s, and %j is none', (kind, field, value) => {
+  ] as const)('a %s needs its %s, and %j is not valid', (kind, field, value) => {
     const error = refusalOf(kind, { ...LEAST[kind], [field]: value })
 
     expect(error.code).toBe('invalid')
@@ -318,14 +318,14 @@ describe('the name of an event', () => {
     ['a number', 5, 'a number'],
     ['an object', {}, 'an object'],
     ['null', null, 'null'],
-  ])('a track whose event is %s is refused', (_label, event, got) => {
+  ])('a track call whose event is %s is refused', (_label, event, got) => {
     const error = refusalOf('track', { userId: 'usr_Zoë', event })
 
     expect(error.code).toBe('invalid')
     expect(error.message).toBe(`track: event: expected a non-empty string, got ${got}`)
   })
 
-  test('a name of 10,000 characters is taken', () => {
+  test('a name of 10,000 characters is accepted', () => {
     const event = 'é'.repeat(10_000)
 
     expect(build('track', { userId: 'usr_Zoë', event }).event).toBe(event)
@@ -368,20 +368,23 @@ describe('objects inside a call', () => {
     ['an Error of another realm', runInNewContext('new Error("geheim")'), 'an Error'],
     ['a boxed string of another realm', runInNewContext('Object("geheim")'), 'a String object'],
     ['a function', () => {}, 'a function'],
-    ['an object that writes itself as text', { toJSON: () => 'geheim' }, 'a string from its toJSON()'],
-    ['an object that writes itself as an array', { toJSON: () => [1] }, 'an array from its toJSON()'],
+    ['an object whose toJSON returns a string', { toJSON: () => 'geheim' }, 'a string from its toJSON()'],
+    ['an object whose toJSON returns an array', { toJSON: () => [1] }, 'an array from its toJSON()'],
   ]
 
   test.each(
     objectFields.flatMap(([kind, field]) =>
       noObjects.map(([label, value, got]) => ({ kind, field, label, value, got })),
     ),
-  )('$label as $field of a $kind is refused without showing it', ({ kind, field, value, got }) => {
-    const error = refusalOf(kind, { ...LEAST[kind], [field]: value })
+  )(
+    '$label as $field of a $kind is refused, and the error does not show its content',
+    ({ kind, field, value, got }) => {
+      const error = refusalOf(kind, { ...LEAST[kind], [field]: value })
 
-    expect(error.code).toBe('invalid')
-    expect(error.message).toBe(`${kind}: ${field}: expected an object, got ${got}`)
-  })
+      expect(error.code).toBe('invalid')
+      expect(error.message).toBe(`${kind}: ${field}: expected an object, got ${got}`)
+    },
+  )
 
   class Article {
     #secret = 1
@@ -408,13 +411,16 @@ describe('objects inside a call', () => {
     ['an instance with toJSON', () => new Document()],
     ['an instance whose toJSON returns itself', () => new Self()],
     ['an instance whose toJSON returns another with toJSON', () => ({ toJSON: () => new Document() })],
-    ['an object that inherits', () => Object.assign(Object.create({ inherited: true }), { own: 1 })],
+    [
+      'an object with inherited properties',
+      () => Object.assign(Object.create({ inherited: true }), { own: 1 }),
+    ],
     ['an instance of another realm', () => runInNewContext('new (class Basket { articles = 3 })()')],
   ]
 
   test.each(
     objectFields.flatMap(([kind, field]) => instances.map(([label, make]) => ({ kind, field, label, make }))),
-  )('$label as $field of a $kind is written as JSON.stringify writes it', ({ kind, field, make }) => {
+  )('$label as $field of a $kind becomes what JSON.stringify writes', ({ kind, field, make }) => {
     const given = make()
     const before = Object.getOwnPropertyDescriptors(given)
 
@@ -425,7 +431,7 @@ describe('objects inside a call', () => {
     expect(Object.getOwnPropertyDescriptors(given)).toEqual(before)
   })
 
-  test('what toJSON makes of the properties of a page gets the category', () => {
+  test('properties of a page with a toJSON also get the category', () => {
     const message = build('page', { ...LEAST.page, category: 'Boutique', properties: new Document() })
 
     expect(JSON.parse(JSON.stringify(message.properties))).toEqual({
@@ -436,13 +442,13 @@ describe('objects inside a call', () => {
     })
   })
 
-  test.each([undefined, null])('an object whose toJSON returns %s counts as left out', (nothing) => {
+  test.each([undefined, null])('an object whose toJSON returns %s counts as absent', (nothing) => {
     const message = build('track', { ...LEAST.track, properties: { toJSON: () => nothing } })
 
     expect(message.properties).toEqual({})
   })
 
-  test('an object whose toJSON throws does not cost the event', () => {
+  test('an object whose toJSON throws does not lose the event', () => {
     const properties = {
       toJSON() {
         throw new Error('base fermée')
@@ -457,11 +463,11 @@ describe('objects inside a call', () => {
     ['an object of another realm', runInNewContext('({ articles: 3 })')],
     ['a frozen object', Object.freeze({ articles: 3 })],
     ['a proxy of a plain object', new Proxy({ articles: 3 }, {})],
-  ])('%s is taken', (_label, properties) => {
+  ])('%s is accepted', (_label, properties) => {
     expect(build('track', { ...LEAST.track, properties }).properties).toEqual({ articles: 3 })
   })
 
-  test('polluting names in the context and the integrations are data, and reach no prototype', () => {
+  test('dangerous names in the context and the integrations are data, and do not change any prototype', () => {
     const evil = JSON.parse(
       '{"__proto__": {"polluted": true}, "constructor": {"prototype": {"polluted": true}}}',
     )
@@ -478,7 +484,7 @@ describe('messageId and timestamp', () => {
   test.each([
     ['99 characters', 'é'.repeat(99)],
     ['one character', '1'],
-  ])('a messageId of %s is taken', (_label, messageId) => {
+  ])('a messageId of %s is accepted', (_label, messageId) => {
     expect(build('track', { ...LEAST.track, messageId }).messageId).toBe(messageId)
   })
 
@@ -502,7 +508,7 @@ describe('messageId and timestamp', () => {
     ['an invalid Date', new Date(Number.NaN), 'an invalid Date'],
     ['an invalid Date of another realm', runInNewContext('new Date(NaN)'), 'an invalid Date'],
     ['a word', 'demain', 'a string in another form'],
-    ['a date as people write it', '07/01/2019', 'a string in another form'],
+    ['a date in words', '07/01/2019', 'a string in another form'],
     ['milliseconds as text', '1561975200000', 'a string in another form'],
     ['a day that does not exist', '2019-02-30', 'a string with a day or time that does not exist'],
     ['a time that does not exist', '2019-02-03T25:00Z', 'a string with a day or time that does not exist'],
@@ -511,7 +517,7 @@ describe('messageId and timestamp', () => {
     ['a number beyond every date', 1e300, 'a number'],
     ['NaN', Number.NaN, 'NaN'],
     ['an object', {}, 'an object'],
-    ['an object that claims to be a Date', { [Symbol.toStringTag]: 'Date' }, 'an invalid Date'],
+    ['an object that pretends to be a Date', { [Symbol.toStringTag]: 'Date' }, 'an invalid Date'],
     ['a boolean', true, 'a boolean'],
   ])('%s as a timestamp is refused', (_label, timestamp, got) => {
     const error = refusalOf('track', { ...LEAST.track, timestamp })
@@ -528,7 +534,7 @@ describe('messageId and timestamp', () => {
     expect(build('track', { ...LEAST.track, timestamp }).timestamp).toBe('2019-07-01T10:00:00.000Z')
   })
 
-  test('a Date that the caller changes later has been read already', () => {
+  test('a Date that the caller changes later keeps its earlier value', () => {
     const timestamp = new Date('2019-07-01T10:00:00Z')
 
     const message = build('track', { ...LEAST.track, timestamp })
@@ -538,7 +544,7 @@ describe('messageId and timestamp', () => {
   })
 })
 
-describe('reading the call', () => {
+describe('reading the arguments', () => {
   test('each field is read exactly once', () => {
     const reads: string[] = []
     const params = new Proxy(
@@ -556,7 +562,7 @@ describe('reading the call', () => {
     expect(reads.length).toBe(new Set(reads).size)
   })
 
-  test('what a getter throws comes through', () => {
+  test('passes on the error of a getter', () => {
     const error = new Error('la base est fermée')
     const params = {
       ...LEAST.track,
@@ -568,7 +574,7 @@ describe('reading the call', () => {
     expect(() => build('track', params)).toThrow(error)
   })
 
-  test.each(KINDS)('the object given to %s is left as it was', (kind) => {
+  test.each(KINDS)('leaves the object that %s gets unchanged', (kind) => {
     const given = {
       ...LEAST[kind],
       context: { ip: '192.0.2.7' },
@@ -585,7 +591,7 @@ describe('reading the call', () => {
 })
 
 describe('defaults', () => {
-  test('stand in for what the call leaves out', () => {
+  test('are used for what the call leaves out', () => {
     const message = build(
       'track',
       { event: 'Commande passée' },
@@ -607,11 +613,14 @@ describe('defaults', () => {
     })
   })
 
-  test.each([null, undefined, ''])('an id of %j in the call counts as left out', (userId) => {
-    expect(build('track', { event: 'Vue', userId }, { userId: 'usr_1' }).userId).toBe('usr_1')
-  })
+  test.each([null, undefined, ''])(
+    'do not replace an id of %j in the call, which counts as absent',
+    (userId) => {
+      expect(build('track', { event: 'Vue', userId }, { userId: 'usr_1' }).userId).toBe('usr_1')
+    },
+  )
 
-  test('what the call says wins', () => {
+  test('are replaced by what the call contains', () => {
     const message = build(
       'track',
       { ...LEAST.track, anonymousId: 'own', timestamp: 0 },
@@ -625,7 +634,7 @@ describe('defaults', () => {
     })
   })
 
-  test('context and integrations are merged level by level, and neither is written to', () => {
+  test('are merged level by level in context and integrations, and neither side is changed', () => {
     const defaults = {
       context: { page: { url: 'https://a.example', title: 'A' }, ip: '192.0.2.7', tags: ['a'], locale: 'fr' },
       integrations: { All: false, Mixpanel: { region: 'eu', beta: false } },
@@ -654,7 +663,7 @@ describe('defaults', () => {
     expect([defaults, given]).toEqual(before)
   })
 
-  test('cycles on both sides end, and polluting names stay data', () => {
+  test('may contain cycles, and dangerous names stay data', () => {
     const circular = (): Record<string, unknown> => {
       const object: Record<string, unknown> = { kept: true }
       object['self'] = object
@@ -675,7 +684,7 @@ describe('defaults', () => {
     )
   })
 
-  test('an alias takes the userId, and has no anonymousId', () => {
+  test('set the userId of an alias, but no anonymousId', () => {
     const message = build('alias', { previousId: 'anon_42' }, { userId: 'usr_1', anonymousId: 'anon_1' })
 
     expect(message.userId).toBe('usr_1')
@@ -687,7 +696,7 @@ describe('defaults', () => {
     ['context', 5, 'an object, got a number'],
     ['integrations', new Map(), 'an object, got a Map'],
     ['timestamp', 'demain', 'a valid Date, ISO-8601 text or milliseconds, got a string in another form'],
-  ])('a bad %s among them is refused', (field, value, expected) => {
+  ])('are refused with a bad %s', (field, value, expected) => {
     expect(() => build('track', { event: 'Vue', anonymousId: 'a' }, { [field]: value })).toThrow(
       `track: ${field}: expected ${expected}`,
     )
@@ -695,11 +704,11 @@ describe('defaults', () => {
 })
 
 describe('isoTime', () => {
-  test('it writes the moment in UTC', () => {
+  test('writes the time in UTC', () => {
     expect(isoTime(Date.UTC(2026, 10, 20, 9, 30, 0, 7))).toBe('2026-11-20T09:30:00.007Z')
   })
 
-  test('calls for other milliseconds get other texts, in any order', () => {
+  test('returns different texts for different milliseconds, in any order', () => {
     const moments = [5, 5, 6, 5, 7, 7, 0]
 
     expect(moments.map(isoTime)).toEqual(moments.map((ms) => new Date(ms).toISOString()))
@@ -707,7 +716,7 @@ describe('isoTime', () => {
 })
 
 describe('msOf', () => {
-  test('it reads what isoTime has written, lately or long ago', () => {
+  test('reads what isoTime has written, of any time', () => {
     const moments = [-1, 0, 5, Date.UTC(2026, 10, 20), 8.64e15]
     const texts = moments.map(isoTime)
 
@@ -732,17 +741,17 @@ describe('toIsoTime', () => {
     ['ISO text with a decimal comma', '2026-11-20T09:30:00,5Z', '2026-11-20T09:30:00.500Z'],
     ['ISO text without seconds', '2026-11-20T09:30Z', instant],
     ['a date alone, read as UTC', '2026-11-20', '2026-11-20T00:00:00.000Z'],
-    ['a moment in the past', '1999-12-31T23:59:59Z', '1999-12-31T23:59:59.000Z'],
-    ['a moment in the future', '2126-01-01T00:00:00Z', '2126-01-01T00:00:00.000Z'],
-    ['the last moment that a Date can hold', 8.64e15, '+275760-09-13T00:00:00.000Z'],
+    ['a time in the past', '1999-12-31T23:59:59Z', '1999-12-31T23:59:59.000Z'],
+    ['a time in the future', '2126-01-01T00:00:00Z', '2126-01-01T00:00:00.000Z'],
+    ['the last time that a Date can hold', 8.64e15, '+275760-09-13T00:00:00.000Z'],
     ['a year before year 0', '-000044-03-15T00:00:00Z', '-000044-03-15T00:00:00.000Z'],
-  ])('%s is the same instant in UTC', (_label, value, text) => {
+  ])('%s becomes the same time in UTC', (_label, value, text) => {
     expect(toIsoTime(value)).toBe(text)
   })
 
   test.each([
     ['an invalid Date', new Date(Number.NaN)],
-    ['text that is no time', 'garbage'],
+    ['text that is not a time', 'garbage'],
     ['empty text', ''],
     ['a number as text', '1700000000000'],
     ['a time of day alone', '09:30:00'],
@@ -757,15 +766,15 @@ describe('toIsoTime', () => {
     ['a BigInt', 1n],
     ['null', null],
     ['undefined', undefined],
-  ])('%s names no instant', (_label, value) => {
+  ])('%s is not a time', (_label, value) => {
     expect(toIsoTime(value)).toBeUndefined()
   })
 
-  test('a day that the month does not have names no instant', () => {
+  test('a day that the month does not have is not a time', () => {
     expect(toIsoTime('2026-02-30T00:00:00Z')).toBeUndefined()
   })
 
-  test('whatever text it is given, it answers with canonical ISO text or nothing', () => {
+  test('any text gives canonical ISO text or nothing', () => {
     const almostDates = fc.stringMatching(
       /^[+-]?\d{4,6}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:?\d\d)?)?$/,
     )
@@ -780,7 +789,7 @@ describe('toIsoTime', () => {
   })
 })
 
-describe('P18: what the prototype of all objects was polluted with', () => {
+describe('P18: properties that pollute the prototype of all objects', () => {
   const POLLUTION = {
     anonymousId: 'everybody',
     userId: 'everybody',
@@ -792,7 +801,7 @@ describe('P18: what the prototype of all objects was polluted with', () => {
     properties: { polluted: true },
   }
 
-  test('reaches no event, neither by its call nor by its defaults', () => {
+  test('do not get into events, neither from the call nor from the defaults', () => {
     const params = { anonymousId: 'anon_42', event: 'Commande passée' }
     let message: Message
     Object.assign(Object.prototype, POLLUTION)
@@ -809,7 +818,7 @@ describe('P18: what the prototype of all objects was polluted with', () => {
     expect(message.context).toEqual({ library: STAMP.library })
   })
 
-  test('leaves the accessors of a class alone', () => {
+  test('do not affect the accessors of a class', () => {
     class Placed {
       get userId(): string {
         return 'usr_Zoë'
@@ -822,20 +831,20 @@ describe('P18: what the prototype of all objects was polluted with', () => {
 })
 
 describe('P19: a clock that cannot be read', () => {
-  test.each([Number.NaN, Number.POSITIVE_INFINITY])('is named: %d', (nowMs) => {
+  test.each([Number.NaN, Number.POSITIVE_INFINITY])('causes an error that says so: %d', (nowMs) => {
     expect(() => buildMessage('track', LEAST.track, STAMP, nowMs)).toThrow(
       'track: timestamp: the clock of this process (Date.now) shows no time',
     )
   })
 
-  test('is not needed where the call has a timestamp', () => {
+  test('is not needed when the call has a timestamp', () => {
     const message = buildMessage('track', { ...LEAST.track, timestamp: NOW }, STAMP, Number.NaN)
 
     expect(message.timestamp).toBe(NOW)
   })
 })
 
-describe('P19, row B35: a field that throws as a whole', () => {
+describe('P19, row B35: a field that throws when anything of it is read', () => {
   const revoked = (): object => {
     const { proxy, revoke } = Proxy.revocable({}, {})
     revoke()
@@ -846,13 +855,13 @@ describe('P19, row B35: a field that throws as a whole', () => {
     ['properties', 'track', { properties: revoked() }],
     ['traits', 'identify', { traits: revoked() }],
     ['integrations', 'track', { integrations: revoked() }],
-  ])('%s has a stand-in, and the event goes', (name, kind, fields) => {
+  ])("becomes '[Throws]' as %s, and the event is accepted", (name, kind, fields) => {
     const message = build(kind, { ...LEAST[kind], ...fields })
 
     expect(JSON.parse(serialize(message))).toMatchObject({ ...LEAST[kind], [name]: '[Throws]' })
   })
 
-  test('a context keeps what can be read of it, and what the client adds', () => {
+  test('keeps, in the context, what can be read of it and what the client adds', () => {
     const throwing = {
       ip: '203.0.113.7',
       get locale(): string {
@@ -872,7 +881,7 @@ describe('P19, row B35: a field that throws as a whole', () => {
     })
   })
 
-  test('a page keeps its category', () => {
+  test('still gets the category of a page', () => {
     const page = { ...LEAST.page, category: 'Kasse', properties: revoked() }
 
     expect(build('page', page).properties).toEqual({ category: 'Kasse' })

@@ -17,7 +17,7 @@ describe('the estimate of an event', () => {
       'many keys',
       Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`key number ${index}`, true])),
     ],
-  ])('%s: within a factor of two of its JSON', (_label, event) => {
+  ])('%s: it is within a factor of two of the JSON', (_label, event) => {
     const { length } = Buffer.from(JSON.stringify(event))
 
     expect(estimateBytes(event)).toBeGreaterThan(length / 2)
@@ -40,13 +40,13 @@ describe('the estimate of an event', () => {
   }
   const throwing = new Proxy({}, { ownKeys: () => { throw new Error('no') } }) // biome-ignore format: one line
   test.each([
-    ['too long a text', { text: 'x'.repeat(10_000_000) }],
+    ['a text that is too long', { text: 'x'.repeat(10_000_000) }],
     ['too many values', { list: Array.from({ length: 1_000_000 }, () => 1) }],
     ['a cycle', circular],
     ['10,000 levels', deep],
     ['a getter that throws', unreadable],
     ['a proxy that throws', { a: throwing }],
-  ])('%s counts as the largest', (_label, event) => {
+  ])('%s counts as the maximum', (_label, event) => {
     expect(estimateBytes(event)).toBe(LARGEST)
   })
 
@@ -61,11 +61,11 @@ describe('the estimate of an event', () => {
     expect(estimateBytes(event) === LARGEST).toBe(most === LARGEST)
   })
 
-  test.each([undefined, null, 5, Symbol('x'), 5n, () => {}])('%s counts for a few bytes', (value) => {
+  test.each([undefined, null, 5, Symbol('x'), 5n, () => {}])('%s counts for only a few bytes', (value) => {
     expect(estimateBytes(value)).toBeLessThan(10)
   })
 
-  test('the largest can be another', () => {
+  test('the maximum can be set', () => {
     expect(estimateBytes({ text: 'x'.repeat(50_000) }, 100_000)).toBeGreaterThan(50_000)
     expect(estimateBytes({ text: 'x'.repeat(500_000) }, 100_000)).toBe(100_000)
   })

@@ -3,7 +3,7 @@ import { isMessageId } from '../../src/message/message-id.ts'
 import { platform } from '../../src/runtime/platform.node.ts'
 
 describe('message ids', () => {
-  test('a new id is a random UUID that the service takes', () => {
+  test('a new id is a random UUID that the service accepts', () => {
     const id = platform.randomId()
 
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
@@ -21,7 +21,7 @@ describe('message ids', () => {
     ['99 characters', 'é'.repeat(99), true],
     ['100 characters', 'é'.repeat(100), false],
     ['101 characters', 'é'.repeat(101), false],
-    // Row P14: characters are counted, as in the collector.
+    // Row P14: the limit is in characters, as in the collector.
     ['99 emoji, of two UTF-16 units each', '🍰'.repeat(99), true],
     ['100 emoji', '🍰'.repeat(100), false],
     ['98 letters and an emoji', `${'a'.repeat(98)}🍰`, true],
@@ -35,7 +35,7 @@ describe('message ids', () => {
     ['an object', {}, false],
     ['null', null, false],
     ['undefined', undefined, false],
-  ])('%s: %j is taken: %s', (_label, id, isTaken) => {
+  ])('%s: %j is accepted: %s', (_label, id, isTaken) => {
     expect(isMessageId(id)).toBe(isTaken)
   })
 })

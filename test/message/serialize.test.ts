@@ -28,7 +28,7 @@ test('any message that is plain data is written as JSON.stringify writes it', ()
 })
 
 describe('values that JSON.stringify refuses', () => {
-  test('a BigInt, a cycle and a throwing getter cost the event nothing', () => {
+  test('a BigInt, a cycle and a getter that throws do not lose the event', () => {
     const properties: Record<string, unknown> = {
       id: 10n,
       get bad() {
@@ -52,7 +52,7 @@ describe('values that JSON.stringify refuses', () => {
     expect(json).toBe('{"\\ud83c":"a\\udf70"}')
   })
 
-  test('an event that is too deep for both ways fails alone with unserializable', () => {
+  test('an event that is too deep for both serializers fails alone with unserializable', () => {
     let deep: unknown = 1n
     for (let level = 0; level < 200_000; level++) deep = [deep]
 
@@ -73,13 +73,13 @@ describe('values that JSON.stringify refuses', () => {
     expect(() => serialize(message)).toThrow(expect.objectContaining({ code: 'unserializable', cause }))
   })
 
-  test('a message whose toJSON gives nothing fails with unserializable', () => {
+  test('a message whose toJSON returns nothing fails with unserializable', () => {
     expect(() => serialize({ toJSON() {} })).toThrow(
       expect.objectContaining({ code: 'unserializable', message: 'the message has no JSON' }),
     )
   })
 
-  test('an event that is too large is refused by the tolerant way as well', () => {
+  test('an event that is too large is also refused by the tolerant serializer', () => {
     expect(() => serialize({ id: 1n, text: 'é'.repeat(33_000) })).toThrow(
       expect.objectContaining({ code: 'too_large' }),
     )
@@ -116,7 +116,7 @@ describe('values that JSON.stringify refuses', () => {
   })
 })
 
-test('an odd value in a message larger than the default limit does not cost it', () => {
+test('an odd value in a message larger than the default limit does not lose it', () => {
   const message = { text: 'x'.repeat(50_000), odd: 5n }
 
   expect(serialize(message, 100_000)).toBe(JSON.stringify({ ...message, odd: '5' }))

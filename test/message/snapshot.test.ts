@@ -9,7 +9,7 @@ function jsonOf(value: unknown): string {
   return JSON.stringify(snapshot(value))
 }
 
-describe('what JSON.stringify can write', () => {
+describe('values that JSON.stringify can write', () => {
   class Basket {
     #owner = 'Zoë'
     articles = 3
@@ -32,7 +32,7 @@ describe('what JSON.stringify can write', () => {
   })()
 
   test.each<[string, unknown]>([
-    ['numbers that JSON has no word for', [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]],
+    ['numbers that JSON cannot express', [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]],
     ['minus zero', { a: -0 }],
     ['undefined in an object and in an array', { a: undefined, b: [undefined, 1] }],
     ['functions and symbols', { f() {}, s: Symbol('s'), [Symbol('k')]: 1, list: [() => {}, Symbol('s')] }],
@@ -43,10 +43,13 @@ describe('what JSON.stringify can write', () => {
       'boxed values of another realm',
       runInNewContext("[new Number(1), new String('é'), new Boolean(false)]"),
     ],
-    ['a look-alike of a boxed value', [Object.assign(new (class {})(), { [Symbol.toStringTag]: 'Number' })]],
+    [
+      'an object that pretends to be a boxed value',
+      [Object.assign(new (class {})(), { [Symbol.toStringTag]: 'Number' })],
+    ],
     ['a subclass of Date', [new Day('2026-11-20T09:30:00Z')]],
-    ['a Date with a toISOString of its own', [Object.assign(new Date(0), { toISOString: () => 'epoch' })]],
-    ['a look-alike of a Date', { at: { toJSON: () => '2026-11-20T09:30:00+01:00' } }],
+    ['a Date with its own toISOString', [Object.assign(new Date(0), { toISOString: () => 'epoch' })]],
+    ['an object that pretends to be a Date', { at: { toJSON: () => '2026-11-20T09:30:00+01:00' } }],
     ['lone surrogates', { '\ud83c': 'a\udf70b', swapped: '\udf70\ud83c' }],
     ['control characters', { text: '\u0000\u0001\u001f\u007f\u2028\u2029\ufeff"\\/' }],
     ['emoji, families, combining and right-to-left marks', { text: '🍰👨‍👩‍👧e\u0301\u202Eשלום' }],
@@ -66,19 +69,19 @@ describe('what JSON.stringify can write', () => {
     ['a sparse array', [1, , 3]],
     ['an array with extra keys', withExtraKeys],
     ['arguments', args],
-    ['an object that is there twice', { here: shared, there: [shared, shared] }],
+    ['an object that occurs twice', { here: shared, there: [shared, shared] }],
     [
-      'keys that mean something elsewhere',
+      'keys that have a meaning elsewhere',
       JSON.parse('{"__proto__":{"a":1},"constructor":1,"toString":2,"":3}'),
     ],
-    ['a toJSON that is no function', { toJSON: 'plain' }],
+    ['a toJSON that is not a function', { toJSON: 'plain' }],
     ['a toJSON that returns undefined', { a: { toJSON: () => undefined }, b: [{ toJSON: () => undefined }] }],
     [
       'a toJSON that returns an object with a toJSON',
       { a: { toJSON: () => ({ toJSON: 1, b: { toJSON: () => 2 } }) } },
     ],
     ['a toJSON that returns a Date', { a: { toJSON: () => new Date(0) } }],
-    ['a toJSON that wants its key', { clé: { toJSON: (key: string) => key } }],
+    ['a toJSON that uses its key', { clé: { toJSON: (key: string) => key } }],
     ['a toJSON in an array', [{ toJSON: (key: string) => key }]],
     ['an empty object and an empty array', [{}, []]],
     ['a number', 1],
@@ -96,7 +99,7 @@ describe('what JSON.stringify can write', () => {
     expect(jsonOf(value)).toBe('{"at":"midi"}')
   })
 
-  test('a BigInt where the host has given BigInts a toJSON', () => {
+  test('a BigInt where the program has given BigInts a toJSON', () => {
     const prototype = BigInt.prototype as unknown as { toJSON?: () => unknown }
     prototype.toJSON = function () {
       return `${this}n`
@@ -131,7 +134,7 @@ describe('what JSON.stringify can write', () => {
     ),
   })).value
 
-  test('any value comes out with the same JSON', () => {
+  test('the JSON of the copy is the same for any value', () => {
     fc.assert(
       fc.property(json, (value) => {
         expect(jsonOf(value)).toBe(JSON.stringify(value))
@@ -140,7 +143,7 @@ describe('what JSON.stringify can write', () => {
     )
   })
 
-  test('what lies under a symbol is left out, and so out of reach', () => {
+  test('values under a symbol are left out, and cannot do harm', () => {
     const secret = Symbol('secret')
 
     const copied = snapshot({ a: { [secret]: { mine: true }, b: 1 } }) as { a: object }
@@ -164,8 +167,8 @@ describe('what JSON.stringify can write', () => {
   })
 })
 
-describe('what JSON.stringify cannot write', () => {
-  test('a BigInt is its decimal string, boxed or not', () => {
+describe('values that JSON.stringify cannot write', () => {
+  test('a BigInt becomes its decimal string, boxed or not', () => {
     expect(jsonOf({ a: 10n, b: Object(10n), c: [-(2n ** 70n)] })).toBe(
       '{"a":"10","b":"10","c":["-1180591620717411303424"]}',
     )
@@ -196,7 +199,7 @@ describe('what JSON.stringify cannot write', () => {
     expect(snapshot(basket)).toEqual({ articles: 3, again: CIRCULAR })
   })
 
-  test('an object that is there twice is not marked', () => {
+  test('an object that occurs twice is not marked', () => {
     const city = { name: 'Łódź' }
 
     expect(snapshot({ from: city, to: city })).toEqual({ from: city, to: city })
@@ -225,7 +228,7 @@ describe('what JSON.stringify cannot write', () => {
       ),
     ],
   ]
-  test.each(thrown)('a getter that throws %s costs its key only', (_label, error) => {
+  test.each(thrown)('a getter that throws %s loses only its key', (_label, error) => {
     const value = {
       before: 1,
       get bad() {
@@ -237,7 +240,7 @@ describe('what JSON.stringify cannot write', () => {
     expect(snapshot(value)).toEqual({ before: 1, bad: THROWS, after: 2 })
   })
 
-  test('a toJSON that throws costs its branch only', () => {
+  test('a toJSON that throws loses only its branch', () => {
     const value = {
       before: 1,
       bad: {
@@ -270,7 +273,7 @@ describe('what JSON.stringify cannot write', () => {
       },
     ],
   ] as [string, ProxyHandler<object>][])(
-    'a proxy whose %s trap lies or throws costs its branch only',
+    'a proxy whose %s trap lies or throws loses only its branch',
     (_label, traps) => {
       const value = { before: 1, bad: new Proxy({ a: 1 }, traps), after: 2 }
 
@@ -279,20 +282,20 @@ describe('what JSON.stringify cannot write', () => {
     },
   )
 
-  test('a branch that throws twice is marked so twice, and not as its own ancestor', () => {
+  test('a branch that throws in two places is marked in both, and not as its own ancestor', () => {
     const lying = new Proxy({}, { ownKeys: () => ['a', 'a'] })
 
     expect(snapshot({ first: lying, second: lying })).toEqual({ first: THROWS, second: THROWS })
   })
 
-  test('a revoked proxy costs its branch only', () => {
+  test('a revoked proxy loses only its branch', () => {
     const { proxy, revoke } = Proxy.revocable({}, {})
     revoke()
 
     expect(snapshot({ before: 1, bad: proxy, after: 2 })).toEqual({ before: 1, bad: THROWS, after: 2 })
   })
 
-  test('siblings of a throwing branch deep inside are still told from their ancestors', () => {
+  test('siblings of a deep branch that throws are not confused with their ancestors', () => {
     const city = { name: 'Łódź' }
     const bad = {
       nested: {
@@ -307,7 +310,7 @@ describe('what JSON.stringify cannot write', () => {
   })
 })
 
-describe('how it reads', () => {
+describe('how values are read', () => {
   test('each getter and each toJSON is called exactly once', () => {
     let reads = 0
     const value = {
@@ -341,7 +344,7 @@ describe('how it reads', () => {
     stream.destroy()
   })
 
-  test('a Date comes out as a Date of its own', () => {
+  test('a Date becomes a new Date', () => {
     const at = new Date('2026-11-20T09:30:00Z')
 
     const copy = snapshot({ at }) as { at: Date }
@@ -367,7 +370,7 @@ describe('how it reads', () => {
       delete polluted['name']
     })
 
-    test('its keys are not taken', () => {
+    test('its keys are ignored', () => {
       for (const extra of ['ja', { nested: true }]) {
         polluted['extra'] = extra
 
@@ -375,13 +378,13 @@ describe('how it reads', () => {
       }
     })
 
-    test('a setter on it takes nothing away', () => {
+    test('a setter in it has no effect', () => {
       Object.defineProperty(Object.prototype, 'price', { configurable: true, get: () => 0, set() {} })
 
       expect(jsonOf({ price: 12.5 })).toBe('{"price":12.5}')
     })
 
-    test('a read-only property on it, as on a frozen prototype, takes nothing away', () => {
+    test('a read-only property in it, as in a frozen prototype, has no effect', () => {
       Object.defineProperty(Object.prototype, 'name', { configurable: true, writable: false, value: 'x' })
 
       expect(jsonOf({ basket: { name: 'Thé' } })).toBe('{"basket":{"name":"Thé"}}')
@@ -389,7 +392,7 @@ describe('how it reads', () => {
   })
 })
 
-describe('bounds', () => {
+describe('the limits', () => {
   function nest(levels: number): object {
     let value: object = {}
     for (let level = 1; level < levels; level++) value = { a: value }
@@ -408,35 +411,35 @@ describe('bounds', () => {
     )
   })
 
-  test('as many values as an event can hold are copied, and one more is refused', () => {
+  test('as many values as an event can contain are copied, and one more is refused', () => {
     const full = new Array(32_767).fill(0)
 
     expect(snapshot(full)).toEqual(full)
     expect(() => snapshot([...full, 0])).toThrow(expect.objectContaining({ code: 'too_large' }))
   })
 
-  test('a text that no event can hold is refused without being copied', () => {
+  test('a text that no event can contain is refused without being copied', () => {
     expect(snapshot({ text: 'x'.repeat(32_768) })).toEqual({ text: 'x'.repeat(32_768) })
     expect(() => snapshot({ text: 'x'.repeat(32_769) })).toThrow(
       expect.objectContaining({ code: 'too_large', message: 'a text of 32769 characters' }),
     )
   })
 
-  test('a small object that grows exponentially when it is written out is refused', () => {
+  test('a small object whose JSON grows exponentially is refused', () => {
     let value: unknown = ['é']
     for (let level = 0; level < 40; level++) value = [value, value]
 
     expect(() => snapshot(value)).toThrow(expect.objectContaining({ code: 'too_large' }))
   })
 
-  test('a toJSON that always has more to say is refused', () => {
+  test('a toJSON that always returns another object is refused', () => {
     const endless: { toJSON: () => unknown } = { toJSON: () => ({ more: { toJSON: endless.toJSON } }) }
 
     expect(() => snapshot(endless)).toThrow(expect.objectContaining({ code: 'unserializable' }))
   })
 })
 
-test('the limit on values and texts can be another', () => {
+test('the limits on values and texts can be set', () => {
   const large = { text: 'x'.repeat(50_000), list: Array.from({ length: 40_000 }, () => 1) }
 
   expect(snapshot(large, 200_000)).toEqual(large)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
-/** The module as it comes up in a runtime with `Buffer`, and in one without. */
+/** The module as it is loaded in a runtime with `Buffer`, and in one without. */
 async function load(hasBuffer: boolean): Promise<typeof import('../../src/message/utf8.ts')> {
   const { Buffer } = globalThis
   vi.resetModules()
@@ -52,7 +52,7 @@ describe.each([
     )
   })
 
-  test('what is written can be read, where it was written and nowhere else', async () => {
+  test('text that was written can be read back from its place', async () => {
     const { allocate, byteLength, read } = await load(hasBuffer)
 
     fc.assert(

@@ -18,25 +18,28 @@ function callAll(analytics: ReturnType<typeof createAnalytics>['analytics']): vo
 }
 
 describe('a handler for all kinds', () => {
-  test.each(PLUGIN_TYPES)('of a %s plugin is called for each kind, within its plugin', async (type) => {
-    const { analytics } = createAnalytics()
-    const seen: unknown[] = []
-    const plugin: Plugin = {
-      name: 'tout',
-      type,
-      all(ctx) {
-        seen.push([this === plugin, ctx.event.type])
-      },
-    }
-    await analytics.register(plugin)
+  test.each(PLUGIN_TYPES)(
+    'of a %s plugin is called for each kind, as a method of its plugin',
+    async (type) => {
+      const { analytics } = createAnalytics()
+      const seen: unknown[] = []
+      const plugin: Plugin = {
+        name: 'tout',
+        type,
+        all(ctx) {
+          seen.push([this === plugin, ctx.event.type])
+        },
+      }
+      await analytics.register(plugin)
 
-    callAll(analytics)
-    await analytics.flush()
+      callAll(analytics)
+      await analytics.flush()
 
-    expect(seen).toEqual(KINDS.map((kind) => [true, kind]))
-  })
+      expect(seen).toEqual(KINDS.map((kind) => [true, kind]))
+    },
+  )
 
-  test('is not called for a kind that has a handler of its own', async () => {
+  test('is not called for a kind that has its own handler', async () => {
     const { analytics } = createAnalytics()
     const seen: string[] = []
     await analytics.register({
@@ -52,7 +55,7 @@ describe('a handler for all kinds', () => {
     expect(seen).toEqual(KINDS.map((kind) => `${kind === 'track' ? 'track' : 'all'}: ${kind}`))
   })
 
-  test('stays synchronous: no timer is set, and the event is through within the call', async () => {
+  test('stays synchronous: no timer is set, and the event has passed when the call returns', async () => {
     const clock = new FakeClock()
     const client = { VERSION: '0.1.0' } as PluginHost
     const pipeline = new Pipeline({ clock, client, report: () => {} })
@@ -66,7 +69,7 @@ describe('a handler for all kinds', () => {
     expect(KINDS.filter((kind) => pipeline.concerns(kind))).toEqual([...KINDS])
   })
 
-  test('that is asynchronous and tracks for each event comes to an end', async () => {
+  test('that is asynchronous and tracks an event for each event does not loop for ever', async () => {
     const { analytics } = createAnalytics()
     let handled = 0
     analytics.on('error', () => {})
@@ -87,7 +90,7 @@ describe('a handler for all kinds', () => {
   })
 })
 
-describe('what a plugin reports', () => {
+describe('a problem that a plugin reports', () => {
   const reporting = (name: string, type: Plugin['type']): Plugin => ({
     name,
     type,
@@ -97,7 +100,7 @@ describe('what a plugin reports', () => {
     },
   })
 
-  test.each(PLUGIN_TYPES)('reaches warning listeners from a %s plugin, and costs no event', async (type) => {
+  test.each(PLUGIN_TYPES)('reaches warning listeners from a %s plugin, and loses no event', async (type) => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     const warnings: unknown[] = []
@@ -122,7 +125,7 @@ describe('what a plugin reports', () => {
     expect(outcomes).toEqual(['delivered'])
   })
 
-  test('is a process warning once for each plugin when nobody listens', async () => {
+  test('becomes a process warning once for each plugin without a listener', async () => {
     const { analytics } = createAnalytics()
     const warnings: string[] = []
     const note = ({ message, name }: Error): void => {
@@ -140,7 +143,7 @@ describe('what a plugin reports', () => {
     expect(warnings).toEqual(['un', 'deux'].map((name) => `the plugin '${name}' reported: prix manquant`))
   })
 
-  test('is a note of the event, which after plugins can read', () => {
+  test('becomes a log entry of the event, which after plugins can read', () => {
     const ctx = Context.system()
 
     ctx.report('plan', 'prix manquant')
@@ -150,7 +153,7 @@ describe('what a plugin reports', () => {
     ])
   })
 
-  test('reaches the client from a context that a plugin has put in the place of its own', async () => {
+  test('reaches the client from a context with which a plugin has replaced its own', async () => {
     const { analytics } = createAnalytics()
     const warned: unknown[] = []
     analytics.on('warning', ({ plugin }) => warned.push(plugin))

@@ -26,7 +26,7 @@ describe('the context', () => {
     expect(ctx.event.event).toBe('Commande passée')
   })
 
-  test('made from JSON, its event has a Date for a timestamp', () => {
+  test('the event in a context from JSON has a Date as timestamp', () => {
     const ctx = new Context(undefined, '{"messageId":"m1","timestamp":"2026-11-20T09:30:00.000Z"}')
 
     expect(ctx.event.timestamp).toEqual(new Date('2026-11-20T09:30:00Z'))
@@ -43,7 +43,7 @@ describe('the context', () => {
   })
 })
 
-describe('the event replaced', () => {
+describe('an event that is replaced', () => {
   test.each([
     [undefined, 'undefined'],
     [null, 'null'],
@@ -51,7 +51,7 @@ describe('the event replaced', () => {
     ['x', 'a string'],
     [[], 'an array'],
     [() => {}, 'a function'],
-  ])('by %s is refused, without a throw, and told once', (nonsense, got) => {
+  ])('by %s is refused without an error in the plugin, and reported once', (nonsense, got) => {
     const ctx = createContext()
     const { event } = ctx
 
@@ -89,7 +89,7 @@ describe('updating the event', () => {
     'properties.__proto__.polluted',
     'properties.constructor.prototype.polluted',
     'context.library.__proto__.polluted',
-  ])('the path %s reaches no prototype', (path) => {
+  ])('the path %s does not reach a prototype', (path) => {
     const ctx = createContext()
 
     ctx.updateEvent(path, 'ja')
@@ -99,7 +99,7 @@ describe('updating the event', () => {
   })
 })
 
-test('as many paths as there are can be set, each time anew', () => {
+test('any number of paths can be set, each at any time', () => {
   const ctx = createContext()
   const numbers = Array.from({ length: 1_000 }, (_, index) => index)
 
@@ -114,7 +114,7 @@ describe('cancelling', () => {
     ['a text', 'données personnelles', 'données personnelles'],
     ['an error', new Error('données personnelles'), 'données personnelles'],
     ['an object', { reason: 5 }, 'cancelled'],
-  ])('with %s it leaves the plugin with that reason', (_label, reason, message) => {
+  ])('with %s throws a cancelation with that reason', (_label, reason, message) => {
     const ctx = createContext()
 
     expect(() => ctx.cancel(reason)).toThrow(
@@ -124,8 +124,8 @@ describe('cancelling', () => {
   })
 })
 
-describe('the log', () => {
-  test('notes are kept in order, with level, extras and the time of the clock', async () => {
+describe('the log entries', () => {
+  test('are kept in order, with level, extras and the time of the clock', async () => {
     const clock = new FakeClock('2026-11-20T09:30:00.000Z')
     const ctx = createContext(clock)
 
@@ -150,7 +150,7 @@ describe('the log', () => {
     expect(ctx.logger.logs).toBe(ctx.logs())
   })
 
-  test('flushing it writes the notes to the console and forgets them', () => {
+  test('are written to the console by flush, and then forgotten', () => {
     const info = vi.spyOn(console, 'info').mockImplementation(() => {})
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
     const ctx = createContext()
@@ -167,11 +167,11 @@ describe('the log', () => {
     warn.mockRestore()
   })
 
-  test('without notes it is empty', () => {
+  test('are empty at first', () => {
     expect(createContext().logs()).toEqual([])
   })
 
-  test('it ends at 1,000 notes, and keeps the first', () => {
+  test('end at 1,000, and the first are kept', () => {
     const ctx = createContext()
 
     for (let number = 1; number <= 1_500; number++) ctx.log('debug', String(number))
@@ -181,8 +181,8 @@ describe('the log', () => {
   })
 })
 
-describe('the measurements', () => {
-  test('counters and gauges are kept in order, with value, tags and the time of the clock', () => {
+describe('the metrics', () => {
+  test('are kept in order, with value, tags and the time of the clock', () => {
     const ctx = createContext(new FakeClock('2026-11-20T09:30:00.000Z'))
     const timestamp = Date.parse('2026-11-20T09:30:00Z')
 
@@ -198,7 +198,7 @@ describe('the measurements', () => {
     expect(ctx.toJSON().metrics).toEqual(ctx.stats.metrics)
   })
 
-  test('they end at 1,000', () => {
+  test('end at 1,000', () => {
     const { stats } = createContext()
 
     for (let number = 1; number <= 1_500; number++) stats.increment('n', number)
@@ -207,7 +207,7 @@ describe('the measurements', () => {
     expect(stats.metrics[999]?.value).toBe(1_000)
   })
 
-  test('flushing writes them to the console and forgets them', () => {
+  test('are written to the console by flush, and then forgotten', () => {
     const info = vi.spyOn(console, 'info').mockImplementation(() => {})
     const { stats } = createContext()
     stats.gauge('file', 17, ['a', 'b'])
@@ -221,8 +221,8 @@ describe('the measurements', () => {
   })
 })
 
-describe('contexts made by hand', () => {
-  test('one can be made of an event', () => {
+describe('contexts created by hand', () => {
+  test('can be created from an event', () => {
     const { event } = createContext()
 
     const ctx = new Context(event)
@@ -233,14 +233,14 @@ describe('contexts made by hand', () => {
     expect(ctx.logs()[0]?.time).toBeInstanceOf(Date)
   })
 
-  test('two of the same event are the same', () => {
+  test('are the same when they have the same event', () => {
     const ctx = createContext()
 
     expect(ctx.isSame(new Context({ ...ctx.event }))).toBe(true)
     expect(ctx.isSame(new Context({ ...ctx.event, messageId: 'commande-18' }))).toBe(false)
   })
 
-  test('the system context has an event of its own each time', () => {
+  test('from Context.system() each have their own event', () => {
     const ctx = Context.system()
 
     expect(ctx).toBeInstanceOf(Context)
@@ -256,12 +256,12 @@ describe('a cancelation', () => {
     ['a reason', new ContextCancelation({ reason: 'sans accord' }), 'sans accord', 'plugin Error', false],
     ['all of it', new ContextCancelation({ reason: 'a', type: 'b', retry: true }), 'a', 'b', true],
     ['null', new ContextCancelation(null as never), 'cancelled', 'plugin Error', false],
-  ])('made of %s is an error with that reason', (_label, error, reason, type, retry) => {
+  ])('created from %s is an error with that reason', (_label, error, reason, type, retry) => {
     expect(error).toBeInstanceOf(Error)
     expect(error).toMatchObject({ name: 'ContextCancelation', message: reason, reason, type, retry })
   })
 
-  test('that is passed to cancel() is thrown as it is', () => {
+  test('that is passed to cancel() is thrown unchanged', () => {
     const error = new ContextCancelation({ type: 'consent' })
 
     expect(() => createContext().cancel(error)).toThrow(error)
@@ -269,14 +269,14 @@ describe('a cancelation', () => {
 })
 
 describe('the outcome', () => {
-  test('while the event is on its way there is none', () => {
+  test('does not exist before the event has one', () => {
     const ctx = createContext()
 
     expect(ctx.failedDelivery()).toBeUndefined()
     expect(ctx.attempts).toBe(0)
   })
 
-  test('a failure has its reason, and the requests that were made', () => {
+  test('of a failure has its reason, and the number of requests', () => {
     const ctx = createContext()
     const reason = new DeliveryError('rejected', '[400] Bad Request', { status: 400 })
 
@@ -286,7 +286,7 @@ describe('the outcome', () => {
     expect(ctx.attempts).toBe(3)
   })
 
-  test('as JSON it shows id, event, attempts, logs and metrics', () => {
+  test('a context as JSON contains id, event, attempts, logs and metrics', () => {
     const ctx = createContext()
     ctx.log('info', 'vu')
     ctx.conclude(undefined, 1)

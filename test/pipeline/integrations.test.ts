@@ -4,7 +4,7 @@ import table from '../support/integrations-table.json' with { type: 'json' }
 
 const NAMES = ['Mixpanel', 'Mixpanel (Actions)', 'Mixpanel (Legacy)']
 
-// The collector is held to the same table: both halves select destinations by one rule.
+// The collector is tested with the same table: both select destinations by one rule.
 test.each(table)('$case: $isOn', ({ integrations, isOn }) => {
   expect(isSwitchedOn(integrations, NAMES)).toBe(isOn)
 })
@@ -13,7 +13,7 @@ test.each([undefined, null])('without integrations (%s) every destination is on'
   expect(isSwitchedOn(nothing, NAMES)).toBe(true)
 })
 
-test('what every object inherits switches nothing', () => {
+test('inherited properties turn no destination on or off', () => {
   expect(isSwitchedOn({ All: false }, ['toString'])).toBe(false)
   expect(isSwitchedOn({}, ['constructor'])).toBe(true)
 })

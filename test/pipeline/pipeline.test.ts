@@ -15,7 +15,7 @@ function setUp(clock: Clock = new FakeClock()) {
   const reports: PluginFailure[] = []
   const client = { VERSION: '0.1.0' } as PluginHost
   const pipeline = new Pipeline({ clock, client, report: (failure) => void reports.push(failure) })
-  /** Runs one event, and notes how the front of the pipeline ended. */
+  /** Runs one event, and records the result of the before and enrichment plugins. */
   const run = (ctx = createContext()) => {
     const ends: (DeliveryError | undefined)[] = []
     const contexts: Context[] = []
@@ -45,7 +45,7 @@ function createPlugin(name: string, type: PluginType, more: Partial<Plugin> = {}
   return { name, type, isLoaded: () => true, load() {}, ...more }
 }
 
-/** A plugin that writes its name down for each event. */
+/** A plugin that records its name for each event. */
 function createScribe(name: string, type: PluginType, order: string[], more: Partial<Plugin> = {}): Plugin {
   return createPlugin(name, type, {
     track: (ctx) => {
@@ -67,7 +67,7 @@ function deferred(): { promise: Promise<undefined>; resolve: () => void } {
 failOnUnhandledRejections()
 
 describe('the order', () => {
-  test('types run in theirs, and plugins of one type in the order of their registration', async () => {
+  test('of plugins is by type, and within a type by registration', async () => {
     const { pipeline, run } = setUp()
     const order: string[] = []
     for (const type of ['after', 'destination', 'enrichment', 'before'] as const) {
@@ -92,7 +92,7 @@ describe('the order', () => {
   })
 
   // Row F107.
-  test('asynchronous plugins of any speed keep it', async () => {
+  test('is kept by asynchronous plugins of any speed', async () => {
     const { clock, pipeline, run } = setUp()
     const order: string[] = []
     for (let number = 1; number <= 20; number++) {
@@ -121,7 +121,7 @@ describe('the order', () => {
     expect(ends).toEqual([undefined])
   })
 
-  test('the handlers of a utility plugin run last', async () => {
+  test('ends with the handlers of a utility plugin', async () => {
     const { pipeline, run } = setUp()
     const order: string[] = []
     await pipeline.register(createScribe('outil', 'utility', order, { load: () => order.push('loaded') }))
@@ -134,7 +134,7 @@ describe('the order', () => {
     expect(order).toEqual(['loaded', 'bilan', 'outil'])
   })
 
-  test('they wait for after plugins that are asynchronous, and flushes wait for them', async () => {
+  test('lets utility plugins wait for asynchronous after plugins, and flushes wait for them', async () => {
     const { pipeline } = setUp()
     const order: string[] = []
     const answer = deferred()
@@ -150,7 +150,7 @@ describe('the order', () => {
     expect(order).toEqual(['outil'])
   })
 
-  test('one without handlers is loaded and kept, and concerns no event', async () => {
+  test('does not include a plugin without handlers, which is loaded and kept', async () => {
     const { pipeline } = setUp()
 
     expect(await pipeline.register(createPlugin('outil', 'utility'))).toBe('outil')
@@ -159,7 +159,7 @@ describe('the order', () => {
 })
 
 describe('synchronous plugins', () => {
-  test('the front is through within the call, without a timer', async () => {
+  test('before and enrichment plugins run within the call, without a timer', async () => {
     const { clock, pipeline, run } = setUp()
     await pipeline.register(createScribe('a', 'before', []))
 
@@ -170,20 +170,20 @@ describe('synchronous plugins', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('without plugins nobody is concerned', () => {
+  test('without plugins no plugin handles an event', () => {
     const { pipeline } = setUp()
 
     for (const kind of KINDS) expect(pipeline.concerns(kind)).toBe(false)
   })
 
-  test('a plugin concerns the kinds that it handles', async () => {
+  test('a plugin handles only the kinds for which it has a handler', async () => {
     const { pipeline } = setUp()
     await pipeline.register(createPlugin('a', 'destination', { page: (ctx) => ctx }))
 
     expect(KINDS.filter((kind) => pipeline.concerns(kind))).toEqual(['page'])
   })
 
-  test('a plugin that says that it is not loaded is passed over', async () => {
+  test('a plugin that says that it is not loaded is skipped', async () => {
     const { pipeline, run } = setUp()
     const order: string[] = []
     await pipeline.register(createScribe('a', 'before', order, { isLoaded: () => false }))
@@ -194,7 +194,7 @@ describe('synchronous plugins', () => {
   })
 })
 
-describe('what a handler returns', () => {
+describe('the return value of a handler', () => {
   const nonsense: [unknown, string][] = [
     [5, 'a number'],
     ['x', 'a string'],
@@ -214,7 +214,7 @@ describe('what a handler returns', () => {
     nonsense.map(([value, got]) => ({ way, track: () => wrap(value) as never, got })),
   )
 
-  test.each(cases)('a before plugin that $way $got fails the event', async ({ track, got }) => {
+  test.each(cases)('of a before plugin that $way $got fails the event', async ({ track, got }) => {
     const { pipeline, run } = setUp()
     await pipeline.register(createPlugin('filtre', 'before', { track }))
 
@@ -227,21 +227,24 @@ describe('what a handler returns', () => {
     )
   })
 
-  test.each(cases)('an enrichment plugin that $way $got is reported, and the event goes on', async (one) => {
-    const { pipeline, reports, run } = setUp()
-    await pipeline.register(createPlugin('géo', 'enrichment', { track: one.track }))
+  test.each(cases)(
+    'of an enrichment plugin that $way $got is reported, and the event goes on',
+    async (one) => {
+      const { pipeline, reports, run } = setUp()
+      await pipeline.register(createPlugin('géo', 'enrichment', { track: one.track }))
 
-    const { ctx, ends, contexts } = run()
-    await settled()
+      const { ctx, ends, contexts } = run()
+      await settled()
 
-    expect(ends).toEqual([undefined])
-    expect(contexts).toEqual([ctx])
-    expect(ctx.event.event).toBe('Commande passée')
-    expect(reports).toMatchObject([{ plugin: 'géo', verb: 'returned something that was ignored', ctx }])
-  })
+      expect(ends).toEqual([undefined])
+      expect(contexts).toEqual([ctx])
+      expect(ctx.event.event).toBe('Commande passée')
+      expect(reports).toMatchObject([{ plugin: 'géo', verb: 'returned something that was ignored', ctx }])
+    },
+  )
 
   test.each(ways.flatMap(([way, wrap]) => [null, false].map((value) => ({ way, value, wrap }))))(
-    'a before plugin that $way $value drops the event',
+    'of a before plugin that $way $value drops the event',
     async ({ value, wrap }) => {
       const { pipeline, run } = setUp()
       const order: string[] = []
@@ -256,7 +259,7 @@ describe('what a handler returns', () => {
     },
   )
 
-  test.each([null, false])('an enrichment plugin cannot drop the event with %s', async (value) => {
+  test.each([null, false])('of an enrichment plugin cannot drop the event with %s', async (value) => {
     const { pipeline, reports, run } = setUp()
     await pipeline.register(createPlugin('géo', 'enrichment', { track: () => value as never }))
 
@@ -264,54 +267,60 @@ describe('what a handler returns', () => {
     expect(reports).toMatchObject([{ plugin: 'géo', verb: 'returned something that was ignored' }])
   })
 
-  test.each(['before', 'enrichment'] as const)('nothing from a %s plugin changes nothing', async (type) => {
-    const { pipeline, reports, run } = setUp()
-    await pipeline.register(createPlugin('a', type, { track: () => undefined }))
+  test.each(['before', 'enrichment'] as const)(
+    'may be absent in a %s plugin, which changes nothing',
+    async (type) => {
+      const { pipeline, reports, run } = setUp()
+      await pipeline.register(createPlugin('a', type, { track: () => undefined }))
 
-    const { ctx, ends, contexts } = run()
+      const { ctx, ends, contexts } = run()
 
-    expect(ends).toEqual([undefined])
-    expect(contexts[0]).toBe(ctx)
-    expect(reports).toEqual([])
-  })
-
-  test.each(
-    (['before', 'enrichment'] as const).flatMap((type) => ways.map(([way, wrap]) => ({ type, way, wrap }))),
-  )('another context that a $type plugin $way goes on, to the next plugin too', async ({ type, wrap }) => {
-    const { pipeline, run } = setUp()
-    const seen: Context[] = []
-    let other: Context | undefined
-    await pipeline.register(
-      createPlugin('a', type, {
-        track: (ctx) => {
-          ctx.log('info', 'vu')
-          other = new Context({ ...ctx.event, event: 'Commande annulée' })
-          return wrap(other) as never
-        },
-      }),
-    )
-    await pipeline.register(
-      createPlugin('b', 'enrichment', {
-        track: (ctx) => {
-          seen.push(ctx)
-          return ctx
-        },
-      }),
-    )
-
-    const { ends, contexts } = run()
-    await settled()
-
-    expect(ends).toEqual([undefined])
-    expect(contexts[0]).toBe(other)
-    expect(seen[0]).toBe(other)
-    expect(contexts[0]?.event.event).toBe('Commande annulée')
-    expect(contexts[0]?.logs()).toHaveLength(1)
-  })
+      expect(ends).toEqual([undefined])
+      expect(contexts[0]).toBe(ctx)
+      expect(reports).toEqual([])
+    },
+  )
 
   test.each(
     (['before', 'enrichment'] as const).flatMap((type) => ways.map(([way, wrap]) => ({ type, way, wrap }))),
-  )('an event object that a $type plugin $way is the new event', async ({ type, wrap }) => {
+  )(
+    'may be another context that a $type plugin $way, which the next plugin also gets',
+    async ({ type, wrap }) => {
+      const { pipeline, run } = setUp()
+      const seen: Context[] = []
+      let other: Context | undefined
+      await pipeline.register(
+        createPlugin('a', type, {
+          track: (ctx) => {
+            ctx.log('info', 'vu')
+            other = new Context({ ...ctx.event, event: 'Commande annulée' })
+            return wrap(other) as never
+          },
+        }),
+      )
+      await pipeline.register(
+        createPlugin('b', 'enrichment', {
+          track: (ctx) => {
+            seen.push(ctx)
+            return ctx
+          },
+        }),
+      )
+
+      const { ends, contexts } = run()
+      await settled()
+
+      expect(ends).toEqual([undefined])
+      expect(contexts[0]).toBe(other)
+      expect(seen[0]).toBe(other)
+      expect(contexts[0]?.event.event).toBe('Commande annulée')
+      expect(contexts[0]?.logs()).toHaveLength(1)
+    },
+  )
+
+  test.each(
+    (['before', 'enrichment'] as const).flatMap((type) => ways.map(([way, wrap]) => ({ type, way, wrap }))),
+  )('may be an event object that a $type plugin $way, which becomes the event', async ({ type, wrap }) => {
     const { pipeline, run } = setUp()
     await pipeline.register(
       createPlugin('a', type, {
@@ -327,7 +336,7 @@ describe('what a handler returns', () => {
     expect(ctx.event).toMatchObject({ event: 'Commande annulée', messageId: 'commande-17' })
   })
 
-  test('a new event takes over what it has not', async () => {
+  test('as a new event inherits the fields that it does not have', async () => {
     const { pipeline, run } = setUp()
     await pipeline.register(
       createPlugin('a', 'before', { track: () => ({ type: 'track', event: 'Autre', userId: 'u' }) as never }),
@@ -342,7 +351,7 @@ describe('what a handler returns', () => {
     expect(contexts[0]?.event).toEqual({ ...former, event: 'Encore', properties: undefined })
   })
 
-  test('a context of another copy of this package counts by its event', async () => {
+  test('may be a context from another copy of this package', async () => {
     const { pipeline, run } = setUp()
     await pipeline.register(
       createPlugin('a', 'before', {
@@ -353,7 +362,7 @@ describe('what a handler returns', () => {
     expect(run().contexts[0]?.event.event).toBe('Autre')
   })
 
-  test('a context of something that is not an event fails it', async () => {
+  test('fails the event when it is a context with something that is not an event', async () => {
     const { pipeline, run } = setUp()
     await pipeline.register(createPlugin('a', 'before', { track: () => new Context(5 as never) }))
 
@@ -415,22 +424,25 @@ describe('what a handler returns', () => {
     ],
   ]
 
-  test.each(hostile)('%s fails in a before plugin and is skipped in an enrichment', async (_label, make) => {
-    const { clock, pipeline, reports, run } = setUp()
-    await pipeline.register(createPlugin('géo', 'enrichment', { track: make as never }))
-    const enriched = run()
-    await settled()
-    await pipeline.register(createPlugin('filtre', 'before', { track: make as never }))
-    const filtered = run()
-    await settled()
+  test.each(hostile)(
+    'is %s: it fails in a before plugin and is skipped in an enrichment plugin',
+    async (_label, make) => {
+      const { clock, pipeline, reports, run } = setUp()
+      await pipeline.register(createPlugin('géo', 'enrichment', { track: make as never }))
+      const enriched = run()
+      await settled()
+      await pipeline.register(createPlugin('filtre', 'before', { track: make as never }))
+      const filtered = run()
+      await settled()
 
-    expect(enriched.ends).toEqual([undefined])
-    expect(reports).toHaveLength(1)
-    expect(filtered.ends).toEqual([expect.objectContaining({ code: 'plugin' })])
-    expect(clock.timerCount).toBe(0)
-  })
+      expect(enriched.ends).toEqual([undefined])
+      expect(reports).toHaveLength(1)
+      expect(filtered.ends).toEqual([expect.objectContaining({ code: 'plugin' })])
+      expect(clock.timerCount).toBe(0)
+    },
+  )
 
-  test('a promise that calls back twice, and to another that hangs, is waited for once', async () => {
+  test('may be a promise that calls back twice with a promise that hangs: it is awaited once', async () => {
     const { clock, pipeline, run } = setUp()
     // biome-ignore lint/suspicious/noThenProperty: wrong on purpose
     const hanging = { then() {} }
@@ -477,7 +489,7 @@ describe('what a handler returns', () => {
   )
 
   test.each(['destination', 'after', 'utility'] as const)(
-    'what a %s plugin returns is not looked at',
+    'the return value of a %s plugin is ignored',
     async (type) => {
       const { pipeline, reports, run } = setUp()
       await pipeline.register(createPlugin('a', type, { track: () => 5 as never }))
@@ -524,7 +536,7 @@ describe('plugins that fail', () => {
     ['rejects with undefined', () => Promise.reject(undefined)],
   ]
 
-  test.each(failures)('a before plugin that %s costs the event, with plugin', async (_label, fail) => {
+  test.each(failures)('a before plugin that %s fails the event with plugin', async (_label, fail) => {
     const { pipeline, reports, run } = setUp()
     const order: string[] = []
     await pipeline.register(createPlugin('filtre', 'before', { track: fail }))
@@ -559,7 +571,7 @@ describe('plugins that fail', () => {
     failures.flatMap(([label, fail]) =>
       (['destination', 'after'] as const).map((type) => ({ label, fail, type })),
     ),
-  )('$type: one that $label is reported once, and the others go on', async ({ fail, type }) => {
+  )('$type: one that $label is reported once, and the others are called', async ({ fail, type }) => {
     const { pipeline, reports } = setUp()
     const order: string[] = []
     await pipeline.register(createPlugin('entrepôt', type, { track: fail }))
@@ -581,7 +593,7 @@ describe('plugins that fail', () => {
     expect(ends[0]?.message).toBe("the plugin 'filtre' dropped the event: sans accord")
   })
 
-  test('alternative names that are no list harm nobody', async () => {
+  test('alternative names that are not a list have no effect', async () => {
     const { pipeline } = setUp()
     const order: string[] = []
     await pipeline.register(createScribe('a', 'destination', order, { alternativeNames: 5 as never }))
@@ -594,7 +606,7 @@ describe('plugins that fail', () => {
 describe('plugins that never settle', () => {
   const forever = (): Promise<never> => new Promise(() => {})
 
-  test('a before plugin is given five seconds, and then the event fails', async () => {
+  test('a before plugin has five seconds, and then the event fails', async () => {
     const { clock, pipeline, run } = setUp()
     await pipeline.register(createPlugin('filtre', 'before', { track: forever }))
 
@@ -609,14 +621,14 @@ describe('plugins that never settle', () => {
   })
 
   // Row F18.
-  test('a process that stood still does not take it out on one that has settled meanwhile', async () => {
+  test('after a suspension of the process, a plugin that has settled meanwhile is not given up', async () => {
     const { clock, pipeline, run } = setUp()
     const answer = deferred()
     await pipeline.register(createPlugin('filtre', 'before', { track: () => answer.promise }))
 
     const { ends } = run()
     clock.stall(6_500)
-    // Timers come first, and then what lies in the sockets.
+    // Timers fire first, and then events of sockets are handled.
     await clock.advance(0)
     answer.resolve()
     await settled()
@@ -625,7 +637,7 @@ describe('plugins that never settle', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('an enrichment plugin is skipped, and a later answer changes nothing', async () => {
+  test('an enrichment plugin is skipped, and a later result changes nothing', async () => {
     const { clock, pipeline, reports, run } = setUp()
     const answer = deferred()
     await pipeline.register(createPlugin('géo', 'enrichment', { track: () => answer.promise }))
@@ -640,7 +652,7 @@ describe('plugins that never settle', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('other events are not held up', async () => {
+  test('other events are not delayed', async () => {
     const { pipeline, run } = setUp()
     let calls = 0
     await pipeline.register(
@@ -654,7 +666,7 @@ describe('plugins that never settle', () => {
   })
 
   test.each(['destination', 'after'] as const)(
-    'a plugin of type %s is waited for no longer',
+    'a plugin of type %s is not awaited any longer',
     async (type) => {
       const { clock, pipeline, reports } = setUp()
       await pipeline.register(createPlugin('entrepôt', type, { track: forever }))
@@ -697,7 +709,7 @@ describe('destinations', () => {
     expect(order).toEqual(['Mixpanel'])
   })
 
-  test('integrations switch destinations only', async () => {
+  test('integrations apply to destinations only', async () => {
     const { pipeline, run } = setUp()
     const order: string[] = []
     await pipeline.register(createScribe('a', 'before', order))
@@ -709,7 +721,7 @@ describe('destinations', () => {
     expect(order).toEqual(['a', 'b'])
   })
 
-  test('switches that throw when they are read switch nothing off', async () => {
+  test('integrations that throw when they are read turn nothing off', async () => {
     const { pipeline } = setUp()
     const order: string[] = []
     await pipeline.register(createScribe('warehouse', 'destination', order))
@@ -727,7 +739,7 @@ describe('destinations', () => {
     expect(order).toEqual(['warehouse'])
   })
 
-  test('one that is still loading gets its events when it has loaded, and holds nothing else up', async () => {
+  test('a destination that is still loading gets its events after it has loaded, and delays nothing else', async () => {
     const { pipeline, run } = setUp()
     const order: string[] = []
     const loading = deferred()
@@ -744,7 +756,7 @@ describe('destinations', () => {
     expect(order).toEqual(['lent'])
   })
 
-  test('one that fails to load gets no events', async () => {
+  test('a destination that fails to load gets no events', async () => {
     const { pipeline, reports, run } = setUp()
     const order: string[] = []
     void pipeline.register(
@@ -761,7 +773,7 @@ describe('destinations', () => {
 
 // Row F106.
 describe('loading', () => {
-  test('load is given a context and the client, and ready is awaited after it', async () => {
+  test('load gets a context and the client, and ready is awaited after it', async () => {
     const { pipeline, client } = setUp()
     const calls: unknown[] = []
     const plugin = createPlugin('a', 'before', {
@@ -820,7 +832,7 @@ describe('loading', () => {
     expect(ends).toEqual([undefined])
   })
 
-  test('the events that waited go through the plugin', async () => {
+  test('events that waited pass through the plugin', async () => {
     const { pipeline, run } = setUp()
     const loading = deferred()
     const order: string[] = []
@@ -881,29 +893,45 @@ describe('loading', () => {
     ['a symbol for a name', createPlugin(Symbol('a') as never, 'before'), 'non-empty string, got a symbol'],
     ['no type', { ...createPlugin('a', 'before'), type: undefined }, 'one of the types'],
     ['an unknown type', createPlugin('a', 'middle' as never), 'one of the types'],
-    ['load that is no function', createPlugin('a', 'before', { load: 5 as never }), 'load to be a function'],
     [
-      'isLoaded that is no function',
+      'a load that is not a function',
+      createPlugin('a', 'before', { load: 5 as never }),
+      'load to be a function',
+    ],
+    [
+      'an isLoaded that is not a function',
       createPlugin('a', 'before', { isLoaded: true as never }),
       'isLoaded to be a function, got a boolean',
     ],
-    ['ready that is no function', createPlugin('a', 'before', { ready: true as never }), 'ready to be a'],
-    ['all that is no function', createPlugin('a', 'before', { all: 5 as never }), 'all to be a function'],
-    ['unload that is no function', createPlugin('a', 'before', { unload: {} as never }), 'unload to be a'],
+    [
+      'a ready that is not a function',
+      createPlugin('a', 'before', { ready: true as never }),
+      'ready to be a',
+    ],
+    [
+      'an all that is not a function',
+      createPlugin('a', 'before', { all: 5 as never }),
+      'all to be a function',
+    ],
+    [
+      'an unload that is not a function',
+      createPlugin('a', 'before', { unload: {} as never }),
+      'unload to be a',
+    ],
     [
       'another onLoadFailure',
       createPlugin('a', 'before', { onLoadFailure: 'Drop' as never }),
       "onLoadFailure to be 'skip' or 'drop', got a string",
     ],
   ]
-  test.each(noPlugins)('%s is no plugin', (_label, plugin, expected) => {
+  test.each(noPlugins)('%s is not a plugin', (_label, plugin, expected) => {
     const { pipeline } = setUp()
 
     expect(() => pipeline.register(plugin as Plugin)).toThrow(expected)
     expect(pipeline.concerns('track')).toBe(false)
   })
 
-  test('isLoaded and load may be left out', async () => {
+  test('isLoaded and load may be absent', async () => {
     const { pipeline, reports, run } = setUp()
     const order: string[] = []
     const { isLoaded, load, ...plugin } = createScribe('a', 'before', order)
@@ -915,7 +943,7 @@ describe('loading', () => {
     expect(reports).toEqual([])
   })
 
-  test('handlers that load sets count', async () => {
+  test('handlers that load adds are called', async () => {
     const { pipeline, run } = setUp()
     const order: string[] = []
     const plugin = createPlugin('a', 'before', {
@@ -964,13 +992,13 @@ describe('loading', () => {
       undefined,
     ],
   ] as [string, Partial<Plugin>, string | undefined][])(
-    'a plugin that %s is registered as that',
+    'a plugin that %s is registered all the same',
     async (_label, more, expected) => {
       expect(await setUp().pipeline.register(createPlugin('a', 'before', more))).toBe(expected)
     },
   )
 
-  test('one that is taken out while it loads was not registered', async () => {
+  test('a plugin that is deregistered while it loads was not registered', async () => {
     const { pipeline, reports, run } = setUp()
     const loading = deferred()
     const registered = pipeline.register(
@@ -985,7 +1013,7 @@ describe('loading', () => {
     expect(reports).toEqual([])
   })
 
-  test('a second plugin of the same name is refused', async () => {
+  test('a second plugin with the same name is refused', async () => {
     const { pipeline } = setUp()
     await pipeline.register(createPlugin('a', 'before'))
 
@@ -993,8 +1021,8 @@ describe('loading', () => {
   })
 })
 
-describe('taking plugins out', () => {
-  test('a plugin that is taken out gets no more events and is unloaded with the client', async () => {
+describe('deregistering plugins', () => {
+  test('a deregistered plugin gets no more events and is unloaded with the client', async () => {
     const { pipeline, client, run } = setUp()
     const order: string[] = []
     const unloaded: unknown[] = []
@@ -1011,7 +1039,7 @@ describe('taking plugins out', () => {
     expect(unloaded).toEqual([[true, client]])
   })
 
-  test('events do not wait for one that is taken out while it loads', async () => {
+  test('events do not wait for a plugin that is deregistered while it loads', async () => {
     const { pipeline, run } = setUp()
     void pipeline.register(createScribe('slow', 'before', [], { load: () => new Promise(() => {}) }))
     const { ends } = run()
@@ -1021,7 +1049,7 @@ describe('taking plugins out', () => {
     expect(ends).toEqual([undefined])
   })
 
-  test('it is said whether there was one of that name', async () => {
+  test('the result says whether there was a plugin of that name', async () => {
     const { pipeline } = setUp()
     await pipeline.register(createPlugin('a', 'before'))
 
@@ -1031,7 +1059,7 @@ describe('taking plugins out', () => {
     expect(await pipeline.deregister('a')).toBe(false)
   })
 
-  test('an unload that hangs is given five seconds', async () => {
+  test('an unload that hangs has five seconds', async () => {
     const { clock, pipeline, reports } = setUp()
     await pipeline.register(createPlugin('a', 'before', { unload: () => new Promise(() => {}) }))
     let isOver = false
@@ -1049,7 +1077,7 @@ describe('taking plugins out', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('plugins may take themselves out, and others in, while they handle an event', async () => {
+  test('plugins may deregister themselves, and register others, while they handle an event', async () => {
     const { pipeline, run } = setUp()
     const order: string[] = []
     await pipeline.register(
@@ -1085,7 +1113,7 @@ describe('taking plugins out', () => {
     expect(reports[0]?.reason.message).toBe("the plugin 'a' failed to unload: non")
   })
 
-  test('an event that is under way keeps the plugins that it set out with', async () => {
+  test('an event keeps the plugins that were registered when it was tracked', async () => {
     const { pipeline, run } = setUp()
     const order: string[] = []
     const first = deferred()
@@ -1103,7 +1131,7 @@ describe('taking plugins out', () => {
 
 // Row F105.
 describe('tracking from inside a plugin', () => {
-  test('an event tracked by a plugin goes through, and one that it would track for that one does not', async () => {
+  test('an event that a plugin tracks is accepted, and one that it tracks while handling that one is not', async () => {
     const { pipeline, run } = setUp()
     const inner: ReturnType<typeof run>[] = []
     await pipeline.register(
@@ -1121,7 +1149,7 @@ describe('tracking from inside a plugin', () => {
     expect(inner.map(({ ends }) => ends[0]?.code)).toEqual(['plugin', undefined])
   })
 
-  test('the next event may be echoed again', async () => {
+  test('the plugin may track one for the next event again', async () => {
     const { pipeline, run } = setUp()
     let echoes = 0
     await pipeline.register(
@@ -1155,7 +1183,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     for (const [index, count] of waits.entries()) {
       const echo = async (ctx: Context): Promise<Context> => {
         for (let wait = 0; wait < count; wait++) await undefined
-        // Were it not stopped, it would go on until here.
+        // Without a limit it would go on to this number.
         if (handled++ < 3_000) run()
         return ctx
       }
@@ -1175,25 +1203,28 @@ describe('tracking from inside an asynchronous plugin', () => {
     ['after several, not declared async', [7, 2], false],
   ]
 
-  test.each(plugins)('%s: it ends, and a timer that was set before runs', async (_label, waits, declared) => {
-    const { pipeline, run } = setUp(systemClock)
-    const ends: (DeliveryError | undefined)[] = []
-    const track = (): void => {
-      pipeline.run('track', createContext(), (error) => ends.push(error))
-    }
-    const handled = await setUpEchoes(pipeline, track, waits, declared)
-    const timer = new Promise((resolve) => setTimeout(resolve, 0))
+  test.each(plugins)(
+    '%s: the loop ends, and a timer that was set before fires',
+    async (_label, waits, declared) => {
+      const { pipeline, run } = setUp(systemClock)
+      const ends: (DeliveryError | undefined)[] = []
+      const track = (): void => {
+        pipeline.run('track', createContext(), (error) => ends.push(error))
+      }
+      const handled = await setUpEchoes(pipeline, track, waits, declared)
+      const timer = new Promise((resolve) => setTimeout(resolve, 0))
 
-    const { ends: own } = run()
-    await timer
-    await settled()
+      const { ends: own } = run()
+      await timer
+      await settled()
 
-    expect(own).toEqual([undefined])
-    expect(handled()).toBeLessThan(50)
-    expect(new Set(ends.map((error) => error?.message))).toEqual(new Set([undefined, REFUSED]))
-  })
+      expect(own).toEqual([undefined])
+      expect(handled()).toBeLessThan(50)
+      expect(new Set(ends.map((error) => error?.message))).toEqual(new Set([undefined, REFUSED]))
+    },
+  )
 
-  test('one event of a plugin goes through for each event, as with a synchronous plugin', async () => {
+  test('one event of a plugin is accepted for each event, as with a synchronous plugin', async () => {
     const { pipeline, run } = setUp()
     const inner: ReturnType<typeof run>[] = []
     await pipeline.register(
@@ -1213,34 +1244,37 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(inner.map(({ ends }) => ends[0]?.message)).toEqual([undefined, REFUSED])
   })
 
-  test.each(['destination', 'after', 'utility'] as const)('in a %s plugin as well', async (type) => {
-    const { pipeline, run } = setUp()
-    const ends: (string | undefined)[] = []
-    const settle = (ctx = createContext()): void => {
-      pipeline.run('track', ctx, (error) => {
-        ends.push(error?.message)
-        if (error !== undefined) return
-        void pipeline.distribute('track', ctx)
-        queueMicrotask(() => pipeline.conclude('track', ctx))
-      })
-    }
-    await pipeline.register(
-      createPlugin('écho', type, {
-        async track() {
-          await undefined
-          settle()
-        },
-      }),
-    )
+  test.each(['destination', 'after', 'utility'] as const)(
+    'is limited in a %s plugin as well',
+    async (type) => {
+      const { pipeline, run } = setUp()
+      const ends: (string | undefined)[] = []
+      const settle = (ctx = createContext()): void => {
+        pipeline.run('track', ctx, (error) => {
+          ends.push(error?.message)
+          if (error !== undefined) return
+          void pipeline.distribute('track', ctx)
+          queueMicrotask(() => pipeline.conclude('track', ctx))
+        })
+      }
+      await pipeline.register(
+        createPlugin('écho', type, {
+          async track() {
+            await undefined
+            settle()
+          },
+        }),
+      )
 
-    settle()
-    await settled()
-    expect(run().ends).toEqual([undefined])
+      settle()
+      await settled()
+      expect(run().ends).toEqual([undefined])
 
-    expect(ends).toEqual([undefined, undefined, REFUSED])
-  })
+      expect(ends).toEqual([undefined, undefined, REFUSED])
+    },
+  )
 
-  test('after a timer it is known too, and what a handler has left behind is not for ever', async () => {
+  test('is recognized after a timer, but not for ever in work that a handler has left behind', async () => {
     const { clock, pipeline, run } = setUp()
     const ends: (string | undefined)[] = []
     await pipeline.register(
@@ -1269,7 +1303,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(ends).toEqual([REFUSED, undefined])
   })
 
-  test('a caller that tracks while asynchronous plugins are at work is not taken for one of them', async () => {
+  test('is not confused with a caller that tracks while asynchronous plugins are working', async () => {
     const { pipeline, run } = setUp(systemClock)
     const answer = deferred()
     await pipeline.register(createPlugin('lent', 'before', { track: async () => answer.promise }))
@@ -1286,7 +1320,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(new Set(runs.map(({ ends }) => ends[0]))).toEqual(new Set([undefined]))
   })
 
-  test('two clients whose plugins track for each other come to an end', async () => {
+  test('two clients whose plugins track for each other do not loop for ever', async () => {
     const one = setUp(systemClock)
     const two = setUp(systemClock)
     const ends: (string | undefined)[] = []
@@ -1309,7 +1343,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(ends).toContain(REFUSED)
   })
 
-  test('what a synchronous handler leaves running cannot keep timers from running', async () => {
+  test('work that a synchronous handler has left behind cannot stop timers from firing', async () => {
     const { pipeline } = setUp(systemClock)
     let handled = 0
     let isStopped = false
@@ -1337,11 +1371,11 @@ describe('tracking from inside an asynchronous plugin', () => {
     await settled()
 
     expect(handled).toBeGreaterThan(100)
-    // One turn of the event loop, or a few where the timer came late.
+    // One turn of the event loop, or a few where the timer was late.
     expect(handled).toBeLessThan(20_000)
   })
 
-  test('events that had to wait for the next turn keep their order, and leave no timer', async () => {
+  test('events that are put off to the next turn keep their order, and leave no timer', async () => {
     const { clock, pipeline } = setUp()
     const order: number[] = []
     await pipeline.register(createScribe('a', 'before', []))
@@ -1358,7 +1392,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('events that had to wait for the next turn wait for a plugin that loads in it, too', async () => {
+  test('events that are put off to the next turn wait for a plugin that loads in it, too', async () => {
     const { clock, pipeline, run } = setUp()
     const order: string[] = []
     const loading = deferred()
@@ -1379,7 +1413,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(order.length).toBeGreaterThan(50)
   })
 
-  test('what a plugin tracks for another client counts there as an event of a caller', async () => {
+  test('an event that a plugin tracks with another client counts there as an event of a caller', async () => {
     const one = setUp()
     const two = setUp()
     const ends: (string | undefined)[] = []
@@ -1403,7 +1437,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(ends).toEqual([REFUSED, undefined, undefined])
   })
 
-  test('a context that a plugin puts in the place of its event does not make it one of a caller', async () => {
+  test('a context with which a plugin replaces its own is still not one of a caller', async () => {
     const { pipeline } = setUp()
     const ends: (string | undefined)[] = []
     const track = (): void => {
@@ -1428,7 +1462,7 @@ describe('tracking from inside an asynchronous plugin', () => {
     expect(ends).toEqual([undefined, undefined, REFUSED])
   })
 
-  test('a burst within one call of the caller does not wait', async () => {
+  test('many events within one call of the caller do not wait', async () => {
     const { clock, pipeline, run } = setUp()
     await pipeline.register(createScribe('a', 'before', []))
 
@@ -1439,7 +1473,7 @@ describe('tracking from inside an asynchronous plugin', () => {
   })
 })
 
-describe('a plugin without which nothing may leave', () => {
+describe("a plugin with onLoadFailure 'drop'", () => {
   const required = (more: Partial<Plugin>): Plugin =>
     createPlugin('masque', 'before', { onLoadFailure: 'drop', track: (ctx) => ctx, ...more })
   const failing: [string, Partial<Plugin>][] = [
@@ -1456,7 +1490,7 @@ describe('a plugin without which nothing may leave', () => {
   ]
 
   test.each(failing)(
-    'events of every kind fail when its load %s, those that waited too',
+    'lets events of every kind fail when its load %s, including those that waited',
     async (_label, more) => {
       const { clock, pipeline, reports, run } = setUp()
       const registered = pipeline.register(required(more))
@@ -1479,7 +1513,7 @@ describe('a plugin without which nothing may leave', () => {
     },
   )
 
-  test('until it is taken out, without being unloaded', async () => {
+  test('lets events fail until it is deregistered, without being unloaded', async () => {
     const { pipeline, run } = setUp()
     let unloads = 0
     await pipeline.register(
@@ -1493,7 +1527,7 @@ describe('a plugin without which nothing may leave', () => {
     expect(unloads).toBe(0)
   })
 
-  test('or registered anew', async () => {
+  test('lets events fail until it is registered again', async () => {
     const { pipeline, run } = setUp()
     await pipeline.register(required({ load: () => Promise.reject(new Error('non')) }))
 
@@ -1502,7 +1536,7 @@ describe('a plugin without which nothing may leave', () => {
     expect(run().ends).toEqual([undefined])
   })
 
-  test('by default events go on', async () => {
+  test('is not the default: otherwise events go on', async () => {
     const { pipeline, run } = setUp()
     const load = (): Promise<never> => Promise.reject(new Error('non'))
     await pipeline.register(createPlugin('a', 'before', { load, onLoadFailure: 'skip' }))
@@ -1512,7 +1546,7 @@ describe('a plugin without which nothing may leave', () => {
   })
 })
 
-describe('plugins that throw when they are looked at', () => {
+describe('plugins whose properties throw', () => {
   const throws = (names: readonly string[]): ProxyHandler<Plugin> => ({
     get(target, name, receiver) {
       if (names.includes(String(name))) throw new Error(`no ${String(name)}`)
@@ -1521,7 +1555,7 @@ describe('plugins that throw when they are looked at', () => {
   })
 
   test.each(['name', 'type', 'load', 'isLoaded', 'onLoadFailure', 'track'])(
-    'at its %s: it is refused, and nothing is left of it',
+    'at %s, are refused, and nothing is left of them',
     (name) => {
       const { pipeline, run } = setUp()
       const plugin = new Proxy(createPlugin('a', 'before', { track: (ctx) => ctx }), throws([name]))
@@ -1533,7 +1567,7 @@ describe('plugins that throw when they are looked at', () => {
   )
 
   test.each(['name', 'type', 'isLoaded', 'alternativeNames', 'track', 'unload'])(
-    'later, at its %s: nothing is thrown at the caller',
+    'later, at %s, cause no error for the caller',
     async (name) => {
       for (const type of ['before', 'enrichment', 'destination', 'after', 'utility'] as const) {
         const { pipeline, run } = setUp()
@@ -1558,7 +1592,7 @@ describe('plugins that throw when they are looked at', () => {
     },
   )
 
-  test('a name that becomes a symbol is still the one that it was', async () => {
+  test('keep their name when it becomes a symbol', async () => {
     const { pipeline, reports, run } = setUp()
     const plugin = createPlugin('a', 'enrichment', {
       track() {
@@ -1575,7 +1609,7 @@ describe('plugins that throw when they are looked at', () => {
     ])
   })
 
-  test('a cancelation of another copy of this package, without a message, fails the event', async () => {
+  test('a cancelation from another copy of this package, without a message, fails the event', async () => {
     const { pipeline, run } = setUp()
     await pipeline.register(
       createPlugin('a', 'before', {
@@ -1592,7 +1626,7 @@ describe('plugins that throw when they are looked at', () => {
 describe('the asynchronous context', () => {
   const storage = new AsyncLocalStorage<string>()
 
-  /** A plugin that notes in which context it was called. */
+  /** A plugin that records in which asynchronous context it was called. */
   const observe = (name: string, type: PluginType, seen: string[], more: Partial<Plugin> = {}): Plugin =>
     createPlugin(name, type, {
       track: () => {
@@ -1601,7 +1635,7 @@ describe('the asynchronous context', () => {
       ...more,
     })
 
-  test('plugins run in that of the call, past others that are asynchronous or hang', async () => {
+  test('of plugins is that of the call, even after others that are asynchronous or hang', async () => {
     const { clock, pipeline, run } = setUp()
     const seen: string[] = []
     await pipeline.register(observe('a', 'before', seen))
@@ -1621,7 +1655,7 @@ describe('the asynchronous context', () => {
     expect(seen).toEqual(['a: un', 'a: deux', 'b: un', 'b: deux', 'c: un', 'c: deux'])
   })
 
-  test('events that wait for a plugin to load go on in theirs', async () => {
+  test('of events that wait for a plugin to load is still that of their calls', async () => {
     const { pipeline, run } = setUp()
     const seen: string[] = []
     const loading = deferred()
@@ -1636,7 +1670,7 @@ describe('the asynchronous context', () => {
     expect(seen).toEqual(['lent: un', 'lent: deux'])
   })
 
-  test.each(['after', 'utility'] as const)('%s plugins run in that of their registration', async (type) => {
+  test.each(['after', 'utility'] as const)('of %s plugins is that of their registration', async (type) => {
     const { pipeline } = setUp()
     const seen: string[] = []
     await storage.run('registration', () => pipeline.register(observe('bilan', type, seen)))
@@ -1648,7 +1682,7 @@ describe('the asynchronous context', () => {
 })
 
 describe('abandoning', () => {
-  test('no timer is left, whatever plugins are at', async () => {
+  test('leaves no timer, whatever plugins are doing', async () => {
     const { clock, pipeline, run } = setUp()
     const forever = (): Promise<never> => new Promise(() => {})
     await pipeline.register(createPlugin('a', 'before', { track: forever }))
@@ -1663,7 +1697,7 @@ describe('abandoning', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('events that waited for a plugin to load go through no plugin afterwards', async () => {
+  test('means that events that waited for a plugin to load pass through no plugin', async () => {
     const { pipeline, run } = setUp()
     const order: string[] = []
     const loading = deferred()
@@ -1679,7 +1713,7 @@ describe('abandoning', () => {
     expect(ends).toEqual([])
   })
 
-  test('an event inside a plugin goes no further, and nobody is told of it', async () => {
+  test('stops an event inside a plugin, and does not report it', async () => {
     const { pipeline, reports, run } = setUp()
     const order: string[] = []
     await pipeline.register(createPlugin('a', 'enrichment', { track: () => new Promise(() => {}) }))
@@ -1694,7 +1728,7 @@ describe('abandoning', () => {
     expect(reports).toEqual([])
   })
 
-  test('a destination that was still at work is named', async () => {
+  test('names a destination that was still working', async () => {
     const { pipeline, reports } = setUp()
     await pipeline.register(createPlugin('entrepôt', 'destination', { track: () => new Promise(() => {}) }))
     const work = pipeline.distribute('track', createContext())
@@ -1707,7 +1741,7 @@ describe('abandoning', () => {
     ])
   })
 
-  test('events that were waiting for the next turn are abandoned as well, and no timer is left', async () => {
+  test('also ends events that were waiting for the next turn, and leaves no timer', async () => {
     const { clock, pipeline } = setUp()
     let done = 0
     await pipeline.register(createScribe('a', 'before', []))
@@ -1725,7 +1759,7 @@ describe('abandoning', () => {
     expect(done).toBe(before)
   })
 
-  test('events of later are handled', async () => {
+  test('does not affect later events', async () => {
     const { pipeline, run } = setUp()
     await pipeline.register(createScribe('a', 'before', []))
 

@@ -24,7 +24,7 @@ describe('backoff', () => {
   })
 
   test.each(BOUNDS)(
-    'the delays after $failures failures fill the upper half of their bound evenly',
+    'the delays after $failures failures are evenly spread over the upper half of their limit',
     ({ failures, fromMs, toMs }) => {
       const clock = new FakeClock(undefined, failures)
 

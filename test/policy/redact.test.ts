@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { redactor } from '../../src/policy/redact.ts'
 
 describe('redacting', () => {
-  test('every occurrence goes', () => {
+  test('removes every occurrence', () => {
     expect(redactor(['geheimnis'])('geheimnis und geheimnis')).toBe('[redacted] und [redacted]')
   })
 
-  test('a secret is text, not a pattern', () => {
+  test('takes a secret as text, not as a pattern', () => {
     expect(redactor(['.*.*.*.*.*'])('alles bleibt')).toBe('alles bleibt')
   })
 
@@ -20,22 +20,22 @@ describe('redacting', () => {
     ['.', 'a . b.c', 'a [redacted] b.c'],
     ['wk_7', 'invalid write key wk_7.', 'invalid write key [redacted].'],
     ['eDo=', 'Basic eDo=', 'Basic [redacted]'],
-  ])('a short secret goes where it stands alone, and blackens no words: %s', (secret, text, clean) => {
+  ])('removes a short secret where it stands alone, but not inside words: %s', (secret, text, clean) => {
     expect(redactor([secret])(text)).toBe(clean)
   })
 
-  test('a long secret goes wherever it is', () => {
+  test('removes a long secret everywhere', () => {
     expect(redactor(['geheimnis'])('ungeheimnisse')).toBe('un[redacted]se')
   })
 
-  test('a secret goes as JSON and addresses write it', () => {
+  test('removes a secret in the forms that JSON and URLs give it', () => {
     const redact = redactor(['wk"7\\Zurich&'])
 
     expect(redact(JSON.stringify({ key: 'wk"7\\Zurich&' }))).toBe('{"key":"[redacted]"}')
     expect(redact(`https://h/?key=${encodeURIComponent('wk"7\\Zurich&')}`)).toBe('https://h/?key=[redacted]')
   })
 
-  test('a secret of several lines goes where they have become one', () => {
+  test('removes a secret of several lines where they were joined to one', () => {
     const redact = redactor(['-----BEGIN KEY-----\nMIIEvQ\r\nIBADAN\n-----END KEY-----\n'])
 
     expect(redact('with -----BEGIN KEY----- MIIEvQ IBADAN -----END KEY-----, non')).toBe(
@@ -43,18 +43,18 @@ describe('redacting', () => {
     )
   })
 
-  test('a text that ends in the middle of a secret keeps nothing of it', () => {
+  test('removes the beginning of a secret at the end of a cut text', () => {
     const redact = redactor(['wk_Zurich_7Qm4'])
 
     expect(redact('invalid: wk_Zurich_7Q')).toBe('invalid: [redacted]')
     expect(redact('invalid: wk_Zurich_7Q and more')).toBe('invalid: wk_Zurich_7Q and more')
   })
 
-  test('of two secrets of which one is a part of the other both go', () => {
+  test('removes both of two secrets of which one contains the other', () => {
     expect(redactor(['abcdefgh', 'abcdefghij'])('abcdefghij abcdefgh')).toBe('[redacted] [redacted]')
   })
 
-  test('no secrets, and an empty one, change nothing', () => {
+  test('changes nothing without secrets, or with an empty one', () => {
     expect(redactor([])('alles bleibt')).toBe('alles bleibt')
     expect(redactor([''])('alles bleibt')).toBe('alles bleibt')
   })

@@ -62,7 +62,7 @@ describe.each(['UTC', 'America/New_York', 'Asia/Kolkata'])(
     test.each([
       ['ahead', 'Fri, 20 Nov 2026 10:30:00 GMT', 'Fri, 20 Nov 2026 10:30:03 GMT'],
       ['behind', 'Fri, 20 Nov 2026 08:30:00 GMT', 'Fri, 20 Nov 2026 08:30:03 GMT'],
-    ])('a server whose clock is an hour %s is understood by its own Date', (_label, date, value) => {
+    ])('a server whose clock is an hour %s is read by its own Date', (_label, date, value) => {
       process.env['TZ'] = zone
 
       expect(retryAfter(value, { date })).toBe(3_000)
@@ -100,7 +100,7 @@ describe('dates', () => {
     expect(parseHttpDate('Fri, 20 Nov 2026 09:30:60 GMT', NOW_MS)).toBe(NOW_MS + 60_000)
   })
 
-  test('a date that is over means no wait', () => {
+  test('a date in the past means no wait', () => {
     expect(retryAfter('Thu, 01 Jan 1970 00:00:00 GMT')).toBe(0)
   })
 
@@ -108,7 +108,7 @@ describe('dates', () => {
     expect(retryAfter('Fri, 31 Dec 9999 23:59:59 GMT')).toBe(300_000)
   })
 
-  test('a Date header that is no date is ignored', () => {
+  test('a Date header that is not a date is ignored', () => {
     expect(retryAfter('Fri, 20 Nov 2026 09:30:03 GMT', { date: 'hier' })).toBe(3_000)
   })
 
@@ -127,7 +127,7 @@ describe('dates', () => {
     'Fri, 20 Nov 2026 09:30:61 GMT',
     '2026-11-20T09:30:03Z',
     'Fri Nov 20 09:30:03 2026 GMT',
-  ])('%s is no HTTP-date', (text) => {
+  ])('%s is not an HTTP-date', (text) => {
     expect(parseHttpDate(text, NOW_MS)).toBeUndefined()
     expect(retryAfter(text)).toBeUndefined()
   })
@@ -166,7 +166,7 @@ describe('malformed values', () => {
     ['digits of another script', '٣'],
     ['commas', ',,,'],
     ['100 KB of digits', '9'.repeat(100_000)],
-  ])('%s means no wait that is known', (_label, value) => {
+  ])('%s means that the wait is unknown', (_label, value) => {
     expect(retryAfter(value)).toBeUndefined()
     expect(rateLimit({ 'retry-after': value })).toBeUndefined()
     expect(rateLimit({ 'x-ratelimit-reset': value })).toBeUndefined()
@@ -186,9 +186,10 @@ describe('malformed values', () => {
   ]
 
   test.each(hostile.map((value) => [value.slice(0, 12), value]))(
-    'a megabyte of %j is refused without work that grows faster than it',
+    'a megabyte of %j is refused in linear time',
     (_start, value) => {
-      // No measuring of time: what backtracks over a megabyte does not end within the test's limit.
+      // No time is measured: a pattern that backtracks over a megabyte does not end within the time limit of
+      // the test.
       for (const name of ['retry-after', 'x-ratelimit-reset', 'ratelimit-reset', 'ratelimit', 'date']) {
         rateLimit({ [name]: value })
         retryAfter('Fri, 20 Nov 2026 09:30:03 GMT', { [name]: value })
@@ -198,7 +199,7 @@ describe('malformed values', () => {
     },
   )
 
-  test('whatever arrives, the answer is no wait or one of 0 to five minutes', () => {
+  test('whatever arrives, the result is no wait or one of 0 to five minutes', () => {
     const almost = fc
       .array(
         fc.constantFrom(
@@ -255,12 +256,12 @@ describe('the headers of a rate limit', () => {
       { 'retry-after': '2', 'x-ratelimit-reset': '60', ratelimit: '"d";t=9' },
     ],
     ['X-RateLimit-Reset before RateLimit-Reset', { 'x-ratelimit-reset': '2', 'ratelimit-reset': '60' }],
-    ['a malformed Retry-After is passed over', { 'retry-after': 'bientôt', 'x-ratelimit-reset': '2' }],
+    ['a malformed Retry-After is skipped', { 'retry-after': 'bientôt', 'x-ratelimit-reset': '2' }],
   ])('%s: 2 s', (_label, headers) => {
     expect(rateLimit(headers as unknown as Record<string, string>)).toBe(2_000)
   })
 
-  test('an epoch is measured from the Date of the answer', () => {
+  test('an epoch is measured from the Date of the response', () => {
     const headers = {
       'x-ratelimit-reset': String(epochSeconds + 3_602),
       date: 'Fri, 20 Nov 2026 10:30:00 GMT',
@@ -280,11 +281,11 @@ describe('the headers of a rate limit', () => {
   test.each([
     ['no header', {}],
     ['zero', { 'retry-after': '0' }],
-    ['a date that is over', { 'retry-after': 'Thu, 01 Jan 1970 00:00:00 GMT' }],
-    ['an epoch that is over', { 'x-ratelimit-reset': '1000000000' }],
+    ['a date in the past', { 'retry-after': 'Thu, 01 Jan 1970 00:00:00 GMT' }],
+    ['an epoch in the past', { 'x-ratelimit-reset': '1000000000' }],
     ['a reset of zero', { 'x-ratelimit-reset': '0' }],
     ['a RateLimit without t', { ratelimit: '"default";r=0' }],
-  ])('%s says nothing of how long to wait', (_label, headers) => {
+  ])('%s does not say how long to wait', (_label, headers) => {
     expect(rateLimit(headers as unknown as Record<string, string>)).toBeUndefined()
   })
 })
@@ -343,7 +344,10 @@ describe('the status policy', () => {
     },
   )
 
-  test.each([0, -1, 1_000, Number.MAX_SAFE_INTEGER])('%i, which is no status, is tried again', (status) => {
-    expect(classify(status, false)).toBe('retry')
-  })
+  test.each([0, -1, 1_000, Number.MAX_SAFE_INTEGER])(
+    '%i, which is not a status, leads to a retry',
+    (status) => {
+      expect(classify(status, false)).toBe('retry')
+    },
+  )
 })
