@@ -8,6 +8,17 @@ const warnings = catchProcessWarnings()
 /** A value that does not have the type of the setting. */
 const untyped = (value: unknown) => value as () => boolean
 
+test('disable as a value sends nothing, and needs no warning', async () => {
+  const { analytics, client } = createAnalytics({ disable: true })
+
+  analytics.track({ userId: 'ada', event: 'Order Completed' })
+  await analytics.flush()
+
+  expect(client.requests).toEqual([])
+  expect(analytics.stats.delivered).toBe(1)
+  expect(warnings).toEqual([])
+})
+
 describe('disable as a function', () => {
   test('is called for every event, and decides for this event alone', async () => {
     let isGiven = false

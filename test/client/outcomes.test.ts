@@ -74,6 +74,23 @@ describe('failures that lose no event', () => {
     expect(warned).toEqual([])
   })
 
+  test('of the service are a warning when an outage begins and when it ends, with what waits', async () => {
+    const { analytics, clock } = createAnalytics({}, [...new Array(8).fill(status(503)), status(200)])
+    const warnings: string[] = []
+    analytics.on('warning', ({ reason }) => warnings.push((reason as Error).message))
+
+    trackPurchases(analytics, 3)
+    await clock.advance(600_000)
+
+    expect(analytics.stats.delivered).toBe(3)
+    expect(warnings).toEqual([
+      expect.stringMatching(/^the service has taken no request since .*503.* wait for it: 3\.$/),
+      expect.stringMatching(
+        /^the service takes requests again, after [1-9]\d+ s\. Events on their way: 3\.$/,
+      ),
+    ])
+  })
+
   test('of a warning listener are a process warning, and no further warning', async () => {
     const { analytics } = createAnalytics()
     let calls = 0

@@ -1,9 +1,25 @@
 import { describe, expect, test } from 'vitest'
-import { BodyLimit } from '../../src/delivery/range.ts'
+import { BodyLimit, Range } from '../../src/delivery/range.ts'
+import { createItem } from '../../src/line/item.ts'
 
 function succeed(limit: BodyLimit, times: number): void {
   for (let time = 0; time < times; time++) limit.succeed()
 }
+
+test.each([
+  [3, 29, 2],
+  [3, 32, 3],
+  [3, 31, 2],
+  [3, 21, 2],
+  [3, 20, 1],
+  [3, 1, 1],
+])('of %d events of 10 bytes, a body of %d bytes holds %d, commas included', (count, maxBytes, expected) => {
+  const items = Array.from({ length: count }, (_, seq) =>
+    Object.assign(createItem('track', seq), { bytes: 10 }),
+  )
+
+  expect(new Range(items).countWithin(maxBytes)).toBe(expected)
+})
 
 describe('the limit of bytes in a request', () => {
   test('is half of the refused size, and never more than before', () => {
