@@ -1286,6 +1286,22 @@ test('after an outage, a service that refuses the encoding of the first body is 
   expect(codesOf(outcomes)).toEqual(['delivered', 'delivered'])
 })
 
+test('after an outage, a service that rejects the first event is available: the next ones are sent at once', async () => {
+  const { client, clock, enqueue, outcomes } = setUpDelivery({
+    settings: { flushAt: 1, maxConcurrentRequests: 2, maxRetries: 1 },
+    replies: [status(200), status(503), status(409), status(200)],
+  })
+  enqueue('a1')
+  await settled()
+  enqueue('a2')
+  await clock.advance(1_000)
+  enqueue('a3')
+  await settled()
+
+  expect(client.requests.map(({ messageIds }) => messageIds[0])).toEqual(['a1', 'a2', 'a2', 'a3'])
+  expect(codesOf(outcomes)).toEqual(['delivered', 'rejected', 'delivered'])
+})
+
 test('a body that is being encoded when the gate shuts waits until the gate opens', async () => {
   let encodeSecond = (): void => {}
   let count = 0
