@@ -7,8 +7,9 @@ import { describe, expect, test } from 'vitest'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * The rooms of a package from the top to the bottom, a line for each floor: a file may import from its own room and from the floors
- * below, types included, and from no room beside it. A room is a folder or a file directly below `src`.
+ * The rooms of a package from top to bottom, one line for each floor. A file may import from its own room and
+ * from lower floors, types included, but not from another room on its own floor. A room is a folder or a file
+ * directly below `src`.
  */
 const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   src: [
@@ -66,7 +67,10 @@ const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
 }
 
-/** Sources of other packages that one may take, to be compiled in: none by the client and the collector. */
+/**
+ * Source files of other packages that a package may import and compile in. The client and the collector
+ * import none.
+ */
 const FROM_OTHERS: Readonly<Record<string, RegExp>> = {
   src: /^$/,
   'collector/src': /^$/,
@@ -74,7 +78,7 @@ const FROM_OTHERS: Readonly<Record<string, RegExp>> = {
   'cli/src': /^(?:collector\/src\/json|src\/settings\/suggest)\b/,
 }
 
-/** Rooms that the client may not import although they are below it, because they have their own entry points. */
+/** Rooms below the client that it must not import, because they have their own entry points. */
 const OWN_ENTRIES = ['compat', 'plugins', 'scope', 'spool', 'testing']
 
 interface Import {
@@ -106,7 +110,7 @@ function importsOf(root: string): { files: string[]; imports: Import[]; foreign:
 
 const roomOf = (path: string): string => path.split('/')[0] ?? path
 
-/** Files that reach themselves by imports, each with its way round. */
+/** Files that import themselves through other files, each with its cycle. */
 function cyclesOf(files: readonly string[], imports: readonly Import[]): string[] {
   const done = new Set<string>()
   const found: string[] = []
@@ -126,7 +130,7 @@ describe.each(Object.entries(FLOORS))('%s', (root, floors) => {
   const { files, imports, foreign } = importsOf(root)
   const floorOf = (path: string): number => floors.findIndex((rooms) => rooms.includes(roomOf(path)))
 
-  test('each room has its floor, and each floor its rooms', () => {
+  test('every room is on one floor of the list, and every room of the list exists', () => {
     const rooms = [...new Set(files.map(roomOf))].sort()
 
     expect(rooms).toEqual([...new Set(floors.flat())].sort())
@@ -142,16 +146,16 @@ describe.each(Object.entries(FLOORS))('%s', (root, floors) => {
     expect(upwards.map(({ from, to }) => `${from} > ${to}`)).toEqual([])
   })
 
-  test('of other packages it takes what is agreed', () => {
+  test('imports only the agreed files of other packages', () => {
     expect(foreign.filter((path) => FROM_OTHERS[root]?.test(path.replaceAll('\\', '/')) !== true)).toEqual([])
   })
 
-  test('no file reaches itself', () => {
+  test('no file imports itself through others', () => {
     expect(cyclesOf(files, imports)).toEqual([])
   })
 })
 
-test('the client loads no room that has an entry point of its own', () => {
+test('the client imports no room that has its own entry point', () => {
   const { imports } = importsOf('src')
   const reached = new Set(['index.ts'])
   for (const file of reached) {
@@ -162,7 +166,7 @@ test('the client loads no room that has an entry point of its own', () => {
   expect([...reached].filter((path) => OWN_ENTRIES.includes(roomOf(path)))).toEqual([])
 })
 
-test('the check finds a cycle, by types too, and none through what is loaded later', () => {
+test('the check finds a cycle, also of types, but not through dynamic imports', () => {
   const line = (from: string, to: string, isDynamic = false) => ({ from, to, isDynamic })
 
   expect(cyclesOf(['a', 'b', 'c'], [line('a', 'b'), line('b', 'c'), line('c', 'b')])).toEqual(['b > c > b'])

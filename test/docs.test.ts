@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 const repository = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string): string => readFileSync(`${repository}${path}`, 'utf8')
 
-/** Text files under version control, and new ones: what a reader of the repository can come across. */
+/** Text files under version control, and new ones. */
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
   cwd: repository,
   encoding: 'utf8',
@@ -17,11 +17,11 @@ const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
     try {
       return read(path) !== ''
     } catch {
-      return false // deleted in the working copy
+      return false // the file was deleted in the working copy
     }
   })
 
-/** Every match in the code, with the file that it is in. */
+/** Every match in the files, with the path of its file. */
 function mentions(pattern: RegExp): { path: string; groups: string[] }[] {
   return files.flatMap((path) =>
     [...read(path).matchAll(pattern)].map((match) => ({ path, groups: match.slice(1) })),
@@ -31,12 +31,12 @@ function mentions(pattern: RegExp): { path: string; groups: string[] }[] {
 describe('docs/faults.md', () => {
   const rows = [...read('docs/faults.md').matchAll(/^\| ([FBS]\d+) \|/gm)].map(([, row]) => row ?? '')
 
-  test('has each row once', () => {
+  test('contains each row once', () => {
     expect(rows.length).toBeGreaterThan(200)
     expect(new Set(rows).size).toBe(rows.length)
   })
 
-  test('has every row that code, tests and documents name', () => {
+  test('contains every row that code, tests and documents mention', () => {
     const named = mentions(/(?<![\w#/+-])([FBS]\d{2,3})(?![\w/+-]|\.\w)/g)
     const unknown = named
       .filter(({ groups: [row] }) => !rows.includes(row ?? ''))
@@ -46,7 +46,7 @@ describe('docs/faults.md', () => {
     expect(unknown).toEqual([])
   })
 
-  test('has every section that code, tests and documents name', () => {
+  test('contains every section that code, tests and documents mention', () => {
     const sections = [...read('docs/faults.md').matchAll(/^#{2,3} (\d(?:\.\d)?)/gm)].map(([, one]) => one)
     const named = mentions(/faults\.md, section (\d(?:\.\d)?)/g)
 
@@ -58,7 +58,7 @@ describe('docs/faults.md', () => {
 describe('docs/spec.md', () => {
   const sections = [...read('docs/spec.md').matchAll(/^## (\d+)\. /gm)].map(([, section]) => section)
 
-  test('has every section that code, tests and documents name', () => {
+  test('contains every section that code, tests and documents mention', () => {
     const named = mentions(
       /\bspec(?:ification)?(?:\.md)?(?:\]\([^)]*\))?,?\s+(?:\*\s+)?sections?\s+(\d+)(?:\s+and\s+(\d+))?/g,
     ).flatMap(({ path, groups }) =>
@@ -69,7 +69,7 @@ describe('docs/spec.md', () => {
     expect(named.filter(({ section }) => !sections.includes(section))).toEqual([])
   })
 
-  test('is named with its folder, so that the name leads to it', () => {
+  test('is mentioned with its folder, so that readers find the file', () => {
     const bare = mentions(/(?<![\w/])((?:spec|faults)\.md)/g).filter(
       ({ path }) => !path.startsWith('docs/') && !path.startsWith('test/'),
     )
@@ -81,7 +81,7 @@ describe('docs/spec.md', () => {
 describe('links between the documents', () => {
   const documents = files.filter((path) => path.endsWith('.md'))
 
-  /** The anchors that a heading gets on the pages of repositories. */
+  /** The anchors that GitHub gives to headings. */
   function anchorsOf(path: string): string[] {
     return [...read(path).matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
       title
@@ -91,7 +91,7 @@ describe('links between the documents', () => {
     )
   }
 
-  test.each(documents)('%s: every relative link and anchor leads somewhere', (path) => {
+  test.each(documents)('%s: the target of every relative link and anchor exists', (path) => {
     const folder = path.includes('/') ? path.slice(0, path.lastIndexOf('/') + 1) : ''
     const links = [...read(path).matchAll(/\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)/g)]
     const broken = links.filter(([, target = '', anchor]) => {

@@ -59,18 +59,18 @@ describe.each(workflows)('%s', (path) => {
     for (const script of called) expect(Object.keys(manifest.scripts)).toContain(script)
   })
 
-  test('pins every action to a commit, and names its version', () => {
+  test('pins every action to a commit, and gives its version', () => {
     const uses = [...read(path).matchAll(/uses: (.*)$/gm)].map(([, action]) => action)
 
     expect(uses.length).toBe(stepsOf(path).filter(({ uses }) => uses !== undefined).length)
     for (const action of uses) expect(action).toMatch(/^[\w.-]+\/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/)
   })
 
-  test('may read the repository, and no more by default', () => {
+  test('has only the right to read the repository by default', () => {
     expect((parse(read(path)) as Workflow).permissions).toEqual({ contents: 'read' })
   })
 
-  test('keeps no credentials in the working copy, and every job has a time limit', () => {
+  test('keeps no credentials in the working copy, and has a time limit for every job', () => {
     const checkouts = stepsOf(path).filter(({ uses }) => uses?.startsWith('actions/checkout@'))
 
     expect(checkouts.length).toBe(jobsOf(path).length)
@@ -78,7 +78,7 @@ describe.each(workflows)('%s', (path) => {
     for (const job of jobsOf(path)) expect(job['timeout-minutes']).toBeGreaterThan(0)
   })
 
-  test('installs what the lockfile names, without install scripts', () => {
+  test('installs the packages of the lockfile, without install scripts', () => {
     const installs = stepsOf(path).filter(({ run }) => /\bnpm (?:ci|i|install)\b/.test(run ?? ''))
 
     const running = jobsOf(path).filter(({ steps }) => steps.some(({ run }) => run !== undefined))
@@ -87,7 +87,7 @@ describe.each(workflows)('%s', (path) => {
   })
 })
 
-test('CI runs on every Node.js that the tests fetch and the tools run on', () => {
+test('CI runs on every Node.js version that the tests download and the tools support', () => {
   const fetched = Object.keys(runtimes).flatMap((name) => /^node-(\d+)$/.exec(name)?.[1] ?? [])
   const [ci] = jobsOf('.github/workflows/ci.yml')
 
@@ -104,7 +104,7 @@ test('CI runs the default form on Linux, macOS and Windows', () => {
   for (const job of [linux, platforms]) expect(job?.steps.map(({ run }) => run)).toContain('npm test')
 })
 
-test('each night runs what takes too long for a change, and the scripts that it calls are there', () => {
+test('each night runs the tests that take too long for a change, and their scripts exist', () => {
   const [job] = jobsOf('.github/workflows/nightly.yml')
   const runs = (job?.strategy?.matrix.include ?? []).map(({ run }) => run)
 
@@ -123,7 +123,7 @@ test('S43: a release lists what users install, and SECURITY.md says which versio
   )
 })
 
-test('S44: code, dependencies, licences and secrets are looked at on every change', () => {
+test('S44: code, dependencies, licences and secrets are checked on every change', () => {
   const path = '.github/workflows/security.yml'
   const uses = stepsOf(path).map(({ uses = '' }) => uses.split('@')[0])
 
@@ -138,13 +138,13 @@ test('S44: code, dependencies, licences and secrets are looked at on every chang
   expect(read(path)).toMatch(/deny-licenses: AGPL-3\.0/)
 })
 
-test('a release has provenance and an identity of its own, and no stored token', () => {
+test('a release has provenance and its own identity, but no stored token', () => {
   const path = '.github/workflows/release.yml'
   const [publish, announce] = jobsOf(path)
 
   expect(publish?.steps.at(-1)?.run).toBe('node scripts/publish.mjs')
   expect(publish?.permissions).toEqual({ contents: 'read', 'id-token': 'write' })
-  // Only the job that has no right to publish may write to the repository.
+  // Only the job without the right to publish may write to the repository.
   expect(announce?.permissions).toEqual({ contents: 'write' })
   expect(read(path)).not.toMatch(/secrets\.|NODE_AUTH_TOKEN|NPM_TOKEN/)
   const manifests = [
@@ -157,7 +157,7 @@ test('a release has provenance and an identity of its own, and no stored token',
   }
 })
 
-test('package.json says where the project lives', () => {
+test('package.json has the address of the repository', () => {
   const home = 'https://github.com/trackpost/trackpost'
 
   expect(manifest.repository).toEqual({ type: 'git', url: `git+${home}.git` })

@@ -12,14 +12,17 @@ const documented = new Map(
   ),
 )
 
-test('docs/settings.md has every setting of the code, once, and no other', () => {
+test('docs/settings.md contains every setting of the code, once, and no others', () => {
   const names = [...read('docs/settings.md').matchAll(/^### `(\w+)`$/gm)].map(([, name]) => name)
 
   expect([...names].sort()).toEqual(Object.keys(SETTINGS).sort())
   expect([...documented.keys()]).toEqual(names)
 })
 
-/** Defaults that are not a value of the table: what is required, what the region decides, and what is optional. */
+/**
+ * Defaults that are not a value of the table: required settings, those that depend on the region, and
+ * optional ones.
+ */
 const OTHER_DEFAULTS: Record<string, string> = {
   writeKey: 'required',
   host: "default the region's",
@@ -34,7 +37,7 @@ const OTHER_DEFAULTS: Record<string, string> = {
 
 const grouped = (value: number): string => value.toLocaleString('en-US')
 
-/** Type, default and range as the bold line of a setting has them. */
+/** Type, default and range in the form of the bold line of a setting. */
 function factsOf(name: string, rule: Rule): string {
   if (rule.type === 'integer') {
     const range = `${grouped(rule.min)} to ${grouped(rule.max)} ${rule.unit}`
@@ -49,14 +52,14 @@ function factsOf(name: string, rule: Rule): string {
 }
 
 test.each(Object.entries(SETTINGS))(
-  'docs/settings.md gives type, default, range and unit of %s, and says what it does',
+  'docs/settings.md gives type, default, range and unit of %s, and explains it',
   (name, rule: Rule) => {
     expect(documented.get(name)?.facts).toBe(factsOf(name, rule))
     expect(documented.get(name)?.text).not.toBe('')
   },
 )
 
-test('docs/errors.md has every code, in the order of the code', () => {
+test('docs/errors.md contains every code, in the order of the code', () => {
   const codes = [...read('docs/errors.md').matchAll(/^### `(\w+)`$/gm)].map(([, code]) => code)
 
   expect(codes).toEqual([...FAILURE_CODES])
@@ -69,7 +72,7 @@ describe('the README', () => {
     expect(readme.split('\n').length).toBeLessThanOrEqual(150)
   })
 
-  test('has badges that are true', () => {
+  test('has badges with true statements', () => {
     const { engines, license } = JSON.parse(read('package.json'))
     const badges = [...readme.matchAll(/^\[!\[([^\]]+)\]\(([^)]+)\)/gm)].map(([, name = '', url = '']) => ({
       name,
@@ -89,7 +92,7 @@ describe('the README', () => {
     expect(read('.github/workflows/ci.yml')).toContain('name: CI')
   })
 
-  test('leads to every guide', () => {
+  test('links to every guide', () => {
     const reference = ['index', 'spec', 'faults'].map((name) => `${name}.md`)
     const guides = readdirSync(new URL('../docs', import.meta.url)).filter(
       (name) => name.endsWith('.md') && !reference.includes(name),
@@ -99,7 +102,7 @@ describe('the README', () => {
     expect(guides.filter((name) => !readme.includes(`(./docs/${name}`))).toEqual([])
   })
 
-  test('names the runtimes that the tests run on', () => {
+  test('names the runtimes of the tests', () => {
     const runtimes = Object.values(JSON.parse(read('scripts/runtimes.json'))).flatMap((one) =>
       JSON.stringify(one),
     )

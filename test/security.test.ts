@@ -11,7 +11,10 @@ const filesBelow = (...folders: string[]): string[] =>
     .split('\n')
     .filter((path) => path !== '' && existsSync(`${repository}${path}`))
 
-/** Where each row of the security list, docs/faults.md, section 3, is proved: a test file, and a part of a title in it. */
+/**
+ * The proof of each row of the security list, docs/faults.md, section 3: a test file, and a part of a title
+ * in it.
+ */
 const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: string])[]>> = {
   S01: [
     ['test/faults/settings.test.ts', "'S01'"],
@@ -56,7 +59,7 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
   S21: [['test/faults/poison.test.ts', '--disable-proto']],
   S22: [
     ['test/auth/private-key.test.ts', 'hostile text costs in proportion to its length'],
-    ['test/scope/request.test.ts', 'costs no more than reading it a few times'],
+    ['test/scope/request.test.ts', 'takes no longer than reading it a few times'],
   ],
   S23: [
     ['test/policy/response.test.ts', 'whatever arrives, the result is no wait or one of 0 to five minutes'],
@@ -66,30 +69,30 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
   S25: [
     ['test/faults/overload.test.ts', "'F09'"],
     ['test/faults/overload.test.ts', "'F70'"],
-    ['test/spool/file-spool.test.ts', 'it takes no more than maxBytes'],
+    ['test/spool/file-spool.test.ts', 'writes at most maxBytes'],
   ],
-  S26: [['test/runtime/log.test.ts', 'a control character cannot forge a line']],
+  S26: [['test/runtime/log.test.ts', 'gets no control characters, which could forge a line']],
   S27: [['test/faults/plugins.test.ts', 'one warning for 1,000 losses']],
-  S30: [['test/spool/file-spool.test.ts', 'its files are for its owner alone']],
+  S30: [['test/spool/file-spool.test.ts', 'creates files that only their owner can read']],
   S31: [['test/spool/file-spool.test.ts', 'a link to nothing']],
   S32: [['test/spool/client.test.ts', 'nothing secret is in the files']],
   S33: [
     ['test/spool/client.test.ts', 'nothing secret is in the files'],
-    ['test/spool/file-spool.test.ts', 'it is gone from the disk when all of it is acknowledged'],
+    ['test/spool/file-spool.test.ts', 'are removed from the disk when all are acknowledged'],
   ],
   S34: [['test/spool/faults.test.ts', 'every byte of a record changed']],
-  S35: [['test/spool/client.test.ts', 'with credentials of its own: nothing secret is in the files']],
+  S35: [['test/spool/client.test.ts', 'with its own credentials: nothing secret is in the files']],
   S37: [['test/package/contents.test.ts', 'nothing runs when the package is installed']],
-  S38: [['test/github.test.ts', 'installs what the lockfile names, without install scripts']],
-  S39: [['test/github.test.ts', 'a release has provenance and an identity of its own']],
+  S38: [['test/github.test.ts', 'installs the packages of the lockfile, without install scripts']],
+  S39: [['test/github.test.ts', 'a release has provenance and its own identity']],
   S40: [
     ['test/package/contents.test.ts', 'the tarball holds these files and no others'],
     ['test/package/contents.test.ts', 'no file in the tarball knows where it was built'],
   ],
   S41: [['test/package/reproducible.test.ts', 'built again elsewhere, every file is the same']],
   S42: [
-    ['test/github.test.ts', 'pins every action to a commit, and names its version'],
-    ['test/github.test.ts', 'may read the repository, and no more by default'],
+    ['test/github.test.ts', 'pins every action to a commit, and gives its version'],
+    ['test/github.test.ts', 'has only the right to read the repository by default'],
   ],
   S43: [['test/github.test.ts', 'S43']],
   S44: [['test/github.test.ts', 'S44']],
@@ -107,17 +110,17 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
   S50: [['collector/test/oauth.test.ts', 'an assertion is good once, in parallel too']],
 }
 
-/** Rows that tests of this file prove. */
+/** Rows that are proved by tests of this file. */
 const PROVED_HERE = ['S12', 'S19', 'S28', 'S29', 'S36']
 
 describe('the security list', () => {
   const rows = [...read('docs/faults.md').matchAll(/^\| (S\d\d) \|/gm)].map(([, row]) => row ?? '')
 
-  test('every row is proved somewhere, and nothing is proved that is no row', () => {
+  test('every row has a proof, and every proof belongs to a row', () => {
     expect([...Object.keys(PROVED), ...PROVED_HERE].sort()).toEqual([...rows].sort())
   })
 
-  test.each(Object.entries(PROVED))('%s: its tests are there', (_row, tests) => {
+  test.each(Object.entries(PROVED))('%s: its tests exist', (_row, tests) => {
     for (const [file, title] of tests) expect(read(file), file).toContain(title)
   })
 })
@@ -147,12 +150,12 @@ describe('the sources of what users install', () => {
   const sources = filesBelow('src', 'collector/src', 'cli/src').filter((path) => path.endsWith('.ts'))
   const withText = (pattern: RegExp): string[] => sources.filter((path) => pattern.test(read(path)))
 
-  test('S12: no setting turns the check of certificates off', () => {
+  test('S12: no setting turns off the check of certificates', () => {
     expect(sources.length).toBeGreaterThan(300)
     expect(withText(/rejectUnauthorized|NODE_TLS_REJECT_UNAUTHORIZED|checkServerIdentity/)).toEqual([])
   })
 
-  test('S19: the SDK takes no proxy from the environment', () => {
+  test('S19: the SDK does not read proxies from the environment', () => {
     const ofSDK = filesBelow('src').filter((path) => path.endsWith('.ts'))
     expect(ofSDK.filter((path) => /(?:https?|no|all)_proxy/i.test(read(path)))).toEqual([])
   })
@@ -163,7 +166,7 @@ describe('the sources of what users install', () => {
     expect(ofSDK.filter((path) => pattern.test(read(path)))).toEqual([])
   })
 
-  test('S29: Math.random spreads waits, and makes no id', () => {
+  test('S29: Math.random varies waits, and never makes an id', () => {
     expect(withText(/Math\.random/).sort()).toEqual([
       'cli/src/tail/follow.ts',
       'collector/src/clock.ts',
@@ -181,7 +184,7 @@ describe('the sources of what users install', () => {
       (name) => !(name in manifest.peerDependencies),
     )
 
-    // They are compiled in: there is nothing else to install.
+    // They are compiled in: nothing else is installed.
     expect(manifest).not.toHaveProperty('dependencies')
     expect(names.sort()).toEqual(['@lukeed/uuid', 'dset', 'jose'])
     for (const name of names) expect(table).toContain(`| \`${name}\` |`)

@@ -8,11 +8,11 @@ import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
 
-describe('a filter', () => {
+describe('a filter function', () => {
   test.each([
     ['synchronous', (type: string) => type !== 'page'],
     ['asynchronous', async (type: string) => type !== 'page'],
-  ])('that is %s lets through what it returns true for, of every kind', async (_label, decide) => {
+  ])('that is %s lets events through when it returns true, for every kind', async (_label, decide) => {
     const { analytics, client } = createAnalytics()
     const reasons: string[] = []
     analytics.on('error', ({ reason }) => reasons.push(reason.message))
@@ -29,7 +29,7 @@ describe('a filter', () => {
     expect(reasons).toEqual(["the plugin 'filter' dropped the event: the filter refused it"])
   })
 
-  test.each([undefined, null, 0, 1, '', 'true', {}, []])('that returns %j sends nothing', async (value) => {
+  test.each([undefined, null, 0, 1, '', 'true', {}, []])('that returns %j drops the event', async (value) => {
     for (const predicate of [() => value, async () => value]) {
       const { analytics, client } = createAnalytics()
       const { outcomes, callback } = recordOutcomes()
@@ -44,7 +44,7 @@ describe('a filter', () => {
     }
   })
 
-  test('that throws costs the event, and no other', async () => {
+  test('that throws loses only this event', async () => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     await analytics.register(filter(({ context }) => context['consent'].given))
@@ -56,7 +56,7 @@ describe('a filter', () => {
     expect([...outcomes].sort()).toEqual(['delivered', 'plugin'])
   })
 
-  test('that is synchronous returns no promise', () => {
+  test('that is synchronous makes the plugin synchronous', () => {
     const { all } = filter(() => true) as Required<Plugin>
 
     expect(all({ event: {} } as never)).toBeUndefined()
@@ -66,13 +66,13 @@ describe('a filter', () => {
     [undefined, {}, 'predicate: expected a function, got undefined'],
     [() => true, { nom: 'x' }, "there is no option 'nom'; the options are name"],
     [() => true, { name: 5 }, 'name: expected a non-empty string, got a number'],
-  ])('from %j and %j is refused when it is made', (predicate, options, message) => {
+  ])('with %j and %j is refused when the plugin is created', (predicate, options, message) => {
     expect(() => filter(predicate as never, options as never)).toThrow(message)
   })
 })
 
 describe('rename', () => {
-  test('gives track events their new names, one step each, and leaves the others', async () => {
+  test('gives track events their new names, in one step, and changes no others', async () => {
     const { analytics, client } = createAnalytics()
     await analytics.register(rename({ a: 'b', b: 'a', order_completed: 'Order Completed' }))
 
@@ -86,7 +86,7 @@ describe('rename', () => {
     expect(sent).toEqual(['b', 'a', 'Order Completed', 'Order_Completed', 'constructor', '__proto__', 'a'])
   })
 
-  test('a name that another plugin made into something else is left', async () => {
+  test('leaves a name alone that another plugin has replaced by something that is not a string', async () => {
     const { track } = rename({ '5': 'five', undefined: 'none' }) as Required<Plugin>
     const events: object[] = [{ event: 5 }, { event: undefined }, { event: { toString: () => '5' } }]
     const before = events.map((event) => ({ ...event }))
@@ -96,7 +96,7 @@ describe('rename', () => {
     expect(events).toEqual(before)
   })
 
-  test('300,000 names are looked up, not searched', async () => {
+  test('finds a name among 300,000 by a lookup, not by a search', async () => {
     const names = Object.fromEntries(
       Array.from({ length: 300_000 }, (_, index) => [`n${index}`, `N${index}`]),
     )
@@ -114,7 +114,7 @@ describe('rename', () => {
     [{ a: '' }, {}, 'a: expected a non-empty string, got an empty string'],
     [{ a: 5 }, {}, 'a: expected a non-empty string, got a number'],
     [{}, { nom: 'x' }, "there is no option 'nom'"],
-  ])('from %j and %j is refused when it is made', (names, options, message) => {
+  ])('with %j and %j is refused when the plugin is created', (names, options, message) => {
     expect(() => rename(names as never, options as never)).toThrow(message)
   })
 })

@@ -36,9 +36,9 @@ function properties(options: RedactOptions, given: unknown): unknown {
   return redacted(options, { properties: given })['properties']
 }
 
-describe('by key', () => {
+describe('redaction by key', () => {
   test.each(['creditCard', 'credit_card', 'Credit-Card', 'CREDIT CARD', 'creditcard'])(
-    '%s is found in any spelling',
+    'finds %s in any spelling',
     (key) => {
       expect(properties({ keys: ['creditCard'] }, { [key]: '4111', card: 'oui' })).toEqual({
         [key]: '[redacted]',
@@ -47,7 +47,7 @@ describe('by key', () => {
     },
   )
 
-  test('a value of any type is replaced as a whole, and nothing stays nothing', () => {
+  test('replaces a value of any type as a whole, but leaves undefined and null', () => {
     const given = { a: { secret: { x: [1] } }, b: [{ secret: 5 }, { secret: false }, { secret: null }] }
 
     expect(properties({ keys: ['secret'] }, given)).toEqual({
@@ -56,7 +56,7 @@ describe('by key', () => {
     })
   })
 
-  test('a regular expression is searched, whatever position it is at', () => {
+  test('searches with a regular expression, whatever its lastIndex is', () => {
     const pattern = /^pass/giy
     pattern.lastIndex = 3
 
@@ -74,7 +74,7 @@ describe('by key', () => {
     expect(pattern.lastIndex).toBe(3)
   })
 
-  test('ids are found, and the fields of the protocol are not', () => {
+  test('finds ids, but not the other fields of the protocol', () => {
     const keys = [
       'userId',
       'event',
@@ -102,8 +102,8 @@ describe('by key', () => {
   })
 })
 
-describe('by pattern', () => {
-  test('texts, keys, ids, numbers, dates and the context are searched', () => {
+describe('redaction by pattern', () => {
+  test('searches texts, keys, ids, numbers, dates and the context', () => {
     const event = redacted(
       { patterns: [EMAIL, /4111\d+/, /1815-\d\d/] },
       {
@@ -136,7 +136,7 @@ describe('by pattern', () => {
   })
 
   test.each(['g', 'y', 'gy', 'gi', 'u', ''])(
-    'every match is found in each text, with the flags "%s"',
+    'finds every match in each text, with the flags "%s"',
     (flags) => {
       const pattern = new RegExp('\\d+', flags)
       pattern.lastIndex = 2
@@ -154,7 +154,7 @@ describe('by pattern', () => {
     },
   )
 
-  test('a text is searched as it is, in any case', () => {
+  test('searches the text itself, not in lower case', () => {
     const result = properties(
       { patterns: ['a.b*(c)$&\\', 'ÅSTRÖM'] },
       { x: 'A.B*(C)$&\\ aXb', y: 'Zoë Åström' },
@@ -163,7 +163,7 @@ describe('by pattern', () => {
     expect(result).toEqual({ x: '[redacted] aXb', y: 'Zoë [redacted]' })
   })
 
-  test('what one pattern takes out hides nothing from another', () => {
+  test('of one pattern does not hide text from another one', () => {
     const text = 'write to zoe42@example.com today'
 
     for (const patterns of [
@@ -174,20 +174,20 @@ describe('by pattern', () => {
     }
   })
 
-  test('a replacement is not read as a template, nor searched again', () => {
+  test('does not use the replacement as a template, and does not search it', () => {
     expect(properties({ patterns: [/secret/], replacement: "$&$1$'<secret>" }, { x: 'a secret b' })).toEqual({
       x: "a $&$1$'<secret> b",
     })
   })
 
-  test('a pattern that matches nothing at all comes to an end', () => {
+  test('ends with a pattern that matches the empty string', () => {
     expect(properties({ patterns: [/x*/, /(?=😀)/u, /^/, /$/] }, { a: '😀xx😀', b: '' })).toEqual({
       a: '😀[redacted]😀',
       b: '',
     })
   })
 
-  test('keys that become the same keep all their values', () => {
+  test('keeps all values of keys that become equal', () => {
     const given = { 'a@b.c': 1, 'd@e.f': 2, '[redacted]': 3, 'g@h.i': 4, __proto__: 5, '[redacted] 2': 6 }
 
     expect(properties({ patterns: [EMAIL] }, given)).toEqual({
@@ -199,7 +199,7 @@ describe('by pattern', () => {
     })
   })
 
-  test('an own key named __proto__ stays data', () => {
+  test('keeps an own key named __proto__ as data', () => {
     const given = JSON.parse('{ "__proto__": { "mail": "a@b.c" }, "constructor": "a@b.c" }')
 
     expect(JSON.stringify(properties({ patterns: [EMAIL] }, given))).toBe(
@@ -209,8 +209,8 @@ describe('by pattern', () => {
   })
 })
 
-describe('the switches', () => {
-  test('stay what they are, and what else is there is redacted', () => {
+describe('the integrations', () => {
+  test('keep their switches, and the rest of them is redacted', () => {
     const integrations = { All: false, CRM: true, 'a@b.c': false, Mail: { email: 'a@b.c', to: 'x a@b.c' } }
 
     expect(redacted({ keys: ['CRM', 'email'], patterns: [EMAIL] }, { integrations })['integrations']).toEqual(
@@ -225,7 +225,7 @@ describe('the switches', () => {
 })
 
 describe('a function as replacement', () => {
-  test('is given the text that is taken out', () => {
+  test('gets the text that is removed', () => {
     const options: RedactOptions = {
       keys: ['id', 'address'],
       patterns: [EMAIL],
@@ -246,9 +246,9 @@ describe('a function as replacement', () => {
         throw new Error('non')
       },
     ],
-    ['returns no text', () => 5 as never],
+    ['does not return a text', () => 5 as never],
     ['returns a promise', async () => 'x'],
-  ])('that %s sends nothing', async (_label, replacement) => {
+  ])('that %s drops the event', async (_label, replacement) => {
     const { analytics, client } = createAnalytics()
     analytics.on('error', () => {})
     await analytics.register(redact({ keys: ['email'], replacement: replacement as never }))
@@ -261,8 +261,8 @@ describe('a function as replacement', () => {
   })
 })
 
-describe('hostile input', () => {
-  test('every kind of event is redacted, and what the caller passed is not touched', async () => {
+describe('unusual input', () => {
+  test('is redacted in every kind of event, and the objects of the caller are not changed', async () => {
     const { analytics, client } = createAnalytics()
     await analytics.register(redact({ patterns: [EMAIL] }))
     const given = { mail: 'a@b.c' }
@@ -285,7 +285,7 @@ describe('hostile input', () => {
     expect(given).toEqual({ mail: 'a@b.c' })
   })
 
-  test('what another plugin put there is redacted as JSON will show it', () => {
+  test('from another plugin is redacted in the form that JSON gives it', () => {
     const cyclic: Record<string, unknown> = { mail: 'a@b.c' }
     cyclic['self'] = cyclic
     let reads = 0
@@ -321,7 +321,7 @@ describe('hostile input', () => {
     })
   })
 
-  test('10,000 levels fail the event', async () => {
+  test('of 10,000 levels fails the event', async () => {
     const { analytics, client } = createAnalytics()
     const reasons: string[] = []
     analytics.on('error', ({ reason }) => reasons.push(`${reason.code}: ${reason.message}`))
@@ -347,7 +347,7 @@ describe('hostile input', () => {
     expect(client.requests).toEqual([])
   })
 
-  test('100,000 keys that become the same come to an end', () => {
+  test('with 100,000 keys that become equal does not loop for ever', () => {
     const given = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}@b`, 1]))
     const ctx = new Context({ type: 'track', properties: given } as never)
     ;(redact({ patterns: [/^.*@b$/] }) as Required<Plugin>).all(ctx)
@@ -357,7 +357,7 @@ describe('hostile input', () => {
     expect(keys.some((key) => key.includes('@'))).toBe(false)
   })
 
-  test('a text that is too long for patterns is replaced as a whole, unsearched', () => {
+  test('with a text that is too long for patterns is replaced as a whole, without a search', () => {
     const searched: number[] = []
     const { exec } = RegExp.prototype
     vi.spyOn(RegExp.prototype, 'exec').mockImplementation(function (this: RegExp, text) {
@@ -377,7 +377,7 @@ describe('hostile input', () => {
     expect(Math.max(...searched)).toBeLessThan(50)
   })
 
-  test('without patterns, long texts stay', () => {
+  test('with long texts stays when there are no patterns', () => {
     expect(
       properties({ keys: ['email', /^mail/] }, { note: 'é'.repeat(5_000), ['k'.repeat(3_000)]: 1 }),
     ).toEqual({
@@ -386,7 +386,7 @@ describe('hostile input', () => {
     })
   })
 
-  test('an id that would be empty fails the event instead of being sent without one', () => {
+  test('whose id would become empty fails the event, which is not sent without an id', () => {
     expect(() => redacted({ keys: ['userId'], replacement: '' }, {})).toThrow('userId would be empty')
     expect(() => redacted({ patterns: [/.+/], replacement: '' }, { userId: undefined })).toThrow(
       'event would',
@@ -396,17 +396,17 @@ describe('hostile input', () => {
 
 test.each([
   ['no options', undefined, 'options: expected an object, got undefined'],
-  ['nothing to take out', {}, 'expected keys or patterns, got neither'],
+  ['nothing to redact', {}, 'expected keys or patterns, got neither'],
   ['empty lists', { keys: [], patterns: [] }, 'expected keys or patterns, got neither'],
   [
     'a misspelt option',
     { keys: ['a'], pattern: [/x/] },
     "no option 'pattern'; the options are name, keys, patterns",
   ],
-  ['keys that are no list', { keys: 'email' }, 'keys: expected a list, got a string'],
-  ['patterns that are no list', { patterns: /x/ }, 'patterns: expected a list, got an object'],
+  ['keys that are not a list', { keys: 'email' }, 'keys: expected a list, got a string'],
+  ['patterns that are not a list', { patterns: /x/ }, 'patterns: expected a list, got an object'],
   [
-    'a key that is no text',
+    'a key that is not a text',
     { keys: [5] },
     'keys: expected non-empty texts and regular expressions, got a number',
   ],
@@ -422,9 +422,9 @@ test.each([
     { keys: ['a'], maxTextLength: 0 },
     'maxTextLength: expected an integer from 1 to 1,000,000',
   ],
-  ['a limit that is no number', { keys: ['a'], maxTextLength: '9' }, 'maxTextLength: expected an integer'],
+  ['a limit that is not a number', { keys: ['a'], maxTextLength: '9' }, 'maxTextLength: expected an integer'],
   ['an empty name', { keys: ['a'], name: '' }, 'name: expected a non-empty string, got an empty string'],
-])('%s: refused when it is made', (_label, options, message) => {
+])('%s: refused when the plugin is created', (_label, options, message) => {
   expect(() => redact(options as never)).toThrow(TypeError)
   expect(() => redact(options as never)).toThrow(message)
 })

@@ -13,9 +13,9 @@ async function keptUsers(options: SampleOptions, count: number): Promise<string[
   return client.requests.flatMap(({ batch }) => batch.map(({ userId }) => String(userId)))
 }
 
-describe('the share', () => {
+describe('the sampled users', () => {
   test.each([
-    // Fixed for ever: another hash would move users in and out of samples.
+    // These lists must never change: another hash would move users in and out of samples.
     ['usr_Zoë', 0.2616278985515237],
     ['usr_1042', 0.955776279559359],
     ['', 0.6689221884589642],
@@ -24,7 +24,7 @@ describe('the share', () => {
     expect(shareOf(text)).toBe(share)
   })
 
-  test.each([0.01, 0.1, 0.5, 0.9])('a rate of %d keeps about that many users', (rate) => {
+  test.each([0.01, 0.1, 0.5, 0.9])('a rate of %d keeps about that share of the users', (rate) => {
     const count = 20_000
     const kept = Array.from({ length: count }, (_, user) => shareOf(`usr_${user}`)).filter(
       (one) => one < rate,
@@ -37,7 +37,7 @@ describe('the share', () => {
 })
 
 describe('a sample', () => {
-  test('keeps the same users each time, and those of a lower rate among them', async () => {
+  test('keeps the same users each time, including those of a lower rate', async () => {
     const some = await keptUsers({ rate: 0.2 }, 300)
     const again = await keptUsers({ rate: 0.2, name: 'encore' }, 300)
     const more = await keptUsers({ rate: 0.5 }, 300)
@@ -55,7 +55,7 @@ describe('a sample', () => {
     expect(await keptUsers({ rate }, 50)).toHaveLength(expected)
   })
 
-  test('goes by userId, then by anonymousId, for every kind; a dropped event fails with plugin', async () => {
+  test('uses userId, then anonymousId, for every kind; a dropped event fails with plugin', async () => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     await analytics.register(sample({ rate: 0.2617 }))
@@ -71,7 +71,7 @@ describe('a sample', () => {
     expect([...outcomes].sort()).toEqual(['delivered', 'delivered', 'plugin', 'plugin'])
   })
 
-  test('by message splits the events of one user', async () => {
+  test('by message separates the events of one user', async () => {
     const { analytics } = createAnalytics()
     analytics.on('error', () => {})
     await analytics.register(sample({ rate: 0.5, by: 'message' }))
@@ -84,7 +84,7 @@ describe('a sample', () => {
     expect(failed).toBe(100 - delivered)
   })
 
-  test('by a key of your own: without one the event is kept, and nonsense costs that event only', async () => {
+  test('by a custom key keeps events without one, and an invalid key loses only its event', async () => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
     const keys: unknown[] = [undefined, null, 7, '', {}, Symbol('s'), Promise.resolve('x')]
@@ -116,7 +116,7 @@ describe('a sample', () => {
     ['another by', { rate: 1, by: 'userId' }, "by: expected 'user', 'message' or a function"],
     ['a misspelt option', { rate: 1, key: 'user' }, "there is no option 'key'"],
     ['an empty name', { rate: 1, name: '' }, 'name: expected'],
-  ])('%s: refused when it is made', (_label, options, message) => {
+  ])('%s: refused when the plugin is created', (_label, options, message) => {
     expect(() => sample(options as never)).toThrow(TypeError)
     expect(() => sample(options as never)).toThrow(message)
   })

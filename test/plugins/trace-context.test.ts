@@ -28,7 +28,7 @@ function inSpan(run: () => unknown): { traceId: string; spanId: string } {
 }
 
 describe('with the SDK of OpenTelemetry', () => {
-  test('each event has the span that was active at its call', async () => {
+  test('each event gets the span that was active at its call', async () => {
     const { analytics, messages } = createTestClient()
     await analytics.register(traceContext(trace))
 
@@ -43,7 +43,7 @@ describe('with the SDK of OpenTelemetry', () => {
     expect(second).not.toEqual(first)
   })
 
-  test('an event that waits for an asynchronous plugin has it too, whatever is active when it goes on', async () => {
+  test('an event that waits for an asynchronous plugin gets it too, whatever span is active afterwards', async () => {
     const { analytics, last } = createTestClient()
     let goOn: (() => void) | undefined
     const asked = new Promise<void>((resolve) => {
@@ -61,7 +61,7 @@ describe('with the SDK of OpenTelemetry', () => {
     expect(last()?.context['trace']).toEqual(ids)
   })
 
-  test('an event that waits for a plugin to be loaded has it too', async () => {
+  test('an event that waits for the load of a plugin gets it too', async () => {
     const { analytics, last } = createTestClient()
     let isLoaded: (() => void) | undefined
     const load = () =>
@@ -78,7 +78,7 @@ describe('with the SDK of OpenTelemetry', () => {
     expect(last()?.context['trace']).toEqual(ids)
   })
 
-  test('without a span, and with a trace of the call, nothing changes', async () => {
+  test('without a span, or with a trace in the call, nothing changes', async () => {
     const { analytics, messages } = createTestClient()
     await analytics.register(traceContext(trace))
 
@@ -92,7 +92,7 @@ describe('with the SDK of OpenTelemetry', () => {
   })
 })
 
-test('a tracer that throws costs no event', async () => {
+test('a tracer that throws loses no event', async () => {
   const { analytics, messages } = createTestClient()
   const warnings: unknown[] = []
   analytics.on('warning', ({ plugin }) => warnings.push(plugin))
@@ -108,11 +108,14 @@ test('a tracer that throws costs no event', async () => {
   expect(warnings).toEqual(['spans'])
 })
 
-test.each([undefined, null, {}, 'trace', { trace }])('what is not the API is refused: %o', (given) => {
-  expect(() => traceContext(given as never)).toThrow(
-    "traceContext: trace: expected the trace of '@opentelemetry/api'",
-  )
-})
+test.each([undefined, null, {}, 'trace', { trace }])(
+  'an object that is not the API is refused: %o',
+  (given) => {
+    expect(() => traceContext(given as never)).toThrow(
+      "traceContext: trace: expected the trace of '@opentelemetry/api'",
+    )
+  },
+)
 
 test('options are checked', () => {
   expect(() => traceContext(trace, { nam: 'x' } as never)).toThrow("there is no option 'nam'")

@@ -11,7 +11,7 @@ import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
 
-/** A schema of no library. */
+/** A schema that comes from no library. */
 function schemaOf(validate: (value: unknown) => unknown) {
   return { '~standard': { version: 1, vendor: 'essai', validate } } as never
 }
@@ -47,7 +47,10 @@ async function setUp(schemas: Parameters<typeof trackingPlan>[0], options?: Trac
   return { analytics, warnings, errors, track, sent }
 }
 
-/** The same plan, in three libraries and asynchronously. Trims a text, and leaves other keys alone. */
+/**
+ * The same plan in three libraries, and with asynchronous schemas. It trims a text, and leaves other keys
+ * alone.
+ */
 const libraries: [string, ReturnType<typeof schemaOf>][] = [
   [
     'zod',
@@ -87,7 +90,7 @@ const libraries: [string, ReturnType<typeof schemaOf>][] = [
 describe.each(libraries)('a schema of %s', (_label, schema) => {
   const bad = { id: 'o-1', items: [{ price: 1 }, { price: 'gratuit' }] }
 
-  test('what it makes of the properties is what is sent', async () => {
+  test('the properties that the schema returns are sent', async () => {
     const { track, sent, warnings } = await setUp({ 'Commande passée': schema })
 
     track('Commande passée', { id: '  o-1 ', items: [{ price: 12.5 }] })
@@ -96,7 +99,7 @@ describe.each(libraries)('a schema of %s', (_label, schema) => {
     expect(warnings).toEqual([])
   })
 
-  test('report tells of the path, and sends the event as it was', async () => {
+  test('report mentions the path, and sends the unchanged event', async () => {
     const { track, sent, warnings, errors } = await setUp({ 'Commande passée': schema })
 
     track('Commande passée', bad)
@@ -113,7 +116,7 @@ describe.each(libraries)('a schema of %s', (_label, schema) => {
     })
   })
 
-  test('drop fails the event with the path, and no other', async () => {
+  test('drop fails the event, mentions the path, and affects no other event', async () => {
     const { track, sent, warnings, errors } = await setUp(
       { 'Commande passée': schema },
       { onViolation: 'drop' },
@@ -135,7 +138,7 @@ describe.each(libraries)('a schema of %s', (_label, schema) => {
     ])
   })
 
-  test('mark sends them with the event', async () => {
+  test('mark sends the violations with the event', async () => {
     const { track, sent, warnings } = await setUp({ 'Commande passée': schema }, { onViolation: 'mark' })
 
     track('Commande passée', bad)
@@ -153,7 +156,7 @@ describe.each(libraries)('a schema of %s', (_label, schema) => {
 describe('the plan', () => {
   const plan = { 'Commande passée': z.object({ total: z.number() }) }
 
-  test('with synchronous schemas, the event is settled within the call', async () => {
+  test('with synchronous schemas settles the event within the call', async () => {
     const { analytics } = await setUp(plan, { onViolation: 'drop' })
     const { track } = trackingPlan(plan) as Required<Plugin>
 
@@ -185,7 +188,7 @@ describe('the plan', () => {
   })
 
   test.each(['constructor', '__proto__', 'toString', 'hasOwnProperty'])(
-    'does not know %s only because every object does',
+    'does not know %s, which every object inherits',
     async (name) => {
       const { track, sent, errors } = await setUp(plan, { unknownEvents: 'drop' })
 
@@ -196,7 +199,7 @@ describe('the plan', () => {
     },
   )
 
-  test('takes an event without properties as an empty object, or as nothing', async () => {
+  test('passes {} or undefined for an event without properties', async () => {
     const { track, sent, warnings } = await setUp({
       facultatif: z.object({ a: z.string().optional() }),
       rien: z.undefined(),
@@ -211,7 +214,7 @@ describe('the plan', () => {
     expect(warnings.map(({ message }) => message)).toEqual([expect.stringContaining("'requis' does not")])
   })
 
-  test('marks behind the marks of another plan', async () => {
+  test('adds its violations after those of another plan', async () => {
     const { analytics, track, sent } = await setUp(plan, { onViolation: 'mark' })
     await analytics.register(
       trackingPlan(
@@ -225,7 +228,7 @@ describe('the plan', () => {
     expect((await sent())[0]?.context['violations']).toMatchObject([{ path: 'total' }, { path: 'id' }])
   })
 
-  test('one of thousands of problems stays small', async () => {
+  test('keeps the text of thousands of violations short', async () => {
     const issues = Array.from({ length: 10_000 }, (_, index) => ({
       message: `m${index} ${'é'.repeat(10_000)}`,
       path: Array(1_000).fill({ key: 'clé' }),
@@ -243,11 +246,11 @@ describe('the plan', () => {
   test.each([
     ['no schemas', () => trackingPlan(null as never), 'schemas: expected an object, got null'],
     [
-      'what is no schema',
+      'a value that is not a schema',
       () => trackingPlan({ x: { parse() {} } as never }),
       'x: expected a schema that implements',
     ],
-    ['nothing for a schema', () => trackingPlan({ x: undefined as never }), 'x: expected a schema that'],
+    ['a missing schema', () => trackingPlan({ x: undefined as never }), 'x: expected a schema that'],
     [
       'a later version of the standard',
       () => trackingPlan({ x: { '~standard': { version: 2, validate() {} } } as never }),
@@ -260,7 +263,7 @@ describe('the plan', () => {
     ],
     ['another choice', () => trackingPlan({}, { onViolation: 'warn' as never }), "expected one of 'report'"],
     [
-      'another choice for unknown events',
+      'an unknown value for unknown events',
       () => trackingPlan({}, { unknownEvents: 'mark' as never }),
       'unknownEvents',
     ],
@@ -271,7 +274,7 @@ describe('the plan', () => {
   })
 })
 
-describe('a schema that is broken', () => {
+describe('a broken schema', () => {
   const throwing = new Proxy(
     {},
     {
@@ -300,17 +303,17 @@ describe('a schema that is broken', () => {
     ['returns text', () => 'oui', 'expected a result from the schema, got a string'],
     ['resolves to nothing', async () => undefined, 'expected a result from the schema, got undefined'],
     ['returns an empty object', () => ({}), 'expected a value or issues from the schema, got neither'],
-    ['returns issues that are no list', () => ({ issues: 'non' }), 'expected a list of issues'],
+    ['returns issues that are not a list', () => ({ issues: 'non' }), 'expected a list of issues'],
     [
-      'returns a value that is no object',
+      'returns a value that is not an object',
       () => ({ value: 5 }),
       'expected properties from the schema, got a num',
     ],
     ['returns a list', () => ({ value: [] }), 'expected properties from the schema, got an array'],
     ['returns a trap', () => throwing, 'piège'],
-    ['returns issues that are traps', () => ({ issues: [throwing] }), 'piège'],
+    ['returns issues whose properties throw', () => ({ issues: [throwing] }), 'piège'],
     [
-      'returns a promise that throws when it is asked',
+      'returns a promise whose then throws',
       () => ({
         // biome-ignore lint/suspicious/noThenProperty: the test needs an object that looks like a promise
         then() {
@@ -321,28 +324,31 @@ describe('a schema that is broken', () => {
     ],
   ]
 
-  test.each(broken)('because it %s is reported, and harms nobody', async (_label, validate, message) => {
-    for (const onViolation of ['report', 'mark', 'drop'] as const) {
-      const { track, sent, warnings, errors } = await setUp(
-        { cassé: schemaOf(validate), sain: z.object({ a: z.number() }) },
-        { onViolation },
-      )
+  test.each(broken)(
+    'is reported because it %s, and has no other effect',
+    async (_label, validate, message) => {
+      for (const onViolation of ['report', 'mark', 'drop'] as const) {
+        const { track, sent, warnings, errors } = await setUp(
+          { cassé: schemaOf(validate), sain: z.object({ a: z.number() }) },
+          { onViolation },
+        )
 
-      track('sain', { a: 1 })
-      track('cassé', { a: 1 })
-      track('sain', { a: 2 })
+        track('sain', { a: 1 })
+        track('cassé', { a: 1 })
+        track('sain', { a: 2 })
 
-      const names = (await sent()).map(({ event }) => event)
-      const isLost = onViolation === 'drop'
-      expect(names.sort()).toEqual(isLost ? ['sain', 'sain'] : ['cassé', 'sain', 'sain'])
-      expect([warnings.length, errors.length]).toEqual(isLost ? [0, 1] : [1, 0])
-      const told = [...warnings, ...errors][0]?.message
-      expect(told).toContain(`'cassé' could not be checked: its schema failed`)
-      expect(told).toContain(message)
-    }
-  })
+        const names = (await sent()).map(({ event }) => event)
+        const isLost = onViolation === 'drop'
+        expect(names.sort()).toEqual(isLost ? ['sain', 'sain'] : ['cassé', 'sain', 'sain'])
+        expect([warnings.length, errors.length]).toEqual(isLost ? [0, 1] : [1, 0])
+        const told = [...warnings, ...errors][0]?.message
+        expect(told).toContain(`'cassé' could not be checked: its schema failed`)
+        expect(told).toContain(message)
+      }
+    },
+  )
 
-  test('issues without text or path are told as well as can be', async () => {
+  test('issues without text or path are reported as far as possible', async () => {
     const issues = [
       undefined,
       5,
@@ -361,7 +367,7 @@ describe('a schema that is broken', () => {
     ])
   })
 
-  describe('because it hangs', () => {
+  describe('is reported because it hangs', () => {
     beforeEach(() => {
       vi.useFakeTimers()
     })
@@ -369,7 +375,7 @@ describe('a schema that is broken', () => {
       vi.useRealTimers()
     })
 
-    test('one that settles leaves no timer', async () => {
+    test('leaves no timer when it settles in time', async () => {
       const plan = trackingPlan({ x: schemaOf(async () => ({ value: {} })) }) as Required<Plugin>
 
       await plan.track({ event: { event: 'x', properties: {} } } as never)
@@ -380,7 +386,7 @@ describe('a schema that is broken', () => {
     test.each([
       ['report', ['delivered', 'delivered'], 1],
       ['drop', ['delivered', 'plugin'], 0],
-    ] as const)('with %s the event has its outcome before the pipeline gives up', async (...row) => {
+    ] as const)('with %s gives the event its outcome before the time limit of plugins', async (...row) => {
       const [onViolation, expected, warned] = row
       const { outcomes, callback } = recordOutcomes()
       const warnings: string[] = []
@@ -407,7 +413,7 @@ describe('a schema that is broken', () => {
   })
 })
 
-test('other reasons have no violations', () => {
+test('failures with another reason have no violations', () => {
   const trap = new Proxy(new Error('non'), {
     get() {
       throw new Error('piège')

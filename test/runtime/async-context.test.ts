@@ -38,7 +38,7 @@ const RUNTIMES = {
 }
 
 describe.each(Object.entries(RUNTIMES))('on %s', (_name, loadFor) => {
-  test('what is captured is the context of that moment', async () => {
+  test('a captured context is the context at that time', async () => {
     const { AsyncResource } = await loadFor()
     const storage = new AsyncLocalStorage<string>()
     const captured = storage.run('then', () => new AsyncResource('Test'))
@@ -48,7 +48,7 @@ describe.each(Object.entries(RUNTIMES))('on %s', (_name, loadFor) => {
     expect(seen).toBe('then')
   })
 
-  test('a local value stays with the code that it was set for', async () => {
+  test('a local value stays with the code that set it', async () => {
     const local = (await loadFor()).createAsyncLocal<string>()
 
     const seen = await Promise.all(
@@ -65,7 +65,7 @@ describe.each(Object.entries(RUNTIMES))('on %s', (_name, loadFor) => {
   })
 })
 
-test('where the runtime has none, functions run as they are', async () => {
+test('without async contexts in the runtime, functions run as usual', async () => {
   vi.stubGlobal('process', undefined)
   const { AsyncResource, createAsyncLocal } = await load('web')
 

@@ -14,7 +14,7 @@ describe('the real clock', () => {
     vi.restoreAllMocks()
   })
 
-  test('a timer runs once, after its time', () => {
+  test('a timer fires once, after its delay', () => {
     const run = vi.fn()
     systemClock.setTimer(run, 50)
 
@@ -25,7 +25,7 @@ describe('the real clock', () => {
     expect(run).toHaveBeenCalledTimes(1)
   })
 
-  test('a cancelled timer does not run', () => {
+  test('a cancelled timer does not fire', () => {
     const run = vi.fn()
     const cancel = systemClock.setTimer(run, 50)
 
@@ -35,7 +35,7 @@ describe('the real clock', () => {
     expect(run).not.toHaveBeenCalled()
   })
 
-  test('a delay beyond what a timer takes is the longest that it takes, not none', () => {
+  test('a delay beyond the limit of timers becomes the longest possible one, not none', () => {
     const run = vi.fn()
     systemClock.setTimer(run, Number.POSITIVE_INFINITY)
 
@@ -55,7 +55,7 @@ describe('the real clock', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('both clocks are looked up at each call, so that patched ones count', () => {
+  test('both clocks are looked up at each call, so that patched ones are used', () => {
     vi.setSystemTime('2026-11-20T09:30:00Z')
     const before = systemClock.monotonic()
 
@@ -65,7 +65,7 @@ describe('the real clock', () => {
     expect(systemClock.monotonic() - before).toBe(1_000)
   })
 
-  test('chance is at least 0 and less than 1', () => {
+  test('random numbers are at least 0 and less than 1', () => {
     const draws = Array.from({ length: 1_000 }, () => systemClock.random())
 
     expect(Math.min(...draws)).toBeGreaterThanOrEqual(0)
@@ -73,8 +73,11 @@ describe('the real clock', () => {
   })
 })
 
-describe('in a process of its own', () => {
-  /** Runs a program with `systemClock` to its end. One that does not end by itself is killed and fails. */
+describe('in its own process', () => {
+  /**
+   * Runs a program with `systemClock` until it ends. A program that does not end by itself is killed, and the
+   * test fails.
+   */
   function run(program: string): string {
     const { outputFiles } = buildSync({
       stdin: {
@@ -89,12 +92,13 @@ describe('in a process of its own', () => {
     return execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 60_000, killSignal: 'SIGKILL' })
   }
 
-  test('a timer does not keep the process', () => {
+  test('a timer does not keep the process alive', () => {
     expect(run(`systemClock.setTimer(() => console.log('fired'), 3_600_000)`)).toBe('')
   })
 
-  test('a hold keeps it until it is released', () => {
-    // Without the hold the process would end before its one timer fires; without the release it would not end.
+  test('a hold keeps the process alive until it is released', () => {
+    // Without the hold the process would end before its only timer fires; without the release it would not
+    // end.
     const program = `
       const release = systemClock.hold()
       systemClock.setTimer(() => { console.log('fired'); release() }, 50)`
@@ -103,7 +107,7 @@ describe('in a process of its own', () => {
   })
 })
 
-/** A clock whose timers fire when the test says so, while its time stands still. */
+/** A clock whose timers fire on request of the test, while its time stands still. */
 function setUp() {
   const timers: (() => void)[] = []
   const below = new FakeClock()
@@ -114,7 +118,7 @@ function setUp() {
   return { below, clock: new SteadyClock(below), timers }
 }
 
-test('a timer that fires moves it to the moment that the timer was set for', () => {
+test('a timer that fires moves the clock to the time for which the timer was set', () => {
   const { below, clock, timers } = setUp()
   below.stall(100)
   const moments: number[] = []
@@ -125,12 +129,12 @@ test('a timer that fires moves it to the moment that the timer was set for', () 
   timers[1]?.()
   below.stall(50)
 
-  // The second one was due before: nothing goes back.
+  // The second timer was due before: the clock does not go back.
   expect(moments).toEqual([800, 800])
   expect(clock.monotonic()).toBe(850)
 })
 
-test('P19: a clock of the host that throws shows no time, and nothing else', () => {
+test('P19: when the clock of the host throws, only the time is unknown', () => {
   const below = new FakeClock()
   below.now = () => {
     throw new Error('mocked away')
@@ -139,7 +143,7 @@ test('P19: a clock of the host that throws shows no time, and nothing else', () 
   expect(new SteadyClock(below).now()).toBeNaN()
 })
 
-test('where time goes by, timers change nothing', async () => {
+test('a clock whose time passes is not moved by timers', async () => {
   const below = new FakeClock()
   const clock = new SteadyClock(below)
   clock.setTimer(() => {}, 300)
@@ -150,7 +154,7 @@ test('where time goes by, timers change nothing', async () => {
   expect(clock.now()).toBe(below.now())
 })
 
-test('a timer that fires at the longest delay there is moves it by that', () => {
+test('a timer with the longest possible delay moves the clock by that delay', () => {
   const { clock, timers } = setUp()
 
   clock.setTimer(() => {}, 1e15)
@@ -168,7 +172,7 @@ test.each([
   ],
   ['is not a number', () => Number.NaN],
   ['goes back', () => 3],
-])('while the clock below %s, it stands still', (_label, monotonic: () => number) => {
+])('while the clock below %s, this clock stands still', (_label, monotonic: () => number) => {
   const below = new FakeClock()
   const clock = new SteadyClock(below)
   below.stall(100)
@@ -189,21 +193,21 @@ test.each([
   ['is not a number', () => Number.NaN],
   ['is out of range', () => 7],
   ['is 1', () => 1],
-])('chance that %s is even', (_label, random: () => number) => {
+])('a random number that %s is replaced by a good one', (_label, random: () => number) => {
   const below = new FakeClock()
   below.random = random
 
   expect(new SteadyClock(below).random()).toBe(0.5)
 })
 
-test('chance in range is passed on', () => {
+test('a random number in range is passed on', () => {
   const below = new FakeClock()
   below.random = () => 0.25
 
   expect(new SteadyClock(below).random()).toBe(0.25)
 })
 
-test('holds are those of the clock below', () => {
+test('holds are passed on to the clock below', () => {
   const below = new FakeClock()
 
   const release = new SteadyClock(below).hold()
@@ -221,7 +225,7 @@ function startDeadline() {
   return watched
 }
 
-test('a deadline comes once, at its time', async () => {
+test('a deadline fires once, at its time', async () => {
   const watched = startDeadline()
 
   await watched.clock.advance(4_999)
@@ -233,7 +237,7 @@ test('a deadline comes once, at its time', async () => {
 })
 
 // Row F18.
-test('a process that stood still has a second more, once', async () => {
+test('a suspended process gets one more second, once', async () => {
   const watched = startDeadline()
 
   watched.clock.stall(6_001)
@@ -247,7 +251,7 @@ test('a process that stood still has a second more, once', async () => {
   expect([watched.runs, watched.clock.timerCount]).toEqual([1, 0])
 })
 
-test('a timer that is late by no more than a second is none', async () => {
+test('a timer that is less than a second late does not count as a suspension', async () => {
   const watched = startDeadline()
 
   watched.clock.stall(6_000)
@@ -256,7 +260,7 @@ test('a timer that is late by no more than a second is none', async () => {
   expect(watched.runs).toBe(1)
 })
 
-test('one that is cancelled leaves no timer, nor after a stall', async () => {
+test('a cancelled deadline leaves no timer, even after a suspension', async () => {
   const watched = startDeadline()
 
   watched.cancel()

@@ -17,7 +17,7 @@ afterEach(() => {
 const node = { versions: { node: '20.20.2' } }
 
 describe('the runtime', () => {
-  test('this one is Node.js, with its version', async () => {
+  test('is Node.js in these tests, with its version', async () => {
     expect(await detectWith({})).toEqual({ nodeVersion: process.versions.node, jsRuntime: 'node' })
   })
 
@@ -31,7 +31,7 @@ describe('the runtime', () => {
       'cloudflare-worker',
     ],
     ['Vercel Edge', { process: node, EdgeRuntime: 'edge-runtime' }, 'vercel-edge'],
-  ])('%s is told apart although it has a Node.js version', async (_label, globals, jsRuntime) => {
+  ])('%s is recognized although it has a Node.js version', async (_label, globals, jsRuntime) => {
     expect(await detectWith(globals)).toEqual({ nodeVersion: '20.20.2', jsRuntime })
   })
 

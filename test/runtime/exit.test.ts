@@ -45,11 +45,11 @@ function emit(name: string): void {
 }
 
 describe('the exit', () => {
-  test('before any client has events, nothing listens', () => {
+  test('before any client has events there are no listeners', () => {
     expect(events).toEqual([])
   })
 
-  test('all clients share one listener, for beforeExit and nothing else', () => {
+  test('all clients share one listener, for beforeExit only', () => {
     for (let count = 0; count < 50; count++) exit.watchExit(createClient())
 
     expect(events).toEqual(['beforeExit'])
@@ -64,7 +64,7 @@ describe('the exit', () => {
     for (const { onExit } of clients) expect(onExit).toHaveBeenCalledTimes(1)
   })
 
-  test('P7: a client is called when all listeners have run, and the microtasks that they lead to', async () => {
+  test('P7: a client is called after all listeners, and after the microtasks that they start', async () => {
     const client = createClient()
     const seen: number[] = []
     client.onExit.mockImplementation(() => seen.push(client.accepted) > 0)
@@ -80,7 +80,7 @@ describe('the exit', () => {
     expect(seen).toEqual([2])
   })
 
-  test('a client that is watched no longer is not called', async () => {
+  test('a client that is no longer watched is not called', async () => {
     const client = createClient()
     exit.watchExit(client)()
 
@@ -89,7 +89,7 @@ describe('the exit', () => {
     expect(client.onExit).not.toHaveBeenCalled()
   })
 
-  test('a client that leaves while others are called takes nobody with it', async () => {
+  test('a client that stops watching while others are called does not prevent their calls', async () => {
     let unwatch = (): void => {}
     const [first, second] = [createClient(), createClient()]
     first.onExit.mockImplementation(() => {
@@ -106,7 +106,7 @@ describe('the exit', () => {
     expect(second.onExit).toHaveBeenCalledTimes(2)
   })
 
-  test('a client that nobody holds any more is not kept in memory', async () => {
+  test('a client without references is not kept in memory', async () => {
     const collect = (await import('node:v8')).setFlagsFromString
     collect('--expose-gc')
     const gc = (await import('node:vm')).runInNewContext('gc') as () => void
@@ -124,7 +124,7 @@ describe('the exit', () => {
     expect(calls).toBeLessThan(500)
   })
 
-  test('a runtime without a process has nothing to watch', async () => {
+  test('without a process in the runtime there is nothing to watch', async () => {
     vi.stubGlobal('process', undefined)
     vi.resetModules()
     const { watchExit } = await import('../../src/runtime/exit.ts')
@@ -132,8 +132,8 @@ describe('the exit', () => {
     expect(() => watchExit(createClient())()).not.toThrow()
   })
 
-  describe('a listener that tracks each time', () => {
-    test('keeps the process once, not for ever; what is left has its outcome at the end, and all is told once', async () => {
+  describe('a listener that tracks an event each time', () => {
+    test('keeps the process alive once, not for ever; the remaining events have their outcome at exit', async () => {
       const client = createClient(true)
       exit.watchExit(client)
       const track = (): number => client.accepted++
@@ -149,7 +149,7 @@ describe('the exit', () => {
       ])
     })
 
-    test('keeps it again when the process had work of its own meanwhile', async () => {
+    test('keeps the process alive again when the process had other work meanwhile', async () => {
       const client = createClient(true)
       exit.watchExit(client)
       const track = (): number => client.accepted++
@@ -157,13 +157,13 @@ describe('the exit', () => {
       await runOutOfWork(track)
       await runOutOfWork(track)
       await runOutOfWork(track)
-      client.accepted++ // Tracked by that work.
+      client.accepted++ // An event of that work.
       await runOutOfWork(track)
 
       expect(client.onExit).toHaveBeenCalledTimes(3)
     })
 
-    test('does not stop others from being sent', async () => {
+    test('does not prevent other events from being sent', async () => {
       const [endless, other] = [createClient(true), createClient(true)]
       exit.watchExit(endless)
       exit.watchExit(other)

@@ -29,7 +29,7 @@ const warned = catchProcessWarnings()
 afterEach(() => vi.unstubAllEnvs())
 
 describe('the setting logger', () => {
-  test('gets requests, responses, pauses and the first loss for each reason, in place of process warnings', async () => {
+  test('gets requests, responses, pauses and the first loss for each reason, instead of process warnings', async () => {
     const { logger, at } = record()
     const { analytics, clock } = createAnalytics({ logger, maxRetries: 1 }, [status(503)])
 
@@ -56,7 +56,7 @@ describe('the setting logger', () => {
     expect(warned).toEqual([])
   })
 
-  test('gets the unknown names of settings, and failures of plugins, listeners and callbacks', async () => {
+  test('gets unknown names of settings, and failures of plugins, listeners and callbacks', async () => {
     const { logger, at } = record()
     const { analytics } = createAnalytics({ logger, flushIntervall: 5 } as object)
     analytics.on('track', () => {
@@ -83,7 +83,7 @@ describe('the setting logger', () => {
     expect(warned).toEqual([])
   })
 
-  test('a listener of warning that throws is told to it as well', async () => {
+  test('also gets the failure of a warning listener that throws', async () => {
     const { logger, at } = record()
     const { analytics } = createAnalytics({ logger })
     analytics.on('warning', () => {
@@ -101,7 +101,7 @@ describe('the setting logger', () => {
     expect(warned).toEqual([])
   })
 
-  test('no credential is in it, at any level, whoever quotes it', async () => {
+  test('gets no credentials, at any level, whoever quotes them', async () => {
     const { logger, lines } = record()
     const secrets = [WRITE_KEY, btoa(`${WRITE_KEY}:`), 'gateway-secret-1']
     const quoted = secrets.join(' and ')
@@ -132,7 +132,7 @@ describe('the setting logger', () => {
     for (const secret of secrets) expect(text).not.toContain(secret)
   })
 
-  test('the key that signs for tokens is not in it either', async () => {
+  test('gets no key that signs for tokens either', async () => {
     const { logger, lines } = record()
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
     const clientKey = String(privateKey.export({ type: 'pkcs8', format: 'pem' }))
@@ -176,7 +176,7 @@ describe('the setting logger', () => {
         }),
     ],
   ] as const)(
-    'one that %s harms nobody: losses become process warnings, and its failure is told once',
+    'may be one that %s: losses become process warnings, and its failure is reported once',
     async (_, create) => {
       const method = create()
       const logger = { debug: method, info: method, warn: method, error: method } as Logger
@@ -196,7 +196,7 @@ describe('the setting logger', () => {
     },
   )
 
-  test('one that tracks is not called without end', async () => {
+  test('may be one that tracks events, without an endless loop', async () => {
     let lines = 0
     const track = () => {
       if (++lines < 1_000) trackPurchases(analytics, 1)
@@ -212,7 +212,7 @@ describe('the setting logger', () => {
     expect(lines).toBe(2)
   })
 
-  test('it runs in the asynchronous context of the code that made the client', async () => {
+  test('runs in the asynchronous context of the code that created the client', async () => {
     const requests = new AsyncLocalStorage<string>()
     const seen: unknown[] = []
     const note = () => seen.push(requests.getStore())
@@ -228,7 +228,7 @@ describe('the setting logger', () => {
     expect(seen).toEqual(['main', 'main'])
   })
 
-  test('a control character cannot forge a line', () => {
+  test('gets no control characters, which could forge a line', () => {
     const { logger, lines } = record()
 
     new Log(logger, (text) => text).warn('plugin', 'a\nb\u001b[31m')
@@ -236,7 +236,7 @@ describe('the setting logger', () => {
     expect(lines[0]?.[2]).toBe('trackpost: a\\u000ab\\u001b[31m')
   })
 
-  test('pino fits', async () => {
+  test('may be pino', async () => {
     let written = ''
     const stream = new Writable({
       write(chunk, _, done) {
@@ -263,7 +263,7 @@ describe('the setting logger', () => {
     ])
   })
 
-  test('console fits', async () => {
+  test('may be console', async () => {
     const debug = vi.spyOn(console, 'debug').mockImplementation(() => {})
     const { analytics } = createAnalytics({ logger: console })
 
@@ -280,9 +280,9 @@ describe('the setting logger', () => {
     [null, 'null'],
     ['debug', 'a string'],
     [{}, 'an object'],
-    [{ debug() {}, info() {}, warn() {} }, 'one without error'],
-    [{ ...record().logger, warn: 'loud' }, 'one without warn'],
-  ])('%j is refused', (logger, got) => {
+    [{ debug() {}, info() {}, warn() {} }, 'an object without error'],
+    [{ ...record().logger, warn: 'loud' }, 'an object without warn'],
+  ])('may not be %j', (logger, got) => {
     expect(() => createAnalytics({ logger: logger as Logger })).toThrow(
       `logger: expected an object with debug, info, warn and error, got ${got}`,
     )
@@ -301,17 +301,17 @@ describe('NODE_DEBUG', () => {
   }
 
   test.each(['trackpost', 'TRACKPOST', 'http,trackpost', 'http, trackpost ,net', 'track*', '*'])(
-    '%j shows it',
+    'of %j writes the log',
     (names) => {
       expect(linesWith(names)).toEqual([`TRACKPOST ${process.pid}: request {"attempt":1}`])
     },
   )
 
-  test.each(['', 'http', 'trackposts', 'mytrackpost', 'track'])('%j does not', (names) => {
+  test.each(['', 'http', 'trackposts', 'mytrackpost', 'track'])('of %j writes nothing', (names) => {
     expect(linesWith(names)).toEqual([])
   })
 
-  test('what stays a process warning is not told twice', () => {
+  test('does not repeat process warnings', () => {
     vi.stubEnv('NODE_DEBUG', 'trackpost')
     const written = vi.spyOn(console, 'error').mockImplementation(() => {})
 

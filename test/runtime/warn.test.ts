@@ -8,7 +8,7 @@ describe('warnings', () => {
     vi.resetModules()
   })
 
-  test('they go to process.emitWarning with a type and a code', () => {
+  test('go to process.emitWarning with a type and a code', () => {
     const emitWarning = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
 
     warn('queue_full', 'la file est pleine')
@@ -19,7 +19,7 @@ describe('warnings', () => {
     })
   })
 
-  test('without a process they go to console.warn', async () => {
+  test('go to console.warn without a process', async () => {
     const consoleWarn = vi.spyOn(console, 'warn').mockImplementation(() => {})
     vi.stubGlobal('process', undefined)
     vi.resetModules()
@@ -39,7 +39,7 @@ describe('warnings', () => {
         throw new Error('A Node.js API is used (process.emitWarning)')
       },
     ],
-  ])('where process.emitWarning %s, they go to console.warn', (_, userAgent, emitWarning) => {
+  ])('go to console.warn where process.emitWarning %s', (_, userAgent, emitWarning) => {
     const consoleWarn = vi.spyOn(console, 'warn').mockImplementation(() => {})
     vi.spyOn(process, 'emitWarning').mockImplementation(emitWarning)
     vi.stubGlobal('navigator', { userAgent })
@@ -49,7 +49,7 @@ describe('warnings', () => {
     expect(consoleWarn).toHaveBeenCalledExactlyOnceWith('trackpost: la file est pleine')
   })
 
-  test('a channel that throws harms nobody', () => {
+  test('do no harm when console.warn throws as well', () => {
     for (const channel of [vi.spyOn(process, 'emitWarning'), vi.spyOn(console, 'warn')]) {
       channel.mockImplementation(() => {
         throw new Error('non')

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { within } from '../../src/runtime/clock.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
-test('work that settles in time is what it comes to, and its timer is gone', async () => {
+test('work that settles in time gives its result, and leaves no timer', async () => {
   const clock = new FakeClock()
 
   const resolved = await within(Promise.resolve('late train'), 1_000, clock, 'the train').result
@@ -13,7 +13,7 @@ test('work that settles in time is what it comes to, and its timer is gone', asy
   expect(clock.timerCount).toBe(0)
 })
 
-test('work that never settles is given up at the bound, not before', async () => {
+test('work that never settles is given up at its time limit, not earlier', async () => {
   const clock = new FakeClock()
   const problems: unknown[] = []
   within(new Promise(() => {}), 1_000, clock, 'the train').result.catch((error) => problems.push(error))
@@ -27,7 +27,7 @@ test('work that never settles is given up at the bound, not before', async () =>
   ])
 })
 
-test('a wait that is given up leaves no timer', async () => {
+test('a wait that is cancelled leaves no timer', async () => {
   const clock = new FakeClock()
   const { result, cancel } = within(new Promise(() => {}), 1_000, clock, 'the train')
 
@@ -38,7 +38,7 @@ test('a wait that is given up leaves no timer', async () => {
 })
 
 // Row F18.
-test('work that ends while the process stands still has ended in time', async () => {
+test('work that ends while the process is suspended has ended in time', async () => {
   const clock = new FakeClock()
   let arrive = (_train: string): void => {}
   const work = new Promise<string>((resolve) => {

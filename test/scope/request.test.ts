@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { type RequestScopeOptions, requestScope } from '../../src/scope.ts'
 
-/** A request as `node:http` parses it, from the very bytes of a client. */
+/** A request that `node:http` has parsed from the raw bytes of a client. */
 async function receive<Value>(bytes: string, read: (request: IncomingMessage) => Value): Promise<Value> {
   let value: Value | undefined
   const server = createServer({ maxHeaderSize: 262_144 }, (request, response) => {
@@ -43,7 +43,7 @@ const FORGED = [
 ]
 
 describe('a request of node:http', () => {
-  test('says who asks, with what, and for what', async () => {
+  test('gives address, user agent, languages, URL and path', async () => {
     const bytes = get(
       '/products/caf%C3%A9?size=l&utm_source=news',
       'User-Agent: Mozilla/5.0 (X11; Linux x86_64)',
@@ -66,20 +66,20 @@ describe('a request of node:http', () => {
     })
   })
 
-  test('forged headers change nothing by default', async () => {
+  test('with forged headers gives the same by default', async () => {
     const honest = await receive(get('/a'), (request) => requestScope(request))
 
     expect(await receive(get('/a', ...FORGED), (request) => requestScope(request))).toEqual(honest)
     expect(
       await receive(get('/a', ...FORGED), (request) => requestScope(request, { trustProxy: false })),
     ).toEqual(honest)
-    // The peer is no proxy of this list.
+    // The peer is not on the list of proxies.
     expect(
       await receive(get('/a', ...FORGED), (request) => requestScope(request, { trustProxy: ['10.0.0.0/8'] })),
     ).toEqual(honest)
   })
 
-  test('several lines of X-Forwarded-For are one chain', async () => {
+  test('joins several lines of X-Forwarded-For', async () => {
     const bytes = get('/', 'X-Forwarded-For: 192.0.2.1', 'x-forwarded-for: 192.0.2.2, 192.0.2.3')
     const ips = await receive(bytes, (request) =>
       [0, 1, 2, 3, 4].map((trustProxy) => requestScope(request, { trustProxy }).context.ip),
@@ -92,20 +92,20 @@ describe('a request of node:http', () => {
     ['a path that looks like another host', '//evil.example/a?b', 'http://shop.example//evil.example/a?b'],
     ['a whole URL', 'http://evil.example/a?b', 'http://shop.example/a?b'],
     ['a fragment, which no client sends', '/a?b#c', 'http://shop.example/a?b'],
-  ])('the host is that of the Host header, whatever is asked for: %s', async (_what, target, url) => {
+  ])('takes the host from the Host header, whatever the path is: %s', async (_what, target, url) => {
     const { context } = await receive(get(target), (request) => requestScope(request))
 
     expect(context.page?.url).toBe(url)
   })
 
-  test('of Express, the address counts that was there before routers took their part', () => {
+  test('of Express gives the address and path from before its routers', () => {
     const request = { ...node({ host: 'shop.example' }), url: '/7', originalUrl: '/orders/7' }
 
     expect(requestScope(request).context.page?.path).toBe('/orders/7')
   })
 
   test.each(['', 'shop.example/evil', 'ada@evil.example', 'a b', '[::1', 'x'.repeat(300)])(
-    'with %j as its host there is no url, and a path all the same',
+    'with %j as its host gives no url, but a path',
     (host) => {
       expect(requestScope({ ...node({ host }), url: '/a?b' }).context.page).toEqual({
         path: '/a',
@@ -114,7 +114,7 @@ describe('a request of node:http', () => {
     },
   )
 
-  test('TLS and IPv6 show in the url', () => {
+  test('shows TLS and IPv6 in the url', () => {
     const request = node({ host: '[2001:db8::7]:8443' }, '::ffff:192.0.2.9', true)
 
     expect(requestScope(request).context).toEqual({
@@ -123,7 +123,7 @@ describe('a request of node:http', () => {
     })
   })
 
-  test('HTTP/2 has an authority in the place of the Host header', async () => {
+  test('of HTTP/2 has an authority instead of the Host header', async () => {
     const server = http2.createServer()
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -163,7 +163,7 @@ describe('behind trusted proxies', () => {
     expect(requestScope(node(chain), { trustProxy }).context.ip).toBe(ip)
   })
 
-  test('a chain of IPv6, with ports and brackets, mapped addresses and zones', () => {
+  test('an IPv6 chain may have ports, brackets, mapped addresses and zones', () => {
     const headers = { 'x-forwarded-for': '[2001:DB8:0:0::66]:4711, ::ffff:a01:1, fe80::1%eth0' }
     const ips = [1, 2, 3].map((trustProxy) => requestScope(node(headers, '::1'), { trustProxy }).context.ip)
 
@@ -182,14 +182,14 @@ describe('behind trusted proxies', () => {
     '10.0.0.1;drop',
     '::g',
     '1'.repeat(500),
-  ])('an address that is none, %j, is left out and ends the chain', (garbage) => {
+  ])('%j, which is not an address, is left out and ends the chain', (garbage) => {
     const headers = { 'x-forwarded-for': `192.0.2.1, ${garbage}` }
 
     expect(requestScope(node(headers), { trustProxy: 1 }).context.ip).toBeUndefined()
     expect(requestScope(node(headers), { trustProxy: ['10.0.0.0/8'] }).context.ip).toBeUndefined()
   })
 
-  test('protocol and host are what the outermost trusted proxy says, not what the client does', () => {
+  test('protocol and host come from the outermost trusted proxy, not from the client', () => {
     const headers = {
       host: 'internal',
       'x-forwarded-for': '203.0.113.66, 198.51.100.9',
@@ -203,13 +203,13 @@ describe('behind trusted proxies', () => {
     expect(requestScope(node(replaced), { trustProxy: 2 }).context.page?.url).toBe('https://shop.example/')
   })
 
-  test.each(['gopher', 'javascript', ''])('the protocol %j is none', (protocol) => {
+  test.each(['gopher', 'javascript', ''])('%j is not a protocol', (protocol) => {
     const headers = { host: 'shop.example', 'x-forwarded-proto': protocol, 'x-forwarded-host': 'a/../b' }
 
     expect(requestScope(node(headers), { trustProxy: 1 }).context.page?.url).toBe('http://shop.example/')
   })
 
-  test('Forwarded is read where the proxies set it, and X-Forwarded-For is not', () => {
+  test('Forwarded is read where the proxies set it, instead of X-Forwarded-For', () => {
     const headers = {
       host: 'internal',
       'x-forwarded-for': '203.0.113.66',
@@ -222,12 +222,12 @@ describe('behind trusted proxies', () => {
     expect(requestScope(node(headers), { trustProxy: 1 }).context.ip).toBe('203.0.113.66')
   })
 
-  test('what a client writes into Forwarded cannot swallow the entry of the proxy behind it', () => {
+  test('text of a client in Forwarded cannot hide the entry of the next proxy', () => {
     const options = { trustProxy: 1, proxyHeaders: 'forwarded' } as const
     const read = (forwarded: string) => requestScope(node({ forwarded }), options).context.ip
 
     expect(read('for="203.0.113.66;x=", for=198.51.100.9')).toBe('198.51.100.9')
-    // A quote that never ends: better no address than one of the client's choice.
+    // A quote that never ends: no address is better than one that the client has chosen.
     expect(read('for="203.0.113.66, for=198.51.100.9')).toBeUndefined()
     expect(read('for=198.51.100.9;host="a, for=203.0.113.66"')).toBe('198.51.100.9')
     expect(read('for=198.51.100.9;host="a\\", for=203.0.113.66"')).toBe('198.51.100.9')
@@ -248,7 +248,7 @@ describe('behind trusted proxies', () => {
     ['all'],
     [7],
     {},
-  ])('trustProxy: %j throws and says what it may be', (trustProxy) => {
+  ])('trustProxy: %j throws an error that lists the valid values', (trustProxy) => {
     expect(() => requestScope(node({}), { trustProxy } as never)).toThrow(/^trustProxy: expected .* got /)
   })
 
@@ -258,11 +258,11 @@ describe('behind trusted proxies', () => {
     [1, 'options: expected an object, got a number'],
     ['x', 'options: expected an object, got a string'],
     [[1], 'options: expected an object, got an array'],
-  ])('options %j throw and say why', (options, text) => {
+  ])('options %j throw an error that says why', (options, text) => {
     expect(() => requestScope(node({}), options as never)).toThrow(new TypeError(text))
   })
 
-  test('null stands for no options', () => {
+  test('null counts as no options', () => {
     expect(requestScope(node({}), null as never)).toEqual(requestScope(node({})))
   })
 
@@ -275,14 +275,14 @@ describe('a Fetch request', () => {
   const request = (headers: Record<string, string> = {}) =>
     new Request('https://shop.example/a?b#c', { headers })
 
-  test('has no address of its own; the option ip gives it one', () => {
+  test('has no address; the option ip supplies one', () => {
     const page = { url: 'https://shop.example/a?b', path: '/a', search: '?b' }
 
     expect(requestScope(request()).context).toEqual({ page })
     expect(requestScope(request(), { ip: '2001:DB8::7' }).context).toEqual({ ip: '2001:db8::7', page })
   })
 
-  test('forged headers change nothing by default', () => {
+  test('with forged headers gives the same by default', () => {
     const forged = {
       'x-forwarded-for': '203.0.113.66',
       'x-forwarded-host': 'evil.example',
@@ -294,11 +294,11 @@ describe('a Fetch request', () => {
       ...requestScope(request()).context,
       ip: '192.0.2.1',
     })
-    // Without the address of the peer, no list can say that it is trusted.
+    // Without the address of the peer, no list can trust it.
     expect(requestScope(request(forged), { trustProxy: ['0.0.0.0/0'] })).toEqual(requestScope(request()))
   })
 
-  test('behind one proxy, it has the address, host and protocol that the proxy tells', () => {
+  test('behind one proxy has address, host and protocol from the proxy', () => {
     const headers = {
       'x-forwarded-for': '203.0.113.66, 198.51.100.9',
       'x-forwarded-proto': 'https',
@@ -317,7 +317,7 @@ describe('a Fetch request', () => {
     })
   })
 
-  test('wrapped requests, as of Hono and Fastify, are taken out', () => {
+  test('inside another object, as in Hono and Fastify, is found', () => {
     expect(requestScope({ raw: request(), headers: {}, url: '/x' } as never)).toEqual(requestScope(request()))
   })
 })
@@ -352,14 +352,17 @@ describe('hostile requests', () => {
       },
     },
     'an asterisk': { url: '*', headers: {} },
-    'a url that is none': { url: 'http://[', headers: { referer: 'http://[', 'accept-language': ';;q=,' } },
+    'a url that is not a string': {
+      url: 'http://[',
+      headers: { referer: 'http://[', 'accept-language': ';;q=,' },
+    },
   }
 
-  test.each(Object.entries(hostile))('%s throws nothing and says nothing', (_what, request) => {
+  test.each(Object.entries(hostile))('%s: no error and no values', (_what, request) => {
     expect(requestScope(request as never, { trustProxy: 3 })).toEqual({ context: {} })
   })
 
-  test('huge headers are bounded, and the end of the chain counts', async () => {
+  test('long headers are cut, and the end of the chain counts', async () => {
     const filler = '203.0.113.66, '.repeat(5_000)
     const bytes = get(
       `/${'a'.repeat(9_000)}?${'b'.repeat(7_000)}`,
@@ -379,11 +382,11 @@ describe('hostile requests', () => {
   test.each([
     ['Forwarded full of quotes', { forwarded: '"\\'.repeat(500_000) }],
     ['Forwarded without an end', { forwarded: 'a'.repeat(1_000_000) }],
-    ['a chain of nothing', { 'x-forwarded-for': ','.repeat(1_000_000) }],
+    ['a chain of commas', { 'x-forwarded-for': ','.repeat(1_000_000) }],
     ['white space', { 'accept-language': ' '.repeat(1_000_000), 'x-forwarded-for': ' '.repeat(1_000_000) }],
     ['a language without an end', { 'accept-language': 'a-'.repeat(500_000) }],
     ['a host without an end', { host: 'a.'.repeat(500_000) }],
-  ])('%s costs no more than reading it a few times', (_what, headers) => {
+  ])('%s takes no longer than reading it a few times', (_what, headers) => {
     const options = {
       trustProxy: 100,
       proxyHeaders: 'forwarded' in headers ? 'forwarded' : 'x-forwarded',
@@ -399,7 +402,7 @@ describe('hostile requests', () => {
       for (let pass = 0; pass < 20; pass++) for (let at = 0; at < text.length; at++) text.charCodeAt(at)
     })
 
-    // A square of the length would be some 50,000 times the work of one look.
+    // Quadratic work would be some 50,000 times the work of one look.
     expect(cpuOf(() => requestScope(node(headers), options))).toBeLessThan(scan + 100_000)
   })
 })

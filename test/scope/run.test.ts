@@ -5,13 +5,13 @@ import { catchProcessWarnings } from '../support/process-warnings.ts'
 
 const warnings = catchProcessWarnings()
 
-/** Suspends, so that others run in between. */
+/** Suspends, so that other code runs in between. */
 async function pause(turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 describe('a running scope', () => {
-  test('is that of the code it was opened for, past each await, and undefined outside', async () => {
+  test('is the scope of the code in its function, after each await, and undefined outside', async () => {
     expect(currentScope()).toBeUndefined()
 
     const seen = await Promise.all(
@@ -33,7 +33,7 @@ describe('a running scope', () => {
     expect(currentScope()).toBeUndefined()
   })
 
-  test('nests as with() does', async () => {
+  test('is merged with an outer scope as by with()', async () => {
     const outer = { anonymousId: 'v-7', userId: 'old', context: { ip: '192.0.2.1', page: { path: '/a' } } }
     const inner = { userId: 'ada', context: { page: { search: '?b' } }, integrations: { All: false } }
     const params = { event: 'Signed Up', context: { locale: 'de-CH' } }
@@ -56,7 +56,7 @@ describe('a running scope', () => {
     expect(bySetting).toMatchObject(rest)
   })
 
-  test('the outer scope is as it was when the inner one ends, by an error too', () => {
+  test('leaves the outer scope unchanged when it ends, also by an error', () => {
     runWithScope({ userId: 'ada' }, () => {
       expect(() =>
         runWithScope({ userId: 'Zoë' }, () => {
@@ -67,7 +67,7 @@ describe('a running scope', () => {
     })
   })
 
-  test('returns what the function returns, and copies the scope', () => {
+  test('returns the result of the function, and copies the scope', () => {
     const scope = { context: { app: { version: '1' } } }
 
     const seen = runWithScope(scope, () => {
@@ -78,7 +78,7 @@ describe('a running scope', () => {
     expect(seen?.context).toEqual({ app: { version: '1' } })
   })
 
-  test('a scope that throws when it is read is one warning, and the outer one goes on', () => {
+  test('that throws when it is read causes one warning, and the outer one stays', () => {
     const hostile = {
       get userId(): string {
         throw new Error('non')
@@ -91,13 +91,13 @@ describe('a running scope', () => {
     expect(warnings).toEqual([expect.stringContaining('non')])
   })
 
-  test.each([undefined, null, 'ada', 7, []])('%j in the place of a scope changes nothing', (nonsense) => {
+  test.each([undefined, null, 'ada', 7, []])('replaced by %j changes nothing', (nonsense) => {
     const seen = runWithScope({ userId: 'ada' }, () => runWithScope(nonsense as never, currentScope))
 
     expect(seen?.userId).toBe('ada')
   })
 
-  test('a value in it that no event can take is one warning, and left out of all events', async () => {
+  test('with an invalid value causes one warning, and the value is left out of all events', async () => {
     const { analytics } = createAnalytics({ scope: currentScope })
     const codes: string[] = []
     analytics.on('warning', ({ code }) => codes.push(code))
@@ -116,21 +116,21 @@ describe('a running scope', () => {
     ['a function', () => ({ userId: 'Zoë' })],
     ['a Map', new Map([['userId', 'Zoë']])],
     ['a string', 'Zoë'],
-  ])('%s in the place of a scope is reported and left out', (given, scope) => {
+  ])('replaced by %s is reported and ignored', (given, scope) => {
     const seen = runWithScope({ userId: 'ada' }, () => runWithScope(scope as never, currentScope))
 
     expect(seen).toMatchObject({ userId: 'ada' })
     expect(warnings).toEqual([expect.stringContaining(`expected an object, got ${given}`)])
   })
 
-  test.each([undefined, null])('%s in the place of a scope is none, without a word', (scope) => {
+  test.each([undefined, null])('replaced by %s is ignored silently', (scope) => {
     expect(runWithScope({ userId: 'ada' }, () => runWithScope(scope as never, currentScope))).toMatchObject({
       userId: 'ada',
     })
     expect(warnings).toEqual([])
   })
 
-  test('two copies of the module share it', async () => {
+  test('is shared by two copies of the module', async () => {
     vi.resetModules()
     const other = await import('../../src/scope.ts')
     expect(other.currentScope).not.toBe(currentScope)

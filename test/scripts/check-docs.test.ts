@@ -13,7 +13,7 @@ describe('references', () => {
     `${BLOB}/docs/spec.md`,
     `${BLOB}/docs/spec.md#8-what-the-client-does-about-a-response`,
     `${BLOB}/docs/settings.md#disable`,
-  ])('%s leads somewhere', (reference) => {
+  ])('%s has a target', (reference) => {
     expect(brokenReference(reference)).toBeUndefined()
   })
 
@@ -21,12 +21,12 @@ describe('references', () => {
     ['spec.md, section 6', 'it is neither an RFC nor a URL'],
     [`${BLOB}/docs/nothing.md`, 'docs/nothing.md does not exist'],
     [`${BLOB}/docs/spec.md#12-nothing`, 'docs/spec.md has no heading #12-nothing'],
-  ])('%s leads nowhere', (reference, reason) => {
+  ])('%s has no target', (reference, reason) => {
     expect(brokenReference(reference)).toBe(reason)
   })
 })
 
-// The compiler takes its time on a busy machine.
+// The compiler takes some time on a busy machine.
 describe('declarations', { timeout: 60_000 }, () => {
   const DECLARATIONS = `
     interface Inherited {
@@ -73,7 +73,7 @@ describe('declarations', { timeout: 60_000 }, () => {
   })
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  test('every name and member without a docstring is listed, and every reference that leads nowhere', () => {
+  test('every name and member without a docstring is listed, and every reference without a target', () => {
     const { problems } = checkDocs([join(folder, 'index.d.ts')])
 
     expect(problems.sort()).toEqual([
@@ -91,7 +91,7 @@ describe('declarations', { timeout: 60_000 }, () => {
     ])
   })
 
-  test('a file that is not there is no success', () => {
+  test('a missing file is an error', () => {
     expect(() => checkDocs([join(folder, 'missing.d.ts')])).toThrow()
   })
 })

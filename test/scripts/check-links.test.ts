@@ -14,7 +14,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(site, { recursive: true }))
 
-test('links to pages, anchors, files and other sites are fine', () => {
+test('links to existing pages, anchors, files and other sites are accepted', () => {
   const links = [
     '/guide',
     '/guide#one',
@@ -38,13 +38,13 @@ test.each([
   ['#there', '/index.html: #there has no such anchor'],
   ['/logo.png', '/index.html: /logo.png does not exist'],
   ['api/nothing', '/index.html: api/nothing does not exist'],
-])('%s is broken', (link, complaint) => {
+])('%s is a broken link', (link, complaint) => {
   writeFileSync(join(site, 'index.html'), `<a href="${link}">x</a>`)
 
   expect(brokenLinks(site)).toEqual([complaint])
 })
 
-test('a site below a path is checked without it', () => {
+test('a site below a base path is checked without the base', () => {
   writeFileSync(join(site, 'index.html'), '<a href="/base/guide">x</a><a href="/base/none">x</a>')
 
   expect(brokenLinks(site, '/base/')).toEqual(['/index.html: /base/none does not exist'])

@@ -2,13 +2,13 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { findMutants, withMutants } from '../../scripts/mutation/mutants.mjs'
 
-/** The result of a script with all changes in it, one of which is active; 0 activates none. */
+/** The result of a script that contains all mutants, one of which is active; 0 activates none. */
 function run(text: string, awake = 0): unknown {
   const script = withMutants('script.ts', text, (index) => index + 1)
   return runInNewContext(script, { isMutant: (number: number) => number === awake })
 }
 
-describe('a file whose changes are asleep does what it did', () => {
+describe('a file with inactive mutants works as before', () => {
   test.each([
     ['a count after a line without a semicolon', 'let a = 1\na++\na', 2],
     ['a sum after a call', 'let a = 1\nString(a)\na += 2\na', 3],
@@ -27,7 +27,7 @@ describe('a file whose changes are asleep does what it did', () => {
   })
 })
 
-test('one that is awake is the only one that shows', () => {
+test('an active mutant is the only one with an effect', () => {
   const text = 'let a = 1\na++\na += 2\na'
   const kinds = findMutants('script.ts', text).map(({ kind }) => kind)
 

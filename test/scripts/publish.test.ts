@@ -8,7 +8,7 @@ import { version } from '../../package.json' with { type: 'json' }
 
 const script = fileURLToPath(new URL('../../scripts/publish.mjs', import.meta.url))
 
-/** Runs the script with an npm that only notes how it was called. @param has Packages that the registry has. */
+/** Runs the script with an npm that only records its calls. @param has Packages that the registry has. */
 function publish(
   has: readonly string[],
   failing = '',
@@ -38,21 +38,21 @@ test('all packages are published, the SDK first', () => {
   })
 })
 
-test('what the registry has already is left out', () => {
+test('a version that the registry has is left out', () => {
   expect(publish(['trackpost', 'trackpost-collector'])).toEqual({
     status: 0,
     calls: [`${FLAGS} --workspace cli`],
   })
 })
 
-test('a package that cannot be published stops those behind it', () => {
+test('a package that cannot be published stops the following ones', () => {
   expect(publish([], `${FLAGS} --workspace collector`)).toEqual({
     status: 1,
     calls: [FLAGS, `${FLAGS} --workspace collector`],
   })
 })
 
-test('a dry run uploads nothing, and says so to npm for each package', () => {
+test('a dry run uploads nothing, and passes --dry-run to npm for each package', () => {
   const dry = 'publish --dry-run --access public'
 
   expect(publish([], '', '--dry-run')).toEqual({

@@ -41,7 +41,7 @@ describe('the version', () => {
 })
 
 describe('the changelog', () => {
-  test('what was unreleased stands under the version and its date, with links', () => {
+  test('unreleased changes get the version and its date, with links', () => {
     const first = releaseChangelog(CHANGELOG, '0.2.0', '2026-11-21')
 
     expect(first).toBe(`# Changelog
@@ -59,7 +59,7 @@ describe('the changelog', () => {
 `)
   })
 
-  test('the next version is compared with the one before it', () => {
+  test('the next version is compared with the previous one', () => {
     const first = releaseChangelog(CHANGELOG, '0.2.0', '2026-11-21')
     const changed = first.replace('## [Unreleased]\n', '## [Unreleased]\n\n- One more.\n')
 
@@ -78,11 +78,11 @@ describe('the changelog', () => {
       releaseChangelog(CHANGELOG, '0.2.0', '2026-11-21'),
       'lists no changes',
     ],
-  ])('with %s there is no release', (_label, text, message) => {
+  ])('%s: there is no release', (_label, text, message) => {
     expect(() => releaseChangelog(text, '0.4.0', '2026-12-01')).toThrow(message)
   })
 
-  test('the one of this repository can be released', () => {
+  test('the changelog of this repository can be released', () => {
     const text = readFileSync(new URL('../../CHANGELOG.md', import.meta.url), 'utf8')
     const changed = text.replace('## [Unreleased]\n', '## [Unreleased]\n\n- One more.\n')
 
@@ -128,7 +128,7 @@ describe('in a repository', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  test('a dry run says what it would do and changes nothing', () => {
+  test('a dry run prints the steps and changes nothing', () => {
     const before = git('rev-parse', 'HEAD')
 
     const { status, stdout, stderr } = release('99.0.0', '--dry-run')
@@ -163,7 +163,7 @@ describe('in a repository', () => {
     expect(read('src/version.ts')).toContain("VERSION = '99.0.0'")
   })
 
-  test('the first release may have the version of the packages, and the second may not', () => {
+  test('the first release may have the version of the packages, and later ones may not', () => {
     const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
 
     const { status, stderr } = release(version)
@@ -174,7 +174,7 @@ describe('in a repository', () => {
     expect(release(version).stderr).toContain(`the tag v${version} exists already`)
   })
 
-  test('of a version that is dated already, only the tag is missing', () => {
+  test('a version that has a date gets only the tag', () => {
     const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
     writeFileSync(join(folder, 'CHANGELOG.md'), releaseChangelog(CHANGELOG, version, '2026-11-22'))
     git('commit', '--quiet', '--all', '--message', 'Dated')

@@ -9,7 +9,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const script = readFileSync(join(ROOT, 'scripts/test.mjs'), 'utf8')
 const paths = [...Object.values(FULL_FILES), ...Object.values(BOTH_FILES)].flat()
 
-/** The files of a project of vitest in a form of `npm test`. */
+/** The files of a vitest project in a form of `npm test`. */
 function filesOf(tier: string): string[] {
   const program = `
     import { filesOfTier } from ${JSON.stringify(new URL('../../scripts/tiers.mjs', import.meta.url).href)}
@@ -22,11 +22,11 @@ function filesOf(tier: string): string[] {
 }
 
 describe('the two forms of npm test', () => {
-  test.each(paths)('%s is there', (path) => {
+  test.each(paths)('%s exists', (path) => {
     expect(existsSync(join(ROOT, path))).toBe(true)
   })
 
-  test.each(Object.keys(FULL_STEPS))('%s is a step of the full form alone', (step) => {
+  test.each(Object.keys(FULL_STEPS))('%s is a step of only the full form', (step) => {
     const quoted = step.includes(':') ? `'${step}'` : step
     expect(script).toMatch(new RegExp(`\\n  ${quoted}: \\{[^}]*inFull: true`))
   })
@@ -52,7 +52,7 @@ describe('the two forms of npm test', () => {
     expect(withBrowser.filter((path) => !paths.includes(path))).toEqual([])
   })
 
-  test.each(LONG_FILES)('%s is left out by the default form, which says so', (path) => {
+  test.each(LONG_FILES)('%s is left out by the default form, which lists it', (path) => {
     expect(
       Object.values(FULL_FILES)
         .flat()
@@ -60,7 +60,7 @@ describe('the two forms of npm test', () => {
     ).toBe(true)
   })
 
-  test('the default form, the rest and the long files are together the full form', () => {
+  test('the default form, the rest and the long files add up to the full form', () => {
     const left = FULL_FILES['the destination on ClickHouse'] as readonly string[]
     const [path] = left.map((one) => one.replace('collector/', ''))
 

@@ -1,4 +1,4 @@
-// A Worker that lets the runtime end requests while their events are on the way, and others that take care of theirs.
+// A Worker some of whose requests end while their events are being sent, and others wait for their events.
 import { env } from 'cloudflare:workers'
 import { Analytics } from 'trackpost'
 

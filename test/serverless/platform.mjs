@@ -1,5 +1,6 @@
-// A platform for functions, as far as a handler can tell: runs one invocation for each line on stdin. The instant
-// that an invocation is over it stops itself, by the signal that the line names, before anything else can run.
+// A platform for functions, reduced to what a handler can see: runs one invocation for each line of stdin.
+// When an invocation is over, the process stops itself at once, by the signal in the line, before anything
+// else can run.
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
@@ -31,7 +32,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   handedOver = []
   const answer = await invoke(order)
   writeSync(1, `${JSON.stringify({ isAnsweredFirst: open > 0 })}\n`)
-  // The platform keeps the process until what it was handed has settled, and not a moment longer.
+  // The platform keeps the process alive until all promises given to waitUntil have settled, and no longer.
   await Promise.all(handedOver)
   writeSync(1, `${JSON.stringify({ answer })}\n`)
   process.kill(process.pid, stopBy)

@@ -1,4 +1,4 @@
-// A Worker whose requests have scopes, and whose listener asks in which one it runs.
+// A Worker whose requests have scopes, and whose listener reads the current scope.
 import { env, waitUntil } from 'cloudflare:workers'
 import { Analytics } from 'trackpost'
 import { currentScope, requestScope, runWithScope } from 'trackpost/scope'

@@ -28,7 +28,7 @@ let project: Project
 let api: Loopback
 let messages: Message[]
 let requests: number
-/** The API responds when this is resolved. */
+/** The API responds when this promise is resolved. */
 let mayRespond: Promise<void>
 
 beforeAll(async () => {
@@ -96,7 +96,10 @@ class Deployed {
     this.#exit = new Promise((resolve) => this.#child.on('exit', (_, signal) => resolve(signal)))
   }
 
-  /** Runs one invocation; when this resolves, the process is frozen or dead. `onAnswer` runs in between. */
+  /**
+   * Runs one invocation; when this resolves, the process is frozen or dead. `onAnswer` is called after the
+   * response, before the promises of waitUntil settle.
+   */
   async invoke(orderId: string, stopBy: 'SIGSTOP' | 'SIGKILL', onAnswer = () => {}): Promise<Outcome> {
     const order = { orderId, userId: 'usr_Zoë', total: 12.5 }
     this.#child.stdin.write(`${JSON.stringify({ order, stopBy })}\n`)
@@ -116,16 +119,17 @@ class Deployed {
     this.#child.kill('SIGKILL')
   }
 
-  /** One letter; `T` is stopped by a signal. */
+  /** The state in one letter; `T` means stopped by a signal. */
   #state(): string | undefined {
     return /\) (\w)/.exec(readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8'))?.[1]
   }
 }
 
 /**
- * Invokes a function `count` times; the process is frozen after each, and killed after the last.
+ * Invokes a function `count` times; the process is frozen after each invocation, and killed after the last.
  *
- * @returns How many events had arrived at the instant that each invocation was over.
+ *
+ * @returns The number of events that had arrived when each invocation ended.
  */
 async function run(module: string, count: number, node = process.execPath): Promise<number[]> {
   const deployed = new Deployed(module, node)
@@ -149,7 +153,7 @@ describe.each([
   ['await analytics.flush()', 'aws-lambda.mjs'],
   ['waitUntil', 'vercel-route.mjs'],
 ])('with %s', (_, module) => {
-  test(`${TOTAL} invocations that are frozen the instant they are over deliver ${3 * TOTAL} events`, async () => {
+  test(`${TOTAL} invocations, each frozen at once when it is over, deliver ${3 * TOTAL} events`, async () => {
     const arrived = await run(module, TOTAL)
 
     expect(arrived.filter((count) => count !== 3)).toEqual([])
@@ -158,14 +162,14 @@ describe.each([
     expect(requests).toBe(TOTAL)
   })
 
-  test('a process that is killed the instant an invocation is over has delivered its events', async () => {
+  test('a process that is killed at once when its invocation is over has delivered its events', async () => {
     for (let process = 0; process < 20; process++) expect(await run(module, 2)).toEqual([3, 3])
 
     expect(messages).toHaveLength(120)
   })
 })
 
-test('without either, events are lost: this is what the tests above would see', async () => {
+test('without either, events are lost: this shows that the tests above would notice', async () => {
   const arrived = await run('forgetful.mjs', 5)
 
   expect(arrived.reduce((sum, count) => sum + count)).toBeLessThan(15)
@@ -179,7 +183,7 @@ test.each(['node-18', 'node-22', 'node-24'])('the Lambda handler runs on %s, as 
 })
 
 test.each(['node-20', 'node-22'])(
-  'the route of Next.js answers on %s before its events have arrived',
+  'the route of Next.js responds on %s before its events have arrived',
   async (name) => {
     const { promise, resolve } = hold()
     mayRespond = promise
@@ -193,7 +197,10 @@ test.each(['node-20', 'node-22'])(
   },
 )
 
-/** Starts an example or a test's worker, bundled, and hands its address to `use`. Returns what it wrote to its log. */
+/**
+ * Starts a bundled example or a Worker of the tests, and passes its address to `use`. Returns the text of its
+ * log.
+ */
 async function withWorker(
   name: string,
   flags: readonly string[],
@@ -225,14 +232,14 @@ describe.each([
   ['without', []],
   ['with', ['nodejs_compat']],
 ])('the Worker in workerd %s nodejs_compat', (_, flags) => {
-  test('answers before its events have arrived, and they arrive in one request', async () => {
+  test('responds before its events have arrived, and they arrive in one request', async () => {
     const { promise, resolve } = hold()
     mayRespond = promise
 
     const log = await withWorker('cloudflare-worker.mjs', flags, async (url) => {
       const responded = once(api.server, 'request').then(([, response]) => once(response, 'finish'))
       expect(await order(url, { orderId: 'order-7' })).toBe('{"orderId":"order-7"}')
-      // The API has not responded to any request so far.
+      // The API has responded to no request so far.
       resolve()
       await responded
     })
@@ -242,7 +249,7 @@ describe.each([
     expect(log).toBe('')
   })
 
-  test('delivers the events of many requests with one client, side by side and one after the other', async () => {
+  test('delivers the events of many requests with one client, concurrently and in sequence', async () => {
     const orders = Array.from({ length: 100 }, (_, number) => ({ orderId: `order-${number}` }))
 
     const log = await withWorker('cloudflare-worker.mjs', flags, async (url) => {
@@ -256,7 +263,7 @@ describe.each([
     expect(log).toBe('')
   })
 
-  test('sends again, within the request that tracked, what the service could not take', async () => {
+  test('repeats failed requests within the request that tracked the events', async () => {
     const failures = [503, 429, 503]
     api.server.removeAllListeners('request')
     api.server.on('request', async (request, response) => {
@@ -274,7 +281,7 @@ describe.each([
     expect(new Set(messages.map(({ messageId }) => messageId)).size).toBe(24)
   })
 
-  test('events whose request the runtime ended stop nobody else, and are reported', async () => {
+  test('reports events whose request the runtime has ended, and still sends those of other requests', async () => {
     let held = 0
     api.server.removeAllListeners('request')
     api.server.on('request', async (request, response) => {
@@ -303,7 +310,7 @@ describe.each([
   })
 })
 
-test('on workerd, scopes of requests do not mix, and listeners run in none of them', async () => {
+test('on workerd, the scopes of requests do not mix, and listeners run in no scope', async () => {
   const users = ['usr_ada', 'usr_Zoe', 'usr_grace']
   const orders = Array.from({ length: 30 }, (_, number) => `${users[number % users.length]}/${number}`)
 

@@ -1,4 +1,4 @@
-// A Worker with one client for all requests, which handles them in each form that there is. Its clock is ten times as fast.
+// A Worker with one client for all requests, which handles them in each form. Its clock is ten times as fast.
 import { env, waitUntil } from 'cloudflare:workers'
 import { Analytics } from 'trackpost'
 
@@ -15,7 +15,7 @@ const clock = {
 }
 
 const { WRITE_KEY, TRACKPOST_HOST, CLIENT_KEY } = env
-// A minute: however slow the machine is, no request takes that long.
+// One minute: no request takes that long, even on a slow machine.
 const common = { writeKey: WRITE_KEY, host: TRACKPOST_HOST, httpRequestTimeout: 60_000 * SPEED }
 const oauthSettings = {
   ...{ clientId: 'client', keyId: 'key', clientKey: CLIENT_KEY },
@@ -44,7 +44,7 @@ if (CLIENT_KEY !== undefined) {
   }
 }
 
-/** How often a callback has run, those of requests that have ended included. */
+/** How often a callback has run, also callbacks of requests that have ended. */
 let told = 0
 
 const forms = {
@@ -86,7 +86,7 @@ export default {
       messageId: `message-${id}`,
     })
     if (!searchParams.has('early')) return new Response(await outcome)
-    // In the middle of what the event waits for, where the test wants that.
+    // Responds in the middle of the client's work, where the test asks for it.
     if (searchParams.get('early') === 'asked') await fetch(`${TRACKPOST_HOST}/asked`)
     return new Response('early')
   },

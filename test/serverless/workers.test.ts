@@ -9,8 +9,8 @@ import { runtime } from '../support/runtimes.ts'
 import { CLIENT_PEM } from '../support/token-server.ts'
 import { bundleWorker, startWorker, type Worker } from '../support/workerd.ts'
 
-// One client at module scope: each form of a call, in many requests at once, while the service misbehaves and requests end early.
-// Rows P4 to P6: docs/spec.md, section 8.3.
+// One client at module scope: each form of a call, in many concurrent requests, while the service fails and
+// requests end early. Rows P4 to P6: docs/spec.md, section 8.3.
 
 const FORMS = ['callback', 'promise', 'flush', 'waitUntil', 'nothing'] as const
 const LIMIT_MS = 20_000
@@ -19,10 +19,13 @@ type Form = (typeof FORMS)[number]
 interface Call {
   readonly form: Form
   readonly id: string
-  /** The response does not wait for the event. */
+  /** The response of the Worker does not wait for the event. */
   readonly isEarly: boolean
 }
-/** The response of the service to a request with this event: a status, or a promise of it; `reset` breaks the connection. */
+/**
+ * The response of the service to a request with this event: a status, or a promise of it; `reset` means a
+ * lost connection.
+ */
 type Reply = (id: string, attempt: number) => number | 'reset' | Promise<number>
 
 const DELIVERED = {
@@ -65,7 +68,7 @@ let api: Loopback
 let reply: Reply
 let token: () => number | Promise<number>
 let tokens: number
-/** Resolved when a token is asked for. */
+/** Called when a token is requested. */
 let isAsked: Promise<void>
 let onAsked = (): void => {}
 const delivered = new Set<string>()
@@ -117,7 +120,7 @@ async function respond(
 describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings) => {
   let worker: Worker | undefined
   const hasOAuth = 'CLIENT_KEY' in bindings
-  /** All calls that the client without `waitUntil` has taken. */
+  /** All calls that the client without `waitUntil` has accepted. */
   const taken: Call[] = []
   let exhausted = 0
 
@@ -167,7 +170,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
     await vi.waitUntil(async () => (await readStats())[1]?.pending === 0, { timeout: LIMIT_MS, interval: 20 })
   }
 
-  /** The next request is as good as new: its flush waits for its own event, and for nothing else. */
+  /** The next request works normally: its flush waits for its own event, and for nothing else. */
   async function expectNext(): Promise<void> {
     reply = () => 200
     const next = [create('flush')]
@@ -175,7 +178,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
   }
 
   test(
-    'requests that end while they wait for the first token cost nobody else theirs',
+    'requests that end while they wait for the first token do not affect the others',
     async () => {
       const calls = FORMS.flatMap((form) => [create(form), create(form)])
       const early = FORMS.filter((form) => form !== 'waitUntil').map((form) => create(form, true))
@@ -199,7 +202,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
   )
 
   test(
-    'a hundred requests that await a callback at once all get it',
+    'a hundred concurrent requests that await a callback all get it',
     async () => {
       const calls = Array.from({ length: 100 }, () => create('callback'))
 
@@ -218,7 +221,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
     ['breaks the first connection', () => once('reset')],
     ['refuses the first token', () => once(hasOAuth ? 401 : 503)],
   ])(
-    'while the service %s, each request gets its outcome, and the events of those that hand over arrive',
+    'while the service %s, each request gets its outcome, and events with waitUntil are delivered',
     async (_, createReply) => {
       reply = createReply()
       const calls = createCalls()
@@ -233,7 +236,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
   )
 
   test(
-    'no request waits for another: a service that answers none before all have come gets all',
+    'no request waits for another: a service that responds to none until all have arrived gets all',
     async () => {
       const calls = createCalls()
       const missing = new Set(idsOf(calls))
@@ -260,7 +263,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
     ['503', 503],
     ['broken connections', 'reset'],
   ])(
-    'while the service answers with nothing but %s, each request is told so',
+    'while the service responds only with %s, each request gets that failure',
     async (_, failure) => {
       reply = () => failure
       const calls = createCalls()
@@ -275,7 +278,7 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
   )
 
   test(
-    'a flush does not wait for events of requests whose visitor has gone',
+    'a flush does not wait for events of requests whose visitor has left',
     async () => {
       const gone = [create('flush'), create('callback'), create('promise')]
       taken.push(...gone)
@@ -293,14 +296,14 @@ describe.each(CONFIGURATIONS)('the Worker in workerd %s', (name, flags, bindings
       visitor.abort()
       expect(await Promise.all(broken)).toEqual(Array(3).fill('AbortError'))
       expect(await callAll(after)).toEqual(expected(after))
-      // The runtime may keep such a request for as long as it waits for something.
+      // The runtime may keep such a request while it waits for something.
       answer(200)
     },
     LIMIT_MS,
   )
 
   test(
-    'in the end every event has its outcome, and only those of requests that ended early were given up',
+    'finally every event has its outcome, and only those of requests that ended early were given up',
     async () => {
       runtime('workerd')
       await vi.waitUntil(

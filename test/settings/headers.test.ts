@@ -30,7 +30,7 @@ describe('the setting headers', () => {
     expect(Object.isFrozen(resolved)).toBe(true)
   })
 
-  test('may be left out, and so may one header', () => {
+  test('may be absent, and so may one of its headers', () => {
     expect(resolve(undefined)).toBeUndefined()
     expect(resolve({ 'X-Tenant': undefined, 'X-Region': 'zh' })).toEqual({ 'X-Region': 'zh' })
   })
@@ -38,19 +38,19 @@ describe('the setting headers', () => {
   test.each([
     ...['Authorization', 'authorization', 'CONTENT-TYPE', 'Content-Length', 'Content-Encoding', 'User-Agent'],
     ...['Accept-Encoding', 'X-Retry-Count', 'Host', 'Connection', 'Transfer-Encoding', 'Expect', 'Upgrade'],
-  ])('%s is refused, in any case: it is set by the client or by HTTP', (name) => {
+  ])('refuses %s in any case: the client or HTTP sets it', (name) => {
     const error = errorOf({ [name]: 'v' })
 
     expect(error.setting).toBe(`headers.${name}`)
     expect(error.message).toContain('is set by the client itself')
   })
 
-  test('a name that is given twice is refused', () => {
+  test('refuses a name that is given twice', () => {
     expect(errorOf({ 'X-Tenant': 'a', 'x-tenant': 'b' }).message).toContain('given twice')
   })
 
   test.each(['', 'X Tenant', 'X-Tenant:', 'X-Tenant\r\nX-Evil', 'X-Zoë', 'x'.repeat(257)])(
-    'a name that no header can have is refused without being shown: %j',
+    'refuses a name that no header can have without showing it: %j',
     (name) => {
       const { setting, message } = errorOf({ [name]: 'v' })
 
@@ -60,7 +60,7 @@ describe('the setting headers', () => {
   )
 
   test.each(['', ' v', 'v ', 'v\r\nX-Evil: 1', 'v\nw', 'v\0', 'clé', '🍰', 'x'.repeat(8_193)])(
-    'a value that could not be sent as it is is refused without being shown: %j',
+    'refuses a value that cannot be sent unchanged without showing it: %j',
     (value) => {
       const { setting, message } = errorOf({ 'X-Tenant': value })
 
@@ -69,7 +69,7 @@ describe('the setting headers', () => {
     },
   )
 
-  test('a value of 8,192 characters is taken', () => {
+  test('accepts a value of 8,192 characters', () => {
     expect(resolve({ 'X-Tenant': 'x'.repeat(8_192) })?.['X-Tenant']).toHaveLength(8_192)
   })
 
@@ -77,7 +77,7 @@ describe('the setting headers', () => {
     [{ 'X-Tenant': 7 }, 'a number'],
     [{ 'X-Tenant': null }, 'null'],
     [{ 'X-Tenant': ['a'] }, 'an array'],
-  ])('a value that is no string is refused: %j', (headers, got) => {
+  ])('refuses a value that is not a string: %j', (headers, got) => {
     expect(errorOf(headers).message).toContain(`expected a string, got ${got}`)
   })
 
@@ -85,7 +85,7 @@ describe('the setting headers', () => {
     ['a string', 'X-Tenant: a'],
     ['null', null],
     ['a number', 7],
-  ])('%s in place of the object is refused', (got, headers) => {
+  ])('refuses %s instead of the object', (got, headers) => {
     expect(errorOf(headers).message).toContain(`got ${got}`)
   })
 
@@ -93,7 +93,7 @@ describe('the setting headers', () => {
     ['a Headers object', new Headers({ 'X-Tenant': 'a' })],
     ['a Map', new Map([['X-Tenant', 'a']])],
     ['a list of pairs', [['X-Tenant', 'a']]],
-  ])('%s is refused: none of its headers would be sent', (_, headers) => {
+  ])('refuses %s: none of its headers would be sent', (_, headers) => {
     expect(errorOf(headers).message).toContain('expected a plain object')
   })
 })

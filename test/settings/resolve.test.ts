@@ -17,12 +17,12 @@ function namesOf<Type extends 'integer' | 'choice' | 'boolean'>(type: Type): Nam
   )
 }
 
-/** The settings with one more, of any type: JavaScript callers pass anything. */
+/** The settings with an additional one of any type: JavaScript callers pass anything. */
 function resolveWith(settings: Record<string, unknown>) {
   return resolveSettings({ writeKey: WRITE_KEY, ...settings } as AnalyticsSettings)
 }
 
-/** The error that the settings are refused with. */
+/** The error for these settings. */
 function refusalOf(settings: unknown): SettingsError {
   try {
     resolveSettings(settings as AnalyticsSettings)
@@ -34,7 +34,7 @@ function refusalOf(settings: unknown): SettingsError {
 }
 
 describe('defaults', () => {
-  test('with nothing but a write key, every setting has its documented default', () => {
+  test('apply to every setting when only the write key is given, as documented', () => {
     const resolved = resolveSettings({ writeKey: WRITE_KEY })
 
     expect(resolved).toEqual({
@@ -66,7 +66,7 @@ describe('defaults', () => {
   })
 
   test.each(SETTING_NAMES.filter((name) => name !== 'writeKey'))(
-    'an explicit undefined for %s means its default',
+    'apply to %s when it is explicitly undefined',
     (name) => {
       const resolved = resolveWith({ [name]: undefined })
 
@@ -74,7 +74,7 @@ describe('defaults', () => {
     },
   )
 
-  test('the resolved settings cannot be changed', () => {
+  test('cannot be changed after they are resolved', () => {
     const resolved = resolveSettings({ writeKey: WRITE_KEY })
 
     expect(Object.isFrozen(resolved)).toBe(true)
@@ -108,7 +108,7 @@ describe('numbers', () => {
     expect(error.message).toMatch(new RegExp(`got .*${got}`))
   })
 
-  test.each(names)('%s takes both ends of its range and nothing beyond', (name) => {
+  test.each(names)('%s accepts both ends of its range and nothing beyond', (name) => {
     const { min, max } = SETTINGS[name]
     // Small messages for small bodies, and large bodies for large messages.
     const small = { maxMessageBytes: 1_024 }
@@ -121,7 +121,7 @@ describe('numbers', () => {
   })
 
   test.each(['flushInterval', 'httpRequestTimeout', 'exitTimeout'] as const)(
-    '%s refuses a delay that a timer cannot take',
+    '%s refuses a delay that is too long for a timer',
     (name) => {
       expect(refusalOf({ writeKey: WRITE_KEY, [name]: 2 ** 31 }).setting).toBe(name)
     },
@@ -136,7 +136,7 @@ describe('numbers', () => {
     expect(resolveWith(settings).isMaxRetriesGiven).toBe(isGiven)
   })
 
-  test('zero retries and a zero exit time are values, not absences', () => {
+  test('zero retries and a zero exit time count as values', () => {
     const resolved = resolveWith({ maxRetries: 0, exitTimeout: 0 })
 
     expect(resolved.maxRetries).toBe(0)
@@ -158,11 +158,11 @@ describe('limits in bytes that contradict each other', () => {
       { maxQueueBytes: 32_767 },
       'maxQueueBytes: expected at least 32768 (bytes), since a message may have 32768 bytes (maxMessageBytes); got 32767',
     ],
-  ])('%j is refused', (settings, message) => {
+  ])('are refused: %j', (settings, message) => {
     expect(refusalOf({ writeKey: WRITE_KEY, ...settings }).message).toBe(message)
   })
 
-  test('the smallest limits that agree are taken', () => {
+  test('are accepted at the smallest values that agree', () => {
     const limits = { maxMessageBytes: 1_024, maxQueueBytes: 1_024, maxBodyBytes: 8_192 }
 
     expect(resolveWith(limits)).toMatchObject(limits)
@@ -170,15 +170,15 @@ describe('limits in bytes that contradict each other', () => {
 })
 
 describe('maxEventsInBatch', () => {
-  test('it is the old name of flushAt', () => {
+  test('is the old name of flushAt', () => {
     expect(resolveWith({ maxEventsInBatch: 40 }).flushAt).toBe(40)
   })
 
-  test('flushAt wins where both are given', () => {
+  test('is ignored when flushAt is given', () => {
     expect(resolveWith({ maxEventsInBatch: 40, flushAt: 7 }).flushAt).toBe(7)
   })
 
-  test('it counts where flushAt is an explicit undefined', () => {
+  test('is used when flushAt is explicitly undefined', () => {
     expect(resolveWith({ maxEventsInBatch: 40, flushAt: undefined }).flushAt).toBe(40)
   })
 
@@ -195,13 +195,13 @@ describe('maxEventsInBatch', () => {
     expect(resolveWith(settings).maxRequestEvents).toBe(most)
   })
 
-  test('a bad value beside a good flushAt is refused too', () => {
+  test('is refused with a bad value even when flushAt is good', () => {
     expect(refusalOf({ writeKey: WRITE_KEY, flushAt: 7, maxEventsInBatch: 0 }).setting).toBe(
       'maxEventsInBatch',
     )
   })
 
-  test('a bad value is reported under the name that the caller wrote', () => {
+  test('is named in the error for a bad value', () => {
     const error = refusalOf({ writeKey: WRITE_KEY, maxEventsInBatch: 'forty' })
 
     expect(error.setting).toBe('maxEventsInBatch')
@@ -210,12 +210,12 @@ describe('maxEventsInBatch', () => {
   })
 })
 
-describe('choices and switches', () => {
+describe('enumerations and booleans', () => {
   const choices = namesOf('choice').flatMap((name) =>
     SETTINGS[name].choices.map((choice) => ({ name, choice })),
   )
 
-  test.each(choices)("$name takes '$choice'", ({ name, choice }) => {
+  test.each(choices)("$name accepts '$choice'", ({ name, choice }) => {
     expect(resolveWith({ [name]: choice })[name]).toBe(choice)
   })
 
@@ -227,7 +227,7 @@ describe('choices and switches', () => {
     { name: 'region', value: 1, got: 'a number' },
     { name: 'overflow', value: 'drop-all', got: 'another string' },
     { name: 'overflow', value: ['drop-oldest'], got: 'an array' },
-  ])('$name refuses $value and lists what it takes', ({ name, value, got }) => {
+  ])('$name refuses $value and lists the valid values', ({ name, value, got }) => {
     const error = refusalOf({ writeKey: WRITE_KEY, [name]: value })
 
     expect(error.setting).toBe(name)
@@ -253,7 +253,7 @@ describe('choices and switches', () => {
     expect(error.message).toBe(`${name}: expected a boolean, got ${got}`)
   })
 
-  test.each(namesOf('boolean'))('%s can be set and unset', (name) => {
+  test.each(namesOf('boolean'))('%s may be true or false', (name) => {
     expect(resolveWith({ [name]: true })[name]).toBe(true)
     expect(resolveWith({ [name]: false })[name]).toBe(false)
   })
@@ -269,7 +269,7 @@ describe('writeKey', () => {
     { label: 'null', value: null, got: 'null' },
     { label: 'a number', value: 4711, got: 'a number' },
     { label: 'an object', value: {}, got: 'an object' },
-  ])('it refuses $label', ({ value, got }) => {
+  ])('refuses $label', ({ value, got }) => {
     const error = refusalOf({ writeKey: value })
 
     expect(error.message).toBe(`writeKey: expected a string, got ${got}`)
@@ -284,7 +284,7 @@ describe('writeKey', () => {
     ['letters beyond ASCII', 'geheimschlüssel', 'a string with other characters'],
     ['a control character', 'geheim\u0000', 'a string with other characters'],
     ['more than 1,024 characters', 'geheim'.repeat(200), 'a string of 1200 characters'],
-  ])('it refuses %s without showing it, and says what is wrong', (_label, value, got) => {
+  ])('refuses %s without showing it, and says why', (_label, value, got) => {
     const error = refusalOf({ writeKey: value })
 
     expect(error.message.endsWith(`, got ${got}`)).toBe(true)
@@ -305,14 +305,14 @@ describe('placeholders', () => {
     '...',
     'undefined',
     'null',
-  ])('the write key %j is refused', (writeKey) => {
+  ])('%j is refused as a write key', (writeKey) => {
     const error = refusalOf({ writeKey })
 
     expect(error.message).toBe('writeKey: expected the write key of your source, got a placeholder')
   })
 
   test.each(['k', 'test', 'key', 'my-key', 'writeKey', 'yourself', '.', 'x', 'nullable', 'xxx1'])(
-    'the write key %j is a key',
+    '%j is accepted as a write key',
     (writeKey) => {
       expect(resolveSettings({ writeKey }).writeKey).toBe(writeKey)
     },
@@ -321,20 +321,20 @@ describe('placeholders', () => {
 
 describe('names of other SDKs', () => {
   test.each([{ enable: false }, { enabled: false }, { disabled: true }, { disable: false, enabled: false }])(
-    '%j turns the client off',
+    '%j disables the client',
     (settings) => {
       expect(resolveWith(settings).disable).toBe(true)
     },
   )
 
   test.each([{ enable: true }, { enabled: true }, { disabled: false }, { enabled: undefined }])(
-    '%j leaves it on',
+    '%j leaves the client enabled',
     (settings) => {
       expect(resolveWith(settings).disable).toBe(false)
     },
   )
 
-  test('a kill switch that is not a boolean is refused: it would send', () => {
+  test('a kill switch that is not a boolean is refused: otherwise it would send', () => {
     const error = refusalOf({ writeKey: WRITE_KEY, enabled: 'false' })
 
     expect(error.message).toBe('enabled: expected a boolean, got a string')
@@ -346,7 +346,7 @@ describe('unknown names', () => {
   const warnings = (): string[] => emitWarning.mock.calls.map(([message]) => String(message))
   beforeEach(() => emitWarning.mockClear())
 
-  test('each is reported once, the ones inside oauthSettings too', () => {
+  test('are reported once each, also inside oauthSettings', () => {
     const oauthSettings = { clientId: 'c', clientKey: 'k', keyId: 'i', authSever: 'https://staging.example' }
 
     const resolved = resolveWith({ flushat: 5, colour: {}, oauthSettings })
@@ -359,14 +359,14 @@ describe('unknown names', () => {
     expect(resolved.flushAt).toBe(15)
   })
 
-  test('known names are not reported', () => {
+  test('are not reported when they are known', () => {
     resolveWith(Object.fromEntries(SETTING_NAMES.slice(1).map((name) => [name, undefined])))
 
     expect(warnings()).toEqual([])
   })
 })
 
-describe('settings that can hardly be meant (E7)', () => {
+describe('doubtful settings (E7)', () => {
   const emitWarning = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   const warnings = (): string[] => emitWarning.mock.calls.map(([message]) => String(message))
   beforeEach(() => emitWarning.mockClear())
@@ -394,7 +394,7 @@ describe('settings that can hardly be meant (E7)', () => {
       { writeKey },
       'writeKey: this looks like a placeholder, which the service does not take',
     ]),
-  ])('%j is told', (settings, message) => {
+  ])('%j causes a warning', (settings, message) => {
     resolveWith(settings as Record<string, unknown>)
 
     expect(warnings()).toEqual([message])
@@ -430,13 +430,13 @@ describe('settings that can hardly be meant (E7)', () => {
       ],
     ].map((name) => ({ host: `http://${name}:8080` })),
     { host: 'https://c.example' },
-  ])('%j is not', (settings) => {
+  ])('%j causes no warning', (settings) => {
     resolveWith(settings)
 
     expect(warnings()).toEqual([])
   })
 
-  test('the logger is told, where there is one', () => {
+  test('are reported to the logger, if there is one', () => {
     const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() }
     resolveWith({ maxQueueSize: 5, logger })
 
@@ -449,11 +449,11 @@ describe('settings that can hardly be meant (E7)', () => {
 })
 
 describe('region and host', () => {
-  test('the EU region has a host of its own', () => {
+  test('the EU region has its own host', () => {
     expect(resolveWith({ region: 'eu' }).host).toBe('https://events.eu1.segmentapis.com')
   })
 
-  test('a given host wins over the region', () => {
+  test('a given host takes precedence over the region', () => {
     const resolved = resolveWith({ region: 'eu', host: 'https://collect.boulangerie.example' })
 
     expect(resolved.host).toBe('https://collect.boulangerie.example')
@@ -512,13 +512,13 @@ describe('a host that ends in the path', () => {
     ['https://c.example/v1/batch/', '/v1/batch', 'https://c.example'],
     ['https://c.example/v1', '/v1', 'https://c.example'],
     ['https://c.example/eu/v1/', '/v1', 'https://c.example/eu'],
-  ])('%s is refused, and the message says what to write', (host, end, base) => {
+  ])('%s is refused, and the error says what to write', (host, end, base) => {
     const error = refusalOf({ writeKey: WRITE_KEY, host })
 
     expect(error.message).toBe(`host: ends in '${end}', which the setting 'path' appends; write '${base}'`)
   })
 
-  test('a path of its own is looked for too', () => {
+  test('a custom path is also recognized', () => {
     const error = refusalOf({ writeKey: WRITE_KEY, host: 'https://c.example/collect', path: 'collect/' })
 
     expect(error.message).toContain("write 'https://c.example'")
@@ -531,7 +531,7 @@ describe('a host that ends in the path', () => {
     ['https://c.example/v1', '/v10/batch'],
     ['https://c.example/segment', undefined],
     ['https://c.example', '/'],
-  ])('%s with the path %s is taken', (host, path) => {
+  ])('%s with the path %s is accepted', (host, path) => {
     expect(resolveWith({ host, path }).host).toBe(host)
   })
 })
@@ -562,7 +562,7 @@ describe('path', () => {
 })
 
 describe('httpClient and waitUntil', () => {
-  test('httpClient takes a function and an object with makeRequest', () => {
+  test('httpClient may be a function or an object with makeRequest', () => {
     const fetchFn = async () => ({ status: 200, statusText: 'OK' })
     const client = { makeRequest: fetchFn }
 
@@ -587,7 +587,7 @@ describe('httpClient and waitUntil', () => {
 })
 
 describe('the settings object', () => {
-  test('a write key in its place is refused with the way to write it', () => {
+  test('refuses a write key in its place, and says what to write', () => {
     const message = refusalOf(WRITE_KEY).message
 
     expect(message).toBe(
@@ -600,11 +600,11 @@ describe('the settings object', () => {
     ['null', null, 'null'],
     ['a number', 7, 'a number'],
     ['a function', () => {}, 'a function'],
-  ])('%s in its place is refused', (_label, settings, got) => {
+  ])('refuses %s in its place', (_label, settings, got) => {
     expect(refusalOf(settings).message).toBe(`settings: expected an object, got ${got}`)
   })
 
-  test('each setting is read exactly once', () => {
+  test('is read exactly once, setting by setting', () => {
     const reads: string[] = []
     const settings = {}
     const names = [...SETTING_NAMES, ...KILL_SWITCHES.map(([name]) => name)]
@@ -624,7 +624,7 @@ describe('the settings object', () => {
     expect(reads.sort()).toEqual(names.sort())
   })
 
-  test('inherited settings do not count', () => {
+  test('may not inherit settings', () => {
     const settings = Object.create({ flushAt: 1, host: 'https://evil.example' })
     settings.writeKey = WRITE_KEY
 
@@ -641,7 +641,7 @@ describe('the settings object', () => {
       delete polluted['disable']
     })
 
-    test('nothing of it is taken', () => {
+    test('nothing of it is used', () => {
       polluted['host'] = 'https://evil.example'
       polluted['disable'] = true
 
@@ -652,20 +652,20 @@ describe('the settings object', () => {
     })
   })
 
-  test('an object without a prototype, and a frozen one, are taken', () => {
+  test('an object without a prototype, and a frozen one, are accepted', () => {
     const bare = Object.assign(Object.create(null), { writeKey: WRITE_KEY, flushAt: 2 })
 
     expect(resolveSettings(bare).flushAt).toBe(2)
     expect(resolveSettings(Object.freeze({ writeKey: WRITE_KEY, flushAt: 3 })).flushAt).toBe(3)
   })
 
-  test('an object without a write key of its own is refused', () => {
+  test('an object without its own write key is refused', () => {
     expect(refusalOf({}).setting).toBe('writeKey')
     expect(refusalOf([]).setting).toBe('writeKey')
   })
 })
 
-test("Q6: overflow 'drop-oldest' and a spool, which keeps the oldest, exclude each other", () => {
+test("Q6: overflow 'drop-oldest' is refused with a spool, which keeps the oldest events", () => {
   const spool = { attach() {}, append() {}, sync() {}, acknowledge() {}, recover() {}, close() {} }
   const settings = { writeKey: WRITE_KEY, spool: spool as never }
 

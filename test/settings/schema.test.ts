@@ -26,7 +26,7 @@ function docstrings(interfaceName: string, text = settings): Map<string, string>
 
 const grouped = (value: number): string => value.toLocaleString('en-US')
 
-/** The text about default and range that the docstring of a setting must have. */
+/** The sentence about default and range that the docstring of a setting must contain. */
 function expectation(rule: Rule): RegExp {
   if (rule.type !== 'integer') {
     const value = rule.type === 'choice' ? `'${rule.default}'` : rule.default
@@ -42,21 +42,18 @@ describe.each([
 ] as const)('the docstrings of %s', (name, table, others) => {
   const documented = docstrings(name)
 
-  test('there is one for each setting', () => {
+  test('exist for each setting', () => {
     const names = [...documented].filter(([, text]) => text !== '').map(([setting]) => setting)
 
     expect(names.sort()).toEqual([...Object.keys(table), ...others].sort())
   })
 
-  test.each(Object.entries(table))(
-    '%s has the default, the range and the unit of the table',
-    (setting, rule) => {
-      expect(documented.get(setting)).toMatch(expectation(rule))
-    },
-  )
+  test.each(Object.entries(table))('contain the default, the range and the unit of %s', (setting, rule) => {
+    expect(documented.get(setting)).toMatch(expectation(rule))
+  })
 })
 
-test('PublicSettings has every setting but secrets and functions', () => {
+test('PublicSettings contains every setting except secrets and functions', () => {
   const hidden = [
     'writeKey',
     'headers',
@@ -72,7 +69,7 @@ test('PublicSettings has every setting but secrets and functions', () => {
   expect([...docstrings('PublicSettings').keys()].sort()).toEqual(shown.sort())
 })
 
-/** The errors of the compiler for the settings, with other texts for `settings.ts` and `schema.ts`. */
+/** The errors of the compiler for the settings, with other texts of `settings.ts` and `schema.ts`. */
 function complaints(types: string, table = schema): string[] {
   const options: ts.CompilerOptions = {
     target: ts.ScriptTarget.ES2022,
@@ -111,11 +108,11 @@ describe('a setting that is declared', () => {
     '  writeKey: string\n  colour?: string | undefined\n',
   )
 
-  test('compiles as it stands', { timeout: 60_000 }, () => {
+  test('compiles without changes', { timeout: 60_000 }, () => {
     expect(complaints(settings)).toEqual([])
   })
 
-  test('and is neither in the table nor resolved does not compile', { timeout: 60_000 }, () => {
+  test('and is neither in the table nor resolved, does not compile', { timeout: 60_000 }, () => {
     const all = complaints(declared)
 
     expect(all).toHaveLength(2)
@@ -123,7 +120,7 @@ describe('a setting that is declared', () => {
     expect(all[1]).toMatch(/^resolve.ts: .*'colour' is missing/)
   })
 
-  test('and is in the table but not resolved does not compile', { timeout: 60_000 }, () => {
+  test('and is in the table but not resolved, does not compile', { timeout: 60_000 }, () => {
     const inTable = schema.replace(
       "  writeKey: { type: 'string',",
       "  colour: { type: 'string', default: 'bleu' },\n  writeKey: { type: 'string',",

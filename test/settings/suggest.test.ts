@@ -16,18 +16,18 @@ describe('the nearest name', () => {
     ['httpRequestTimeOut', 'httpRequestTimeout'],
     ['hosts', 'host'],
     ['disabled', 'disable'],
-  ])('%s is near %s', (name, nearest) => {
+  ])('for %s is %s', (name, nearest) => {
     expect(nearestName(name, SETTING_NAMES)).toBe(nearest)
   })
 
   test.each(['colour', 'debug', 'gzip', 'port', 'x', '', 'constructor', '__proto__', 'sendImmediately'])(
-    '%j is near none',
+    'for %j does not exist',
     (name) => {
       expect(nearestName(name, SETTING_NAMES)).toBeUndefined()
     },
   )
 
-  test('a distance of three is near, and of four is not', () => {
+  test('may have a distance of three, but not of four', () => {
     expect(nearestName('maxTotalBackoffDur', ['maxTotalBackoffDurat'])).toBe('maxTotalBackoffDurat')
     expect(nearestName('maxTotalBackoffD', ['maxTotalBackoffDura'])).toBe('maxTotalBackoffDura')
     expect(nearestName('maxTotalBackoff', ['maxTotalBackoffDura'])).toBeUndefined()
@@ -44,25 +44,25 @@ describe('names of other SDKs', () => {
     ['maxInternalQueueSize', 'maxQueueSize'],
     ['axiosInstance', 'httpClient'],
     ['api_key', 'writeKey'],
-  ])('%s throws and names %s', (name, ours) => {
+  ])('%s throws an error that names %s', (name, ours) => {
     const check = () => checkNames({ [name]: 1 })
 
     expect(check).toThrow(SettingsError)
     expect(check).toThrow(`${name}: unknown setting; write ${ours}`)
   })
 
-  test('inside oauthSettings they throw too', () => {
+  test('throw inside oauthSettings too', () => {
     expect(() => checkOAuthNames({ privateKey: 'x' })).toThrow(
       'oauthSettings.privateKey: unknown setting; write oauthSettings.clientKey',
     )
   })
 
-  test('no name of ours is one of them', () => {
+  test('are never names of this SDK', () => {
     expect(checkNames(Object.fromEntries(SETTING_NAMES.map((name) => [name, 1])))).toEqual([])
     expect(checkNames({ enable: false, enabled: false, disabled: true })).toEqual([])
   })
 
-  test('inherited names do not count', () => {
+  test('do not include inherited names', () => {
     expect(checkNames(Object.create({ dataPlaneUrl: 'x', colour: 'bleu' }))).toEqual([])
   })
 })

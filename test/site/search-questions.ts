@@ -1,4 +1,4 @@
-/** Questions of users as they type them, each with the page that must come first. */
+/** Questions in the words of users, each with the page that must be the first result. */
 export const QUESTIONS: readonly (readonly [question: string, page: string])[] = [
   ['flushInterval', '/settings'],
   ['flushAt', '/settings'],

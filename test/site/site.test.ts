@@ -45,7 +45,7 @@ beforeAll(async () => {
         const body = readFileSync(join(SITE, file))
         return response.writeHead(200, { 'Content-Type': TYPES[extname(file)] ?? 'font/woff2' }).end(body)
       } catch {
-        // The next one.
+        // The next candidate.
       }
     }
     response.writeHead(404).end()
@@ -53,14 +53,14 @@ beforeAll(async () => {
   await new Promise((resolve) => server.once('listening', resolve))
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   if (executablePath !== undefined) browser = await chromium.launch({ executablePath, args: BROWSER_ARGS })
-  // The build takes a minute, and several beside other work.
+  // The build takes a minute, and several minutes while the machine is busy.
 }, 1_200_000)
 afterAll(async () => {
   await browser?.close()
   server?.close()
 })
 
-test('the site builds without a warning, a link that leads nowhere or an export without a docstring', () => {
+test('the site builds without warnings, broken links or exports without a docstring', () => {
   expect(build.output).toContain('links')
   expect(build.code, build.output).toBe(0)
 })
@@ -69,7 +69,7 @@ describe('the search', () => {
   let find: (question: string) => string[]
 
   beforeAll(async () => {
-    // The search engine of VitePress, with the index that it has written into the site.
+    // The search engine of VitePress, with the index from the built site.
     const MiniSearch = createRequire(import.meta.resolve('vitepress'))('minisearch')
     const chunks = join(SITE, 'assets/chunks')
     const name = readdirSync(chunks).find((one) => one.startsWith('@localSearchIndexroot'))
@@ -81,23 +81,23 @@ describe('the search', () => {
       index.search(question).map(({ id }: { id: string }) => id.split('#')[0]?.replace(/\.html$/, '') ?? '')
   })
 
-  test('has at least 30 questions of users to answer', () => {
+  test('has at least 30 questions of users', () => {
     expect(new Set(QUESTIONS.map(([question]) => question)).size).toBeGreaterThanOrEqual(30)
   })
 
-  test.each(QUESTIONS)('%s: %s comes first', (question, page) => {
+  test.each(QUESTIONS)('finds for %s the page %s first', (question, page) => {
     expect(find(question)[0]).toBe(page)
   })
 })
 
-/** Opens a page of the site; whatever it writes to its console fails the test. */
+/** Opens a page of the site; the test fails if the page writes to its console. */
 async function open(path: string, run: (page: Page) => Promise<void>, width = 1_280): Promise<void> {
   const page = await (browser as Browser).newPage({ viewport: { width, height: 800 } })
   const complaints: string[] = []
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
   page.on('pageerror', (error) => complaints.push(error.message))
   page.on('requestfailed', (request) => {
-    // The next page was opened before one that is fetched ahead of time had come.
+    // The next page was opened before a page that is fetched in advance had arrived.
     if (request.failure()?.errorText !== 'net::ERR_ABORTED') complaints.push(request.url())
   })
   try {
@@ -115,7 +115,7 @@ describe('in a browser', () => {
     ['createTestClient', 'testing', 'A client for tests'],
     ['maxQueueBytes', 'settings', 'Settings'],
     ['queue_full', 'errors', 'Errors and what to do'],
-  ])('the search finds %s in the guide %s, and leads there', async (words, guide, heading) => {
+  ])('the search finds %s in the guide %s, and opens it', async (words, guide, heading) => {
     await open('/', async (page) => {
       await page.locator('#local-search button').click()
       await page.locator('#localsearch-input').fill(words)
@@ -137,7 +137,7 @@ describe('in a browser', () => {
     })
   })
 
-  browserTest('a sentence highlights the words that matter, and no letters of others', async () => {
+  browserTest('a question highlights its important words, and no letters of others', async () => {
     await open('/', async (page) => {
       await page.locator('#local-search button').click()
       await page.locator('#localsearch-input').fill('how do I flush in lambda')
@@ -184,7 +184,7 @@ describe('in a browser', () => {
     expect(tooWide).toEqual([])
   })
 
-  browserTest('the drawing of an event is there, and says in words what it shows', async () => {
+  browserTest('the drawing of an event is shown, and has a text alternative', async () => {
     await open('/delivery', async (page) => {
       const drawing = page.locator('.vp-doc img').first()
 

@@ -18,11 +18,11 @@ import { createProcess, FileSpoolOn, filesIn, temporaryDirectory, turn, until } 
 
 interface Life extends Harness {
   readonly spool: FileSpool
-  /** The process is gone, as after SIGKILL. */
+  /** Ends the process without a warning, like SIGKILL. */
   kill(): void
 }
 
-/** Processes on one directory, one after the other or side by side. */
+/** Processes with one directory, one after the other or at the same time. */
 function createHost(directory = temporaryDirectory()) {
   const alive = new Set<number>()
   return {
@@ -39,13 +39,13 @@ function createHost(directory = temporaryDirectory()) {
 
 const unavailable = status(503)
 
-/** Open files of this process, where the system tells. */
+/** Open files of this process, where the system lists them. */
 function countDescriptors(): number {
   return existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0
 }
 
 describe('after the death of a process', () => {
-  test('the next one delivers what was tracked, as it was, and counts it', async () => {
+  test('the next process delivers the unchanged events, and counts them', async () => {
     const host = createHost()
     const first = host.start({}, [unavailable])
     trackPurchases(first.analytics, 20)
@@ -62,7 +62,7 @@ describe('after the death of a process', () => {
     expect(filesIn(host.directory).filter((name) => name.endsWith('.seg'))).toEqual([])
   })
 
-  test('what had been delivered is not sent again', async () => {
+  test('delivered events are not sent again', async () => {
     const host = createHost()
     const first = host.start({ flushAt: 5 })
     trackPurchases(first.analytics, 5)
@@ -78,7 +78,7 @@ describe('after the death of a process', () => {
     expect(second.analytics.stats).toMatchObject({ accepted: 2, delivered: 2, recovered: 2 })
   })
 
-  test('with credentials of its own: nothing secret is in the files', async () => {
+  test('with its own credentials: nothing secret is in the files', async () => {
     const host = createHost()
     const first = host.start({}, [unavailable])
     trackPurchases(first.analytics, 3)
@@ -98,7 +98,7 @@ describe('after the death of a process', () => {
   })
 })
 
-describe('P16: a client that could not be made', () => {
+describe('P16: a client whose constructor throws', () => {
   const bad: [string, Partial<AnalyticsSettings>][] = [
     ['a bad write key', { writeKey: '' }],
     [
@@ -116,7 +116,7 @@ describe('P16: a client that could not be made', () => {
 
     expect([readdirSync(directory), clock.timerCount]).toEqual([[], 0])
     expect(countDescriptors()).toBeLessThanOrEqual(descriptors)
-    // The spool is as good as new for the next attempt.
+    // The spool works for the next attempt.
     const { analytics } = createAnalytics({ spool }, [], clock)
     trackPurchases(analytics, 1)
     expect(await analytics.closeAndFlush()).toMatchObject({ delivered: 1 })
@@ -124,7 +124,7 @@ describe('P16: a client that could not be made', () => {
 })
 
 describe('an outage', () => {
-  test('ends no event by maxRetries', async () => {
+  test('does not end events by maxRetries', async () => {
     const { analytics, clock } = createHost().start({ maxRetries: 0, flushAt: 1 }, [
       ...Array.from({ length: 8 }, () => unavailable),
       status(200),
@@ -137,7 +137,7 @@ describe('an outage', () => {
     await analytics.closeAndFlush()
   })
 
-  test('says that the service refuses the settings, where it has taken nothing before', async () => {
+  test('is reported as a refusal of the settings when the service has accepted nothing before', async () => {
     const { analytics, clock } = createHost().start({ flushAt: 1 }, [status(404), status(200)])
     const warnings: string[] = []
     analytics.on('warning', ({ reason }) => warnings.push(String(reason)))
@@ -152,7 +152,7 @@ describe('an outage', () => {
     await analytics.closeAndFlush()
   })
 
-  test('ends what has failed for maxTotalBackoffDuration', async () => {
+  test('ends events that have failed for maxTotalBackoffDuration', async () => {
     const { analytics, clock } = createHost().start({ flushAt: 1, maxTotalBackoffDuration: 60 }, [
       unavailable,
     ])
@@ -165,7 +165,7 @@ describe('an outage', () => {
     await analytics.closeAndFlush()
   })
 
-  test('memory holds maxQueueBytes, the disk the rest, and all of it is delivered in its order', async () => {
+  test('memory takes maxQueueBytes and the disk the rest, and all events are delivered in order', async () => {
     const { analytics, client, clock, spool } = createHost().start(
       { maxQueueBytes: 33_000, maxQueueSize: 10, flushAt: 5, maxConcurrentRequests: 1 },
       [unavailable, status(200)],
@@ -193,7 +193,7 @@ describe('an outage', () => {
   })
 })
 
-test('the channel of outcomes has the id of each event, those included that waited in the spool alone', async () => {
+test('the channel of outcomes has the id of each event, also of those that were only in the spool', async () => {
   const ids = { accepted: new Set<unknown>(), outcome: new Set<unknown>() }
   const listeners = (['accepted', 'outcome'] as const).map((name) => {
     const listener = (message: unknown) => ids[name].add((message as { messageId: unknown }).messageId)
@@ -212,8 +212,8 @@ test('the channel of outcomes has the id of each event, those included that wait
   await analytics.closeAndFlush()
 })
 
-describe('the end', () => {
-  test('closing leaves what is not delivered on the disk, as deferred, which is no loss', async () => {
+describe('the end of the client', () => {
+  test('leaves undelivered events on the disk, as deferred, which does not count as failed', async () => {
     const host = createHost()
     const first = host.start({ maxQueueSize: 5, flushAt: 5, maxConcurrentRequests: 1 }, [unavailable])
     const errors: unknown[] = []
@@ -231,7 +231,7 @@ describe('the end', () => {
     expect(errors).toEqual([])
     expect(first.analytics.stats).toMatchObject({ accepted: 15, failed: 0, deferred: 15, pending: 0 })
 
-    // The process lives on; its spool is anybody's.
+    // The process lives on; another one may take over its spool.
     const second = host.start()
     await until(() => second.analytics.stats.recovered === 15)
     await second.analytics.closeAndFlush()
@@ -239,7 +239,7 @@ describe('the end', () => {
     expect(readdirSync(host.directory)).toEqual([])
   })
 
-  test('what is inside plugins then is lost, as without a spool', async () => {
+  test('loses events inside plugins, as without a spool', async () => {
     const { analytics, clock } = createHost().start({}, [unavailable])
     await analytics.register({ name: 'slow', type: 'before', track: () => new Promise(() => {}) })
     const { outcomes, callback } = recordOutcomes()
@@ -254,7 +254,7 @@ describe('the end', () => {
 })
 
 describe('stored', () => {
-  test('waits for events to leave plugins, and says that they are kept', async () => {
+  test('waits for events to leave plugins, and then says that they are stored', async () => {
     const { analytics, spool } = createHost().start({}, [unavailable])
     let leave: () => void = () => {}
     await analytics.register({
@@ -281,13 +281,13 @@ describe('stored', () => {
     spool.flush()
   })
 
-  test('is false without a spool', async () => {
+  test('returns false without a spool', async () => {
     const { analytics } = createAnalytics()
     expect(await analytics.stored()).toBe(false)
   })
 })
 
-test('one spool serves one client', () => {
+test('a spool is used by one client', () => {
   const { spool } = createHost().start()
 
   expect(() => createAnalytics({ spool })).toThrow(/spool: expected a separate one/)

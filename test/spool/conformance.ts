@@ -2,23 +2,24 @@ import { expect, test } from 'vitest'
 import type { Spool, SpoolRecord } from '../../src/line/spool.ts'
 import { bytesOf, readMessages, readRecords, turn } from './support.ts'
 
-/** A store of its own, and processes on it, one after the other. */
+/** An empty store, and processes that use it one after the other. */
 export interface SpoolStore {
   open(): Promise<Spool>
-  /** The process that opened `spool` is gone, without a word. */
+  /** Ends the process that opened `spool`, without a warning. */
   kill(spool: Spool): Promise<void>
 }
 
 /**
  * The tests for every implementation of `Spool`.
  *
- * @param create Makes an empty store.
+ *
+ * @param create Creates an empty store.
  */
 export function describeConformance(create: () => Promise<SpoolStore>): void {
   const append = (spool: Spool, ...messages: string[]): SpoolRecord[] =>
     messages.map((message) => spool.append(bytesOf(message), true) as SpoolRecord)
 
-  test('what was appended comes out in the next process, byte for byte and in order', async () => {
+  test('the next process reads appended messages, byte for byte and in order', async () => {
     const store = await create()
     const spool = await store.open()
     const messages = ['{"a":1}', '{"b":"Zoë ☕"}', `{"c":"${'x'.repeat(100_000)}"}`]
@@ -43,13 +44,13 @@ export function describeConformance(create: () => Promise<SpoolStore>): void {
     await spool.close()
   })
 
-  test('what was acknowledged does not come again', async () => {
+  test('acknowledged messages are not read again', async () => {
     const store = await create()
     const spool = await store.open()
     const [, second] = append(spool, 'a', 'b', 'c')
     await turn()
     spool.acknowledge(second as SpoolRecord)
-    // Twice is as good as once.
+    // A second acknowledgement has no effect.
     spool.acknowledge(second as SpoolRecord)
     await turn()
     await spool.sync()
@@ -73,7 +74,7 @@ export function describeConformance(create: () => Promise<SpoolStore>): void {
     await last.close()
   })
 
-  test('what the client lets go of comes back to it, before what others have left', async () => {
+  test('messages that the client releases are read again, before those of other processes', async () => {
     const store = await create()
     const first = await store.open()
     append(first, 'left')
@@ -93,7 +94,7 @@ export function describeConformance(create: () => Promise<SpoolStore>): void {
     await spool.close()
   })
 
-  test('closing leaves what was not acknowledged, and ends what is read', async () => {
+  test('closing keeps messages that were not acknowledged, and ends the reading', async () => {
     const store = await create()
     const spool = await store.open()
     append(spool, 'a')

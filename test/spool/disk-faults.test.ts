@@ -26,11 +26,11 @@ function failure(code: string): Error {
   return Object.assign(new Error(`${code}: as the test has it`), { code })
 }
 
-/** Gives the code of the error that an operation on this path fails with. */
+/** Returns the code of the error with which an operation on this path fails. */
 type Fault = ((path: unknown) => string | undefined) | undefined
 type Faults = { [Name in keyof FileSystem]?: Fault }
 
-/** The files of the machine, with operations that can be made to fail. */
+/** The real file system, with operations that can fail on request. */
 function createDisk(): FileSystem & { readonly faults: Faults } {
   const faults: Faults = {}
   const wrapped = Object.entries(nodeFileSystem).map(([name, run]) => [
@@ -59,8 +59,8 @@ async function turns(): Promise<void> {
   for (let count = 0; count < 50; count++) await turn()
 }
 
-describe('a disk that fails', () => {
-  test('does not end the process when it cannot say where the files are', async () => {
+describe('a failing disk', () => {
+  test('does not end the process when file information cannot be read', async () => {
     const [fs, clock] = [createDisk(), new FakeClock()]
     const spool = open(temporaryDirectory(), fs, clock)
     spool.append(bytesOf('a'), true)
@@ -80,7 +80,7 @@ describe('a disk that fails', () => {
   })
 
   test.each(['never', 'interval'] as const)(
-    'what was written before a write failed is still there: %s',
+    'leaves messages that were written before a write failed: %s',
     async (sync) => {
       const [fs, clock] = [createDisk(), new FakeClock()]
       const directory = temporaryDirectory()
@@ -101,7 +101,7 @@ describe('a disk that fails', () => {
     },
   )
 
-  test('files that were removed are written to one other place, however often they are missed at once', async () => {
+  test('removed files are written to one new place, even when two operations notice it at once', async () => {
     const [fs, clock] = [createDisk(), new FakeClock()]
     const directory = temporaryDirectory()
     const spool = open(directory, fs, clock, { sync: 'interval' })
@@ -111,7 +111,7 @@ describe('a disk that fails', () => {
     await spool.sync()
     for (const name of filesIn(directory)) if (name.endsWith('.seg')) rmSync(join(directory, name))
 
-    // Without waiting in between: both find the file gone.
+    // Without a wait in between: both operations notice that the file is missing.
     const synced = spool.sync()
     await clock.advance(BEAT_MS)
     await synced
@@ -122,7 +122,7 @@ describe('a disk that fails', () => {
     await spool.close()
   })
 
-  test('one file that cannot be found out about does not end the reading', async () => {
+  test('one file whose information cannot be read does not end the reading', async () => {
     const directory = temporaryDirectory()
     const alive = new Set<number>()
     for (const text of ['a', 'b']) {
@@ -142,7 +142,7 @@ describe('a disk that fails', () => {
     await spool.close()
   })
 
-  test('one folder that may not be entered does not hide the others', async () => {
+  test('one folder without the right to enter does not hide the others', async () => {
     const directory = temporaryDirectory()
     const alive = new Set<number>()
     for (const text of ['a', 'b', 'c']) {
@@ -160,10 +160,10 @@ describe('a disk that fails', () => {
     await spool.close()
   })
 
-  test('too many open files cost no event', async () => {
+  test('too many open files lose no event', async () => {
     const [fs, clock] = [createDisk(), new FakeClock()]
     const spool = open(temporaryDirectory(), fs, clock)
-    // The second one begins another file, so that the first is closed.
+    // The second record begins another file, so that the first is closed.
     spool.append(bytesOf('a'.repeat(16_000_000)), false)
     await turn()
     spool.append(bytesOf('b'), false)
@@ -187,30 +187,33 @@ test.each([
   ['a file', 'open', '.seg'],
   ['its acknowledgements', 'open', '.ack'],
   ['a folder', 'list', '.1'],
-] as const)('what too many open files hid is read at the next scan: %s', async (_label, operation, end) => {
-  const directory = temporaryDirectory()
-  const alive = new Set<number>()
-  const former = createProcess(alive)
-  const left = open(directory, nodeFileSystem, new FakeClock(), {}, former)
-  const [record] = ['a', 'b', 'c'].map((text) => left.append(bytesOf(text), true))
-  left.acknowledge(record as SpoolRecord)
-  await turn()
-  former.end()
-  const [fs, clock] = [createDisk(), new FakeClock()]
-  let refused = 0
-  fs.faults[operation] = (path) => (String(path).endsWith(end) && ++refused === 1 ? 'EMFILE' : undefined)
-  const spool = open(directory, fs, clock, {}, createProcess(alive))
-  ;(spool as unknown as { attach(client: object): void }).attach({ isDisabled: true, warn() {} })
-  const reading = readMessages(spool, 2)
-  await until(() => refused > 0)
-  await turns()
-  await clock.advance(SCAN_MS)
+] as const)(
+  'files that could not be opened are read at the next scan: %s',
+  async (_label, operation, end) => {
+    const directory = temporaryDirectory()
+    const alive = new Set<number>()
+    const former = createProcess(alive)
+    const left = open(directory, nodeFileSystem, new FakeClock(), {}, former)
+    const [record] = ['a', 'b', 'c'].map((text) => left.append(bytesOf(text), true))
+    left.acknowledge(record as SpoolRecord)
+    await turn()
+    former.end()
+    const [fs, clock] = [createDisk(), new FakeClock()]
+    let refused = 0
+    fs.faults[operation] = (path) => (String(path).endsWith(end) && ++refused === 1 ? 'EMFILE' : undefined)
+    const spool = open(directory, fs, clock, {}, createProcess(alive))
+    ;(spool as unknown as { attach(client: object): void }).attach({ isDisabled: true, warn() {} })
+    const reading = readMessages(spool, 2)
+    await until(() => refused > 0)
+    await turns()
+    await clock.advance(SCAN_MS)
 
-  expect(await reading).toEqual(['b', 'c'])
-  await spool.close()
-})
+    expect(await reading).toEqual(['b', 'c'])
+    await spool.close()
+  },
+)
 
-test('closing leaves no file open, those of full segments included', async () => {
+test('closing leaves no file open, including those of full segments', async () => {
   const files = new Set<number>()
   const opened = (file: number): number => {
     files.add(file)
@@ -227,7 +230,7 @@ test('closing leaves no file open, those of full segments included', async () =>
   }
   const directory = temporaryDirectory()
   const spool = open(directory, fs, new FakeClock(), { maxBytes: 1_048_576 })
-  // Two fill a segment, and the third begins another.
+  // Two records fill a segment, and the third begins another.
   const records = ['a', 'b', 'c'].map((text) => spool.append(bytesOf(text.repeat(70_000)), true))
   await turn()
   spool.acknowledge(records[0] as SpoolRecord)
@@ -239,7 +242,7 @@ test('closing leaves no file open, those of full segments included', async () =>
   expect(files.size).toBe(0)
 })
 
-test('a listener that tracks when the spool is full is told once', async () => {
+test('a listener that tracks an event when the spool is full is called once', async () => {
   const spool = open(temporaryDirectory(), nodeFileSystem, new FakeClock(), { maxBytes: 1_048_576 })
   const { analytics } = createAnalytics({ spool, maxQueueBytes: 100_000_000, flushAt: 1_000 })
   let warnings = 0
@@ -256,7 +259,7 @@ test('a listener that tracks when the spool is full is told once', async () => {
   await analytics.closeAndFlush()
 })
 
-test('what cannot be read any more fails, and none of it is taken for another event', async () => {
+test('events that can no longer be read fail, and none is confused with another', async () => {
   const fs = createDisk()
   const spool = open(temporaryDirectory(), fs)
   const { analytics } = createAnalytics({ spool, maxQueueSize: 2, flushAt: 2 })
@@ -265,7 +268,7 @@ test('what cannot be read any more fails, and none of it is taken for another ev
   analytics.on('error', ({ reason, ctx }) => failed.push([reason.code, ctx?.event.messageId]))
   fs.faults.read = () => 'EIO'
 
-  // More than is collected before it is written.
+  // More than the spool collects before a write.
   const properties = { text: 'x'.repeat(20_000) }
   for (let count = 0; count < 30; count++) analytics.track({ userId: 'u', event: 'e', properties })
   await analytics.flush()
@@ -276,7 +279,7 @@ test('what cannot be read any more fails, and none of it is taken for another ev
   await analytics.closeAndFlush()
 })
 
-test('each callback gets the outcome of its own event, when others are lost', async () => {
+test('each callback gets the outcome of its own event when others are lost', async () => {
   const lost = ['"number":5,', '"number":6,', '"number":9,']
   const fs: FileSystem = {
     ...nodeFileSystem,
@@ -290,7 +293,7 @@ test('each callback gets the outcome of its own event, when others are lost', as
   const spool = open(temporaryDirectory(), fs)
   const { analytics } = createAnalytics({ spool, maxQueueSize: 2, flushAt: 2 })
   const outcomes: unknown[] = []
-  // More than is collected before it is written.
+  // More than the spool collects before a write.
   const text = 'x'.repeat(20_000)
   for (let number = 0; number < 30; number++) {
     analytics.track({ userId: 'u', event: 'e', properties: { number, text } }, (error, ctx) => {
@@ -306,7 +309,7 @@ test('each callback gets the outcome of its own event, when others are lost', as
   await analytics.closeAndFlush()
 })
 
-test('the channel of outcomes has the kind of each event that is lost', async () => {
+test('the channel of outcomes has the kind of each lost event', async () => {
   const fs = createDisk()
   const spool = open(temporaryDirectory(), fs)
   const { analytics } = createAnalytics({ spool, maxQueueSize: 2, flushAt: 2 })
@@ -318,7 +321,7 @@ test('the channel of outcomes has the kind of each event that is lost', async ()
   }
   channel('trackpost:outcome').subscribe(listener)
 
-  // More than is collected before it is written.
+  // More than the spool collects before a write.
   const traits = { text: 'x'.repeat(20_000) }
   for (let count = 0; count < 15; count++) {
     analytics.identify({ userId: 'u', traits })
@@ -333,10 +336,10 @@ test('the channel of outcomes has the kind of each event that is lost', async ()
   await analytics.closeAndFlush()
 })
 
-describe('Q1: where the runtime denies every sync', () => {
+describe('Q1: a runtime that denies every sync', () => {
   const denied = (): string => 'ERR_ACCESS_DENIED'
 
-  test('it writes on, says so once, and stored() does not promise what it cannot keep', async () => {
+  test('still gets writes, one report, and a stored() that does not promise too much', async () => {
     const directory = temporaryDirectory()
     const disk = createDisk()
     Object.assign(disk.faults, { sync: denied, syncDirectory: denied })
@@ -360,7 +363,7 @@ describe('Q1: where the runtime denies every sync', () => {
     ).toHaveLength(3)
   })
 
-  test('files that somebody has removed are made again', async () => {
+  test('files that somebody has removed are created again', async () => {
     const directory = temporaryDirectory()
     const disk = createDisk()
     Object.assign(disk.faults, { sync: denied, syncDirectory: denied })
@@ -377,7 +380,7 @@ describe('Q1: where the runtime denies every sync', () => {
     await spool.close()
   })
 
-  test("sync: 'never' asks for none, and keeps its promise", async () => {
+  test("sync: 'never' makes no sync, and keeps its promise", async () => {
     const disk = createDisk()
     Object.assign(disk.faults, { sync: denied, syncDirectory: denied })
     const spool = open(temporaryDirectory(), disk)

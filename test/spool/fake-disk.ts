@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import type { FileSystem, PathInfo } from '../../src/spool/file-system.ts'
 
-/** One file: what programs see of it, what is on the disk, and what was written and not synced. */
+/** One file: the content that programs see, the content on the disk, and unsynced writes. */
 interface FileNode {
   readonly kind: 'file'
   cached: Buffer
@@ -14,7 +14,7 @@ interface DirectoryNode {
   readonly kind: 'directory'
   cached: Map<string, Node>
   durable: Map<string, Node>
-  /** Changes of names that were not synced, in their order. */
+  /** Unsynced changes of names, in order. */
   unsynced: ((names: Map<string, Node>) => void)[]
   modifiedMs: number
 }
@@ -30,8 +30,9 @@ function failure(code: string): Error {
 }
 
 /**
- * A disk that can lose its power: what was not synced is then there in part, or not at all, in any order. After a failed
- * sync the system has forgotten what it could not write, as Linux does: another sync succeeds and proves nothing.
+ * A disk that can lose its power: unsynced data is then there in part or not at all, in any order. After a
+ * failed sync the system has forgotten the data that it could not write, as Linux does: another sync succeeds
+ * and proves nothing.
  */
 export class FakeDisk {
   readonly #random: () => number
@@ -40,9 +41,9 @@ export class FakeDisk {
   #nextFile = 3
   #powerCuts = 0
   nowMs = 0
-  /** How many of the next operations of a kind fail, and with what. */
+  /** How many of the next operations of a kind fail, and with which code. */
   readonly faults: Record<'write' | 'sync' | 'create', string[]> = { write: [], sync: [], create: [] }
-  /** Bytes that there is room for. */
+  /** Free bytes. */
   capacity = Number.POSITIVE_INFINITY
   writes = 0
   syncs = 0
@@ -57,7 +58,7 @@ export class FakeDisk {
     this.#root.durable.set('spool', spool)
   }
 
-  /** The power goes, and comes back. */
+  /** Cuts the power, and restores it. */
   cutPower(): void {
     this.#files.clear()
     this.#powerCuts++
@@ -74,7 +75,7 @@ export class FakeDisk {
     settle(this.#root)
   }
 
-  /** The disk for one process, until it dies. */
+  /** The file system of one process, until it dies. */
   mount(): { readonly fs: FileSystem; kill(): void } {
     let isDead = false
     const living = <Args extends unknown[], Result>(run: (...args: Args) => Result) => {
@@ -121,7 +122,7 @@ export class FakeDisk {
     return size(this.#root)
   }
 
-  /** Paths of all files, as programs see them. */
+  /** The paths of all files that programs see. */
   get paths(): string[] {
     const walk = (node: DirectoryNode, path: string): string[] =>
       [...node.cached].flatMap(([name, child]) =>
@@ -130,7 +131,7 @@ export class FakeDisk {
     return walk(this.#root, '')
   }
 
-  /** Changes a file behind everybody's back. */
+  /** Changes a file without the knowledge of the processes. */
   alter(path: string, change: (bytes: Buffer) => Buffer): void {
     const file = this.#file(path)
     file.cached = change(Buffer.from(file.cached))
@@ -138,7 +139,7 @@ export class FakeDisk {
     file.unsynced = []
   }
 
-  /** Removes a path and all below it behind everybody's back. */
+  /** Removes a path and everything below it, without the knowledge of the processes. */
   removeAll(path: string): void {
     const parent = this.#directory(dirname(path))
     parent.cached.delete(nameOf(path))
@@ -149,10 +150,10 @@ export class FakeDisk {
     for (const { position, bytes } of file.unsynced) {
       const chance = this.#random()
       if (chance < 0.4) continue
-      // A part of it, in the middle of a record as likely as not.
+      // A part of the data, probably cut in the middle of a record.
       const kept = chance < 0.7 ? bytes.subarray(0, Math.floor(this.#random() * bytes.length)) : bytes
       file.durable = written(file.durable, kept, position)
-      // Its length may be there, and its content not.
+      // The new length may be there without the content.
       if (chance > 0.9) file.durable.fill(0, position, position + kept.length)
     }
     file.unsynced = []

@@ -1,4 +1,4 @@
-/** F90 to F93, F95, F97, F100: files that are damaged, disks that are full, bad or slow, and directories that go away. */
+/** F90 to F93, F95, F97, F100: damaged files, full, bad or slow disks, and removed directories. */
 import { describe, expect, test, vi } from 'vitest'
 import type { FileSpool } from '../../src/spool/file-spool.ts'
 import { HEADER_BYTES, RECORD_HEADER_BYTES } from '../../src/spool/format.ts'
@@ -51,7 +51,7 @@ async function readChanged(messages: string[], change: (bytes: Buffer) => Buffer
   const path = machine.disk.paths.find((one) => one.endsWith('.seg')) as string
   machine.disk.alter(path, change)
   const next = machine.start()
-  // One more, so that reading ends even where nothing is left.
+  // One more message, so that reading ends even where nothing is left.
   next.spool.append(bytesOf('end'), false)
   const read: string[] = []
   for await (const found of next.spool.recover()) {
@@ -77,14 +77,14 @@ describe('a damaged file', () => {
       return bytes
     }
 
-  test('cut at every byte of the last record: the others are there', async () => {
+  test('cut at every byte of the last record: the others are read', async () => {
     for (let length = third; length < end; length++) {
       const { read } = await readChanged(messages, (bytes) => bytes.subarray(0, length), messages.slice(0, 2))
       expect(read, `cut at ${length}`).toEqual(messages.slice(0, 2))
     }
   })
 
-  test('every byte of a record changed: those before and after it are there', async () => {
+  test('every byte of a record changed: those before and after it are read', async () => {
     for (let at = second; at < third; at++) {
       const flip = (bytes: Buffer): Buffer => {
         bytes[at] = (bytes[at] as number) ^ 0xff
@@ -101,7 +101,7 @@ describe('a damaged file', () => {
     ['a scrambled header', (bytes: Buffer) => bytes.fill(0x55, 0, HEADER_BYTES)],
     ['zeros at the end', (bytes: Buffer) => Buffer.concat([bytes, Buffer.alloc(5_000)])],
     ['garbage at the end', (bytes: Buffer) => Buffer.concat([bytes, Buffer.alloc(5_000, 0xa7)])],
-  ])('%s: the rest is there, and the file is quarantined', async (name, change) => {
+  ])('%s: the rest is read, and the file is quarantined', async (name, change) => {
     const expected = name.startsWith('a length') ? [messages[0], messages[2]] : messages
     const { read, machine, next } = await readChanged(messages, change, expected as string[])
     expect(read).toEqual(expected)
@@ -120,7 +120,7 @@ describe('a damaged file', () => {
     expect(last.warnings).toEqual([expect.stringContaining('damaged')])
   })
 
-  test('one of a later version is left as it is', async () => {
+  test('of a later version stays unchanged', async () => {
     const { createHeader } = await import('../../src/spool/format.ts')
     const change = (bytes: Buffer): Buffer => {
       createHeader(2).copy(bytes)
@@ -135,7 +135,7 @@ describe('a damaged file', () => {
 })
 
 describe('a full disk', () => {
-  test('events wait in memory with one warning, and go to the disk when there is room', async () => {
+  test('lets events wait in memory with one warning, and gets them when there is room', async () => {
     const machine = createMachine()
     const { spool, clock, warnings, kill } = machine.start()
     await append(spool, 'before')
@@ -158,7 +158,7 @@ describe('a full disk', () => {
     expect(await readMessages(machine.start().spool, 4)).toEqual(expected)
   })
 
-  test('what waits in memory has a bound', async () => {
+  test('lets a limited number of events wait in memory', async () => {
     const machine = createMachine()
     const { spool } = machine.start()
     machine.disk.capacity = 0
@@ -172,13 +172,13 @@ describe('a full disk', () => {
   })
 })
 
-describe('a power cut that takes all that was not synced', () => {
+describe('a power cut that loses all unsynced data', () => {
   test.each<[Mode, string[]]>([
     ['never', []],
     ['interval', ['a', 'b']],
     ['always', ['a', 'b', 'c']],
-  ])("with sync: '%s', what was synced is there", async (mode, expected) => {
-    // Of what the system has not written, the names are gone and the content is torn.
+  ])("with sync: '%s', synced events are read", async (mode, expected) => {
+    // For unsynced data, the names are lost and the content is torn.
     const machine = createMachine(() => 0.6)
     const { spool, clock, kill } = machine.start(mode)
     await append(spool, 'a', 'b')
@@ -198,7 +198,7 @@ describe('a power cut that takes all that was not synced', () => {
   })
 })
 
-test("with sync: 'interval', files are synced twice a second, and only when there is something to sync", async () => {
+test("with sync: 'interval', files are synced twice a second, and only after a write", async () => {
   const machine = createMachine()
   const { spool, clock } = machine.start('interval')
   const syncsAfter = async (ms: number): Promise<number> => {
@@ -214,7 +214,7 @@ test("with sync: 'interval', files are synced twice a second, and only when ther
   await spool.close()
 })
 
-test('after a failed sync the file is not trusted: all of it is written to another one', async () => {
+test('after a failed sync the file is not trusted: all its events are written to another one', async () => {
   const machine = createMachine()
   const { spool, kill } = machine.start('always')
   machine.disk.faults.sync.push('EIO')
@@ -231,7 +231,7 @@ test('after a failed sync the file is not trusted: all of it is written to anoth
   expect(await readMessages(machine.start().spool, 2)).toEqual(['a', 'b'])
 })
 
-test('a directory that is removed is made again, with all that waits', async () => {
+test('a directory that is removed is created again, with all waiting events', async () => {
   const machine = createMachine()
   const { spool, clock, kill } = machine.start('interval')
   await append(spool, 'a', 'b')
@@ -246,7 +246,7 @@ test('a directory that is removed is made again, with all that waits', async () 
   expect(await readMessages(machine.start().spool, 3)).toEqual(['a', 'b', 'c'])
 })
 
-test('10,000 small files are read, and gone when all is acknowledged', async () => {
+test('10,000 small files are read, and removed when all is acknowledged', async () => {
   const machine = createMachine()
   const COUNT = 10_000
   const { fs } = machine.disk.mount()
@@ -275,17 +275,17 @@ test('10,000 small files are read, and gone when all is acknowledged', async () 
   allocate.mockRestore()
 
   expect(machine.disk.paths).toEqual([])
-  // One room to read into serves all: memory outside the heap waits long for the garbage collector.
+  // One buffer serves all reads: memory outside the heap waits long for the garbage collector.
   expect(allocations).toBeLessThan(10)
 })
 
-test('a slow disk holds up no call, and calls that come meanwhile share one sync', async () => {
+test('a slow disk does not block a call, and concurrent calls share one sync', async () => {
   const machine = createMachine()
   const { spool } = machine.start('always')
   const waiting: (() => void)[] = []
   machine.disk.slow = () => new Promise((resolve) => waiting.push(resolve))
 
-  // Were any of these to wait for the disk, the test would not go on.
+  // If one of these waited for the disk, the test would not go on.
   for (let turn = 0; turn < 50; turn++) expect(await append(spool, `message ${turn}`)).toBe(true)
   const stored = Promise.all(Array.from({ length: 20 }, () => spool.sync()))
   expect(waiting).toHaveLength(1)
@@ -303,11 +303,11 @@ describe('damage in a file of this process', () => {
   test.each([
     ['the first record', [0], ['(lost)', 'b', 'c', 'd', 'e']],
     ['one in the middle', [2], ['a', 'b', '(lost)', 'd', 'e']],
-    ['two that touch', [1, 2], ['a', '(lost)', '(lost)', 'd', 'e']],
+    ['two adjacent records', [1, 2], ['a', '(lost)', '(lost)', 'd', 'e']],
     ['two apart', [1, 3], ['a', '(lost)', 'c', '(lost)', 'e']],
     ['the last record', [4], ['a', 'b', 'c', 'd', '(lost)']],
     ['all of them', [0, 1, 2, 3, 4], ['(lost)', '(lost)', '(lost)', '(lost)', '(lost)']],
-  ])('loses what it hit in its place: %s', async (_label, damaged, expected) => {
+  ])('loses only the damaged events, in their place: %s', async (_label, damaged, expected) => {
     const { disk, start } = createMachine()
     const { spool } = start()
     for (const text of texts) spool.append(bytesOf(text), false)
@@ -330,7 +330,7 @@ describe('damage in a file of this process', () => {
     expect(disk.paths.filter((one) => one.endsWith('.seg'))).toEqual([])
   })
 
-  test('a record that somebody has moved is nobody else’s', async () => {
+  test('a record that somebody has moved is not confused with another', async () => {
     const { disk, start } = createMachine()
     const { spool } = start()
     for (const text of texts) spool.append(bytesOf(text), false)

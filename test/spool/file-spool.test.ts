@@ -33,8 +33,8 @@ function open(
   return new FileSpoolOn({ directory, sync: 'never', ...options }, { processes, clock: processes.clock })
 }
 
-describe('what a process has left', () => {
-  test('the next one reads it, in order and byte for byte', async () => {
+describe('messages of an earlier process', () => {
+  test('are read by the next one, in order and byte for byte', async () => {
     const directory = temporaryDirectory()
     const alive = new Set<number>()
     const first = createProcess(alive)
@@ -50,7 +50,7 @@ describe('what a process has left', () => {
     await next.close()
   })
 
-  test('what was acknowledged does not come again, wherever it lies', async () => {
+  test('do not come again when they were acknowledged, wherever they are in the file', async () => {
     const directory = temporaryDirectory()
     const alive = new Set<number>()
     const first = createProcess(alive)
@@ -69,13 +69,13 @@ describe('what a process has left', () => {
     expect(read.map(({ text }) => text)).toEqual(['a', 'c'])
     second.end()
 
-    // Nobody had acknowledged anything since.
+    // Nothing had been acknowledged since.
     const third = open(directory, createProcess(alive))
     expect(await readMessages(third, 2)).toEqual(['a', 'c'])
     await third.close()
   })
 
-  test('it is gone from the disk when all of it is acknowledged, and a closed spool leaves nothing', async () => {
+  test('are removed from the disk when all are acknowledged, and a closed spool leaves no files', async () => {
     const directory = temporaryDirectory()
     const alive = new Set<number>()
     const first = createProcess(alive)
@@ -97,7 +97,7 @@ describe('what a process has left', () => {
 })
 
 describe('one process', () => {
-  test('what it does not hold comes back, and what it holds does not', async () => {
+  test('reads the messages that it does not hold in memory, but not those that it holds', async () => {
     const spool = open(temporaryDirectory(), createProcess(new Set()))
     spool.append(bytesOf('held 1'), true)
     spool.append(bytesOf('let go 1'), false)
@@ -112,7 +112,7 @@ describe('one process', () => {
     await spool.close()
   })
 
-  test('one write for all that a turn brings, also behind awaits', async () => {
+  test('writes once in a turn, even with awaits in it', async () => {
     let writes = 0
     const { nodeFileSystem } = await import('../../src/spool/file-system.ts')
     const fs = {
@@ -123,7 +123,7 @@ describe('one process', () => {
       },
     }
     const spool = new FileSpoolOn({ directory: temporaryDirectory(), sync: 'never' }, { fs })
-    spool.append(bytesOf('the file is made with the first'), true)
+    spool.append(bytesOf('the file is created with the first'), true)
     await turn()
     writes = 0
 
@@ -137,7 +137,7 @@ describe('one process', () => {
     await spool.close()
   })
 
-  test('its files are for its owner alone', async () => {
+  test('creates files that only their owner can read', async () => {
     const directory = join(temporaryDirectory(), 'a', 'b')
     const spool = open(directory, createProcess(new Set()))
     spool.append(bytesOf('a'), true)
@@ -152,7 +152,7 @@ describe('one process', () => {
     await spool.close()
   })
 
-  test('it takes no more than maxBytes, and takes again when there is room', async () => {
+  test('writes at most maxBytes, and writes again when there is room', async () => {
     const spool = open(temporaryDirectory(), createProcess(new Set()), { maxBytes: 1_048_576 })
     const message = Buffer.alloc(10_000, 'x')
     const records = []
@@ -173,7 +173,7 @@ describe('one process', () => {
   })
 })
 
-test('with a large maxBytes, files are as large as they may be', async () => {
+test('with a large maxBytes writes files of the largest size', async () => {
   const directory = temporaryDirectory()
   const spool = open(directory, createProcess(new Set()), { maxBytes: 4_000_000_000 })
   for (let number = 0; number < 50; number++) {
@@ -190,7 +190,7 @@ describe('a directory that cannot be used', () => {
     ['a file', (path: string) => writeFileSync(path, '')],
     ['a link', (path: string) => symlinkSync(temporaryDirectory(), path)],
     ['a link to nothing', (path: string) => symlinkSync('/nowhere/at/all', path)],
-  ])('%s: the constructor says so', (_, make) => {
+  ])('%s: the constructor throws an error that says so', (_, make) => {
     const path = join(temporaryDirectory(), 'spool')
     make(path)
 
@@ -199,14 +199,14 @@ describe('a directory that cannot be used', () => {
     )
   })
 
-  test('one that may not be written to', () => {
+  test('without the right to write', () => {
     expect(() => new FileSpool({ directory: '/proc/spool' })).toThrow(/cannot be used: E/)
   })
 
   const isRoot = process.getuid?.() === 0
 
   // S30, Q4.
-  test.each([0o777, 0o770, 0o702])('one that others may write to, %o', (mode) => {
+  test.each([0o777, 0o770, 0o702])('that others may write to, %o', (mode) => {
     const directory = temporaryDirectory()
     chmodSync(directory, mode)
 
@@ -218,14 +218,14 @@ describe('a directory that cannot be used', () => {
     expect(lstatSync(inside).mode & 0o777).toBe(0o700)
   })
 
-  test.skipIf(!isRoot)("another user's, for which the test must be root", () => {
+  test.skipIf(!isRoot)('of another user, for which the test must be root', () => {
     const directory = temporaryDirectory()
     chownSync(directory, 12_345, 12_345)
 
     expect(() => new FileSpool({ directory })).toThrow(/cannot be used: it belongs to another user/)
   })
 
-  test('no path at all', () => {
+  test('which is not a path', () => {
     for (const [directory, got] of [
       ['', 'an empty string'],
       ['x\0', 'one with a NUL character'],
@@ -246,7 +246,7 @@ describe('a directory that cannot be used', () => {
 test.each([
   ['maxbytes', 'did you mean maxBytes?'],
   ['path', 'the options are directory, maxBytes, sync'],
-])('the unknown option %s is refused before anything is made', (name, hint) => {
+])('the unknown option %s is refused before anything is created', (name, hint) => {
   const directory = join(temporaryDirectory(), 'spool')
 
   expect(() => new FileSpool({ directory, [name]: 1 })).toThrow(`spool.${name}: unknown option; ${hint}`)
@@ -254,7 +254,7 @@ test.each([
 })
 
 // S30, S35, Q4: this file system reports the owners of files, as on all systems but Windows.
-describe("another user's files in the directory", () => {
+describe('files of another user in the directory', () => {
   const foreign = (isForeign: (path: string) => boolean): FileSystem => ({
     ...nodeFileSystem,
     info(path) {
@@ -266,7 +266,7 @@ describe("another user's files in the directory", () => {
   test.each([
     ['a folder', (path: string) => path.endsWith('.0')],
     ['a file in a folder', (path: string) => path.endsWith('.seg')],
-  ])('are neither sent nor touched, and told of once: %s', async (_, isForeign) => {
+  ])('are neither sent nor changed, and reported once: %s', async (_, isForeign) => {
     const directory = temporaryDirectory()
     const alive = new Set<number>()
     for (let count = 0; count < 2; count++) {
@@ -303,7 +303,7 @@ describe("another user's files in the directory", () => {
   })
 })
 
-test('a spool that is closed writes nothing more, and says so', async () => {
+test('a closed spool writes nothing more, and says so', async () => {
   const spool = new FileSpool({ directory: temporaryDirectory() })
   expect(spool.stats.isWriting).toBe(true)
 
@@ -312,7 +312,7 @@ test('a spool that is closed writes nothing more, and says so', async () => {
   expect(spool.stats.isWriting).toBe(false)
 })
 
-test('what lies in the directory and is not a spool is left alone', async () => {
+test('a file in the directory that is not a spool is left alone', async () => {
   const directory = temporaryDirectory()
   mkdirSync(join(directory, 'photos'))
   writeFileSync(join(directory, 'photos', 'a.jpg'), 'jpeg')

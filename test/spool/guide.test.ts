@@ -11,14 +11,17 @@ type Proof = readonly [file: string, title: string]
 const DEATHS = 'test/spool/proof/deaths.test.ts'
 const FAULTS = 'test/spool/faults.test.ts'
 const EXITS = 'test/runtimes/spool.test.ts'
-const IN_EACH_MODE: Proof = [DEATHS, "with sync: '%s', the death of a process takes nothing"]
-const POWER_CUTS: Proof = ['test/spool/proof/power-cuts.test.ts', 'what is safe comes back, once and whole']
-const POWER_CUT: Proof = [FAULTS, "with sync: '%s', what was synced is there"]
+const IN_EACH_MODE: Proof = [DEATHS, "with sync: '%s', the death of a process loses nothing"]
+const POWER_CUTS: Proof = [
+  'test/spool/proof/power-cuts.test.ts',
+  'safe messages are read again, once and complete',
+]
+const POWER_CUT: Proof = [FAULTS, "with sync: '%s', synced events are read"]
 
 /** The promises for each mode, in the order of the guide's columns. */
 const MODES = ["`sync: 'never'`", "`'interval'` (default)", "`'always'`"]
 const BY_MODE: Readonly<Record<string, readonly (readonly Proof[])[]>> = {
-  SIGKILL: [[IN_EACH_MODE], [IN_EACH_MODE, [DEATHS, 'nothing that was stored is lost in']], [IN_EACH_MODE]],
+  SIGKILL: [[IN_EACH_MODE], [IN_EACH_MODE, [DEATHS, 'no stored event is lost in']], [IN_EACH_MODE]],
   'an uncaught exception': [[IN_EACH_MODE], [IN_EACH_MODE], [IN_EACH_MODE]],
   '`process.exit()`': [[IN_EACH_MODE], [IN_EACH_MODE], [IN_EACH_MODE]],
   'out of memory': [[IN_EACH_MODE], [IN_EACH_MODE], [IN_EACH_MODE]],
@@ -30,35 +33,35 @@ const BY_MODE: Readonly<Record<string, readonly (readonly Proof[])[]>> = {
   'power cut': [[POWER_CUT], [POWER_CUT, POWER_CUTS], [POWER_CUT, POWER_CUTS]],
   'kernel crash': [[POWER_CUT], [POWER_CUT, POWER_CUTS], [POWER_CUT, POWER_CUTS]],
   'the disk': [
-    [['test/spool/file-spool.test.ts', 'one write for all that a turn brings, also behind awaits']],
+    [['test/spool/file-spool.test.ts', 'writes once in a turn, even with awaits in it']],
     [[FAULTS, "with sync: 'interval', files are synced twice a second"]],
-    [[FAULTS, 'a slow disk holds up no call, and calls that come meanwhile share one sync']],
+    [[FAULTS, 'a slow disk does not block a call, and concurrent calls share one sync']],
   ],
 }
 
-/** The promises whatever the mode is. */
+/** The promises that hold in every mode. */
 const WHATEVER: Readonly<Record<string, readonly Proof[]>> = {
   'a call from a listener of `exit`': [
     [EXITS, 'what listeners of exit track is kept, whenever they were added'],
   ],
   '`fsync` is denied, as by the permission model of Node.js': [
     [EXITS, 'SIGKILL takes nothing; what is denied is said once'],
-    ['test/spool/disk-faults.test.ts', 'it writes on, says so once, and stored() does not promise'],
+    ['test/spool/disk-faults.test.ts', 'still gets writes, one report, and a stored() that does not promise'],
   ],
   'the disk is full, or fails': [
-    [FAULTS, 'events wait in memory with one warning, and go to the disk when there is room'],
-    [FAULTS, 'what waits in memory has a bound'],
+    [FAULTS, 'lets events wait in memory with one warning, and gets them when there is room'],
+    [FAULTS, 'lets a limited number of events wait in memory'],
   ],
   'a damaged file': [
-    [FAULTS, 'every byte of a record changed: those before and after it are there'],
-    [FAULTS, 'cut at every byte of the last record: the others are there'],
+    [FAULTS, 'every byte of a record changed: those before and after it are read'],
+    [FAULTS, 'cut at every byte of the last record: the others are read'],
   ],
-  'a file of a later version of this library': [[FAULTS, 'one of a later version is left as it is']],
+  'a file of a later version of this library': [[FAULTS, 'of a later version stays unchanged']],
   "another user's files in the directory": [
-    ['test/spool/file-spool.test.ts', 'are neither sent nor touched, and told of once'],
-    ['test/spool/file-spool.test.ts', "another user's, for which the test must be root"],
+    ['test/spool/file-spool.test.ts', 'are neither sent nor changed, and reported once'],
+    ['test/spool/file-spool.test.ts', 'of another user, for which the test must be root'],
   ],
-  'a backlog of a month': [[DEATHS, 'a backlog that nobody has touched for a month is delivered']],
+  'a backlog of a month': [[DEATHS, 'a backlog of a month is delivered unchanged']],
 }
 
 /** The tables of a section, each as its rows of cells, headings first. */
@@ -75,11 +78,11 @@ function tablesOf(section: string): string[][][] {
     )
 }
 
-describe('what the guide promises of the spool', () => {
+describe('the promises about the spool in the guide', () => {
   const section = read('docs/spool.md').split('## What is promised')[1]?.split('\n## ')[0] ?? ''
   const [byMode = [], whatever = []] = tablesOf(section)
 
-  test('every cell has its proof, and nothing is proved that is not promised', () => {
+  test('each have a proof, and every proof belongs to a promise', () => {
     const [heading = [], ...rows] = byMode
     const causes = rows.flatMap(([cause = '']) => cause.split(', '))
 
@@ -94,7 +97,7 @@ describe('what the guide promises of the spool', () => {
     expect(read(file)).toContain(title)
   })
 
-  test('each of the modes is run where a proof is for all of them', () => {
+  test('are tested in each mode where one proof is for all modes', () => {
     expect(read(DEATHS)).toContain("test.each(['never', 'interval', 'always'])")
     for (const mode of ['never', 'interval', 'always']) expect(read(FAULTS)).toContain(`['${mode}', [`)
   })

@@ -3,7 +3,7 @@ import { isAlive, type Owner, type Processes } from '../../src/spool/owner.ts'
 
 const SELF: Owner = { pid: 7, host: 'shop-1', boot: 'b', space: 's', started: '100' }
 
-/** The process table: by number, when each started. */
+/** The process table: the start of each process, by number. */
 function createTable(table: Record<number, string>, thread?: number): Processes {
   return {
     self: thread === undefined ? SELF : { ...SELF, thread },
@@ -14,12 +14,12 @@ function createTable(table: Record<number, string>, thread?: number): Processes 
 
 const table = { 7: '100', 8: '200' }
 
-describe('who is alive', () => {
+describe('an owner is alive', () => {
   test.each<[string, Partial<Owner> | undefined, number, boolean]>([
     ['its own process', {}, 1_000_000, true],
     ['another process', { pid: 8, started: '200' }, 1_000_000, true],
-    ['one that is gone', { pid: 9, started: '300' }, 0, false],
-    ['a number that was given again', { pid: 8, started: '150' }, 0, false],
+    ['a process that has ended', { pid: 9, started: '300' }, 0, false],
+    ['a process number that was used again', { pid: 8, started: '150' }, 0, false],
     ['another machine, not silent', { host: 'shop-2' }, 89_000, true],
     ['another machine, silent', { host: 'shop-2' }, 90_000, false],
     ['a lock that cannot be read, not silent', undefined, 89_000, true],
@@ -27,8 +27,8 @@ describe('who is alive', () => {
     ['a worker thread of its own process, not silent', { thread: 3 }, 59_000, true],
     ['a worker thread of its own process, silent', { thread: 3 }, 60_000, false],
     ['a worker thread of another process, silent', { pid: 8, started: '200', thread: 3 }, 60_000, false],
-    ['a worker thread of a process that is gone', { pid: 9, started: '300', thread: 3 }, 0, false],
-  ])('as the main thread sees it: %s', (_, owner, silentMs, expected) => {
+    ['a worker thread of a process that has ended', { pid: 9, started: '300', thread: 3 }, 0, false],
+  ])('in the view of the main thread: %s', (_, owner, silentMs, expected) => {
     expect(isAlive(owner && { ...SELF, ...owner }, silentMs, createTable(table))).toBe(expected)
   })
 
@@ -37,7 +37,7 @@ describe('who is alive', () => {
     ['the main thread, which lives as long as the process', {}, 1_000_000, true],
     ['another thread, not silent', { thread: 4 }, 59_000, true],
     ['another thread, silent', { thread: 4 }, 60_000, false],
-  ])('as a worker thread sees it: %s', (_, owner, silentMs, expected) => {
+  ])('in the view of a worker thread: %s', (_, owner, silentMs, expected) => {
     expect(isAlive({ ...SELF, ...owner }, silentMs, createTable(table, 3))).toBe(expected)
   })
 })

@@ -16,7 +16,7 @@ export const FileSpoolOn = FileSpool as unknown as new (
 
 const made: string[] = []
 
-/** An empty directory of this test's own, removed after it. */
+/** An empty directory for this test, which is removed after it. */
 export function temporaryDirectory(): string {
   const path = mkdtempSync(join(tmpdir(), 'trackpost-spool-'))
   made.push(path)
@@ -29,7 +29,7 @@ afterEach(() => {
 
 let nextPid = 70_000
 
-/** A process that can be ended: what a spool sees of itself and of those like it. Its timers end with it. */
+/** A process that can be ended: the process table that a spool sees, and timers that end with the process. */
 export function createProcess(alive: Set<number>): Processes & { readonly clock: Clock; end(): void } {
   const pid = nextPid++
   alive.add(pid)
@@ -55,7 +55,7 @@ export interface ReadRecord extends Pick<RecoveredMessage, 'record' | 'isOwn'> {
   readonly text: string
 }
 
-/** The same with what belongs to each. */
+/** The same, with the data of each record. */
 export async function readRecords(spool: Spool, count: number): Promise<ReadRecord[]> {
   const read: ReadRecord[] = []
   if (count === 0) return read
@@ -72,19 +72,19 @@ export function bytesOf(text: string): Uint8Array {
   return Buffer.from(text)
 }
 
-/** All files below a directory, by their path in it. */
+/** The paths of all files below a directory, relative to it. */
 export function filesIn(directory: string): string[] {
   return (readdirSync(directory, { recursive: true }) as string[])
     .filter((name) => statSync(join(directory, name)).isFile())
     .sort()
 }
 
-/** The end of a turn, and what comes with it. */
+/** Waits for the end of a turn, and the work that follows from it. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Real files take real time: waits for something that is sure to come. */
+/** Real files take real time: waits for an event that is certain to occur. */
 export async function until(isDone: () => boolean): Promise<void> {
   while (!isDone()) await new Promise((resolve) => setTimeout(resolve, 1))
 }

@@ -16,7 +16,7 @@ export interface Harness {
   readonly client: ScriptedClient
 }
 
-/** A client on a host whose time stands still, with a service that answers as told; with 200 by default. */
+/** A client on a host whose time stands still, with a service that sends these replies; 200 by default. */
 export function createAnalytics(
   settings: Partial<AnalyticsSettings> = {},
   replies: readonly Reply[] = [],
@@ -27,7 +27,7 @@ export function createAnalytics(
   return { analytics, clock, client }
 }
 
-/** A callback that remembers its calls: `delivered`, or the code of the failure. */
+/** A callback that records the outcome of its calls: `delivered`, or the code of the failure. */
 export function recordOutcomes(): { outcomes: string[]; callback: Callback } {
   const outcomes: string[] = []
   return {

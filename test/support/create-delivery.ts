@@ -17,7 +17,7 @@ import { type Reply, ScriptedClient, status } from './scripted-client.ts'
 export const WRITE_KEY = 'wk_Zurich_7Qm4'
 const URL = 'https://api.segment.io/v1/batch'
 
-/** An event as a test knows it. */
+/** An event as tests describe it. */
 export interface Entry {
   readonly id: string
   readonly json: string
@@ -30,14 +30,14 @@ export interface Outcome {
   readonly attempts: number
 }
 
-/** An event whose message has `bytes` bytes, or as few as it needs. */
+/** An event whose message has `bytes` bytes, or the smallest possible size. */
 export function createEntry(id: string, bytes = 0): Entry {
   const frame = Buffer.byteLength(JSON.stringify({ messageId: id, note: '' }))
   const note = 'x'.repeat(Math.max(0, bytes - frame))
   return { id, json: JSON.stringify({ messageId: id, note }) }
 }
 
-/** Encodes a body as a test wants it. */
+/** Encodes a body in the way that a test needs. */
 export type Encode = (body: Uint8Array) => EncodedBody | Promise<EncodedBody>
 
 /** An encoder that is loaded at once. By default, no service refuses its bodies. */
@@ -59,7 +59,7 @@ export interface SetUp {
   isRefused?: (status: number) => boolean
   store?: MessageStore
   clock?: FakeClock
-  /** Told of outages. */
+  /** Gets the reports of outages. */
   told?: Partial<OutageObserver>
 }
 
@@ -132,7 +132,7 @@ export function setUpDelivery({
     ids.set(item, id)
     return { item, json }
   }
-  /** Enqueues events with these ids; says which were taken. */
+  /** Enqueues events with these ids; returns which of them were accepted. */
   const enqueue = (...entries: (string | Entry)[]): boolean[] =>
     entries.map((given) => {
       const { item, json } = makeItem(given)
@@ -144,7 +144,7 @@ export function setUpDelivery({
     item.stored = store.put(json)
     line.admit(item)
   }
-  /** Holds room as an event inside an asynchronous plugin does; the returned function gives it back. */
+  /** Takes room, like an event inside an asynchronous plugin; the returned function frees it. */
   const hold = (bytes: number): (() => void) => {
     const item = createItem('track', ++calls)
     line.enterPlugins(item, bytes)

@@ -15,9 +15,9 @@ export function untilSeen(): Promise<void> {
   return new Promise((resolve) => void Promise.resolve().then(() => process.nextTick(resolve)))
 }
 
-/** A host whose time stands still until it is advanced, and whose chance is seeded. */
+/** A host whose time stands still until it is advanced, and whose random numbers are seeded. */
 export class FakeClock implements Clock {
-  /** Timers that were set and neither ran nor were cancelled, in the order in which they were set. */
+  /** Timers that have neither fired nor been cancelled, in the order in which they were set. */
   #timers: Timer[] = []
   #holds = 0
   #nowMs: number
@@ -37,7 +37,7 @@ export class FakeClock implements Clock {
     return this.#monotonicMs
   }
 
-  /** mulberry32: small, seeded, even enough for jitter. */
+  /** mulberry32: small, seeded, and evenly distributed enough for jitter. */
   random(): number {
     this.#seed = (this.#seed + 0x6d2b79f5) | 0
     let mixed = Math.imul(this.#seed ^ (this.#seed >>> 15), 1 | this.#seed)
@@ -63,33 +63,35 @@ export class FakeClock implements Clock {
     }
   }
 
-  /** Does what edge runtimes do at the end of a request. */
+  /** Does the work of edge runtimes at the end of a request. */
   forgetTimers(): void {
     this.#timers = []
   }
 
-  /** How many timers are set. */
+  /** The number of timers that are set. */
   get timerCount(): number {
     return this.#timers.length
   }
 
-  /** How many things keep the process alive. */
+  /** The number of holds that keep the process alive. */
   get holdCount(): number {
     return this.#holds
   }
 
-  /** The wall clock jumps; the monotonic one, and the timers on it, do not notice. */
+  /** Makes the wall clock jump; the monotonic clock and its timers are not affected. */
   jump(ms: number): void {
     this.#nowMs += ms
   }
 
-  /** The event loop stands still for `ms`: time goes by, and no timer runs. */
+  /** Blocks the event loop for `ms`: time passes, and no timer fires. */
   stall(ms: number): void {
     this.#nowMs += ms
     this.#monotonicMs += ms
   }
 
-  /** Lets `ms` go by: runs the timers that fall due, each at its time, and lets everything settle in between. */
+  /**
+   * Lets `ms` pass: fires the timers that fall due, each at its time, and lets everything settle in between.
+   */
   async advance(ms: number): Promise<void> {
     const endMs = this.#monotonicMs + ms
     await settled()
@@ -97,7 +99,7 @@ export class FakeClock implements Clock {
       const next = this.#nextDue(endMs)
       if (next === undefined) break
       this.#timers = this.#timers.filter((one) => one !== next)
-      // A timer that was held up by a stall runs late, not in the past.
+      // A timer that was delayed by a stall fires late, not in the past.
       this.stall(Math.max(0, next.atMs - this.#monotonicMs))
       next.run()
       await settled()

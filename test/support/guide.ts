@@ -1,9 +1,9 @@
 /** One code block of a guide, as a program. */
 export interface Example {
-  /** The guide and the line of the block, for test names. */
+  /** The guide and the line of the block, for titles of tests. */
   readonly name: string
   readonly language: 'js' | 'ts'
-  /** The code, with what stands before and after it in comments that readers do not see. */
+  /** The code, together with the code before and after it in comments that readers do not see. */
   readonly code: string
   /** The text that it must write to stdout: the `text` block that follows. `undefined` when there is none. */
   readonly output: string | undefined
@@ -12,8 +12,9 @@ export interface Example {
 const FENCE = /^```([\w-]*)[^\n]*\n([\s\S]*?)^```$/gm
 
 /**
- * The programs in a document, in its order. A block of `js` or `ts` is one; a block of `text` right behind it is its output.
- * `<!-- before ... -->` and `<!-- after ... -->` next to a block hold the code that makes a program of it.
+ * The programs in a document, in order. A block of `js` or `ts` is one; a block of `text` directly after it
+ * is its output. `<!-- before ... -->` and `<!-- after ... -->` next to a block contain the code that
+ * completes the program.
  */
 export function examplesOf(path: string, markdown: string): Example[] {
   const blocks = [...markdown.matchAll(FENCE)].map((match) => ({

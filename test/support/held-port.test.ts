@@ -16,9 +16,9 @@ function answerOf(port: number): Promise<string> {
   })
 }
 
-// Windows lets no server listen beside a connection.
+// On Windows, no server can listen while a connection uses the port.
 test.skipIf(process.platform === 'win32')(
-  'a held port refuses, is given to nobody else, and a server of another process can listen on it',
+  'a held port refuses connections, is given to no other process, and lets a server of another process listen',
   async () => {
     const { port, release } = await holdPort()
     onTestFinished(release)

@@ -7,7 +7,7 @@ import { KINDS } from '../../src/message/wire.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { FakeClock, settled } from './fake-clock.ts'
 
-/** Interleavings of each of the four tests; `PROPERTY_RUNS=100000` for a night's worth. */
+/** Interleavings of each of the four tests; set `PROPERTY_RUNS=100000` for a whole night. */
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? (TIER === 'default' ? 250 : 2_500))
 
 /** A plain comparison: expect() in this loop would take most of the time. */
@@ -20,17 +20,17 @@ interface Call {
   outcomes: number
   callbacks: number
   readonly hasCallback: boolean
-  /** Somebody waits for it, or has: a callback, a flush, the close. */
+  /** Whether a callback, a flush or the close waits for it, or has waited. */
   isAwaited: boolean
   readonly sinceMs: number
-  /** Failed requests that have carried it, and those of them that are retries whatever the client makes of them. */
+  /** Failed requests that contained it, and those of them that must count as retries. */
   failures: number
   retries: number
-  /** The last request that carried it carried nothing else. */
+  /** The last request that contained it contained nothing else. */
   isAlone: boolean
 }
 
-/** The state of one flush in the model: the calls that it covers. */
+/** The state of one flush in the model: the calls that it waits for. */
 interface Flush {
   readonly covered: readonly number[]
   readonly isTimed: boolean
@@ -38,10 +38,11 @@ interface Flush {
 }
 
 /**
- * One random interleaving: calls good and bad, flushes with and without a timeout, plugins of every type and
- * temper, a service that answers, fails, limits, hangs, resets and goes away, and at last a close. After each step
- * the account must balance; at the end every call must have had exactly one outcome. `maxRetries` is set in every other
- * run, and no event may end before section 8.1 of the specification lets it.
+ * One random interleaving: good and bad calls, flushes with and without a timeout, plugins of every type and
+ * behaviour, a service that responds, fails, limits, hangs, resets and becomes unreachable, and finally a
+ * close. After each step the counts must be consistent; at the end every call must have had exactly one
+ * outcome. `maxRetries` is set in every other run, and no event may end before section 8.1 of the
+ * specification allows it.
  */
 async function interleave(seed: number): Promise<{ calls: number; requests: number; outcomes: Set<string> }> {
   const clock = new FakeClock(undefined, seed)
@@ -56,11 +57,11 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   const signals: (AbortSignal | undefined)[] = []
   let requests = 0
   let accepted = 0
-  /** When requests have failed. */
+  /** The times of failed requests. */
   const failedAtMs: number[] = []
   let callsInside = 0
   let isDown = false
-  /** When the clock last paused: the client may not have handled yet what came since. */
+  /** The time at which the clock last paused: the client may not have handled later events yet. */
   let turnMs = 0
   const flushAt = pick([1, 2, 5, 15])
   const maxRetries = chance(0.5) ? undefined : below(4)
@@ -68,9 +69,10 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   const maxTotalBackoffDuration = pick([2, 43_200])
   const maxRateLimitDuration = pick([2, 43_200])
   const isHandedOver = chance(0.1)
-  // Nobody waits for anything, and the service goes away and comes back.
+  // Nobody waits for an event, and the service becomes unreachable and returns.
   const isQuiet = chance(0.25)
-  // Some services take few events at a time; some refuse a batch for what one of its events holds, or fail over it.
+  // Some services accept few events at a time; some refuse a batch because of one of its events, or fail
+  // because of it.
   const mostEvents = chance(0.3) ? 1 + below(4) : Number.POSITIVE_INFINITY
   const badShare = chance(0.3) ? pick([0.02, 0.2, 1]) : 0
   const isNamed = chance(0.5)
@@ -82,7 +84,7 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
       requests++
       const indexes = indexesIn(request)
       if (flushAt === 1 && indexes.length > 1) violations.push('a request of several events, with flushAt 1')
-      // With strict order, an outage is told from an event that the service cannot take.
+      // With strict order, an outage is distinguished from an event that the service cannot process.
       const mayAsk = maxConcurrentRequests === 1 && maxRetries === undefined && failedAtMs.length > 0
       if (indexes.length === 0 && !mayAsk) violations.push('a request without events')
       const carried = indexes.map((index) => calls[index] as Call)
@@ -132,7 +134,7 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   )
 
   const failuresSince = (sinceMs: number): number => failedAtMs.filter((ms) => ms >= sinceMs).length
-  /** Whether section 8.1 of the specification lets this outcome come now. */
+  /** Whether section 8.1 of the specification allows this outcome now. */
   const mayEnd = (call: Call, outcome: string): boolean => {
     const shortestMs = Math.min(maxTotalBackoffDuration, maxRateLimitDuration) * 1_000
     // Deadlines are rounded to a thousandth.
@@ -151,14 +153,14 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
     if (!mayEnd(call, outcome)) violations.push(`call ${index} ended as ${outcome} too early`)
     const hasOutlived = !call.isAwaited && failuresSince(call.sinceMs) > DEFAULT_RETRIES
     if (hasOutlived && outcome === 'delivered') outcomes.add('delivered after an outage')
-    // Noted, not thrown: what a listener throws is ignored, as it should be.
+    // Collected, not thrown: the client ignores errors of listeners, as it should.
     if (callsInside > 0) violations.push(`call ${index} had its outcome before it returned`)
   }
   analytics.on('warning', () => {})
   analytics.on('error', ({ reason, ctx }) => {
-    // A plugin that failed beside the event's way: reported, and no outcome.
+    // A plugin that failed in addition: reported, and not an outcome.
     if (ctx !== undefined && ctx.failedDelivery()?.reason !== reason) return
-    // A bad call has no context to know it by; its callback counts it.
+    // A bad call has no context with its index; its callback counts it.
     if (ctx === undefined) outcomes.add(reason.code)
     else conclude(ctx.event.properties?.['index'] as number, reason.code)
   })
@@ -197,11 +199,11 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
     )
     callsInside--
   }
-  /** Code of a plugin that tracks, for as long as the run stays small. */
+  /** The code of a plugin that tracks events, while the run is small. */
   const trackInside = (): void => {
     if (calls.length < MAX_CALLS) call()
   }
-  /** Somebody waits for every call that has no outcome yet: their indexes. */
+  /** Makes every call without an outcome awaited, and returns the indexes of these calls. */
   const awaitAll = (): number[] =>
     calls.flatMap((call, index) => {
       if (call.outcomes > 0) return []
@@ -237,7 +239,7 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
     else if (dice < 0.75) void analytics.register(randomPlugin(step, clock, below, trackInside))
     else if (dice < 0.78) void analytics.deregister(`plugin ${below(step + 1)}`)
     else if (dice < 0.85) await settled()
-    // An hour back or forth; a process that was frozen for a while.
+    // A jump of an hour, or a suspension of the process.
     else if (dice < 0.87) clock.jump((below(3) - 1) * 3_600_000)
     else if (dice < 0.89) clock.stall(below(20_000))
     else if (dice < 0.92) isDown = !isDown
@@ -256,7 +258,7 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   void closed.then((result) => {
     summary = result
     checkAccount()
-    // Plugins may have tracked since: those events have failed, and are told so in this turn.
+    // Plugins may have tracked events since: these have failed, and are reported in this turn.
     const isDone = calls.slice(0, acceptedAtClose).every(({ outcomes }) => outcomes === 1)
     if (!isDone) violations.push('closed with events pending')
   })
@@ -287,19 +289,22 @@ async function interleave(seed: number): Promise<{ calls: number; requests: numb
   return { calls: calls.length, requests, outcomes }
 }
 
-/** Calls of one run from which on plugins track no more. */
+/** The number of calls of one run from which on plugins track no more. */
 const MAX_CALLS = 400
 
 /** The default of `maxRetries`. */
 const DEFAULT_RETRIES = 3
 
-/** The response that does not come, and the connection that is lost before any. */
+/**
+ * The values of the dice for a response that never comes, and for a connection that is lost before the
+ * response.
+ */
 const NEVER = 7
 const LOST = 5
-/** The faces of the dice that are failures of the service. */
+/** The values of the dice that are failures of the service. */
 const FAILURES = [0, 2, LOST, 6, NEVER, 8]
 
-/** The calls whose events a request carries. */
+/** The calls whose events are in a request. */
 function indexesIn({ body }: HTTPClientRequest): number[] {
   const { batch } = JSON.parse(body) as { batch: { properties: { index: number } }[] }
   return batch.map(({ properties }) => properties.index)
@@ -309,7 +314,7 @@ function respond(status: number, body = ''): Promise<HTTPResponse> {
   return Promise.resolve({ status, statusText: 'Scripted', headers: {}, text: async () => body })
 }
 
-/** @param note Called when the response comes, or fails to. */
+/** @param note Called when the response comes, or fails to come. */
 function answerAtRandom(
   { signal }: HTTPClientRequest,
   clock: FakeClock,
@@ -342,7 +347,7 @@ function answerAtRandom(
     case 6:
       throw new Error('a client that throws')
     case NEVER:
-      // Unless it is told to.
+      // It hangs for ever.
       return new Promise((_, reject) => {
         signal?.addEventListener('abort', () => {
           note()
@@ -391,7 +396,10 @@ function randomPlugin(
   }
 }
 
-/** Declares the test of one series of interleavings. Several files share them out, to run side by side. */
+/**
+ * Declares the test of one series of interleavings. Several files share the series, so that they run
+ * concurrently.
+ */
 export function testInterleavings(series: number): void {
   const first = series * RUNS + 1
   const last = first + RUNS - 1
@@ -411,7 +419,7 @@ export function testInterleavings(series: number): void {
       }
     }
 
-    // The runs must have been worth it: all that can happen to an event has happened.
+    // The runs must cover everything that can happen to an event.
     expect(calls).toBeGreaterThan(10 * (last - first))
     expect(requests).toBeGreaterThan(last - first)
     expect([...seen].sort()).toEqual(

@@ -2,18 +2,18 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 
-/** A program in a process of its own. */
+/** A program in its own process. */
 export interface Life {
   readonly child: ChildProcess
   /** Resolves to the next line that it prints. */
   line(): Promise<string>
   /** Resolves when it has written this to stderr. */
   says(text: string): Promise<void>
-  /** Resolves when it has ended, to how it did and all that it wrote to stderr. */
+  /** Resolves when it has ended, to its exit and all text that it wrote to stderr. */
   readonly ended: Promise<{ end: number | NodeJS.Signals | null; stderr: string }>
 }
 
-/** Starts a program with no other environment than this. Who starts it ends it. */
+/** Starts a program with only these environment variables. The caller must end it. */
 export function startLife(
   binary: string,
   args: readonly string[],

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A real HTTP server on a loopback port of the system's choice. */
+/** A real HTTP server on a loopback port that the system chooses. */
 export interface Loopback {
   readonly url: string
   readonly server: Server

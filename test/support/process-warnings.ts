@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, vi } from 'vitest'
 
 /**
- * Catches the process warnings of each test of a file in place of printing them, and puts all mocks back after it.
+ * Collects the process warnings of each test of a file instead of printing them, and restores all mocks after
+ * it.
  *
- * @returns The texts of those of the test that runs.
+ *
+ * @returns The texts of the warnings of the present test.
  */
 export function catchProcessWarnings(): string[] {
   const warned: string[] = []

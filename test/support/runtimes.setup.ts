@@ -1,6 +1,9 @@
 import { fetchRuntime, MANIFEST } from '../../scripts/fetch-runtimes.mjs'
 
-/** Fetches what is not there yet. What cannot be had, without a network for instance, is said here and skipped later. */
+/**
+ * Downloads missing runtimes. If one cannot be downloaded, for instance without a network, this is printed
+ * here, and its tests are skipped later.
+ */
 export default function setup(): void {
   for (const name of Object.keys(MANIFEST)) {
     try {

@@ -8,7 +8,7 @@ export function runtime(name: string): string {
   return path as string
 }
 
-/** Skips the test that is running. Not for concurrent tests: those have `skip` in their context. */
+/** Skips the present test. Not for concurrent tests: those have `skip` in their context. */
 export function skip(reason: string): void {
   getCurrentTest()?.context.skip(reason)
   throw new Error(`no test is running that could be skipped: ${reason}`)

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
 import type { FakeClock } from './fake-clock.ts'
 
-/** One message, as it is on the wire. */
+/** One message, in the form in which it is sent. */
 export type WireMessage = Record<string, unknown> & {
   type: string
   messageId: string
@@ -12,40 +12,40 @@ export type WireMessage = Record<string, unknown> & {
 
 /** A request that the client has made. */
 export interface SentRequest extends HTTPClientRequest {
-  /** The monotonic moment at which it was made, in milliseconds. */
+  /** The monotonic time at which it was made, in milliseconds. */
   readonly atMs: number
   readonly batch: WireMessage[]
   readonly messageIds: string[]
 }
 
-/** The reaction of the service to a request: a response, or none. */
+/** The reaction of the service to a request: a response, a failure or silence. */
 export type Reply = (request: SentRequest) => Promise<HTTPResponse> | HTTPResponse
 
-/** An answer with this status, and the status text that belongs to it. */
+/** A response with this status, and its usual status text. */
 export function status(code: number, headers: Record<string, string> = {}): Reply {
   return () => ({ status: code, statusText: STATUS_CODES[code] ?? '', headers, text: async () => '' })
 }
 
-/** No answer: the request fails with an error of this code, as Node.js words it. */
+/** No response: the request fails with an error of this code, in the words of Node.js. */
 export function networkError(code: string): Reply {
   return () => Promise.reject(Object.assign(new Error(`connect ${code} 192.0.2.7:443`), { code }))
 }
 
-/** No answer, ever, not even to being aborted. */
+/** No response at all, not even when the request is aborted. */
 export const silence: Reply = () => new Promise(() => {})
 
-/** No answer until the request is aborted, as fetch does it. */
+/** No response until the request is aborted, as with fetch. */
 export const hangUntilAborted: Reply = ({ signal }) =>
   new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
 
-/** An HTTP client that answers as told: with one reply after the other, and the last of them for ever. */
+/** An HTTP client with scripted replies: one after the other, and then the last one for ever. */
 export class ScriptedClient implements HTTPClient {
   readonly requests: SentRequest[] = []
   readonly #clock: FakeClock
   #replies: readonly Reply[]
   #used = 0
   #open = 0
-  /** The most requests that were ever under way side by side. */
+  /** The largest number of requests that were in flight at the same time. */
   mostOpen = 0
 
   constructor(clock: FakeClock, replies: readonly Reply[] = [status(200)]) {
@@ -78,7 +78,7 @@ export class ScriptedClient implements HTTPClient {
     return this.requests.slice(1).map(({ atMs }, index) => atMs - (this.requests[index] as SentRequest).atMs)
   }
 
-  /** How many events each request carried. */
+  /** The number of events in each request. */
   get batchSizes(): number[] {
     return this.requests.map(({ batch }) => batch.length)
   }

@@ -2,7 +2,7 @@ import { createItem, type Item } from '../../src/line/item.ts'
 import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '../../src/line/store.ts'
 import { serialize } from '../../src/message/serialize.ts'
 
-/** Items with these messages, stored one behind the other. */
+/** Items with these messages, stored one after the other. */
 export function storeAll(
   messages: readonly object[],
   store: MessageStore = new SlabStore(),
@@ -13,7 +13,7 @@ export function storeAll(
   })
 }
 
-/** The JSON of what is stored. */
+/** The JSON of a stored message. */
 export function textOf(store: MessageStore, { stored }: Holder): string {
   return stored === undefined ? '' : store.read(stored)
 }

@@ -7,11 +7,11 @@ import { type Loopback, listen, readBody } from './loopback.ts'
 export type TokenReply = (request: IncomingMessage, response: ServerResponse, body: string) => void
 
 export interface TokenServerOptions {
-  /** Seconds that a token lasts; any value goes into the answer as it is. Default: 3,600. */
+  /** The life of a token in seconds; any value is sent unchanged. Default: 3,600. */
   readonly expiresIn?: unknown
   /** The server's time. Default: the real one. */
   readonly nowMs?: () => number
-  /** Milliseconds that an answer takes. Default: 0. */
+  /** The milliseconds that a response takes. Default: 0. */
   readonly delayMs?: number
   readonly scope?: string
 }
@@ -27,15 +27,16 @@ export const CLIENT_PEM = privateKey.export({ type: 'pkcs8', format: 'pem' }) as
 
 /**
  * A real token server on loopback: verifies each assertion with jose (signature, key id, issuer, subject,
- * audience, times, an id that it has not seen) and issues tokens, or does what the test has queued up.
+ * audience, times, an id that it has not seen) and issues tokens, or sends the replies that the test has
+ * queued.
  */
 export class TokenServer {
-  /** Form bodies, in the order in which they came. */
+  /** Form bodies, in the order in which they arrived. */
   readonly requests: URLSearchParams[] = []
   readonly claims: JWTPayload[] = []
-  /** Why assertions were refused. */
+  /** The reasons for refused assertions. */
   readonly refusals: string[] = []
-  /** Replies that take the place of the next tokens. */
+  /** Replies that are sent instead of the next tokens. */
   readonly replies: TokenReply[] = []
   readonly #issued: string[] = []
   readonly #valid = new Set<string>()
@@ -62,12 +63,12 @@ export class TokenServer {
     return this.#issued
   }
 
-  /** Whether this `Authorization` header is that of a token which was issued and not revoked. */
+  /** Whether this `Authorization` header contains a token that was issued and not revoked. */
   accepts(authorization: string | undefined): boolean {
     return this.#valid.has(authorization?.replace(/^Bearer /, '') ?? '')
   }
 
-  /** From now on no token issued so far is accepted. */
+  /** Revokes all tokens issued so far. */
   revokeAll(): void {
     this.#valid.clear()
   }
@@ -98,7 +99,7 @@ export class TokenServer {
     this.send(response, 200, { access_token: token, expires_in: expiresIn, token_type: 'Bearer' })
   }
 
-  /** Answers with JSON and the server's own `Date`. */
+  /** Responds with JSON and the server's own `Date`. */
   send(response: ServerResponse, status: number, body: object): void {
     response.writeHead(status, {
       'content-type': 'application/json',

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect } from 'vitest'
 import { settled } from './fake-clock.ts'
 
-/** Each test of the file fails on a rejection that nobody handled: it would end the host's process. */
+/** Makes each test of the file fail on an unhandled rejection: it would end the user's process. */
 export function failOnUnhandledRejections(): void {
   const unhandled: unknown[] = []
   const onUnhandled = (reason: unknown): void => {

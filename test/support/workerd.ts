@@ -3,10 +3,10 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 
-/** The last date by which `nodejs_compat` has to be asked for is 2026-08-03. */
+/** The last compatibility date at which `nodejs_compat` is not the default: 2026-08-03. */
 const COMPATIBILITY_DATE = '2026-07-01'
 
-/** The conditions by which Cloudflare's bundler resolves packages. */
+/** The conditions with which Cloudflare's bundler resolves packages. */
 const CONDITIONS = ['workerd', 'worker', 'browser']
 
 export interface Worker {
@@ -17,7 +17,8 @@ export interface Worker {
 }
 
 /**
- * Bundles a worker into one module, as Cloudflare's tools do. Fails when it needs a `node:` module.
+ * Bundles a worker into one module, like Cloudflare's tools. Fails when it needs a `node:` module.
+ *
  *
  * @param external Modules that the runtime has. Default: its own.
  */
@@ -39,7 +40,7 @@ export async function bundleWorker(
   })
 }
 
-/** Runs one bundled module in workerd, on a loopback port of the system's choice. */
+/** Runs one bundled module in workerd, on a loopback port that the system chooses. */
 export async function startWorker(
   binary: string,
   folder: string,
@@ -69,7 +70,7 @@ const main :Workerd.Worker = (
 `
   const path = join(folder, `${module}.${flags.join('-') || 'plain'}.capnp`)
   await writeFile(path, config)
-  // The port is told on a file descriptor of its own.
+  // workerd reports its port on another file descriptor.
   const child = spawn(binary, ['serve', '--control-fd=3', path], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })

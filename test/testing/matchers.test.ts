@@ -38,31 +38,37 @@ const {
 
 describe('a matcher passes', () => {
   test.each([
-    ['for the name alone', toHaveTracked(createShop(), 'Order Completed')],
-    ['for a part of the message', toHaveTracked(createShop(), 'Order Completed', { userId: 'zoe' })],
+    ['with the name alone', toHaveTracked(createShop(), 'Order Completed')],
+    ['with a part of the message', toHaveTracked(createShop(), 'Order Completed', { userId: 'zoe' })],
     [
-      'for a part of its properties',
+      'with a part of its properties',
       toHaveTracked(createShop(), 'Order Completed', { properties: { items: [{ sku: 'tea' }] } }),
     ],
     [
-      'for asymmetric matchers',
+      'with asymmetric matchers',
       toHaveTracked(createShop(), 'Order Completed', {
         messageId: expect.stringMatching(/^[\w-]{36}$/),
         properties: expect.objectContaining({ total: expect.closeTo(42.5) }),
       }),
     ],
-    ['for a matcher in the place of the name', toHaveTracked(createShop(), expect.stringMatching(/^Order /))],
-    ['for as many as there are', toHaveTrackedTimes(createShop(), 'Order Completed', 2)],
-    ['for as many as have it', toHaveTrackedTimes(createShop(), 'Order Completed', 1, { userId: 'zoe' })],
-    ['for none, where none is expected', toHaveTrackedTimes(createShop(), 'Signed Up', 0)],
-    ['for what undefined leaves open', toHaveTracked(createShop(), 'Order Completed', { userId: undefined })],
+    ['with a matcher instead of the name', toHaveTracked(createShop(), expect.stringMatching(/^Order /))],
+    ['with the right number of messages', toHaveTrackedTimes(createShop(), 'Order Completed', 2)],
+    [
+      'with the right number of messages that have a property',
+      toHaveTrackedTimes(createShop(), 'Order Completed', 1, { userId: 'zoe' }),
+    ],
+    ['with 0, when there are none', toHaveTrackedTimes(createShop(), 'Signed Up', 0)],
+    [
+      'whatever the value of a property expected as undefined',
+      toHaveTracked(createShop(), 'Order Completed', { userId: undefined }),
+    ],
     ['of identify', toHaveIdentified(createShop(), { traits: { plan: 'pro' } })],
     ['of page', toHavePaged(createShop(), { name: 'Pricing' })],
     ['of screen', toHaveScreened(createShop(), { name: 'Basket' })],
     ['of group', toHaveGrouped(createShop(), { groupId: 'engines' })],
     ['of alias', toHaveAliased(createShop(), { previousId: 'v-17' })],
-    ['for the client itself', toHaveTracked(createShop().analytics, 'Order Completed')],
-    ['for a list of messages', toHaveTracked(createShop().find({ userId: 'zoe' }), 'Order Completed')],
+    ['with the Analytics object', toHaveTracked(createShop().analytics, 'Order Completed')],
+    ['with a list of messages', toHaveTracked(createShop().find({ userId: 'zoe' }), 'Order Completed')],
   ])('%s', (_label, result) => {
     expect(result.pass).toBe(true)
   })
@@ -70,33 +76,36 @@ describe('a matcher passes', () => {
 
 describe('a matcher fails', () => {
   test.each([
-    ['for another name', toHaveTracked(createShop(), 'Signed Up')],
-    ['for another value', toHaveTracked(createShop(), 'Order Completed', { properties: { total: 8 } })],
+    ['with another name', toHaveTracked(createShop(), 'Signed Up')],
+    ['with another value', toHaveTracked(createShop(), 'Order Completed', { properties: { total: 8 } })],
     [
-      'when no one message has it all',
+      'when no single message has all properties',
       toHaveTracked(createShop(), 'Order Completed', { userId: 'zoe', properties: { total: 42.5 } }),
     ],
-    ['for a matcher that no name matches', toHaveTracked(createShop(), expect.stringMatching(/^Basket /))],
-    ['for fewer than there are', toHaveTrackedTimes(createShop(), 'Order Completed', 1)],
-    ['for more than there are', toHaveTrackedTimes(createShop(), 'Order Completed', 3)],
-    ['for a shorter list', toHaveTracked(createShop(), 'Order Completed', { properties: { items: [] } })],
+    ['with a matcher that matches no name', toHaveTracked(createShop(), expect.stringMatching(/^Basket /))],
+    ['with a number that is too small', toHaveTrackedTimes(createShop(), 'Order Completed', 1)],
+    ['with a number that is too large', toHaveTrackedTimes(createShop(), 'Order Completed', 3)],
     [
-      'for a list that should be an object',
+      'with a list that is too short',
+      toHaveTracked(createShop(), 'Order Completed', { properties: { items: [] } }),
+    ],
+    [
+      'with an object instead of a list',
       toHaveTracked(createShop(), 'Order Completed', { properties: { items: {} } }),
     ],
-    ['for null where something is', toHaveTracked(createShop(), 'Order Completed', { userId: null })],
-    ['for a field that is not there', toHaveAliased(createShop(), { anonymousId: 'v' })],
-    ['for names of Object.prototype', toHavePaged(createShop(), { constructor: Object })],
-    ['for another trait', toHaveIdentified(createShop(), { traits: { plan: 'free' } })],
-    ['for a page of that name that is a screen', toHavePaged(createShop(), { name: 'Basket' })],
-    ['for an empty client', toHaveGrouped(createTestClient())],
+    ['with null instead of a value', toHaveTracked(createShop(), 'Order Completed', { userId: null })],
+    ['with a field that is absent', toHaveAliased(createShop(), { anonymousId: 'v' })],
+    ['with names of Object.prototype', toHavePaged(createShop(), { constructor: Object })],
+    ['with another trait', toHaveIdentified(createShop(), { traits: { plan: 'free' } })],
+    ['when only a screen has the name of the page', toHavePaged(createShop(), { name: 'Basket' })],
+    ['with an empty client', toHaveGrouped(createTestClient())],
   ])('%s', (_label, result) => {
     expect(result.pass).toBe(false)
   })
 })
 
-describe('the message of a failure', () => {
-  test('shows the nearest events, with what is different, nearest first', () => {
+describe('the message of a failed matcher', () => {
+  test('shows the nearest events, with their differences, nearest first', () => {
     const { message } = toHaveTracked(createShop(), 'Order Completed', {
       userId: 'ada',
       properties: { total: 43 },
@@ -120,7 +129,7 @@ describe('the message of a failure', () => {
     )
   })
 
-  test('finds a name that was misspelt', () => {
+  test('suggests a name when one was misspelt', () => {
     const client = createTestClient()
     client.analytics.track({ userId: 'ada', event: 'Something Else' })
     client.analytics.track({ userId: 'ada', event: 'order completed' })
@@ -136,7 +145,7 @@ describe('the message of a failure', () => {
     )
   })
 
-  test('shows what a matcher object expects, and shortens what is long', () => {
+  test('shows the value that a matcher object expects, and shortens long values', () => {
     const partial = { properties: { total: expect.any(String), note: 'x'.repeat(500) } }
 
     const message = toHaveTracked(createShop(), 'Order Completed', partial).message()
@@ -145,14 +154,14 @@ describe('the message of a failure', () => {
     expect(Math.max(...message.split('\n').map((line) => line.length))).toBeLessThan(200)
   })
 
-  test('of a negated one lists what was sent', () => {
+  test('lists the sent messages for a negated matcher', () => {
     expect(toHaveTracked(createShop(), 'Order Completed').message()).toContain(
       'expected no track call of \'Order Completed\'; it was there 2 times:\n  track Order Completed {"userId":"ada"',
     )
   })
 })
 
-describe('what was passed is compared as it was sent (E2)', () => {
+describe('expected values are compared in the form in which they are sent (E2)', () => {
   class Money {
     constructor(readonly cents: number) {}
   }
@@ -168,14 +177,14 @@ describe('what was passed is compared as it was sent (E2)', () => {
     ['minus zero', -0, [1]],
     ['a bigint', 12n, [12, '13']],
     ['a Date', new Date(0), [0, '1970']],
-    ['a Date that is none', new Date(Number.NaN), ['Invalid Date', {}]],
+    ['an invalid Date', new Date(Number.NaN), ['Invalid Date', {}]],
     ['a boxed number', Object(5), ['5', 6]],
     ['a Map', new Map([['a', 1]]), [{ a: 1 }, [], 'x']],
     ['a Set', new Set([1]), [{ 0: 1 }, [1]]],
     ['an Error', new Error('no'), [{ message: 'no' }]],
     ['an instance', new Money(5), [{ cents: 6 }, {}]],
-    ['a list of them', [Number.NaN, new Map()], [[null], [null, { a: 1 }]]],
-    ['what toJSON returns', { toJSON: () => ({ at: Number.NaN }) }, [{ at: 0 }]],
+    ['a list of such values', [Number.NaN, new Map()], [[null], [null, { a: 1 }]]],
+    ['the result of toJSON', { toJSON: () => ({ at: Number.NaN }) }, [{ at: 0 }]],
   ]
 
   test.each(passed)('%s', (_label, value, others) => {
@@ -198,7 +207,7 @@ describe('what was passed is compared as it was sent (E2)', () => {
     expect(toHaveTracked(other, 'E', { properties: { value: new Secret() } }).pass).toBe(false)
   })
 
-  test('a function is in no message, whatever was forgotten around it', () => {
+  test('a function is in no message, even if it was passed by mistake', () => {
     const client = createTestClient()
     client.analytics.track({ userId: 'ada', event: 'E', properties: { total: 5 } })
 
@@ -206,7 +215,7 @@ describe('what was passed is compared as it was sent (E2)', () => {
     expect(toHaveTracked(client, 'E', { properties: { sum: Number } }).pass).toBe(false)
   })
 
-  test('a difference can be seen', () => {
+  test('the difference is shown', () => {
     const list = [{ type: 'track', event: 'E', properties: { total: 1, tags: { a: 1 } } }]
 
     const message = toHaveTracked(list, 'E', { properties: { total: Number.NaN, tags: new Map() } }).message()
@@ -235,7 +244,7 @@ describe('while an event is inside a plugin (E1)', () => {
   }
 
   test.each(['the client', 'its analytics', 'its messages'])(
-    'no answer of a matcher that is given %s passes',
+    'a matcher that gets %s cannot decide, and throws',
     async (what) => {
       const client = await createSlow()
       client.analytics.on('error', () => {})
@@ -258,7 +267,7 @@ describe('while an event is inside a plugin (E1)', () => {
     },
   )
 
-  test('what is there already is there', async () => {
+  test('a message that is already sent is found', async () => {
     const client = await createSlow()
     client.analytics.identify({ userId: 'zoe' })
     client.analytics.track({ userId: 'zoe', event: 'Signed Up' })
@@ -300,8 +309,8 @@ describe('while an event is inside a plugin (E1)', () => {
   })
 })
 
-describe('in the runner', () => {
-  test('a failure shows its diff of what was asked for', () => {
+describe('in Vitest', () => {
+  test('a failure shows the diff of the expected properties', () => {
     let text = ''
     try {
       expect(createShop()).toHaveTracked('Order Completed', { userId: 'ada', properties: { total: 43 } })
@@ -314,7 +323,7 @@ describe('in the runner', () => {
     expect(text).toContain('properties.total: expected 43, got 42.5')
   })
 
-  test('its testers of equality are asked', () => {
+  test('custom equality testers are used', () => {
     class Money {
       constructor(readonly cents: number) {}
     }
@@ -329,11 +338,11 @@ describe('in the runner', () => {
   })
 })
 
-test.each([-1, 1.5, Number.NaN, '1', undefined])('%s is no number of times', (times) => {
+test.each([-1, 1.5, Number.NaN, '1', undefined])('%s is not a number of times', (times) => {
   expect(() => toHaveTrackedTimes(createShop(), 'Order Completed', times as number)).toThrow('how many times')
 })
 
-test('the key of a test client is no word that its own text has', async () => {
+test('the key of a test client occurs in none of its own texts', async () => {
   const { analytics, failNext } = createTestClient()
   failNext({ status: 400 })
 
@@ -342,7 +351,7 @@ test('the key of a test client is no word that its own text has', async () => {
   )
 })
 
-test('what is no test client, no part and no name is refused', () => {
+test('a value that is not a test client, a part or a name is refused', () => {
   expect(() => toHaveTracked({}, 'Order Completed')).toThrow('createTestClient')
   expect(() => toHaveTracked(undefined, 'Order Completed')).toThrow('createTestClient')
   expect(() => toHaveTracked(createShop(), 'Order Completed', 'ada')).toThrow('a part of a message')

@@ -18,8 +18,8 @@ describe('a client behind the handlers', () => {
   test.each([
     ['the default region', {}, {}],
     ['the region eu', { region: 'eu' }, {}],
-    ['a host of its own', { host }, { host: `${host}/` }],
-    ['a path of its own', { host, path: '/events' }, { host, path: '/events' }],
+    ['a custom host', { host }, { host: `${host}/` }],
+    ['a custom path', { host, path: '/events' }, { host, path: '/events' }],
   ] as const)('delivers to %s', async (_label, settings, options) => {
     const messages: Message[] = []
     server.use(...handlers({ ...options, onMessage: (message) => messages.push(message) }))
@@ -32,7 +32,7 @@ describe('a client behind the handlers', () => {
     expect(messages).toMatchObject([order(1), { type: 'identify' }])
   })
 
-  test('sees what respond decides, request by request', async () => {
+  test('sees the replies of respond, request by request', async () => {
     const requests: ServiceRequest[] = []
     const taken: Message[] = []
     server.use(
@@ -57,7 +57,7 @@ describe('a client behind the handlers', () => {
     expect(taken).toHaveLength(1)
   })
 
-  test('may be given a response of msw', async () => {
+  test('may get a response of msw', async () => {
     const taken: Message[] = []
     const responses = [
       HttpResponse.json({ code: 'bad' }, { status: 400 }),
@@ -90,7 +90,7 @@ async function post(path: string, body: string | Uint8Array, headers: Record<str
 }
 
 describe('a request', () => {
-  test('of one message says its kind by its path', async () => {
+  test('of one message has its kind from its path', async () => {
     const messages: Message[] = []
     server.use(...handlers({ host, onMessage: (message) => messages.push(message) }))
 
@@ -99,7 +99,7 @@ describe('a request', () => {
     expect(messages).toEqual([{ type: 'page', userId: 'ada', name: 'Pricing' }])
   })
 
-  test('that is compressed is read, and its context and integrations are merged under those of its messages', async () => {
+  test('that is compressed is read, and its context and integrations are merged into its messages', async () => {
     const requests: ServiceRequest[] = []
     server.use(...handlers({ host, respond: (request) => void requests.push(request) }))
     const batch = [{ type: 'track', context: { ip: '::1' }, integrations: { A: true } }]
@@ -121,7 +121,7 @@ describe('a request', () => {
   })
 
   test.each(['{', '[]', '{}', '{"batch":{}}', 'null'])(
-    'with the body %s is refused as the service does',
+    'with the body %s is refused in the way of the service',
     async (body) => {
       server.use(...handlers({ host, respond: () => ({ status: 200 }) }))
 
@@ -129,7 +129,7 @@ describe('a request', () => {
     },
   )
 
-  test('that is to wait is told for how long', async () => {
+  test('that must wait gets the time to wait', async () => {
     server.use(
       ...handlers({ host, respond: () => ({ status: 429, retryAfter: 7, body: { message: 'slow' } }) }),
     )

@@ -13,7 +13,7 @@ const create = (type: Plugin['type'], track: Plugin['track'], rest: Partial<Plug
   ...rest,
 })
 
-test('an event that was changed, with the notes on it', async () => {
+test('an event that was changed is returned, with its log entries', async () => {
   const plugin = create('enrichment', async (ctx) => {
     ctx.log('info', 'seen', { by: 'test' })
     ctx.stats.increment('orders', 2)
@@ -34,8 +34,8 @@ test('an event that was changed, with the notes on it', async () => {
 test.each<[string, Plugin['track'], string]>([
   ['ctx.cancel', (ctx) => ctx.cancel('no consent'), 'no consent'],
   ['null', () => null, 'it returned null'],
-  ['a cancellation of its own', () => Promise.reject(new ContextCancelation({ reason: 'a bot' })), 'a bot'],
-])('an event that was dropped by %s is no error', async (_label, track, reason) => {
+  ['its own cancelation', () => Promise.reject(new ContextCancelation({ reason: 'a bot' })), 'a bot'],
+])('an event that was dropped by %s is not an error', async (_label, track, reason) => {
   const run = await runPlugin(create('before', track), order)
 
   expect(run.dropped).toBe(reason)
@@ -49,7 +49,7 @@ const fail = (): never => {
   throw failure
 }
 
-test('what a before plugin throws drops the event, and is there as it was thrown', async () => {
+test('an error in a before plugin drops the event, and is returned unchanged', async () => {
   const run = await runPlugin(create('before', fail), order)
 
   expect(run.error).toBe(failure)
@@ -57,7 +57,7 @@ test('what a before plugin throws drops the event, and is there as it was thrown
 })
 
 test.each(['enrichment', 'destination', 'after', 'utility'] as const)(
-  'what a plugin of the type %s throws costs no event, and is there as it was thrown',
+  'an error in a plugin of the type %s loses no event, and is returned unchanged',
   async (type) => {
     const run = await runPlugin(
       create(type, async () => fail()),
@@ -69,7 +69,7 @@ test.each(['enrichment', 'destination', 'after', 'utility'] as const)(
   },
 )
 
-test('what a plugin reports, and what it tracks itself', async () => {
+test('problems that a plugin reports, and events that it tracks, are returned', async () => {
   const plugin: Plugin & { tracker?: { track(params: object): void } } = create(
     'destination',
     async (ctx) => {
@@ -92,7 +92,7 @@ test('what a plugin reports, and what it tracks itself', async () => {
   ])
 })
 
-test('a plugin that cannot be loaded is an error, and the event goes on as it does in production', async () => {
+test('a plugin that cannot be loaded is an error, and the event goes on as in production', async () => {
   const load = (): never => fail()
 
   const skipped = await runPlugin(create('before', undefined, { load }), order)
@@ -104,7 +104,7 @@ test('a plugin that cannot be loaded is an error, and the event goes on as it do
   expect(dropped.error).toBe(failure)
 })
 
-test('a plugin is unloaded, and time that it needs is waited for', async () => {
+test('a plugin is unloaded, and its asynchronous work is awaited', async () => {
   const calls: string[] = []
   const plugin = create('after', async () => {
     await new Promise((resolve) => setTimeout(resolve, 5))
@@ -122,7 +122,7 @@ test.each([
   [{ type: 'screen', userId: 'ada', properties: { email: 'ada@example.com' } }],
   [{ type: 'group', userId: 'ada', groupId: 'g', traits: { email: 'ada@example.com' } }],
   [{ type: 'alias', userId: 'ada', previousId: 'v', context: { email: 'ada@example.com' } }],
-] as const)('the redaction that comes with the package, on $type', async (message) => {
+] as const)('the redaction plugin of the package works on $type', async (message) => {
   const { event } = await runPlugin(redact({ keys: ['email'] }), message)
 
   expect(JSON.stringify(event)).toContain('"email":"[redacted]"')
@@ -136,7 +136,7 @@ test('a bad message rejects', async () => {
 })
 
 test.each([null, undefined, 'track', { userId: 'ada' }, { type: 'trakc', userId: 'ada' }])(
-  'a message that is %j rejects and says which types there are',
+  'a message that is %j rejects with an error that lists the types',
   async (message) => {
     await expect(runPlugin(redact({ keys: ['a'] }), message as never)).rejects.toThrow(
       /^runPlugin: message: expected .* identify, track, page, screen, group, alias$/,
@@ -144,6 +144,6 @@ test.each([null, undefined, 'track', { userId: 'ada' }, { type: 'trakc', userId:
   },
 )
 
-test('a value that is no plugin rejects instead of passing for one that does nothing', async () => {
+test('a value that is not a plugin rejects, and does not count as one without handlers', async () => {
   await expect(runPlugin({ name: '' } as never, order)).rejects.toThrow('a name')
 })

@@ -22,14 +22,14 @@ test.each([
   ['wk', 'a string'],
   [null, 'null'],
   [[], 'an array'],
-])('settings that are none are refused: %j', (settings, got) => {
+])('invalid settings are refused: %j', (settings, got) => {
   expect(() => createTestClient(settings as never)).toThrow(
     expect.objectContaining({ setting: 'settings', message: `settings: expected an object, got ${got}` }),
   )
 })
 
 describe('messages', () => {
-  test('stand there as soon as the call returns, as they would be sent', () => {
+  test('are in the list when the call returns, in the form in which they would be sent', () => {
     const { analytics, messages } = createTestClient<Events>()
 
     analytics.track({ ...order(42.5), properties: { total: 42.5, placedAt: new Date(0) } })
@@ -45,7 +45,7 @@ describe('messages', () => {
     expect(messages[0]?.context.library.name).toBe('trackpost')
   })
 
-  test('are those of all six calls, in their order, with what synchronous plugins made of them', async () => {
+  test('come from all six calls, in order, with the changes of synchronous plugins', async () => {
     const { analytics, messages } = createTestClient()
     await analytics.register({
       name: 'release',
@@ -71,7 +71,7 @@ describe('messages', () => {
     expect(messages.map(({ context }) => context['app'])).toEqual(Array(6).fill({ version: '7' }))
   })
 
-  test('do not have what a plugin dropped, what was disabled, and what the queue refused', async () => {
+  test('do not include events that a plugin dropped, that were disabled, or that the queue refused', async () => {
     const dropping = createTestClient({ maxQueueSize: 1 })
     await dropping.analytics.register({ name: 'consent', type: 'before', identify: () => null })
     const disabled = createTestClient({ disable: true })
@@ -88,7 +88,7 @@ describe('messages', () => {
     expect(dropping.analytics.stats.failures).toMatchObject({ plugin: 1, queue_full: 1 })
   })
 
-  test('keep an event whose request failed for good', async () => {
+  test('include an event whose request failed finally', async () => {
     const { analytics, messages, failNext } = createTestClient()
     failNext({ status: 400 })
 
@@ -101,14 +101,14 @@ describe('messages', () => {
 })
 
 describe('the client', () => {
-  test('is the real one, and strict', () => {
+  test('is a real client with strict', () => {
     const { analytics } = createTestClient()
 
     expect(analytics).toBeInstanceOf(Analytics)
     expect(() => analytics.track({ userId: '', event: 'x' })).toThrow(DeliveryError)
   })
 
-  test('takes the settings of production without sending anything or asking for a token', async () => {
+  test('accepts the settings of production without sending anything or requesting a token', async () => {
     const httpClient = vi.fn()
     const { analytics } = createTestClient({
       writeKey: 'of-production',
@@ -123,7 +123,7 @@ describe('the client', () => {
     expect(httpClient).not.toHaveBeenCalled()
   })
 
-  test('tells callbacks the outcome without a flush', async () => {
+  test('calls callbacks with the outcome without a flush', async () => {
     const { analytics } = createTestClient()
 
     const outcome = await new Promise((resolve) => analytics.track(order(1), resolve))
@@ -153,7 +153,7 @@ describe('the client', () => {
 })
 
 describe('find, last and waitFor', () => {
-  test('find gives all that match, by a part of a message or by a function', () => {
+  test('find returns all matches, by a part of a message or by a function', () => {
     const { analytics, find, last } = createTestClient<Events>()
     analytics.track(order(1))
     analytics.track(order(2, 'zoe'))
@@ -172,7 +172,7 @@ describe('find, last and waitFor', () => {
     expect(createTestClient().last()).toBeUndefined()
   })
 
-  test('waitFor takes what is there, and what comes later', async () => {
+  test('waitFor finds present and later messages', async () => {
     const { analytics, waitFor } = createTestClient<Events>()
     analytics.track(order(1))
 
@@ -184,7 +184,7 @@ describe('find, last and waitFor', () => {
     expect((await later).userId).toBe('zoe')
   })
 
-  test('waitFor rejects after its time with the nearest messages', async () => {
+  test('waitFor rejects at its timeout with the nearest messages', async () => {
     const { analytics, waitFor } = createTestClient<Events>()
     analytics.track(order(41))
     await analytics.flush()
@@ -195,7 +195,7 @@ describe('find, last and waitFor', () => {
     await expect(waitFor({ type: 'alias' }, { timeout: 1 })).rejects.toThrow('no such message within 1 ms')
   })
 
-  test('a filter that throws rejects its waitFor, and not the call that is tested', async () => {
+  test('a filter that throws rejects its waitFor, not the call under test', async () => {
     const { analytics, waitFor } = createTestClient()
     const waiting = waitFor((message) => {
       throw new TypeError(`no ${message.type} is expected`)
@@ -206,13 +206,13 @@ describe('find, last and waitFor', () => {
     await expect(waiting).rejects.toThrow(TypeError)
   })
 
-  test('a filter that is none is refused', () => {
+  test('a value that is not a filter is refused', () => {
     const { find } = createTestClient()
 
     expect(() => find('Order Completed' as never)).toThrow('expected a filter')
   })
 
-  test('clear forgets messages and failures to come', async () => {
+  test('clear forgets messages and pending failures', async () => {
     const { analytics, messages, failNext, clear } = createTestClient()
     analytics.track(order(1))
     failNext({ times: Number.POSITIVE_INFINITY })
@@ -229,7 +229,7 @@ describe('failNext', () => {
   test.each([
     ['a 503', undefined, 'delivered'],
     ['four 503s, one more than there are retries', { times: 4 }, 'retries_exhausted'],
-    ['a service that is down', { times: Number.POSITIVE_INFINITY }, 'retries_exhausted'],
+    ['an unavailable service', { times: Number.POSITIVE_INFINITY }, 'retries_exhausted'],
     ['a 400', { status: 400 }, 'rejected'],
     ['a 401', { status: 401 }, 'auth'],
     ['a 413', { status: 413 }, 'too_large'],
@@ -242,7 +242,7 @@ describe('failNext', () => {
     ['a connection that fails', { code: 'ECONNREFUSED' }, 'delivered'],
     ['connections that fail', { code: 'ECONNREFUSED', times: Number.POSITIVE_INFINITY }, 'retries_exhausted'],
   ])(
-    '%s: the event has the outcome that it has in production, without a wait',
+    '%s: the event has the same outcome as in production, without a wait',
     async (_label, failure, outcome) => {
       const { analytics, failNext } = createTestClient()
       const { outcomes, callback } = recordOutcomes()
@@ -255,7 +255,7 @@ describe('failNext', () => {
     },
   )
 
-  test('failures come in the order in which they were asked for', async () => {
+  test('failures occur in the order of the calls of failNext', async () => {
     const { analytics, failNext } = createTestClient({ maxConcurrentRequests: 1 })
     const { outcomes, callback } = recordOutcomes()
     failNext({ status: 400 })
@@ -267,7 +267,7 @@ describe('failNext', () => {
     expect(outcomes).toEqual(['rejected', 'auth', 'auth', 'delivered'])
   })
 
-  test('while several requests fail side by side, none is forgotten', async () => {
+  test('when several requests fail at the same time, each failure is used', async () => {
     const { analytics, failNext } = createTestClient({ maxConcurrentRequests: 8 })
     failNext({ times: 20 })
 
@@ -278,7 +278,7 @@ describe('failNext', () => {
     expect(delivered + failed).toBe(50)
   })
 
-  test('a flush with a timeout gives up before a wait that is longer, and not before one that is shorter', async () => {
+  test('a flush gives up at its timeout when a wait is longer, and not when it is shorter', async () => {
     const { analytics, failNext } = createTestClient()
     failNext({ status: 503, retryAfter: 60 })
     analytics.track(order(1))
@@ -295,7 +295,7 @@ describe('failNext', () => {
     [{ status: 503, code: 'ECONNRESET' }, 'a status or a code'],
     [{ times: 0 }, 'times'],
     [{ times: 1.5 }, 'times'],
-  ])('%j makes no sense and is refused', (failure, mentioned) => {
+  ])('%j is refused', (failure, mentioned) => {
     expect(() => createTestClient().failNext(failure)).toThrow(mentioned)
   })
 })
@@ -303,7 +303,7 @@ describe('failNext', () => {
 const FAKED = {
   'no fake timers': undefined,
   'the fake timers of Vitest': {},
-  'fake timers as Jest has them': {
+  'the fake timers of Jest': {
     toFake: [
       ...([
         'setTimeout',
@@ -319,7 +319,7 @@ const FAKED = {
 }
 
 describe.each(Object.entries(FAKED))('with %s', (_label, fakes) => {
-  test('everything has its outcome, and no timer is left', async () => {
+  test('every event has its outcome, and no timer is left', async () => {
     if (fakes !== undefined) vi.useFakeTimers(fakes as never)
     const { analytics, failNext } = createTestClient()
     const { outcomes, callback } = recordOutcomes()
@@ -340,7 +340,7 @@ describe.each(Object.entries(FAKED))('with %s', (_label, fakes) => {
   })
 })
 
-test('a plugin has real time: another event that is retried does not take it away', async () => {
+test('a plugin has real time: the retry of another event does not shorten it', async () => {
   const { analytics, failNext } = createTestClient()
   const warnings: unknown[] = []
   analytics.on('warning', ({ reason }) => warnings.push(reason))
@@ -359,7 +359,7 @@ test('a plugin has real time: another event that is retried does not take it awa
   expect(warnings).toEqual([])
 })
 
-test('where something else than time is waited for, time limits are those of real time, and leave no timer', async () => {
+test('time limits pass in real time while a plugin is working, and leave no timer', async () => {
   vi.useFakeTimers()
   const { analytics } = createTestClient()
   let finish = (): void => {}

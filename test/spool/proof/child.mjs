@@ -85,7 +85,7 @@ function hasSegments() {
   try {
     return readdirSync(directory, { recursive: true }).some((path) => path.endsWith('.seg'))
   } catch (error) {
-    // Another process has deleted the folder of a dead one while this one read it.
+    // Another process has deleted the folder of a dead process while this one was reading it.
     if (error.code === 'ENOENT') return true
     throw error
   }

@@ -1,4 +1,6 @@
-/** F88, F94, F98: real processes that die, alone and side by side, and what the next ones deliver. */
+/**
+ * F88, F94, F98: real processes that die, alone and concurrently, and the events that the next ones deliver.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { utimesSync } from 'node:fs'
@@ -12,7 +14,7 @@ import { eventOf } from './events.mjs'
 
 const IS_FULL = process.env['TEST_FULL'] === '1'
 const ROUNDS = IS_FULL ? 200 : 15
-/** Events of the large backlog: 2.5 million of them have about 1 GB. */
+/** Events of the large backlog: 2.5 million events have about 1 GB. */
 const BACKLOG = IS_FULL ? 2_500_000 : 150_000
 const CHILD = fileURLToPath(new URL('./child.mjs', import.meta.url))
 
@@ -64,9 +66,9 @@ afterEach(async () => {
 interface Life {
   readonly child: ChildProcess
   readonly ended: Promise<unknown>
-  /** All that it has printed. */
+  /** The text that it has printed. */
   output(): string
-  /** How many events it knows to be stored. */
+  /** The number of events that it knows to be stored. */
   stored(): number
 }
 
@@ -74,7 +76,7 @@ interface StartOptions {
   readonly host?: string
   readonly count?: number
   readonly sync?: string
-  /** Of Node.js. */
+  /** Options of Node.js. */
   readonly args?: readonly string[]
 }
 
@@ -132,7 +134,7 @@ function idsOf(name: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${name}-${index + 1}`)
 }
 
-test(`nothing that was stored is lost in ${ROUNDS} deaths by SIGKILL, with the service up and down`, async () => {
+test(`no stored event is lost in ${ROUNDS} deaths by SIGKILL, with an unreliable service`, async () => {
   const stored: string[] = []
   let random = 7
   const next = (): number => {
@@ -161,11 +163,11 @@ test(`nothing that was stored is lost in ${ROUNDS} deaths by SIGKILL, with the s
   expect(filesIn(directory)).toEqual([])
 }, 1_800_000)
 
-/** The deaths that the guide names, docs/spool.md, and how each of these processes ends. */
+/** The kinds of death in docs/spool.md, and how each of these processes ends. */
 const DEATHS = { kill: 'SIGKILL', throw: 1, exit: 0, memory: 'SIGABRT', thread: 0 }
 
 test.each(['never', 'interval', 'always'])(
-  "with sync: '%s', the death of a process takes nothing: SIGKILL, an exception, exit, no memory, a terminated thread",
+  "with sync: '%s', the death of a process loses nothing: SIGKILL, an exception, exit, no memory, a terminated thread",
   async (sync) => {
     isDown = true
     const lives = Object.keys(DEATHS).map((mode) =>
@@ -182,7 +184,7 @@ test.each(['never', 'interval', 'always'])(
   },
 )
 
-test('a backlog that nobody has touched for a month is delivered as it was tracked', async () => {
+test('a backlog of a month is delivered unchanged', async () => {
   isDown = true
   const life = start('burst', 'm', { count: 500 })
   await until(() => life.stored() === 500)
@@ -199,7 +201,7 @@ test('a backlog that nobody has touched for a month is delivered as it was track
   expect(filesIn(directory)).toEqual([])
 })
 
-test('eight processes side by side, all killed: two that start together deliver each event once', async () => {
+test('eight concurrent processes, all killed: two that start together deliver each event once', async () => {
   isDown = true
   const lives = Array.from({ length: 8 }, (_, index) => start('burst', `p${index}`, { count: 500 }))
   await until(() => lives.every((life) => life.stored() === 500))
@@ -214,7 +216,7 @@ test('eight processes side by side, all killed: two that start together deliver 
   expect(drained[0].recovered + drained[1].recovered).toBe(4_000)
 })
 
-test(`a backlog of ${BACKLOG} events is read without being loaded`, async () => {
+test(`a backlog of ${BACKLOG} events is read without loading it as a whole`, async () => {
   const life = start('burst', 'b', { host: 'none', count: BACKLOG })
   await until(() => life.stored() === BACKLOG)
   life.child.kill('SIGKILL')
@@ -229,6 +231,6 @@ test(`a backlog of ${BACKLOG} events is read without being loaded`, async () => 
     `${mb(bytes)} delivered in ${(ms / 1_000).toFixed(1)} s; memory grew by ${mb(grownBytes)} at most`,
   )
   expect(recovered).toBe(BACKLOG)
-  // Some 40 MB of it are the young generation of V8, which any busy process has.
+  // Some 40 MB of it are the young generation of V8, as in any busy process.
   expect(grownBytes).toBeLessThan(64 * 1_048_576)
 }, 1_800_000)

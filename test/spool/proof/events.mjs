@@ -1,4 +1,7 @@
-/** The event of an id: what arrives can be compared with what was tracked, whichever process sent it. */
+/**
+ * Makes the event of an id, so that received events can be compared with tracked ones, whichever process sent
+ * them.
+ */
 export function eventOf(id) {
   const [, number] = id.split('-')
   return {

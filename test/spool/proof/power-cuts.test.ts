@@ -1,4 +1,7 @@
-/** F89, F92, F96: what is true of every sequence of calls, deaths of processes, power cuts and faults of the disk. */
+/**
+ * F89, F92, F96: promises that hold for every sequence of calls, deaths of processes, power cuts and faults
+ * of the disk.
+ */
 import { expect, test } from 'vitest'
 import type { RecoveredMessage, SpoolRecord } from '../../../src/line/spool.ts'
 import type { FileSpool } from '../../../src/spool/file-spool.ts'
@@ -22,10 +25,10 @@ function randomOf(seed: number): () => number {
   }
 }
 
-/** Where a message is safe from: nothing, the death of the process, a power cut. */
+/** The worst event that a message survives: nothing, the death of the process, or a power cut. */
 type Safety = 'nothing' | 'death' | 'power cut'
 
-/** One directory, and the processes that come and go on it. */
+/** One directory, and the processes that use it in turn. */
 class Sequence {
   readonly #random: () => number
   readonly #disk: FakeDisk
@@ -33,7 +36,7 @@ class Sequence {
   readonly #alive = new Set<number>()
   /** Messages without an outcome. */
   readonly #open = new Map<string, Safety>()
-  /** Those that were acknowledged, and whether that is in a file. */
+  /** Acknowledged messages, and whether the acknowledgement is in a file. */
   readonly #acknowledged = new Map<string, boolean>()
   #records = new Map<string, SpoolRecord>()
   #spool!: FileSpool
@@ -43,16 +46,22 @@ class Sequence {
   #messages!: AsyncIterator<readonly RecoveredMessage[]>
   #next: Promise<void> | undefined
   #error: unknown
-  /** Messages that were acknowledged once need not come back, even if a power cut has brought them back before. */
+  /**
+   * Messages that were acknowledged once need not be read again, even if a power cut has restored them
+   * before.
+   */
   readonly #done = new Set<string>()
   readonly #doubtful = new Set<string>()
   #hasFaults = false
-  /** From then on a segment may be there twice: moved, and where it was before. Its messages are known by their ids. */
+  /**
+   * Since the first fault, a segment may exist twice: in its new and in its old place. Its messages are
+   * recognized by their ids.
+   */
   #hadFaults = false
   #count = 0
   /** Every recovered message of this process. */
   readonly #seen = new Set<string>()
-  /** Messages that the process let go of and has not read yet. */
+  /** Messages that the process has released from memory and not yet read. */
   readonly #waiting = new Set<string>()
 
   constructor(seed: number) {
@@ -128,7 +137,7 @@ class Sequence {
     this.#make(this.#mode === 'never' ? 'death' : 'power cut', open)
   }
 
-  /** Lets what is asynchronous go on until nothing happens any more. */
+  /** Runs asynchronous work until nothing happens any more. */
   async #settleDisk(): Promise<void> {
     for (let turns = 0; turns < 4; turns++) {
       this.#next ??= this.#read().catch((error) => {
@@ -161,7 +170,7 @@ class Sequence {
   }
 
   #fault(): void {
-    // A segment that has to be moved begins its acknowledgements anew, and one that could not be written is lost.
+    // A segment that has to be moved loses its acknowledgements, and one that could not be written is lost.
     this.#hasFaults = true
     this.#hadFaults = true
     for (const message of this.#acknowledged.keys()) this.#acknowledged.set(message, false)
@@ -194,9 +203,10 @@ class Sequence {
     }
   }
 
-  /** The process dies, alone or with the machine, and the next one starts. */
+  /** Ends the process, alone or with the machine, and starts the next one. */
   async #end(isPowerCut: boolean): Promise<void> {
-    // A sync may have failed, and the process died before it could write it all anew: no later sync tells what is on the disk.
+    // A sync may have failed, and the process may have died before it could write everything again: after
+    // that, no sync proves anything.
     if (this.#hasFaults) for (const message of this.#open.keys()) this.#doubtful.add(message)
     if (isPowerCut) this.#doubtful.clear()
     this.#process.end()
@@ -204,7 +214,7 @@ class Sequence {
     void this.#spool.close()
     if (isPowerCut) {
       this.#disk.cutPower()
-      // A lock may be there without its content: such an owner is dead when it has been silent for long enough.
+      // A lock may exist without its content: its owner counts as dead after a silence of this length.
       this.#disk.nowMs += SILENCE_MS
     }
     this.#disk.faults.sync.length = 0
@@ -212,7 +222,8 @@ class Sequence {
     const safe = [...this.#open].filter(
       ([, from]) => from === 'power cut' || (from === 'death' && !isPowerCut),
     )
-    // A power cut may bring acknowledged messages back, and a death those whose acknowledgement was not written.
+    // A power cut may restore acknowledged messages, and the death of a process those whose acknowledgement
+    // was not written.
     if (isPowerCut) for (const message of this.#acknowledged.keys()) this.#acknowledged.set(message, false)
 
     this.#start()
@@ -233,7 +244,7 @@ class Sequence {
       else if (this.#open.get(message) === 'nothing') this.#open.set(message, 'death')
     }
     for (const message of this.#seen) {
-      // It is open again.
+      // The message has no outcome again.
       if (this.#acknowledged.delete(message)) this.#open.set(message, isPowerCut ? 'power cut' : 'death')
     }
   }
@@ -247,7 +258,7 @@ class Sequence {
   }
 }
 
-test(`what is safe comes back, once and whole, in ${SEQUENCES} random sequences`, async () => {
+test(`safe messages are read again, once and complete, in ${SEQUENCES} random sequences`, async () => {
   for (let seed = FIRST_SEED; seed < FIRST_SEED + SEQUENCES; seed++) {
     try {
       await new Sequence(seed).run()
