@@ -50,6 +50,8 @@ const FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
       'json',
       'listeners.ts',
       'network-address.ts',
+      'part-health.ts',
+      'plain-text.ts',
       'record.ts',
       'version.ts',
       'worker-url.ts',

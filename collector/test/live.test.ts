@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { parseConfig } from '../src/config/load.ts'
 import { Deliverer } from '../src/destinations/deliverer.ts'
 import type { ClaimedDelivery, DeliveryUpdate } from '../src/store/ports.ts'
-import { runInTurns } from '../src/store/sqlite/work.ts'
+import { runInTurns } from '../src/store/sqlite/steps.ts'
 import { fakeClock, openCollector } from './support.ts'
 
 test('a stream that has nothing to tell says so every two seconds', async () => {

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
-import { storable } from '../store/columns.ts'
+import { storable } from '../plain-text.ts'
 
 /** A source of events, identified by its write key. */
 export interface Source {

@@ -1,5 +1,5 @@
+import type { LogLag, PartHealth } from '../part-health.ts'
 import type { EventSummary } from '../record.ts'
-import type { LogLag, PartHealth } from '../store/part-health.ts'
 import type { NewEvent, RequestLog, TokenMemory } from '../store/ports.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { limited } from '../limited.ts'
-import type { PartHealth } from '../store/part-health.ts'
+import type { PartHealth } from '../part-health.ts'
 
 /** A source of the health of parts. */
 export interface HealthSource {

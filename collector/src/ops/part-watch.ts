@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Listeners } from '../listeners.ts'
-import type { PartHealth } from '../store/part-health.ts'
+import type { PartHealth } from '../part-health.ts'
 import type { Health } from './health.ts'
 
 const LOOK_MS = 1000

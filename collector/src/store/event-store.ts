@@ -1,6 +1,6 @@
+import type { PartHealth } from '../part-health.ts'
 import type { EventRecord, EventSummary, Reason } from '../record.ts'
 import type { EventFilter, EventQuery } from '../search/filter.ts'
-import type { PartHealth } from './part-health.ts'
 import type {
   AssertionMemory,
   ChangeFeed,

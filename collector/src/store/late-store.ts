@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts'
 import { limited } from '../limited.ts'
+import type { PartHealth } from '../part-health.ts'
 import { cursorOf } from './cursor.ts'
 import type { EventStore, StoreListener, Totals } from './event-store.ts'
-import type { PartHealth } from './part-health.ts'
 import type {
   AssertionMemory,
   ChangeFeed,

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../catalogue/schema.ts'
+import type { EventSchema } from '../catalogue/samples.ts'
 import type { Search } from '../search/syntax.ts'
 import type { Cursor } from './ports.ts'
 import type {
@@ -72,14 +72,6 @@ export interface Queries {
   user: { parameters: Paging & { id: string }; result: UserDetail | null }
   problems: { parameters: TimeRange; result: Problems }
   destinations: { parameters: { names: string[] }; result: DestinationState[] }
-}
-
-/** Inferred schemas of one kind of event, by name. */
-export interface EventSchema {
-  key: string
-  type: string
-  name: string
-  schema: JsonSchema
 }
 
 export type QueryName = keyof Queries

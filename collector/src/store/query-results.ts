@@ -2,14 +2,18 @@ import type { FoundField } from '../catalogue/infer.ts'
 import type { JsonSchema } from '../catalogue/schema.ts'
 import type { Help, Severity } from '../help.ts'
 import type { EventRecord, EventSummary, Message, Violation } from '../record.ts'
+import type { NewRequest } from './ports.ts'
 
 /** A page of a list; `head` is the end of the log when it was made. */
-export interface EventsPage {
-  events: Array<EventSummary | EventRecord>
+interface Page {
   next: string | null
   head: string
   isComplete: boolean
   searchedTo: string | null
+}
+
+export interface EventsPage extends Page {
+  events: Array<EventSummary | EventRecord>
 }
 
 /** A mistake in a body; the place is null when there is none. */
@@ -21,40 +25,19 @@ export interface ShownProblem {
   column: number | null
 }
 
-export interface RequestSummary {
-  id: string
+export interface RequestSummary
+  extends Omit<NewRequest, 'atMs' | 'events' | 'accepted' | 'problem' | 'headers' | 'body' | 'bodyIsCut'> {
   at: string
-  method: string
-  path: string
-  status: number
   code: string | null
-  source: string | null
-  address: string
-  userAgent: string | null
-  library: string | null
-  contentType: string | null
-  contentEncoding: string | null
-  bodyBytes: number
-  inflatedBytes: number
-  durationMs: number
-  retryCount: number | null
   events: { total: number; accepted: number; rejected: number }
   problem: ShownProblem | null
-  fault: string | null
 }
 
-export interface RequestsPage {
+export interface RequestsPage extends Page {
   requests: RequestSummary[]
-  next: string | null
-  head: string
-  isComplete: boolean
-  searchedTo: string | null
 }
 
-export interface RequestDetail extends RequestSummary {
-  headers: Record<string, string>
-  body: string | null
-  bodyIsCut: boolean
+export interface RequestDetail extends RequestSummary, Pick<NewRequest, 'headers' | 'body' | 'bodyIsCut'> {
   eventList: EventSummary[]
   next: string | null
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Health, type HealthSource } from '../../src/ops/health.ts'
-import type { PartHealth } from '../../src/store/part-health.ts'
+import type { PartHealth } from '../../src/part-health.ts'
 import { fakeClock } from '../support.ts'
 
 const part = (fields: Partial<PartHealth> = {}): PartHealth => ({

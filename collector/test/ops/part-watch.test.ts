@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { PartWatch } from '../../src/ops/part-watch.ts'
-import type { PartHealth } from '../../src/store/part-health.ts'
+import type { PartHealth } from '../../src/part-health.ts'
 import { fakeClock } from '../support.ts'
 
 /** A watch over parts of our own, and what it has told. */

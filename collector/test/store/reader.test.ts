@@ -6,8 +6,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { EVERYTHING } from '../../src/search/syntax.ts'
 import { type Query, raw } from '../../src/store/sql.ts'
 import { WorkerReader } from '../../src/store/sqlite/reader.ts'
+import { runInTurns } from '../../src/store/sqlite/steps.ts'
 import { SyncStore } from '../../src/store/sqlite/sync-store.ts'
-import { runInTurns } from '../../src/store/sqlite/work.ts'
 import { batchOf, newEvent } from './new-event.ts'
 
 /** A reader of a file with one event. */

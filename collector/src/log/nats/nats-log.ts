@@ -1,5 +1,5 @@
 import type { StreamInfo, StreamState } from '@nats-io/jetstream'
-import type { LogLag, PartHealth } from '../../store/part-health.ts'
+import type { LogLag, PartHealth } from '../../part-health.ts'
 import type { NewEvent, RequestLog, TokenMemory } from '../../store/ports.ts'
 import { MAX_CHUNK_BYTES } from '../codec.ts'
 import type { DeadLetters, LogSubscription, SharedLog } from '../ports.ts'

@@ -1,12 +1,11 @@
 import type { EventSummary } from '../../record.ts'
 import { escapeForStore } from '../escape.ts'
 import type { NewRequest } from '../ports.ts'
+import { requestRow } from '../request-row.ts'
 import { sql } from '../sql.ts'
 import { type Batch, factsOf, type Known, knownWith, NewEvents } from '../writing/batch.ts'
-import { requestRow } from '../writing/request-row.ts'
-import { namesOf, REQUEST_COLUMNS } from '../writing/tables.ts'
 import type { Queryable, SqlValue } from './database.ts'
-import { runOn } from './reader.ts'
+import { runOn } from './steps.ts'
 
 /** A row that `append` returns. */
 interface Told {
@@ -18,7 +17,6 @@ interface Told {
   at_epoch: number
 }
 
-const REQUEST_NAMES = namesOf(REQUEST_COLUMNS)
 const PLACEHOLDERS = Array.from({ length: 28 }, (_, index) => `$${index + 1}`).join(', ')
 const APPEND = `SELECT * FROM append(${PLACEHOLDERS})`
 
@@ -132,12 +130,8 @@ function columnsOf({ events, inheritedFrom }: NewEvents): SqlValue[] {
 function requestsJson(requests: readonly NewRequest[]): string | null {
   if (requests.length === 0) return null
   return JSON.stringify(
-    requests.map((request) => {
-      // Escaped before it becomes JSON: the database refuses an escaped U+0000 in JSON.
-      const row = requestRow(request).map((value) =>
-        typeof value === 'string' ? escapeForStore(value) : value,
-      )
-      return Object.fromEntries(REQUEST_NAMES.map((name, index) => [name, row[index]]))
-    }),
+    requests.map(requestRow),
+    // Escaped before it becomes JSON: the database refuses an escaped U+0000 in JSON.
+    (_, value) => (typeof value === 'string' ? escapeForStore(value) : value),
   )
 }

@@ -1,6 +1,6 @@
 import { BUCKET_MS } from '../buckets.ts'
+import { namesOf, REQUEST_COLUMNS } from '../tables.ts'
 import { TALLY_NAME } from '../writing/counts.ts'
-import { namesOf, REQUEST_COLUMNS } from '../writing/tables.ts'
 
 /** The channel on which processes hear that something was written. */
 export const CHANNEL = 'trackpost'

@@ -1,9 +1,9 @@
 import { type Clock, sleep } from '../../clock.ts'
 import { limited } from '../../limited.ts'
+import type { PartHealth } from '../../part-health.ts'
 import type { EventSummary } from '../../record.ts'
 import { withoutPassword } from '../address.ts'
 import type { EventStore, StoreListener, Totals } from '../event-store.ts'
-import type { PartHealth } from '../part-health.ts'
 import type {
   AssertionMemory,
   DeliveryQueue,
@@ -25,9 +25,8 @@ import { migrate } from './migrations.ts'
 import { makePartitions } from './partitions.ts'
 import { isPassing, stateOf } from './passing.ts'
 import { SharedRateLimits } from './rate-limits.ts'
-import { runOn } from './reader.ts'
 import { clearAll, Retention } from './retention.ts'
-import { stepRunner } from './write-dialect.ts'
+import { runOn, stepRunner } from './steps.ts'
 
 /** How the store is opened. */
 export interface PostgresStoreOptions {

@@ -3,11 +3,10 @@ import { Budget, QUERY_MS } from '../budget.ts'
 import { inNumbers } from '../cursor.ts'
 import { stepsOf } from '../queries/index.ts'
 import type { EventReader, QueryName, QueryParameters, QueryResult } from '../queries.ts'
-import type { Query } from '../sql.ts'
-import type { Database, Queryable } from './database.ts'
-import { queryDialect } from './query-dialect.ts'
-import { numbered } from './search.ts'
+import type { Database } from './database.ts'
+import { dialectOf } from './dialect.ts'
 import { readSpan } from './span.ts'
+import { runOn } from './steps.ts'
 
 /** Reads on separate connections, so that queries never delay incoming events. Each query sees one snapshot. */
 export class PostgresReader implements EventReader {
@@ -39,22 +38,9 @@ export class PostgresReader implements EventReader {
     return this.#database.reading(async (connection) => {
       // Starts here: the wait for a connection does not count.
       const budget = new Budget(this.#queryMs)
-      const dialect = queryDialect(await readSpan(connection))
+      const dialect = dialectOf(await readSpan(connection))
       const context = { dialect, budget, nowMs: this.#now(), plan: this.#plan }
       return runOn(connection, stepsOf(context, name, parameters), signal)
     })
   }
-}
-
-/** Runs steps on a connection; throws the reason of the signal, between two of them, when it is aborted. */
-export async function runOn<T>(connection: Queryable, steps: Query<T>, signal?: AbortSignal): Promise<T> {
-  let step = steps.next([])
-  while (!step.done) {
-    signal?.throwIfAborted()
-    const statement = step.value
-    step = steps.next(
-      statement === undefined ? [] : await connection.query(numbered(statement.sql), statement.values),
-    )
-  }
-  return step.value
 }

@@ -1,4 +1,4 @@
-import type { Bounds } from '../search/dialect.ts'
+import type { Bounds } from '../dialect.ts'
 import type { Queryable } from './database.ts'
 import { shownDay } from './partitions.ts'
 

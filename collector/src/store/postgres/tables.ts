@@ -1,4 +1,4 @@
-import { TABLES as SHARED, type Table } from '../writing/tables.ts'
+import { TABLES as SHARED, type Table } from '../tables.ts'
 
 /** Tables that are partitioned by the day of storing, with one partition for each day. */
 export const PARTITIONED = ['event', 'delivery', 'attempt', 'request', 'inherited'] as const

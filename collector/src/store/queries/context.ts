@@ -1,13 +1,10 @@
 import type { TrackingPlan } from '../../plan/plan.ts'
 import type { Budget } from '../budget.ts'
+import type { StepContext } from '../dialect.ts'
 import type { TimeRange } from '../queries.ts'
-import type { QueryDialect } from './dialect.ts'
 
 /** Everything that a query needs. */
-export interface QueryContext {
-  dialect: QueryDialect
-  /** Milliseconds since the epoch. */
-  nowMs: number
+export interface QueryContext extends StepContext {
   budget: Budget
   plan: TrackingPlan | null
 }

@@ -1,11 +1,10 @@
 import type { Budget } from '../budget.ts'
 import type { InNumbers } from '../cursor.ts'
+import type { Bounds, EventCondition, SliceKind } from '../dialect.ts'
 import type { EventSearch, Paging } from '../queries.ts'
-import type { Bounds } from '../search/dialect.ts'
-import { type EventCondition, eventCondition } from '../search/event-condition.ts'
+import { eventCondition } from '../search/event-condition.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
-import type { SliceKind } from './dialect.ts'
 
 /** A search in events, its cursors as numbers. */
 export type NumberedSearch = InNumbers<EventSearch>

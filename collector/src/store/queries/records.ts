@@ -1,16 +1,16 @@
 import { parseExact } from '../../json/exact-json.ts'
 import type { DestinationOutcome, EventRecord, EventSummary, Message } from '../../record.ts'
+import type { Dialect } from '../dialect.ts'
 import { merged } from '../inherited.ts'
 import { all, first, type Query, raw, sql } from '../sql.ts'
 import { EVENT_ROW_COLUMNS, type EventRow, outcome, summaryOfRow } from '../summary.ts'
-import type { QueryDialect } from './dialect.ts'
 import type { PageRoom } from './page-room.ts'
 
 const ROWS_PER_STATEMENT = 100
 
 /** The part of a context that records are read with. */
 interface Reading {
-  dialect: QueryDialect
+  dialect: Dialect
   /** Whether numbers in messages that JavaScript cannot hold are as `parseExact` returns them. */
   isExact?: boolean | undefined
 }
@@ -38,7 +38,7 @@ export function* summariesOf(reading: Reading, seqs: readonly number[]): Query<E
 }
 
 function* readSome(
-  dialect: QueryDialect,
+  dialect: Dialect,
   seqs: readonly number[],
   into: EventRecord[],
   room: PageRoom | undefined,
@@ -75,7 +75,7 @@ function* readSome(
 
 /** Reads the inherited fields of batches as texts, by the numbers that events refer to; null refers to none. */
 export function* inheritedOf(
-  dialect: Pick<QueryDialect, 'among'>,
+  dialect: Pick<Dialect, 'among'>,
   seqs: ReadonlyArray<number | null>,
 ): Query<Map<number, string>> {
   const distinct = [...new Set(seqs)].filter((seq) => seq !== null)

@@ -2,39 +2,14 @@ import { cursorOf, type InNumbers, numberOf } from '../cursor.ts'
 import type { RequestProblem } from '../ports.ts'
 import type { QueryParameters } from '../queries.ts'
 import type { RequestDetail, RequestSummary, RequestsPage } from '../query-results.ts'
+import type { requestRow } from '../request-row.ts'
 import { requestCondition } from '../search/request-condition.ts'
 import { all, first, type Query, raw, sql } from '../sql.ts'
-import { namesOf, REQUEST_COLUMNS } from '../writing/tables.ts'
+import { namesOf, REQUEST_COLUMNS } from '../tables.ts'
 import { closed, type QueryContext } from './context.ts'
 import { summariesOf } from './records.ts'
 
-/** A row of `request`. */
-interface RequestRow {
-  seq: number
-  id: number
-  at: number
-  method: string
-  path: string
-  status: number
-  code: string | null
-  source: string | null
-  address: string
-  agent: string | null
-  library: string | null
-  content_type: string | null
-  encoding: string | null
-  body_bytes: number
-  inflated_bytes: number
-  duration: number
-  retries: number | null
-  events: number
-  accepted: number
-  problem: string | null
-  fault: string | null
-  headers: string
-  body: string | null
-  is_cut: number
-}
+type RequestRow = ReturnType<typeof requestRow> & { seq: number }
 
 /** Events shown with a request. */
 const EVENTS_SHOWN = 100
@@ -92,7 +67,7 @@ function* timeAt(seq: number): Query<string | null> {
   return row === undefined ? null : new Date(row.at).toISOString()
 }
 
-function* requestRow(id: string): Query<RequestRow | undefined> {
+function* rowOf(id: string): Query<RequestRow | undefined> {
   const number = numberOf(id)
   if (number === undefined) return undefined
   return yield* first<RequestRow>(sql`SELECT ${COLUMNS} FROM request WHERE id = ${number} LIMIT 1`)
@@ -100,12 +75,12 @@ function* requestRow(id: string): Query<RequestRow | undefined> {
 
 /** The request with this id; null when it is not stored. */
 export function* requestById(id: string): Query<RequestSummary | null> {
-  const row = yield* requestRow(id)
+  const row = yield* rowOf(id)
   return row === undefined ? null : requestSummary(row)
 }
 
 export function* requestDetail(context: QueryContext, { id }: { id: string }): Query<RequestDetail | null> {
-  const row = yield* requestRow(id)
+  const row = yield* rowOf(id)
   if (row === undefined) return null
   const found = yield* all<{ seq: number }>(
     sql`SELECT seq FROM event WHERE request_id = ${row.id} ORDER BY seq LIMIT ${EVENTS_SHOWN + 1}`,

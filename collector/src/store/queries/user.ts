@@ -1,10 +1,10 @@
 import type { Message } from '../../record.ts'
 import { cursorOf, type InNumbers } from '../cursor.ts'
+import type { Dialect, IdColumn, LookupColumn } from '../dialect.ts'
 import type { QueryParameters } from '../queries.ts'
 import type { TraitChange, UserDetail, UserLink } from '../query-results.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
-import type { IdColumn, LookupColumn, QueryDialect } from './dialect.ts'
 import { receivedAtOf, summariesOf } from './records.ts'
 
 /** The maximum number of ids that are followed for one person. */
@@ -50,7 +50,7 @@ function* timeOf(context: QueryContext, seq: number): Query<string> {
 }
 
 /** All events of a person. Events of an anonymousId with another userId belong to that user. */
-function eventsOf(dialect: QueryDialect, { users, anonymous }: Identity, columns: string, after = 0): Sql {
+function eventsOf(dialect: Dialect, { users, anonymous }: Identity, columns: string, after = 0): Sql {
   const bounds = { first: Math.max(dialect.first, after + 1), last: dialect.last }
   const found = (column: IdColumn, ids: Iterable<string>) =>
     sql`SELECT ${raw(columns)} FROM ${dialect.lookup(column, dialect.has(column, raw('ids.id')), bounds, dialect.ids([...ids]))}`
@@ -76,18 +76,18 @@ function* joinIds(context: QueryContext, id: string): Query<{ identity: Identity
 }
 
 /** The events that have an id in a column. */
-function eventsWith(dialect: QueryDialect, column: LookupColumn, id: string): Sql {
+function eventsWith(dialect: Dialect, column: LookupColumn, id: string): Sql {
   return dialect.lookup(column, dialect.has(column, sql`${id}`), dialect)
 }
 
 /** An id that is not the userId of any event counts as an anonymousId. */
-function* columnOf(dialect: QueryDialect, id: string): Query<IdColumn> {
+function* columnOf(dialect: Dialect, id: string): Query<IdColumn> {
   const row = yield* first(sql`SELECT seq FROM ${eventsWith(dialect, 'user_id', id)} LIMIT 1`)
   return row === undefined ? 'anonymous_id' : 'user_id'
 }
 
 /** For each other id that occurred together with an id, the first event with both. */
-function* firstPairs(dialect: QueryDialect, column: IdColumn, id: string): Query<Pair[]> {
+function* firstPairs(dialect: Dialect, column: IdColumn, id: string): Query<Pair[]> {
   const other = raw(column === 'user_id' ? 'anonymous_id' : 'user_id')
   const firsts = yield* all<{ seq: number }>(
     sql`SELECT min(seq) AS seq FROM ${eventsWith(dialect, column, id)} AND ${other} IS NOT NULL AND reason IS NULL
@@ -101,7 +101,7 @@ function* firstPairs(dialect: QueryDialect, column: IdColumn, id: string): Query
 }
 
 /** Aliases from or to an id. The previousId of an alias is its name. */
-function* aliasesOf(dialect: QueryDialect, id: string): Query<Alias[]> {
+function* aliasesOf(dialect: Dialect, id: string): Query<Alias[]> {
   const found: Alias[] = []
   for (const column of ['user_id', 'name'] as const) {
     const rows = yield* all<Alias>(

@@ -1,9 +1,9 @@
 import { cursorOf } from '../cursor.ts'
+import type { Bounds, Dialect, IdColumn } from '../dialect.ts'
 import type { UserEntry, UsersPage } from '../query-results.ts'
-import type { Bounds } from '../search/dialect.ts'
+import { contains } from '../search/condition.ts'
 import { all, type Query, raw, type Sql, sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
-import type { IdColumn, QueryDialect } from './dialect.ts'
 
 /** Numbers in one segment of a search for users. A page ends where a segment ends. */
 const SEGMENT_SIZE = 4096
@@ -64,8 +64,8 @@ function own(column: IdColumn): Sql {
   return raw(column === 'user_id' ? '' : 'AND user_id IS NULL')
 }
 
-function* usersIn(dialect: QueryDialect, column: IdColumn, slice: Bounds, q: string): Query<FoundUser[]> {
-  const named = sql`${raw(column)} IS NOT NULL AND ${dialect.contains(column, q)}`
+function* usersIn(dialect: Dialect, column: IdColumn, slice: Bounds, q: string): Query<FoundUser[]> {
+  const named = sql`${raw(column)} IS NOT NULL AND ${contains(dialect, column, q)}`
   const rows = yield* all<{ id: string; seq: number }>(
     sql`SELECT ${raw(column)} AS id, max(seq) AS seq FROM ${dialect.lookup(column, named, slice)} ${own(column)}
         GROUP BY ${raw(column)}`,
@@ -75,7 +75,7 @@ function* usersIn(dialect: QueryDialect, column: IdColumn, slice: Bounds, q: str
 
 /** Which of the ids were active after the page began, and so were on an earlier page. */
 function* activeAfter(
-  dialect: QueryDialect,
+  dialect: Dialect,
   column: IdColumn,
   users: readonly FoundUser[],
   last: number,
@@ -114,7 +114,7 @@ function* entriesOf({ dialect, budget }: QueryContext, users: readonly FoundUser
   return entries
 }
 
-function* timesOf(dialect: QueryDialect, users: readonly FoundUser[]): Query<Map<number, number>> {
+function* timesOf(dialect: Dialect, users: readonly FoundUser[]): Query<Map<number, number>> {
   const rows = yield* all<{ seq: number; at: number }>(
     sql`SELECT seq, received_at AS at FROM event WHERE ${dialect.among(users.map(({ lastSeq }) => lastSeq))}`,
   )
@@ -122,7 +122,7 @@ function* timesOf(dialect: QueryDialect, users: readonly FoundUser[]): Query<Map
 }
 
 function* addCounts(
-  dialect: QueryDialect,
+  dialect: Dialect,
   column: IdColumn,
   users: readonly FoundUser[],
   counts: Map<string, number>,

@@ -1,7 +1,8 @@
 import { type Comparison, type Search, SearchSyntaxError, type Value } from '../../search/syntax.ts'
 import { parseTime } from '../../search/time.ts'
+import type { Dialect, PathValue } from '../dialect.ts'
+import { escapeForStore } from '../escape.ts'
 import { raw, type Sql, sql } from '../sql.ts'
-import type { Dialect, PathValue } from './dialect.ts'
 
 /** How the searches of one table become conditions. */
 export interface Table {
@@ -65,16 +66,34 @@ export function each(
 }
 
 export function textColumn(dialect: Dialect, comparison: Comparison, column: string): Sql {
-  return each(comparison, dialect.hasText(column), ({ is, text }) =>
-    is === 'prefix' ? dialect.begins(column, text) : dialect.text(column, comparison.operator, text),
-  )
+  // Written this way so that partial indexes of non-null values can be used.
+  const hasText = raw(`(${column} IS NOT NULL AND ${column} <> '')`)
+  return each(comparison, hasText, ({ is, text }) => {
+    const stored = escapeForStore(text)
+    if (is === 'prefix') return begins(raw(column), stored)
+    if (comparison.operator === '=') return dialect.has(column, sql`${stored}`)
+    return sql`${raw(column)} ${raw(comparison.operator)} ${stored}`
+  })
 }
 
-export function numberColumn(dialect: Dialect, comparison: Comparison, column: string): Sql {
+/** Whether an expression begins with a text. */
+export function begins(expression: Sql, text: string): Sql {
+  return sql`substr(${expression}, 1, ${raw(String([...text].length))}) = ${text}`
+}
+
+/** Whether a text occurs in a column; the case of ASCII letters is ignored. */
+export function contains({ like }: Dialect, column: string, text: string): Sql {
+  const pattern = `%${escapeForStore(text).replace(/[\\%_]/g, '\\$&')}%`
+  return sql`${raw(column)} ${like} ${pattern} ESCAPE '\\'`
+}
+
+export function numberColumn(comparison: Comparison, column: string): Sql {
   return each(comparison, isThere(column), ({ is, text }) => {
     const number = is === 'exact' ? numberOf(text) : undefined
     if (number === undefined) throw wrong(comparison, 'expected a number')
-    return dialect.number(column, comparison.operator, number)
+    // Fractions are compared as floating-point numbers; the index is used for whole numbers only.
+    const type = Number.isSafeInteger(number) ? 'bigint' : 'double precision'
+    return sql`${raw(column)} ${raw(comparison.operator)} CAST(${number} AS ${raw(type)})`
   })
 }
 
@@ -120,11 +139,6 @@ export function numberOf(text: string): number | undefined {
   if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return undefined
   const number = Number(text)
   return Number.isFinite(number) ? number : undefined
-}
-
-/** The pattern of LIKE for a text at any place, with `\` as the escape character. */
-export function anywhere(text: string): string {
-  return `%${text.replace(/[\\%_]/g, '\\$&')}%`
 }
 
 /** The database ignores case only for ASCII letters; for others, the usual spellings are tried. */

@@ -1,11 +1,13 @@
 import type { Comparison, Search } from '../../search/syntax.ts'
+import type { Bounds, Dialect, EventCondition } from '../dialect.ts'
 import { escapeForStore } from '../escape.ts'
-import { raw, type Sql, type SqlValue, sql } from '../sql.ts'
+import { raw, type Sql, sql } from '../sql.ts'
 import {
   allOf,
   anyOf,
   caseVariants,
   conditionOf,
+  contains,
   each,
   isThere,
   numberColumn,
@@ -15,20 +17,6 @@ import {
   timeColumn,
   wrong,
 } from './condition.ts'
-import type { Bounds, Dialect } from './dialect.ts'
-
-/** A search over events. */
-export interface EventCondition {
-  /** Whether an event of a slice matches. */
-  on(slice: Bounds): Sql
-  /** The columns whose indexes find the records of a slice; undefined = all records are read. */
-  index: { columns: string[]; value: SqlValue; isSegmented: boolean } | undefined
-  /**
-   * Whether it needs only facts, neither texts nor the message: a database may have these in an index many times smaller than the
-   * table.
-   */
-  needsOnlyFacts: boolean
-}
 
 /** Columns that hold a text, by the name of the field. */
 const TEXTS: Readonly<Record<string, string>> = {
@@ -98,7 +86,8 @@ function needsOnlyFacts(search: Search): boolean {
 
 function conditionOnSlice(dialect: Dialect, search: Search, nowMs: number, slice: Bounds): Sql {
   const deliveries = (comparisons: readonly Comparison[]) =>
-    dialect.delivery(allOf(comparisons.map((comparison) => deliveryCondition(dialect, comparison))), slice)
+    sql`event.seq IN (SELECT seq FROM delivery WHERE ${dialect.within(slice, 'delivery')}
+          AND ${allOf(comparisons.map((comparison) => deliveryCondition(dialect, comparison)))})`
   return conditionOf(search, {
     text: (text) =>
       anyOf(
@@ -106,10 +95,10 @@ function conditionOnSlice(dialect: Dialect, search: Search, nowMs: number, slice
           // The message is stored as JSON, where quotes and similar characters are escaped.
           const inJson = JSON.stringify(variant).slice(1, -1)
           return [
-            dialect.contains('body', inJson),
-            dialect.inheritedContains(inJson, slice),
-            dialect.contains('reason', variant),
-            dialect.contains('event.name', variant),
+            contains(dialect, 'body', inJson),
+            inheritedContains(dialect, inJson, slice),
+            contains(dialect, 'reason', variant),
+            contains(dialect, 'event.name', variant),
           ]
         }),
       ),
@@ -118,6 +107,16 @@ function conditionOnSlice(dialect: Dialect, search: Search, nowMs: number, slice
     // Destination and state in one conjunction are about the same delivery.
     together: { has: isOfDelivery, condition: deliveries },
   })
+}
+
+/**
+ * Whether a text occurs in the fields that an event of the slice inherits from its batch. Fields that the event overrides are
+ * searched too. Evaluated once for a slice: an event refers to a row within its slice, or to the last one before it.
+ */
+function inheritedContains(dialect: Dialect, text: string, { first, last }: Bounds): Sql {
+  return sql`event.inherited IN (SELECT seq FROM inherited
+      WHERE seq BETWEEN coalesce((SELECT max(seq) FROM inherited WHERE seq <= ${first}), 0) AND ${last}
+        AND ${contains(dialect, 'body', text)})`
 }
 
 function isOfDelivery({ field }: Comparison): boolean {
@@ -154,19 +153,19 @@ function eventColumn(dialect: Dialect, comparison: Comparison, nowMs: number): S
         }),
       )
     case 'request':
-      return numberColumn(dialect, comparison, 'request_id')
+      return numberColumn(comparison, 'request_id')
     case 'received':
       return timeColumn(comparison, 'received_at', nowMs)
     case 'violation':
       // A list as JSON that contains the text anywhere.
       return each(comparison, isThere('violations'), ({ text }) =>
-        dialect.contains('violations', JSON.stringify(text).slice(1, -1)),
+        contains(dialect, 'violations', JSON.stringify(text).slice(1, -1)),
       )
     case 'warning':
       // A list of codes as JSON, one of which equals the value or begins with it.
       return each(comparison, isThere('warnings'), ({ is, text }) => {
         const quoted = JSON.stringify(text)
-        return dialect.contains('warnings', is === 'prefix' ? quoted.slice(0, -1) : quoted)
+        return contains(dialect, 'warnings', is === 'prefix' ? quoted.slice(0, -1) : quoted)
       })
     default:
       return pathCondition(dialect, comparison)

@@ -1,7 +1,15 @@
 import type { Search } from '../../search/syntax.ts'
+import type { Dialect } from '../dialect.ts'
 import type { Sql } from '../sql.ts'
-import { anyOf, caseVariants, conditionOf, numberColumn, textColumn, timeColumn } from './condition.ts'
-import type { Dialect } from './dialect.ts'
+import {
+  anyOf,
+  caseVariants,
+  conditionOf,
+  contains,
+  numberColumn,
+  textColumn,
+  timeColumn,
+} from './condition.ts'
 
 /** Columns by the name of their field. */
 const TEXTS: Readonly<Record<string, string>> = {
@@ -33,15 +41,13 @@ export function requestCondition(dialect: Dialect, search: Search, nowMs: number
   return conditionOf(search, {
     text: (text) =>
       anyOf(
-        caseVariants(text).flatMap((variant) => SEARCHED.map((column) => dialect.contains(column, variant))),
+        caseVariants(text).flatMap((variant) => SEARCHED.map((column) => contains(dialect, column, variant))),
       ),
     comparison(comparison) {
       const text = TEXTS[comparison.field]
       if (text !== undefined) return textColumn(dialect, comparison, text)
       const number = NUMBERS[comparison.field]
-      return number === undefined
-        ? timeColumn(comparison, 'at', nowMs)
-        : numberColumn(dialect, comparison, number)
+      return number === undefined ? timeColumn(comparison, 'at', nowMs) : numberColumn(comparison, number)
     },
   })
 }

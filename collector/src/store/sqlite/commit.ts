@@ -2,14 +2,14 @@ import type { EventSummary } from '../../record.ts'
 import { BUCKET_MS } from '../buckets.ts'
 import { escapeForStore } from '../escape.ts'
 import type { EventGroup, NewRequest } from '../ports.ts'
+import { requestRow } from '../request-row.ts'
+import { namesOf, REQUEST_COLUMNS, TABLES } from '../tables.ts'
 import { type Batch, factsOf, type Known, type KnownRow, knownWith, NewEvents } from '../writing/batch.ts'
-import { requestRow } from '../writing/request-row.ts'
-import { namesOf, REQUEST_COLUMNS, TABLES } from '../writing/tables.ts'
 import type { Database, SqlValue } from './database.ts'
-import { among } from './query-dialect.ts'
+import { among } from './dialect.ts'
 import { Counts, RowInsert } from './row-insert.ts'
 import { SEGMENT_SIZE, segmentOf } from './schema.ts'
-import { answerOn, runNow } from './work.ts'
+import { answerOn, runNow } from './steps.ts'
 
 const EVENT_COLUMNS = ['seq', ...namesOf(TABLES.event.columns)]
 const FLOOR = "(SELECT value FROM meta WHERE key = 'floor')"
@@ -81,7 +81,7 @@ export class Commit {
   }
 
   #insertRequests(requests: readonly NewRequest[]): void {
-    this.#requests.run(requests.map(requestRow))
+    this.#requests.run(requests.map((request) => Object.values(requestRow(request))))
     for (const { atMs, status, problem } of requests)
       this.#requestTally.add([Math.floor(atMs / BUCKET_MS), status, problem?.code ?? ''])
   }

@@ -9,8 +9,8 @@ import { stepsOf } from '../queries/index.ts'
 import type { EventReader, QueryName, QueryParameters, QueryResult } from '../queries.ts'
 import type { Query } from '../sql.ts'
 import type { Database } from './database.ts'
-import { queryDialect } from './query-dialect.ts'
-import { answerOn, runInTurns, runNow } from './work.ts'
+import { dialectOf } from './dialect.ts'
+import { answerOn, runInTurns, runNow } from './steps.ts'
 
 /** Answers one query on a connection, in turns with others. */
 export function answerQuestion<N extends QueryName>(
@@ -19,7 +19,7 @@ export function answerQuestion<N extends QueryName>(
   plan: TrackingPlan | null,
   signal?: AbortSignal,
 ): Promise<QueryResult<N>> {
-  const context = { dialect: queryDialect(database), nowMs, plan, budget: new Budget(QUERY_MS) }
+  const context = { dialect: dialectOf(database), nowMs, plan, budget: new Budget(QUERY_MS) }
   return runInTurns(stepsOf(context, name, parameters), answerOn(database), signal)
 }
 
@@ -30,7 +30,7 @@ export function answerNow<T>(
   question: (context: QueryContext) => Query<T>,
 ): T {
   const budget = new Budget(Number.POSITIVE_INFINITY)
-  return runNow(question({ dialect: queryDialect(database), nowMs, plan: null, budget }), answerOn(database))
+  return runNow(question({ dialect: dialectOf(database), nowMs, plan: null, budget }), answerOn(database))
 }
 
 /** A reader of one file. */

@@ -1,8 +1,8 @@
 import { BUCKET_MS } from '../buckets.ts'
+import { TABLES } from '../tables.ts'
 import { countsOf } from '../writing/counts.ts'
-import { TABLES } from '../writing/tables.ts'
 import { type Database, readMeta, writeMeta } from './database.ts'
-import { newestSeq } from './query-dialect.ts'
+import { newestSeq } from './dialect.ts'
 import { SEGMENT_SIZE, segmentOf } from './schema.ts'
 
 const ROWS_PER_TRIM = 1000

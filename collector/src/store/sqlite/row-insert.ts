@@ -1,4 +1,4 @@
-import { type CountTable, TABLES } from '../writing/tables.ts'
+import { type CountTable, TABLES } from '../tables.ts'
 import type { Database, SqlValue } from './database.ts'
 
 /** Rows in one statement: a call into the native library costs more than a row. */

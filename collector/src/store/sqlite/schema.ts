@@ -1,4 +1,4 @@
-import { TABLES, type Table } from '../writing/tables.ts'
+import { TABLES, type Table } from '../tables.ts'
 
 /** Version of the tables, kept in the file. That of 0.1.0, the first release, is 4. */
 export const SCHEMA_VERSION = 4

@@ -1,8 +1,8 @@
 import type { Clock } from '../../clock.ts'
+import type { PartHealth } from '../../part-health.ts'
 import type { LoadedPlan } from '../../plan/plan.ts'
 import type { EventSummary } from '../../record.ts'
 import type { EventStore, LocalRecords, StoreListener, Totals } from '../event-store.ts'
-import type { PartHealth } from '../part-health.ts'
 import type {
   AssertionMemory,
   DeliveryQueue,

@@ -21,12 +21,11 @@ import {
   readMeta,
   writeMeta,
 } from './database.ts'
-import { newestSeq } from './query-dialect.ts'
+import { newestSeq } from './dialect.ts'
 import { answerNow } from './reader.ts'
 import { Retention, type Trimmed } from './retention.ts'
+import { answerOn, runNow, stepRunner } from './steps.ts'
 import { tryToWrite } from './trial.ts'
-import { answerOn, runNow } from './work.ts'
-import { stepRunner } from './write-dialect.ts'
 
 /** How the database is opened. */
 export interface SyncStoreOptions {

@@ -1,8 +1,8 @@
 import type { EventSummary, Reason } from '../../record.ts'
+import type { Dialect } from '../dialect.ts'
 import { escapeForStore } from '../escape.ts'
 import { inheritedPlaces } from '../inherited.ts'
 import type { EventGroup, NewEvent, NewRequest } from '../ports.ts'
-import type { QueryDialect } from '../queries/dialect.ts'
 import { inheritedOf } from '../queries/records.ts'
 import { BATCHES_COMPARED, type Content, contentComparer } from '../same-content.ts'
 import type { Query } from '../sql.ts'
@@ -109,7 +109,7 @@ export class NewEvents {
 
 /** Reads the inherited fields of known events, up to the number of batches that are compared; further ones count as equal. */
 export function* knownWith(
-  dialect: Pick<QueryDialect, 'among'>,
+  dialect: Pick<Dialect, 'among'>,
   rows: readonly KnownRow[],
   events: readonly NewEvent[],
 ): Query<Known[]> {

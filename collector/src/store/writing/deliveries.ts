@@ -1,11 +1,10 @@
 import { BUCKET_MS } from '../buckets.ts'
 import { numberOf } from '../cursor.ts'
+import type { Bounds, Dialect, StepContext } from '../dialect.ts'
 import { escapeForStore } from '../escape.ts'
 import type { DeliveryUpdate } from '../ports.ts'
 import { inheritedOf } from '../queries/records.ts'
-import type { Bounds } from '../search/dialect.ts'
 import { all, first, type Query, raw, sql } from '../sql.ts'
-import type { WriteContext, WriteDialect } from './dialect.ts'
 
 /** Attempts stored for each event and destination, including the one in the row of the delivery. */
 const ATTEMPTS_KEPT = 20
@@ -36,7 +35,7 @@ type Change = { seq: number; before: DeliveryBefore; state: string; reason: stri
 
 /** Leases due deliveries, oldest first: they are due again when the lease ends. */
 export function* claim(
-  { dialect, nowMs }: WriteContext,
+  { dialect, nowMs }: StepContext,
   destination: string,
   limit: number,
   leaseMs: number,
@@ -65,16 +64,12 @@ export function* claim(
 }
 
 /** Ends the leases on deliveries that were not tried. */
-export function* release(
-  { dialect }: WriteContext,
-  destination: string,
-  ids: readonly string[],
-): Query<void> {
+export function* release({ dialect }: StepContext, destination: string, ids: readonly string[]): Query<void> {
   yield* setDue(dialect, destination, numbersOf(ids), 0)
 }
 
 function* setDue(
-  dialect: WriteDialect,
+  dialect: Dialect,
   destination: string,
   seqs: readonly number[],
   dueAtMs: number,
@@ -89,7 +84,7 @@ function* setDue(
  * attempt is in the row of the delivery itself, so that a delivery that succeeds at once needs no second row.
  */
 export function* settle(
-  { dialect }: WriteContext,
+  { dialect }: StepContext,
   destination: string,
   updates: readonly DeliveryUpdate[],
 ): Query<void> {
@@ -129,7 +124,7 @@ export function* settle(
 
 /** Makes deliveries in one of the states due again, with a new key when `rounds` is 1. Returns their number. */
 export function* redeliver(
-  { dialect }: WriteContext,
+  { dialect }: StepContext,
   destination: string,
   seqs: readonly number[],
   states: readonly string[],
@@ -149,7 +144,7 @@ export function* redeliver(
 
 /** The deliveries in one of the states, always locked in the same order, so that no deadlock is possible. */
 function* locked(
-  dialect: WriteDialect,
+  dialect: Dialect,
   destination: string,
   seqs: readonly number[],
   states: readonly string[],
@@ -166,7 +161,7 @@ function* locked(
 
 /** Copies the last attempt of each delivery from its row into `attempt`, and deletes the oldest ones. */
 function* keepAttempts(
-  dialect: WriteDialect,
+  dialect: Dialect,
   destination: string,
   deliveries: readonly DeliveryBefore[],
 ): Query<void> {
@@ -192,7 +187,7 @@ function* keepAttempts(
 }
 
 /** Moves deliveries that changed their state in the counts, in the order of keys, as all writers of counts do. */
-function* count(dialect: WriteDialect, destination: string, changes: readonly Change[]): Query<void> {
+function* count(dialect: Dialect, destination: string, changes: readonly Change[]): Query<void> {
   const counts = new Map<string, { bucket: number; state: string; reason: string; count: number }>()
   const add = (bucket: number, state: string, given: string | null, by: number) => {
     const reason = state === 'pending' ? '' : (given ?? '')
@@ -220,7 +215,7 @@ function* count(dialect: WriteDialect, destination: string, changes: readonly Ch
 }
 
 /** When something is due next, milliseconds since the epoch. */
-export function* nextDue({ dialect }: WriteContext, destination: string): Query<number | undefined> {
+export function* nextDue({ dialect }: StepContext, destination: string): Query<number | undefined> {
   const next = yield* first<{ due_at: number }>(
     sql`SELECT due_at FROM delivery WHERE destination = ${destination} AND state = 'pending' AND seq >= ${dialect.first}
         ORDER BY due_at, seq LIMIT 1`,

@@ -1,8 +1,8 @@
+import type { StepContext, StepRunner } from '../dialect.ts'
 import { mergedText } from '../inherited.ts'
 import type { ClaimedDelivery, DeliveryQueue, DeliveryUpdate, UnattendedDestination } from '../ports.ts'
 import { all, type Query, sql } from '../sql.ts'
 import { claim, nextDue, numbersOf, redeliver, release, settle } from './deliveries.ts'
-import type { StepRunner, WriteContext } from './dialect.ts'
 
 const ROWS_PER_RETRY = 5000
 
@@ -86,22 +86,22 @@ export class Outbox implements DeliveryQueue {
   async attend(destinations: readonly string[]): Promise<void> {
     if (destinations.length === 0) return
     // In order, so that processes cannot deadlock.
-    await this.#runner.write(function* ({ dialect }) {
+    await this.#runner.write(function* ({ dialect, nowMs }) {
       const given = dialect.given({ name: { type: 'text', values: destinations } })
       yield sql`INSERT INTO ${dialect.keptTable} (${dialect.keptName}, value)
-        SELECT 'attended ' || given.name, CAST(${dialect.now} AS text) FROM ${given} WHERE TRUE ORDER BY 1
+        SELECT 'attended ' || given.name, CAST(${dialect.now(nowMs)} AS text) FROM ${given} WHERE TRUE ORDER BY 1
         ON CONFLICT (${dialect.keptName}) DO UPDATE SET value = excluded.value`
     })
   }
 
   unattended(withinMs: number): Promise<UnattendedDestination[]> {
-    return this.#runner.read(({ dialect }) => {
+    return this.#runner.read(({ dialect, nowMs }) => {
       const key = sql`'attended ' || destination`
       // CASE limits the cast to times, whatever the order of the conditions: other values are no numbers.
       const at = sql`CASE WHEN ${dialect.keptName} = ${key} THEN CAST(value AS bigint) END`
       return all<UnattendedDestination>(
         sql`SELECT destination, sum(count) AS pending FROM delivery_tally
-            WHERE state = 'pending' AND NOT EXISTS (SELECT 1 FROM ${dialect.keptTable} WHERE ${at} > ${dialect.now} - ${withinMs})
+            WHERE state = 'pending' AND NOT EXISTS (SELECT 1 FROM ${dialect.keptTable} WHERE ${at} > ${dialect.now(nowMs)} - ${withinMs})
             GROUP BY destination HAVING sum(count) > 0 ORDER BY destination`,
       )
     })
@@ -109,7 +109,7 @@ export class Outbox implements DeliveryQueue {
 }
 
 /** The deliveries that failed, or are pending after an attempt. */
-function* unfinished({ dialect }: WriteContext, destination: string): Query<number[]> {
+function* unfinished({ dialect }: StepContext, destination: string): Query<number[]> {
   const rows = yield* all<{ seq: number }>(
     sql`SELECT seq FROM delivery WHERE destination = ${destination} AND seq >= ${dialect.first}
         AND (state = 'failed' OR (state = 'pending' AND attempts > 0)) LIMIT ${ROWS_PER_RETRY}`,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import type { StepContext, StepRunner } from '../dialect.ts'
 import type { AssertionMemory, KeptText, TokenKeyStore } from '../ports.ts'
 import { first, type Query, sql } from '../sql.ts'
-import type { StepRunner, WriteContext } from './dialect.ts'
 
 /** Longer ones are stored as their hash: they would not fit into the index. */
 const MAX_CHARACTERS = 200
@@ -24,7 +24,7 @@ export class Assertions implements AssertionMemory {
 }
 
 /** The first caller inserts the row; an expired row counts as absent. */
-function* use({ dialect }: WriteContext, key: string, expiresAtMs: number, nowMs: number): Query<boolean> {
+function* use({ dialect }: StepContext, key: string, expiresAtMs: number, nowMs: number): Query<boolean> {
   yield sql`DELETE FROM assertion WHERE jti IN (
     SELECT jti FROM assertion WHERE expires_at < ${nowMs - CLOCKS_MS} LIMIT ${ROWS_PER_DELETE} ${dialect.lockFree})`
   const used = yield* first(

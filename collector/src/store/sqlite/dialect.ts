@@ -1,12 +1,19 @@
 import { Budget } from '../budget.ts'
-import type { QueryDialect, ReasonExample, SequencedTable, SliceKind } from '../queries/dialect.ts'
+import type {
+  Bounds,
+  Dialect,
+  EventCondition,
+  PathValue,
+  ReasonExample,
+  SequencedTable,
+  SliceKind,
+} from '../dialect.ts'
+import { isInherited } from '../inherited.ts'
 import type { TimeRange } from '../queries.ts'
-import type { Bounds } from '../search/dialect.ts'
-import type { EventCondition } from '../search/event-condition.ts'
+import { begins } from '../search/condition.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
 import { type Database, readMeta } from './database.ts'
 import { SEGMENT_BITS, SEGMENT_SIZE, segmentOf } from './schema.ts'
-import { SQLITE } from './search.ts'
 
 /** Milliseconds for which the newest events of reasons are searched. */
 const EXAMPLES_MS = 60
@@ -30,26 +37,28 @@ export function newestSeq(database: Database): number {
 }
 
 /** The dialect of a file, with the numbers of its events now. */
-export function queryDialect(database: Database): QueryDialect {
+export function dialectOf(database: Database): Dialect {
   const floor = readMeta<number>(database, 'floor')
   const oldest = database.value<number>('SELECT min(seq) AS value FROM event') ?? 1
   const whole = { first: Math.max(floor + 1, oldest), last: newestSeq(database) }
-  return { ...SQLITE, ...METHODS, ...whole, boundsOf: (range) => boundsOf(whole, range) }
+  return { ...SQLITE, ...whole, boundsOf: (range) => boundsOf(whole, range) }
 }
 
-const METHODS: Omit<QueryDialect, 'first' | 'last' | 'boundsOf' | keyof typeof SQLITE> = {
+const NOTHING = raw('')
+
+const SQLITE: Omit<Dialect, 'first' | 'last' | 'boundsOf'> = {
   slices: (bounds, order, kind) => slices(bounds, order, SEGMENTS[kind]),
   within: (bounds, table = 'event') => sql`${raw(table)}.seq BETWEEN ${bounds.first} AND ${bounds.last}`,
   among,
   matching,
-  has: (column, value) => sql`event.${raw(column)} = ${value}`,
+  has: (column, value) => sql`${raw(column)} = ${value}`,
   lookup(column, condition, { first, last }, beside) {
     const by = raw(`INDEXED BY event_${column}`)
     const [from, to] = [segmentOf(first), segmentOf(last)]
     // Without the join the rows come in the order of the index.
     if (beside === undefined && from === to)
       return sql`event ${by} WHERE ${SEGMENT} = ${from} AND ${condition} AND seq BETWEEN ${first} AND ${last}`
-    return sql`${beside === undefined ? raw('') : sql`${beside} CROSS JOIN `}(WITH RECURSIVE part(n) AS
+    return sql`${beside === undefined ? NOTHING : sql`${beside} CROSS JOIN `}(WITH RECURSIVE part(n) AS
         (SELECT ${from} UNION ALL SELECT n + 1 FROM part WHERE n < ${to}) SELECT n FROM part) AS part
       CROSS JOIN event ${by} ON ${SEGMENT} = part.n AND ${condition}
       WHERE seq BETWEEN ${first} AND ${last}`
@@ -57,6 +66,29 @@ const METHODS: Omit<QueryDialect, 'first' | 'last' | 'boundsOf' | keyof typeof S
   ids: (texts) => sql`(SELECT value AS id FROM json_each(${JSON.stringify(texts)})) AS ids`,
   by: (index) => raw(`INDEXED BY ${index}`),
   newestByReason,
+  like: raw('LIKE'),
+  at(path) {
+    const message = isInherited(path[0]) ? holderOf(path) : raw('body')
+    return jsonPaths(path).map((at) => valueAt(message, at))
+  },
+  given(columns) {
+    const names = Object.keys(columns)
+    const [first] = Object.values(columns)
+    const rows = first?.values.map((_, index) => names.map((name) => columns[name]?.values[index]))
+    const fields = names.map((name, index) => `value ->> ${index} AS ${name}`).join(', ')
+    return sql`(SELECT ${raw(fields)} FROM json_each(${JSON.stringify(rows)})) AS given`
+  },
+  // There is one writer at a time, so nothing must be locked.
+  lockDeliveries: NOTHING,
+  lockFree: NOTHING,
+  dayColumn: NOTHING,
+  dayOfGiven: NOTHING,
+  deliveryTallyKey: raw('bucket, destination, state, reason'),
+  now: (nowMs) => sql`${nowMs}`,
+  keptTable: raw('meta'),
+  keptName: raw('key'),
+  tokenKeys: 'token_keys',
+  tellOutcomes: undefined,
 }
 
 export function among(seqs: readonly number[], table: SequencedTable = 'event'): Sql {
@@ -100,7 +132,7 @@ function matching(condition: EventCondition, slice: Bounds): Sql {
   const within = sql`seq BETWEEN ${slice.first} AND ${slice.last}`
   if (index === undefined)
     return sql`event ${raw(needsOnlyFacts ? 'INDEXED BY event_facts' : '')} WHERE ${within} AND ${condition.on(slice)}`
-  const segment = index.isSegmented ? sql`${SEGMENT} = ${segmentOf(slice.first)} AND` : raw('')
+  const segment = index.isSegmented ? sql`${SEGMENT} = ${segmentOf(slice.first)} AND` : NOTHING
   // First by the indexes alone: with two columns, that is the only way to use both.
   const found = index.columns.map(
     (column) =>
@@ -128,4 +160,51 @@ function* newestByReason(
     for (const row of rows) if (missing.delete(row.reason)) found.push(row)
   }
   return found
+}
+
+/**
+ * The text in which a path is looked up that may lead into inherited fields: the object that has the second key has everything
+ * below it.
+ */
+function holderOf(path: readonly string[]): Sql {
+  const labels = path.slice(0, 2).map((key) => `.${label(key)}`)
+  return sql`CASE WHEN event.inherited IS NULL OR json_type(body, ${`$${labels.join('')}`}) IS NOT NULL THEN body
+      ELSE (SELECT handed.body FROM inherited AS handed WHERE handed.seq = event.inherited) END`
+}
+
+function valueAt(message: Sql, path: string): PathValue {
+  const type = sql`json_type(${message}, ${path})`
+  const value = sql`json_extract(${message}, ${path})`
+  return {
+    exists: sql`${type} IS NOT NULL`,
+    text: (operator, text) => sql`(${type} = 'text' AND ${value} ${raw(operator)} ${text})`,
+    begins: (text) => sql`(${type} = 'text' AND ${begins(value, text)})`,
+    number: (operator, number) =>
+      sql`(${type} IN ('integer', 'real') AND ${value} ${raw(operator)} ${number})`,
+    is: (literal) => sql`${type} = ${literal}`,
+  }
+}
+
+/**
+ * Up to this many whole numbers in a path are tried both as indexes of arrays and as keys; if there are more, all are indexes.
+ */
+const MAX_UNCLEAR = 3
+
+/** The meanings of a path, as SQLite writes them. */
+function jsonPaths(keys: readonly string[]): string[] {
+  let paths = ['$']
+  let unclear = 0
+  for (const key of keys) {
+    const isPlace = /^\d{1,6}$/.test(key)
+    if (isPlace) unclear++
+    const steps = isPlace ? [`[${key}]`] : []
+    if (!isPlace || unclear <= MAX_UNCLEAR) steps.push(`.${label(key)}`)
+    paths = paths.flatMap((path) => steps.map((step) => path + step))
+  }
+  return paths
+}
+
+/** A key as SQLite reads it in a path: with the escapes of JSON, except for quotes, which would end it. */
+function label(key: string): string {
+  return `"${JSON.stringify(key).slice(1, -1).replaceAll('\\"', '\\u0022')}"`
 }

@@ -1,7 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { systemClock } from '../../clock.ts'
+import type { StepRunner } from '../dialect.ts'
 import type { Query, Sql } from '../sql.ts'
 import type { Database, SqlValue } from './database.ts'
+import { dialectOf } from './dialect.ts'
 
 /** The longest time that one query may block a thread, except for a single statement. */
 const SLICE_MS = 8
@@ -36,5 +38,22 @@ export async function runInTurns<T>(query: Query<T>, answer: Answer, signal?: Ab
     if (systemClock.monotonic() - sliceStart < SLICE_MS) continue
     await nextTurn()
     sliceStart = systemClock.monotonic()
+  }
+}
+
+/**
+ * Runs steps that write on the connection of this process.
+ *
+ * @param requirePlace Throws when the file was removed: data written then would be lost.
+ */
+export function stepRunner(database: Database, now: () => number, requirePlace: () => void): StepRunner {
+  const contextOf = () => ({ dialect: dialectOf(database), nowMs: now() })
+  const answer = answerOn(database)
+  return {
+    read: async (steps) => runNow(steps(contextOf()), answer),
+    async write(steps) {
+      requirePlace()
+      return database.transaction(() => runNow(steps(contextOf()), answer))
+    },
   }
 }

@@ -1,12 +1,32 @@
 import { type Clock, sleep } from '../../clock.ts'
-import { type Query, raw, sql } from '../sql.ts'
-import type { StepRunner, WriteContext, WriteDialect } from '../writing/dialect.ts'
+import type { StepContext, StepRunner } from '../dialect.ts'
+import type { Query } from '../sql.ts'
 import type { Database, Queryable } from './database.ts'
-import { CHANNEL } from './functions.ts'
+import { dialectOf } from './dialect.ts'
 import { isPassing } from './passing.ts'
-import { queryDialect } from './query-dialect.ts'
-import { runOn } from './reader.ts'
 import { readSpan } from './span.ts'
+
+/** Runs steps on a connection; throws the reason of the signal, between two of them, when it is aborted. */
+export async function runOn<T>(connection: Queryable, steps: Query<T>, signal?: AbortSignal): Promise<T> {
+  let step = steps.next([])
+  while (!step.done) {
+    signal?.throwIfAborted()
+    const statement = step.value
+    step = steps.next(
+      statement === undefined ? [] : await connection.query(numbered(statement.sql), statement.values),
+    )
+  }
+  return step.value
+}
+
+/** The same statement with the placeholders of PostgreSQL. */
+function numbered(sql: string): string {
+  let count = 0
+  return sql.replace(/\?/g, () => {
+    count++
+    return `$${count}`
+  })
+}
 
 const ATTEMPTS = 5
 const FIRST_DELAY_MS = 100
@@ -18,31 +38,10 @@ const FIRST_DELAY_MS = 100
 const BEGIN = `BEGIN; SET LOCAL jit = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;
   SET LOCAL lock_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '5s'`
 
-const WRITING: Omit<WriteDialect, keyof ReturnType<typeof queryDialect>> = {
-  given(columns) {
-    const arrays = Object.values(columns).map(({ type, values }) =>
-      type === 'number' ? sql`${values}::bigint[]` : sql`${values}::text[]`,
-    )
-    const list = arrays.reduce((before, one) => sql`${before}, ${one}`)
-    return sql`unnest(${list}) AS given (${raw(Object.keys(columns).join(', '))})`
-  },
-  lockDeliveries: raw('FOR UPDATE OF delivery'),
-  lockFree: raw('FOR UPDATE SKIP LOCKED'),
-  dayColumn: raw('day, '),
-  dayOfGiven: raw('day_of(given.seq), '),
-  deliveryTallyKey: raw('bucket, destination, state, brief(reason)'),
-  // The clock of the server, as the clocks of processes differ.
-  now: raw('floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint'),
-  keptTable: raw('kept_value'),
-  keptName: raw('name'),
-  tokenKeys: 'token keys',
-  tellOutcomes: raw(`UPDATE log_revision SET revision = revision + 1 RETURNING pg_notify('${CHANNEL}', '')`),
-}
-
 /** Runs steps that write on the connections for writing: those for reading may lead to a replica, which may be behind. */
 export function stepRunner(database: Pick<Database, 'query' | 'transaction'>, clock: Clock): StepRunner {
-  const run = async <T>(connection: Queryable, steps: (context: WriteContext) => Query<T>) => {
-    const dialect = { ...queryDialect(await readSpan(connection)), ...WRITING }
+  const run = async <T>(connection: Queryable, steps: (context: StepContext) => Query<T>) => {
+    const dialect = dialectOf(await readSpan(connection))
     return runOn(connection, steps({ dialect, nowMs: clock.now() }))
   }
   return {

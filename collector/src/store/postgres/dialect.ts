@@ -1,10 +1,10 @@
 import { systemClock } from '../../clock.ts'
-import type { QueryDialect } from '../queries/dialect.ts'
+import type { Bounds, Dialect } from '../dialect.ts'
 import type { TimeRange } from '../queries.ts'
-import type { Bounds } from '../search/dialect.ts'
 import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
+import { CHANNEL } from './functions.ts'
+import { at, INHERITED_COLUMN, MESSAGE_COLUMN, messageOf } from './message.ts'
 import { shownDay } from './partitions.ts'
-import { INHERITED_COLUMN, MESSAGE_COLUMN, messageOf, POSTGRES } from './search.ts'
 import type { Span } from './span.ts'
 
 /** Up to this number, the events of a range of time are looked up by their time alone. */
@@ -16,8 +16,11 @@ const WITH_INHERITED = `CROSS JOIN LATERAL (SELECT CASE WHEN event.inherited IS 
   (SELECT ${messageOf('inherited.body')} FROM inherited WHERE inherited.seq = event.inherited AND inherited.day = event.day)
   END AS message OFFSET 0) AS outer_parsed`
 
+/** Columns that are indexed by `brief` of their texts. */
+const BRIEF: ReadonlySet<string> = new Set(['event.name', 'name', 'user_id', 'anonymous_id', 'message_id'])
+
 /** The dialect for events that lie in this span. */
-export function queryDialect(span: Span): QueryDialect {
+export function dialectOf(span: Span): Dialect {
   const within = (bounds: Bounds, table = 'event'): Sql =>
     sql`${raw(table)}.seq BETWEEN ${bounds.first} AND ${bounds.last} AND ${onDays(span, bounds, table)}`
   return {
@@ -37,25 +40,51 @@ export function queryDialect(span: Span): QueryDialect {
       const inherited = raw(asked.sql.includes(INHERITED_COLUMN) ? WITH_INHERITED : '')
       return sql`event ${message} ${inherited} WHERE ${within(slice)} AND ${asked}`
     },
-    has: (column, value) =>
-      sql`brief(event.${raw(column)}) = brief(${value}) AND event.${raw(column)} = ${value}`,
     lookup(_, condition, bounds, beside) {
       const found = sql`event WHERE ${condition} AND ${within(bounds)}`
       if (beside === undefined) return found
       // OFFSET makes the planner use the index for each row: it would build a hash, and read all events.
       return sql`${beside} CROSS JOIN LATERAL (SELECT * FROM ${found} OFFSET 0) AS event WHERE TRUE`
     },
-    ids: (texts) => sql`unnest(${texts}::text[]) AS ids(id)`,
-    by: () => raw(''),
-    newestByReason: (reasons, bounds, { fromMs, toMs }) =>
-      all(
-        sql`SELECT reasons.reason, newest.seq, newest.at FROM unnest(${reasons}::text[]) AS reasons(reason) CROSS JOIN LATERAL
-              (SELECT seq, received_at AS at FROM event WHERE event.reason = reasons.reason
-                 AND seq BETWEEN ${bounds.first} AND ${bounds.last} AND received_at >= ${fromMs} AND received_at < ${toMs}
-               ORDER BY seq DESC LIMIT 1) AS newest`,
-      ),
   }
 }
+
+const POSTGRES = {
+  has: (column, value) =>
+    BRIEF.has(column)
+      ? sql`(brief(${raw(column)}) = brief(${value}) AND ${raw(column)} = ${value})`
+      : sql`${raw(column)} = ${value}`,
+  ids: (texts) => sql`unnest(${texts}::text[]) AS ids(id)`,
+  by: () => raw(''),
+  newestByReason: (reasons, bounds, { fromMs, toMs }) =>
+    all(
+      sql`SELECT reasons.reason, newest.seq, newest.at FROM unnest(${reasons}::text[]) AS reasons(reason) CROSS JOIN LATERAL
+            (SELECT seq, received_at AS at FROM event WHERE event.reason = reasons.reason
+               AND seq BETWEEN ${bounds.first} AND ${bounds.last} AND received_at >= ${fromMs} AND received_at < ${toMs}
+             ORDER BY seq DESC LIMIT 1) AS newest`,
+    ),
+  // Columns compare by their bytes (collation "C"), so order and case are those of ASCII.
+  like: raw('ILIKE'),
+  at,
+  given(columns) {
+    const arrays = Object.values(columns).map(({ type, values }) =>
+      type === 'number' ? sql`${values}::bigint[]` : sql`${values}::text[]`,
+    )
+    const list = arrays.reduce((before, one) => sql`${before}, ${one}`)
+    return sql`unnest(${list}) AS given (${raw(Object.keys(columns).join(', '))})`
+  },
+  lockDeliveries: raw('FOR UPDATE OF delivery'),
+  lockFree: raw('FOR UPDATE SKIP LOCKED'),
+  dayColumn: raw('day, '),
+  dayOfGiven: raw('day_of(given.seq), '),
+  deliveryTallyKey: raw('bucket, destination, state, brief(reason)'),
+  // The clock of the server, as the clocks of processes differ.
+  now: () => raw('floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint'),
+  keptTable: raw('kept_value'),
+  keptName: raw('name'),
+  tokenKeys: 'token keys',
+  tellOutcomes: raw(`UPDATE log_revision SET revision = revision + 1 RETURNING pg_notify('${CHANNEL}', '')`),
+} satisfies Partial<Dialect>
 
 /** Tables are partitioned by day: a condition on the days limits the query to their partitions. */
 function onDays(span: Span, bounds: Bounds, table: string): Sql {

@@ -1,0 +1,88 @@
+import type { Message } from '../record.ts'
+import { type FoundField, Inference } from './infer.ts'
+import { type JsonSchema, schemaOf } from './schema.ts'
+
+/** Inferred schemas of one kind of event, by name. */
+export interface EventSchema {
+  key: string
+  type: string
+  name: string
+  schema: JsonSchema
+}
+
+const NAMED: ReadonlySet<string> = new Set(['track', 'page', 'screen'])
+
+/** Whether events of a kind are distinguished by their names. */
+export function isNamed(type: string): boolean {
+  return NAMED.has(type)
+}
+
+/** The key of an event in the catalogue. */
+export function keyOf(type: string, name: string | null): string {
+  return isNamed(type) ? `${type}:${name ?? ''}` : type
+}
+
+/** A key as callers may write it: a name alone means a `track`. */
+export function readKey(key: string): { type: string; name: string } {
+  const [, type, name] = /^(track|page|screen):([\s\S]*)$/.exec(key) ?? []
+  if (type !== undefined) return { type, name: name ?? '' }
+  return ['identify', 'group', 'alias'].includes(key) ? { type: key, name: '' } : { type: 'track', name: key }
+}
+
+/** The shape of the events of one key, inferred from samples. */
+export class Shape {
+  readonly #inference = new Inference()
+  #violations = 0
+
+  add(kind: string, message: Message, id: string, isViolation: boolean): void {
+    const root = isNamed(kind) ? 'properties' : 'traits'
+    this.#inference.add(root, message[root], id)
+    if (isViolation) this.#violations++
+  }
+
+  get sampled(): number {
+    return this.#inference.samples
+  }
+
+  get fields(): FoundField[] {
+    return this.#inference.fields()
+  }
+
+  /** How many fields it has, how many of them have several types, and how many samples break the plan. */
+  get counts(): { properties: number; inconsistent: number; violations: number } {
+    const { fields } = this
+    return {
+      properties: fields.length,
+      inconsistent: fields.filter(({ isInconsistent }) => isInconsistent).length,
+      violations: this.#violations,
+    }
+  }
+}
+
+/** The shapes of all events, inferred from samples. */
+export class Samples {
+  readonly #byKey = new Map<string, Shape>()
+  #count = 0
+
+  get count(): number {
+    return this.#count
+  }
+
+  add(kind: string, name: string | null, message: Message, id: string, isViolation: boolean): void {
+    this.#count++
+    const key = keyOf(kind, name)
+    const shape = this.#byKey.get(key) ?? new Shape()
+    this.#byKey.set(key, shape)
+    shape.add(kind, message, id, isViolation)
+  }
+
+  shape(key: string): Shape | undefined {
+    return this.#byKey.get(key)
+  }
+
+  schemas(): EventSchema[] {
+    return [...this.#byKey]
+      .map(([key, { fields }]) => ({ key, ...readKey(key), schema: schemaOf(fields) }))
+      .sort((a, b) => (a.key < b.key ? -1 : 1))
+  }
+}
