@@ -4,6 +4,7 @@ import type { PartHealth } from '../../part-health.ts'
 import type { EventSummary } from '../../record.ts'
 import { withoutPassword } from '../address.ts'
 import type { EventStore, StoreListener, Totals } from '../event-store.ts'
+import { Feed } from '../feed.ts'
 import type {
   AssertionMemory,
   DeliveryQueue,
@@ -18,9 +19,9 @@ import type { EventReader } from '../queries.ts'
 import { Outbox } from '../writing/outbox.ts'
 import { Assertions, TokenKeys } from '../writing/shared-values.ts'
 import { Writer } from '../writing/writer.ts'
-import { type LogState, PostgresFeed, READ_STATE } from './change-feed.ts'
 import { Commit } from './commit.ts'
 import { Database, isOfData } from './database.ts'
+import { Follower, type LogState, READ_STATE } from './follower.ts'
 import { migrate } from './migrations.ts'
 import { makePartitions } from './partitions.ts'
 import { isPassing, stateOf } from './passing.ts'
@@ -59,13 +60,14 @@ export class PostgresStore implements EventStore {
   readonly requests: RequestLog
   readonly deliveries: DeliveryQueue
   readonly reader: EventReader
-  readonly changes: PostgresFeed
+  readonly changes: Feed
   readonly assertions: AssertionMemory
   readonly tokenKeys: TokenKeyStore
   readonly rateLimits: RateLimits
   readonly #options: PostgresStoreOptions
   readonly #database: Database
   readonly #writer: Writer
+  readonly #follower: Follower
   readonly #retention: Retention
   #listener = NOBODY
   #cancelMaintenance = () => {}
@@ -114,10 +116,12 @@ export class PostgresStore implements EventStore {
     this.#database = database
     const now = () => clock.now()
     const onFault = (what: string, cause: unknown) => this.#fault(what, cause)
-    this.changes = new PostgresFeed(() => database.newClient(), state, clock, {
+    const { lastRequest, ...numbers } = state
+    this.changes = new Feed(numbers, {
       changed: () => this.#listener.changed(),
       cleared: () => this.#listener.cleared(),
     })
+    this.#follower = new Follower(() => database.newClient(), this.changes, lastRequest, clock)
     const commit = new Commit(database, dedupWindowMs, now)
     this.#writer = new Writer({
       commit: (batch) => commit.run(batch),
@@ -140,7 +144,7 @@ export class PostgresStore implements EventStore {
     this.log = this.#writer
     this.requests = this.#writer.requests
     const runner = stepRunner(database, clock)
-    this.deliveries = new Outbox(runner, id, () => this.changes.revised())
+    this.deliveries = new Outbox(runner, id, () => this.#follower.lookSoon())
     this.assertions = new Assertions(runner)
     this.tokenKeys = new TokenKeys(runner)
     this.rateLimits = new SharedRateLimits(database, clock)
@@ -149,7 +153,7 @@ export class PostgresStore implements EventStore {
 
   start(listener: StoreListener): void {
     this.#listener = listener
-    this.changes.start()
+    this.#follower.start()
     this.#maintain()
   }
 
@@ -164,7 +168,7 @@ export class PostgresStore implements EventStore {
 
   async #whyNotReady(): Promise<string | null> {
     if (this.#isClosing) return 'the database is closed'
-    if (this.#writer.failure === undefined && this.changes.failure === undefined) return null
+    if (this.#writer.failure === undefined && this.#follower.failure === undefined) return null
     try {
       // Rolled back at once; a server that only reads, such as a standby, refuses it.
       const trial = this.#database.query('UPDATE log_head SET openings = openings')
@@ -190,12 +194,14 @@ export class PostgresStore implements EventStore {
       }
     }
     const [state] = await this.#database.query<LogState>(READ_STATE)
-    if (state !== undefined) this.changes.cleared(state)
+    if (state !== undefined) this.changes.changed({ lastSeq: state.lastSeq, epoch: state.epoch })
     this.#listener.cleared()
   }
 
   #committed(summaries: readonly EventSummary[], requests: readonly NewRequest[]): void {
-    this.changes.committed(summaries[0]?.seq, summaries.length, requests.length)
+    this.#follower.committed(requests.length)
+    const [first] = summaries
+    if (first !== undefined) this.changes.committed(first.seq, summaries.length)
     this.#listener.committed(summaries, requests)
   }
 
@@ -240,7 +246,8 @@ export class PostgresStore implements EventStore {
     this.#isClosing = true
     this.#cancelMaintenance()
     await this.#writer.close()
-    await this.changes.close()
+    this.changes.close()
+    await this.#follower.close()
     this.#database.endTransactions()
     await this.#maintaining
     await this.#database.close()

@@ -3,6 +3,7 @@ import type { PartHealth } from '../../part-health.ts'
 import type { LoadedPlan } from '../../plan/plan.ts'
 import type { EventSummary } from '../../record.ts'
 import type { EventStore, LocalRecords, StoreListener, Totals } from '../event-store.ts'
+import { Feed } from '../feed.ts'
 import type {
   AssertionMemory,
   DeliveryQueue,
@@ -12,9 +13,9 @@ import type {
   TokenKeyStore,
 } from '../ports.ts'
 import { Writer } from '../writing/writer.ts'
-import { SqliteFeed } from './change-feed.ts'
 import { Checkpointer, checkpointThread } from './checkpointer.ts'
 import { isOfData } from './database.ts'
+import { Follower } from './follower.ts'
 import { type FileReader, InlineReader, WorkerReader } from './reader.ts'
 import { MEMORY, SyncStore, type SyncStoreOptions } from './sync-store.ts'
 
@@ -44,13 +45,14 @@ export class SqliteStore implements EventStore {
   readonly requests: RequestLog
   readonly deliveries: DeliveryQueue
   readonly reader: FileReader
-  readonly changes: SqliteFeed
+  readonly changes: Feed
   readonly assertions: AssertionMemory
   readonly tokenKeys: TokenKeyStore
   readonly local: LocalRecords
   readonly #options: SqliteStoreOptions
   readonly #store: SyncStore
   readonly #writer: Writer
+  readonly #follower: Follower
   #listener = NOBODY
   #checkpointer: Checkpointer | undefined
   #isTrimScheduled = false
@@ -62,9 +64,15 @@ export class SqliteStore implements EventStore {
     const now = () => clock.now()
     const store = new SyncStore({ ...options, now, onOutcomes: () => this.#outcomes() })
     this.#store = store
-    this.changes = new SqliteFeed(store, clock, {
-      changed: () => this.#listener.changed(),
-      cleared: () => this.#listener.cleared(),
+    const { data: _, ...version } = store.version()
+    this.changes = new Feed(
+      { ...version, revision: 0 },
+      {
+        changed: () => this.#listener.changed(),
+        cleared: () => this.#listener.cleared(),
+      },
+    )
+    this.#follower = new Follower(store, this.changes, clock, {
       reopened: () => this.#openOthers(),
       lost: () =>
         onFault('the database file was removed or replaced', new Error('nothing can be recorded any more')),
@@ -113,7 +121,7 @@ export class SqliteStore implements EventStore {
 
   start(listener: StoreListener): void {
     this.#listener = listener
-    if (this.#options.path !== MEMORY) this.changes.start()
+    if (this.#options.path !== MEMORY) this.#follower.start()
     this.#scheduleTrim()
   }
 
@@ -124,7 +132,8 @@ export class SqliteStore implements EventStore {
   /** The work is done when the call returns, before the promise resolves. */
   async clear(): Promise<void> {
     if (this.#store.clear()) this.#openOthers()
-    this.changes.cleared()
+    const { lastSeq, epoch } = this.#store.version()
+    this.changes.changed({ lastSeq, epoch })
     this.#listener.cleared()
     this.#scheduleTrim()
   }
@@ -145,9 +154,9 @@ export class SqliteStore implements EventStore {
 
   #committed(summaries: readonly EventSummary[], requests: readonly NewRequest[]): void {
     this.#checkpointer?.committed(summaries.length)
-    const newest = summaries.at(-1)
-    if (newest !== undefined) {
-      this.changes.committed(newest.seq)
+    const [first] = summaries
+    if (first !== undefined) {
+      this.changes.committed(first.seq, summaries.length)
       this.#scheduleTrim()
     }
     this.#listener.committed(summaries, requests)
@@ -155,7 +164,7 @@ export class SqliteStore implements EventStore {
 
   #outcomes(): void {
     this.#checkpointer?.committed(0)
-    this.changes.revised()
+    this.changes.changed({ revision: this.changes.state().revision + 1 })
   }
 
   /** Deletes a few rows at a time, each time in a separate turn. */
@@ -183,6 +192,7 @@ export class SqliteStore implements EventStore {
   async close(): Promise<void> {
     this.#isClosing = true
     await this.#writer.close()
+    this.#follower.close()
     this.changes.close()
     await this.reader.close()
     await this.#checkpointer?.close()

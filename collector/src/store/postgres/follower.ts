@@ -1,0 +1,147 @@
+import type pg from 'pg'
+import type { Clock } from '../../clock.ts'
+import type { Feed } from '../feed.ts'
+import { CHANNEL } from './functions.ts'
+
+/** How often to check for commits of other processes: notifications do not come through some poolers. */
+const POLL_MS = 500
+/** Milliseconds from a notification to the query, so that one query covers several notifications. */
+const NOTICE_MS = 40
+
+/** The newest numbers of the log. */
+export interface LogState {
+  lastSeq: number
+  lastRequest: number
+  epoch: number
+  revision: number
+}
+
+/** The statement that reads the newest numbers of the log. */
+export const READ_STATE = `SELECT last_seq AS "lastSeq", last_request AS "lastRequest", epoch,
+  (SELECT revision FROM log_revision) AS revision FROM log_head`
+
+/**
+ * Looks for commits of other processes on its own connection, when the database notifies of them, at the latest after half a
+ * second.
+ */
+export class Follower {
+  readonly #newClient: () => pg.Client
+  readonly #feed: Feed
+  readonly #clock: Clock
+  #lastRequest: number
+  #client: pg.Client | undefined
+  #polling: Promise<void> | undefined
+  #isAskedAgain = false
+  #failure: unknown
+  #isClosed = false
+  #cancelPoll = () => {}
+  #cancelNotice: (() => void) | undefined
+
+  /** @param lastRequest The number of the newest request. */
+  constructor(newClient: () => pg.Client, feed: Feed, lastRequest: number, clock: Clock) {
+    this.#newClient = newClient
+    this.#feed = feed
+    this.#lastRequest = lastRequest
+    this.#clock = clock
+  }
+
+  /** Why the last query of the log failed; undefined when it succeeded. */
+  get failure(): unknown {
+    return this.#failure
+  }
+
+  /** Checks from now on. */
+  start(): void {
+    void this.poll().then(() => {
+      if (this.#isClosed) return
+      this.#cancelPoll = this.#clock.setTimer(() => this.start(), POLL_MS)
+    })
+  }
+
+  /** Checks now; resolves when that is done. Never rejects. */
+  poll(): Promise<void> {
+    if (this.#polling !== undefined) {
+      // The query that is under way may have begun before the newest event.
+      this.#isAskedAgain = true
+      return this.#polling
+    }
+    this.#polling = this.#look().finally(() => {
+      this.#polling = undefined
+    })
+    return this.#polling
+  }
+
+  async #look(): Promise<void> {
+    do {
+      this.#isAskedAgain = false
+      if (this.#isClosed) return
+      try {
+        this.#client ??= await this.#connect()
+        const { rows } = await this.#client.query<LogState>(READ_STATE)
+        this.#failure = undefined
+        if (rows[0] !== undefined && !this.#isClosed) this.#see(rows[0])
+      } catch (cause) {
+        this.#failure = cause
+        this.#disconnect()
+        return
+      }
+    } while (this.#isAskedAgain)
+  }
+
+  async #connect(): Promise<pg.Client> {
+    const client = this.#newClient()
+    client.on('error', () => {
+      if (this.#client === client) this.#disconnect()
+    })
+    client.on('notification', () => this.lookSoon())
+    try {
+      await client.connect()
+      await client.query(`LISTEN ${CHANNEL}`)
+    } catch (cause) {
+      void client.end().catch(() => {})
+      throw cause
+    }
+    return client
+  }
+
+  #disconnect(): void {
+    const client = this.#client
+    this.#client = undefined
+    void client?.end().catch(() => {})
+  }
+
+  /** Checks within milliseconds, once for several calls. */
+  lookSoon(): void {
+    this.#cancelNotice ??= this.#clock.setTimer(() => {
+      this.#cancelNotice = undefined
+      void this.poll()
+    }, NOTICE_MS)
+  }
+
+  #see({ lastRequest, ...numbers }: LogState): void {
+    const { lastSeq, epoch, revision } = this.#feed.state()
+    const isKnown =
+      numbers.epoch === epoch &&
+      numbers.lastSeq === lastSeq &&
+      numbers.revision === revision &&
+      lastRequest === this.#lastRequest
+    if (isKnown) return
+    this.#lastRequest = lastRequest
+    this.#feed.read(numbers)
+  }
+
+  /** Reports requests that this process has written. */
+  committed(requests: number): void {
+    this.#lastRequest += requests
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#cancelPoll()
+    this.#cancelNotice?.()
+    // Also ends a query that gets no response.
+    this.#disconnect()
+    await this.#polling
+    this.#disconnect()
+  }
+}
