@@ -221,9 +221,8 @@ export function classify(status: number, renewable: boolean): Action {
   }
   if (status >= 200 && status < 300) return 'delivered'
   if (status >= 300 && status < 400) return 'address'
-  // Not an HTTP status: the response is broken, and the next one may not be.
-  if (status < 200 || status >= 600) return 'retry'
-  return status >= 500 ? 'retry' : 'rejected'
+  // A status outside of HTTP means a broken response, and the next one may not be.
+  return status >= 400 && status < 500 ? 'rejected' : 'retry'
 }
 
 /**

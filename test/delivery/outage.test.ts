@@ -40,6 +40,7 @@ describe('an outage, with default settings', () => {
     const perMinute = sentBy.map((count, minute) => count - (sentBy[minute - 1] ?? 0))
     expect(Math.max(...perMinute)).toBeLessThanOrEqual(15)
     expect(sentBy.at(-1)).toBeGreaterThan(60)
+    expect(client.requests.filter(({ batch }) => batch.length === 0)).toEqual([])
     expect(codesOf(outcomes)).toEqual(new Array(36_000).fill('delivered'))
   })
 
