@@ -7,7 +7,7 @@ import { type Running, startNode, WRITE_KEY } from './run-node.ts'
 let api: Loopback
 let service: Running | undefined
 let events: string[]
-/** Settles once the service under test has sent a request. */
+/** Resolves when the service under test has sent a request. */
 let requested: Promise<unknown>
 let isAnswering: boolean
 
@@ -28,7 +28,10 @@ afterEach(async () => {
   await api.close()
 })
 
-/** Starts a process that has tracked one event with each of two clients, says so, and goes on for ever. */
+/**
+ * Starts a process that has tracked one event with each of two clients, prints this, and never ends by
+ * itself.
+ */
 async function start(code: string): Promise<Running> {
   const program = `
     import { createRequire } from 'node:module'
@@ -48,7 +51,7 @@ async function start(code: string): Promise<Running> {
 }
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s delivers what waits, and ends the process as it does',
+  '%s delivers the queued events, and ends the process as usual',
   async (signal) => {
     const { child, exit } = await start("closeOn(analytics, ['SIGTERM', 'SIGINT'], { timeout: 30_000 })")
 
@@ -59,7 +62,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 )
 
-test('a process without closeOn ends at once, and the event is lost', async () => {
+test('without closeOn the process ends at once, and the event is lost', async () => {
   const { child, exit } = await start('')
 
   child.kill('SIGTERM')
@@ -68,7 +71,7 @@ test('a process without closeOn ends at once, and the event is lost', async () =
   expect(events).toEqual([])
 })
 
-test('what cannot be sent is given up when the time is over', async () => {
+test('events that cannot be sent are given up at the timeout', async () => {
   isAnswering = false
   const { child, exit } = await start("closeOn(analytics, ['SIGTERM'], { timeout: 100 })")
 
@@ -89,7 +92,7 @@ test('a second signal does not wait', async () => {
 })
 
 test.each(['on', 'once'])(
-  'with a handler that the program added by %s, the process is left to it',
+  'when the program has added a handler by %s, the end of the process is left to it',
   async (add) => {
     const { child, output, exit } = await start(`
     process.${add}('SIGTERM', () => console.log('host'))
@@ -111,7 +114,7 @@ test.each(['on', 'once'])(
   },
 )
 
-test('several clients, of several copies of the package, all deliver before the process ends', async () => {
+test('several clients, from several copies of the package, all deliver before the process ends', async () => {
   const { child, exit } = await start(`
     const require = createRequire(process.cwd() + '/')
     const other = new Analytics(settings)
@@ -125,7 +128,7 @@ test('several clients, of several copies of the package, all deliver before the 
   expect([...events].sort()).toEqual(['Mail Sent', 'Order Placed'])
 })
 
-test('a client whose end fails does not keep the process', async () => {
+test('a client whose close fails does not keep the process alive', async () => {
   const { child, exit } = await start(`
     const broken = () => Promise.reject(new Error('broken'))
     closeOn({ flush: broken, closeAndFlush: broken }, ['SIGTERM'])`)
@@ -135,7 +138,7 @@ test('a client whose end fails does not keep the process', async () => {
   expect(await exit).toMatchObject({ signal: 'SIGTERM', stderr: '' })
 })
 
-test('what closeOn returns takes its listeners away', async () => {
+test('the function that closeOn returns removes its listeners', async () => {
   const { child, exit } = await start(`
     closeOn(analytics, ['SIGTERM', 'SIGINT'])()
     console.log(process.listenerCount('SIGTERM') + process.listenerCount('SIGINT'))`)
@@ -146,7 +149,7 @@ test('what closeOn returns takes its listeners away', async () => {
   expect(events).toEqual([])
 })
 
-test('signals that cannot be listened to are refused', async () => {
+test('signals that cannot be handled are refused', async () => {
   const { child, exit } = await start(`
     for (const signals of [[], 'SIGTERM', ['SIGKILL'], ['SIGTERMINATE'], ['toString']]) {
       try { closeOn(analytics, signals) } catch (error) { console.log(error.name) }

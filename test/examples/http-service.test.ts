@@ -42,7 +42,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 )
 
-test('SIGTERM while the service is away for a moment loses nothing', async () => {
+test('SIGTERM while the tracking API is briefly unavailable loses nothing', async () => {
   receiver.faults.push({ status: 503 }, { status: 429, headers: { 'Retry-After': '1' } })
   await visitAll(WRITE_KEY)
 
@@ -55,7 +55,7 @@ test('SIGTERM while the service is away for a moment loses nothing', async () =>
   expect(receiver.duplicates).toEqual([])
 })
 
-test('events that were waiting and could not be delivered show in the exit code and on stderr', async () => {
+test('waiting events that could not be delivered are shown by the exit code and on stderr', async () => {
   await visitAll('not-the-key')
 
   service.child.kill('SIGTERM')

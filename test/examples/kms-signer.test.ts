@@ -26,7 +26,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
-test('an event arrives with a token that another process has signed for', async () => {
+test('an event is sent with a token whose assertion another process has signed', async () => {
   const keyFile = join(folder, 'key.pem')
   await writeFile(keyFile, CLIENT_PEM, { mode: 0o600 })
 

@@ -7,7 +7,7 @@ import { type Exit, runNode, WRITE_KEY } from './run-node.ts'
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const page = readFileSync(`${repository}docs/observability.md`, 'utf8')
 
-/** The code blocks of the page, by the heading that each is under. */
+/** The code blocks of the page, by their headings. */
 const blocks = new Map(
   page
     .split(/^## /m)
@@ -27,7 +27,7 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-/** Runs code with the built package, which the folder of this repository resolves to. */
+/** Runs code with the built package, to which `trackpost` resolves in this repository. */
 function run(
   code: string,
   env: Record<string, string> = {},
@@ -45,7 +45,7 @@ const example = (heading: string): string =>
   blocks.get(heading) ?? `throw new Error('no code under ${heading}')`
 
 describe('docs/observability.md', () => {
-  test('has no code that is not run here', () => {
+  test('contains no code that is not run here', () => {
     expect([...blocks.keys()]).toEqual(['Does it work', 'How is it doing', 'A log', 'Channels'])
     expect(page.match(/^```/gm)).toHaveLength(2 * blocks.size)
   })
@@ -107,7 +107,7 @@ describe('docs/observability.md', () => {
   })
 })
 
-test('CommonJS has all of it too', async () => {
+test('all of this works in CommonJS too', async () => {
   const exit = await run(
     `const { Analytics } = require('trackpost')
     const heard = []

@@ -9,7 +9,7 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-/** The data points of one metric that the console exporter has written: attributes and value of each. */
+/** The data points of one metric in the output of the console exporter: attributes and value of each. */
 function pointsOf(stdout: string, name: string): string[] {
   const start = stdout.indexOf(`name: '${name}'`)
   if (start < 0) return []
@@ -20,7 +20,7 @@ function pointsOf(stdout: string, name: string): string[] {
   )
 }
 
-test('the real SDK of OpenTelemetry collects what stats and status say', async () => {
+test('the real SDK of OpenTelemetry collects the values of stats and status', async () => {
   const { code, stdout, stderr } = await runNode([examplePath('opentelemetry.mjs')], {
     WRITE_KEY,
     TRACKPOST_HOST: receiver.url,

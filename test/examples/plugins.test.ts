@@ -13,7 +13,7 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-/** Runs the example below a heading of docs/plugins.md, as a reader would who copies it into a file. */
+/** Runs the example below a heading of docs/plugins.md, as if a reader had copied it into a file. */
 function runExample(heading: string): Promise<Exit> {
   const section = document.split('\n## ').find((one) => one.startsWith(`${heading}\n`)) ?? ''
   const [, language = '', code = ''] = /```(ts|js)\n([\s\S]*?)```/.exec(section) ?? []
@@ -25,7 +25,7 @@ test('every example of the document is run here', () => {
   expect(document.match(/^```(?:ts|js)$/gm)).toHaveLength(8)
 })
 
-test('a tracking plan reports, drops nothing but unknown events, and sends what the schemas make', async () => {
+test('a tracking plan reports violations, drops only unknown events, and sends the properties that the schemas return', async () => {
   const exit = await runExample('A tracking plan')
 
   expect(exit).toMatchObject({ code: 0, stderr: '' })
@@ -39,7 +39,7 @@ test('a tracking plan reports, drops nothing but unknown events, and sends what 
   ])
 })
 
-test('redaction lets no address, number or secret out', async () => {
+test('redaction removes every address, number and secret', async () => {
   const exit = await runExample('Redaction')
 
   expect(exit).toEqual({
@@ -61,7 +61,7 @@ test('redaction lets no address, number or secret out', async () => {
   ])
 })
 
-test('a filter lets through what it says, and the rest is told', async () => {
+test('a filter lets only its events through, and dropped ones are reported', async () => {
   const exit = await runExample('Filters')
 
   expect(exit).toMatchObject({ code: 0, stderr: '' })
@@ -85,7 +85,7 @@ test('a sample keeps the same users in each process', async () => {
   expect(users.length).toBeLessThan(150)
 })
 
-test('a plugin of your own takes every kind of event', async () => {
+test('a custom plugin gets every kind of event', async () => {
   const exit = await runExample('Your own')
 
   expect(exit).toMatchObject({ code: 0, stdout: '{ delivered: 1, failed: 0, pending: 0 }\n' })
@@ -99,14 +99,14 @@ test('rename gives an event its new name', async () => {
   expect(receiver.events).toMatchObject([{ event: 'Order Completed' }])
 })
 
-test('a function drops what it returns null for, and changes what it returns', async () => {
+test('a function drops events by returning null, and changes them by returning an event', async () => {
   const exit = await runExample('A function')
 
   expect(exit).toMatchObject({ code: 0, stderr: '', stdout: 'plugin\n1 1\n' })
   expect(receiver.events).toMatchObject([{ anonymousId: 'v-18', properties: { release: '1.2.3' } }])
 })
 
-test('the trace that was active at the call is in the event', async () => {
+test('the event contains the trace that was active at the call', async () => {
   const exit = await runExample('The trace')
 
   expect(exit).toMatchObject({ code: 0, stderr: '', stdout: 'true\n' })

@@ -24,7 +24,7 @@ afterEach(async () => {
   await receiver.close()
 })
 
-/** A proxy that knows one host, by whatever name: the receiver. */
+/** A proxy that connects every host name to the receiver. */
 async function startProxy(port: number): Promise<Proxy> {
   const targets: string[] = []
   const sockets = new Set<Socket>()
@@ -53,7 +53,7 @@ async function startProxy(port: number): Promise<Proxy> {
   }
 }
 
-test('the events go through the proxy, to a host that only the proxy can reach', async () => {
+test('the events are sent through the proxy, to a host that only the proxy can reach', async () => {
   const exit = await runNode([examplePath('proxy.mjs')], {
     WRITE_KEY,
     PROXY_URL: proxy.url,

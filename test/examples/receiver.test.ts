@@ -29,14 +29,14 @@ function order(messageId: string, event = 'Order Completed'): object {
   return { type: 'track', messageId, userId: 'user-1042', event, properties: { note: 'très bien' } }
 }
 
-test.each(KINDS)('a single %s is kept under its path', async (kind) => {
+test.each(KINDS)('a single %s is stored under its path', async (kind) => {
   const status = await post(`/v1/${kind}`, { messageId: 'm-1', userId: 'user-1042', event: 'Seen' })
 
   expect(status).toBe(200)
   expect(receiver.events).toMatchObject([{ type: kind, messageId: 'm-1' }])
 })
 
-test('context and integrations of a batch go under those of its items', async () => {
+test('context and integrations of a batch are merged into its items', async () => {
   const item = { ...order('m-1'), context: { locale: 'ja-JP' }, integrations: { Amplitude: true } }
   await post('/v1/batch', {
     batch: [item],
@@ -49,7 +49,7 @@ test('context and integrations of a batch go under those of its items', async ()
   ])
 })
 
-test('a message that comes again is kept once', async () => {
+test('a message that comes again is stored once', async () => {
   await post('/v1/batch', { batch: [order('m-1'), order('m-2')] })
   await post('/v1/batch', { batch: [order('m-2'), order('m-3')] })
 
@@ -76,14 +76,14 @@ test.each([
   ['no JSON', 400, {}, '{"userId":'],
   ['a message over 32 KB', 400, {}, { ...order('m-1'), text: 'é'.repeat(16_400) }],
   ['a message that the receiver was told to reject', 400, {}, order('m-1', 'Never Welcome')],
-])('%s is answered %i', async (_, expected, headers, body) => {
+])('%s leads to %i', async (_, expected, headers, body) => {
   const status = await post('/v1/track', body, headers as Record<string, string>)
 
   expect(status).toBe(expected)
   expect(receiver.events).toEqual([])
 })
 
-test('a batch over 500 KB is answered 400', async () => {
+test('a batch over 500 KB leads to 400', async () => {
   const batch = Array.from({ length: 20 }, (_, index) => ({
     ...order(`m-${index}`),
     text: 'é'.repeat(13_000),
@@ -93,7 +93,7 @@ test('a batch over 500 KB is answered 400', async () => {
   expect(await post('/v1/batch', { batch: batch.slice(1) })).toBe(200)
 })
 
-test('what lacks an identity or an event name is answered 200 and refused', async () => {
+test('messages without an identity or an event name get 200 and are refused', async () => {
   const status = await post('/v1/batch', {
     batch: [
       { type: 'track', messageId: 'm-1', event: 'Seen' },
@@ -109,7 +109,7 @@ test('what lacks an identity or an event name is answered 200 and refused', asyn
   ])
 })
 
-test('faults are answered in their order, and what they came with is not kept', async () => {
+test('queued faults are sent in order, and the messages of these requests are not stored', async () => {
   receiver.faults.push({ status: 503 }, { status: 429, headers: { 'Retry-After': '1' } })
 
   expect(await post('/v1/track', order('m-1'))).toBe(503)

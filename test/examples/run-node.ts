@@ -14,7 +14,7 @@ export interface Exit {
 
 export interface Running {
   readonly child: ChildProcessByStdio<null, Readable, Readable>
-  /** Resolves to the first match in what the process has written to stdout; rejects when it ends before. */
+  /** Resolves to the first match in the text on stdout; rejects when the process ends before. */
   output(pattern: RegExp): Promise<RegExpExecArray>
   readonly exit: Promise<Exit>
 }
@@ -24,7 +24,7 @@ export function examplePath(name: string): string {
   return fileURLToPath(new URL(`../../examples/${name}`, import.meta.url))
 }
 
-/** Starts Node.js with nothing in its environment but what is given. @param cwd Default: that of the tests. */
+/** Starts Node.js with only these environment variables. @param cwd Default: that of the tests. */
 export function startNode(args: string[], env: Record<string, string>, cwd?: string): Running {
   const child = spawn(process.execPath, args, {
     cwd,

@@ -20,7 +20,7 @@ test('the script delivers its events and ends by itself', async () => {
   expect(receiver.requests).toHaveLength(1)
 })
 
-test('the script says that its events were lost, in its exit code too', async () => {
+test('the script reports lost events, also by its exit code', async () => {
   const exit = await runNode([examplePath('script.mjs')], {
     WRITE_KEY: 'not-the-key',
     TRACKPOST_HOST: receiver.url,

@@ -12,7 +12,7 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-/** Stops the process for good as soon as the handler has answered, as a platform may. */
+/** Kills the process as soon as the handler has returned, as a platform may. */
 function invoke(writeKey: string): Promise<Exit> {
   const platform = `
     import { writeSync } from 'node:fs'
@@ -37,7 +37,7 @@ test('the events have arrived when the handler returns', async () => {
   expect(receiver.requests.map(({ ids }) => ids.length)).toEqual([1, 1])
 })
 
-test('an order does not fail because its events are lost, but the log says so', async () => {
+test('an order does not fail when its events are lost, but the log says so', async () => {
   const exit = await invoke('not-the-key')
 
   expect(JSON.parse(exit.stdout)).toMatchObject({ statusCode: 200 })

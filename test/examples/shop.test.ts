@@ -11,11 +11,11 @@ const PAGE_PORT = 8787
 beforeAll(() => {
   if (process.env['IS_BUILT'] === '1') return
   const folder = fileURLToPath(new URL('../../collector', import.meta.url))
-  // With its page: `--stay` serves it.
+  // With its page, which `--stay` serves.
   execFileSync('npm', ['run', '--silent', 'build', '--', '--silent'], { cwd: folder, stdio: 'inherit' })
 })
 
-test('the demo accounts for every event', async () => {
+test('the demo finds an outcome for every event', async () => {
   const exit = await runNode([DEMO], {})
 
   expect(exit).toMatchObject({ code: 0, stderr: '' })
@@ -31,7 +31,7 @@ test.each([
   { sabotage: 'lose', problem: 'visit-0100 did not arrive' },
   { sabotage: 'change', problem: 'visit-0100 differs at userId' },
 ])(
-  'the demo fails when one event does not arrive as it was sent: $sabotage',
+  'the demo fails when one event arrives changed or not at all: $sabotage',
   async ({ sabotage, problem }) => {
     const exit = await runNode([DEMO], { DEMO_SABOTAGE: sabotage })
 
@@ -41,7 +41,7 @@ test.each([
   },
 )
 
-test('with --stay the page with the events is there until SIGINT', async () => {
+test('with --stay the page with the events is served until SIGINT', async () => {
   const demo = startNode([DEMO, '--stay'], {})
   onTestFinished(() => void demo.child.kill('SIGKILL'))
 
@@ -61,7 +61,7 @@ test('with --stay the page with the events is there until SIGINT', async () => {
   await expect(fetch(url)).rejects.toThrow()
 })
 
-test('with --stay and its port in use the page is at another one, and a loss still ends in exit code 1', async () => {
+test('with --stay and a used port, the page is served on another port, and a loss still leads to exit code 1', async () => {
   const neighbour = createServer()
   onTestFinished(() => void neighbour.close())
   await takePort(neighbour)
@@ -85,7 +85,7 @@ async function pageOf(demo: ReturnType<typeof startNode>): Promise<string> {
   return url
 }
 
-/** Takes the port of the page; should it be taken already, that does as well. */
+/** Uses the port of the page. If it is already in use, nothing needs to be done. */
 async function takePort(server: Server): Promise<void> {
   server.listen(PAGE_PORT, '127.0.0.1')
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {

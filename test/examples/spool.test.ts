@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { examplePath, runNode } from './run-node.ts'
 
-test('the demo of the spool kills a service, starts it again, and nothing is lost', async () => {
+test('the demo of the spool kills a service, restarts it, and loses nothing', async () => {
   const { code, stdout, stderr } = await runNode([examplePath('spool-demo.mjs')], {})
 
   expect(stderr).toBe('')
@@ -11,7 +11,7 @@ test('the demo of the spool kills a service, starts it again, and nothing is los
   expect(code).toBe(0)
 })
 
-test('an event that is lost on its way is noticed', async () => {
+test('a lost event is noticed', async () => {
   const { code, stdout } = await runNode([examplePath('spool-demo.mjs')], { DEMO_LOSE: 'order-17' })
 
   expect(stdout).toMatch(/\n1 lost\n$/)

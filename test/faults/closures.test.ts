@@ -1,13 +1,15 @@
-/** Programs and scripts travel to other processes as text: what they use of the file around them is not there. */
+/**
+ * Programs and scripts are sent to other processes as text, where the variables of their file do not exist.
+ */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
 
 const FOLDER = import.meta.dirname
-/** Properties of a server's set-up that are functions. */
+/** Properties of a server's options that are functions sent to the oracle. */
 const SCRIPTS = ['script', 'onHead', 'onConnection']
-/** Functions that send one of their arguments away: its place among them. */
+/** Functions that send one of their arguments to another process: the index of this argument. */
 const SENDERS: Record<string, number> = { runHost: 1, run: 0 }
 
 const files = readdirSync(FOLDER)
@@ -51,7 +53,7 @@ function sentFunctions(root: ts.SourceFile): ts.Node[] {
   return found
 }
 
-/** Values that a function uses and that are declared around it. */
+/** Names that a function uses and that are declared outside of it. */
 function closuresOf(sent: ts.Node): string[] {
   const found: string[] = []
   const visit = (node: ts.Node): void => {
@@ -78,7 +80,7 @@ function isAround(declaration: ts.Node, sent: ts.Node): boolean {
 }
 
 test.each(files.map((path) => path.slice(FOLDER.length + 1)))(
-  '%s: what runs in another process uses nothing of the file around it',
+  '%s: code that runs in another process uses no variable of its file',
   (name) => {
     const root = program.getSourceFile(join(FOLDER, name)) as ts.SourceFile
 
@@ -91,7 +93,7 @@ test.each(files.map((path) => path.slice(FOLDER.length + 1)))(
   },
 )
 
-test('the functions are found', () => {
+test('the check finds the functions', () => {
   const count = files.reduce(
     (sum, path) => sum + sentFunctions(program.getSourceFile(path) as ts.SourceFile).length,
     0,

@@ -31,7 +31,8 @@ row(
       async (t) => {
         const client = t.create()
         for (let n = 0; n < t.args.events; n += t.args.perBatch) {
-          // One batch per turn, no faster than they are sent: the queue must not merge them into a few large ones.
+          // One batch per turn, no faster than they are sent: otherwise the queue would merge them into a few
+          // large ones.
           await t.trackAll(client, n, n + t.args.perBatch)
           await t.until(() => client.stats.pending < t.args.perBatch * 4, 20_000)
         }
@@ -58,7 +59,7 @@ for (const percent of [50, 90]) {
     row(
       'F02',
       `connections cut after the request, ${percent} %, maxRetries ${maxRetries}`,
-      isEnough ? '0 lost' : 'the loss is what was reported retries_exhausted, to the event',
+      isEnough ? '0 lost' : 'the loss is exactly the events that were reported as retries_exhausted',
       async (row) => {
         const events = size(2_000, 20_000)
         const server = await serve({
@@ -77,7 +78,7 @@ for (const percent of [50, 90]) {
           {
             host: server.url,
             args: { events },
-            // Here two weeks pass within seconds: a prompt response must not count as late.
+            // Two weeks of fake time pass within seconds here: a prompt response must not count as late.
             settings: { maxRetries, httpRequestTimeout: 20_000_000 },
             scale: 2_000,
           },

@@ -1,7 +1,7 @@
-/** Exact limits: bytes of a message, bytes of a body, and what the service refuses as too large. */
+/** Exact limits: bytes of a message, bytes of a body, and events that the service refuses as too large. */
 import { expect } from 'vitest'
 import { expectOracleRules, runHost, serve, size } from './harness/lab.ts'
-import { elsewhere, row, unproved } from './harness/row.ts'
+import { elsewhere, row } from './harness/row.ts'
 
 row(
   'B56',
@@ -76,7 +76,7 @@ row(
 row(
   'B57',
   'a plugin pushes an event over the limit',
-  'dropped too_large with the size before and after; its neighbours arrive',
+  'fails with too_large, with the size before and after; its neighbours are delivered',
   async (row) => {
     const server = await serve()
 
@@ -109,7 +109,7 @@ row(
 row(
   'B58',
   'batches of 500,000 and 500,001 bytes; 32,768 bytes behind 467,233',
-  'the first is one request, the others are two; nothing lost',
+  'the first is one request, the others are two; nothing is lost',
   async (row) => {
     const server = await serve()
 
@@ -138,7 +138,7 @@ row(
         Buffer.byteLength(sent) - Buffer.byteLength(sent.slice(10, sent.lastIndexOf('],"writeKey"')))
       const emptyBytes = Buffer.byteLength(sent) - envelopeBytes
       bodies.length = 0
-      /** Messages whose bodies have `bytes` bytes in all, the envelope included. */
+      /** Messages whose body has `bytes` bytes in total, the envelope included. */
       const fillBody = (bytes: number): void => {
         let left = bytes - envelopeBytes
         while (left > 0) {
@@ -177,7 +177,7 @@ row(
     expect(results[1]).toHaveLength(2)
     expect(results[2]?.[0]).toBe(467_233)
     expect(results[2]).toHaveLength(2)
-    // One comma and 32,768 bytes behind 467,231: exactly full.
+    // One comma and 32,768 bytes after 467,231: exactly full.
     expect(results[3]).toEqual([500_000])
     expect(report.stats?.failed).toBe(0)
   },
@@ -186,7 +186,7 @@ row(
 row(
   'F71',
   'random events, log-uniform 100 to 40,000 bytes',
-  'no body over 500,000 bytes, none empty, waste at most one event; sent + too_large = all',
+  'no body over 500,000 bytes, none empty, at most one event of unused room; sent + too_large = all',
   async (row) => {
     const events = size(20_000, 1_000_000)
 
@@ -315,7 +315,7 @@ row(
   },
 )
 
-row('F35', '413 on one event of 20 KB', 'dropped too_large, its neighbours delivered', async (row) => {
+row('F35', '413 on one event of 20 KB', 'fails with too_large, its neighbours are delivered', async (row) => {
   const server = await serve({
     script: (request, io) => {
       if (request.body.length <= 20_000) return io.reply(200)
@@ -342,9 +342,12 @@ elsewhere('B59', '32,768 bytes behind 467,233', { row: 'B58' })
 elsewhere('B60', 'random events, log-uniform to 40,000 bytes', { row: 'F71' })
 elsewhere('F51', 'F51 to F68: authentication and tokens', {
   file: 'test/auth/end-to-end.test.ts',
-  test: 'an API that refuses every token ends in auth after one renewal, without a loop',
+  test: 'an API that refuses every token makes events fail with auth after one renewal, without a loop',
 })
-unproved('F88', 'F88 to F100: the spool', 'not built yet')
+elsewhere('F88', 'F88 to F100: the spool', {
+  file: 'test/spool/proof/deaths.test.ts',
+  test: 'no stored event is lost in',
+})
 elsewhere('F110', 'F110 to F124: the collector', {
   file: 'collector/test/hostile.test.ts',
   test: 'headers that trickle',

@@ -1,4 +1,7 @@
-/** Section 8.1 of the specification, from the built package over real sockets: nobody waits, so it can wait. */
+/**
+ * Section 8.1 of the specification, with the built package over real sockets: nobody waits for the events, so
+ * they can wait.
+ */
 import { expect } from 'vitest'
 import { expectOracleRules, runHost, serve } from './harness/lab.ts'
 import { row } from './harness/row.ts'
@@ -6,8 +9,8 @@ import { row } from './harness/row.ts'
 for (const fault of ['500', '404', '403', '401', '301', '405', 'reset']) {
   row(
     'P2',
-    `${fault} for a minute in the middle of load, default settings, nobody waits`,
-    '0 lost; at most 15 requests a minute; one warning at least',
+    `${fault} for a minute during load, default settings, nobody waits for the events`,
+    '0 lost; at most 15 requests a minute; at least one warning',
     async (row) => {
       const scale = 20
       const events = 2_000
@@ -32,7 +35,7 @@ for (const fault of ['500', '404', '403', '401', '301', '405', 'reset']) {
           await t.trackAll(client, 0, 20)
           await t.until(() => client.stats.delivered > 0, 20_000)
           await t.trackFor(client, 20, t.args.events, t.args.ms)
-          // No flush before it is over: a flush waits.
+          // No flush before the outage is over: a flush makes events awaited.
           await t.until(() => client.stats.pending === 0, 40_000)
           await t.close(client)
         },
@@ -42,7 +45,7 @@ for (const fault of ['500', '404', '403', '401', '301', '405', 'reset']) {
       const report = expectOracleRules(run, [ledger])
       const failed = ledger.counts['failed'] ?? 0
       row.injected(failed, 3)
-      // A connection that is lost is tried again once at once.
+      // A lost connection is retried at once, one time.
       expect(failed).toBeLessThanOrEqual(15)
       expect(report.byOutcome).toEqual({ delivered: events })
       expect(report.warnings.length).toBeGreaterThan(0)
@@ -54,7 +57,7 @@ for (const fault of ['500', '404', '403', '401', '301', '405', 'reset']) {
 row(
   'P10',
   'an address where nothing listens, closed after the first failures',
-  'each event names what the service failed with, and has it as its cause',
+  'each event has the failure of the service in its message and as its cause',
   async (row) => {
     const server = await serve({ script: (_request, io) => io.reset() })
 

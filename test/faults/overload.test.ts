@@ -1,4 +1,4 @@
-/** Overload and outage: bounded memory, bounded requests, exact accounts, and recovery. */
+/** Overload and outage: bounded memory, bounded requests, exact counts, and recovery. */
 import { expect } from 'vitest'
 import { holdPort } from '../support/held-port.ts'
 import {
@@ -24,8 +24,8 @@ for (const [text, bytes] of [
 ] as const) {
   row(
     'F09',
-    `black hole for 60 s: connections accepted, nothing answered; events of 1 KB, ${text}`,
-    'refused exactly, as queue_full; <= 4 sockets; RSS <= start + 144 MB while it lasts, + 192 MB in the recovery, 64 MB in the default size; all that was accepted arrives',
+    `black hole for 60 s: connections accepted, no responses; events of 1 KB, ${text}`,
+    'refused exactly, with queue_full; <= 4 sockets; RSS <= start + 144 MB during the outage, + 192 MB in the recovery, 64 MB in the default size; all accepted events are delivered',
     async (row) => {
       const events = size(2_000, 200_000)
       const maxQueueBytes = size(131_072, 33_554_432)
@@ -43,11 +43,12 @@ for (const [text, bytes] of [
         {
           host: server.url,
           args: { events, bytes, outageMs: 60_000 / scale },
-          // Each event has a callback: without a number of its own, whoever waits is told after four failures.
+          // Each event has a callback: with the default maxRetries, awaited events would fail after four
+          // failures.
           settings: { maxQueueBytes, maxQueueSize: 1_000_000, maxRetries: 100 },
           scale,
           limitMs: 100_000,
-          // The outage lasts for a minute of the SDK's time at least, and until all has been tracked.
+          // The outage lasts at least a minute of the SDK's time, and until all events have been tracked.
           onStart: (child) =>
             child.stdout?.once('data', () => {
               void server.run((all) => {
@@ -81,7 +82,7 @@ for (const [text, bytes] of [
       expect(refused).toBeGreaterThan(0)
       expect(pending).toBe(events - refused)
       expect(report.byOutcome).toEqual({ delivered: events - refused, queue_full: refused })
-      // Events without an outcome, those in flight included, fill the bound to within a few events.
+      // Events without an outcome, including those in flight, fill the limit except for a few events.
       const bytesEach =
         ledger.requests.reduce((sum, { bodyBytes }) => sum + bodyBytes, 0) / Math.max(1, ledger.messages)
       const waited = pending * bytesEach
@@ -96,8 +97,8 @@ for (const [text, bytes] of [
       expect(overloadMb).toBeLessThanOrEqual(size(64, 144))
       expect(peakMb).toBeLessThanOrEqual(size(64, 192))
       if (peakMb > 128) {
-        const over = `${overloadMb.toFixed(0)} MB while it lasts, ${peakMb.toFixed(0)} MB in the recovery`
-        row.doesNotHold(`128 MB throughout: RSS + ${over}, of which the heap lets half be garbage`)
+        const over = `${overloadMb.toFixed(0)} MB during the outage, ${peakMb.toFixed(0)} MB in the recovery`
+        row.doesNotHold(`128 MB throughout: RSS + ${over}, half of which may be garbage in the heap`)
       }
       row.note(`${events - refused} accepted, ${refused} refused, RSS + ${overloadMb.toFixed(0)} MB`)
       row.note(`${held} requests in 60 s, ${ledger.maxOpenConnections} sockets at most`)
@@ -109,10 +110,11 @@ for (const [text, bytes] of [
 for (const fault of ['500', '503', 'reset', 'silence']) {
   row(
     'F29',
-    `${fault === 'reset' || fault === 'silence' ? fault : `status ${fault}`} for 60 s, events all the while`,
-    '<= 15 requests in the first minute, whatever waits; recovered within one backoff cap; 0 lost',
+    `${fault === 'reset' || fault === 'silence' ? fault : `status ${fault}`} for 60 s under constant load`,
+    '<= 15 requests in the first minute, however full the queue is; recovered within one backoff cap; 0 lost',
     async (row) => {
-      // A response has to come within the timeout of 10 s, which is scaled as well: a busy machine needs its time.
+      // A response must come within the timeout of 10 s, which is scaled as well: a busy machine needs its
+      // time.
       const scale = fault === 'silence' ? 6 : 20
       const events = size(2_000, 60_000)
       const server = await serve({
@@ -136,7 +138,7 @@ for (const fault of ['500', '503', 'reset', 'silence']) {
           const client = t.create()
           await t.trackFor(client, 0, t.args.events, t.args.ms)
           await client.flush()
-          // Liveness: a fresh event goes straight through.
+          // A new event is delivered at once.
           t.track(client, t.args.events)
           await client.flush()
           await t.close(client)
@@ -159,8 +161,8 @@ for (const fault of ['500', '503', 'reset', 'silence']) {
 
 row(
   'F09',
-  'a queue that is full, and 1 KB events offered to it in one turn, each with a callback of its own',
-  'each is refused once and called back; what is refused does not pile up until the turn is over',
+  'a full queue, and 1 KB events in one turn that find no room, each with its own callback',
+  'each is refused once and called back; refused events do not fill memory until the end of the turn',
   async (row) => {
     const events = size(200_000, 1_000_000)
     const server = await serve({ keepBytes: 0, script: (_request, io) => io.count('held') })
@@ -191,7 +193,7 @@ row(
     const { calls, growthBytes, refused, accepted } = reportOf(run).result as Record<string, number>
     row.injected(refused ?? 0, events / 2)
     expect([calls, accepted]).toEqual([events, events])
-    // All of it at once would be 1 KB and more for each.
+    // Without a limit, each refused event would take 1 KB or more.
     const growthMb = (growthBytes ?? 0) / 1_048_576
     expect(growthMb).toBeLessThanOrEqual(160)
     row.note(`${refused} refused, RSS + ${growthMb.toFixed(0)} MB`)
@@ -201,7 +203,7 @@ row(
 row(
   'F10',
   'connections refused for 60 s',
-  '<= 15 attempts in 60 s whatever waits; delivered when the port opens',
+  '<= 15 attempts in 60 s, however full the queue is; delivered when the port opens',
   async (row) => {
     const scale = 20
     const events = size(2_000, 60_000)
@@ -213,7 +215,7 @@ row(
       {
         host: `http://127.0.0.1:${port}`,
         args: { events },
-        // Timeouts are another row: on a busy machine, half a second of real time is soon over.
+        // Timeouts are tested in another row: on a busy machine, half a second of real time passes quickly.
         settings: { maxRetries: 5, httpRequestTimeout: 60_000 },
         scale,
       },
@@ -246,7 +248,7 @@ row(
 )
 
 for (const [id, fault] of [
-  ['F14', 'partition for 30 s: the server neither reads nor answers'],
+  ['F14', 'partition for 30 s: the server neither reads nor responds'],
   ['F15', 'server process paused (SIGSTOP) for 20 s'],
 ] as const) {
   row(id, fault, 'after it few connections, and no wait longer than the backoff cap; 0 lost', async (row) => {
@@ -273,7 +275,7 @@ for (const [id, fault] of [
       { host: server.url, args: { events }, settings: { maxRetries: 10, flushAt: 20 }, scale },
       async (t) => {
         const client = t.create()
-        // A minute of scaled time, the outage in its midst.
+        // A minute of scaled time, with the outage in the middle.
         await t.trackFor(client, 0, t.args.events, 3_000)
         await client.flush()
         await t.close(client)
@@ -292,7 +294,7 @@ for (const [id, fault] of [
     expect(first, 'a request after the outage').toBeDefined()
     expect(Math.max(...backoffsOf(report))).toBeLessThanOrEqual(BACKOFF_CAP_MS)
     row.note(
-      `first answer ${((((first?.atMs ?? 0) - healedMs) * scale) / 1_000).toFixed(1)} s after it ended`,
+      `first response ${((((first?.atMs ?? 0) - healedMs) * scale) / 1_000).toFixed(1)} s after it ended`,
     )
   })
 }
@@ -300,7 +302,7 @@ for (const [id, fault] of [
 row(
   'F69',
   '10,300 calls in one turn, maxQueueSize 10,000, slow server',
-  'exactly 300 queue_full, 10,000 delivered, and calls after the flush are taken',
+  'exactly 300 queue_full, 10,000 delivered, and calls after the flush are accepted',
   async (row) => {
     const [calls, bound] = [size(2_060, 10_300), size(2_000, 10_000)]
     const server = await serve({
@@ -332,7 +334,7 @@ row(
 row(
   'F70',
   '5,000 events of 32 KB against maxQueueBytes',
-  'accepted = what fits, to the event; the rest dropped and counted',
+  'exactly the events that fit are accepted; the rest fails and is counted',
   async (row) => {
     const events = size(500, 5_000)
     const maxQueueBytes = size(3_355_443, 33_554_432)
@@ -355,14 +357,14 @@ row(
     row.injected(report.byOutcome['queue_full'] ?? 0)
     expect(delivered * bytesEach).toBeLessThanOrEqual(maxQueueBytes * 1.01)
     expect((delivered + 1) * bytesEach).toBeGreaterThan(maxQueueBytes * 0.99)
-    row.note(`${delivered} taken at ${Math.round(bytesEach)} bytes each`)
+    row.note(`${delivered} accepted at ${Math.round(bytesEach)} bytes each`)
   },
 )
 
 row(
   'F75',
-  'one failed batch, a full queue in between, then success',
-  'later batches go on: a fresh event arrives within one interval',
+  'one failed batch, meanwhile a full queue, then success',
+  'later batches are sent: a new event is delivered within one interval',
   async (row) => {
     const server = await serve({
       script: (request, io) => {
@@ -391,7 +393,7 @@ row(
     const report = expectOracleRules(run, [ledger], { failures: ['rejected', 'queue_full'] })
     row.injected(ledger.counts['failed'] ?? 0)
     expect(report.result).toBe(true)
-    // Intervals, and no other wait.
+    // Flush intervals, and no other wait.
     expect(new Set(waitsOf(report, 'fired'))).toEqual(new Set([1_000]))
     expect(report.byOutcome).toEqual({ rejected: 10, delivered: 51, queue_full: 40 })
   },
@@ -399,8 +401,8 @@ row(
 
 row(
   'H05',
-  'a healthy run: a burst of many batches, with its loop to itself',
-  'one turn of the event loop starts 4 requests of 500,000 bytes at most, whatever waits',
+  'a healthy run: many batches at once, with an event loop of their own',
+  'one turn of the event loop starts at most 4 requests of 500,000 bytes, however full the queue is',
   async (row) => {
     const events = size(4_000, 40_000)
     const server = await serve({ keepBytes: 0 })

@@ -13,8 +13,8 @@ import { elsewhere, row } from './harness/row.ts'
 
 row(
   'F101',
-  'plugins of four types that throw, reject, throw null, throw what throws when it is read',
-  'before: that event fails with plugin; the others: it goes on; one error each; the host unaffected',
+  'plugins of four types that throw, reject, throw null, or throw an object that throws when it is read',
+  'before: this event fails with plugin; the others: it goes on; one error each; the host is unaffected',
   async (row) => {
     const server = await serve()
 
@@ -41,10 +41,10 @@ row(
           throw null
         },
         'rejects with nothing': () => Promise.reject(),
-        'throws what throws': () => {
+        'throws an object that throws': () => {
           throw hostile()
         },
-        'rejects with what throws': () => Promise.reject(hostile()),
+        'rejects with an object that throws': () => Promise.reject(hostile()),
         'returns a hostile thenable': () => hostile(),
       }
       let n = 0
@@ -97,7 +97,7 @@ for (const type of ['before', 'enrichment'] as const) {
   row(
     'F102',
     `a ${type} plugin that never settles for one event in ten`,
-    'bounded by 5 s; the other events are not held up',
+    'given up after 5 s; the other events are not delayed',
     async (row) => {
       const events = size(300, 1_000)
       const server = await serve()
@@ -105,7 +105,7 @@ for (const type of ['before', 'enrichment'] as const) {
       const run = await runHost({ host: server.url, args: { type, events } }, async (t) => {
         const client = t.create()
         client.on('warning', () => {})
-        // The 5 s of a plugin last until the other events are through, however slow the machine is.
+        // The 5 s of a plugin do not end before the other events have passed, however slow the machine is.
         const letRun = t.holdBack(5_000)
         let hung = 0
         await client.register({
@@ -146,7 +146,7 @@ for (const type of ['before', 'enrichment'] as const) {
 row(
   'F103',
   'a plugin that awaits 10 ms on each event, and one that blocks 2 s once',
-  'no storm of time-outs; all delivered; memory bounded',
+  'no series of timeouts; all delivered; memory bounded',
   async (row) => {
     const events = size(1_000, 10_000)
     const server = await serve()
@@ -202,7 +202,7 @@ row(
 row(
   'F104',
   'plugins that return nonsense, or change the event into something impossible',
-  'the original event goes on, or fails with its reason; sizes and ids are checked again',
+  'the original event goes on, or fails with a reason; sizes and ids are checked again',
   async (row) => {
     const server = await serve()
 
@@ -229,7 +229,11 @@ row(
         ['half a context', () => ({ event: { type: 'track' } }), 'fails closed'],
         ['a promise of 5', async () => 5, 'fails closed'],
         ['another event', (ctx) => ({ ...ctx.event, properties: { changed: true } }), 'delivered'],
-        ['an event that takes over', () => ({ type: 'track', event: 'Other', userId: 'u' }), 'delivered'],
+        [
+          'an event that has another type',
+          () => ({ type: 'track', event: 'Other', userId: 'u' }),
+          'delivered',
+        ],
         ['frozen', changing(({ event }) => Object.freeze(event)), 'delivered'],
         [
           '1 MB added',
@@ -258,7 +262,7 @@ row(
         ['event null', changing((ctx) => Object.assign(ctx, { event: null })), 'fails closed'],
         ['event a text', changing((ctx) => Object.assign(ctx, { event: 'text' })), 'fails closed'],
         [
-          'a throwing getter',
+          'a getter that throws',
           changing(({ event }) => Object.defineProperty(event, 'bad', throwing)),
           'delivered',
         ],
@@ -284,7 +288,7 @@ row(
           t.track(client, n++)
           await client.flush()
           await t.close(client)
-          // A before plugin that fails costs the event; any other is skipped.
+          // A before plugin that fails makes the event fail; any other one is skipped.
           const failed = type === 'before' ? 'plugin' : 'delivered'
           table.push({
             name: `${name} (${type})`,
@@ -361,7 +365,7 @@ row(
     row.injected(5)
     const results = report.result as Record<string, string>
     const [accepted = 0, delivered = 0, , pending = 0] = (results['tracks'] ?? '').split(' ').map(Number)
-    // Each of five tracks one more, which tracks one more, which is refused.
+    // Each of five events tracks one more, which tracks one more, which is refused.
     expect(pending).toBe(0)
     expect(accepted).toBeLessThanOrEqual(5 * 3)
     expect(delivered).toBeGreaterThanOrEqual(5)
@@ -373,8 +377,8 @@ row(
 
 row(
   'F106',
-  'load that rejects, hangs, throws; a plugin that is none',
-  'events wait for a load of 5 s at most, then the plugin is left out and reported',
+  'load that rejects, hangs, throws; a value that is not a plugin',
+  'events wait at most 5 s for a load, then the plugin is left out and reported',
   async (row) => {
     const server = await serve()
 
@@ -437,7 +441,7 @@ row(
     row.injected(table.length, 8)
     expect(report.byOutcome).toEqual({ delivered: 16 })
     for (const { how, errors } of table) expect({ how, errors }).toEqual({ how, errors: 1 })
-    // The one that hangs is waited for, once; for all the others nothing is.
+    // Only the plugin that hangs is awaited, once.
     expect(waitsOf(report, 'fired')).toEqual([5_000])
   },
 )
@@ -479,8 +483,8 @@ row('F107', '50 plugins with random delays', 'the same order for every event', a
 
 row(
   'F108',
-  'listeners and callbacks that throw, reject, remove themselves, are 10,000; error without a listener',
-  'nothing crosses to the pipeline, nothing is thrown',
+  'listeners and callbacks that throw, reject or remove themselves; 10,000 of them; error without a listener',
+  'the pipeline is not affected, and nothing is thrown',
   async (row) => {
     const server = await serve()
 
@@ -518,7 +522,7 @@ row(
       const quiet = new t.pkg.Analytics({ ...t.settings, maxQueueSize: 1 } as never)
       // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
       for (let count = 0; count < 1_000; count++) quiet.track(undefined as any)
-      // A callback that tracks in its turn, 2,000 deep: deeper than a stack of such calls could be.
+      // A callback that tracks again, 2,000 deep: deeper than a stack of such calls could be.
       let depth = 0
       const deeper = (): void => {
         // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
@@ -537,11 +541,11 @@ row(
     expect(report.result).toEqual({ heard: 10_001, depth: 2_001, quiet: 3_000 })
     expect(report.warnings.filter(({ code }) => code === 'TRACKPOST_INVALID')).toHaveLength(1)
     expect(report.byOutcome).toEqual({ delivered: 1 })
-    row.note('one warning for 1,000 losses that nobody listens to')
+    row.note('one warning for 1,000 losses without a listener')
   },
 )
 
 elsewhere('F109', 'a logger that throws, rejects, or returns an object that throws', {
   file: 'test/runtime/log.test.ts',
-  test: 'harms nobody: losses become process warnings',
+  test: 'has no other effect: losses become process warnings',
 })

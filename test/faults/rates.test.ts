@@ -1,4 +1,4 @@
-/** Rate limits of a real server. What has to be exact, on a fake clock, is listed at the end. */
+/** Rate limits of a real server. Exact values, on a fake clock, are listed at the end. */
 import { expect } from 'vitest'
 import { expectOracleRules, runHost, serve, size, waitsAfterRequests } from './harness/lab.ts'
 import { elsewhere, row } from './harness/row.ts'
@@ -6,7 +6,7 @@ import { elsewhere, row } from './harness/row.ts'
 row(
   'F38',
   'Retry-After: 2 on 429, 503, 408',
-  'the next request at 2.0-2.3 s; on 429 no retry is spent',
+  'the next request at 2.0-2.3 s; a 429 does not count as a retry',
   async (row) => {
     const check = async (status: number): Promise<void> => {
       const server = await serve({
@@ -17,7 +17,7 @@ row(
           io.reply(Number(io.state['status']), { 'Retry-After': '2' })
         },
       })
-      // One retry is enough for two 429s, and not for two 503s.
+      // One retry is enough for two 429s, but not for two 503s.
       const settings = { maxRetries: 1, httpRequestTimeout: 9_000 }
       const run = await runHost({ host: server.url, settings }, async (t) => {
         const client = t.create()
@@ -35,7 +35,7 @@ row(
         .map(({ atMs }, index) => atMs - (ledger.requests[index]?.atMs ?? 0))
       for (const wait of waits) expect(wait).toBeGreaterThanOrEqual(1_990)
       for (const set of waitsAfterRequests(report, 9_000).slice(0, waits.length)) {
-        // The rest of the 2 s when the timer is set: a busy machine has used some of it up by then.
+        // The timer has the rest of the 2 s: a busy machine has used some of it before.
         expect(Math.max(...set)).toBeGreaterThan(1_000)
         expect(Math.max(...set)).toBeLessThanOrEqual(2_300)
       }
@@ -46,7 +46,7 @@ row(
   },
 )
 
-row('F44', 'Retry-After: 9999999999', 'close during it ends at its time-out', async (row) => {
+row('F44', 'Retry-After: 9999999999', 'a close during it ends at its timeout', async (row) => {
   row.injected(1)
   const server = await serve({
     script: (_request, io) => io.reply(429, { 'retry-after': '9999999999' }),
@@ -67,7 +67,7 @@ for (const [id, limits, title] of [
   ['F49', [1_000, 10, 1_000], 'follows within 12 s; recovers to >= 80 % within 30 s'],
 ] as const) {
   row(id, `token bucket of ${limits.join(', then ')} requests/s`, title, async (row) => {
-    // Scaled: a second of the row is 100 ms, or 250: the less, the longer a request seems to take.
+    // Scaled: a second of the row is 100 or 250 ms. The shorter it is, the longer a request seems to take.
     const scale = size(10, 4)
     const phaseMs = 20_000 / scale
     const server = await serve({
@@ -83,7 +83,7 @@ for (const [id, limits, title] of [
           Math.floor((now - Number(io.state['startMs'])) / Number(io.state['phaseMs'])),
         )
         const perMs = ((limits[phase] ?? 0) * Number(io.state['scale'])) / 1_000
-        // Half a second's worth.
+        // The requests of half a second.
         const burst = Math.max(1, (perMs * 500) / Number(io.state['scale']))
         const tokens = Math.min(burst, Number(io.state['tokens']) + (now - Number(io.state['atMs'])) * perMs)
         io.state['atMs'] = now
@@ -135,12 +135,13 @@ for (const [id, limits, title] of [
     )
     expect(good).toBeLessThanOrEqual(1.5 * Math.max(...limits))
     expect(limited / (good + limited)).toBeLessThanOrEqual(0.2)
-    // Below half the limit is no loss: a batch takes all that waits, so that fewer requests carry as much.
+    // Less than half the limit is not a loss: a batch takes all waiting events, so that fewer requests
+    // contain as many.
     if (id === 'F49') {
       const low = rate(32_000, 40_000, 200)
       row.note(`${low.toFixed(1)}/s at the low limit`)
       expect(low).toBeLessThanOrEqual(15)
-      // After the limit is over, events are sent as they come: none is left.
+      // After the limit has ended, events are sent at once: none is left in the queue.
       expect(report.stats?.pending).toBe(0)
     }
   })

@@ -1,4 +1,4 @@
-/** Answers of every status, and answers that are none. */
+/** Responses with every status, and responses that are not HTTP. */
 import { expect } from 'vitest'
 import { expectOracleRules, runHost, serve, size } from './harness/lab.ts'
 import { elsewhere, row } from './harness/row.ts'
@@ -60,7 +60,7 @@ for (const [name, raw, allowed] of [
 row(
   'F22',
   'redirects 301, 302, 303, 307, 308 to the same path, another path, another origin, a loop, file:',
-  'never followed, never delivered; the error names the status and the host it points to',
+  'never followed, never delivered; the error names the status and the host of the target',
   async (row) => {
     const target = await serve()
     const statuses = [301, 302, 303, 307, 308]
@@ -121,7 +121,7 @@ row(
 row(
   'F24',
   'every status from 200 to 599, and 99, 600, 999',
-  'requests, outcome and waits as the policy table has them',
+  'requests, outcome and waits as in the policy table',
   async (row) => {
     const server = await serve({
       script: (request, io) => {
@@ -182,7 +182,7 @@ row(
     for (const [key, { code, requests, status }] of Object.entries(table)) {
       const [wantedCode, wantedRequests] = expected(Number(key))
       if (code !== wantedCode || requests !== wantedRequests) wrong.push(`${key}: ${code} after ${requests}`)
-      if (code !== 'delivered' && status !== Number(key)) wrong.push(`${key}: told as ${status}`)
+      if (code !== 'delivered' && status !== Number(key)) wrong.push(`${key}: reported as ${status}`)
     }
     expect(Object.keys(table)).toHaveLength(403)
     expect(wrong).toEqual([])
@@ -220,7 +220,7 @@ for (const [id, name, body, type] of [
     })
 
     const ledger = await server.report()
-    // A web page as the response is told once, and costs nothing.
+    // A web page as the response is reported once, and has no other effect.
     const warnings = type === 'text/html' ? ['TRACKPOST_HTML_RESPONSE'] : []
     const report = expectOracleRules(run, [ledger], { warnings })
     row.injected(ledger.counts['odd body'] ?? 0)
@@ -229,7 +229,7 @@ for (const [id, name, body, type] of [
   })
 }
 
-/** Raw answers; `!` marks those that are no HTTP, to be retried. */
+/** Raw responses; `!` marks those that are not HTTP and lead to a retry. */
 const RAW: Record<string, string> = {
   '!bad status line': 'HELLO\r\n\r\n',
   '!HTTP/9.9': 'HTTP/9.9 200 OK\r\ncontent-length: 0\r\n\r\n',
@@ -257,8 +257,8 @@ const RAW: Record<string, string> = {
 
 row(
   'F26',
-  'malformed answers (13) and legal but odd ones (6)',
-  'no HTTP: counted retry; broken after good 2xx headers: delivered; odd: delivered once; 0 crashes',
+  'malformed responses (13) and legal but odd ones (6)',
+  'not HTTP: counted retry; broken after good 2xx headers: delivered; odd: delivered once; 0 crashes',
   async (row) => {
     const server = await serve({
       state: { raw: RAW },
@@ -268,7 +268,7 @@ row(
         io.count('raw')
         const raw = String((io.state['raw'] as Record<string, string>)[name])
         if (name === 'upper-case hex') {
-          // The last chunk in two packets.
+          // The last chunk arrives in two packets.
           io.raw(raw.slice(0, -3))
           await io.sleep(20)
           io.raw(raw.slice(-3))
@@ -307,17 +307,17 @@ row(
       if (name.startsWith('?')) return requests > 2
       return name.startsWith('!') ? requests < 2 : requests !== 1
     })
-    // A runtime may take a header of 20 KB.
+    // A runtime may accept a header of 20 KB.
     expect(wrong.filter(([name]) => name !== '!header of 20 KB')).toEqual([])
   },
 )
 
-elsewhere('F27', 'legal but odd answers', { row: 'F26' })
+elsewhere('F27', 'legal but odd responses', { row: 'F26' })
 
 for (const status of [200, 503]) {
   row(
     'F28',
-    `an answer of ${status} with a body that is endless`,
+    `a response of ${status} with an endless body`,
     'at most 64 KiB read, RSS bounded, handled by its status',
     async (row) => {
       const limit = size(50_000_000, 1_000_000_000)
@@ -352,7 +352,7 @@ for (const status of [200, 503]) {
       const report = expectOracleRules(run, [ledger])
       row.injected(ledger.counts['endless'] ?? 0)
       expect(report.byOutcome).toEqual({ delivered: 20 })
-      // The buffers of the sockets of both sides are added to the bytes that are read.
+      // The socket buffers of both sides are added to the bytes that are read.
       expect(Number(ledger.state['written'])).toBeLessThan(20_000_000)
       expect(report.rssMaxBytes - report.rssStartBytes).toBeLessThan(100 * 1_048_576)
       row.note(`${(Number(ledger.state['written']) / 1_048_576).toFixed(1)} MiB left the server`)
@@ -414,7 +414,7 @@ row(
 row(
   'F31',
   'always 503, maxTotalBackoffDuration 1 s',
-  'dropped deadline after 1.0 s, before a timer of 1.6 s',
+  'fails with deadline after 1.0 s, before a timer of 1.6 s',
   async (row) => {
     const server = await serve({
       script: (_request, io) => {

@@ -15,7 +15,7 @@ const lines = join(results, 'faults.jsonl')
 mkdirSync(results, { recursive: true })
 rmSync(lines, { force: true })
 
-// A copy: another build of the package while the suite runs must not change what is tested.
+// A copy: another build during the suite must not change the package under test.
 const given = process.env.TRACKPOST_DIST ?? join(root, 'dist')
 if (!existsSync(join(given, 'index.js'))) {
   console.error('test:faults: there is no built package; run `npm run build` first')
@@ -84,7 +84,7 @@ function printTable() {
   const failed = ran.filter(({ isPassed }) => !isPassed)
   const faults = ran.reduce((sum, { times }) => sum + times, 0)
   console.log(
-    `\n${ran.length} rows run, ${failed.length} failed, ${rows.length - ran.length} listed with where they are ` +
-      `proved; ${faults} faults injected in ${seconds.toFixed(0)} s (${isFull ? 'full' : 'default'} size)`,
+    `\n${ran.length} rows run, ${failed.length} failed, ${rows.length - ran.length} listed with their proof ` +
+      `elsewhere; ${faults} faults injected in ${seconds.toFixed(0)} s (${isFull ? 'full' : 'default'} size)`,
   )
 }

@@ -1,4 +1,4 @@
-/** Settings, hosts of odd make, and more than one client in a process. */
+/** Settings, unusual hosts, and more than one client in a process. */
 import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'vitest'
 import {
@@ -15,7 +15,7 @@ import { elsewhere, row } from './harness/row.ts'
 
 row(
   'B61',
-  'write keys, hosts, numbers, switches, functions of every wrong sort',
+  'write keys, hosts, numbers, switches and functions with wrong values',
   'the constructor throws, names the setting, and shows no value',
   async (row) => {
     const run = await runHost({ args: { key: CANARY_KEY } }, (t) => {
@@ -93,7 +93,7 @@ row(
         try {
           new t.pkg.Analytics(settings as never)
           wrong.push(
-            `${setting} was taken: ${typeof settings === 'object' ? JSON.stringify(Object.values(settings ?? {}).slice(-1)) : ''}`,
+            `${setting} was accepted: ${typeof settings === 'object' ? JSON.stringify(Object.values(settings ?? {}).slice(-1)) : ''}`,
           )
         } catch (error) {
           const {
@@ -114,14 +114,14 @@ row(
     row.injected(count, 100)
     expect(wrong).toEqual([])
     expect(run.exitCode).toBe(0)
-    row.note('B62 and B63 among them')
+    row.note('including B62 and B63')
   },
 )
 
 elsewhere('B62', 'hosts', { row: 'B61' })
 elsewhere('B63', 'numbers', { row: 'B61' })
 
-row('B64', 'unknown and misspelt settings', 'one warning each, naming the nearest', async (row) => {
+row('B64', 'unknown and misspelt settings', 'one warning each, with the nearest name', async (row) => {
   const server = await serve()
 
   const run = await runHost(
@@ -142,7 +142,7 @@ row('B64', 'unknown and misspelt settings', 'one warning each, naming the neares
 row(
   'B65',
   'settings changed or frozen after construction, with getters, on a polluted prototype',
-  'own values, each read once',
+  'copied values, each read once',
   async (row) => {
     const server = await serve()
 
@@ -181,7 +181,7 @@ row(
 for (const [name, execArgv, env] of [
   ['no fetch', ['--no-experimental-fetch'], {}],
   [
-    '--permission without a right to the file system for more than the code',
+    '--permission without a right to the file system except for the code',
     ['--experimental-permission', '--allow-fs-read=*', '--allow-fs-write=*'],
     {},
   ],
@@ -192,7 +192,7 @@ for (const [name, execArgv, env] of [
   row(
     'B66',
     `environment: ${name}`,
-    'works, or a clear constructor error; never a crash at a later call',
+    'works, or the constructor throws a clear error; no crash at a later call',
     async (row) => {
       const server = await serve()
 
@@ -219,7 +219,7 @@ for (const [name, execArgv, env] of [
 row(
   'F76',
   'two clients in a process; 20 worker threads (4 in the default size)',
-  'counters separate, no shared state, no id twice',
+  'separate counters, no shared state, no id twice',
   async (row) => {
     const workers = size(4, 20)
     const each = size(200, 20_000)
@@ -287,12 +287,12 @@ row(
 
 row(
   'S01',
-  'canary write key in every form, in all that can be seen',
+  'a canary write key in every form, in everything that can be read',
   '0 occurrences outside the request itself; the hooks show [redacted]',
   async (row) => {
     const server = await serve({
       script: (request, io) => {
-        // Servers that quote the request are no excuse.
+        // Servers that quote the request must not lead to a leak.
         const { authorization = '' } = request.headers
         if (request.index % 3 === 0)
           return io.reply(
@@ -347,7 +347,7 @@ row(
           await client.flush()
         }
         for (const httpClient of [
-          // An HTTP client that hangs the whole request on its error.
+          // An HTTP client that attaches the whole request to its error.
           async (url: string, request: { headers: unknown; body: unknown }) => {
             throw Object.assign(new Error(`could not send ${JSON.stringify(request)} to ${url}`), {
               request,
@@ -391,7 +391,7 @@ row(
     expect(hits).toBe(0)
     expect(redacted).toBeGreaterThan(0)
     expect(report.leaks).toEqual([])
-    row.note(`${looks} looks here, and every row of the suite searches its output, errors and clients`)
+    row.note(`${looks} searches here, and every row of the suite searches its output, errors and clients`)
   },
 )
 
@@ -484,7 +484,7 @@ row(
           look(client)
           await t.close(client, { timeout: 20_000 })
         }
-        // Any line of the key, whole or in part.
+        // Any line of the key, in full or in part.
         const lines = t.args.privateKey.split('\n').filter((line) => line !== '' && !line.startsWith('-----'))
         const secrets = [
           t.args.token,
@@ -515,6 +515,6 @@ row(
     for (const secret of [token, ...privateKey.split('\n').slice(1, -2)])
       expect(output).not.toContain(secret.slice(0, 24))
     expect(run.exitCode).toBe(0)
-    row.note(`${looks} looks, ${assertions} assertions`)
+    row.note(`${looks} searches, ${assertions} assertions`)
   },
 )

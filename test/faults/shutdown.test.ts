@@ -1,4 +1,6 @@
-/** Shutdown: every event has its outcome before close resolves, and the process ends as its owner wants. */
+/**
+ * Shutdown: every event has its outcome before close resolves, and the process ends as its program intends.
+ */
 import type { ChildProcess } from 'node:child_process'
 import { expect } from 'vitest'
 import {
@@ -16,7 +18,7 @@ import { row } from './harness/row.ts'
 row(
   'F77',
   'closeAndFlush with N queued, healthy server',
-  'all delivered without a wait, and the summary says so',
+  'all delivered without a wait, as the summary says',
   async (row) => {
     const events = size(2_000, 10_000)
     const server = await serve()
@@ -40,12 +42,12 @@ row(
 
 row(
   'F78',
-  'closeAndFlush({ timeout: 1000 }) while the server is silent, resets, answers 503, is not there',
-  'resolves after 1.0 s, before a timer of 1.1 s; all shutdown_timeout before that; 0 requests, sockets and timers after',
+  'closeAndFlush({ timeout: 1000 }) while the server is silent, resets, responds with 503, or is not running',
+  'resolves after 1.0 s, before a timer of 1.1 s; all shutdown_timeout before that; 0 requests, sockets and timers afterwards',
   async (row) => {
     const events = size(500, 2_500)
     const servers = await Promise.all(
-      ['silent', 'resets', 'answers 503', 'is not there'].map((fault) =>
+      ['silent', 'resets', 'answers 503', 'is not running'].map((fault) =>
         serve({
           state: { fault },
           script: (_request, io) => {
@@ -67,7 +69,7 @@ row(
         })
         return client
       })
-      // Turn by turn, so that some are in flight and others wait behind them.
+      // In several turns, so that some events are in flight and others wait.
       await Promise.all(
         clients.map((client, index) =>
           t.trackAll(client, index * t.args.events, (index + 1) * t.args.events, undefined, 20),
@@ -119,7 +121,7 @@ row('F79', 'closeAndFlush during a 429 wait of 60 s', 'delivered after the wait'
   const report = expectOracleRules(run, [ledger])
   row.injected(ledger.counts['limited'] ?? 0)
   expect(report.byOutcome).toEqual({ delivered: 50 })
-  // One wait, not longer than was asked for, and a request that comes through when it is over.
+  // One wait, no longer than the server asked for, and then a successful request.
   const waits = waitsOf(report).filter((ms) => ms !== 90_000)
   expect(Math.max(...waits)).toBeLessThanOrEqual(66_000)
   const [first, second, ...others] = ledger.requests.map(({ atMs }) => atMs)
@@ -174,7 +176,7 @@ row(
 for (const format of ['esm', 'cjs'] as const) {
   row(
     'F81',
-    `a script falls off its end with 50 events queued (${format})`,
+    `a script ends with 50 events queued (${format})`,
     '50 of 50 delivered, exit code 0, without waiting for the interval',
     async (row) => {
       const server = await serve()
@@ -195,10 +197,10 @@ for (const format of ['esm', 'cjs'] as const) {
 
 row(
   'F81',
-  'a script falls off its end with 50 queued; the server is not there, answers 503, 429 for an hour',
-  'exits by itself when exitTimeout is over, exit code 0, losses told once',
+  'a script ends with 50 events queued; the server is not running, or responds with 503 or with 429 for an hour',
+  'exits by itself after exitTimeout, exit code 0, losses reported once',
   async (row) => {
-    const runs = ['is not there', 'answers 503', 'answers 429 for an hour'].map(async (fault) => {
+    const runs = ['is not running', 'answers 503', 'responds with 429 for an hour'].map(async (fault) => {
       const server = await serve({
         state: { fault },
         script: (_request, io) => {
@@ -206,10 +208,10 @@ row(
           else io.reply(429, { 'retry-after': '3600' })
         },
       })
-      if (fault === 'is not there') await server.stop()
+      if (fault === 'is not running') await server.stop()
 
       return runHost({ host: server.url, settings: { exitTimeout: 1_500 } }, (t) => {
-        // Nobody listens.
+        // There is no listener.
         const client = new t.pkg.Analytics(t.settings)
         t.watch(client)
         for (let n = 0; n < 50; n++) client.track({ userId: 'u', event: 'Left behind' })
@@ -224,7 +226,7 @@ row(
       expect(report.warnings.map(({ code }) => code)).toEqual(['TRACKPOST_SHUTDOWN_TIMEOUT'])
       expect(run.stderr).toContain('TRACKPOST_SHUTDOWN_TIMEOUT')
       expect(report.lifeMs).toBeGreaterThanOrEqual(1_400)
-      // Nothing runs after it: not a retry, and no second exitTimeout.
+      // Nothing runs after it: neither a retry nor a second exitTimeout.
       const fired = waitsOf(report, 'fired')
       expect(fired.filter((ms) => ms === 1_500)).toHaveLength(1)
       expect(fired.at(-1)).toBe(1_500)
@@ -235,8 +237,8 @@ row(
 
 row(
   'F81',
-  'a script falls off its end with 50 queued, the server takes them and is silent',
-  'exits by itself, exit code 0, losses told',
+  'a script ends with 50 events queued, the server accepts them and is silent',
+  'exits by itself, exit code 0, losses reported',
   async (row) => {
     const server = await serve({ script: (_request, io) => io.count('held') })
 
@@ -254,20 +256,20 @@ row(
     row.injected((await server.report()).counts['held'] ?? 0)
     expect(report.stats).toMatchObject({ accepted: 50, failed: 50 })
     const fired = waitsOf(report, 'fired')
-    // Nothing runs after it: not a retry, and no second exitTimeout. A first backoff may have ended before.
+    // Nothing runs after it: neither a retry nor a second exitTimeout. A first backoff may have ended before.
     expect(fired.at(-1)).toBe(450)
     expect(fired.filter((ms) => ms === 450)).toHaveLength(1)
     expect(fired.length).toBeLessThanOrEqual(3)
     if (fired.includes(1_000)) {
       row.doesNotHold(
-        'within exitTimeout + 1 s: the socket of the open request keeps the process until httpRequestTimeout, and only then it has run out of work',
+        'within exitTimeout + 1 s: the socket of the open request keeps the process alive until httpRequestTimeout, and only then the process runs out of work',
       )
     }
     row.note(`${report.lifeMs.toFixed(0)} ms with exitTimeout 450, httpRequestTimeout 1,000`)
   },
 )
 
-row('F82', 'process.exit(3) with 50 queued', 'exit 3, nothing delivered, nothing waited for', async (row) => {
+row('F82', 'process.exit(3) with 50 queued', 'exit 3, nothing delivered, no wait', async (row) => {
   const server = await serve()
 
   const run = await runHost({ host: server.url, settings: { flushAt: 1_000 } }, (t) => {
@@ -291,7 +293,7 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
   row(
     'F83',
     `${signal} with 50 queued, no handler`,
-    'death by the signal, as without the SDK',
+    'the process dies by the signal, as without the SDK',
     async (row) => {
       const server = await serve()
 
@@ -311,36 +313,41 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     },
   )
 
-  row('F83', `${signal} with 50 queued, the host's own handler closes`, '50 of 50 delivered', async (row) => {
-    const server = await serve()
+  row(
+    'F83',
+    `${signal} with 50 queued, and a handler of the host that closes the client`,
+    '50 of 50 delivered',
+    async (row) => {
+      const server = await serve()
 
-    const run = await runHost(
-      { host: server.url, settings: { flushAt: 1_000 }, onStart: whenReady, args: { signal } },
-      async (t) => {
-        const client = t.create()
-        for (let n = 0; n < 50; n++) t.track(client, n)
-        let closed: () => void = () => {}
-        const done = new Promise<void>((resolve) => {
-          closed = resolve
-        })
-        process.once(t.args.signal, () => void t.close(client).then(closed))
-        process.stdout.write('ready')
-        await done
-        process.exitCode = 7
-      },
-    )
+      const run = await runHost(
+        { host: server.url, settings: { flushAt: 1_000 }, onStart: whenReady, args: { signal } },
+        async (t) => {
+          const client = t.create()
+          for (let n = 0; n < 50; n++) t.track(client, n)
+          let closed: () => void = () => {}
+          const done = new Promise<void>((resolve) => {
+            closed = resolve
+          })
+          process.once(t.args.signal, () => void t.close(client).then(closed))
+          process.stdout.write('ready')
+          await done
+          process.exitCode = 7
+        },
+      )
 
-    const report = expectOracleRules(run, [await server.report()], { exitCode: 7 })
-    row.injected(1)
-    expect(report.byOutcome).toEqual({ delivered: 50 })
-  })
+      const report = expectOracleRules(run, [await server.report()], { exitCode: 7 })
+      row.injected(1)
+      expect(report.byOutcome).toEqual({ delivered: 50 })
+    },
+  )
 }
 
 for (const fault of ['an uncaught throw', 'an unhandled rejection']) {
   row(
     'F84',
     `${fault} of the host with 50 queued`,
-    'exit code 1 and the error told, as without the SDK',
+    'exit code 1 and the error printed, as without the SDK',
     async (row) => {
       const server = await serve()
 
@@ -375,8 +382,8 @@ for (const fault of ['an uncaught throw', 'an unhandled rejection']) {
 
 row(
   'F85',
-  'the host is frozen for 20 s (SIGSTOP) with requests in flight, then thawed',
-  'time-outs are counted as transport errors, 0 lost',
+  'the host is suspended for 20 s (SIGSTOP) with requests in flight, then resumed',
+  'timeouts count as transport errors, 0 lost',
   async (row) => {
     const server = await serve({
       script: async (_request, io) => {
@@ -418,7 +425,7 @@ row(
 
 row(
   'F86',
-  'the process is ended the moment flush() resolves',
+  'the process is ended as soon as flush() resolves',
   'all delivered before it resolves, in every run',
   async (row) => {
     const runs = size(8, 100)
@@ -447,7 +454,7 @@ row(
 
 row(
   'F87',
-  'import and construct, no event',
+  'import and constructor, no event',
   '0 requests, 0 sockets, 0 timers, and the process ends',
   async (row) => {
     const server = await serve()
@@ -469,8 +476,8 @@ row(
 
 row(
   'F73',
-  'flush intervals and sizes at their edges',
-  'bad values throw in the constructor; at most one timer for what waits',
+  'flush intervals and sizes at their limits',
+  'bad values throw in the constructor; at most one timer for waiting events',
   async (row) => {
     const server = await serve()
 
@@ -524,7 +531,7 @@ row(
 row(
   'F74',
   'flush overlapping, in callbacks, 1,000 at once, with events added meanwhile',
-  'all resolve; what is added is not lost and does not extend a flush for ever',
+  'all resolve; added events are not lost and do not prolong a flush for ever',
   async (row) => {
     const server = await serve({
       script: async (_request, io) => {
@@ -537,7 +544,7 @@ row(
       const client = t.create()
       await t.trackAll(client, 0, 500)
       const flushes = Array.from({ length: 1_000 }, () => client.flush())
-      // One that never rests: each outcome tracks one more, until the flushes have resolved.
+      // A chain that does not end: each outcome tracks one more event, until the flushes have resolved.
       let n = 500
       let isOver = false
       let fromCallbacks = 0
@@ -554,7 +561,7 @@ row(
       // Before the others have resolved, so that all overlap.
       void client.flush()
       const summaries: readonly { delivered: number }[] = await Promise.all(flushes)
-      // It has not rested: only the flushes before it have ended.
+      // The chain has not ended: only the flushes before it have resolved.
       await t.until(() => fromCallbacks >= 100, 5_000)
       isOver = true
       await client.flush()

@@ -1,7 +1,8 @@
 /**
- * The soak: 1,000 events a second into a server that does something else wrong every 5 s, for as long as wanted, with OAuth (a
- * token lasts 40 s, and each third token request fails) and a spool. `npm run soak -- --minutes 60`. Prints its progress and a summary,
- * and fails when an event is lost, a repeat differs, memory grows by 1 MB an hour or more, or file descriptors do not go back.
+ * The soak test: 1,000 events a second, sent to a server with another fault every 5 s, for as long as wanted,
+ * with OAuth (a token lasts 40 s, and each third token request fails) and a spool. `npm run soak -- --minutes
+ * 60`. Prints its progress and a summary, and fails when an event is lost, a repeat differs, memory grows by
+ * 1 MB an hour or more, or the number of file descriptors does not return to its start.
  */
 import { fork } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
@@ -20,14 +21,14 @@ const root = resolve(import.meta.dirname, '../..')
 if (process.argv[2] === '--host') await runSender(JSON.parse(process.argv[3]))
 else await runSoak()
 
-/** In a process of its own: tracks, and tells the figures. */
+/** Runs in its own process: tracks events, and reports the figures. */
 async function runSender({ url, payload, dist, durationMs, rate, oauthSettings, spoolFolder }) {
   const { Analytics } = await import(pathToFileURL(join(dist, 'index.js')).href)
   const { FileSpool } = await import(pathToFileURL(join(dist, 'spool.js')).href)
   const { trackCall } = await import(pathToFileURL(payload).href)
   const warnings = []
   process.on('warning', ({ name, code, message }) => {
-    // An outage is what the server is for.
+    // Outages are expected here.
     if (code !== 'TRACKPOST_OUTAGE') warnings.push(`${name}: ${message}`)
   })
   const spool = new FileSpool({ directory: spoolFolder })
@@ -40,7 +41,7 @@ async function runSender({ url, payload, dist, durationMs, rate, oauthSettings, 
   let samples = 0
   let heapKept = 0
   const sample = () => {
-    // Once a minute without the garbage: what is kept is what may grow.
+    // Once a minute the heap after garbage collection, which shows growth.
     if (samples++ % 12 === 0) {
       globalThis.gc()
       heapKept = process.memoryUsage().heapUsed
@@ -194,7 +195,7 @@ async function runSoak() {
   ]
   let index = 0
   const faulty = setInterval(async () => {
-    // Every fault comes as often as the others, in an order that is hard to guess.
+    // Every fault occurs as often as the others, in an order that is hard to predict.
     const name = names[(index * 7 + Math.floor(index / names.length)) % names.length]
     index++
     faults[name] = (faults[name] ?? 0) + 1
@@ -251,17 +252,17 @@ function summarise({ code, end, ledger, samples, faults, issued, durationMs }) {
   const check = (name, isGood, figure) => checks.push({ name, isGood, figure })
   check('exit code of the host is 0', code === 0, String(code))
   if (end === undefined) {
-    console.log('the host ended without a word')
+    console.log('the host ended without a report')
     return false
   }
   const bytes = Buffer.from(ledger.ledger, 'base64')
   let lost = 0
   for (let n = 0; n < end.tracked; n++) if (((bytes[n] ?? 0) & 1) === 0) lost++
   check('0 lost', lost === 0, `${lost} of ${end.tracked}`)
-  check('every outcome told once', end.told === end.tracked, String(end.told))
+  check('every outcome reported once', end.told === end.tracked, String(end.told))
   check('0 failed', end.stats.failed === 0, JSON.stringify(end.stats.failures))
   check(
-    'account in balance',
+    'counts consistent',
     end.stats.accepted === end.stats.delivered + end.stats.failed && end.stats.pending === 0,
     `${end.stats.accepted} accepted`,
   )
@@ -270,16 +271,16 @@ function summarise({ code, end, ledger, samples, faults, issued, durationMs }) {
     ledger.violations.length === 0,
     `${ledger.duplicates} repeats ${ledger.violations.slice(0, 3).join('; ')}`,
   )
-  check('0 warnings but of outages', end.warnings.length === 0, end.warnings.join('; '))
+  check('0 warnings except for outages', end.warnings.length === 0, end.warnings.join('; '))
   check('tokens were renewed', issued >= durationMs / 1_000 / TOKEN_SECONDS, `${issued} token requests`)
   const injected = Object.values(faults).reduce((sum, one) => sum + one, 0)
   check('faults were injected', injected >= durationMs / FAULT_EVERY_MS - 5, JSON.stringify(faults))
-  // The first ten minutes are for the engine to warm up; of a short run, the first half.
+  // The first ten minutes are for the warm-up of the engine; in a short run, the first half.
   const warmMs = Math.min(600_000, durationMs / 2)
   const warm = samples.filter(({ atMs }) => atMs >= warmMs && atMs <= durationMs)
   const slope = slopePerHour(warm.map(({ atMs, rss }) => [atMs, rss / 1_048_576]))
   const heapSlope = slopePerHour(warm.map(({ atMs, heapKept }) => [atMs, heapKept / 1_048_576]))
-  // The memory of an outage comes and goes: the minimum of each minute shows what stays.
+  // Outages use memory for a while: the minimum of each minute shows the rest.
   const minutes = new Map()
   for (const { atMs, rss } of warm) {
     const minute = Math.floor(atMs / 60_000)
@@ -310,7 +311,7 @@ function summarise({ code, end, ledger, samples, faults, issued, durationMs }) {
   return checks.every(({ isGood }) => isGood)
 }
 
-/** Least squares. */
+/** The slope by the method of least squares. */
 function slopePerHour(points) {
   const count = points.length
   if (count < 3) return 0

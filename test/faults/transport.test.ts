@@ -1,4 +1,4 @@
-/** Connections that break, stall, lie about who they are, or are slow. */
+/** Connections that break, stall, have wrong certificates, or are slow. */
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { expect } from 'vitest'
@@ -17,8 +17,8 @@ import { row, unproved } from './harness/row.ts'
 
 row(
   'F03',
-  'RST before any reply byte, three times',
-  'once more at once and uncounted, then after 0.5-1 s and 1-2 s; delivered on attempt 4',
+  'RST before any response byte, three times',
+  'repeated at once and uncounted, then after 0.5-1 s and 1-2 s; delivered with attempt 4',
   async (row) => {
     const scale = 2
     const server = await serve({
@@ -46,7 +46,7 @@ row(
     expect(waits).toHaveLength(3)
     expect(waits[1]).toBeGreaterThanOrEqual(480)
     expect(waits[2]).toBeGreaterThanOrEqual(980)
-    // How long a wait takes is the machine's affair as well; how long it is meant to be is not.
+    // The real length of a wait also depends on the machine; the delay of its timer does not.
     const [first, second = [], third = []] = waitsAfterRequests(report, 9_000)
     expect(first).toEqual([])
     expect(Math.max(...second)).toBeGreaterThanOrEqual(250)
@@ -61,7 +61,7 @@ row(
 row(
   'F04',
   'RST after 100 KB of a body of 480 KB',
-  'retried, 0 lost, nothing reaches the host',
+  'retried, 0 lost, no error reaches the host',
   async (row) => {
     const server = await serve({ resetAtBytes: 100_000, resetTimes: 3 })
 
@@ -81,7 +81,7 @@ row(
 row(
   'F05',
   'RST after complete 2xx headers, the body cut',
-  'counted delivered, 0 sent again, 0 errors',
+  'counts as delivered, 0 sent again, 0 errors',
   async (row) => {
     const server = await serve({
       script: (_request, io) => {
@@ -109,7 +109,7 @@ row(
 row(
   'F06',
   '2xx bodies that never end',
-  'delivered; at most 4 sockets open at any time; all closed 2 s after',
+  'delivered; at most 4 sockets open at any time; all closed 2 s later',
   async (row) => {
     const batches = size(40, 200)
     const server = await serve({
@@ -170,7 +170,7 @@ row(
     const report = expectOracleRules(run, [ledger], { failures: ['retries_exhausted'] })
     row.injected(ledger.counts['stalled'] ?? 0, 2)
     const [first = []] = waitsAfterRequests(report, 9_000)
-    // The time that the body has, and the backoff.
+    // The time limit of the body, and the backoff.
     expect(Math.max(...first)).toBeGreaterThanOrEqual(250)
     expect(Math.max(...first)).toBeLessThanOrEqual(1_000)
     expect(report.statuses).toEqual({ 503: 1 })
@@ -181,7 +181,7 @@ row(
 for (const where of ['headers', 'an error body', 'a 2xx body']) {
   row(
     'F08',
-    `slow-loris reply: ${where}, 1 byte each 100 ms`,
+    `slow-loris response: ${where}, 1 byte every 100 ms`,
     'one deadline for headers and body; retried or delivered by the status',
     async (row) => {
       const server = await serve({
@@ -217,7 +217,7 @@ for (const where of ['headers', 'an error body', 'a 2xx body']) {
       expect(report.byOutcome).toEqual({ delivered: 10 })
       const [endMs] = ledger.state['ends'] as number[]
       expect(endMs, 'the end of the slow connection').toBeDefined()
-      // Each request has one deadline of 2 s: what drips in does not begin it anew.
+      // Each request has one deadline of 2 s: bytes that arrive slowly do not restart it.
       expect(waitsOf(report).filter((ms) => ms === 2_000)).toHaveLength(ledger.requests.length)
       expect(waitsOf(report, 'fired').includes(2_000)).toBe(where === 'headers')
       row.note(`given up after ${endMs} ms`)
@@ -227,7 +227,7 @@ for (const where of ['headers', 'an error body', 'a 2xx body']) {
 
 row(
   'F11',
-  'DNS: ENOTFOUND, EAI_AGAIN, a look-up that hangs, an answer that changes',
+  'DNS: ENOTFOUND, EAI_AGAIN, a lookup that hangs, an address that changes',
   'retried; the hang ends at the deadline; the new address is used; 0 lost',
   async (row) => {
     const [old, fresh] = [await serve(), await serve()]
@@ -271,7 +271,7 @@ for (const fault of ['self-signed', 'expired', 'wrong host', 'plain HTTP', 'hand
   row(
     'F12',
     `TLS: ${fault}`,
-    'counted retries, then retries_exhausted with the code; no byte in clear',
+    'counted retries, then retries_exhausted with the code; nothing sent in clear',
     async (row) => {
       const { key, cert } = certificate(fault)
       const server = await serve(
@@ -341,8 +341,8 @@ for (const fault of ['self-signed', 'expired', 'wrong host', 'plain HTTP', 'hand
 
 row(
   'F12',
-  'TLS: a certificate that is good',
-  'delivered (the rows above fail for their reason only)',
+  'TLS: a good certificate',
+  'delivered (the rows above fail only for their reason)',
   async (row) => {
     const { key, cert } = certificate('good')
     const server = await serve({ tls: { key, cert } })
@@ -361,8 +361,8 @@ row(
 
 row(
   'F13',
-  'keep-alive race: the server drops kept connections when the next request arrives',
-  'sent again at once, once, without spending a retry; 0 lost',
+  'keep-alive race: the server drops idle connections when the next request arrives',
+  'repeated at once, once, without counting as a retry; 0 lost',
   async (row) => {
     const requests = size(300, 5_000)
     const server = await serve({
@@ -435,8 +435,8 @@ row(
 
 row(
   'F16',
-  'latency of 0.4 s ± 0.2 s, replies in slices of a few bytes, one only while 4 requests wait for theirs',
-  'no false time-outs; 4 requests are under way for as long as there is anything to send',
+  'latency of 0.4 s ± 0.2 s, responses in slices of a few bytes, each only while 4 requests are waiting',
+  'no false timeouts; 4 requests are in flight while there are events to send',
   async (row) => {
     const events = 1_600
     const server = await serve({
@@ -447,7 +447,7 @@ row(
         state.seen += request.events
         state.waiting++
         await io.sleep(200 + io.random() * 400)
-        // A client that left a place empty would wait here for ever.
+        // A client with fewer requests in flight would wait here for ever.
         while (state.waiting < 4 && state.seen < state.events) await io.sleep(5)
         state.waiting--
         io.acknowledge()
@@ -486,7 +486,7 @@ row(
 for (const status of [413, 401]) {
   row(
     'F17',
-    `early ${status} while the body is still going out, then close`,
+    `early ${status} while the body is still being sent, then close`,
     'the status is seen, not a socket error',
     async (row) => {
       const server = await serve({
@@ -510,14 +510,14 @@ for (const status of [413, 401]) {
       const report = expectOracleRules(run, [ledger], { failures: status === 401 ? ['auth'] : [] })
       row.injected(ledger.counts['early'] ?? 0)
       expect(report.byOutcome).toEqual(status === 401 ? { auth: 60 } : { delivered: 60 })
-      row.note(`${ledger.counts['early']} early replies`)
+      row.note(`${ledger.counts['early']} early responses`)
     },
   )
 }
 
 row(
   'F18',
-  'the host stalls its own event loop for longer than the time-out',
+  'the host blocks its own event loop for longer than the timeout',
   'at most one extra attempt for each batch in flight; 0 lost',
   async (row) => {
     const server = await serve({
@@ -555,13 +555,13 @@ row(
 unproved(
   'F19',
   'a proxy that refuses',
-  'the SDK has no proxy setting: a proxy is the httpClient of the user, whose 407 is a status like any (F24)',
+  'the SDK has no proxy setting: a proxy belongs to the httpClient of the user, whose 407 is a status like any other (F24)',
 )
 
 row(
   'F20',
-  'an httpClient that throws, rejects with nothing, never settles, answers with nonsense or too late',
-  'each is a counted retry or a time-out; the late body is cancelled; 0 crashes',
+  'an httpClient that throws, rejects with nothing, never settles, or responds with nonsense or too late',
+  'each is a counted retry or a timeout; the late body is cancelled; 0 crashes',
   async (row) => {
     const server = await serve()
 
@@ -585,7 +585,7 @@ row(
           ['responds with a number', async () => 5, 'retries_exhausted'],
           ['responds with an object', async () => ({}), 'retries_exhausted'],
           ['responds with a text as status', async () => ({ status: '200' }), 'retries_exhausted'],
-          ['responds with what throws', async () => getter('status'), 'retries_exhausted'],
+          ['responds with an object that throws', async () => getter('status'), 'retries_exhausted'],
           [
             'responds with a hostile proxy',
             async () => new Proxy({}, { get: thrower(1) }),
@@ -658,7 +658,7 @@ row(
   },
 )
 
-/** A key and a certificate, made for the run. */
+/** A key and a certificate, created for this run. */
 function certificate(fault: string): { key: string; cert: string } {
   const name = fault.replace(/\W/g, '-')
   const key = scratchFile(`${name}.key`)

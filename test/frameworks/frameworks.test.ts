@@ -31,7 +31,7 @@ afterEach(async () => {
   await receiver.close()
 })
 
-/** Puts an example into the project, compiled where it has to be. Returns the arguments to start it with. */
+/** Copies an example into the project, compiled if necessary. Returns the arguments to start it with. */
 const PREPARE: Record<string, (project: Project) => Promise<string[]>> = {
   Express: async (project) => [await project.add('examples/frameworks/express.mjs')],
   Fastify: async (project) => [await project.add('examples/frameworks/fastify.mjs')],
@@ -83,7 +83,7 @@ function order(url: string, headers: Record<string, string>, body: object): Prom
   })
 }
 
-/** Headers with which clients may pretend to be somebody else. */
+/** Headers with which clients may pretend to be another client. */
 const FORGED = {
   'X-Forwarded-For': '203.0.113.66',
   'X-Forwarded-Host': 'evil.example',
@@ -91,18 +91,18 @@ const FORGED = {
   Forwarded: 'for=203.0.113.66;host=evil.example;proto=https',
 }
 const DIRECT = { headers: FORGED, ip: '127.0.0.1' }
-/** A proxy appends whom it has seen. */
+/** A proxy appends the address of its peer. */
 const PROXIED = { headers: { 'X-Forwarded-For': '203.0.113.66, 198.51.100.9' }, ip: '198.51.100.9' }
 
 describe.each([
   ['Express', DIRECT, { code: 0 }],
   ['Fastify', DIRECT, { code: 0 }],
   ['Hono', DIRECT, { code: 0 }],
-  // It shuts down, and then lets the signal do what it would have done.
+  // It closes the client, and then ends by the signal as usual.
   ['NestJS', DIRECT, { signal: 'SIGTERM' }],
   ['Next.js', PROXIED, { code: 0 }],
 ])('the example with %s', (name, { headers, ip }, end) => {
-  test('keeps the requests of users apart, and delivers all events when it is stopped', async () => {
+  test('separates the requests of users, and delivers all events when it is stopped', async () => {
     const url = await start(name)
 
     const responses = await Promise.all(

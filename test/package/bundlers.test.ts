@@ -45,7 +45,10 @@ afterAll(async () => {
 
 type Bundle = (entry: string, folder: string) => Promise<string>
 
-/** Each bundles for Node.js, and returns the path of the main file. The README has the setting for rollup. */
+/**
+ * Functions that bundle for Node.js, and return the path of the main file. The README has the setting for
+ * rollup.
+ */
 const BUNDLERS: Record<string, { readonly source: string; readonly bundle: Bundle }> = {
   esbuild: {
     source: 'oauth.mjs',
@@ -78,7 +81,7 @@ const BUNDLERS: Record<string, { readonly source: string; readonly bundle: Bundl
     },
   },
   rollup: {
-    // Rollup puts inlined modules behind the entry: a top-level await that needs them would wait for ever.
+    // Rollup puts inlined modules after the entry: a top-level await that needs them would wait for ever.
     source: 'oauth-then.mjs',
     async bundle(entry, folder) {
       const bundle = await rollup({ input: entry, plugins: [nodeResolve()], external: [/^node:/] })
@@ -123,7 +126,7 @@ function runWebpack(entry: string, path: string, filename: string): Promise<stri
 }
 
 test.each(Object.entries(BUNDLERS))(
-  'what %s makes of a program with OAuth runs as one file, alone',
+  '%s: a program with OAuth runs as one file, without other files',
   async (name, { source, bundle }) => {
     const entry = await project.add(`test/package/consumers/${source}`)
     const folder = join(project.folder, `bundle-${name.replace(/\W+/g, '-')}`)
@@ -155,7 +158,7 @@ test.each(Object.entries(BUNDLERS))(
 test.each([
   ['trackpost', 'trackpost/node'],
   ['trackpost/node', 'trackpost'],
-])('what esbuild splits into several files runs, with %s first and %s behind it', async (...entries) => {
+])('the files into which esbuild splits a program run, with %s first and %s after it', async (...entries) => {
   const text = `import * as one from '${entries[0]}'
 import * as other from '${entries[1]}'
 const { Analytics, NodeHTTPClient } = { ...one, ...other }
@@ -180,7 +183,9 @@ console.log(JSON.stringify(await analytics.closeAndFlush()))`
   expect(exit).toMatchObject({ code: 0, stderr: '', stdout: '{"delivered":1,"failed":0,"pending":0}\n' })
 })
 
-/** Each bundles for an edge runtime, by the settings that its users have, and returns the path of the main file. */
+/**
+ * Functions that bundle for an edge runtime, with the usual settings, and return the path of the main file.
+ */
 const EDGE_BUNDLERS: Record<string, Bundle> = {
   async esbuild(entry, folder) {
     const outfile = join(folder, 'main.mjs')
@@ -221,7 +226,7 @@ const EDGE_BUNDLERS: Record<string, Bundle> = {
 }
 
 test.each(Object.entries(EDGE_BUNDLERS))(
-  'what %s makes for an edge runtime delivers without modules of Node.js',
+  '%s: a bundle for an edge runtime delivers without modules of Node.js',
   async (name, bundle) => {
     const text = `import { Analytics } from 'trackpost'
 import { filter } from 'trackpost/plugins'

@@ -8,7 +8,7 @@ import { createProject, type Project, REPOSITORY } from './project.ts'
 type Fields = Record<string, unknown>
 
 interface Request {
-  /** The first part of the path: which part of the program it comes from. */
+  /** The first part of the path, which identifies the part of the program. */
   readonly part: string
   readonly path: string
   readonly authorization: string | undefined
@@ -46,7 +46,7 @@ interface Run {
   readonly requests: Request[]
 }
 
-/** Runs a program with the module of that name, and returns what it noted and what arrived. */
+/** Runs a program with this module, and returns its notes and the messages that arrived. */
 async function run(program: string, specifier: string): Promise<Run> {
   const path = join(REPOSITORY, 'test/package/compat', program)
   const folder = specifier.startsWith('trackpost') ? project.folder : REPOSITORY
@@ -73,7 +73,7 @@ function facts(requests: Request[], part: string, leftOut: readonly string[] = [
       expect(messageId).toEqual(expect.any(String))
       const { library: _library, ...ofCaller } = context as Fields
       const kept = Object.entries({ ...rest, context: ofCaller }).filter(([name]) => !leftOut.includes(name))
-      // Empty objects that one of the libraries leaves out say nothing.
+      // Empty objects, which one of the libraries leaves out, have no meaning.
       return Object.fromEntries(kept.filter(([, value]) => JSON.stringify(value) !== '{}'))
     })
 }
@@ -96,7 +96,7 @@ describe('a program written for analytics-node 6', () => {
       const expected = ours.map((one) => ({
         ...one,
         ...(part !== 'kinds' && { timestamp: expect.any(String) }),
-        // Ours copies the category of a page into its properties.
+        // Trackpost copies the category of a page into its properties.
         ...(one['type'] === 'page' && { properties: without(one['properties'], 'category') }),
       }))
       expect(theirs).toEqual(expected)
@@ -118,7 +118,7 @@ describe('a program written for @rudderstack/rudder-sdk-node 3', () => {
     expect(after.outcomes).toEqual(before.outcomes)
     expect(before.outcomes.length).toBeGreaterThan(8)
     for (const part of ['kinds', 'flush']) {
-      // Ours has a timestamp as well, which the API of Segment reads.
+      // Trackpost also sends a timestamp, which the API of Segment reads.
       const [theirs, ours] = [before, after].map(({ requests }) => facts(requests, part, ['timestamp'])) as [
         Fields[],
         Fields[],
@@ -126,7 +126,7 @@ describe('a program written for @rudderstack/rudder-sdk-node 3', () => {
       const expected = ours.map(({ properties, ...one }) => ({
         ...one,
         ...(part !== 'kinds' && { originalTimestamp: expect.any(String) }),
-        // Ours copies the category of a page into its properties.
+        // Trackpost copies the category of a page into its properties.
         ...(one['type'] !== 'page' && properties !== undefined && { properties }),
       }))
       expect(theirs).toEqual(expected)

@@ -2,12 +2,13 @@ import { basename, join } from 'node:path'
 import { type Project, REPOSITORY, runTool } from './project.ts'
 
 /**
- * Compiles each snippet in a file of its own, with what its user would have: the package as it is installed.
+ * Compiles each snippet in its own file, with the installed package, as its user would.
  *
- * @param name Of the files.
- * @param header What each file begins with.
- * @param types Those of `@types` that there are.
- * @returns What the compiler says of each snippet, by its name; an empty text when it takes it.
+ *
+ * @param name A name for the files.
+ * @param header The first lines of each file.
+ * @param types Packages of `@types` that are installed.
+ * @returns The errors of the compiler by the name of the snippet; an empty text when there are none.
  */
 export async function compileSnippets(
   project: Project,
@@ -34,7 +35,7 @@ export async function compileSnippets(
 
   const { output } = await runTool('tsc', ['--project', path, '--pretty', 'false'], project.folder)
 
-  // Lines that go on are indented.
+  // Continuation lines are indented.
   const complaints = output.split(/\n(?! )/)
   return Object.fromEntries(
     entries.map(([name], index) => {

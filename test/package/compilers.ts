@@ -2,17 +2,22 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { REPOSITORY, run } from './project.ts'
 
-/** The first and the last TypeScript that the types promise, and where something changed between them. */
+/**
+ * The oldest and the newest TypeScript that the types support, and versions between them in which something
+ * changed.
+ */
 export const VERSIONS = ['5.0', '5.2', '5.6', '5.9', '6.0', '7.0'] as const
 
 const folder = join(REPOSITORY, '.cache/typescript')
 
-/** The program of one version, as `node` takes it. */
+/** The path of the compiler of one version, to be run by `node`. */
 export function compiler(version: string): string {
   return join(folder, `node_modules/typescript-${version}/bin/tsc`)
 }
 
-/** Installs what is missing, side by side, into a folder that outlives the test run: they are 150 MB. */
+/**
+ * Installs missing compilers next to each other, in a folder that outlives the test run: they have 150 MB.
+ */
 export async function installCompilers(): Promise<void> {
   if (VERSIONS.every((version) => existsSync(compiler(version)))) return
   mkdirSync(folder, { recursive: true })

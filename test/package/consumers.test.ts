@@ -21,7 +21,7 @@ function runInProject(path: string): Promise<Exit> {
   return runNode([path], { WRITE_KEY, TRACKPOST_HOST: receiver.url })
 }
 
-/** The strictest settings, and the declarations of the package are checked as well. */
+/** The strictest settings, which also check the declarations of the package. */
 async function compile(module: string): Promise<string> {
   const outDir = join(project.folder, `out-${module}`)
   const compilerOptions = {
@@ -66,7 +66,7 @@ test.each(['named.mjs', 'default.mjs', 'named.cjs', 'default.cjs'])(
   },
 )
 
-test('the first frame of an uncaught SettingsError is the line to mend (E6)', async () => {
+test('the first frame of an uncaught SettingsError is the line of the mistake (E6)', async () => {
   const program = "const { Analytics } = require('trackpost')\n\nnew Analytics({})\n"
   const path = await project.write('forgetful.cjs', program)
 
@@ -91,7 +91,7 @@ test.each(['node16', 'nodenext'])(
     expect(esm).toMatchObject({ code: 0, stderr: '' })
     expect(esm.stdout).toContain('delivered Order Completed after 1 attempt\n')
     expect(esm.stdout).toMatch(/\n6 delivered, \d requests, \d+\.\d+\.\d+\ntrue\n$/)
-    // The asynchronous handler for pages lets the others overtake them.
+    // Page events are overtaken by the others, since their handler is asynchronous.
     const arrived = receiver.events.map((event) => [event.event ?? event.type, event])
     expect(Object.fromEntries(arrived)).toMatchObject({
       'Service Started': { anonymousId: 'service' },

@@ -9,14 +9,14 @@ let project: Project
 
 beforeAll(async () => {
   project = await createProject()
-  // The optional peer of one entry.
+  // The optional peer dependency of one entry.
   await symlink(join(REPOSITORY, 'node_modules/msw'), join(project.folder, 'node_modules/msw'))
 })
 afterAll(() => project?.remove())
 
 const PLATFORMS = ['platform.node.js', 'platform.web.js']
 
-/** Sends one event, and counts what each request would pay for. */
+/** Sends one event, and counts objects that are expensive to create for each request. */
 const SIGNALS = `
 let controllers = 0
 globalThis.AbortController = class extends AbortController {
@@ -39,7 +39,7 @@ async function readJson(path: string): Promise<Record<string, unknown>> {
 }
 
 test('the tarball holds these files and no others', () => {
-  // Files that the build splits off carry a hash of their content in the name; how many there are is the bundler's affair.
+  // Names of shared chunks contain a hash of their content; the bundler decides how many there are.
   const names = project.tarball.files.map((path) =>
     path.replace(/\w+-[A-Za-z0-9_-]{8}\.d\.cts$/, '[types].d.cts').replace(/-[A-Z0-9]{8}\.js$/, '-[hash].js'),
   )
@@ -66,7 +66,7 @@ test('the tarball holds these files and no others', () => {
   )
 })
 
-test('no file of the build waits for one that waits for it', async () => {
+test('no file of the build imports itself through others', async () => {
   const dist = join(project.folder, 'node_modules/trackpost/dist')
   const importsOf = async (file: string): Promise<string[]> => {
     const code = await readFile(join(dist, file), 'utf8')
@@ -79,7 +79,8 @@ test('no file of the build waits for one that waits for it', async () => {
     return (await Promise.all([...imports].map((next) => cyclesFrom(next, [...path, file])))).flat()
   }
 
-  // It is read as the runtime reads it: what a file exports is undefined to the one that it waits for.
+  // Each file is read in the order of the runtime: the exports of a file are undefined in a file that it
+  // imports.
   expect(await importsOf('index.js')).toEqual(expect.arrayContaining(['shared.js', ...PLATFORMS]))
   expect(await cyclesFrom('index.js', [])).toEqual([])
 })
@@ -95,7 +96,7 @@ test.each([
     'signal.cjs',
     `const { Analytics } = require('trackpost')\nconst { createServer } = require('node:http')`,
   ],
-])('from %s, a request of the default client makes no AbortController', async (_, file, header) => {
+])('from %s, a request of the default client creates no AbortController', async (_, file, header) => {
   const path = await project.write(file, `${header}${SIGNALS}`)
 
   const { code, output } = await run(process.execPath, [path], project.folder)
@@ -178,14 +179,14 @@ test('nothing runs when the package is installed', async () => {
   }
 })
 
-test('no file in the tarball knows where it was built', async () => {
+test('no file in the tarball contains the path where it was built', async () => {
   for (const path of project.tarball.files) {
     const text = await readFile(join(project.folder, 'node_modules/trackpost', path), 'utf8')
     expect(text, path).not.toContain(REPOSITORY)
   }
 })
 
-test('modules of Node.js carry their prefix, which other runtimes ask for', async () => {
+test('modules of Node.js are imported with their prefix, which other runtimes require', async () => {
   const bare = new RegExp(`(?:from|import|require)[ (]*"(?:${builtinModules.join('|')})"`)
 
   for (const path of project.tarball.files.filter((path) => /\.c?js$/.test(path))) {
@@ -194,7 +195,7 @@ test('modules of Node.js carry their prefix, which other runtimes ask for', asyn
   }
 })
 
-test('the lockfile names no registry', async () => {
+test('the lockfile contains no registry', async () => {
   const { packages } = (await readJson(join(REPOSITORY, 'package-lock.json'))) as {
     packages: Record<string, { resolved?: string; link?: boolean; integrity?: string }>
   }

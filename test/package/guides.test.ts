@@ -8,7 +8,7 @@ import { runNode, WRITE_KEY } from '../examples/run-node.ts'
 import { type Example, examplesOf } from '../support/guide.ts'
 import { createProject, type Project, REPOSITORY, run, runTool } from './project.ts'
 
-/** Documents without programs, and two whose programs have tests of their own. */
+/** Documents without programs, and two whose programs have their own tests. */
 const OTHERS = ['faults', 'observability', 'spec', 'tracking-plans'].map((name) => `docs/${name}.md`)
 
 const documents = readdirSync(join(REPOSITORY, 'docs'), { recursive: true })
@@ -32,14 +32,14 @@ beforeAll(async () => {
   const imported = examples.flatMap(({ code }) =>
     [...code.matchAll(/\bfrom '((?:@[\w-]+\/)?[\w-]+)[^']*'/g)].map(([, name = '']) => name),
   )
-  // `expect` is what the types of Jest are declared in.
+  // The types of Jest are declared in `expect`.
   for (const name of new Set([...imported, 'expect', '@types/node'])) {
     if (['trackpost', 'node', 'cloudflare', '@vercel/functions'].includes(name)) continue
     const target = join(project.folder, 'node_modules', name)
     await mkdir(dirname(target), { recursive: true })
     await symlink(join(REPOSITORY, 'node_modules', name), target)
   }
-  // A fake of the platform's modules; the tests of serverless platforms have the real ones.
+  // Fakes of modules of the platforms; the tests of serverless platforms use the real ones.
   const vercel = join(project.folder, 'node_modules/@vercel/functions')
   await mkdir(vercel, { recursive: true })
   await writeFile(
@@ -61,7 +61,7 @@ beforeEach(() => {
   receiver.events.length = 0
 })
 
-/** Runs an example as its reader would: with the runner that it imports, or as a program. */
+/** Runs an example in the way of its reader: with the test runner that it imports, or as a program. */
 async function runExample(
   { language, code }: Example,
   name: string,
@@ -84,7 +84,7 @@ async function runExample(
   return { ...exit, code: exit.code ?? 1 }
 }
 
-/** A runner writes what it likes; whether its tests passed is in its exit code. */
+/** The output of a runner is not checked; its exit code says whether the tests passed. */
 function textOf({ code, output }: { code: number; output: string }): {
   code: number
   stdout: string
@@ -94,7 +94,7 @@ function textOf({ code, output }: { code: number; output: string }): {
 }
 
 describe.each(guides)('$path', ({ path, examples }) => {
-  test('has no block of code that is not an example', () => {
+  test('contains no block of code that is not an example', () => {
     const blocks = readFileSync(join(REPOSITORY, path), 'utf8').match(
       /^```(?:js|ts|mjs|javascript|typescript)\b/gm,
     )
@@ -107,7 +107,7 @@ describe.each(guides)('$path', ({ path, examples }) => {
 
     const { code, stdout, stderr } = await runExample(example, name)
 
-    // A guide that shows an outage is told of it: two lines each.
+    // A guide that shows an outage gets two warnings, each of two lines.
     const told = stderr.replace(
       /^\(node:\d+\) \[TRACKPOST_OUTAGE\].*\n(?:\(Use `node --trace-warnings.*\n)?/gm,
       '',
@@ -117,10 +117,10 @@ describe.each(guides)('$path', ({ path, examples }) => {
   })
 })
 
-test('every example in TypeScript compiles, strictly', async () => {
+test('every example in TypeScript compiles with strict settings', async () => {
   const typed = examples.filter(({ language }) => language === 'ts')
   const files = typed.map((_, index) => `guide-${index}.mts`)
-  // Each is a module of its own, as a file that begins with an import is.
+  // Each is its own module, like a file that begins with an import.
   for (const [index, { code }] of typed.entries()) {
     await project.write(files[index] as string, `${code}\nexport {}\n`)
   }

@@ -16,7 +16,7 @@ let service: Pick<Loopback, 'url' | 'close'>
 let requests: Request[]
 let status: number
 
-// Checks the statements of the guides about other libraries against these libraries.
+// Checks the statements of the guides about other libraries with these libraries.
 beforeEach(async () => {
   requests = []
   status = 200
@@ -52,7 +52,7 @@ describe('docs/migration/segment.md: @segment/analytics-node', () => {
     expect(() => analytics.track({ userId: 'u', event: 'E', properties: [1] as never })).toThrow('properties')
   })
 
-  test('delivers an event of nobody, whose userId is empty', async () => {
+  test('delivers an event without a user, whose userId is empty', async () => {
     const analytics = open()
     analytics.track({ userId: '', event: 'E' })
     await analytics.closeAndFlush()
@@ -60,7 +60,7 @@ describe('docs/migration/segment.md: @segment/analytics-node', () => {
     expect(requests[0]?.body.batch[0]).toMatchObject({ userId: '', event: 'E' })
   })
 
-  test('reads what was passed when the batch is sent', async () => {
+  test('reads the arguments only when the batch is sent', async () => {
     const analytics = open(20)
     const properties = { n: 1 }
     analytics.track({ userId: 'u', event: 'E', properties })
@@ -122,7 +122,7 @@ describe('docs/migration/posthog-node.md: posthog-node', () => {
     await posthog.shutdown()
   })
 
-  test('sends what the table of calls says, with an id made up where there is none', async () => {
+  test('sends the messages of the table of calls, with a generated id where there is none', async () => {
     const posthog = new PostHog('phc_k', { host: service.url, disableCompression: true })
     posthog.identify({ distinctId: 'ada', properties: { email: 'a' } })
     posthog.capture({ distinctId: 'ada', event: 'Signed Up', groups: { company: 'g1' } })

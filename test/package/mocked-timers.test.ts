@@ -17,7 +17,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('under the mock timers of node:test, retries, rate limits and deadlines go on', async () => {
+test('with the mock timers of node:test, retries, rate limits and deadlines work', async () => {
   const path = await project.add('test/package/consumers/mocked-timers.mjs')
 
   const { code, output } = await run(process.execPath, ['--test', path])
@@ -39,10 +39,10 @@ const ALL = [
 ] as const
 
 describe.each([
-  ['as Vitest has them by default', undefined],
-  ['as Jest has them', ALL],
+  ['with the defaults of Vitest', undefined],
+  ['with the defaults of Jest', ALL],
   ['of setTimeout alone', ['setTimeout', 'clearTimeout'] as const],
-])('under fake timers %s', (_label, toFake) => {
+])('fake timers %s', (_label, toFake) => {
   test('an event is delivered after retries and a rate limit, and a flush resolves', async () => {
     vi.useFakeTimers(toFake === undefined ? {} : { toFake: [...toFake] })
     const statuses = [503, 429, 503]

@@ -39,17 +39,20 @@ afterEach(async () => {
 })
 
 // As in Node.js 16 and 18.
-test.each(['oauth.mjs', 'oauth.cjs'])('%s gets a token where require() loads no ES modules', async (name) => {
-  const path = await project.add(`test/package/consumers/${name}`)
+test.each(['oauth.mjs', 'oauth.cjs'])(
+  '%s gets a token where require() cannot load ES modules',
+  async (name) => {
+    const path = await project.add(`test/package/consumers/${name}`)
 
-  const exit = await runNode(['--no-experimental-require-module', path], {
-    WRITE_KEY,
-    CLIENT_KEY,
-    TRACKPOST_HOST: receiver.url,
-    AUTH_SERVER: `http://127.0.0.1:${(tokenServer.address() as AddressInfo).port}`,
-  })
+    const exit = await runNode(['--no-experimental-require-module', path], {
+      WRITE_KEY,
+      CLIENT_KEY,
+      TRACKPOST_HOST: receiver.url,
+      AUTH_SERVER: `http://127.0.0.1:${(tokenServer.address() as AddressInfo).port}`,
+    })
 
-  expect(exit).toMatchObject({ code: 0, stderr: '' })
-  expect(JSON.parse(exit.stdout)).toEqual({ delivered: 1, failed: 0, pending: 0 })
-  expect(receiver.events).toMatchObject([{ type: 'track', properties: { module: name } }])
-})
+    expect(exit).toMatchObject({ code: 0, stderr: '' })
+    expect(JSON.parse(exit.stdout)).toEqual({ delivered: 1, failed: 0, pending: 0 })
+    expect(receiver.events).toMatchObject([{ type: 'track', properties: { module: name } }])
+  },
+)

@@ -21,7 +21,7 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-/** All plugins at once, in one client, with a schema of no library. */
+/** All plugins in one client, with a schema that comes from no library. */
 const PROGRAM = `
 const total = {
   '~standard': {
@@ -121,7 +121,7 @@ const ACCEPTED: Record<string, string> = {
     const table: Record<string, z.ZodType<object>> = {}
     const loose: TrackingPlan = trackingPlan(table)
     console.log(loose.schemas)`,
-  'our types of a schema are those of the standard': `
+  'the types of a schema agree with those of the standard': `
     const ours = {} as StandardSchema<{ a: number }, { a: string }>
     const theirs: StandardSchemaV1<{ a: number }, { a: string }> = ours
     const back: StandardSchema<{ a: number }, { a: string }> = theirs
@@ -133,13 +133,13 @@ const REFUSED: Record<string, string> = {
     analytics.track({ userId: 'u', event: 'Order Completed', properties: { total: '1' } })`,
   'an event that is not in the plan': `analytics.track({ userId: 'u', event: 'Order Complete' })`,
   'a schema of text': `trackingPlan({ a: z.string() })`,
-  'what is no schema': `trackingPlan({ a: { parse: () => ({}) } })`,
+  'a value that is not a schema': `trackingPlan({ a: { parse: () => ({}) } })`,
   'another choice': `trackingPlan({}, { onViolation: 'warn' })`,
   'a sample without a rate': `sample({ by: 'user' })`,
   'a filter that returns nothing': `filter(() => {})`,
 }
 
-test('the types of plans, schemas and plugins', async () => {
+test('the types of plans, schemas and plugins are exact', async () => {
   const complaints = await compileSnippets(project, 'plan', HEADER, { ...ACCEPTED, ...REFUSED })
 
   const refused = Object.keys(complaints).filter((name) => complaints[name] !== '')

@@ -42,7 +42,7 @@ afterEach(async () => {
   await Promise.all([service?.close(), tokens?.close()])
 })
 
-/** Runs the shop with a library; nothing but the import is another. */
+/** Runs the shop with a library; only the import differs. */
 async function runShop(library: string, environment: string): Promise<Run> {
   const isOurs = library === LIBRARIES.trackpost
   const compiled = async (name: string, change = (text: string) => text): Promise<string> => {
@@ -51,7 +51,7 @@ async function runShop(library: string, environment: string): Promise<Run> {
   }
   const change = (text: string): string =>
     isOurs ? text.replace(`from '${LIBRARIES.segment}'`, `from '${library}'`) : text
-  // Of the other library, the file that its package names is imported: the project has only ours.
+  // The other library is imported by the path of its main file: the project does not contain it.
   const resolved = JSON.stringify(import.meta.resolve(LIBRARIES.segment))
   const program = (await compiled('program', change)).replaceAll(JSON.stringify(LIBRARIES.segment), resolved)
   const path = await project.write(`shop-${isOurs ? 'ours' : 'theirs'}-${environment}.mjs`, program)
@@ -79,7 +79,7 @@ function facts({ requests }: Run): Fields[] {
       expect(typeof messageId === 'string' && typeof timestamp === 'string' && _metadata).toBeTruthy()
       const { library: _library, ...ofCaller } = context as Fields
       const isGiven = String(messageId).startsWith('order-')
-      // null and undefined say the same of a name.
+      // A name of null means the same as undefined.
       const kept = Object.entries(rest).filter(([, value]) => value !== null)
       return { ...Object.fromEntries(kept), context: ofCaller, ...(isGiven && { messageId }) }
     })
@@ -89,12 +89,12 @@ function facts({ requests }: Run): Fields[] {
 const keyOf = ({ type, messageId, properties }: Fields): string =>
   `${type} ${messageId} ${(properties as Fields | undefined)?.['url']}`
 
-/** The lines of the shop's log that are about this. */
+/** The lines of the shop's log about one subject. */
 const lines = ({ seen }: Run, ...starts: string[]): string[][] =>
   seen.filter(([, first]) => starts.includes(first ?? ''))
 
 describe('a program written for @segment/analytics-node, run with both libraries', () => {
-  test('tracks the same, and sees the same', async () => {
+  test('sends the same messages, and gets the same results', async () => {
     const theirs = await runShop(LIBRARIES.segment, 'staging')
     const ours = await runShop(LIBRARIES.trackpost, 'staging')
 
@@ -117,7 +117,7 @@ describe('a program written for @segment/analytics-node, run with both libraries
     expect(lines(ours, 'delivery_failure').length).toBe(lines(theirs, 'delivery_failure').length)
   })
 
-  test('with OAuth, and an HTTP client of its own', async () => {
+  test('works with OAuth, and with a custom HTTP client', async () => {
     const runs = [
       await runShop(LIBRARIES.segment, 'production'),
       await runShop(LIBRARIES.trackpost, 'production'),

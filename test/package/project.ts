@@ -9,11 +9,11 @@ export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface Tarball {
   readonly path: string
-  /** Paths of the files in it, sorted. */
+  /** The paths of its files, sorted. */
   readonly files: string[]
 }
 
-/** A project of a user, with the packed package installed and nothing else. */
+/** A project of a user, in which only the packed package is installed. */
 export interface Project {
   readonly folder: string
   readonly tarball: Tarball
@@ -64,9 +64,11 @@ declare module 'vitest' {
 }
 
 /**
- * A project of a test file's own: a copy of the one that was installed for all of them.
+ * A project for one test file: a copy of the project that was installed once for all.
  *
- * @param parent What is installed in this folder is there for the project as well. Default: that for temporary files.
+ *
+ * @param parent The project can use the packages that are installed in this folder. Default: the folder for
+ * temporary files.
  */
 export async function createProject(parent = tmpdir()): Promise<Project> {
   const installed = inject('installed')

@@ -4,7 +4,10 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { REPOSITORY, run } from './project.ts'
 
-/** `npm run test:package -- --full`: the declarations too, which take ten times as long to make as the code. */
+/**
+ * `npm run test:package -- --full` also compares the declarations, which take ten times as long to build as
+ * the code.
+ */
 const IS_FULL = process.env['TEST_FULL'] === '1'
 
 function digests(folder: string): Record<string, string> {
@@ -20,14 +23,14 @@ function digests(folder: string): Record<string, string> {
 }
 
 test('S41: built again elsewhere, every file is the same', async () => {
-  // Below the repository, so that the tools of the build are found.
+  // Below the repository, so that the build tools are found.
   mkdirSync(join(REPOSITORY, '.cache'), { recursive: true })
   const folder = realpathSync(mkdtempSync(join(REPOSITORY, '.cache', 'rebuilt-')))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   for (const name of ['src', 'scripts/licenses.mjs', 'package.json', 'tsconfig.json', 'tsup.config.ts']) {
     cpSync(join(REPOSITORY, name), join(folder, name), { recursive: true })
   }
-  // Where they are decides their order in the file.
+  // Their location decides their order in the file.
   for (const name of ['jose', 'dset', '@lukeed/uuid', '@lukeed/csprng']) {
     cpSync(join(REPOSITORY, 'node_modules', name), join(folder, 'node_modules', name), { recursive: true })
   }

@@ -12,7 +12,7 @@ const built = ['.', ...manifest.workspaces].filter((folder) =>
   existsSync(`${repository}${folder}/dist/LICENSES.txt`),
 )
 
-test('each package has a bill of materials: what it depends on, what is compiled in, and nothing that only develops it', () => {
+test('each package has a bill of materials: dependencies and compiled-in packages, but no development dependencies', () => {
   execFileSync(process.execPath, [`${repository}scripts/sbom.mjs`, ...built])
 
   expect(built).toContain('.')

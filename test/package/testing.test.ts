@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => project?.remove())
 
-/** Each runner ends by itself only where nothing is left open: none is told to end the process. */
+/** Each runner ends by itself only if nothing is left open: none is told to exit. */
 const RUNNERS: Record<string, { file: string; tests: number; run: (file: string) => Promise<Result> }> = {
   'node:test': {
     file: 'node.test.mjs',
@@ -63,14 +63,14 @@ const RUNNERS: Record<string, { file: string; tests: number; run: (file: string)
   },
 }
 
-/** How many tests the runner says have passed. */
+/** The number of passed tests in the output of the runner. */
 function passed(output: string): number {
   const match = /# pass (\d+)|(\d+) passing|Tests:\s+(\d+) passed|Tests\s+(\d+) passed/.exec(output)
   return Number(match?.slice(1).find((count) => count !== undefined) ?? 0)
 }
 
 describe.each(Object.entries(RUNNERS))('%s', (_name, { file, tests, run }) => {
-  test('runs the test kit, with its fake timers and without, and ends by itself', async () => {
+  test('runs the test kit, with fake timers and without, and ends by itself', async () => {
     const path = await project.add(`test/package/runners/${file}`)
 
     const { code, output } = await run(path)
@@ -100,20 +100,20 @@ declare module 'expect' {
 expect.extend(matchers)\n`
 
 const ACCEPTED: Record<string, string> = {
-  'the messages that are found': `
+  'the messages that find returns': `
     const orders = client.find({ event: 'Order Completed' })
     const totals: number[] = orders.map(({ properties }) => properties.total)
     const dates: (string | undefined)[] = orders.map(({ properties }) => properties.placedAt)
     const plan: 'free' | 'pro' | undefined = client.last({ type: 'identify' })?.traits.plan
     const later: Promise<'Signed Up'> = client.waitFor({ event: 'Signed Up' }, { timeout: 1 }).then(({ event }) => event)
     console.log(totals, dates, plan, later)`,
-  'a message by its kind': `
+  'a message narrowed by its kind': `
     for (const message of client.messages) {
       if (message.type === 'track' && message.event === 'Order Completed') message.properties.total.toFixed()
       if (message.type === 'group') message.traits.seats.toFixed()
       if (message.type === 'alias') message.previousId.trim()
     }`,
-  'filters of every sort': `
+  'filters of every form': `
     client.find({ userId: 'ada' })
     client.find({ type: 'track', userId: 'ada' })
     client.find({ event: 'Order Completed', properties: { items: [{ sku: 'a' }] } })
@@ -121,7 +121,7 @@ const ACCEPTED: Record<string, string> = {
     client.find({ context: { ip: '::1' } })
     client.last()
     loose.find({ event: 'Anything', properties: { a: 1 } })[0]?.properties['a']`,
-  'a typed client for code that takes one': `
+  'a typed client for a function that takes a client': `
     const checkout = (analytics: Analytics<Events, { plan: 'free' | 'pro' }, { seats: number }>): unknown => analytics
     checkout(client.analytics)
     client.failNext({ status: 503, retryAfter: 1, times: Infinity })`,
@@ -167,7 +167,7 @@ const REFUSED: Record<string, [snippet: string, mentions: string]> = {
     `client.last({ type: 'identify', traits: { plan: 'gold' } })`,
     'gold',
   ],
-  'a date where its text is': [
+  'a date where the message has text': [
     `client.find({ event: 'Order Completed' })[0]?.properties.placedAt?.getTime()`,
     'getTime',
   ],

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject, type Project, REPOSITORY, runTool } from './project.ts'
 
-/** Code that users write, mostly because it compiles with the SDK that they come from. */
+/** Code of users that must compile, mostly because it compiles with the SDK that they come from. */
 const ACCEPTED = {
-  'a callback with the parameters of today': `
+  'a callback with the current parameters': `
     const callback = (error?: unknown, ctx?: Context): void => console.log(error, ctx?.event.userId)
     analytics.track({ userId: 'u', event: 'e' }, callback)`,
   'settings that are undefined': `
@@ -31,7 +31,7 @@ const ACCEPTED = {
     analytics.on('register', (names) => names.length).on('deregister', (names) => names.length)`,
 }
 
-/** Values of types that users declare themselves, and traits of every shape that the service takes. */
+/** Values with types that users declare themselves, and traits in every form that the service accepts. */
 const ACCEPTED_SHAPES = {
   'an interface as properties and traits': `
     interface Order { id: string; coupon?: string }
@@ -93,7 +93,7 @@ const TYPED = `
 
 /** Rows T1, T2 and T4. */
 const ACCEPTED_NAMES = {
-  'T1: the promise of a flush, wherever one of a summary or of nothing is declared': `
+  'T1: the promise of a flush, where a promise of a summary or of nothing is declared': `
     const stop = (): Promise<void> => analytics.closeAndFlush()
     const all = (): Promise<void[]> => Promise.all([analytics.flush(), analytics.closeAndFlush({ timeout: 1 })])
     const both = async (): Promise<number> => {
@@ -144,7 +144,7 @@ const ACCEPTED_TYPED = {
     names(typed)`,
 }
 
-/** With a map of events: what the complaint has to mention. */
+/** With a map of events: text that the error must contain. */
 const REFUSED_TYPED: Record<string, [snippet: string, mentions: string]> = {
   'an event that is not in the map': [`typed.track({ userId: 'u', event: 'Sined Up' })`, 'Signed Up'],
   'a property of another type': [
@@ -190,7 +190,7 @@ const REFUSED = {
   'an array as context': `analytics.track({ userId: 'u', event: 'e', context: ['ip'] })`,
   'an array as integrations': `analytics.track({ userId: 'u', event: 'e', integrations: ['CRM'] })`,
   'text as a trait that is an object': `analytics.identify({ userId: 'u', traits: { address: 'Zurich' } })`,
-  'an event that is never fired': `analytics.on('trakc', () => {})`,
+  'an event that is never emitted': `analytics.on('trakc', () => {})`,
 }
 
 let project: Project
@@ -232,7 +232,7 @@ async function compileAll(snippets: Record<string, string>): Promise<Map<string,
   }
   const path = await project.write('tsconfig.json', JSON.stringify({ compilerOptions, files }))
   const { output } = await runTool('tsc', ['--project', path, '--pretty', 'false'], project.folder)
-  // A complaint goes on in lines that are indented.
+  // An error continues in lines that are indented.
   const lines = output.split(/\n(?! )/).filter((line) => line !== '')
   return new Map(
     names.map((name, index) => [name, lines.filter((line) => line.startsWith(`${files[index]}(`))]),
@@ -256,7 +256,7 @@ test.each(Object.keys(ACCEPTED_TYPED))('%s compile', (name) => {
 })
 
 test.each(Object.entries(REFUSED_TYPED))(
-  '%s does not compile, and the complaint says why',
+  '%s does not compile, and the error says why',
   (name, [, mentions]) => {
     expect(complaints.get(name)?.join(' ')).toContain(mentions)
   },
@@ -269,7 +269,7 @@ test.each(Object.keys(REFUSED))('%s does not compile', (name) => {
 describe('a program written for @segment/analytics-node', () => {
   const folder = join(REPOSITORY, 'test/package/ported')
 
-  test('compiles as it stands', async () => {
+  test('compiles unchanged', async () => {
     const { output } = await runTool('tsc', ['--project', join(folder, 'tsconfig.json'), '--pretty', 'false'])
 
     expect(output).toBe('')

@@ -5,7 +5,7 @@ import { ENTRIES } from '../../tsup.config.ts'
 import { compiler, installCompilers, VERSIONS } from './compilers.ts'
 import { createProject, type Project, REPOSITORY, run } from './project.ts'
 
-/** Every entry of the package, and the parts of it whose types lean on the runtime's. */
+/** Every entry of the package, and those parts whose types depend on types of the runtime. */
 const PROGRAM = `
 import Default, { Analytics, Context, FetchHTTPClient, FAILURE_CODES } from 'trackpost'
 import type { AnalyticsSettings, FlushSummary, HTTPClient, Message, Plugin, Stats } from 'trackpost'
@@ -52,12 +52,12 @@ export async function main(): Promise<Stats> {
 }
 `
 
-/** The other entries; but `trackpost/msw`, which needs the types of that package and of the web. */
+/** The other entries, except `trackpost/msw`, which needs the types of that package and of the web. */
 const OTHERS = ENTRIES.filter((name) => name !== 'msw' && !PROGRAM.includes(`'trackpost/${name}'`))
   .map((name) => `export * as ${name} from 'trackpost/${name}'\n`)
   .join('')
 
-/** For the compilers that know the statement. */
+/** For compilers that support `await using`. */
 const AWAIT_USING = `
 export async function block(): Promise<void> {
   await using scoped = new Analytics(settings)
@@ -95,11 +95,14 @@ interface Combination {
 
 const every = (version: Combination['version']): Combination[] =>
   (Object.keys(RESOLUTIONS) as Combination['resolution'][])
-    // TypeScript 7 has no node10 any more.
+    // TypeScript 7 no longer has node10.
     .filter((resolution) => resolution !== 'node10' || version !== '7.0')
     .flatMap((resolution) => [true, false].map((hasNodeTypes) => ({ version, resolution, hasNodeTypes })))
 
-/** The first version by the oldest and the newest way to resolve, the last by every way: it takes no time at all. */
+/**
+ * The oldest version by the oldest and the newest way to resolve, the newest version by every way, which
+ * takes no time.
+ */
 const usual: Combination[] = [
   { version: '5.0', resolution: 'node10', hasNodeTypes: false },
   { version: '5.0', resolution: 'node16', hasNodeTypes: true },
@@ -109,7 +112,7 @@ const usual: Combination[] = [
 
 const cases = isFull ? VERSIONS.flatMap(every) : usual
 
-/** The errors of the compiler in our declarations and in the program, not in those of other packages. */
+/** The errors of the compiler in these declarations and in the program, not in those of other packages. */
 async function complaints(
   { version, resolution, hasNodeTypes }: Combination,
   addition = '',
@@ -142,7 +145,7 @@ async function complaints(
   return output.split('\n').filter((line) => ours.test(line))
 }
 
-describe('the types compile, with no library check skipped', () => {
+describe('the types compile without skipLibCheck', () => {
   test.each(cases)(
     'TypeScript $version, moduleResolution $resolution, types of Node.js: $hasNodeTypes',
     async (combination) => {
@@ -150,7 +153,7 @@ describe('the types compile, with no library check skipped', () => {
     },
   )
 
-  test('and what is wrong is seen', async () => {
+  test('an error in the program is found', async () => {
     const combination: Combination = { version: '7.0', resolution: 'bundler', hasNodeTypes: false }
 
     const seen = await complaints(combination, 'export const wrong: number = analytics\n')

@@ -7,14 +7,17 @@ import { createProject, type Project } from '../package/project.ts'
 import { type Loopback, listen } from '../support/loopback.ts'
 import { runtime } from '../support/runtimes.ts'
 
-/** The versions of undici that a program may configure: every one that runs there, besides the one of Node.js itself. */
+/**
+ * The versions of undici that a program may configure: all that run on this version, besides the one inside
+ * Node.js.
+ */
 const UNDICIS: Record<string, { readonly path: () => string; readonly since: number }> = {
   'undici 5': { path: () => runtime('undici-5'), since: 18 },
   'undici 6': { path: () => createRequire(import.meta.url).resolve('undici'), since: 18 },
   'undici 7': { path: () => runtime('undici-7'), since: 20 },
   'undici 8': { path: () => runtime('undici-8'), since: 22 },
 }
-/** All that there are with `npm run test:runtimes -- --full`. */
+/** All combinations with `npm run test:runtimes -- --full`. */
 const NODES = process.env['TEST_FULL'] === '1' ? [18, 20, 22, 24, 26] : [18, 22, 26]
 const CASES = NODES.flatMap((node) =>
   Object.entries(UNDICIS)
@@ -22,7 +25,7 @@ const CASES = NODES.flatMap((node) =>
     .map(([undici, { path }]) => ({ node, undici, path })),
 )
 
-/** Prints, for each kind of dispatcher, what became of one event and the statuses that were seen. */
+/** Prints, for each kind of dispatcher, the outcome of one event and the statuses that listeners got. */
 const PROGRAM = `
 const undici = require(process.env.UNDICI)
 const { Analytics } = require('trackpost')
@@ -81,7 +84,7 @@ process.exit()
 
 let project: Project
 let api: Loopback
-/** Where redirects lead. Nothing must arrive there. */
+/** The target of redirects. Nothing must arrive there. */
 let elsewhere: Loopback
 /** The requests that arrived; through the proxy, for a host that only the proxy knows. */
 const arrived: string[] = []
@@ -95,7 +98,7 @@ beforeAll(async () => {
     request.resume().on('end', () => response.end('{}'))
   })
   api = await listen((request, response) => {
-    // A proxy is given the whole address where it makes no tunnel.
+    // Without a tunnel, a proxy gets the whole address.
     const { pathname } = new URL(request.url ?? '', 'http://direct.invalid')
     const isFirst = !arrived.includes(pathname)
     arrived.push(pathname)
@@ -134,7 +137,8 @@ test.each(CASES)(
 
     const results = (await run(node, 'dispatchers.cjs', { UNDICI: path() })) as Record<string, object>
 
-    // A rate limit that says how long is no counted retry: only who read the headers of the error waits.
+    // A rate limit with its duration does not count as a retry: only code that read the headers of the error
+    // waits.
     const expected = Object.keys(results).map((kind) => {
       const redirect = /^redirect-(\d+)/.exec(kind)?.[1]
       if (redirect !== undefined) return [kind, { delivered: 0, statuses: [Number(redirect)] }]

@@ -1,4 +1,7 @@
-/** Each feature on each platform: what docs/platforms.md says. With WRITE_TABLE=1 the document is written from what is expected. */
+/**
+ * Each feature on each platform: the content of docs/platforms.md. With WRITE_TABLE=1 the document is written
+ * from the expected results.
+ */
 import type { ChildProcess } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
@@ -27,7 +30,7 @@ let project: Project
 let tokens: TokenServer
 let api: Loopback
 let directory: string
-/** The events that the service took, by platform and feature: a line for each. */
+/** The events that the service accepted, by platform and feature: one line for each. */
 const received = new Map<string, string[]>()
 const receivedOf = (platform: string, feature: string): string[] =>
   received.get(`${platform}/${feature}`) ?? []
@@ -74,7 +77,7 @@ function describeBatch({ headers }: IncomingMessage, body: Buffer): string[] {
   )
 }
 
-/** @param mode What host.mjs does. */
+/** @param mode The mode of host.mjs. */
 function settingsFor(id: string, mode = id): string {
   return JSON.stringify({
     mode,
@@ -174,7 +177,10 @@ async function runInNext(id: string): Promise<Results> {
   return results
 }
 
-/** The runtime interface of AWS Lambda, which stops the function as soon as it asks for more than there is. */
+/**
+ * The runtime interface of AWS Lambda, which suspends the function as soon as it asks for another invocation
+ * than the only one.
+ */
 async function runInLambda(id: string): Promise<Results> {
   const results: Record<string, Result> = {}
   const left = NAMES.filter((name) => name !== 'closeOn')
@@ -206,7 +212,7 @@ async function runInLambda(id: string): Promise<Results> {
   })
   try {
     await Promise.race([over, lambda.ended])
-    // The environment ends as it does for a function with an extension.
+    // The environment ends in the way of a function with an extension.
     lambda.child.kill('SIGCONT')
     lambda.child.kill('SIGTERM')
     const { end } = await lambda.ended
@@ -216,7 +222,7 @@ async function runInLambda(id: string): Promise<Results> {
   }
 }
 
-/** The next process delivers what an exit listener has left in the spool. */
+/** The next process delivers the events that an exit listener has left in the spool. */
 async function runExit(id: string): Promise<Results> {
   const results = await runProcess(id, 'node-26')
   expect(receivedOf(id, 'spool')).toEqual([])
@@ -227,7 +233,7 @@ async function runExit(id: string): Promise<Results> {
 }
 
 interface Run {
-  /** In the manifest of runtimes. */
+  /** Its name in the manifest of runtimes. */
   readonly needs: string
   readonly run: (id: string) => Promise<Results>
 }
@@ -279,7 +285,7 @@ function resultsOf({ id }: Platform): Promise<Results> {
 }
 
 describe.each(PLATFORMS)('on $title', (platform) => {
-  test.each(NAMES)('%s does what the table says', async (name) => {
+  test.each(NAMES)('%s has the result of the table', async (name) => {
     const results = await resultsOf(platform)
 
     const { saw, received } = FEATURES[name]
@@ -297,7 +303,7 @@ describe.each(PLATFORMS)('on $title', (platform) => {
   })
 })
 
-test('docs/platforms.md is what the table says', () => {
+test('docs/platforms.md has the content of the table', () => {
   if (process.env['WRITE_TABLE'] === '1') writeFileSync(DOCUMENT, writeDocument())
 
   expect(readFileSync(DOCUMENT, 'utf8')).toBe(writeDocument())

@@ -67,8 +67,8 @@ describe.each(Object.keys(FILES))('%s', (file) => {
     for (const [name, text] of Object.entries(FILES)) await project.write(name, text)
   })
 
-  // They have Web Crypto, but not as a global, and none is made of it.
-  test.each(['node-16', 'node-18'])('in %s a token needs no global Web Crypto', async (name) => {
+  // They have Web Crypto, but not as a global, and the client creates no such global.
+  test.each(['node-16', 'node-18'])('on %s a token needs no global Web Crypto', async (name) => {
     const node = runtime(name)
 
     expect(await load(file, false, node)).toEqual({ delivered: 1, crypto: 'undefined' })
@@ -90,7 +90,7 @@ describe.each([
   ['edge-light', ['edge-light']],
   ['browser', ['browser']],
 ])('with the condition %s', (_, conditions) => {
-  test('a bundle needs no module of Node.js, and loads OAuth with the first token only', async () => {
+  test('a bundle needs no module of Node.js, and loads OAuth only with the first token', async () => {
     const entry = await project.write('edge.mjs', `export { Analytics } from 'trackpost'\n`)
 
     const { metafile, warnings } = await build({
@@ -116,7 +116,7 @@ describe.each([
   })
 })
 
-test('without a condition for edge runtimes, a bundle does need modules of Node.js', async () => {
+test('without a condition for edge runtimes, a bundle needs modules of Node.js', async () => {
   const entry = await project.write('node.mjs', `export { Analytics } from 'trackpost'\n`)
   const options = {
     entryPoints: [entry],
@@ -131,7 +131,7 @@ test('without a condition for edge runtimes, a bundle does need modules of Node.
   )
 })
 
-test('what edge runtimes load names no module of Node.js', async () => {
+test('the files for edge runtimes import no module of Node.js', async () => {
   const folder = join(project.folder, 'node_modules/trackpost/dist')
   const files = new Set(['./index.js', './platform.web.js'])
   const packages = new Set<string>()
@@ -146,7 +146,7 @@ test('what edge runtimes load names no module of Node.js', async () => {
   expect([...packages].sort()).toEqual(['#platform'])
 })
 
-test('both platforms export the same', async () => {
+test('both platforms have the same exports', async () => {
   const folder = join(project.folder, 'node_modules/trackpost/dist')
   const [node, web] = await Promise.all(
     ['node', 'web'].map((name) => import(join(folder, `platform.${name}.js`)) as Promise<object>),
@@ -156,7 +156,7 @@ test('both platforms export the same', async () => {
   expect(Object.keys(web ?? {})).toContain('defaultClient')
 })
 
-test('a token server that does not answer holds an ending process for exitTimeout, and no longer', async () => {
+test('a token server that does not respond keeps an ending process alive for exitTimeout, and no longer', async () => {
   const silent = await listen(() => {})
   const path = await project.write(
     'exit.mjs',
@@ -174,7 +174,7 @@ analytics.track({ userId: 'u', event: 'last' })`,
       )
     })
 
-    // That it ended at all is the proof: the request itself may take ten minutes.
+    // The end of the process is the proof: the request itself may take ten minutes.
     expect(output).toBe('shutdown_timeout\n')
   } finally {
     await silent.close()

@@ -38,8 +38,8 @@ function run(node: number, flags: string[], env: Record<string, string>): Promis
 
 const DELIVERED = `${JSON.stringify({ delivered: 1, failed: 0, pending: 0 })}\n`
 
-// `fetch` of Node.js 26 speaks HTTP/2; that of the older versions does not.
-test('on Node.js 26 a service that speaks HTTP/2 only gets its events over fetch', async () => {
+// `fetch` of Node.js 26 supports HTTP/2; that of older versions does not.
+test('on Node.js 26 a service with only HTTP/2 gets its events over fetch', async () => {
   const versions: string[] = []
   const server = createSecureServer(
     {
@@ -67,9 +67,9 @@ test('on Node.js 26 a service that speaks HTTP/2 only gets its events over fetch
   }
 })
 
-// Without WebAssembly undici cannot parse a response: events go over node:http. (The program is a CommonJS module: an
-// ES module of Node.js 22 cannot even import node:http then.)
-test.each([16, 18, 20, 22, 24, 26])('on Node.js %i events arrive with --jitless', async (node) => {
+// Without WebAssembly undici cannot parse a response: events are sent over node:http. (The program is a
+// CommonJS module: an ES module of Node.js 22 cannot even import node:http then.)
+test.each([16, 18, 20, 22, 24, 26])('on Node.js %i events are delivered with --jitless', async (node) => {
   let requests = 0
   const api = await listen((request, response) => {
     requests++

@@ -15,7 +15,7 @@ const WRITE_KEY = 'wk_Runtimes_7'
 /** A runtime, and one way to load the package in it. */
 interface Case {
   readonly name: string
-  /** In the manifest. */
+  /** Its name in the manifest. */
   readonly binary: string
   readonly title: string
   readonly modules: string
@@ -64,7 +64,7 @@ interface Received {
   readonly atMs: number
   readonly status: number
   readonly authorization: string | undefined
-  /** A header that `fetch` of Node.js adds of its own. */
+  /** A header that `fetch` of Node.js adds by itself. */
   readonly fetchMode: unknown
   readonly batch: Record<string, unknown>[]
 }
@@ -76,7 +76,7 @@ let api: Loopback
 const received = new Map<string, Received[]>()
 const rows: string[] = []
 
-/** The body of a request, decompressed. What the length says must be what arrives. */
+/** The body of a request, decompressed. The length in its header must agree. */
 async function readEncoded(
   request: IncomingMessage,
 ): Promise<{ body: string; encoding: string | undefined }> {
@@ -141,7 +141,7 @@ async function runCase(
       if (!response.ok) throw new Error(`${text}\n${worker.log()}`)
       expect(worker.log()).toBe('')
       const results = JSON.parse(text)
-      // Only the flag brings what Node.js has.
+      // Modules of Node.js exist only with the flag.
       expect(results.version !== undefined).toBe(flags.includes('nodejs_compat'))
       return { ...results, version: MANIFEST[binary]?.version }
     } finally {
@@ -196,7 +196,7 @@ test.concurrent.for(CASES)('$name', async (one, { skip }) => {
   expect(results['limit']).toEqual(delivered(1))
   const [limited, rested] = of('limit') as [Received, Received]
   expect([limited.status, rested.status]).toEqual([429, 200])
-  // A timer may fire a hair before its time, seen from another process.
+  // A timer may fire a little early in the view of another process.
   expect(rested.atMs - limited.atMs).toBeGreaterThan(950)
 
   expect(results['close']).toEqual({ ...delivered(250), late: 'closed' })
@@ -208,7 +208,7 @@ test.concurrent.for(CASES)('$name', async (one, { skip }) => {
   else {
     expect(results['functionClient']).toEqual({ ...delivered(1), requests: 1 })
     expect(eventsOf('function')).toHaveLength(1)
-    // By itself the client goes through the dispatcher below fetch, which knows nothing of the Fetch standard.
+    // By default the client uses the dispatcher below fetch, which does not implement the Fetch standard.
     if (one.jsRuntime === 'node') expect(of('function')[0]?.fetchMode).toBe('cors')
   }
   if (one.jsRuntime === 'node')

@@ -1,4 +1,7 @@
-/** Q1 to Q5: the spool where platforms are different: the permission model, worker threads, the end of a process, Deno. */
+/**
+ * Q1 to Q5: the spool where platforms differ: the permission model, worker threads, the end of a process,
+ * Deno.
+ */
 import { type ChildProcess, execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
@@ -55,7 +58,7 @@ function start(binary: string, args: readonly string[], mode?: string): Life {
   return life
 }
 
-/** Delivers what is left in the directory, and returns it. */
+/** Delivers the events that are left in the directory, and returns them. */
 async function deliverLeft(count: number): Promise<string[]> {
   isDown = false
   const next = start(process.execPath, [], `deliver ${count}`)
@@ -72,14 +75,14 @@ describe('Q1: under the permission model of Node.js', () => {
     ['node-20', '--experimental-permission'],
     ['node-24', '--permission'],
     ['node-26', '--permission'],
-  ])('on %s, SIGKILL takes nothing; what is denied is said once', async (name, flag) => {
+  ])('on %s, SIGKILL loses nothing; denied operations are reported once', async (name, flag) => {
     const grants = ['--allow-fs-read=*', `--allow-fs-write=${directory}/*`]
-    // From version 25 on, the network has to be granted as well.
+    // From version 25 on, the network needs a permission as well.
     const net = name === 'node-26' ? ['--allow-net'] : []
     const life = start(runtime(name), [flag, ...grants, ...net], 'burst 200')
 
     expect(await life.line()).toBe('stored false')
-    // After several syncs it has still been reported only once.
+    // After several syncs there is still only one report.
     expect(await life.line()).toBe('stored false')
     await life.says('denies fsync')
     life.child.kill('SIGKILL')
@@ -94,7 +97,7 @@ describe('Q1: under the permission model of Node.js', () => {
     ['node-20', '--experimental-permission'],
     ['node-24', '--permission'],
     ['node-26', '--permission'],
-  ])('on %s, a directory that may not be written to is refused at construction', async (name, flag) => {
+  ])('on %s, a directory without the right to write is refused by the constructor', async (name, flag) => {
     const { end, stderr } = await start(runtime(name), [flag, '--allow-fs-read=*'], 'burst 1').ended
 
     expect(end).toBe(1)
@@ -103,11 +106,12 @@ describe('Q1: under the permission model of Node.js', () => {
 })
 
 describe.each(['node-16', 'node-20', 'node-26', 'bun'])('Q2: worker threads, on %s', (name) => {
-  test('what a terminated thread has left is adopted while its process lives', async () => {
+  test('events of a terminated thread are adopted while its process lives', async () => {
     const life = start(runtime(name), [], 'thread')
     expect(await life.line()).toBe('thread stored')
 
-    // The thread has ended, but its process runs: its lock must look old enough for it to count as dead.
+    // The thread has ended, but its process runs: its lock must look old enough for the owner to count as
+    // dead.
     const silentSince = Date.now() / 1_000 - 61
     const locks = readdirSync(directory).filter((file) => file.endsWith('.lock'))
     expect(locks).toHaveLength(1)
@@ -123,7 +127,7 @@ describe.each(['node-16', 'node-20', 'node-26', 'bun'])('Q2: worker threads, on 
 describe.each(['node-16', 'node-20', 'node-26', 'bun', 'deno'])('Q3: the end of a process, on %s', (name) => {
   const args = name === 'deno' ? ['run', '-A', '--node-modules-dir=manual'] : []
   test.each(['exit', 'throw'])(
-    'what listeners of exit track is kept, whenever they were added: %s',
+    'events from listeners of exit are kept, whenever these were added: %s',
     async (how) => {
       const { end } = await start(runtime(name), args, `listener ${how}`).ended
 
@@ -145,7 +149,7 @@ describe('Q5: Deno', () => {
     '--node-modules-dir=manual',
   ]
 
-  test('without a terminal, with the rights that the guide names', async () => {
+  test('works without a terminal, with the permissions of the guide', async () => {
     const life = start(runtime('deno'), rights(), 'burst 20')
 
     expect(await life.line()).toBe('stored true')
@@ -160,11 +164,11 @@ describe('Q5: Deno', () => {
     expect(await deliverLeft(20)).toEqual(numbered('Burst', 20))
   })
 
-  test('in a terminal nobody is asked for anything', async () => {
+  test('asks for nothing in a terminal', async () => {
     try {
       execFileSync('script', ['--version'])
     } catch {
-      skip('the command `script` makes a terminal, and is not here')
+      skip('the command `script`, which makes a terminal, is not installed')
     }
     const command = [runtime('deno'), ...rights(), ...program('burst 20')]
       .map((word) => `'${word}'`)

@@ -8,7 +8,7 @@ import { runtime } from '../support/runtimes.ts'
 
 const { resolve: resolvePackage } = createRequire(import.meta.url)
 
-/** Each program sends events with a default client, and prints which way each left and what came back. */
+/** Each program sends events with a default client, and prints the transport of each, and the responses. */
 const COMMON = `
 const http = require('node:http')
 const { Analytics } = require('trackpost')
@@ -110,13 +110,13 @@ function run(node: number, file: keyof typeof PROGRAMS): Promise<unknown> {
   })
 }
 
-test('on Node.js 16 events leave over node:http', async () => {
+test('on Node.js 16 events are sent over node:http', async () => {
   expect(await run(16, 'growing.cjs')).toEqual({ untouched: ['node:http', 200], isUndiciLoaded: false })
   expect(arrived).toEqual(['/untouched/v1/batch'])
 })
 
 test.each([18, 20, 22, 24, 26])(
-  'on Node.js %i events leave over node:http until fetch is replaced, or somebody listens to it',
+  'on Node.js %i events are sent over node:http until fetch is replaced, or has a listener on its channels',
   async (node) => {
     expect(await run(node, 'growing.cjs')).toEqual({
       untouched: ['node:http', 200],
@@ -132,7 +132,7 @@ test.each([18, 20, 22, 24, 26])(
 )
 
 test.each([18, 20, 22, 24, 26])(
-  'on Node.js %i events leave over the connections of fetch, once that is used',
+  'on Node.js %i events are sent over the connections of fetch, once that has been used',
   async (node) => {
     expect(await run(node, 'used.cjs')).toEqual({ used: ['fetch', 200] })
     expect(arrived).toEqual(['/own', '/used/v1/batch'])

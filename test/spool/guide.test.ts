@@ -28,7 +28,7 @@ const BY_MODE: Readonly<Record<string, readonly (readonly Proof[])[]>> = {
   'a terminated worker thread': [
     [IN_EACH_MODE],
     [IN_EACH_MODE],
-    [IN_EACH_MODE, [EXITS, 'what a terminated thread has left is adopted while its process lives']],
+    [IN_EACH_MODE, [EXITS, 'events of a terminated thread are adopted while its process lives']],
   ],
   'power cut': [[POWER_CUT], [POWER_CUT, POWER_CUTS], [POWER_CUT, POWER_CUTS]],
   'kernel crash': [[POWER_CUT], [POWER_CUT, POWER_CUTS], [POWER_CUT, POWER_CUTS]],
@@ -42,10 +42,10 @@ const BY_MODE: Readonly<Record<string, readonly (readonly Proof[])[]>> = {
 /** The promises that hold in every mode. */
 const WHATEVER: Readonly<Record<string, readonly Proof[]>> = {
   'a call from a listener of `exit`': [
-    [EXITS, 'what listeners of exit track is kept, whenever they were added'],
+    [EXITS, 'events from listeners of exit are kept, whenever these were added'],
   ],
   '`fsync` is denied, as by the permission model of Node.js': [
-    [EXITS, 'SIGKILL takes nothing; what is denied is said once'],
+    [EXITS, 'SIGKILL loses nothing; denied operations are reported once'],
     ['test/spool/disk-faults.test.ts', 'still gets writes, one report, and a stored() that does not promise'],
   ],
   'the disk is full, or fails': [

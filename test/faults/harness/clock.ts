@@ -1,27 +1,30 @@
 /**
- * Preloaded into every host process: counts the timers that are set through the globals, and lets time run
- * faster for whoever looks the globals up, which the SDK does at each call.
+ * Preloaded into every host process: counts the timers that are set through the globals, and makes time
+ * faster for code that looks the globals up, as the SDK does at each call.
  */
 export interface RealClock {
   setTimeout: typeof setTimeout
   clearTimeout: typeof clearTimeout
   now(): number
-  /** Who set the timers that neither ran nor were cancelled, unreferenced ones included: delay and place. */
+  /**
+   * The timers that have neither fired nor been cancelled, unreferenced ones included: their delay, and where
+   * they were set.
+   */
   liveTimers(): string[]
-  /** Timers whose delay no runtime can keep. */
+  /** The number of timers with a delay beyond the limit of runtimes. */
   overflows(): number
   /** The timers that the SDK has set so far, in order. */
   timers(): AskedTimer[]
-  /** Timers of `ms` that are set from now on do not run before the returned function is called, which runs them. */
+  /** Holds back timers of `ms` that are set from now on; the returned function fires them. */
   holdBack(ms: number): () => void
   scale: number
 }
 
-/** A timer that the SDK set: what it asked for, whenever the machine came to it. */
+/** A timer that the SDK set, with the delay that it asked for, however late it fired. */
 export interface AskedTimer {
-  /** In the SDK's time. */
+  /** In the time of the SDK. */
   ms: number
-  /** How many timers of the SDK ran before this one; absent when it did not run. */
+  /** How many timers of the SDK fired before this one; absent when it did not fire. */
   firedAs?: number
 }
 
@@ -48,10 +51,10 @@ const patched = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]):
     one.firedAs = fired++
     run(...args)
   }
-  // One that is held back still is a timer: it can be cancelled, and is live until it is.
+  // A timer that is held back is still a timer: it can be cancelled, and is live until then.
   const timer = realSetTimeout(held === undefined ? fire : () => {}, ms / scale)
   held?.add(fire)
-  // The runtime's own fetch looks the globals up as well; its timers are not the SDK's.
+  // The built-in fetch looks the globals up as well; its timers do not belong to the SDK.
   const caller = new Error('caller').stack?.split('\n')[2] ?? ''
   if (!caller.includes('node:internal')) live.set(timer, `${ms} ms ${caller.trim()}`)
   if (caller.includes('/dist/') && asked.length < MAX_ASKED) asked.push(one)

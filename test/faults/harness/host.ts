@@ -1,4 +1,4 @@
-/** The host process: runs one program over the built package and writes down all that became of it. */
+/** The host process: runs one program with the built package and reports everything that happened. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -66,17 +66,17 @@ function settle(n: number, code: string | undefined): void {
   if (isInCall) report.prematureOutcomes++
   if (outcomes[n] !== 0) report.repeatedOutcomes++
   const at = code === undefined ? 1 : OUTCOMES.indexOf(code as (typeof OUTCOMES)[number])
-  // A code outside the closed list shows as one outcome too many.
+  // A code outside the closed list gets a number beyond the list.
   outcomes[n] = at < 0 ? 255 : at
 }
 
-/** Looks for secrets in all that can be seen of a value, its chain of causes included. */
+/** Searches for secrets in everything that can be read of a value, including its chain of causes. */
 function searchForSecrets(value: unknown, where: string): void {
   let text: string
   try {
     text = inspect(value, { depth: 12, showHidden: true, maxStringLength: null, maxArrayLength: 1_000 })
   } catch {
-    // The program threw an error that cannot be shown, on purpose.
+    // The program threw an error on purpose that cannot be inspected.
     return
   }
   if (job.canaries.some((canary) => text.includes(canary))) report.leaks.push(where)
@@ -242,7 +242,7 @@ const subject = (
     : await import(pathToFileURL(job.packageFile).href)
 ) as Package
 
-// Both pipes are opened at their first use: not to be taken for something that the SDK left.
+// Both pipes are opened at their first use, and must not count as left open by the SDK.
 void process.stdout
 void process.stderr
 const resourcesBefore = resources()

@@ -1,4 +1,4 @@
-/** The test's side: starts oracles and hosts, and holds them to the rules of docs/faults.md, section 1.0. */
+/** The side of the test: starts oracles and hosts, and checks the rules of docs/faults.md, section 1.0. */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,19 +11,19 @@ import { type HostReport, type Job, OUTCOMES, type Tools } from './outcomes.ts'
 import type { Row } from './row.ts'
 
 export const ROOT = resolve(import.meta.dirname, '../../..')
-/** The figures of the matrix instead of those that fit into a coffee break. */
+/** Use the numbers of the matrix instead of smaller ones. */
 export const isFull = process.env['FAULTS_FULL'] === '1'
-/** Numbers of the two sizes of a row. */
+/** The number of a row in the default and in the full size. */
 export const size = (normal: number, full: number): number => (isFull ? full : normal)
 export const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-// Inside the package, so that its dependencies are found. The runner takes its own folder away at the end.
+// Inside the package, so that its dependencies are found. run.mjs removes its own folder at the end.
 const scratchBase = process.env['FAULTS_SCRATCH'] ?? join(ROOT, '.cache')
 mkdirSync(scratchBase, { recursive: true })
 const scratch = mkdtempSync(join(scratchBase, 'faults-'))
 export const scratchFile = (name: string): string => join(scratch, name)
 
-// Bundled once per test file: Node.js 20 runs no TypeScript.
+// Bundled once per test file: Node.js 20 cannot run TypeScript.
 buildSync({
   entryPoints: ['oracle', 'host', 'clock'].map((name) => join(import.meta.dirname, `${name}.ts`)),
   outdir: scratch,
@@ -34,11 +34,11 @@ buildSync({
   target: 'node20',
 })
 
-/** The write key of every row: no byte of it may come to light anywhere but in a request. */
+/** The write key of every row: it must not appear anywhere but in a request. */
 export const CANARY_KEY = 'canaryWriteKey7f3a9c51e2'
 export const CANARIES = formsOf(CANARY_KEY)
 
-/** The forms in which a secret could be seen. */
+/** The forms in which a secret could appear. */
 export function formsOf(secret: string): string[] {
   const base64 = (text: string): string => Buffer.from(text).toString('base64').replace(/=+$/, '')
   return [...new Set([secret, base64(secret), base64(`${secret}:`), encodeURIComponent(secret)])]
@@ -61,7 +61,9 @@ type Source<F> = F | string
 const sourceOf = (code: Source<(...args: never[]) => unknown> | undefined): string | undefined =>
   code === undefined ? undefined : String(code)
 
-/** The options of a test for a server: scripts are functions without closures, as they run in the oracle. */
+/**
+ * The options of a test for a server. Scripts are functions without closures, since they run in the oracle.
+ */
 export type ServerSetup = Omit<ServerOptions, 'script' | 'onHead' | 'onConnection'> & {
   script?: Script
   onHead?: Script
@@ -110,7 +112,7 @@ export class Oracle {
     })
   }
 
-  /** Freezes the process (SIGSTOP) or lets it go on. */
+  /** Suspends the process (SIGSTOP) or resumes it (SIGCONT). */
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
     this.#child.kill(signal)
   }
@@ -159,21 +161,21 @@ export interface HostSetup<Args> {
   settings?: Partial<AnalyticsSettings> & Record<string, unknown>
   host?: string
   args?: Args
-  /** How much faster time runs for the SDK. */
+  /** How much faster time passes for the SDK. */
   scale?: number
   env?: Record<string, string>
   execArgv?: string[]
   format?: 'esm' | 'cjs'
-  /** Longest real time, after which the process is killed and the row fails. */
+  /** After this real time the process is killed and the row fails. */
   limitMs?: number
-  /** Nobody waits for its events. */
+  /** No callbacks: nobody waits for the events. */
   forgets?: boolean
-  /** Called with the process, to send it signals. */
+  /** Called with the child process, so that it can be sent signals. */
   onStart?: (child: ChildProcess) => void
 }
 
 export interface HostRun {
-  /** Absent when the process died before it could write one. */
+  /** Absent when the process died before it could write a report. */
   report: HostReport | undefined
   exitCode: number | null
   signal: NodeJS.Signals | null
@@ -189,7 +191,7 @@ const packageFile = (format: 'esm' | 'cjs'): string =>
 
 let lastJob = 0
 
-/** Runs `program`, a function without closures, in a process of its own over the built package. */
+/** Runs `program`, a function without closures, in its own process with the built package. */
 export async function runHost<Args = undefined>(
   setup: HostSetup<Args>,
   program: (tools: Tools<Args>) => unknown,
@@ -261,7 +263,7 @@ export async function runHost<Args = undefined>(
   try {
     report = JSON.parse(readFileSync(job.reportFile, 'utf8')) as HostReport
   } catch {
-    // Killed by a signal: nothing could be written.
+    // Killed by a signal: no report could be written.
   }
   rmSync(jobFile, { force: true })
   rmSync(job.reportFile, { force: true })
@@ -278,19 +280,22 @@ export interface Allowances {
   exitCode?: number
   /** Failure codes that the row allows. Default: none. */
   failures?: string[]
-  /** Codes of process warnings that the row allows, beside none. */
+  /** Codes of process warnings that the row allows. Default: none. */
   warnings?: string[]
-  /** Events may be without an outcome at the end (the process was ended). */
+  /** Events may have no outcome at the end (the process was ended). */
   pending?: boolean
-  /** Calls beyond the generated events, which the ledger does not follow. */
+  /** There are calls besides the generated events, which the ledger does not contain. */
   otherCalls?: boolean
-  /** Nothing was closed, so that no word can be said about what is left. */
+  /** The program closed no client, so that nothing can be checked about leftovers. */
   unclosed?: boolean
-  /** The oracle may have acknowledged what the client reports as failed: it gave up before it could know. */
+  /**
+   * The oracle may have acknowledged events that the client reports as failed: it gave up before it could
+   * know.
+   */
   lateAcknowledgements?: boolean
 }
 
-/** The report of a host that has to have written one. */
+/** The report of a host, which must have written one. */
 export function reportOf(run: HostRun): HostReport {
   if (run.report === undefined) {
     throw new Error(
@@ -300,10 +305,13 @@ export function reportOf(run: HostRun): HostReport {
   return run.report
 }
 
-/** Longer than any wait: a timer that only keeps the process. */
+/** Longer than any wait: the delay of a timer that only keeps the process alive. */
 const HOLD_MS = 2_000_000_000
 
-/** Delays of the timers that the SDK set, in the order in which it did; with `fired`, of those that ran, as they ran. */
+/**
+ * Delays of the timers that the SDK set, in order; with `fired`, only those that fired, in the order of
+ * firing.
+ */
 export function waitsOf(report: HostReport, which: 'set' | 'fired' = 'set'): number[] {
   const set = report.timers.filter(({ ms }) => ms < HOLD_MS)
   if (which === 'set') return set.map(({ ms }) => ms)
@@ -314,8 +322,8 @@ export function waitsOf(report: HostReport, which: 'set' | 'fired' = 'set'): num
 }
 
 /**
- * The waits that the SDK set after each of its requests, which are told by their deadline: settings give
- * `deadlineMs` a value of its own. The first element belongs to the first request.
+ * The waits that the SDK set after each of its requests. A request is recognized by its deadline: the
+ * settings give `deadlineMs` a unique value. The first element belongs to the first request.
  */
 export function waitsAfterRequests(report: HostReport, deadlineMs: number): number[][] {
   const groups: number[][] = []
@@ -326,16 +334,16 @@ export function waitsAfterRequests(report: HostReport, deadlineMs: number): numb
   return groups
 }
 
-/** Waits between attempts, without the times after which whole batches expire. */
+/** Waits between attempts, without the deadlines of whole batches. */
 export const backoffsOf = (report: HostReport): number[] => waitsOf(report).filter((ms) => ms < 40_000_000)
 
-/** At most 4 requests side by side, and 4 sockets but for what undici does by itself. */
+/** At most 4 concurrent requests, and 4 sockets plus those that undici opens by itself. */
 export function expectFourSockets(row: Row, { maxActive, maxOpenConnections }: ServerReport): void {
   expect(maxActive).toBeLessThanOrEqual(4)
   expect(maxOpenConnections).toBeLessThanOrEqual(8)
   if (maxOpenConnections > 4) {
     row.doesNotHold(
-      `4 sockets: undici, in Node.js, connects anew by itself after each abort, ${maxOpenConnections} were open`,
+      `4 sockets: undici, in Node.js, reconnects by itself after each abort, ${maxOpenConnections} were open`,
     )
   }
 }
@@ -346,8 +354,8 @@ export function expectOracleRules(run: HostRun, servers: ServerReport[], allow: 
   const stats = report.stats as Stats
   expect(report.thrown, 'the program threw').toBeUndefined()
 
-  // Rules 1 and 2: lost, spurious, corrupted; duplicates are byte-equal.
-  for (const server of servers) expect(server.violations, 'violations of the wire').toEqual([])
+  // Rules 1 and 2: nothing lost, spurious or corrupted; duplicates are byte-equal.
+  for (const server of servers) expect(server.violations, 'violations of the protocol').toEqual([])
   const outcomes = Buffer.from(report.outcomes, 'base64')
   const ledgers = servers.map((server) => Buffer.from(server.ledger, 'base64'))
   const faults: string[] = []
@@ -360,7 +368,7 @@ export function expectOracleRules(run: HostRun, servers: ServerReport[], allow: 
     if (outcome === 'delivered') {
       delivered++
       if (!acknowledged) faults.push(`event ${n} is reported delivered and was not acknowledged`)
-    } else if (outcome === undefined) faults.push(`event ${n} has an outcome off the list`)
+    } else if (outcome === undefined) faults.push(`event ${n} has an outcome that is not on the list`)
     else if (outcome === 'none' && n < report.tracked && allow.pending !== true) {
       faults.push(`event ${n} is lost: ${seen ? 'seen, ' : ''}without an outcome`)
     } else if (n >= report.tracked && seen) faults.push(`event ${n} is spurious`)
@@ -370,12 +378,12 @@ export function expectOracleRules(run: HostRun, servers: ServerReport[], allow: 
   }
   expect(faults.slice(0, 10), `${faults.length} faults of the ledger`).toEqual([])
 
-  // Rules 3 and 4: the account, and a reason for each failure.
+  // Rules 3 and 4: the counts are consistent, and each failure has a reason.
   expect(report.imbalances, 'accepted = delivered + failed + pending at every instant').toBe(0)
   expect(stats.accepted).toBe(stats.delivered + stats.failed + stats.pending)
   if (allow.otherCalls !== true) {
     expect(stats.accepted, 'accepted').toBe(report.tracked)
-    expect(stats.delivered, 'delivered, by the account and by the oracle').toBe(delivered)
+    expect(stats.delivered, 'delivered, in the stats and in the oracle').toBe(delivered)
     expect(report.errors, 'error events by reason').toEqual(stats.failures)
   }
   if (allow.pending !== true) expect(stats.pending, 'pending').toBe(0)
@@ -383,8 +391,8 @@ export function expectOracleRules(run: HostRun, servers: ServerReport[], allow: 
     Object.keys(stats.failures).filter((code) => !(allow.failures ?? []).includes(code)),
     'reasons that the row does not allow',
   ).toEqual([])
-  expect(report.repeatedOutcomes, 'outcomes told twice').toBe(0)
-  expect(report.prematureOutcomes, 'outcomes told within the call').toBe(0)
+  expect(report.repeatedOutcomes, 'outcomes reported twice').toBe(0)
+  expect(report.prematureOutcomes, 'outcomes reported within the call').toBe(0)
   for (const close of report.closes) expect(close.withoutOutcome, 'events open when close resolved').toBe(0)
 
   expectHealthyHost(run, allow)
@@ -395,8 +403,8 @@ export function expectOracleRules(run: HostRun, servers: ServerReport[], allow: 
 export function expectHealthyHost(run: HostRun, allow: Allowances = {}): void {
   const report = reportOf(run)
   expect(report.uncaught, 'uncaught exceptions and unhandled rejections').toEqual([])
-  // An outage is told of as it begins and as it ends: see docs/spec.md, section 8.1.
-  // Rows set flushAt beyond the queue, and names of hosts that nobody has, on purpose.
+  // An outage is reported when it begins and when it ends: see docs/spec.md, section 8.1. Rows set flushAt
+  // above the size of the queue, and names of hosts that do not exist, on purpose.
   const doubtful = ['TRACKPOST_CONTRADICTION', 'TRACKPOST_INSECURE']
   const expected = ['TRACKPOST_OUTAGE', ...doubtful, ...(allow.warnings ?? [])]
   const unexpected = report.warnings.filter(({ code }) => !expected.includes(code))

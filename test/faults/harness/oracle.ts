@@ -1,6 +1,6 @@
 /**
- * The oracle: a process of its own that speaks HTTP/1.1 over raw sockets, so that a script can break any rule
- * of it, records every request byte for byte, and keeps the ledger of what arrived.
+ * The oracle: a separate process that speaks HTTP/1.1 over raw sockets, so that a script can break any rule
+ * of the protocol. It records every request byte for byte, and keeps a ledger of the events that arrived.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { createServer as createTcp, type Server, type Socket } from 'node:net'
 import { createServer as createTls } from 'node:tls'
 import { mismatch, seeded } from './payload.ts'
 
-/** One request, as a script sees it. */
+/** One request, as a script gets it. */
 export interface OracleRequest {
   /** Number of this request at its server, from 0. */
   index: number
@@ -21,31 +21,31 @@ export interface OracleRequest {
   method: string
   path: string
   headers: Record<string, string>
-  /** Complete only when the script runs, empty when `onHead` does. */
+  /** The body: complete when the script runs, empty when `onHead` does. */
   body: Buffer
   /** How many messages the batch has. */
   events: number
 }
 
-/** The actions of a script. Nothing else happens: it has to respond or to close. */
+/** The actions of a script. There is no default action: it must respond or close. */
 export interface OracleIO {
   readonly socket: Socket
-  /** Kept from call to call, and open to the test. */
+  /** Kept between calls; the test can read and change it. */
   readonly state: Record<string, unknown>
-  /** Seeded chance. */
+  /** A seeded random number. */
   random(): number
   /** Counts one injected fault. */
   count(fault: string): void
-  /** A complete answer. 2xx acknowledges the batch. */
+  /** Sends a complete response. 2xx acknowledges the batch. */
   reply(status: number, headers?: Record<string, string>, body?: string): void
-  /** Bytes as they are. */
+  /** Sends bytes unchanged. */
   raw(bytes: string | Uint8Array): void
-  /** The oracle's account: the client was told that the batch arrived. */
+  /** Records in the ledger that the client was told that the batch arrived. */
   acknowledge(): void
   sleep(ms: number): Promise<void>
-  /** Ends the connection in order. */
+  /** Ends the connection normally. */
   close(): void
-  /** Ends it with RST. */
+  /** Ends the connection with RST. */
   reset(): void
 }
 
@@ -54,20 +54,28 @@ export type Script = (request: OracleRequest, io: OracleIO) => unknown
 export interface ServerOptions {
   /** Source of the {@link Script} that runs when a request is complete. Default: 200. */
   script?: string
-  /** Source of a {@link Script} that runs when the headers are complete; `false` gives the connection up. */
+  /**
+   * Source of a {@link Script} that runs when the headers are complete; `false` means that the request is
+   * read no further.
+   */
   onHead?: string
-  /** Source of `(io) => unknown`, run for each connection. Returns false to leave its bytes alone. */
+  /**
+   * unknown`, run for each connection. Returns false when the oracle must not read the connection. =>
+   * unknown`, run for each connection. Returns false to leave its bytes alone.
+   */
   onConnection?: string
   /** PEM files. */
   tls?: { key: string; cert: string }
   seed?: number
   state?: Record<string, unknown>
   port?: number
-  /** Keeps request bodies up to this many bytes in all; beyond it their digests. Default: 16 MiB. */
+  /**
+   * Keeps request bodies up to this number of bytes in total; after that only their digests. Default: 16 MiB.
+   */
   keepBytes?: number
-  /** For hours: keeps one digest for each event and no record of requests. */
+  /** For runs of hours: keeps one digest for each event and no record of requests. */
   isLight?: boolean
-  /** Bytes of a body after which the connection is reset, for the first `resetTimes` requests. */
+  /** After this number of bytes of a body the connection is reset, for the first `resetTimes` requests. */
   resetAtBytes?: number
   resetTimes?: number
 }
@@ -82,11 +90,11 @@ export interface RecordedRequest {
   events: number
   bodyBytes: number
   digest: string
-  /** Number of the first and the last generated event, and whether they stand in rising order. */
+  /** Number of the first and the last generated event, and whether the numbers rise. */
   first: number
   last: number
   isOrdered: boolean
-  /** Answered with this status by `reply`. */
+  /** The status that `reply` sent. */
   status: number | undefined
   body: string | undefined
   acknowledged: boolean
@@ -96,7 +104,7 @@ export interface ServerReport {
   requests: RecordedRequest[]
   connections: number
   openConnections: number
-  /** Most requests that a script was dealing with side by side. */
+  /** The largest number of requests that a script handled at the same time. */
   maxActive: number
   maxOpenConnections: number
   counts: Record<string, number>
@@ -106,9 +114,11 @@ export interface ServerReport {
   distinct: number
   acknowledged: number
   duplicates: number
-  /** Violations of the rules of the wire or of the ledger. Empty when all is well. */
+  /** Violations of the rules of the protocol or of the ledger. Empty when all is well. */
   violations: string[]
-  /** For each event number how often it was seen and whether it was acknowledged: `seen << 1 | acknowledged`. */
+  /**
+   * For each event number, how often it was seen and whether it was acknowledged: `seen << 1 | acknowledged`.
+   */
   ledger: string
   state: Record<string, unknown>
 }
@@ -167,7 +177,7 @@ class OracleServer {
   accept(socket: Socket): void {
     const connection = this.connections++
     this.sockets.add(socket)
-    // A little later: a connection made when another has ended may be seen before the end of that one.
+    // A little later: a connection may be seen to open before the end of an earlier one is seen.
     setTimeout(() => {
       this.maxOpen = Math.max(this.maxOpen, this.sockets.size)
     }, 10)
@@ -194,7 +204,7 @@ class OracleServer {
         }
         const record = requestIndex === undefined ? undefined : this.requests[requestIndex]
         if (record !== undefined) record.status = status
-        // Before the bytes go: once they have gone the client may have counted it.
+        // Before the bytes are sent: after that, the client may have counted it.
         if (status >= 200 && status < 300) acknowledge?.()
         if (!socket.destroyed) socket.write(`${lines.join('\r\n')}\r\n\r\n${hasBody ? body : ''}`)
       },
@@ -207,7 +217,7 @@ class OracleServer {
     }
   }
 
-  /** Enters a complete request into the ledger. Returns what its acknowledgement does. */
+  /** Enters a complete request into the ledger. Returns a function that acknowledges it. */
   enter(request: OracleRequest): () => void {
     const { body } = request
     const digest = createHash('sha1').update(body).digest('base64')
@@ -251,14 +261,14 @@ class OracleServer {
     try {
       text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body)
     } catch {
-      this.violate('a body that is no UTF-8')
+      this.violate('a body that is not UTF-8')
       return []
     }
     let envelope: { batch?: Record<string, unknown>[]; sentAt?: string; writeKey?: string }
     try {
       envelope = JSON.parse(text)
     } catch {
-      this.violate('a body that is no JSON')
+      this.violate('a body that is not JSON')
       return []
     }
     const batch = envelope.batch
@@ -310,7 +320,7 @@ class OracleServer {
           if (this.shortDigests[n] !== digest) this.violate(`the repeat of event ${n} has other bytes`)
         }
         this.shortDigests[n] = digest
-      } else if (times > 0 && known === undefined) this.violate(`event ${n} came under two message ids`)
+      } else if (times > 0 && known === undefined) this.violate(`event ${n} came with two message ids`)
       this.ledger[n] = (Math.min(times + 1, 127) << 1) | ((this.ledger[n] as number) & 1)
       numbers.push(n)
     }
@@ -330,7 +340,7 @@ class OracleServer {
     return true
   }
 
-  /** Without the bodies: they are for `run` to look at. */
+  /** The report leaves the bodies out: only `run` can read them. */
   report(): ServerReport {
     return {
       requests: this.requests.map((request) => ({ ...request, body: undefined })),
@@ -448,7 +458,7 @@ class Reader {
   }
 }
 
-/** The text of each message of a batch, as it lies in the body. */
+/** The text of each message of a batch, as it is in the body. */
 function sliceBatch(text: string): string[] {
   const slices: string[] = []
   const start = text.indexOf('[', text.indexOf('"batch"'))
@@ -511,7 +521,7 @@ process.on('message', async (command: Command) => {
     process.send?.({ call: command.call, error: String(error) })
   }
 })
-// The test process has gone: nothing may outlive it.
+// The test process has ended: the oracle must not outlive it.
 process.on('disconnect', () => process.exit(0))
 
 async function execute({ name, server: id = 0, options = {}, source }: Command): Promise<unknown> {

@@ -7,7 +7,7 @@ type Package = typeof trackpost
 type Client = trackpost.Analytics
 type Settings = trackpost.AnalyticsSettings
 
-/** The outcomes of a generated event. 0 = none yet, 1 = delivered, 2 and up = failed with a code. */
+/** The outcomes of a generated event: 0 = none yet, 1 = delivered, 2 and more = failed with a code. */
 export const OUTCOMES = [
   'none',
   'delivered',
@@ -33,16 +33,16 @@ export interface Job {
   format: 'esm' | 'cjs'
   reportFile: string
   canaries: string[]
-  /** Nobody waits for its events: they have no callback, and listeners are told of their outcome. */
+  /** No callbacks: nobody waits for the events, and listeners get their outcomes. */
   forgets?: boolean
 }
 
 export interface CloseRecord {
   ms: number
-  /** It had a time-out, and a timer of 100 ms more than that ran first. */
+  /** The close had a timeout, and a timer that was 100 ms longer fired first. */
   isLate: boolean
   summary: trackpost.FlushSummary
-  /** Generated events without an outcome at the moment it resolved. */
+  /** Generated events that had no outcome when the close resolved. */
   withoutOutcome: number
   stats: trackpost.Stats
 }
@@ -53,7 +53,7 @@ export interface HostReport {
   thrown: string | undefined
   warnings: { name: string; code: string; message: string }[]
   uncaught: string[]
-  /** Events that the program tracked through the tools. */
+  /** The number of events that the program tracked through the tools. */
   tracked: number
   outcomes: string
   byOutcome: Record<string, number>
@@ -67,22 +67,25 @@ export interface HostReport {
   /** Statuses of the errors. */
   statuses: Record<string, number>
   stats: trackpost.Stats | undefined
-  /** Moments at which accepted = delivered + failed + pending did not hold. */
+  /** How often accepted = delivered + failed + pending did not hold. */
   imbalances: number
   closes: CloseRecord[]
   rssStartBytes: number
   rssMaxBytes: number
   loopP999Ms: number
   loopMaxMs: number
-  /** The resources that kept the loop alive 1 s after the end of the program, without those from before its start. */
+  /**
+   * The resources that kept the event loop alive 1 s after the end of the program, without those from before
+   * its start.
+   */
   leftResources: string[]
   leftTimers: string[]
   timerOverflows: number
-  /** The timers that the SDK set, in order: what it means to wait for does not depend on the machine. */
+  /** The timers that the SDK set, in order: the delays that it asked for do not depend on the machine. */
   timers: AskedTimer[]
-  /** Listeners that the process had at the end beyond those at the start. */
+  /** Listeners on `process` at the end in addition to those at the start. */
   addedListeners: string[]
-  /** Where a secret came to light. */
+  /** The places where a secret appeared. */
   leaks: string[]
   longestCallMs: number
   /** From the start of the process to its end, in real time. */
@@ -96,32 +99,32 @@ export interface Tools<Args = unknown> {
   readonly args: Args
   readonly settings: Settings
   readonly report: HostReport
-  /** A client with the row's settings, watched. */
+  /** A client with the settings of the row, whose outcomes are recorded. */
   create(overrides?: Partial<Settings> & Record<string, unknown>): Client
-  /** Takes a client that the program made itself into the account, and listens to nothing. */
+  /** Includes a client that the program created itself in the counts, without listeners. */
   watch(client: Client): void
-  /** Tracks the generated event `n` and follows it to its outcome. */
+  /** Tracks the generated event `n` and records its outcome. */
   track(client: Client, n: number, bytes?: number): void
-  /** Events `from` to `to - 1`, `perTurn` in each turn of the event loop. */
+  /** Tracks the events `from` to `to - 1`, `perTurn` in each turn of the event loop. */
   trackAll(client: Client, from: number, to: number, bytes?: number, perTurn?: number): Promise<void>
   /** The same, spread evenly over `ms` of real time. */
   trackFor(client: Client, from: number, to: number, ms: number, bytes?: number): Promise<void>
-  /** Real time, whatever the scale. */
+  /** Waits in real time, whatever the scale. */
   sleep(ms: number): Promise<void>
   now(): number
   turn(): Promise<void>
   until(condition: () => boolean, ms: number): Promise<boolean>
   close(client: Client, options?: { timeout?: number }): Promise<CloseRecord>
   /**
-   * Whether `promise` settles before a timer of `ms` that starts now. Timers of one process run in the order in
-   * which they are due, however busy the machine is.
+   * Whether `promise` settles before a timer of `ms` that starts now. Timers of one process fire in the order
+   * in which they are due, however busy the machine is.
    */
   isSettledWithin(promise: Promise<unknown>, ms: number): Promise<boolean>
-  /** Timers of `ms` that are set from now on do not run before the returned function is called, which runs them. */
+  /** Holds back timers of `ms` that are set from now on; the returned function fires them. */
   holdBack(ms: number): () => void
   outcome(n: number): string
   countOf(outcome: string): number
-  /** Begins the measurement of the event-loop delay anew. Returns what it was so far, in milliseconds. */
+  /** Restarts the measurement of the event-loop delay. Returns the previous result, in milliseconds. */
   restartLoopDelay(): { p99Ms: number; p999Ms: number }
   inspect: typeof inspect
   canaries: readonly string[]

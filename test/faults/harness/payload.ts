@@ -1,8 +1,8 @@
-/** The content of an event follows from its number, so that the oracle can check it without keeping it. */
+/** The content of an event follows from its number, so that the oracle can check it without storing it. */
 
 const LETTERS = 'The quick brown fox – Żółw, “naïve” café; 東京 🚀 \\ "quoted" \t and so on. '
 const TEXT = LETTERS.repeat(700)
-/** Text of one byte a character, which engines keep in half the memory. */
+/** Text with one byte per character, which engines store in half the memory. */
 const PLAIN_TEXT = 'The quick brown fox jumps over the lazy dog. '.repeat(1_000)
 
 /** The arguments of `track` for event `n`. `bytes` is roughly the size of its message; if it is odd, the text is plain. */
@@ -12,7 +12,7 @@ export interface TrackCall {
   properties: { n: number; run: string; bytes: number; pad: string }
 }
 
-/** Bytes that the fixed parts of a message take: what is left of a size is padding. */
+/** The bytes of the fixed parts of a message; padding fills the rest. */
 const OVERHEAD = 450
 
 export function trackCall(run: string, n: number, bytes = 600): TrackCall {
@@ -34,7 +34,7 @@ function pad(n: number, bytes: number): string {
   return TEXT.slice(from, from + length)
 }
 
-/** Whether a message that arrived is the one that was tracked. Returns what is wrong with it. */
+/** Compares a message that arrived with the one that was tracked. Returns the difference. */
 export function mismatch(message: Record<string, unknown>): string | undefined {
   const properties = message['properties'] as TrackCall['properties']
   const expected = trackCall(properties.run, properties.n, properties.bytes)
@@ -45,7 +45,7 @@ export function mismatch(message: Record<string, unknown>): string | undefined {
   return undefined
 }
 
-/** A small seeded generator (mulberry32): chance that can be repeated. */
+/** A small seeded generator of random numbers (mulberry32), so that runs can be repeated. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0
   return () => {

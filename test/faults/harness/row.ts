@@ -14,16 +14,16 @@ export interface Line {
   outcome: string
   ms: number
   isPassed: boolean
-  /** Written when the row begins: of one that never ends, it is the only line. */
+  /** Written when the row begins: the only line of a row that never ends. */
   isStart?: boolean
 }
 
 export interface Row {
-  /** Rule 6: says how often the fault was injected, and fails the row as not run below `least`. */
+  /** Rule 6: records how often the fault was injected, and fails the row as not run below `least`. */
   injected(times: number, least?: number): void
-  /** Records a part of the row that does not hold, with the reason: this only shows in the table. */
+  /** Records a part of the row that does not hold, with the reason, which is only shown in the table. */
   doesNotHold(reason: string): void
-  /** A figure for the table. */
+  /** Adds a figure to the table. */
   note(text: string): void
 }
 
@@ -34,11 +34,11 @@ function print(line: Line): void {
 }
 
 interface RowOptions {
-  /** Longest time of the test. */
+  /** The time limit of the test. */
   timeoutMs?: number
 }
 
-/** One row, named `id`: `injected` says what the fault is, `title` what has to come of it. */
+/** One row with the id `id`: `injected` describes the fault, `title` the required result. */
 export function row(
   id: string,
   injected: string,
@@ -51,7 +51,7 @@ export function row(
     `${id} ${injected}: ${title}`,
     async () => {
       const startMs = performance.now()
-      const outcome = 'FAILED: it did not come to an end'
+      const outcome = 'FAILED: it did not end'
       print({ row: id, title, injected, times: 0, outcome, isPassed: false, ms: timeoutMs, isStart: true })
       const notes: string[] = []
       let times = 0
@@ -91,10 +91,10 @@ export function row(
   )
 }
 
-/** Where a row is proved: in another row of this suite, or by a test of another file, named by a part of its title. */
+/** The proof of a row: another row of this suite, or a test in another file, given by a part of its title. */
 export type Proof = { row: string } | { file: string; test: string }
 
-/** A row that other tests prove: listed with where, and failed if there is no such test. */
+/** A row that other tests prove. It is listed with its proof, and fails if there is no such test. */
 export function elsewhere(id: string, injected: string, proof: Proof): void {
   if (TIER === 'rest') return
   const where = 'row' in proof ? `in ${proof.row}` : `${proof.file}: ${proof.test}`
@@ -105,7 +105,7 @@ export function elsewhere(id: string, injected: string, proof: Proof): void {
   })
 }
 
-/** A row that nothing proves, with the reason. It is no test, and counts as none. */
+/** A row that nothing proves, with the reason. It does not count as a test. */
 export function unproved(id: string, injected: string, reason: string): void {
   const outcome = `not tested: ${reason}`
   print({ row: id, title: outcome, injected, times: 0, outcome, ms: 0, isPassed: true })

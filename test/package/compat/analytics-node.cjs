@@ -1,4 +1,5 @@
-// A program as users of analytics-node 6 write it. A test runs it with that library, and with `trackpost/compat` in its place:
+// A program as users of analytics-node 6 write it. A test runs it with that library, and with
+// `trackpost/compat` instead:
 //   node analytics-node.cjs MODULE URL
 const [, , specifier, url] = process.argv
 const loaded = require(specifier)
@@ -7,7 +8,7 @@ const Analytics = loaded.default ?? loaded
 const outcomes = []
 const note = (...values) => outcomes.push(values)
 
-/** A callback as a promise of what it was called with. */
+/** Returns a callback, and a promise of its arguments. */
 const told = (call) => new Promise((resolve) => call((error, data) => resolve([error, data])))
 
 const open = (part, options) => new Analytics('wk_Zurich_7Qm4', { host: `${url}/${part}/`, ...options })

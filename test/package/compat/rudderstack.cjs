@@ -1,5 +1,5 @@
 // A program as users of @rudderstack/rudder-sdk-node 3 write it. A test runs it with that library, and with
-// `trackpost/compat` in its place:
+// `trackpost/compat` instead:
 //   node rudderstack.cjs MODULE URL
 const [, , specifier, url] = process.argv
 const loaded = require(specifier)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Analytics } from 'trackpost'
 
-/** Responds with these statuses, one after the other. */
+/** Responds with these status codes, one after the other. */
 function createClient(...statuses) {
   const client = {
     requests: 0,
@@ -17,7 +17,7 @@ function createClient(...statuses) {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Lets `ms` go by in steps, with a turn of the event loop after each. */
+/** Lets `ms` pass in steps, with a turn of the event loop after each. */
 async function tick(timers, ms, step = 500) {
   for (let passed = 0; passed < ms; passed += step) {
     timers.tick(step)
@@ -43,7 +43,7 @@ for (const apis of [['setTimeout'], ['setTimeout', 'Date']]) {
     assert.equal(httpClient.requests, 4)
   })
 
-  test(`with mocked ${apis.join(' and ')}, new events do not push a wait back`, async ({
+  test(`with mocked ${apis.join(' and ')}, new events do not prolong a wait`, async ({
     mock: { timers },
   }) => {
     timers.enable({ apis })
@@ -63,7 +63,7 @@ for (const apis of [['setTimeout'], ['setTimeout', 'Date']]) {
     assert.equal(analytics.stats.pending, 0)
   })
 
-  test(`with mocked ${apis.join(' and ')}, a deadline is met`, async ({ mock: { timers } }) => {
+  test(`with mocked ${apis.join(' and ')}, a deadline fires at its time`, async ({ mock: { timers } }) => {
     timers.enable({ apis })
     const httpClient = createClient(...Array(100).fill(429))
     const settings = { writeKey: 'a-write-key', httpClient, flushAt: 1, maxRateLimitDuration: 10 }

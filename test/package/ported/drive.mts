@@ -1,5 +1,5 @@
-// Drives the shop of program.mts for a test, which runs it with both libraries: node drive.mjs PROGRAM. Prints what the shop saw.
-// Knows neither of them.
+// Runs the shop of program.mts for a test, with either library: node drive.mjs PROGRAM. Prints the results of
+// the shop. It imports neither of them.
 const { Shop, contextFor } = await import(process.argv[2] as string)
 
 const seen: unknown[] = []

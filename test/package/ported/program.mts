@@ -1,5 +1,5 @@
-// A program as users of @segment/analytics-node write it: a shop with orders, a nightly import and a shutdown. Nothing in
-// it knows of trackpost: a test compiles it as it stands, and with another import.
+// A program as users of @segment/analytics-node write it: a shop with orders, a nightly import and a
+// shutdown. It does not mention trackpost: a test compiles it unchanged, and with another import.
 import {
   type AliasParams,
   Analytics,
@@ -243,7 +243,7 @@ export class Shop {
     })
   }
 
-  /** An interface of the shop's own, which knows nothing of analytics. */
+  /** An interface of the shop itself, which does not mention analytics. */
   checkpoint(): Promise<void> {
     return this.analytics.flush({ timeout: 5_000 })
   }

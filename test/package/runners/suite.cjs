@@ -1,4 +1,4 @@
-// The same tests for every runner; `test` and the fake timers are the runner's own.
+// The same tests for every runner; `test` and the fake timers come from the runner.
 const assert = require('node:assert/strict')
 const { Analytics, DeliveryError } = require('trackpost')
 const { createTestClient, runPlugin } = require('trackpost/testing')
@@ -22,7 +22,7 @@ module.exports = function suite(test, timers) {
         }
       })
 
-    withTimers('a message stands there as soon as the call returns', async () => {
+    withTimers('a message is in the list as soon as the call returns', async () => {
       const { analytics, messages } = createTestClient()
       analytics.track(order(42.5))
       assert.equal(messages.length, 1)
@@ -31,7 +31,7 @@ module.exports = function suite(test, timers) {
       await analytics.flush()
     })
 
-    withTimers('an outage, a rate limit and a refusal are over at once', async () => {
+    withTimers('an outage, a rate limit and a refusal end at once', async () => {
       const { analytics, failNext } = createTestClient()
       const outcomes = []
       failNext({ status: 503, times: 2 })
@@ -68,14 +68,14 @@ module.exports = function suite(test, timers) {
       assert.equal(dropped, 'no consent')
     })
 
-    withTimers('a message that comes later is waited for', async () => {
+    withTimers('a later message is awaited', async () => {
       const { analytics, waitFor } = createTestClient()
       const waiting = waitFor({ event: 'Order Completed' }, { timeout: 3_600_000 })
       analytics.track(order(7))
       assert.equal((await waiting).properties.total, 7)
     })
 
-    withTimers('a client that is neither flushed nor closed leaves nothing behind', async () => {
+    withTimers('a client that is neither flushed nor closed leaves no timer or handle', async () => {
       const { analytics, failNext } = createTestClient({ flushAt: 1_000 })
       failNext({ status: 429, retryAfter: 300, times: 3 })
       await new Promise((resolve) => analytics.track(order(1), resolve))

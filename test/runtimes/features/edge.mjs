@@ -1,4 +1,5 @@
-// The host of edge runtimes. `entries.mjs` is written by the test: what a bundler lets in, and what it says of the rest.
+// The host of edge runtimes. The test writes `entries.mjs`: the entries that a bundler accepts, and its
+// errors for the others.
 import { ENTRIES, REFUSALS } from './entries.mjs'
 
 export function createEdgeHost(settings, trackpost, builtin) {

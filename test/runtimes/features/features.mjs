@@ -1,12 +1,13 @@
-// The columns of docs/platforms.md, each as its users use it. Every platform runs these functions, in a host of its own, and
-// what one returns is what it has seen. The service that it sends to knows the rest.
+// The columns of docs/platforms.md, each in the way in which users use it. Every platform runs these
+// functions, each in its host, and each returns what it has observed. The service that receives the events
+// checks the rest.
 
 const EVENT = { userId: 'usr_Zoë' }
 
-/** Thrown where a feature cannot be had. What it says is what the user sees. */
+/** Thrown where a feature is not available. Its message is what the user gets. */
 class Refused extends Error {}
 
-/** The module of Node.js, or `undefined` where the runtime has no such thing. */
+/** The module of Node.js, or `undefined` where the runtime does not have it. */
 async function builtin(host, name) {
   try {
     return await host.builtin(name)
@@ -56,7 +57,7 @@ export const FEATURES = {
     return { ...summary, late }
   },
 
-  /** Where the platform takes promises, it alone waits for them. */
+  /** Where the platform accepts promises, only the platform waits for them. */
   async waitUntil(host) {
     const handed = []
     const waitUntil = (promise) => {
@@ -83,7 +84,9 @@ export const FEATURES = {
     return summary
   },
 
-  /** The service is down for the first client; what it leaves, the second one delivers. */
+  /**
+   * The service is down for the first client; the second one delivers the events that the first one leaves.
+   */
   async spool(host) {
     const { FileSpool } = await host.load('trackpost/spool', Refused)
     const directory = host.directory
@@ -151,7 +154,7 @@ export const FEATURES = {
     const { closeOn } = await host.load('trackpost/node', Refused)
     const analytics = createWith(host, 'closeOn', { flushInterval: 2_147_483_647 })
     closeOn(analytics, ['SIGTERM'])
-    // Warnings of Node.js are told a tick later.
+    // Node.js emits warnings one tick later.
     await new Promise((resolve) => setTimeout(resolve, 0))
     throwIfTold(host, 'closeOn')
     analytics.track({ ...EVENT, event: 'closeOn' })
@@ -159,13 +162,13 @@ export const FEATURES = {
   },
 }
 
-/** A warning is a refusal as well. */
+/** A warning counts as a refusal. */
 function throwIfTold(host, text) {
   const warning = host.warnings.find((one) => one.includes(text))
   if (warning !== undefined) throw new Refused(warning)
 }
 
-/** A setting that is refused is told by what the constructor says. */
+/** A refused setting is recognized by the error of the constructor. */
 function refusing(create) {
   try {
     return create()
@@ -174,7 +177,7 @@ function refusing(create) {
   }
 }
 
-/** Runs the one, and says what came of it: `{ saw }`, `{ refused }` or `{ absent }`. */
+/** Runs one feature, and returns the result: `{ saw }`, `{ refused }` or `{ absent }`. */
 export async function runFeature(name, host) {
   try {
     const saw = await FEATURES[name](host)
@@ -185,10 +188,10 @@ export async function runFeature(name, host) {
   }
 }
 
-/** All at the same time: most of it is waiting. */
+/** All at the same time, since they mostly wait. */
 export async function runFeatures(host) {
   const names = Object.keys(FEATURES)
-  // Some wait for what holds no process.
+  // Keeps the process alive: some features wait without a handle.
   const stay = setInterval(() => {}, 1_000)
   const results = await Promise.all(names.map((name) => runFeature(name, host)))
   clearInterval(stay)

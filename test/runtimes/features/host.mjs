@@ -1,5 +1,5 @@
-// Runs the features on Node.js, Bun and Deno. Usage: host.mjs MODE, with its settings in FEATURES. Prints one line, and stays
-// until it is told to end.
+// Runs the features on Node.js, Bun and Deno. Usage: host.mjs MODE, with its settings in FEATURES. Prints one
+// line, and runs until it is ended.
 import cluster from 'node:cluster'
 import { writeSync } from 'node:fs'
 import process from 'node:process'

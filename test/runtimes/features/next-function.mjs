@@ -1,4 +1,4 @@
-// The features as an edge function, in the form that Next.js gives what it has bundled.
+// The features as an edge function, in the form in which Next.js bundles it.
 import * as trackpost from 'trackpost'
 import { createEdgeHost } from './edge.mjs'
 import { runFeatures } from './features.mjs'

@@ -4,11 +4,11 @@ import process from 'node:process'
 
 const [frameworks, bundle] = process.argv.slice(2)
 const require = createRequire(`${frameworks}/`)
-// As its own server begins.
+// The server of Next.js begins in the same way.
 require('next/dist/server/node-environment-baseline')
 const { run } = require('next/dist/server/web/sandbox')
 const handed = []
-// Next.js has listeners for what nobody catches, which say nothing.
+// Next.js has listeners for uncaught errors, which print nothing.
 const fail = (error) => {
   console.error(error)
   process.exit(1)
@@ -32,5 +32,5 @@ const { response } = await run({
 })
 console.log(JSON.stringify({ results: await response.json() }))
 await Promise.all(handed)
-// A server of Next.js stays.
+// A server of Next.js does not end.
 process.exit()

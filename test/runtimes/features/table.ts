@@ -30,15 +30,15 @@ export type Feature = keyof typeof FEATURES
 
 /** How a cell differs from the others of its column. */
 export interface Exception {
-  /** It works, and is seen as this. */
+  /** It works, with this result. */
   readonly saw?: unknown
-  /** It does not: a part of the sentence that the user sees, which does not depend on the place. */
+  /** It does not work: a part of the message to the user, which does not depend on the place. */
   readonly refused?: string
   /** It does not apply. */
   readonly isAbsent?: true
-  /** Events that the service receives all the same. Default: nothing where it is refused or does not apply. */
+  /** Events that the service receives all the same. Default: none where it is refused or does not apply. */
   readonly received?: readonly string[]
-  /** For the user. */
+  /** The explanation for the user. */
   readonly note: string
 }
 

@@ -1,4 +1,5 @@
-// Programs whose last event comes when the process has run out of work. Each outcome is a line.
+// Programs that track their last event when the process has run out of work. Each outcome is printed as a
+// line.
 import { writeSync } from 'node:fs'
 import process from 'node:process'
 import { Analytics } from 'trackpost'

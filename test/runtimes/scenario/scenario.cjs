@@ -1,6 +1,9 @@
-// What every runtime is put through, with the package as its users get it. CommonJS, so that all can load it.
+// The scenario for every runtime, with the package as its users get it. CommonJS, so that all can load it.
 
-/** @returns {Promise<Record<string, unknown>>} What the client says of each part; the servers know the rest. */
+/**
+ * @returns {Promise<Record<string, unknown>>} The results of the client for each part; the servers check the
+ * rest.
+ */
 module.exports = async function runScenario({ Analytics, FetchHTTPClient, SettingsError }, config) {
   const { apiUrl, writeKey } = config
   const parts = { kinds, retry, limit, close, objectClient, functionClient, compress, refused, oauth, badKey }
@@ -103,7 +106,7 @@ module.exports = async function runScenario({ Analytics, FetchHTTPClient, Settin
   }
 
   const results = {}
-  // At the same time: most of it is waiting.
+  // At the same time, since they mostly wait.
   await Promise.all(
     Object.entries(parts).map(async ([name, run]) => {
       results[name] = await run()

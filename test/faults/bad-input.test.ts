@@ -1,4 +1,4 @@
-/** Bad input: each between two good events, in batches of 1, 3 and 100. */
+/** Bad input: each case between two good events, in batches of 1, 3 and 100. */
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { Analytics } from '../../src/index.ts'
@@ -12,8 +12,8 @@ interface CaseResult {
   problems: string[]
 }
 
-/** The table. Runs in the host, so that it closes over nothing. */
-async function poison(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
+/** The table of cases. It runs in the host, so it must not use variables of this file. */
+async function runCases(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
   // biome-ignore lint/suspicious/noExplicitAny: what follows is wrong on purpose
   type Anything = any
   interface Case {
@@ -33,7 +33,7 @@ async function poison(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
   const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
   const ABSENT = Symbol('absent')
 
-  /** `make()` as the property `v`, which has to arrive as `wire`. */
+  /** `make()` as the property `v`, which must arrive as `wire`. */
   const value = (id: string, name: string, make: () => Anything, wire: Anything): void => {
     cases.push({
       id,
@@ -50,7 +50,7 @@ async function poison(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
       maxCopies: 1_000,
     })
   }
-  /** The property `v` costs the event, or may. */
+  /** A property `v` with which the event fails, or may fail. */
   const costs = (
     id: string,
     name: string,
@@ -217,7 +217,13 @@ async function poison(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
   )
   costs('B29', '33,000 characters', () => 'x'.repeat(33_000), ['too_large'], 1_000)
   const huge = t.args.isFull ? 2 ** 29 - 24 : 2 ** 25
-  costs('B29', 'a text near the longest of the engine', () => 'x'.repeat(huge), ['too_large'], 20_000)
+  costs(
+    'B29',
+    'a text of nearly the maximum length of the engine',
+    () => 'x'.repeat(huge),
+    ['too_large'],
+    20_000,
+  )
   const throwers: [string, () => never][] = [
     [
       'Error',
@@ -322,7 +328,7 @@ async function poison(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
     'toString, valueOf and toPrimitive that throw',
     () => {
       const fail = (): never => {
-        throw new Error('it was called')
+        throw new Error('the function was called')
       }
       return Object.defineProperties(
         { a: 1 },
@@ -545,7 +551,7 @@ async function poison(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
     maxCopies: 1_000,
   })
 
-  // Every message by the key that its case has put into it.
+  // Every message by the key of its case.
   const wire = new Map<string, Anything>()
   const client: Anything = t.create({
     maxRetries: 0,
@@ -562,8 +568,8 @@ async function poison(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
     errors++
   })
   const results: CaseResult[] = []
-  // The cost of a call is compared with other work in the same process: copies of the largest legal event. CPU time, since other
-  // processes may use the machine at any moment.
+  // The duration of a call is compared with other work in the same process: copies of the largest legal
+  // event. It is CPU time, since other processes may use the machine at any moment.
   const cpuMicros = (): number => {
     const { user, system } = process.cpuUsage()
     return user + system
@@ -574,7 +580,7 @@ async function poison(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
   const beforeMicros = cpuMicros()
   for (let count = 0; count < 1_000; count++) copyLargest()
   const copyMicros = Math.max(1, (cpuMicros() - beforeMicros) / 1_000)
-  // In batches of 100 the good and the bad of many cases travel together, and are judged at the end.
+  // In batches of 100, good and bad events of many cases share requests, and are checked at the end.
   const isBatched = t.settings.flushAt === 100
   const judges: (() => void)[] = []
   let n = 0
@@ -616,7 +622,7 @@ async function poison(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
       const late = one.after?.()
       if (late !== undefined) problems.push(String(late))
     }
-    // The case's own data may be as large as the engine allows.
+    // Frees the data of the case, which may be as large as the engine allows.
     one.params = undefined
     if (isBatched) {
       judges.push(judge)
@@ -634,7 +640,7 @@ async function poison(t: Tools<{ isFull: boolean }>): Promise<CaseResult[]> {
 }
 
 for (const flushAt of [1, 3, 100]) {
-  // One process for all rows; each of them has its line.
+  // One process for all rows; each row has its line.
   let running: Promise<HostRun> | undefined
   let server: Awaited<ReturnType<typeof serve>>
   const results = async (): Promise<{ run: HostRun; results: CaseResult[] }> => {
@@ -648,7 +654,7 @@ for (const flushAt of [1, 3, 100]) {
           limitMs: 280_000,
           execArgv: isFull ? ['--max-old-space-size=4096'] : [],
         },
-        poison,
+        runCases,
       )
     })
     const run = await running
@@ -658,7 +664,7 @@ for (const flushAt of [1, 3, 100]) {
   row(
     'B0',
     `the whole table of bad values and calls, batches of ${flushAt}`,
-    'no throw, good neighbours arrive unchanged, one outcome each, exit code 0',
+    'no error, good neighbours arrive unchanged, one outcome each, exit code 0',
     async (row) => {
       const { run, results: cases } = await results()
       const report = expectOracleRules(run, [await server.report()], {
@@ -732,7 +738,7 @@ for (const flushAt of [1, 3, 100]) {
     row(
       id,
       injected,
-      'as the matrix has it, between two good events',
+      'the required result of the matrix, between two good events',
       async (row) => {
         const { results: all } = await results()
         const cases = all.filter((one) => one.id === id)
@@ -751,7 +757,7 @@ for (const flushAt of [1, 3, 100]) {
 row(
   'B31',
   'a getter that changes, beside a BigInt',
-  'read exactly once, or the reason why not',
+  'read exactly once, or with the reason why not',
   async (row) => {
     const server = await serve()
 
@@ -775,7 +781,7 @@ row(
     expect(report.result).toBeLessThanOrEqual(2)
     if (report.result !== 1) {
       row.doesNotHold(
-        'what JSON.stringify cannot write takes the tolerant pass, which reads every getter once more',
+        'values that JSON.stringify cannot write need the tolerant serializer, which reads every getter once more',
       )
     }
   },
@@ -784,7 +790,7 @@ row(
 row(
   'B51',
   'one object for all calls, one field changed each time',
-  'as many different events',
+  'an event for each call, all different',
   async (row) => {
     const events = size(2_000, 10_000)
     const server = await serve()
@@ -815,7 +821,7 @@ row(
   },
 )
 
-row('B52', 'plugins write to the event', "the caller's objects stay as they were", async (row) => {
+row('B52', 'plugins write to the event', 'the objects of the caller do not change', async (row) => {
   const server = await serve()
 
   const run = await runHost({ host: server.url }, async (t) => {
@@ -860,8 +866,8 @@ row('B52', 'plugins write to the event', "the caller's objects stay as they were
 
 row(
   'B53',
-  'callbacks that are none, throw, reject, never settle',
-  'ignored or guarded; each valid one runs exactly once',
+  'callbacks that are not functions, throw, reject, never settle',
+  'ignored or guarded; each valid one is called exactly once',
   async (row) => {
     const server = await serve()
 
@@ -925,7 +931,7 @@ row(
 row(
   'B55',
   'calls in process.on(exit), in an uncaughtException handler, after close',
-  'no throw; the host ends as it wants',
+  'no error; the host ends as it would without the SDK',
   async (row) => {
     const server = await serve()
 
@@ -950,7 +956,7 @@ row(
       }, 10)
       process.once('exit', () => {
         track()
-        // Seen by the test as a wrong exit code.
+        // The test sees this as a wrong exit code.
         if (thrown > 0) process.exitCode = 99
       })
       await t.sleep(100)
@@ -974,8 +980,8 @@ for (const [name, execArgv] of [
 ] as const) {
   row(
     'B38',
-    `the host's globals: ${name}`,
-    'no extra keys sent, no setting taken, nothing breaks',
+    `the globals of the host: ${name}`,
+    'no extra keys sent, no setting read from there, nothing breaks',
     async (row) => {
       const server = await serve()
 
@@ -1033,8 +1039,8 @@ unproved(
 
 row(
   'B67',
-  'arbitrary values of a seeded generator, each as properties, traits and context',
-  'never throws, one outcome each; where JSON.stringify is defined the wire has what it has; nothing polluted',
+  'random values of a seeded generator, each as properties, traits and context',
+  'never throws, one outcome each; the message agrees with JSON.stringify where that works; no pollution',
   async (row) => {
     const cases = size(2_000, 100_000)
     const seed = Number(process.env['FAULTS_SEED'] ?? 20_261_120)
@@ -1075,7 +1081,7 @@ row(
       try {
         wanted = JSON.stringify({ v: value })
       } catch {
-        // A BigInt: the tolerant pass.
+        // A BigInt leads to the tolerant serializer.
       }
       last = ''
       const call = { userId: 'u', event: 'Any', properties: { v: value }, context: { v: value } }
