@@ -9,19 +9,19 @@ const { exports } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8
   exports: Record<string, { default: string }>
 }
 
-/** The SDK as it was built, from its own package: npm does not link the root of a workspace into its members. */
+/** The built SDK, from its own package: npm does not link the root of a workspace into its members. */
 const sdk: Plugin = {
   name: 'sdk',
   setup(build) {
     build.onResolve({ filter: /^trackpost(\/|$)/ }, ({ path }) => {
       const entry = exports[`.${path.slice('trackpost'.length)}`]
-      if (entry === undefined) return { errors: [{ text: `${path} is no entry of the SDK` }] }
+      if (entry === undefined) return { errors: [{ text: `${path} is not an entry point of the SDK` }] }
       return { path: fileURLToPath(new URL(entry.default, root)) }
     })
   },
 }
 
-/** json-schema-to-typescript loads prettier, megabytes of it, and is asked to format nothing. */
+/** json-schema-to-typescript loads prettier, which is megabytes, although we never let it format. */
 const withoutPrettier: Plugin = {
   name: 'without-prettier',
   setup(build) {
@@ -36,13 +36,13 @@ export default defineConfig({
   target: 'node18',
   platform: 'node',
   clean: true,
-  // The SDK goes into the build, with what it depends on: one version of both, and one package less to install. So does what
-  // types are made with, which would bring fifteen packages and 25 MB.
+  // The SDK and its dependencies are bundled: both always have the same version, and one package less is
+  // installed. The libraries for types are bundled too; installed, they would bring fifteen packages and 25 MB.
   noExternal: [/^trackpost(\/|$)/, /^json-schema-to-typescript$/, /^jsonc-parser$/, /^ajv/],
   esbuildPlugins: [sdk, withoutPrettier, licenses('dist/LICENSES.txt', '../dist/LICENSES.txt')],
   banner: {
     js: "import { createRequire as newRequire } from 'node:module'; const require = newRequire(import.meta.url);",
   },
-  // A library writes what it does to stdout where this is set, between the types.
+  // A library writes its log to stdout, between the types, if this is set.
   define: { 'process.env.VERBOSE': 'undefined' },
 })

@@ -15,7 +15,7 @@ export default defineConfig({
     name: 'cli',
     ...filesOfTier({ include: ['test/**/*.test.ts'], below: 'cli/', root: 'cli/' }),
     globalSetup: ['test/build.setup.ts'],
-    // A limit that only a test reaches which hangs.
+    // Only a test that hangs reaches this limit.
     testTimeout: 120_000,
     hookTimeout: 300_000,
   },

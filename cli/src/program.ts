@@ -91,26 +91,34 @@ function addSend(program: Command, context: CommandContext, onExit: OnExit): voi
       .option('--trait <name=value>', 'a trait: name=text or name:=JSON; can be repeated', collect)
       .option('--traits <json>', 'all traits: JSON, or @ and the path of a file')
   const named = (command: Command): Command =>
-    withProperties(command.option('--name <text>', 'its name').option('--category <text>', 'its category'))
+    withProperties(
+      command
+        .option('--name <text>', 'name of the page or screen')
+        .option('--category <text>', 'category of the page or screen'),
+    )
   const commands = [
     withProperties(add('track', 'record an action').option('--event <name>', 'name of the action')),
-    withTraits(add('identify', 'say who a user is')),
+    withTraits(add('identify', 'record who a user is')),
     named(add('page', 'record a page view')),
     named(add('screen', 'record a view of a mobile screen')),
     withTraits(add('group', 'put a user into a group').option('--group-id <id>', 'your id for the group')),
-    add('alias', 'say that two identities are one').option('--previous-id <id>', 'the id until now'),
+    add('alias', 'join two ids of one user').option('--previous-id <id>', 'the id that the user had before'),
   ]
   for (const command of commands) {
     command
       .option(
         '--context <name=value>',
-        'a fact about the event, as --context ip=1.2.3.4; can be repeated',
+        'context of the event, such as --context ip=1.2.3.4; can be repeated',
         collect,
       )
-      .option('--integration <name=value>', 'a destination switch, as --integration All:=false', collect)
+      .option(
+        '--integration <name=value>',
+        'turn a destination on or off, such as --integration All:=false',
+        collect,
+      )
       .option('--timestamp <time>', 'when it happened, ISO-8601; default: now')
-      .option('--message-id <id>', 'key for deduplication; default: a random one')
-      .option('--max-retries <number>', 'retries before it has failed', wholeNumber(0, 1_000), 3)
+      .option('--message-id <id>', 'key for deduplication; default: random')
+      .option('--max-retries <number>', 'retries before the event has failed', wholeNumber(0, 1_000), 3)
     addConnection(command)
   }
 }
@@ -118,7 +126,7 @@ function addSend(program: Command, context: CommandContext, onExit: OnExit): voi
 function addVerify(program: Command, context: CommandContext, onExit: OnExit): void {
   const command = program
     .command('verify')
-    .description('ask the service whether it can be reached and accepts the write key; sends no event')
+    .description('check that the service can be reached and accepts the write key, without an event')
     .action(async (flags: VerifyFlags) => onExit(await runVerify(flags, context)))
   addConnection(command)
 }
@@ -131,34 +139,38 @@ function addImport(program: Command, context: CommandContext, onExit: OnExit): v
     .option('--dry-run', 'check every line and send nothing')
     .option(
       '--map <field=column,...>',
-      'columns for fields: userId=customer_id,properties.total:number=amount',
+      'column of each field: userId=customer_id,properties.total:number=amount',
       collect,
     )
     .option('--map-file <path>', 'mapping file: JSON with map, set, type, rest')
-    .option('--type <kind>', 'kind of the events whose line does not say it')
+    .option('--type <kind>', 'kind of the events whose line does not name it')
     .option(
       '--set <field=value>',
       'a value for every event: field=text or field:=JSON; can be repeated',
       collect,
     )
     .option('--rest', 'send all other columns as properties, or as traits')
-    .addOption(new Option('--format <name>', 'format of the file; default: found out').choices(FORMATS))
-    .option('--delimiter <character>', 'of a CSV file; default: found out', delimiter)
+    .addOption(new Option('--format <name>', 'format of the file; default: detected').choices(FORMATS))
+    .option('--delimiter <character>', 'delimiter of a CSV file; default: detected', delimiter)
     .option('--columns <names>', 'columns of a CSV file without a header, separated by commas', names)
-    .option('--rate <number>', 'most lines a second', positive)
-    .option('--resume', 'go on where an interrupted import stopped')
-    .option('--restart', 'begin anew although an interrupted import could go on')
+    .option('--rate <number>', 'maximum number of lines per second', positive)
+    .option('--resume', 'continue where an interrupted import stopped')
+    .option('--restart', 'start over, even if an interrupted import could continue')
     .option('--state <path>', 'state file; default: <file>.trackpost-state.json')
     .option('--rejects <path>', 'file for refused lines; default: <file>.rejects.<ending>')
     .option('--source <name>', 'name from which messageIds are derived; default: the name of the file')
-    .option('--max-line-bytes <number>', 'longer lines are refused', wholeNumber(1_024, 268_435_456))
+    .option(
+      '--max-line-bytes <number>',
+      'maximum size of a line; longer lines are refused',
+      wholeNumber(1_024, 268_435_456),
+    )
     .option(
       '--max-retries <number>',
       'retries of a request before the import stops',
       wholeNumber(0, 1_000),
       10,
     )
-    .option('--problems <number>', 'how many problems are listed one by one', wholeNumber(0, 1_000_000), 100)
+    .option('--problems <number>', 'maximum number of problems in the list', wholeNumber(0, 1_000_000), 100)
     .action(async (file: string, flags: ImportFlags) => onExit(await runImport(file, flags, context)))
   addConnection(command)
 }
@@ -168,29 +180,32 @@ function addTypes(program: Command, context: CommandContext, onExit: OnExit): vo
     .command('types')
     .description('write the TypeScript types of a tracking plan')
     .argument('<file>', 'the plan, or - for stdin')
-    .option('--out <path>', 'file for the types; default: they are printed')
-    .option('--check', 'write nothing; exit code 1 if the file of --out is not as the plan has it')
+    .option('--out <path>', 'file for the types; default: stdout')
+    .option('--check', 'write nothing; exit with code 1 if the file of --out does not match the plan')
     .action(async (file: string, flags: TypesFlags) => onExit(await runTypes(file, flags, context)))
 }
 
 function addTail(program: Command, context: CommandContext, onExit: OnExit): void {
   program
     .command('tail')
-    .description('print what a running collector receives')
+    .description('print the events that a running collector receives')
     .argument('[url]', 'address of the collector; default: TRACKPOST_HOST, or http://127.0.0.1:8787')
-    .option('-s, --search <line>', 'only what matches the search line of the collector, as event:"Signed Up"')
+    .option(
+      '-s, --search <line>',
+      'only events that match this search line of the collector, such as event:"Signed Up"',
+    )
     .option(
       '-n, --last <number>',
-      'begin with this many that are there already',
+      'first print this many of the existing events',
       wholeNumber(0, MAX_LIMIT),
       10,
     )
-    .option('--count <number>', 'end after this many events', wholeNumber(1, Number.MAX_SAFE_INTEGER))
-    .option('--admin-token-file <path>', 'file with the admin token; or set TRACKPOST_ADMIN_TOKEN')
+    .option('--count <number>', 'stop after this many events', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option('--admin-token-file <path>', 'file that holds the admin token; or set TRACKPOST_ADMIN_TOKEN')
     .option('--config <path>', 'config file')
-    .option('--color', 'colour also where stdout is no terminal')
-    .option('--no-color', 'no colours')
-    .option('--json', 'print whole events, one JSON object a line')
+    .option('--color', 'use colours even if stdout is not a terminal')
+    .option('--no-color', 'use no colours')
+    .option('--json', 'print whole events, one JSON object per line')
     .action(async (url: string | undefined, flags: TailFlags) => onExit(await runTail(url, flags, context)))
 }
 

@@ -14,7 +14,7 @@ declare module 'vitest' {
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The command is tested as users get it: built, packed and installed. */
+/** Builds, packs and installs the command, so that tests run what users get. */
 export default function setup({ provide }: TestProject): () => void {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'trackpost-cli-')))
   const run = (command: string, args: string[], cwd: string): string =>

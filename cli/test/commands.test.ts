@@ -7,7 +7,7 @@ const collector = shareCollector()
 const NOWHERE = 'http://127.0.0.1:1'
 
 test.each([['nonsense'], ['send', 'nonsense']])(
-  'an unknown command has no help: %s %s (E9)',
+  'the help of an unknown command is an error: %s %s (E9)',
   async (...names) => {
     for (const flag of ['--help', '-h']) {
       const { code, stdout, stderr } = await run([...names.filter((name) => name !== undefined), flag])
@@ -24,7 +24,7 @@ test.each([
   ['send', 'track', '--help'],
   ['help', 'send'],
   ['send', 'help', 'track'],
-])('the help of a command that there is: %s %s %s', async (...args) => {
+])('a known command prints its help: %s %s %s', async (...args) => {
   const { code, stdout } = await run(args.filter((arg) => arg !== undefined))
 
   expect([code, stdout]).toEqual([0, expect.stringContaining('Usage: trackpost')])
@@ -69,7 +69,7 @@ describe('send', () => {
     expect(event).toMatchObject({ status: 'accepted', type: kind, userId: 'ada', message })
   })
 
-  test('--json, delivered and failed', async () => {
+  test('--json prints the result of a delivered and of a failed event', async () => {
     const sent = await run(['send', 'track', '--user-id', 'ada', '--event', 'Paid', '--json'], {
       env: collector.env,
     })
@@ -91,16 +91,20 @@ describe('send', () => {
   test.each([
     ['no identity', ['track', '--event', 'x'], 'track: expected userId or anonymousId, got neither'],
     ['no name', ['track', '--user-id', 'ada'], 'track: event: expected a non-empty string'],
-    ['an option of another kind', ['alias', '--event', 'x'], "unknown option '--event'"],
+    ['an option of another event kind', ['alias', '--event', 'x'], "unknown option '--event'"],
     ['a bad value', ['track', '--property', 'total:=4,5'], '--property: total: expected JSON after ":="'],
     [
       'no value',
       ['track', '--property', 'total'],
       '--property: expected name=text or name:=JSON, got "total"',
     ],
-    ['a kind that there is not', ['buy'], "unknown command 'buy'"],
+    ['an unknown event kind', ['buy'], "unknown command 'buy'"],
     ['a timestamp that is a number', ['track', '--timestamp', '17'], '--timestamp: expected a date'],
-    ['properties that are none', ['track', '--properties', '[1]'], '--properties: expected a JSON object'],
+    [
+      'properties that are not an object',
+      ['track', '--properties', '[1]'],
+      '--properties: expected a JSON object',
+    ],
   ])('%s is wrong usage', async (_label, args, message) => {
     const { code, stdout, stderr } = await run(['send', ...args], { env: collector.env })
 
@@ -109,7 +113,7 @@ describe('send', () => {
     expect(await collector.events()).toEqual([])
   })
 
-  test('an endpoint that is down', async () => {
+  test('an unreachable service is an error with exit code 1', async () => {
     const env = { ...collector.env, TRACKPOST_HOST: NOWHERE }
     const { code, stderr } = await run(
       ['send', 'track', '--user-id', 'a', '--event', 'e', '--max-retries', '0'],
@@ -121,14 +125,14 @@ describe('send', () => {
 })
 
 describe('verify', () => {
-  test('a service that takes the key', async () => {
+  test('a service that accepts the key', async () => {
     const { code, stdout } = await run(['verify'], { env: collector.env })
 
     expect([code, stdout]).toEqual([0, `${collector.url}/v1/batch: accepts the write key (200)\n`])
     expect(await collector.events()).toEqual([])
   })
 
-  test('one that refuses it, and one that is not there', async () => {
+  test('a service that refuses the key, and an unreachable service', async () => {
     const server = await startServer(() => 401)
     const refused = await run(['verify', '--json'], { env: server.env })
     const down = await run(['verify', '--host', NOWHERE], { env: server.env })
@@ -147,7 +151,7 @@ describe('verify', () => {
 describe('settings', () => {
   const send = ['send', 'track', '--user-id', 'ada', '--event', 'Paid']
 
-  /** The source that the event came from is its write key. */
+  /** The collector names the source of an event after its write key. */
   async function sourceOf(
     args: readonly string[],
     env: Record<string, string>,
@@ -164,7 +168,7 @@ describe('settings', () => {
   const file = (key: string): string => newFile('key', `${key}\n`)
   const config = (content: object): string => newFile('config.json', JSON.stringify(content))
 
-  test('flags win over the environment, and that over the config file', async () => {
+  test('flags win over the environment, and the environment over the config file', async () => {
     const configured = config({ writeKey: 'from-config' })
     const environment = { TRACKPOST_WRITE_KEY: 'from-environment', TRACKPOST_CONFIG: configured }
 
@@ -177,7 +181,7 @@ describe('settings', () => {
     expect(await sourceOf([], { TRACKPOST_CONFIG: configured })).toBe('from-config')
   })
 
-  test('the config file of the user is found, and names files relative to itself', async () => {
+  test('the config file in the home folder is read, and its paths are relative to it', async () => {
     const home = newFolder()
     mkdirSync(join(home, 'trackpost'))
     writeFileSync(join(home, 'trackpost/key'), 'from-a-file')
@@ -186,8 +190,8 @@ describe('settings', () => {
     expect(await sourceOf([], { XDG_CONFIG_HOME: home })).toBe('from-a-file')
   })
 
-  test('a region of the flags wins over a host of the environment', async () => {
-    // It would reach the collector if the environment decided.
+  test('a region in the flags wins over a host in the environment', async () => {
+    // If the environment won, this would reach the collector.
     const args = ['verify', '--region', 'nowhere']
     const { code, stderr } = await run(args, { env: collector.env })
 
@@ -204,25 +208,20 @@ describe('settings', () => {
   test.each([
     ['no key', [], {}, 'no write key: use --write-key-file <path>, or set TRACKPOST_WRITE_KEY'],
     [
-      'a key file that is not there',
+      'a missing key file',
       ['--write-key-file', '/nowhere'],
       {},
       'write key file /nowhere: there is no such file',
     ],
     ['an empty key file', ['--write-key-file', '/dev/null'], {}, 'write key file /dev/null: it is empty'],
-    [
-      'a config file that is not there',
-      ['--config', '/nowhere'],
-      {},
-      'config file /nowhere: there is no such file',
-    ],
+    ['a missing config file', ['--config', '/nowhere'], {}, 'config file /nowhere: there is no such file'],
     [
       'two keys at once',
       ['--write-key', 'a', '--write-key-file', '/dev/null'],
       {},
       'the flags: expected a write key or a file with one, got both',
     ],
-    ['a host that is none', ['--write-key', 'a', '--host', 'example.com'], {}, 'host: '],
+    ['an invalid host', ['--write-key', 'a', '--host', 'example.com'], {}, 'host: '],
     ['a placeholder', [], { TRACKPOST_WRITE_KEY: 'YOUR_WRITE_KEY' }, 'writeKey: '],
   ])('%s', async (_label, args, env, message) => {
     const { code, stderr } = await run(['verify', ...args], { env })
@@ -231,7 +230,7 @@ describe('settings', () => {
     expect(stderr.startsWith(`trackpost: ${message}`)).toBe(true)
   })
 
-  test('a setting that the config file cannot have', async () => {
+  test('an unknown setting in the config file is an error', async () => {
     const path = config({ writekey: 'a' })
     const { code, stderr } = await run(['verify', '--config', path])
 
@@ -241,7 +240,7 @@ describe('settings', () => {
     ])
   })
 
-  test('no output holds the key', async () => {
+  test('no output contains the write key', async () => {
     const key = 'canary-7f3a'
     const server = await startServer(() => 401)
     const env = { ...server.env, TRACKPOST_WRITE_KEY: '' }
@@ -257,7 +256,7 @@ describe('settings', () => {
   })
 })
 
-test('help, version, and what is no command', async () => {
+test('help, version, and an unknown command', async () => {
   const [help, version, none, wrong] = await Promise.all([
     run(['import', '--help']),
     run(['--version']),

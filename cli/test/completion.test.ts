@@ -12,7 +12,7 @@ async function script(shell: string): Promise<string> {
   return stdout
 }
 
-/** The completions of each shell after these words. */
+/** After each of these lines, the shells must offer these completions. */
 const CASES = [
   ['trackpost ', ['send', 'verify', 'import', 'types', 'tail', 'completion']],
   ['trackpost send ', ['track', 'identify', 'page', 'screen', 'group', 'alias']],
@@ -61,13 +61,14 @@ test.skipIf(!hasShell('zsh'))('zsh', async () => {
   mkdirSync(join(folder, 'functions'))
   writeFileSync(join(folder, 'functions/_trackpost'), await script('zsh'))
   for (const [line, expected] of CASES) {
-    // zsh completes at a prompt only: one in a terminal of its own, whose matches are listed.
+    // zsh completes only at a prompt, so the test starts one in a pseudo-terminal and reads the list of
+    // matches.
     const setup = `PS1='>>''> '; fpath=(${folder}/functions $fpath); autoload -Uz compinit; compinit -u -d ${folder}/dump; print READY`
     const program = String.raw`zmodload zsh/zpty
       zpty z zsh -f
       zpty -w z "$1"
       zpty -r z out '*>>> *'
-      # What is typed is taken in its order: the list of matches comes before the end.
+      # zsh reads input in order, so the list of matches comes before the end.
       zpty -w -n z "$2"$'\t\t\025print DO\\NE\n'
       zpty -r z out '*DONE*'; print -r -- $out`
     const { stdout } = spawnSync('zsh', ['-f', '-c', program, 'zsh', setup, line], {

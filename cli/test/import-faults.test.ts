@@ -12,8 +12,8 @@ function stateOf(file: string): { line: number; offset: number; isDone: boolean 
   return JSON.parse(readFileSync(`${file}.trackpost-state.json`, 'utf8'))
 }
 
-describe('an import that is interrupted', () => {
-  test('by Ctrl+C: what is in flight is delivered, and it goes on where it says', async () => {
+describe('an interrupted import', () => {
+  test('Ctrl+C delivers the lines in flight, and --resume continues at the reported line', async () => {
     const server = await startServer(() => undefined)
     const file = newFile('events.ndjson', ndjson(LINES))
     const running = start(['import', file, '--rate', '2000'], { env: server.env })
@@ -28,14 +28,14 @@ describe('an import that is interrupted', () => {
     expect(stateOf(file)).toMatchObject({ line, isDone: false })
     expect(stdout).toContain(`continue with: trackpost import ${file} --rate 2000 --resume`)
     const again = await run(['import', file, '--resume'], { env: server.env })
-    expect([again.code, again.stderr]).toEqual([0, `${file}: goes on at line ${line}\n`])
+    expect([again.code, again.stderr]).toEqual([0, `${file}: continues at line ${line}\n`])
     expect(again.stdout).toContain(`${(LINES - line + 1).toLocaleString('en-US')} lines:`)
-    // Not only no event twice: none was even sent twice.
+    // The service got no event twice, and no event was even sent twice.
     expect(server.taken.length).toBe(LINES)
     expect(new Set(server.taken).size).toBe(LINES)
   })
 
-  test('by a second Ctrl+C: it ends at once', async () => {
+  test('a second Ctrl+C ends the import at once', async () => {
     const server = await startServer(() => 'hang')
     const running = start(['import', newFile('a.ndjson', ndjson(100))], { env: server.env })
     while (server.requests === 0) await new Promise((resolve) => setTimeout(resolve, 20))
@@ -48,7 +48,7 @@ describe('an import that is interrupted', () => {
     expect(server.taken).toEqual([])
   })
 
-  test('by Ctrl+C while it waits for stdin', async () => {
+  test('Ctrl+C ends an import that waits for stdin', async () => {
     const server = await startServer(() => undefined)
     const running = start(['import', '-'], { env: server.env })
     running.child.stdin?.write(ndjson(3))
@@ -72,28 +72,31 @@ describe('an import that is interrupted', () => {
       ),
       ['--type', 'track', '--map', 'userId=who,event=what', '--rest'],
     ],
-  ])('by kill -9: --resume loses nothing and doubles nothing, %s', async (_label, name, content, flags) => {
-    const collector = await startCollector()
-    const file = newFile(name, content)
-    for (let kills = 0; kills < 2; kills++) {
-      const running = start(['import', file, '--resume', '--rate', '200', ...flags], { env: collector.env })
-      const before = (await collector.stats()).accepted
-      while ((await collector.stats()).accepted < before + 200)
-        await new Promise((resolve) => setTimeout(resolve, 20))
-      running.child.kill('SIGKILL')
-      await running.ended
-    }
-    expect((await collector.stats()).accepted).toBeLessThan(LINES)
+  ])(
+    'after kill -9, --resume loses no line and sends none twice: %s',
+    async (_label, name, content, flags) => {
+      const collector = await startCollector()
+      const file = newFile(name, content)
+      for (let kills = 0; kills < 2; kills++) {
+        const running = start(['import', file, '--resume', '--rate', '200', ...flags], { env: collector.env })
+        const before = (await collector.stats()).accepted
+        while ((await collector.stats()).accepted < before + 200)
+          await new Promise((resolve) => setTimeout(resolve, 20))
+        running.child.kill('SIGKILL')
+        await running.ended
+      }
+      expect((await collector.stats()).accepted).toBeLessThan(LINES)
 
-    const { code } = await run(['import', file, '--resume', ...flags], { env: collector.env })
+      const { code } = await run(['import', file, '--resume', ...flags], { env: collector.env })
 
-    expect(code).toBe(0)
-    const ids = (await collector.events('status:accepted')).map(({ messageId }) => messageId)
-    expect([ids.length, new Set(ids).size]).toEqual([LINES, LINES])
-    expect(stateOf(file).isDone).toBe(true)
-  })
+      expect(code).toBe(0)
+      const ids = (await collector.events('status:accepted')).map(({ messageId }) => messageId)
+      expect([ids.length, new Set(ids).size]).toEqual([LINES, LINES])
+      expect(stateOf(file).isDone).toBe(true)
+    },
+  )
 
-  test('by kill -9: a refused line stands in the rejects file once', async () => {
+  test('after kill -9, the rejects file contains each refused line once', async () => {
     const collector = await startCollector()
     const lines = ndjson(LINES).split('\n')
     for (let index = 0; index < LINES; index += 10) lines[index] = '{"type":"track"}'
@@ -115,7 +118,7 @@ describe('an import that is interrupted', () => {
     expect((await collector.stats()).accepted).toBe(LINES - LINES / 10)
   })
 
-  test('is not begun anew by mistake, and does not go on elsewhere or with another file', async () => {
+  test('an import neither starts over by mistake nor continues with another host, key or file', async () => {
     const server = await startServer((request) => (request === 1 ? undefined : 401))
     const file = newFile('events.ndjson', ndjson(3_000))
     // A key that the service has accepted before is tried again: `--max-retries 0` makes the first refusal stop the import.
@@ -143,7 +146,7 @@ describe('an import that is interrupted', () => {
     expect(stateOf(file).line).toBe(line)
   })
 
-  test('a file that has grown goes on at its new lines', async () => {
+  test('the import of a file that has grown continues at the new lines', async () => {
     const server = await startServer(() => undefined)
     const file = newFile('events.ndjson', ndjson(10))
     await run(['import', file], { env: server.env })
@@ -155,7 +158,7 @@ describe('an import that is interrupted', () => {
     expect(stdout).toContain('5 lines: 5 delivered')
   })
 
-  test('a last line that has grown is not read as a new one', async () => {
+  test('the new end of the last line is not read as a new line', async () => {
     const server = await startServer(() => undefined)
     const file = newFile('events.ndjson', ndjson(10).slice(0, -20))
     await run(['import', file], { env: server.env })
@@ -169,7 +172,7 @@ describe('an import that is interrupted', () => {
 })
 
 describe('a service that fails', () => {
-  test('401: the import stops at once, and nothing is called refused', async () => {
+  test('401 stops the import at once, and no line counts as refused', async () => {
     const server = await startServer(() => 401)
     const file = newFile('events.ndjson', ndjson(LINES))
 
@@ -184,7 +187,7 @@ describe('a service that fails', () => {
     expect(existsSync(join(dirname(file), 'events.rejects.ndjson'))).toBe(false)
   })
 
-  test('an endpoint that is down: one clear line, and everything still to be sent', async () => {
+  test('an unreachable service is reported in one line, and no line counts as sent', async () => {
     const file = newFile('events.ndjson', ndjson(2_000))
     const env = { TRACKPOST_HOST: 'http://127.0.0.1:1', TRACKPOST_WRITE_KEY: 'history' }
 
@@ -196,7 +199,7 @@ describe('a service that fails', () => {
     expect(stateOf(file)).toMatchObject({ line: 1, isDone: false })
   })
 
-  test('in the middle: what was delivered before is not sent again', async () => {
+  test('after a failure in the middle, delivered lines are not sent again', async () => {
     const server = await startServer((request) => (request <= 2 ? undefined : 404))
     const file = newFile('events.ndjson', ndjson(LINES))
     const first = await run(['import', file, '--max-retries', '0'], { env: server.env })
@@ -211,7 +214,7 @@ describe('a service that fails', () => {
   })
 
   test.each([401, 404, 503])(
-    '%i in the middle is told at once, and ends after --max-retries',
+    '%i in the middle is reported at once, and stops the import after --max-retries',
     async (status) => {
       const server = await startServer((request) => (request <= 2 ? undefined : status))
       const file = newFile('events.ndjson', ndjson(2 * LINES))
@@ -223,7 +226,7 @@ describe('a service that fails', () => {
         1,
         expect.stringContaining(`${file}:${stateOf(file).line}: [${status}] `),
       ])
-      // Twice, when a response to an earlier request comes behind the first refusal.
+      // Reported twice if the response to an earlier request arrives after the first refusal.
       expect([1, 2]).toContain(lines.length)
       for (const line of lines) {
         expect(line).toMatch(
@@ -231,13 +234,13 @@ describe('a service that fails', () => {
         )
       }
       expect(stdout).toContain(`continue with: trackpost import ${file} --max-retries 1 --resume`)
-      // Four at once, and one retry: however many lines there are to try it with.
+      // Four requests at once and one retry, however many lines are left.
       expect(server.requests).toBeLessThanOrEqual(8)
     },
   )
 
-  test('while it waits, with as many lines as it reads ahead, the process stays', async () => {
-    // Longer than the client keeps a process that has run out of work.
+  test('the process does not exit while a full window of lines waits for a retry', async () => {
+    // Longer than the client itself would keep an idle process alive.
     const server = await startServer((request, _ids, response) => {
       if (request !== 3) return undefined
       response.setHeader('retry-after', '7')
@@ -250,14 +253,14 @@ describe('a service that fails', () => {
     expect(stderr).toContain('waits 7 s: [503] Service Unavailable')
   })
 
-  test('503 for a while costs nothing', async () => {
+  test('no line is lost when some requests get 503', async () => {
     const server = await startServer((request) => (request % 3 === 0 ? 503 : undefined))
     const { code } = await run(['import', newFile('a.ndjson', ndjson(2_000))], { env: server.env })
 
     expect([code, new Set(server.taken).size]).toEqual([0, 2_000])
   })
 
-  test('one that refuses everything with 400 stops the import before the whole file is refused', async () => {
+  test('a service that answers every request with 400 stops the import before the whole file is refused', async () => {
     const server = await startServer((_request, ids) => (ids.length === 0 ? undefined : 400))
 
     const { code, stderr } = await run(['import', newFile('a.ndjson', ndjson(20_000)), '--problems', '0'], {
@@ -269,8 +272,8 @@ describe('a service that fails', () => {
   })
 })
 
-describe('a disk', () => {
-  test('that is full under the state file: one line, nothing lost, nothing twice', async () => {
+describe('a disk or state file that fails', () => {
+  test('a full disk is reported in one line, and after --resume no event is lost or doubled', async () => {
     const collector = await startCollector()
     const folder = fullableFolder()
     if (folder === undefined)
@@ -296,7 +299,7 @@ describe('a disk', () => {
     expect([ids.length, new Set(ids).size]).toEqual([LINES, LINES])
   })
 
-  test('whose folder for the state is gone at the end: the last save says so', async () => {
+  test('a failure of the last save is reported, when the folder of the state file has been removed', async () => {
     const folder = join(newFolder(), 'states')
     mkdirSync(folder)
     const server = await startServer(() => {
@@ -313,10 +316,10 @@ describe('a disk', () => {
     expect(stderr).toMatch(/a\.ndjson:\d+: the state file .* cannot be written/)
   })
 
-  test('where no state can be written at all: nothing is sent', async () => {
+  test('nothing is sent if the first state cannot be written', async () => {
     const server = await startServer(() => undefined)
     const file = newFile('events.ndjson', ndjson(10))
-    // No file may grow, for root neither.
+    // With this limit no file may grow, not even for root.
     const child = spawn(
       'bash',
       ['-c', `ulimit -f 0; exec "$0" "$@"`, process.execPath, launcher(), 'import', file],
@@ -336,7 +339,7 @@ describe('a disk', () => {
     expect(stderr).toMatch(/^trackpost: the state file .* cannot be written: no larger file is allowed\n$/)
   })
 
-  test('a device in the place of the state file is left alone', async () => {
+  test('a device in place of the state file is refused', async () => {
     const server = await startServer(() => undefined)
 
     const { code, stderr } = await run(['import', newFile('a.ndjson', ndjson(1)), '--state', '/dev/full'], {
@@ -347,7 +350,7 @@ describe('a disk', () => {
     expect(stderr).toBe('trackpost: state file /dev/full: it is not a regular file\n')
   })
 
-  test('a state file that is damaged', async () => {
+  test('a damaged state file is an error that suggests --restart', async () => {
     const file = newFile('a.ndjson', ndjson(1))
     writeFileSync(`${file}.trackpost-state.json`, '{"version":1,"off')
 
@@ -360,7 +363,7 @@ describe('a disk', () => {
   })
 })
 
-/** A file system of 3 MB, so that the rest of the machine does not run full. */
+/** A file system of 3 MB that a test can fill without filling the machine. */
 function fullableFolder(): string | undefined {
   const folder = join(newFolder(), 'small')
   mkdirSync(folder)
@@ -369,17 +372,17 @@ function fullableFolder(): string | undefined {
   return folder
 }
 
-describe('a file that cannot be read as it is', () => {
+describe('an unreadable file', () => {
   const env = { TRACKPOST_HOST: 'http://127.0.0.1:1', TRACKPOST_WRITE_KEY: 'history' }
   const csv = 'who,what\nada,Paid\n'
 
   test.each([
     ['UTF-16 with a mark', 'a.csv', Buffer.from(`\uFEFF${csv}`, 'utf16le'), ':1: this is UTF-16'],
-    ['UTF-16, big end first', 'a.csv', Buffer.from(`\uFEFF${csv}`, 'utf16le').swap16(), ':1: this is UTF-16'],
+    ['UTF-16, big-endian', 'a.csv', Buffer.from(`\uFEFF${csv}`, 'utf16le').swap16(), ':1: this is UTF-16'],
     ['UTF-16 without a mark', 'a.csv', Buffer.from(csv, 'utf16le'), ':1: this is UTF-16'],
     ['a zip archive', 'a.csv', Buffer.from('504b0304140000', 'hex'), ':1: this is a zip archive'],
     ['bytes', 'a.csv', Buffer.from('who\0,x'), ':1: this is not text'],
-    ['a header that is broken', 'a.csv', '"who,what\nada,Paid\n', ':1: the header cannot be read'],
+    ['a broken header', 'a.csv', '"who,what\nada,Paid\n', ':1: the header cannot be read'],
   ])('%s', async (_label, name, content, message) => {
     const file = newFile(name, content)
 
@@ -392,16 +395,12 @@ describe('a file that cannot be read as it is', () => {
   })
 
   test.each([
-    [
-      'a column that is not there',
-      'userId=whom,event=what',
-      ':1: no column "whom" for userId; did you mean who?',
-    ],
-    ['a field that messages do not have', 'user=who', '--map: messages have no field user'],
-    ['no column at all', 'userId', '--map: expected field=column, got "userId"'],
-    ['one field twice', 'userId=who,userId=what', '--map: userId is mapped twice'],
-    ['a cast that there is not', 'properties.x:date=who', 'after the colon'],
-  ])('a mapping with %s', async (_label, map, message) => {
+    ['a missing column', 'userId=whom,event=what', ':1: no column "whom" for userId; did you mean who?'],
+    ['an unknown field', 'user=who', '--map: messages have no field user'],
+    ['a field without a column', 'userId', '--map: expected field=column, got "userId"'],
+    ['a field that is mapped twice', 'userId=who,userId=what', '--map: userId is mapped twice'],
+    ['an unknown cast', 'properties.x:date=who', 'after the colon'],
+  ])('a mapping with %s is wrong usage', async (_label, map, message) => {
     const { code, stderr } = await run(['import', newFile('a.csv', csv), '--type', 'track', '--map', map], {
       env,
     })
@@ -410,7 +409,7 @@ describe('a file that cannot be read as it is', () => {
     expect(stderr).toContain(message)
   })
 
-  test('one that is not there, and a folder', async () => {
+  test('a missing file and a folder are errors', async () => {
     const missing = await run(['import', '/nowhere/a.csv'], { env })
     const folder = await run(['import', '/tmp'], { env })
 
@@ -418,14 +417,14 @@ describe('a file that cannot be read as it is', () => {
     expect([folder.code, folder.stderr]).toEqual([2, 'trackpost: /tmp: it is a folder\n'])
   })
 
-  test('one without permission', async () => {
+  test('a file without read permission is an error', async () => {
     const file = newFile('a.ndjson', ndjson(1))
     chmodSync(file, 0)
-    // Root may read everything.
+    // Root can read every file, so root runs the command as another user.
     const asNobody = ['-u', 'nobody', process.execPath, launcher(), 'import', file]
     const isRoot = process.getuid?.() === 0
     if (isRoot && spawnSync('runuser', ['-u', 'nobody', 'true']).status !== 0) {
-      return console.warn('SKIPPED: as root every file can be read, and no other user can be had')
+      return console.warn('SKIPPED: root can read every file, and no other user is available')
     }
     const program = isRoot ? 'runuser' : process.execPath
     spawnSync('chmod', ['a+rx', dirname(file), join(dirname(launcher()), '../../..')])
@@ -438,7 +437,7 @@ describe('a file that cannot be read as it is', () => {
     expect([status, stderr]).toEqual([2, `trackpost: ${file}: no permission\n`])
   })
 
-  test.each(['ndjson', 'csv'])('gzip that ends in the middle: what is whole is sent, %s', async (format) => {
+  test.each(['ndjson', 'csv'])('the complete lines of a truncated gzip file are sent: %s', async (format) => {
     const server = await startServer(() => undefined)
     const rows = Array.from({ length: 5_000 }, (_, index) => `ada,Paid,${(index * 7919) % 10_007}\n`)
     const content = format === 'csv' ? `userId,event,properties.n\n${rows.join('')}` : ndjson(5_000)
@@ -458,7 +457,7 @@ describe('a file that cannot be read as it is', () => {
     expect([server.taken.length, new Set(server.taken).size]).toEqual([5_000, 5_000])
   })
 
-  test('a JSON array that is broken: what stands before it is sent', async () => {
+  test('the elements before the broken part of a JSON array are sent', async () => {
     const server = await startServer(() => undefined)
     const [one = '', two = ''] = ndjson(2).split('\n')
 
@@ -478,7 +477,7 @@ describe('a file that cannot be read as it is', () => {
     expect(server.taken.length).toBe(2)
   })
 
-  test('lines that are not UTF-8 are refused with their number, and kept byte for byte', async () => {
+  test('lines that are not UTF-8 are reported by number, and copied to the rejects file byte for byte', async () => {
     const server = await startServer(() => undefined)
     const latin = Buffer.from('{"type":"track","userId":"zoë","event":"Größe"}', 'latin1')
     const file = newFile(
@@ -495,7 +494,7 @@ describe('a file that cannot be read as it is', () => {
   })
 })
 
-test('a pipe that is closed on the other side does not end the import', async () => {
+test('the import continues when the reader of its output has closed the pipe', async () => {
   const server = await startServer(() => undefined)
   const running = start(['import', newFile('a.ndjson', ndjson(500))], { env: server.env })
   running.child.stdout?.destroy()

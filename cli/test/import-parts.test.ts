@@ -19,15 +19,18 @@ describe('timestamps', () => {
     [' 2024-01-02T03:04:05Z ', '2024-01-02T03:04:05Z'],
     [1_700_000_000_000, 1_700_000_000_000],
     ['nonsense', 'nonsense'],
-  ])('%j is passed on as %j', (value, expected) => {
+  ])('%j is sent as %j', (value, expected) => {
     expect(castTimestamp(value)).toEqual({ value: expected })
   })
 
-  test.each([1_700_000_000, '1700000000', '1700000000000', 1.5])('%j could mean two times', (value) => {
-    expect(castTimestamp(value)).toHaveProperty('problem')
-  })
+  test.each([1_700_000_000, '1700000000', '1700000000000', 1.5])(
+    '%j is refused, since it could mean two times',
+    (value) => {
+      expect(castTimestamp(value)).toHaveProperty('problem')
+    },
+  )
 
-  test('as seconds or milliseconds it means one', () => {
+  test('a number with :s or :ms is one time', () => {
     expect(cast('1700000000', 's')).toEqual({ value: 1_700_000_000_000 })
     expect(cast(1_700_000_000_000, 'ms')).toEqual({ value: 1_700_000_000_000 })
   })
@@ -43,7 +46,7 @@ describe('casts', () => {
     [{ a: 1 }, 'json', { a: 1 }],
     [7, 'text', '7'],
     [null, 'number', null],
-  ] as const)('%j as %s', (value, to, expected) => {
+  ] as const)('%j is cast to %s', (value, to, expected) => {
     expect(cast(value, to)).toEqual({ value: expected })
   })
 
@@ -54,7 +57,7 @@ describe('casts', () => {
     ['1e999', 'number'],
     ['maybe', 'boolean'],
     ['{', 'json'],
-  ] as const)('%j is no %s', (value, to) => {
+  ] as const)('%j is not a valid %s', (value, to) => {
     expect(cast(value, to)).toHaveProperty('problem')
   })
 })
@@ -67,7 +70,7 @@ describe('the window', () => {
     bytes: Buffer.alloc(bytes),
   })
 
-  test('moves past lines in their order, whatever the order of their outcomes', () => {
+  test('moves past lines in the order of the file, whatever the order of their outcomes', () => {
     const passed: number[] = []
     const window = new Window({ offset: 0, line: 1 }, { lines: 10, bytes: 1_000 }, (line) =>
       passed.push(line.record.line),
@@ -95,21 +98,24 @@ describe('the window', () => {
   test.each([
     ['lines', { lines: 2, bytes: 1_000 }],
     ['bytes', { lines: 100, bytes: 20 }],
-  ])('is full by its %s, and has room with the first outcome', async (_label, limits) => {
-    const window = new Window({ offset: 0, line: 1 }, limits, () => {})
-    const first = window.add(record(1), undefined)
-    expect(window.isFull).toBe(false)
-    window.add(record(2), undefined)
-    expect(window.isFull).toBe(true)
-    const room = window.room()
-    window.settle(first, 'delivered')
+  ])(
+    'is full when it reaches its limit of %s, and has room after the first outcome',
+    async (_label, limits) => {
+      const window = new Window({ offset: 0, line: 1 }, limits, () => {})
+      const first = window.add(record(1), undefined)
+      expect(window.isFull).toBe(false)
+      window.add(record(2), undefined)
+      expect(window.isFull).toBe(true)
+      const room = window.room()
+      window.settle(first, 'delivered')
 
-    await room
-    expect(window.isFull).toBe(false)
-  })
+      await room
+      expect(window.isFull).toBe(false)
+    },
+  )
 })
 
-test('the pace lets as many through as the time allows', () => {
+test('the pace lets lines through at the given rate', () => {
   let nowMs = 0
   const pace = new Pace(100, () => nowMs)
   let lines = 0
@@ -118,12 +124,12 @@ test('the pace lets as many through as the time allows', () => {
     lines++
   }
 
-  // A burst of ten at the start, then one each 10 ms.
+  // A burst of ten at the start, then one line every 10 ms.
   expect(lines).toBeGreaterThanOrEqual(1_005)
   expect(lines).toBeLessThanOrEqual(1_015)
 })
 
-test('a messageId depends on name, line and content, and is short enough for the service', () => {
+test('a messageId depends on the file name, line number and content, and is short enough for the service', () => {
   const ids = [
     deriveMessageId('a.csv', 1, Buffer.from('x')),
     deriveMessageId('b.csv', 1, Buffer.from('x')),
@@ -137,14 +143,14 @@ test('a messageId depends on name, line and content, and is short enough for the
   for (const id of ids) expect(id).toMatch(/^import-[\w-]{32}$/)
 })
 
-test('the delimiter is the one that the header has most of', () => {
+test('the delimiter is the most frequent candidate in the header', () => {
   expect(findDelimiter('a,b,c')).toBe(',')
   expect(findDelimiter('a;b;"c,d,e,f"')).toBe(';')
   expect(findDelimiter('a\tb')).toBe('\t')
   expect(findDelimiter('one')).toBe(',')
 })
 
-test('the command to go on with is one for a shell, without the key', () => {
+test('the command to continue with is quoted for a shell, and leaves out the write key', () => {
   const args = [
     'import',
     "it's.csv",
@@ -162,7 +168,7 @@ test('the command to go on with is one for a shell, without the key', () => {
   expect(commandLine({ args, env: { npm_command: 'exec' } }, flags)).toBe(`npx trackpost-cli ${rest}`)
 })
 
-test('texts of others are printable and short', () => {
+test('quoted text from a file or service is printable and short', () => {
   expect(printable('a\u001b[31m\n\u202eb')).toBe('a\\u001b[31m\\u000a\\u202eb')
   expect(quoted('x'.repeat(100)).length).toBeLessThan(60)
   expect([duration(400), duration(12_000), duration(200_000), duration(7_500_000)]).toEqual([

@@ -37,7 +37,7 @@ describe('formats', () => {
     ['a JSON array', 'events.json', JSON.stringify(OBJECTS)],
     ['a JSON array over many lines', 'events.json', JSON.stringify(OBJECTS, null, 2)],
     ['NDJSON in gzip', 'events.ndjson.gz', gzipSync(OBJECTS.map((one) => JSON.stringify(one)).join('\n'))],
-    ['gzip that its name does not tell', 'events', gzipSync(JSON.stringify(OBJECTS))],
+    ['gzip without .gz in its name', 'events', gzipSync(JSON.stringify(OBJECTS))],
     [
       'NDJSON with a byte order mark',
       'events.ndjson',
@@ -75,7 +75,7 @@ describe('formats', () => {
       name: 'Order Completed',
       message: { properties: { total: 42.5, note } },
     })
-    // Without a zone it is UTC, wherever the command runs.
+    // A time without a zone is UTC, wherever the command runs.
     expect(ada?.message['originalTimestamp']).toBe('2024-01-02T03:04:05.000Z')
     expect(bob?.message['originalTimestamp']).toBe('2024-01-02T02:04:05.250Z')
     expect(bob?.message.properties).toEqual({ total: 7 })
@@ -88,7 +88,7 @@ describe('formats', () => {
     expect((await collector.stats()).accepted).toBe(3)
   })
 
-  test('columns named like fields need no mapping, and --rest takes the others', async () => {
+  test('columns with the names of fields need no mapping, and --rest sends the others', async () => {
     const csv =
       'type,userId,event,properties.items:json,plan,__proto__,empty\ntrack,ada,Paid,[1],pro,odd,\nidentify,bob,,,free,,\n'
 
@@ -100,7 +100,7 @@ describe('formats', () => {
     expect(bob?.message['traits']).toEqual({ plan: 'free' })
   })
 
-  test('what is not sent is said', async () => {
+  test('columns and fields that are not sent are reported', async () => {
     const csv = await run(['import', newFile('a.csv', 'type,userId,event,plan\ntrack,ada,Paid,pro\n')], {
       env: collector.env,
     })
@@ -119,7 +119,7 @@ describe('formats', () => {
     expect(json.stderr).toContain('no line has nowhere')
   })
 
-  test('a mapping file, constants and a file without a header', async () => {
+  test('a mapping file, constant values and a file without a header', async () => {
     const mapping = newFile(
       'mapping.json',
       JSON.stringify({
@@ -153,7 +153,7 @@ describe('formats', () => {
   })
 })
 
-test('a repeated import leaves no duplicates, and equal lines are two events', async () => {
+test('a repeated import makes no duplicates, and two equal lines are two events', async () => {
   const line = '{"type":"track","userId":"ada","event":"Paid","timestamp":"2024-01-01T00:00:00Z"}\n'
   const file = newFile('events.ndjson', line + line)
 
@@ -167,7 +167,7 @@ test('a repeated import leaves no duplicates, and equal lines are two events', a
   expect([accepted, byReason]).toEqual([2, { duplicate: 2 }])
 })
 
-test('a messageId of the line stays', async () => {
+test('a messageId in the line is kept', async () => {
   const file = newFile('a.csv', 'type,userId,event,id\ntrack,ada,Paid,m-1\ntrack,ada,Paid,m-2\n')
 
   await run(['import', file, '--map', 'messageId=id'], { env: collector.env })
@@ -185,7 +185,7 @@ const BROKEN = [
   `{"type":"track","userId":"ada","event":"Paid","properties":{"text":"${'x'.repeat(33_000)}"}}`,
 ].join('\n')
 
-test('a dry run names line and column of every mistake, and sends nothing', async () => {
+test('a dry run reports every mistake with line and column, and sends nothing', async () => {
   const file = newFile('events.ndjson', BROKEN)
 
   const { code, stdout, stderr } = await run(['import', file, '--dry-run'])
@@ -205,7 +205,7 @@ test('a dry run names line and column of every mistake, and sends nothing', asyn
   expect(existsSync(join(dirname(file), 'events.rejects.ndjson'))).toBe(false)
 })
 
-test('CSV that nothing says the kind of is refused as a whole, and nothing is sent', async () => {
+test('CSV without an event kind is refused as a whole, and nothing is sent', async () => {
   const server = await startServer(() => undefined)
   const file = newFile('a.csv', 'userId,event\nada,Paid\nbob,Left\n')
 
@@ -222,7 +222,7 @@ test.each([
   ['--type', 'track'],
   ['--set', 'type=track'],
   ['--map', 'type=kind'],
-])('CSV whose kind comes from %s %s is sent', async (...args) => {
+])('CSV is sent if its event kind comes from %s %s', async (...args) => {
   const file = newFile('a.csv', 'kind,userId,event\ntrack,ada,Paid\n')
 
   const { code } = await run(['import', file, ...args], { env: collector.env })
@@ -230,7 +230,7 @@ test.each([
   expect([code, (await collector.stats()).accepted]).toEqual([0, 1])
 })
 
-test('a dry run of CSV names the column of the file', async () => {
+test('a dry run of CSV reports the column name of the file', async () => {
   const csv =
     'who,what,when,amount\nada,Paid,yesterday,1\nada,Paid,2024-01-01,"1,5"\n,Paid,2024-01-01,1\nada\n'
   const file = newFile('a.csv', csv)
@@ -252,7 +252,7 @@ test('a dry run of CSV names the column of the file', async () => {
   ])
 })
 
-test('--json is one object, with the problems', async () => {
+test('--json prints one object that contains the problems', async () => {
   const { code, stdout, stderr } = await run([
     'import',
     newFile('events.ndjson', BROKEN),
@@ -279,7 +279,7 @@ test('--json is one object, with the problems', async () => {
 })
 
 describe('refused lines', () => {
-  test('NDJSON: mended and imported again, all are there once', async () => {
+  test('corrected NDJSON is imported, and every event has arrived once', async () => {
     const file = newFile('events.ndjson', BROKEN)
 
     const first = await run(['import', file], { env: collector.env })
@@ -320,7 +320,7 @@ describe('refused lines', () => {
     )
   })
 
-  test('CSV: keeps its columns, and says why beside each row', async () => {
+  test('refused CSV rows keep their columns, with the reason beside each row', async () => {
     const file = newFile(
       'a.csv',
       'who,what,total\nada,Paid,"1,5"\nbob,"half\nada,Paid,3\n"x"y,z,1\nshort,row\n',
@@ -360,7 +360,7 @@ describe('refused lines', () => {
     ])
   })
 
-  test('what the service refuses is among them', async () => {
+  test('the rejects file includes lines that the service refuses', async () => {
     const bad = ndjson(1)
     const server = await startServer((_request, ids) =>
       ids.length > 1 ? 400 : ids[0] === 'bad' ? 400 : undefined,
@@ -379,7 +379,7 @@ describe('refused lines', () => {
     expect(stdout).toContain('2 delivered, 1 refused (rejected 1)')
   })
 
-  test('a rejects file that is there, perhaps half mended, is not overwritten', async () => {
+  test('an existing rejects file, perhaps half corrected, is not overwritten', async () => {
     const file = newFile('events.ndjson', BROKEN)
     const mine = join(dirname(file), 'events.rejects.ndjson')
     writeFileSync(mine, 'half mended')
@@ -391,17 +391,17 @@ describe('refused lines', () => {
   })
 })
 
-test('--rate: the lines are spread over the time that they may take', async () => {
+test('--rate spreads the lines over time', async () => {
   const { code, stdout } = await run(['import', newFile('a.ndjson', ndjson(60)), '--rate', '40', '--json'], {
     env: collector.env,
   })
 
   expect(code).toBe(0)
-  // 60 lines, of which 4 may come at once: the others take 1.4 s at least.
+  // 60 lines, of which 4 may be sent at once: the others take at least 1.4 s.
   expect(JSON.parse(stdout).elapsedMs).toBeGreaterThan(1_350)
 })
 
-test('elsewhere than on a terminal there is no bar', async () => {
+test('there is no progress bar if stderr is not a terminal', async () => {
   const { stdout, stderr } = await run(['import', newFile('a.ndjson', ndjson(10))], { env: collector.env })
 
   expect(stdout + stderr).not.toContain('\u001b')

@@ -5,10 +5,10 @@ import { ndjson, newFile, newFolder, type Running, run, start, startServer } fro
 
 const IS_FULL = process.env['TEST_FULL'] === '1'
 const MAX_MB = 150
-/** The full size takes minutes on a busy machine; nothing is decided by it. */
+/** The full size takes minutes on a busy machine. No assertion depends on time. */
 const TIMEOUT_MS = 1_800_000
 
-/** Prints the largest resident set of the process at its end. */
+/** Prints the peak resident memory of the process when it exits. */
 const METER = `data:text/javascript,process.on('exit',()=>console.error('peak '+process.resourceUsage().maxRSS/1000+' MB'))`
 
 function peakOf(stderr: string): number {
@@ -51,7 +51,7 @@ test(
 )
 
 test.each(['ndjson', 'csv', 'json'])(
-  `a line of ${IS_FULL ? '2 GB' : '200 MB'} is refused with its number, in bounded memory: %s`,
+  `a line of ${IS_FULL ? '2 GB' : '200 MB'} is refused with its line number, in bounded memory: %s`,
   async (format) => {
     const server = await startServer(() => undefined)
     const running = start(['import', '-', '--format', format, '--type', 'track', '--max-retries', '0'], {
@@ -83,7 +83,7 @@ async function write({ child }: Running, data: string | Buffer): Promise<void> {
   if (child.stdin?.write(data) === false) await new Promise((resolve) => child.stdin?.once('drain', resolve))
 }
 
-test('a service that does not respond holds the reading back', async () => {
+test('reading stops while the service does not respond', async () => {
   const server = await startServer(() => 'hang')
   const running = start(['import', '-', '--max-retries', '0'], {
     env: server.env,
@@ -91,7 +91,7 @@ test('a service that does not respond holds the reading back', async () => {
   })
   let written = 0
   const text = ndjson(1_000)
-  // A pipe that is not read from takes some 64 KiB, and the stream before it as much.
+  // A pipe without a reader holds some 64 KiB, and the stream in front of it as much.
   const isStuck = async (): Promise<boolean> => {
     const before = written
     for (let index = 0; index < 200; index++) {
@@ -110,7 +110,7 @@ test('a service that does not respond holds the reading back', async () => {
   running.child.kill('SIGKILL')
 })
 
-test('a file of which every line is refused does not pile up', async () => {
+test('refused lines do not accumulate in memory, even if every line is refused', async () => {
   const server = await startServer(() => undefined)
   const row = `{"type":"track","event":"${'x'.repeat(1_000)}"}\n`
   const file = newFile('a.ndjson', row.repeat(40_000))

@@ -17,7 +17,7 @@ import {
 
 const readme = readFileSync(join(REPOSITORY, 'cli/README.md'), 'utf8')
 
-test('the package holds its code and its launcher, and neither tests nor sources', () => {
+test('the package contains its code and its launcher, but no tests or sources', () => {
   const folder = join(inject('project'), 'node_modules/trackpost-cli')
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) =>
     /\.\w+$|LICENSE/.test(path),
@@ -42,14 +42,14 @@ test('an install brings 7 packages at most (E9)', () => {
   expect(Object.keys(packages).length, Object.keys(packages).join(', ')).toBeLessThanOrEqual(7)
 })
 
-test('what the build takes in of other packages comes with its licence', () => {
+test('every package in the build comes with its licence', () => {
   const path = join(inject('project'), 'node_modules/trackpost-cli/dist/LICENSES.txt')
   const names = readFileSync(path, 'utf8').match(/^@?[a-z][\w/-]+$/gm)
 
   expect(names).toEqual(expect.arrayContaining(['ajv', 'jose', 'json-schema-to-typescript', 'jsonc-parser']))
 })
 
-test('publint has nothing to say', () => {
+test('publint finds no problem', () => {
   const tarball = readdirSync(inject('project')).find((name) => name.endsWith('.tgz')) as string
   const output = execFileSync(
     join(REPOSITORY, 'node_modules/.bin/publint'),
@@ -62,7 +62,7 @@ test('publint has nothing to say', () => {
   expect(output).toContain('All good')
 })
 
-test.each(['trackpost', 'trackpost-cli'])('npx finds the command where it is installed: %s', (name) => {
+test.each(['trackpost', 'trackpost-cli'])('npx runs the installed command: %s', (name) => {
   const { status, stdout } = spawnSync('npx', ['--no', name, '--version'], {
     cwd: inject('project'),
     encoding: 'utf8',
@@ -71,7 +71,7 @@ test.each(['trackpost', 'trackpost-cli'])('npx finds the command where it is ins
   expect([status, stdout]).toEqual([0, expect.stringMatching(/\d+\.\d+\.\d+\n$/)])
 })
 
-test('no document says npx trackpost: elsewhere that is the SDK, which has no command (E9)', () => {
+test('no document says npx trackpost, which would install the SDK, and the SDK has no command (E9)', () => {
   const { stdout } = spawnSync('git', ['grep', '-nE', 'npx trackpost( |$|`)', '--', '*.md'], {
     cwd: REPOSITORY,
     encoding: 'utf8',
@@ -88,7 +88,7 @@ const nodes = ['18', '22', '24', '26'].map((major) => {
     const modules = join(runtimes, folder as string, 'node_modules')
     found = join(modules, readdirSync(modules).find((name) => /^node-/.test(name)) as string, 'bin/node')
   } catch {
-    // Not fetched: skipped, which the report says.
+    // This version has not been fetched: the test is reported as skipped.
   }
   return [major, found] as const
 })
@@ -109,7 +109,7 @@ for (const [major, node] of nodes) {
   })
 }
 
-test('the README names every flag that it shows as it is, and no other', async () => {
+test('every flag in the README exists', async () => {
   const commands = [
     ['send', 'track'],
     ['send', 'identify'],
@@ -132,7 +132,7 @@ test('the README names every flag that it shows as it is, and no other', async (
   for (const flag of shown) expect(`${help}--help `, flag).toMatch(new RegExp(`${flag}[ ,<\\n]`))
 })
 
-test('the first minute of the README, against a collector', async () => {
+test('the first commands of the README work against a collector', async () => {
   const collector = await startCollector()
   const [, block] = /^```sh\n(export TRACKPOST_HOST[\s\S]*?)^```$/m.exec(readme) as unknown as [
     string,
@@ -152,12 +152,12 @@ test('the first minute of the README, against a collector', async () => {
   expect(stdout).toMatch(/track +Signed Up +ada +plan=pro\n.* track +Signed Up +bob\n$/)
 })
 
-test('the commands of the README for sending are in order', async () => {
+test('the README commands for sending events work', async () => {
   const server = await startServer(() => undefined)
   const commands = [...readme.matchAll(/^trackpost (send .*)$/gm)].map(([, command]) => command as string)
   const cwd = dirname(newFile('company.json', '{"name":"Acme"}'))
   for (const command of commands) {
-    // In a shell, as its readers have one.
+    // Run in a shell, as a reader would do.
     const child = spawn('sh', ['-c', `"$0" "$1" ${command}`, process.execPath, launcher()], {
       cwd,
       env: { ...process.env, ...server.env },

@@ -7,7 +7,7 @@ import { launcher, ndjson, newFile, startServer } from './support.ts'
 const hasTerminal = spawnSync('script', ['--version']).status === 0
 
 test.skipIf(!hasTerminal)(
-  'on a terminal there is a bar, which leaves nothing behind and hides nothing',
+  'the bar on a terminal is cleared at the end, and overwrites no printed line',
   async () => {
     const server = await startServer(() => undefined)
     const file = newFile('a.ndjson', `{"type":"track"}\n${ndjson(2_000)}`)
@@ -34,7 +34,7 @@ test.skipIf(!hasTerminal)(
   },
 )
 
-test('the time left is told once the rate is known, and not from the first connection (E9)', () => {
+test('the time left is shown once the rate is known, and does not include the first connection (E9)', () => {
   let nowMs = 0
   const describe = createDescription(() => nowMs)
   const at = (ms: number, share: number): string => {

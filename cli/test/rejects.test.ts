@@ -18,7 +18,7 @@ function refused(line: number): PendingLine {
   }
 }
 
-/** Refuses lines 1 and 2, and then 3, which no state knows of. */
+/** Refuses lines 1 and 2, then line 3, which is after the last saved state. */
 async function interrupted(path: string): Promise<RejectsMark> {
   const rejects = new Rejects(path, STYLE, undefined)
   rejects.add(refused(1))
@@ -37,7 +37,7 @@ const linesOf = (path: string): number[] =>
     .split('\n')
     .map((text) => JSON.parse(text).line)
 
-test('what no state knows of is taken off, since it comes again', async () => {
+test('lines after the last saved state are removed, since they are imported again', async () => {
   const path = join(newFolder(), 'rejects.ndjson')
   const mark = await interrupted(path)
 
@@ -49,7 +49,7 @@ test('what no state knows of is taken off, since it comes again', async () => {
   expect(linesOf(path)).toEqual([1, 2, 3])
 })
 
-test('a file that has been edited since is only added to', async () => {
+test('nothing is removed from a file that was edited in the meantime', async () => {
   const path = join(newFolder(), 'rejects.ndjson')
   const mark = await interrupted(path)
   writeFileSync(path, readFileSync(path, 'utf8').replace('"line":1', '"line":10'))
@@ -63,7 +63,7 @@ test('a file that has been edited since is only added to', async () => {
   expect(linesOf(path)).toEqual([10, 2, 3, 11, 4])
 })
 
-test('a file that has been taken away begins anew', async () => {
+test('a file that was removed is created again', async () => {
   const path = join(newFolder(), 'rejects.ndjson')
   const mark = { path, bytes: 100, sha256: 'x' }
 
@@ -76,7 +76,7 @@ test('a file that has been taken away begins anew', async () => {
   expect(linesOf(path)).toEqual([4])
 })
 
-test('a kill before any state knows of the first refused lines leaves them there once', async () => {
+test('after a kill before the first save, the refused lines are in the file once', async () => {
   const path = join(newFolder(), 'rejects.ndjson')
   const statePath = `${path}.state`
   const states: State[] = []
@@ -99,7 +99,7 @@ test('a kill before any state knows of the first refused lines leaves them there
   frontier = { offset: 10, line: 2 }
   await checkpoint.finish(false)
 
-  // The state of the instant before the file was there: it names the file, and is not past its line.
+  // The state from before the file existed: it names the file, and its position is before the refused line.
   const [, before] = states as [State, State]
   expect(before).toMatchObject({ offset: 0, line: 1, rejects: { path, bytes: 0 } })
   const again = new Rejects(path, STYLE, before.rejects ?? undefined)
@@ -109,7 +109,7 @@ test('a kill before any state knows of the first refused lines leaves them there
   expect(linesOf(path)).toEqual([1])
 })
 
-test('a line that is refused while the first state is saved is not refused again', async () => {
+test('a line that is refused during the first save is in the file once', async () => {
   const path = join(newFolder(), 'rejects.ndjson')
   const statePath = `${path}.state`
   let frontier = { offset: 0, line: 1 }
@@ -134,13 +134,13 @@ test('a line that is refused while the first state is saved is not refused again
 
   await checkpoint.finish(false)
 
-  // As if it were killed now: the state is past each line that the file has.
+  // As if the import were killed now: the position of the state is after every line in the file.
   const state = JSON.parse(readFileSync(statePath, 'utf8')) as State
   expect(state).toMatchObject({ line: 3, rejects: { bytes: readFileSync(path).length } })
   expect(linesOf(path)).toEqual([1, 2])
 })
 
-test('nothing is created as long as nothing was refused', async () => {
+test('no file is created until a line is refused', async () => {
   const path = join(newFolder(), 'rejects.ndjson')
   const rejects = new Rejects(path, STYLE, undefined)
   await rejects.flush()

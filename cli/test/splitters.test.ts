@@ -35,7 +35,7 @@ const rows = fc.array(
 )
 
 describe('CSV', () => {
-  test('rows are cut as csv-parse cuts the whole, however the bytes arrive', () => {
+  test('splits rows as csv-parse does, however the bytes arrive', () => {
     fc.assert(
       fc.property(rows, sizes, fc.constantFrom('\n', '\r\n'), (rows, sizes, end) => {
         const text = rows.map((row) => formatRow(row, ',') + end).join('')
@@ -47,7 +47,7 @@ describe('CSV', () => {
     )
   })
 
-  test('each row can be read on from', () => {
+  test('reading can continue after each row', () => {
     fc.assert(
       fc.property(rows, sizes, (rows, sizes) => {
         const text = rows.map((row) => `${formatRow(row, ',')}\n`).join('')
@@ -63,7 +63,7 @@ describe('CSV', () => {
     )
   })
 
-  test('a broken quote costs one line, and a line over the limit is not kept', () => {
+  test('a broken quote loses one line, and a line over the limit is not kept in memory', () => {
     fc.assert(
       fc.property(sizes, (sizes) => {
         const text = `a,b\nx,"open\ny,"z"\n"q"r,s\n${'l'.repeat(500)}\n"${'m'.repeat(300)}\nlast,"end`
@@ -81,7 +81,7 @@ describe('CSV', () => {
     )
   })
 
-  test('a quote in the middle of a field ends at its line', () => {
+  test('a quote in the middle of a field spoils only its own line', () => {
     const records = split(new CsvRowSplitter(START, ','), '5" pipe,1\nada,2\n', [100])
     const parsed = parseRows(records, ',')
 
@@ -91,7 +91,7 @@ describe('CSV', () => {
 })
 
 describe('NDJSON', () => {
-  test('lines are cut as split does, however the bytes arrive', () => {
+  test('splits lines as String.split does, however the bytes arrive', () => {
     fc.assert(
       fc.property(
         fc.array(fc.string({ maxLength: 20 }).filter((one) => !/[\r\n]/.test(one))),
@@ -108,7 +108,7 @@ describe('NDJSON', () => {
     )
   })
 
-  test('a line over the limit is refused with its number, and the next one is read', () => {
+  test('a line over the limit is refused with its line number, and the next one is read', () => {
     fc.assert(
       fc.property(sizes, (sizes) => {
         const records = split(new LineSplitter(START, LIMIT), `a\n${'x'.repeat(1_000)}\nb`, sizes)
@@ -123,7 +123,7 @@ describe('NDJSON', () => {
 })
 
 describe('a JSON array', () => {
-  test('elements are what JSON.parse finds, however the bytes arrive', () => {
+  test('finds the same elements as JSON.parse, however the bytes arrive', () => {
     fc.assert(
       fc.property(
         fc.array(fc.jsonValue({ maxDepth: 3 })),
@@ -139,7 +139,7 @@ describe('a JSON array', () => {
     )
   })
 
-  test('each element can be read on from, with its line', () => {
+  test('reading can continue after each element, with the right line number', () => {
     const text = JSON.stringify([{ a: '[{"\\' }, { b: [1, 2] }, 'x', 4, null], null, 1)
     const records = split(new JsonArraySplitter(START), text, [7])
     for (const [index, { end, nextLine }] of records.entries()) {
@@ -157,14 +157,14 @@ describe('a JSON array', () => {
     ['[1,]', 'expected an element'],
     ['[,1]', 'expected an element or the end'],
     ['[1] 2', 'expected nothing after the array'],
-  ])('%s is broken', (text, message) => {
+  ])('a broken array is reported: %s', (text, message) => {
     const splitter = new JsonArraySplitter(START)
     splitter.push(Buffer.from(text))
 
     expect(splitter.failure?.message).toContain(message)
   })
 
-  test.each(['[1', '[', '[1,', ''])('%s has no end', (text) => {
+  test.each(['[1', '[', '[1,', ''])('an array without an end is reported: %s', (text) => {
     const splitter = new JsonArraySplitter(START)
     const records = splitter.push(Buffer.from(text))
     let problem: string | undefined
@@ -179,7 +179,7 @@ describe('a JSON array', () => {
   })
 })
 
-test('a JSON mistake is named by its line and column, also below its first line', () => {
+test('a JSON error is reported with line and column, even if it is not in the first line of its element', () => {
   const record = { line: 5, nextLine: 8, end: 0, bytes: Buffer.from('{\n "a": 1,\n "b" 2}') }
 
   expect(parseObject(record).problem).toMatchObject({

@@ -41,7 +41,7 @@ export interface Exit {
   readonly stderr: string
 }
 
-/** Starts the command; ended when the test ends. The environment holds no settings of the machine. */
+/** Starts the command, and stops it when the test ends. Its environment has no settings of this machine. */
 export function start(args: readonly string[], options: RunOptions = {}): Running {
   const { env = {}, cwd, input, node = process.execPath, nodeArgs = [] } = options
   const own = Object.entries(process.env).filter(
@@ -93,7 +93,7 @@ export function newFolder(): string {
   return folder
 }
 
-/** A file in a folder of its own. */
+/** Writes a file in a new folder. */
 export function newFile(name: string, content: string | Buffer): string {
   const path = join(newFolder(), name)
   writeFileSync(path, content)
@@ -189,7 +189,7 @@ export interface FaultServer {
   requests: number
 }
 
-/** A service that does what `respond` says; `undefined` takes the batch. */
+/** A service that responds as `respond` says; for `undefined` it accepts the batch. */
 export async function startServer(
   respond: (
     request: number,
@@ -211,7 +211,7 @@ export async function startServer(
       if (status === 'hang') return
       response.writeHead(status ?? 200, { 'content-type': 'application/json' })
       response.end(
-        status === undefined ? '{"success":true}' : '{"success":false,"message":"as the test wants it"}',
+        status === undefined ? '{"success":true}' : '{"success":false,"message":"the test asked for this"}',
       )
     })
   })
@@ -231,7 +231,7 @@ export async function startServer(
   return server
 }
 
-/** Lines of NDJSON, each a track of its own. */
+/** Lines of NDJSON, each with a different track event. */
 export function ndjson(count: number, from = 0): string {
   let text = ''
   for (let index = from; index < from + count; index++) {

@@ -19,7 +19,7 @@ function track(to: TestCollector, event: string, fields: object = {}): Promise<R
   return to.post('/v1/track', { writeKey: 'web', userId: 'ada', event, ...fields })
 }
 
-test('prints what is there, and what comes, each once and in order', async () => {
+test('prints existing and new events, each once and in order', async () => {
   for (const name of ['one', 'two', 'three']) await track(collector, name)
   const tail = start(['tail', collector.url, '-n', '2'])
   await tail.prints('three')
@@ -34,7 +34,7 @@ test('prints what is there, and what comes, each once and in order', async () =>
   expect(names).toEqual(['two', 'three', 'live 0', 'live 1', 'live 2', 'live 3', 'live 4'])
 })
 
-test('a burst of more than one page', async () => {
+test('prints a burst of more than one page', async () => {
   const batch = (from: number): object => ({
     writeKey: 'web',
     batch: Array.from({ length: 500 }, (_, index) => ({
@@ -58,7 +58,7 @@ test('a burst of more than one page', async () => {
   expect(names).toEqual(['first', ...Array.from({ length: 2_499 }, (_, index) => `e${index}`)])
 })
 
-test('the search line of the collector filters', async () => {
+test('a search line filters the events', async () => {
   await track(collector, 'Paid', { properties: { total: 5 } })
   await track(collector, 'Paid', { properties: { total: 500 } })
 
@@ -74,14 +74,14 @@ test('the search line of the collector filters', async () => {
   expect(stdout).toMatch(/Paid {2}ada {2}total=500\n$/)
 })
 
-test('a mistake in the search line is shown where it is', async () => {
+test('an error in the search line is reported with its position', async () => {
   const { code, stderr } = await run(['tail', collector.url, '--search', 'event:Paid user:('])
 
   expect(code).toBe(2)
   expect(stderr).toMatch(/^trackpost: search: .*\n {2}event:Paid user:\(\n +\^+\n$/)
 })
 
-test('--json prints whole events; colours only where they are wanted', async () => {
+test('--json prints whole events, and colours appear only when asked for', async () => {
   await track(collector, 'Paid')
   const [json, plain, colored] = await Promise.all([
     run(['tail', collector.url, '--json', '--count', '1']),
@@ -94,17 +94,17 @@ test('--json prints whole events; colours only where they are wanted', async () 
   expect(colored.stdout).toContain('\u001b[32mtrack')
 })
 
-test('names cannot forge lines or colours', async () => {
+test('event names cannot forge lines or colours', async () => {
   await track(collector, 'a\nb\u001b[31m\u202e', { properties: { 'x\ny': '\u0007' } })
 
   const { stdout } = await run(['tail', collector.url, '--count', '1'])
 
   expect(stdout).toContain('a\\u000ab\\u001b[31m\\u202e')
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for control characters
   expect(stdout.trimEnd()).not.toMatch(/[\u0000-\u001f\u202e]/)
 })
 
-test('rejected events say why', async () => {
+test('rejected events are printed with their reason', async () => {
   await collector.post('/v1/track', { writeKey: 'web', userId: 'ada' })
 
   const { stdout } = await run(['tail', collector.url, '--count', '1'])
@@ -112,7 +112,7 @@ test('rejected events say why', async () => {
   expect(stdout).toContain('rejected: no_event')
 })
 
-test('connects again, and what came meanwhile follows', async () => {
+test('reconnects, and prints the events that came in between', async () => {
   const database = newFile('events.db', '')
   const first = await startCollector('--database', database)
   const port = new URL(first.url).port
@@ -132,7 +132,7 @@ test('connects again, and what came meanwhile follows', async () => {
   expect(stdout.match(/before/g)?.length).toBe(1)
 })
 
-test('a collector that has forgotten everything is read from its beginning', async () => {
+test('after all events were deleted, the collector is read from its beginning', async () => {
   const own = await startCollector()
   await track(own, 'old')
   const tail = start(['tail', own.url])
@@ -169,7 +169,7 @@ test('an admin token from a file or the environment', async () => {
   expect(withWrong.stderr).not.toContain('other-token')
 })
 
-test('a collector that cannot serve for the moment is named once, with what it says', async () => {
+test('a temporary failure of the collector is reported once, with its message', async () => {
   const body = JSON.stringify({
     success: false,
     code: 'storage',
@@ -192,7 +192,7 @@ test('a collector that cannot serve for the moment is named once, with what it s
   expect(stderr.split(host)).toHaveLength(2)
 })
 
-test('where nothing listens, it says what starts a collector, and goes on trying', async () => {
+test('if nothing listens, it says how to start a collector, and keeps trying', async () => {
   const gone = await startCollector()
   await gone.stop()
   const tail = start(['tail', gone.url])
@@ -204,7 +204,7 @@ test('where nothing listens, it says what starts a collector, and goes on trying
   )
 })
 
-test('what is no collector, and what is no address', async () => {
+test('another server and an invalid address are errors', async () => {
   const server = createServer((_request, response) => response.writeHead(404).end('<h1>Not here</h1>'))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -224,10 +224,10 @@ test('what is no collector, and what is no address', async () => {
 test.each([
   ['a port that HTTP clients refuse', ['http://127.0.0.1:1'], 'port 1 '],
   ['port 0', ['127.0.0.1:0'], 'got 0'],
-  ['a port that is none', ['http://127.0.0.1:99999'], 'expected the address'],
-])('what can never work is not tried again: %s', async (_what, args, text) => {
+  ['an invalid port', ['http://127.0.0.1:99999'], 'expected the address'],
+])('a permanent failure is not retried: %s', async (_what, args, text) => {
   const tail = start(['tail', ...args])
-  // Without an end there would be nothing to wait for.
+  // Without retries, the command ends by itself.
   void tail.prints('; trying again').then(() => tail.child.kill('SIGKILL'))
 
   const { code, stderr } = await tail.ended
@@ -235,7 +235,7 @@ test.each([
   expect([code, stderr.trimEnd().split('\n')]).toEqual([2, [expect.stringContaining(text)]])
 })
 
-test('a token that no header can hold is refused, and not shown', async () => {
+test('a token that cannot be sent in a header is refused, and not printed', async () => {
   const tail = start(['tail', collector.url], { env: { TRACKPOST_ADMIN_TOKEN: 'secret\ntoken' } })
   void tail.prints('; trying again').then(() => tail.child.kill('SIGKILL'))
 
@@ -245,7 +245,7 @@ test('a token that no header can hold is refused, and not shown', async () => {
   expect(stderr).not.toContain('secret')
 })
 
-test('ends when nobody reads any more', async () => {
+test('ends when the reader of its output is gone', async () => {
   for (let index = 0; index < 20; index++) await track(collector, `e${index}`)
   const child = spawn('sh', [
     '-c',
@@ -256,7 +256,7 @@ test('ends when nobody reads any more', async () => {
   onTestFinished(() => void child.kill('SIGKILL'))
   const ended = once(child, 'close')
 
-  // The end of the pipe is noticed with the next line.
+  // The command notices the closed pipe when it writes the next line.
   const more = setInterval(() => void track(collector, 'more').catch(() => {}), 50)
   onTestFinished(() => clearInterval(more))
 

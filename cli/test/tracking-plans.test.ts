@@ -7,7 +7,7 @@ import { newFolder, REPOSITORY } from './support.ts'
 
 const guide = readFileSync(join(REPOSITORY, 'docs/tracking-plans.md'), 'utf8')
 
-/** The blocks of one language, in the order of the guide. */
+/** The code blocks of one language, in the order of the guide. */
 function blocks(language: string): string[] {
   return [...guide.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
     .filter(([, found]) => found === language)
@@ -34,8 +34,8 @@ function newProject(): string {
   return folder
 }
 
-// npx and the compiler are started ten times: minutes on a machine that does other things.
-test('the guide on tracking plans, from the catalogue to a compiler that refuses', {
+// npx and the compiler are started ten times, which takes minutes on a busy machine.
+test('the steps of the tracking plan guide work, from the catalogue to the compiler error', {
   timeout: 600_000,
 }, async () => {
   const folder = newProject()
@@ -45,7 +45,7 @@ test('the guide on tracking plans, from the catalogue to a compiler that refuses
     Object.entries(process.env).filter(([name]) => !/^(npm_|INIT_CWD$|VITEST|TRACKPOST_)/.test(name)),
   )
   const start = (command: string) => {
-    // A process group: npx starts others.
+    // A process group, since npx starts further processes.
     const child = spawn('sh', ['-c', command], { cwd: folder, env, detached: true })
     onTestFinished(() => {
       if (child.exitCode === null) process.kill(-(child.pid as number), 'SIGKILL')
@@ -58,14 +58,14 @@ test('the guide on tracking plans, from the catalogue to a compiler that refuses
     child.stdout.on('data', (text) => (texts.stdout += text))
     child.stderr.on('data', (text) => (texts.stderr += text))
     const [code] = await once(child, 'close')
-    // npm may have something to say about the settings of the machine.
+    // npm may print warnings about the settings of the machine.
     return { code, ...texts, stderr: texts.stderr.replace(/^npm warn .*\n/gm, '') }
   }
   const [, collect, send, fetchPlan, makeTypes, compile, ci] = blocks('sh') as [string, ...string[]]
   const [plan, settings] = blocks('json')
   const [types, complaint, refusal] = blocks('text')
 
-  // A port that is free, in the place of 8787.
+  // A free port instead of 8787.
   const collector = start(`${collect?.trim()} --port 0`)
   const [line] = (await once(collector.stdout, 'data')) as [Buffer]
   const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(String(line)) as [string]
@@ -77,7 +77,7 @@ test('the guide on tracking plans, from the catalogue to a compiler that refuses
   expect(await run(here(fetchPlan))).toMatchObject({ code: 0, stderr: '' })
   const begun = JSON.parse(readFileSync(join(folder, 'plan.json'), 'utf8'))
   expect(begun.track['Order Completed'].required).toEqual(['currency', 'total'])
-  // Also what nobody has edited yet is a plan, and has types.
+  // The schema of the catalogue is already a valid plan before anybody edits it.
   expect(await run(makeTypes as string)).toEqual({ code: 0, stdout: 'events.ts: 2 events\n', stderr: '' })
 
   write('plan.json', plan)
@@ -94,7 +94,7 @@ test('the guide on tracking plans, from the catalogue to a compiler that refuses
     expect([command, (await run(command)).code]).toEqual([command, 0])
   }
 
-  // Each of the three refuses what it is there for.
+  // Each of the three checks finds its kind of error.
   write('shop.ts', correct.replace('currency:', 'curency:'))
   expect(await run(checkCode)).toMatchObject({ code: 2, stdout: expect.stringContaining("'curency'") })
   write('plan.json', plan?.replace('"coupon"', '"voucher"'))

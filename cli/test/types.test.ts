@@ -15,7 +15,7 @@ async function typeOf(schema: unknown): Promise<string> {
 const paid = (type: string): string => `export interface Events {\n  Paid: ${type}\n}\n`
 
 describe('types', () => {
-  test('of events and traits, with descriptions, and those of the SDK where the plan says nothing', async () => {
+  test('events and traits have types with descriptions; the SDK types fill the parts that the plan leaves out', async () => {
     const path = plan({
       title: 'Shop',
       track: {
@@ -75,7 +75,7 @@ export interface UserTraits {
   plan?: (string | null)
 }
 `)
-    // A library that writes its log where this is set must not write it between the types.
+    // A library writes its log to stdout if this is set. The log must not appear between the types.
     expect((await run(['types', '-'], { input: readFileSync(path), env: { VERBOSE: '1' } })).stdout).toBe(
       stdout,
     )
@@ -90,23 +90,23 @@ export interface UserTraits {
       '{ [k: string]: never }',
     ],
     [
-      'other properties, when the schema says so',
+      'additional properties, if the schema allows them',
       { properties: { a: {} }, additionalProperties: true },
       '{\n    a?: unknown\n    [k: string]: unknown\n  }',
     ],
     ['a map', { additionalProperties: { type: 'number' } }, '{\n    [k: string]: number\n  }'],
     [
-      'what is required and not described',
+      'a required property without a schema',
       { properties: { a: { type: 'string' } }, required: ['b'] },
       '{\n    a?: string\n    b: unknown\n  }',
     ],
     [
-      'conditions that no type can say',
+      'conditions that types cannot express',
       { properties: { a: { not: { type: 'string' } } }, oneOf: [{ required: ['a'] }, { required: ['b'] }] },
       '{\n    a?: unknown\n  }',
     ],
     [
-      'one of several',
+      'a union',
       { oneOf: [{ properties: { a: { const: 1 } } }, { properties: { b: { type: 'boolean' } } }] },
       '({\n    a?: 1\n  } | {\n    b?: boolean\n  })',
     ],
@@ -119,7 +119,7 @@ export interface UserTraits {
     expect(await typeOf(schema)).toBe(paid(type))
   })
 
-  test('definitions have names, also those that refer to themselves or are called like a type of ours', async () => {
+  test('definitions become named types, even if they are recursive or have the name of one of our types', async () => {
     const types = await typeOf({
       properties: {
         from: { $ref: '#/$defs/postal%20address' },
@@ -156,8 +156,8 @@ export interface EventsDefinition {
 `)
   })
 
-  test('nothing of a plan becomes code', async () => {
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is text of a plan
+  test('no text of a plan is executed as code', async () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the text of a plan
     const name = 'x"\n}; evil() //`${evil()}\u2028'
     const types = await typeOf({
       title: '*/ evil() {',
@@ -173,7 +173,7 @@ export interface EventsDefinition {
   })
 })
 
-describe('what no types can be made of is told by line and column, and nothing is written', () => {
+describe('a plan that cannot become types is reported with line and column, and nothing is written', () => {
   const track = (schema: unknown): string => JSON.stringify({ track: { Paid: schema } }, null, 2)
 
   test.each([
@@ -185,42 +185,42 @@ describe('what no types can be made of is told by line and column, and nothing i
     ['an empty file', '', ':1:1: expected a value, but the plan ends'],
     ['a plan that is a list', '[]', ':1:1: the plan: expected an object with track, got []'],
     [
-      'a part that there is not',
+      'an unknown part',
       '{ "tracks": {} }',
       ':1:13: /tracks: this is not a part of a plan; did you mean track?',
     ],
     [
-      'a schema that is none',
+      'a value that is not a schema',
       '{\n  "track": { "Paid": "number" }\n}',
       ':2:22: /track/Paid: expected a JSON Schema: an object',
     ],
     [
-      'a type that there is not',
+      'an unknown type',
       track({ properties: { 'a/b': { type: 'text' } } }),
       ':6:19: /track/Paid/properties/a~1b/type: must be equal to one of the allowed values: array, boolean, integer, null, number, object, string',
     ],
     [
-      'properties that are no object',
+      'properties that are not an object',
       track({ type: 'string' }),
       ':4:15: /track/Paid/type: properties and traits are an object: expected "object"',
     ],
     [
-      'a name that stands there twice',
+      'a duplicate name',
       '{ "track": {\n "Paid": {},\n "Paid": {} } }',
       ':3:2: "Paid" is in line 2 already, and only the last one would count; remove or rename one',
     ],
     [
-      'a reference that leads nowhere',
+      'a reference without a target',
       track({ properties: { a: { $ref: '#/$defs/A' } } }),
       ':6:19: /track/Paid/properties/a/$ref: "#/$defs/A" leads nowhere: there is no such part of the schema',
     ],
     [
-      'a reference to elsewhere',
+      'a reference to another document',
       track({ properties: { a: { $ref: 'http://127.0.0.1/a.json' } } }),
       ':6:19: /track/Paid/properties/a/$ref: "http://127.0.0.1/a.json" does not lead into this schema; expected "#/$defs/..."',
     ],
     [
-      'references in a circle',
+      'circular references',
       track({ $ref: '#/$defs/A', $defs: { A: { $ref: '#/$defs/B' }, B: { $ref: '#/$defs/A' } } }),
       ':4:15: /track/Paid/$ref: "#/$defs/A" leads back to itself',
     ],
@@ -235,17 +235,17 @@ describe('what no types can be made of is told by line and column, and nothing i
       ':5:27: /track/Paid/properties/hasOwnProperty: hasOwnProperty cannot be the name of a property; rename it',
     ],
     [
-      'an event of that name',
+      'an event with a reserved name',
       '{ "track": { "hasOwnProperty": {} } }',
       ':1:32: /track/hasOwnProperty: cannot be the name of an event',
     ],
     [
-      'a schema without an end',
+      'a schema that is nested too deeply',
       `{"track":{"Paid":${'{"properties":{"a":'.repeat(60)}{}${'}}'.repeat(60)}}}`,
       ': nested deeper than 100',
     ],
     [
-      'a plan without an end',
+      'a plan that is nested too deeply',
       `{"track":{"Paid":${'{"items":'.repeat(20_000)}{}${'}'.repeat(20_000)}}}`,
       ': nested too deeply for a plan',
     ],
@@ -273,7 +273,7 @@ describe('what no types can be made of is told by line and column, and nothing i
     expect(stderr).toContain(`trackpost: ${message}`)
   })
 
-  test('a plan in another encoding', async () => {
+  test('a plan that is not UTF-8 is an error', async () => {
     const { code, stderr } = await run([
       'types',
       newFile('plan.json', Buffer.from('{"title":"Größe"}', 'latin1')),
@@ -286,7 +286,7 @@ describe('what no types can be made of is told by line and column, and nothing i
 describe('--out and --check', () => {
   const one = { track: { Paid: { properties: { total: { type: 'number' } } } } }
 
-  test('a file that is as the plan has it, that is not, and that is missing', async () => {
+  test('--check accepts a file that matches the plan, and refuses one that differs or is missing', async () => {
     const folder = newFolder()
     const [path, out] = [join(folder, 'plan.json'), join(folder, 'my events.ts')]
     writeFileSync(path, JSON.stringify(one))
@@ -295,7 +295,7 @@ describe('--out and --check', () => {
     const missing = await run([...args, '--check'])
     const written = await run(args)
     const same = await run([...args, '--check'])
-    // As git checks it out on Windows.
+    // With the line ends of a checkout on Windows.
     writeFileSync(out, readFileSync(out, 'utf8').replaceAll('\n', '\r\n'))
     const { mtimeMs } = statSync(out)
     expect([await run([...args, '--check']), await run(args)]).toMatchObject([{ code: 0 }, { code: 0 }])
@@ -314,14 +314,14 @@ describe('--out and --check', () => {
     expect(other).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: `trackpost: ${out}: line 7 is not as the plan has it; ${remedy}`,
+      stderr: `trackpost: ${out}: line 7 does not match the plan; ${remedy}`,
     })
     expect((await run(args)).code).toBe(0)
     expect(readFileSync(out, 'utf8')).toContain('total?: string')
     expect(readdirSync(folder).sort()).toEqual(['my events.ts', 'plan.json'])
   })
 
-  test('a file that this command has not made is not overwritten', async () => {
+  test('a file that this command did not write is not overwritten', async () => {
     const path = plan(one)
     const content = readFileSync(path, 'utf8')
 
@@ -331,7 +331,7 @@ describe('--out and --check', () => {
     expect(readFileSync(path, 'utf8')).toBe(content)
   })
 
-  test('a folder that is not there, and one that nothing can be written to', async () => {
+  test('a missing folder and a folder without write permission are errors', async () => {
     const [path, locked] = [plan(one), join(newFolder(), 'locked')]
     mkdirSync(locked)
     chmodSync(locked, 0o500)

@@ -176,7 +176,7 @@ class ImportRun {
         )
     // Before anything is sent, so that a folder without write permission is found at once.
     await checkpoint?.start()
-    if (earlier !== undefined) this.#log(`${printable(file)}: goes on at line ${input.start.line}`)
+    if (earlier !== undefined) this.#log(`${printable(file)}: continues at line ${input.start.line}`)
     this.#noteUnused()
     const progress = showProgress(
       () => ({
@@ -201,9 +201,9 @@ class ImportRun {
       forget()
       progress.stop()
     }
-    await checkpoint?.finish(isComplete(importer))
+    await checkpoint?.finish(importer.isComplete)
     // The last save may be the first that fails.
-    if (isComplete(importer)) this.#noteUnseen()
+    if (importer.isComplete) this.#noteUnseen()
     else this.#noteProblem(importer)
     return this.#report(importer, rejects, performance.now() - startMs)
   }
@@ -264,7 +264,7 @@ class ImportRun {
       delivered,
       refused,
       reasons,
-      resumeLine: isComplete(importer) ? undefined : importer.frontier.line,
+      resumeLine: importer.isComplete ? undefined : importer.frontier.line,
       canResume: path !== undefined,
       problem: problem?.message,
       isInterrupted,
@@ -283,10 +283,6 @@ class ImportRun {
           ),
     )
     if (isInterrupted) return EXIT.interrupted
-    return isComplete(importer) && refused === 0 ? EXIT.delivered : (problem?.exitCode ?? EXIT.failed)
+    return importer.isComplete && refused === 0 ? EXIT.delivered : (problem?.exitCode ?? EXIT.failed)
   }
-}
-
-function isComplete({ problem, isInterrupted }: Importer): boolean {
-  return problem === undefined && !isInterrupted
 }

@@ -96,7 +96,7 @@ function readObject(
   const option = stem === 'propert' ? '--property' : `--${stem}`
   for (const text of single ?? []) {
     const [name, value] = parseAssignment(option, text)
-    // For a number in the path dset makes an array, but the whole is an object.
+    // If the path begins with a number, dset would make an array, but properties and traits must be an object.
     if (name.includes('.')) dset(fields, name, value)
     else Object.defineProperty(fields, name, { value, enumerable: true, configurable: true, writable: true })
   }

@@ -24,7 +24,7 @@ export async function runTypes(path: string, flags: TypesFlags, context: Command
   if (flags.check === true) {
     const line = firstDifference(present ?? '', text)
     if (line === undefined) return EXIT.delivered
-    const what = present === undefined ? 'there is no such file' : `line ${line} is not as the plan has it`
+    const what = present === undefined ? 'there is no such file' : `line ${line} does not match the plan`
     const command = commandLine(context, { dropped: ['--check'] })
     throw new CommandError(`${printable(out)}: ${what}; write it again with: ${command}`)
   }

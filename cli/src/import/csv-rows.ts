@@ -13,7 +13,7 @@ import {
   withoutReturn,
 } from './record.ts'
 
-/** The index after the end of a row; `more` if more bytes have to be read; `broken` if its quotes are. */
+/** The index after the end of a row; `more` if more bytes have to be read; `broken` if its quotes are broken. */
 type RowEnd = number | 'more' | 'broken'
 
 const BROKEN_QUOTE: Problem = {
@@ -35,7 +35,7 @@ export class CsvRowSplitter implements Splitter {
   /** Bytes that were not split into rows yet. */
   #rest: Buffer = Buffer.alloc(0)
   #isFinished = false
-  /** Whether it is inside a line over the limit, whose end has not been read yet. */
+  /** Whether the splitter is inside a line over the limit, whose end has not been read yet. */
   #isSkipping = false
 
   constructor({ offset, line }: Position, delimiter: string, limit = MAX_RECORD_BYTES) {

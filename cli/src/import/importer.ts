@@ -84,6 +84,11 @@ export class Importer {
     return this.#window.frontier
   }
 
+  /** Whether the end of the file was reached. */
+  get isComplete(): boolean {
+    return this.problem === undefined && !this.isInterrupted
+  }
+
   /** Aborted when the import ends early. */
   get signal(): AbortSignal {
     return this.#stop.signal
@@ -156,7 +161,8 @@ export class Importer {
     const { maxRetries = 0 } = settings
     if (++this.#failures === 1 && maxRetries > 0)
       onWarning(`${this.paused}; tries again, at most ${counted(maxRetries, 'time')} (--max-retries)`)
-    // Counted here for the service as a whole: the client counts for each event, and each request has other events.
+    // Counted here for the service as a whole: the client counts the retries of each event, and each request
+    // has other events.
     if (this.#failures > maxRetries) this.stop(new CommandError(lastError.message))
   }
 

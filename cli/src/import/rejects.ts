@@ -17,7 +17,7 @@ export interface RejectsMark {
   readonly sha256: string
 }
 
-/** The format of refused lines: the lines of the input, with the reason and the messageId that each would have had. */
+/** How refused lines are written: as in the input, with the reason and the messageId that each would have had. */
 export interface RejectsStyle {
   readonly format: Format
   readonly delimiter: string

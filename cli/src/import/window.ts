@@ -93,7 +93,7 @@ export class Window {
       this.#frontier = { offset: line.record.end, line: line.record.nextLine }
       this.#onPass(line)
     }
-    // Not for each line, since that moves all other lines.
+    // Not for each line: removing one moves all others in memory.
     if (this.#first > 1_024) {
       this.#lines = this.#lines.slice(this.#first)
       this.#first = 0

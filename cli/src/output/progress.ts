@@ -22,7 +22,7 @@ const BAR_FPS = 5
 const BAR_SIZE = 24
 /** The rate of the last seconds decides about the time left. */
 const RATE_WINDOW_MS = 10_000
-/** Earlier, the time left would be far too long, since the first connection is slow. */
+/** Before this, the time left would be far too long, since the first connection is slow. */
 const SETTLING_MS = 3_000
 
 /** Moves to the first column, and clears the line. */

@@ -59,7 +59,7 @@ function shapeOf(file: PlanFile, path: readonly string[], schema: Schema): Shape
   return new SchemaShapes(file, path, schema).make()
 }
 
-/** Removes the type for the whole plan, which is needed only so that each part is named once. */
+/** Removes the type of the whole plan. It was needed only to give each part one name. */
 function withoutRoot(code: string): string {
   return code.replace(/^export interface Plan \{\n(?:\w+: \w+\n)*\}\n/m, '')
 }

@@ -77,7 +77,7 @@ function keyOf({ source, writeKey, writeKeyFile }: Layer): string {
   return text
 }
 
-/** Reads the config file, but none in the current folder: a cloned repository could redirect events. */
+/** Reads the config file. Does not look in the current folder: a cloned repository could redirect events. */
 function readConfig(flag: string | undefined, env: Environment): Layer[] {
   const named = flag ?? (env['TRACKPOST_CONFIG'] || undefined)
   const path = named ?? join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'trackpost', 'config.json')
